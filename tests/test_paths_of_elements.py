@@ -13,7 +13,7 @@ from commands import run
 from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError
 from longpipe.inputs import notes
-from longpipe.satellites import Constellation, round_trips, shell, station
+from longpipe.satellites import Constellation, Shell, round_trips, shell, station
 from longpipe.satellites.links import CLEARANCE_M, links_within
 from longpipe.satellites.stations import RADIUS_M
 
@@ -79,7 +79,9 @@ def test_a_bent_pipe_has_the_distances_of_skyfield(file: Path) -> None:
 
 def test_links_within_a_range_lead_across_an_ocean(file: Path) -> None:
     path = {"elements": str(file), "from": "London", "to": "New York", "least_elevation": 30, "step": "10 s"}
-    with pytest.raises(ScenarioError, match=r"^London - New York: no route over oneweb\.tle at any instant"):
+    with pytest.raises(
+        ScenarioError, match=r"^network\.path: London - New York: no route over oneweb\.tle at any instant"
+    ):
         over(path).resolve()
     found = latest(motion(over({**path, "link_range": 2000}))["delay"]["knots_ps"])
     constellation = Constellation.of_file(file, least_elevation_deg=30, link_range_m=2e6)
@@ -141,6 +143,25 @@ def test_old_elements_are_a_warning_of_the_run(file: Path) -> None:
     warnings = simulate(over(path, "10 s")).warnings
     [old] = [line for line in warnings if "more than 14 days" in line]
     assert old.startswith(f"{file}: 720 of 720 satellites")
+
+
+def test_a_satellite_that_sets_is_an_outage_to_the_end(tmp_path: Path) -> None:
+    """A satellite at 550 km is above 25 degrees for a few minutes of each revolution."""
+    own = Constellation.of_shell(Shell("own", 1, 1, 550, 50, 0), BEGIN)
+    (tmp_path / "own.tle").write_text("\n".join(export_tle(own.satellites[0])) + "\n")
+    subpoint = station("0,0")
+    seen = round_trips(own, [subpoint, station("1,1")], duration_s=86_400, step_s=10).changes
+    rise = next(time_s for time_s, _, route in seen[1:] if route)
+    path = {"elements": str(tmp_path / "own.tle"), "from": "0,0", "to": "1,1", "step": "10 s"}
+    scenario = over({**path, "begin": BEGIN + timedelta(seconds=rise - 60)}, "900 s")
+    intervals = motion(scenario)["outages"]["intervals_ps"]
+    assert intervals[0] == [0, 60 * 10**12]
+    set_ps = intervals[1][0]
+    warnings = simulate(scenario).warnings
+    assert warnings[-1] == (
+        f"switch1->switch2, switch2->switch1: an outage lasts from {set_ps / 10**12:g} s to the end of the run"
+    )
+    assert not any("held from then on" in line for line in warnings)
 
 
 def test_a_begin_in_another_time_zone_is_reported_in_utc(file: Path) -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sgp4.exporter import export_tle
 from skyfield.api import EarthSatellite, load
 from skyfield.framelib import itrs
 
@@ -27,8 +30,12 @@ from longpipe.satellites import (
     shell,
     station,
 )
+from longpipe.satellites.links import sighted
 from longpipe.satellites.round_trips import instants
-from longpipe.satellites.shells import parse_shell
+from longpipe.satellites.routes import Router
+from longpipe.satellites.shells import EARTH_RADIUS_M, parse_shell
+from longpipe.satellites.stations import RADIUS_M
+from longpipe.satellites.visibility import Sight
 from thorough import examples
 
 DATA = Path(__file__).parent / "data" / "satellites"
@@ -126,6 +133,82 @@ def test_stations_pass_nothing_on() -> None:
     assert found.rtt_s[:, 0] == pytest.approx(found.rtt_s[:, 1])
     with pytest.raises(ScenarioError, match=r"^London - Istanbul: no route over oneweb at any instant"):
         round_trips(oneweb, [near, middle, far], [(0, 2)], duration_s=10, step_s=1)
+
+
+@given(per_orbit=st.integers(2, 40), altitude_km=st.floats(300, 3000), at_s=st.floats(0, 6000))
+@settings(max_examples=30, deadline=None)
+def test_links_of_a_ring_stay_above_the_atmosphere(per_orbit: int, altitude_km: float, at_s: float) -> None:
+    """The chord between neighbours on a circle of radius r has the distance r cos(180 degrees / n) from its centre."""
+    lowest_km = (EARTH_RADIUS_M / 1e3 + altitude_km) * np.cos(np.pi / per_orbit) - RADIUS_M / 1e3
+    # SGP4's radius differs from that of Kepler's third law by the Earth's oblateness.
+    assume(abs(lowest_km - 80) > 20)
+    ring = Constellation.of_shell(Shell("ring", 1, per_orbit, altitude_km, 0, 0))
+    fixed, _ = earth_fixed_m(ring, np.array([at_s]))
+    clear = lowest_km > 80
+    assert sighted(fixed[0], ring.links).all() == clear
+    assert bool(ring.doubts) == (not clear)
+    # The stations are below two neighbours, so the link between these is the only possible route.
+    below = fixed[0, :2] / np.linalg.norm(fixed[0, :2], axis=1)[:, None]
+    places = [
+        Station(f"{i}", 0, float(np.degrees(np.arctan2(y, x))), least_elevation_deg=89)
+        for i, (x, y, _) in enumerate(below)
+    ]
+    lengths, _ = Router(ring, places).shortest(fixed[0], np.array([0]))
+    assert np.isfinite(lengths[0, 1]) == clear
+
+
+@pytest.mark.parametrize("source", ["shell", "folder"])
+def test_links_through_the_earth_are_left_out_with_a_warning(source: str, tmp_path: Path) -> None:
+    """Two satellites of one orbit are on opposite sides of the Earth, and six at 550 km are linked 371 km below it."""
+    for per_orbit in (2, 6):
+        own = Constellation.of_shell(Shell("own", 1, per_orbit, 550, 0, 0))
+        if source == "folder":
+            lines = [line for satellite in own.satellites for line in export_tle(satellite)]
+            (tmp_path / "tles.txt").write_text("\n".join(lines) + "\n")
+            (tmp_path / "isls.txt").write_text("".join(f"{a} {b}\n" for a, b in own.links))
+            own = Constellation.of_file(str(tmp_path))
+        count = len(own.links)
+        warning = (
+            "links between satellites that pass less than 80 km above the Earth's surface at the start: "
+            f"{count} of {count}; a link is left out while it does"
+        )
+        assert warning in own.doubts
+        places = [Station("a", 0, 0, least_elevation_deg=0), Station("b", 0, 360 / per_orbit, least_elevation_deg=0)]
+        with pytest.raises(ScenarioError, match=r"^a - b: no route .* at any instant; .*less than 80 km above"):
+            round_trips(own, places, duration_s=7000, step_s=50)
+
+
+def test_stations_see_no_satellite_below_the_horizon() -> None:
+    """Hypatia's range of Telesat, 5845 km over a flat Earth, reaches 15 degrees below the horizon of a sphere."""
+    telesat = Constellation.of_shell(shell("telesat-1015"))
+    fixed, _ = earth_fixed_m(telesat, np.array([0.0]))
+    place = station("Zurich")
+    away = fixed[0] - place.earth_fixed_m
+    distances = np.linalg.norm(away, axis=1)
+    seen = np.isfinite(Sight.of(telesat, [place]).distances_m(fixed[0])[0])
+    assert seen.any()
+    assert list(seen) == list((distances <= 5.85e6) & (away @ place.up >= 0))
+
+
+def test_a_time_without_a_zone_is_in_utc() -> None:
+    naive, aware = (
+        Constellation.of_shell(shell("iridium"), datetime(2026, 11, 22, 12, tzinfo=zone)) for zone in (None, UTC)
+    )
+    assert naive.epoch == aware.epoch
+
+
+def test_repeated_satellites_and_elements_of_years_cause_warnings(tmp_path: Path) -> None:
+    own = Constellation.of_shell(Shell("own", 1, 2, 550, 50, 0), datetime(2020, 1, 1, tzinfo=UTC))
+    lines = [line for i in (0, 1, 0) for line in export_tle(own.satellites[i])]
+    (tmp_path / "own.tle").write_text("\n".join(lines) + "\n")
+    doubts = Constellation.of_file(tmp_path / "own.tle", epoch=datetime(2029, 1, 1)).doubts
+    assert doubts[0] == (
+        "satellites that occur more than once: 1 (00001: 2 times); each occurrence counts as a satellite of its own"
+    )
+    assert "up to 3288 days" in doubts[1]
+    assert "; a satellite may be anywhere along its orbit; needs elements of that time" in doubts[1]
+    doubts = Constellation.of_file(tmp_path / "own.tle", epoch=datetime(2020, 2, 1)).doubts
+    assert "; positions may be off by tens of km or more; needs elements of that time" in doubts[1]
 
 
 def test_a_station_s_own_elevation_goes_before_the_reach() -> None:

@@ -6,6 +6,7 @@ import difflib
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
+from datetime import date, time
 from typing import TYPE_CHECKING, Final, get_args
 
 from longpipe.absent import known
@@ -208,7 +209,9 @@ def _quoted(names: str) -> list[str]:
 
 
 def shown(value: object) -> str:
-    """Returns a value for a message, in at most 60 characters."""
+    """Returns a value for a message, in at most 60 characters; dates and times as TOML writes them."""
+    if isinstance(value, date | time):
+        return value.isoformat()
     try:
         text = repr(value[:60] if isinstance(value, str | bytes | list | tuple) else value)
     except (ValueError, RecursionError):

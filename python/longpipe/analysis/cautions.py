@@ -350,7 +350,7 @@ def _longest_packets(resolved: Resolved, *, datagrams: bool = False) -> dict[int
 
 
 def _ended_series(resolved: Resolved) -> Iterator[str]:
-    """Yields a line per path whose series of changes ends before the run does."""
+    """Yields a line per path whose series of changes, or last route, ends before the run does."""
     duration_ps = resolved["duration_ps"]
     changing = [flow for flow in resolved["flows"] if "rerouting" in flow]
     ways = [way for flow in changing for way in (flow, *flow["rerouting"]["changes"])]
@@ -361,8 +361,18 @@ def _ended_series(resolved: Resolved) -> Iterator[str]:
         if len(instants) < FEWEST_STEPS or k in left:
             continue
         longest = max(after - before for before, after in pairwise(instants))
-        if duration_ps - instants[-1] > longest and not _has_recovered(link):
+        if duration_ps - instants[-1] <= longest or _has_recovered(link):
+            continue
+        if (out := _last_outage_ps(link, duration_ps)) is not None and out - instants[-1] <= longest:
+            yield f"{port_name(resolved, k)}: an outage lasts from {seconds(out)} to the end of the run"
+        else:
             yield f"{port_name(resolved, k)}: the path's series ends at {seconds(instants[-1])}; held from then on"
+
+
+def _last_outage_ps(link: Mapping[str, Any], duration_ps: int) -> int | None:
+    """Returns the start [ps] of an outage of a link that lasts to the end of the run; None without one."""
+    intervals = link.get("motion", {}).get("outages", {}).get("intervals_ps", ())
+    return next((begin for begin, end in intervals if begin < duration_ps <= end), None)
 
 
 def _has_recovered(link: Mapping[str, Any]) -> bool:

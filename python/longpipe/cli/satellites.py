@@ -168,6 +168,8 @@ def _stations(places: list[str], count: int, elevation: float | None) -> list[St
     if not 0 <= count <= len(cities()):
         raise ScenarioError(f"--cities: {count}; needs 0 to {len(cities())}")
     found = {one.name: one for one in [*map(station, places), *islice(cities().values(), count)]}
+    if len(found) == 1 and len(places) > 1:
+        raise ScenarioError(f"STATION: {next(iter(found))} repeated; needs two different places, or --cities N")
     if len(found) < 2:
         raise ScenarioError(f"STATION: {len(found)} of them; needs two different ones, or --cities N")
     if elevation is not None and not 0 <= elevation < 90:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from longpipe.errors import ScenarioError, shown
+from longpipe.satellites.links import CLEARANCE_M
 
 if TYPE_CHECKING:
     from longpipe.satellites.satellite import Elements
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
 # Age of elements above which SGP4's positions of low satellites are wrong by tens of kilometres (Vallado et al. 2006,
 # AIAA 2006-6753).
 OLD_DAYS: Final = 14
+# Age of elements above which the error along the orbit, which grows with the square of the age, exceeds thousands of
+# kilometres.
+VERY_OLD_DAYS: Final = 180
 _DAY_S: Final = 86_400.0
 _SHOWN: Final = 3
 # Texts for SGP4's error codes; 7 means that the position is not a number.
 _ERRORS: Final = {
-    1: "a mean eccentricity that is not within 0 to 1",
-    2: "a negative mean motion",
+    1: "an orbit that has probably decayed (a mean eccentricity that is not within 0 to 1)",
+    2: "an orbit that has probably decayed (a negative mean motion)",
     3: "an eccentricity that is not within 0 to 1",
     4: "a negative semilatus rectum",
     6: "an orbit that has decayed",
@@ -60,10 +64,37 @@ def doubts_of_epochs(elements: Sequence[Elements], begin: datetime) -> Iterator[
     old = sorted((i for i, distance in enumerate(days) if distance > OLD_DAYS), key=lambda i: -days[i])
     if old:
         which = [f"{elements[i].name}: {elements[i].epoch:%Y-%m-%d}" for i in old[:_SHOWN]]
+        error = (
+            "a satellite may be anywhere along its orbit"
+            if days[old[0]] > VERY_OLD_DAYS
+            else "positions may be off by tens of km or more"
+        )
         yield (
             f"{len(old)} of {len(elements)} satellites have elements that are more than {OLD_DAYS} days from "
-            f"{begin:%Y-%m-%d}, up to {days[old[0]]:.0f} days ({_named(which, len(old))}); positions may be off by "
-            "more than tens of km; needs elements of that time, or --begin near theirs"
+            f"{begin:%Y-%m-%d}, up to {days[old[0]]:.0f} days ({_named(which, len(old))}); {error}; needs "
+            "elements of that time, or a begin near theirs"
+        )
+
+
+def doubts_of_repetition(elements: Sequence[Elements]) -> Iterator[str]:
+    """Yields a line if a satellite, identified by its catalogue number, occurs more than once."""
+    counts = Counter(number for one in elements if (number := one.satellite.satnum))
+    repeated = {number for number, count in counts.items() if count > 1}
+    if repeated:
+        names = {one.satellite.satnum: one.name for one in elements if one.satellite.satnum in repeated}
+        which = [f"{name}: {counts[number]} times" for number, name in names.items()]
+        yield (
+            f"satellites that occur more than once: {len(which)} ({_named(which[:_SHOWN], len(which))}); each "
+            "occurrence counts as a satellite of its own"
+        )
+
+
+def doubts_of_links(usable: np.ndarray) -> Iterator[str]:
+    """Yields a line if some links between satellites are not usable, because they have no line of sight."""
+    if count := int((~usable).sum()):
+        yield (
+            f"links between satellites that pass less than {CLEARANCE_M / 1e3:g} km above the Earth's surface at the "
+            f"start: {count} of {len(usable)}; a link is left out while it does"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -14,10 +14,17 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from longpipe.errors import ScenarioError
-from longpipe.satellites.checks import doubts_of_epochs, doubts_of_errors, error_codes
+from longpipe.satellites.checks import (
+    doubts_of_epochs,
+    doubts_of_errors,
+    doubts_of_links,
+    doubts_of_repetition,
+    error_codes,
+)
 from longpipe.satellites.elements import read_elements
-from longpipe.satellites.epochs import EPOCH
+from longpipe.satellites.epochs import EPOCH, in_utc
 from longpipe.satellites.hypatia import read_folder
+from longpipe.satellites.links import sighted
 from longpipe.satellites.shells import Shell
 
 if TYPE_CHECKING:
@@ -51,7 +58,7 @@ class Constellation:
 
     A ground station sees satellites within `max_ground_link_m` or, if that is None, above `least_elevation_deg`.
     Satellites have the fixed links `links` or, if `link_range_m` is not None, the links that `links.links_within`
-    returns at each time.
+    returns at each time; a fixed link is usable while its satellites have a line of sight.
     """
 
     name: str
@@ -63,7 +70,8 @@ class Constellation:
     least_elevation_deg: float
     max_ground_link_m: float | None = None
     link_range_m: float | None = None
-    # Warnings about elements that are old at the epoch, and about satellites without a position at that time.
+    # Warnings about repeated satellites, elements that are old at the epoch, satellites without a position then, and
+    # links without a line of sight.
     doubts: tuple[str, ...] = ()
 
     @cached_property
@@ -80,6 +88,7 @@ class Constellation:
         `round_trips` instead.
         """
         api = sgp4_api()
+        epoch = in_utc(epoch)
         days, fraction = _julian(epoch)
         motion = shell.mean_motion * 2 * math.pi / MINUTES_PER_DAY
         satellites: list[Any] = []
@@ -99,7 +108,7 @@ class Constellation:
                 )  # fmt: skip
                 satellites.append(one)
         names = [f"{shell.name}-{number}" for number in range(len(satellites))]
-        return cls(
+        found = cls(
             shell.name,
             names,
             satellites,
@@ -108,11 +117,13 @@ class Constellation:
             shell.least_elevation_deg,
             shell.max_ground_link_m,
         )
+        _, places = found.at_epoch()
+        return replace(found, doubts=tuple(doubts_of_links(sighted(places, found.links))))
 
     @classmethod
     def of_file(
         cls,
-        path: Path,
+        path: Path | str,
         *,
         epoch: datetime | None = None,
         least_elevation_deg: float = LEAST_ELEVATION_DEG,
@@ -121,24 +132,37 @@ class Constellation:
         """Returns the satellites of a file of TLEs or OMMs, or of one of Hypatia's folders.
 
         A file's satellites have no links between them unless `link_range_m` [m] is given; a folder defines its own
-        links. Times are measured from `epoch`, by default the last epoch of the elements. `doubts` contains warnings
-        about elements that are old at this time, and about satellites without a position. Raises ScenarioError if no
+        links. Times are measured from `epoch` (in UTC if it has no time zone), by default the last epoch of the
+        elements. `doubts` contains warnings about satellites that occur more than once, about elements that are old at
+        this time, and about satellites and links that are left out. Raises ScenarioError if no
         satellite has a position, and if a range is given with a folder.
         """
         sgp4_api()
+        path = Path(path)
         elements, links = read_folder(path) if path.is_dir() else (read_elements(path), _NO_LINKS)
         if link_range_m is not None and len(links):
             raise ScenarioError(f"{path}: a folder defines its own links; not together with a range of links")
-        begin = max(one.epoch for one in elements) if epoch is None else epoch
+        begin = max(one.epoch for one in elements) if epoch is None else in_utc(epoch)
         names = [one.name for one in elements]
         satellites = [one.satellite for one in elements]
         found = cls(path.name, names, satellites, begin, links, least_elevation_deg, link_range_m=link_range_m)
-        errors, places, _ = found.array.sgp4(*found.julian(np.zeros(1)))
-        codes = error_codes(errors[:, 0], places[:, 0])
-        doubts = (*doubts_of_errors(names, codes), *doubts_of_epochs(elements, begin))
+        codes, places = found.at_epoch()
+        known = links[np.isfinite(places[links]).all(axis=(1, 2))]
+        doubts = (
+            *doubts_of_repetition(elements),
+            *doubts_of_errors(names, codes),
+            *doubts_of_epochs(elements, begin),
+            *doubts_of_links(sighted(places, known)),
+        )
         if codes.all():
             raise ScenarioError(f"{path}: at {begin:%Y-%m-%dT%H:%M}: {doubts[0]}; needs elements of that time")
         return replace(found, doubts=doubts)
+
+    def at_epoch(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns each satellite's error code and inertial position [m] at the epoch, NaN with an error."""
+        errors, kilometres, _ = self.array.sgp4(*self.julian(np.zeros(1)))
+        codes = error_codes(errors[:, 0], kilometres[:, 0])
+        return codes, np.where(codes[:, None] == 0, 1e3 * kilometres[:, 0], np.nan)
 
     def julian(self, times_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns times after the epoch as Julian dates, each as the day (which ends in .5) and its fraction."""
@@ -150,5 +174,5 @@ class Constellation:
 
 def _julian(instant: datetime) -> tuple[float, float]:
     """Returns a time's Julian date as the date at midnight and the fraction of the day."""
-    since = instant.astimezone(UTC) - EPOCH
+    since = instant - EPOCH
     return 2_451_544.5 + since.days, (since.seconds + since.microseconds / 1e6) / DAY_S

@@ -35,6 +35,6 @@ def _reader(text: str) -> Callable[[str, str], Iterator[Elements]]:
         return omm.read_xml
     if begin.startswith(("[", "{")):
         return omm.read_json
-    if "MEAN_MOTION" in begin.partition("\n")[0]:
+    if "MEAN_MOTION" in begin.partition("\n")[0].upper():
         return omm.read_csv
     return omm.read_kvn if _KVN.match(begin) else read_tles

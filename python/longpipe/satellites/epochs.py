@@ -42,6 +42,10 @@ def after_epoch_ps(instant: datetime) -> int:
     return (instant - EPOCH) // timedelta(microseconds=1) * _PS_PER_US
 
 
+def in_utc(instant: datetime) -> datetime:
+    """Returns a time in UTC; a time without a time zone is in UTC."""
+    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+
+
 def _parsed(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return in_utc(datetime.fromisoformat(text))

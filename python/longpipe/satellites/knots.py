@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from longpipe.errors import ScenarioError
 from longpipe.satellites.constellation import Constellation
 from longpipe.satellites.positions import earth_fixed_m
-from longpipe.satellites.round_trips import AT_ONCE, LIGHT_M_PER_S
+from longpipe.satellites.round_trips import AT_ONCE, LIGHT_M_PER_S, no_route
 from longpipe.satellites.routes import Router
 from longpipe.satellites.stations import Station
 
@@ -42,11 +41,7 @@ def knots(
                 gaps.append((step, step + 1))
             last = route
     if not found:
-        a, b = stations
-        raise ScenarioError(
-            f"{a.name} - {b.name}: no route over {constellation.name} at any instant; "
-            "needs stations whose visible satellites are connected by links"
-        )
+        raise no_route(constellation, *stations)
     return found, gaps
 
 

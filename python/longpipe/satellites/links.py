@@ -1,4 +1,4 @@
-"""Inter-satellite links for orbit files that list none: all pairs within a range that have a line of sight."""
+"""Lines of sight between satellites, and inter-satellite links for orbit files that list none."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ MOST_LINKS: Final = 1_000_000
 def links_within(satellites_m: np.ndarray, range_m: float) -> np.ndarray:
     """Returns the pairs of satellites (n rows of two numbers) that are within `range_m` and have a line of sight.
 
-    Positions are Earth-fixed or inertial [m]; satellites without a position (NaN) have no links. Two satellites have a
-    line of sight if the line between them is at least `CLEARANCE_M` above a sphere of the equatorial radius. Raises
-    ScenarioError if there are more than `MOST_LINKS` pairs.
+    Positions are Earth-fixed or inertial [m]; satellites without a position (NaN) have no links. Raises ScenarioError
+    if there are more than `MOST_LINKS` pairs.
     """
     known = np.nonzero(np.isfinite(satellites_m).all(axis=1))[0]
     places = satellites_m[known]
@@ -30,11 +29,21 @@ def links_within(satellites_m: np.ndarray, range_m: float) -> np.ndarray:
     if (count := (tree.count_neighbors(tree, range_m) - len(known)) // 2) > MOST_LINKS:
         raise ScenarioError(f"links of up to {range_m / 1e3:g} km: {count} pairs; needs at most {MOST_LINKS}")
     pairs = tree.query_pairs(range_m, output_type="ndarray")
-    first, along = places[pairs[:, 0]], places[pairs[:, 1]] - places[pairs[:, 0]]
+    found: np.ndarray = known[pairs[sighted(places, pairs)]].reshape(-1, 2)
+    return found
+
+
+def sighted(satellites_m: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Returns for each pair of satellites (n rows of two numbers) whether the two have a line of sight.
+
+    Two satellites have a line of sight if the line between them is at least `CLEARANCE_M` above a sphere of the
+    equatorial radius. A pair with a satellite without a position (NaN) has none.
+    """
+    first, along = satellites_m[pairs[:, 0]], satellites_m[pairs[:, 1]] - satellites_m[pairs[:, 0]]
     squares = np.einsum("ij,ij->i", along, along)
     # Position on the line, from 0 (first) to 1 (second), of the point that is closest to the Earth's centre; 0 if the
     # two positions are equal.
     part = -np.einsum("ij,ij->i", first, along) / np.where(squares > 0, squares, 1.0)
     closest = np.linalg.norm(first + np.clip(part, 0.0, 1.0)[:, None] * along, axis=1)
-    found: np.ndarray = known[pairs[closest >= RADIUS_M + CLEARANCE_M]].reshape(-1, 2)
-    return found
+    clear: np.ndarray = closest >= RADIUS_M + CLEARANCE_M
+    return clear

@@ -59,8 +59,9 @@ Fields = Mapping[str, Any]
 def read_csv(file: str, text: str) -> Iterator[Elements]:
     """Yields the satellites in a table, which has one row per satellite."""
     table = table_of(file, split_lines(file, text, NEEDS), NEEDS)
+    heads = [head.upper() for head in table.heads]
     for line, cells in table:
-        yield _elements(f"{file}:{line}", dict(zip(table.heads, cells, strict=True)))
+        yield _elements(f"{file}:{line}", dict(zip(heads, cells, strict=True)))
 
 
 def read_json(file: str, text: str) -> Iterator[Elements]:

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from longpipe.errors import ScenarioError
-from longpipe.satellites.checks import doubts_of_errors
+from longpipe.satellites.checks import doubts_of_errors, doubts_of_links
 from longpipe.satellites.constellation import Constellation
+from longpipe.satellites.links import sighted
 from longpipe.satellites.positions import earth_fixed_m
 from longpipe.satellites.routes import Router
 from longpipe.satellites.stations import Station
@@ -137,13 +138,25 @@ def round_trips(
     never = np.nonzero(~np.isfinite(rtt).any(axis=0))[0]
     if len(never):
         a, b = pairs[never[0]]
-        more = f" (and {len(never) - 1} other pairs)" if len(never) > 1 else ""
-        reasons = "".join(f" ({line})" for line in doubts if line not in constellation.doubts)
-        raise ScenarioError(
-            f"{stations[a].name} - {stations[b].name}: no route over {constellation.name} at any instant{more}; "
-            f"needs stations whose visible satellites are connected by links{reasons}"
-        )
+        reasons = [line for line in doubts if line not in constellation.doubts]
+        raise no_route(constellation, stations[a], stations[b], more=len(never) - 1, doubts=reasons)
     return RoundTrips(constellation, stations, pairs, begin_s, times, rtt, hops, changes, doubts)
+
+
+def no_route(
+    constellation: Constellation, a: Station, b: Station, *, more: int = 0, doubts: Sequence[str] = ()
+) -> ScenarioError:
+    """Returns the error for two stations, and `more` other pairs, that never have a route.
+
+    It lists links without a line of sight, and `doubts`, as possible reasons.
+    """
+    others = f" (and {more} other pairs)" if more else ""
+    obstructed = doubts_of_links(sighted(constellation.at_epoch()[1], constellation.links))
+    reasons = "".join(f" ({line})" for line in (*obstructed, *doubts))
+    return ScenarioError(
+        f"{a.name} - {b.name}: no route over {constellation.name} at any instant{others}; "
+        f"needs stations that see the same satellite, or satellites that links connect{reasons}"
+    )
 
 
 def _places(constellation: Constellation, times_s: np.ndarray, codes: np.ndarray) -> Iterator[np.ndarray]:

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from longpipe.satellites.constellation import Constellation
-from longpipe.satellites.links import links_within
+from longpipe.satellites.links import links_within, sighted
 from longpipe.satellites.stations import Station
 from longpipe.satellites.visibility import Sight
 
@@ -33,15 +33,16 @@ class Router:
 
     def shortest(self, satellites_m: np.ndarray, sources: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns lengths [m] by source and station (infinite if unreachable), and predecessors by source and node."""
-        links = self.links if self.link_range_m is None else links_within(satellites_m, self.link_range_m)
+        if self.link_range_m is None:
+            links = self.links[sighted(satellites_m, self.links)]
+        else:
+            links = links_within(satellites_m, self.link_range_m)
         a, b = links.T
         between = np.linalg.norm(satellites_m[a] - satellites_m[b], axis=1)
         ground = self.sight.distances_m(satellites_m)
         station, satellite = np.nonzero(np.isfinite(ground))
         far = ground[station, satellite]
         sending, receiving = self.satellites + station, self.satellites + self.stations + station
-        usable = np.isfinite(between)
-        a, b, between = a[usable], b[usable], between[usable]
         graph = csr_matrix(
             (
                 np.concatenate([between, between, far, far]),

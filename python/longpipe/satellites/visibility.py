@@ -22,13 +22,17 @@ class Sight:
 
     @classmethod
     def of(cls, constellation: Constellation, stations: Sequence[Station]) -> Sight:
-        """Creates the rule; a station's own minimum elevation overrides the constellation's range."""
+        """Creates the rule; a station's own minimum elevation overrides the constellation's range.
+
+        A satellite in range is visible only above the horizon, because the range of Hypatia's rule is that over a flat
+        Earth.
+        """
         reach, elevation = [], []
         for one in stations:
             own = one.least_elevation_deg
             by_reach = own is None and constellation.max_ground_link_m is not None
             reach.append(constellation.max_ground_link_m if by_reach else np.inf)
-            elevation.append(-90.0 if by_reach else constellation.least_elevation_deg if own is None else own)
+            elevation.append(0.0 if by_reach else constellation.least_elevation_deg if own is None else own)
         return cls(
             np.array([one.earth_fixed_m for one in stations]),
             np.array([one.up for one in stations]),

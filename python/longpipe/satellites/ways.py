@@ -10,10 +10,9 @@ from typing import Final
 
 import numpy as np
 
-from longpipe.errors import ScenarioError
 from longpipe.satellites.constellation import Constellation
 from longpipe.satellites.positions import earth_fixed_m
-from longpipe.satellites.round_trips import AT_ONCE, LIGHT_M_PER_S
+from longpipe.satellites.round_trips import AT_ONCE, LIGHT_M_PER_S, no_route
 from longpipe.satellites.routes import Router
 from longpipe.satellites.stations import Station
 
@@ -48,7 +47,7 @@ def ways(
 ) -> Ways:
     """Computes the shortest route by distance between each pair of stations, at `count` steps from `begin_s`.
 
-    `pairs` are indices of stations. Raises ScenarioError if a pair never has a route, or has none at step 0.
+    `pairs` are indices of stations. Raises ScenarioError if a pair never has a route.
     """
     router = Router(constellation, stations)
     sources, rows = np.unique([a for a, _ in pairs], return_inverse=True)
@@ -65,11 +64,8 @@ def ways(
             if route:
                 longest[pair] = max(longest[pair], lengths[rows[pair], targets[pair]] / LIGHT_M_PER_S)
     for (a, b), own in zip(pairs, changes, strict=True):
-        if not own[0][1]:
-            never = not any(route for _, route in own)
-            when = "any instant of the run; needs stations that see satellites" if never else "the start; needs one"
-            who = f"from {stations[a].name!r} to {stations[b].name!r}"
-            raise ScenarioError(f"no route {who} over {constellation.name} at {when}")
+        if not any(route for _, route in own):
+            raise no_route(constellation, stations[a], stations[b])
     after = round(AFTERWARDS_S / step_s) + 1
     wanted: dict[Hop, set[int]] = defaultdict(set)
     for pair, own in enumerate(changes):

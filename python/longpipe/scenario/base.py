@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core.core_schema import CoreSchema, NoInfoValidatorFunction, no_info_before_validator_function
 
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, shown
 from longpipe.scenario.constraints import Constraint, violations
 from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, UNLIMITED, Dimension
 
@@ -246,7 +246,7 @@ def _or_auto(quantity: Quantity) -> Quantity:
 
 def _text(value: object, dimension: Dimension) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{value!r}; {dimension.accepts()}")
+        raise ValueError(f"{shown(value)}; {dimension.accepts()}")
     if not isinstance(value, str):
         raise ValueError(f"{value!r} has no unit; {dimension.accepts()}")
     return " ".join(value.split())

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from longpipe.scenario.base import Decibels, Delay, Duration, Instant, Model, StepRate, SymbolRate
-from longpipe.scenario.shell_begin import ShellBegin
+from longpipe.scenario.shell_begin import ShellBegin, UtcBegin
 
 Order = Literal["fifo", "free"]
 HoldOrDrop = Literal["hold", "drop"]
@@ -195,7 +195,7 @@ class OwnSatellites(Model):
     )
     from_: FirstStation
     to: SecondStation
-    begin: str | None = Field(
+    begin: UtcBegin | None = Field(
         default=None,
         max_length=40,
         description="Start of the run in UTC, as in 2026-11-22T12:00; the last epoch of the elements if absent",

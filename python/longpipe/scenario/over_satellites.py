@@ -47,8 +47,8 @@ class _File(NamedTuple):
 def delays_and_gaps(where: str, path: Satellites | OwnSatellites, duration_ps: int) -> tuple[Knots, Knots]:
     """Returns the points of a link's delay and the times without a route.
 
-    Raises ScenarioError for an unknown shell or station, a file that cannot be read, too many steps, and stations
-    without a route at the start.
+    Raises ScenarioError for an unknown shell or station, a file that cannot be read, too many steps, and stations that
+    never have a route.
     """
     step_ps = TIME.parse(path.step)
     if duration_ps // step_ps > MOST_STEPS:
@@ -79,7 +79,7 @@ def _over_shell(shell: str, route: _Route) -> tuple[Knots, Knots]:
     from longpipe.satellites.constellation import Constellation
     from longpipe.satellites.shells import parse_shell
 
-    return _over(Constellation.of_shell(parse_shell(shell)), shell, route)
+    return _over(Constellation.of_shell(parse_shell(shell)), route)
 
 
 @lru_cache(maxsize=32)
@@ -95,17 +95,18 @@ def _over_elements(file: _File, route: _Route) -> tuple[Knots, Knots, Notes]:
     begin = f"{constellation.epoch:%Y-%m-%dT%H:%M:%S} UTC"
     read = f"{file.name}: {len(constellation.names)} satellites; the run begins at {begin}"
     doubts = tuple(f"{file.name}: {line}" for line in constellation.doubts)
-    return (*_over(constellation, file.name, route), Notes(read, doubts))
+    return (*_over(constellation, route), Notes(read, doubts))
 
 
-def _over(constellation: Constellation, name: str, route: _Route) -> tuple[Knots, Knots]:
+def _over(constellation: Constellation, route: _Route) -> tuple[Knots, Knots]:
     from longpipe.satellites.knots import knots
     from longpipe.satellites.stations import station
 
     where, first, second, since_ps, step_ps, duration_ps = route
     stations = (station(first), station(second))
-    found, gaps = knots(constellation, stations, since_ps / PS, step_ps / PS, duration_ps // step_ps + 2)
-    if gaps and gaps[0][0] == 0:
-        raise ScenarioError(f"{where}: no route from {first!r} to {second!r} over {name} at the start; needs one")
+    try:
+        found, gaps = knots(constellation, stations, since_ps / PS, step_ps / PS, duration_ps // step_ps + 2)
+    except ScenarioError as error:
+        raise ScenarioError(f"{where}: {error}") from None
     delays = tuple((at * step_ps, PS_PER_NS * round(1e9 * delay)) for at, delay in found)
     return delays, tuple((begin * step_ps, end * step_ps) for begin, end in gaps)

@@ -1,16 +1,23 @@
-"""Start of a run over a shell of satellites: a time after the shell's epoch, or a date and time in UTC."""
+"""Start of a run over satellites: a date and time in UTC, or for a shell also a time after the shell's epoch."""
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Final
 
-from longpipe.scenario.base import Checked, Instant
+from longpipe.scenario.base import Checked, Conversion, Instant
 from longpipe.units import TIME
 
 _INSTANT: Final = next(one for one in Instant.__metadata__ if isinstance(one, Checked))  # type: ignore[attr-defined]
 
 
+def _date_text(value: object) -> object:
+    """Returns the text of a date, with or without a time, as TOML and Python have them; any other value unchanged."""
+    return value.isoformat() if isinstance(value, date) else value
+
+
 def _check(value: object) -> str:
+    value = _date_text(value)
     if not isinstance(value, str) or _is_time(value):
         return str(_INSTANT.func(value))  # type: ignore[call-arg]
     # Imported here because importing the package of satellites takes long.
@@ -41,4 +48,5 @@ def _is_time(text: str) -> bool:
     return True
 
 
+UtcBegin = Annotated[str, Conversion(_date_text)]
 ShellBegin = Annotated[str, Checked(_check, accepts=f"{_INSTANT.accepts}, or a date and time in UTC")]

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Resolved = dict[str, Any]
 Gaps = list[list[int]]
+# Time [ps] from which a flow's route and return route apply, and their links.
+Change = tuple[int, list[int], list[int]]
 # Rate of the link after a transmitter: the transmitter has already serialized the packet.
 _AT_ONCE_BPS: Final = RATE.parse("10 Tbit/s")
 # Fields that links of one constellation share.
@@ -104,7 +106,7 @@ class _Build:
                 f"{named}: flow {flow['name']!r} takes both; they need the same rerouting and outages.arriving"
             )
         gaps: Gaps = []
-        found: list[tuple[int, list[int], list[int]]] = []
+        found: list[Change] = []
         for at_ps in sorted({at for i in taken for at, _, _ in self.ways[i]}):
             out = any(not self._at(i, at_ps)[1] for i in taken)
             if out and holds == {True}:
@@ -119,9 +121,24 @@ class _Build:
                 self._check(flow["name"], way, at_ps)
             if not found or [there, back] != list(found[-1][1:]):
                 found.append((at_ps, there, back))
+        found = self._from_whole(flow, found)
         changes = [{"at_ps": at, "route": there, "return_route": back} for at, there, back in found[1:]]
         rerouting = {"rerouting": {"under_way": policies.pop(), "changes": changes}} if changes else {}
         return {**flow, "route": found[0][1], "return_route": found[0][2], **rerouting}, gaps
+
+    def _from_whole(self, flow: dict[str, Any], found: list[Change]) -> list[Change]:
+        """Returns a flow's routes, the first of which leads to its receiver, as the core requires.
+
+        If there is no route at the start, the first one is the next whole route; it ends before a packet reaches a
+        router. Raises ScenarioError if no route is whole at any time.
+        """
+        last = self.kept[flow["route"][-1]]
+        whole = next((one for one in found if one[1][-1] == last), None)
+        if whole is None:
+            raise ScenarioError(f"network: flow {flow['name']!r} has no whole route at any instant of the run")
+        if whole is found[0]:
+            return found
+        return [(0, *whole[1:]), *((max(at, 1), there, back) for at, there, back in found)]
 
     def _at(self, i: int, at_ps: int) -> tuple[int, list[int], list[int]]:
         return next(way for way in reversed(self.ways[i]) if way[0] <= at_ps)

@@ -140,9 +140,11 @@ def _of_round_trips(table: Table, latest_ps: int, longest_ps: int, fastest_bps: 
             without = None
         elif without is None:
             without = now
-    if not found.delay or without is not None:
-        at = "at any instant" if not found.delay else "in the end"
-        raise ScenarioError(f"{file}: no route {at}; needs round trips up to the last row")
+    if not found.delay:
+        raise ScenarioError(f"{file}: no route at any instant; needs a round trip in at least one row")
+    if without is not None:
+        # A series stays as its last row states.
+        found.outages.append([without, latest_ps])
     rows.keep_notes([*_doubts(rates)])
     return found
 
