@@ -101,7 +101,7 @@ def test_replaced_identifiers_do_not_return(name: str, part: str) -> None:
 
 def test_the_changelog_keeps_what_a_user_needs_to_know() -> None:
     # A merge once restored 346 lines of history.
-    assert len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()) <= 150
+    assert len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()) <= 250
 
 
 if __name__ == "__main__":
