@@ -186,7 +186,7 @@ def test_elements_of_other_years_are_questioned(tmp_path: Path) -> None:
 
 
 # A satellite in a low orbit with strong drag: according to SGP4, it decays within weeks.
-FALLING = {**FIELDS, "OBJECT_NAME": "FALLING", "MEAN_MOTION": 16.3, "BSTAR": 0.01}
+FALLING = {**FIELDS, "OBJECT_NAME": "FALLING", "NORAD_CAT_ID": 90001, "MEAN_MOTION": 16.3, "BSTAR": 0.01}
 
 
 def test_satellites_that_have_decayed_are_named(tmp_path: Path) -> None:

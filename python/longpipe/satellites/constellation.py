@@ -149,9 +149,9 @@ class Constellation:
         codes, places = found.at_epoch()
         known = links[np.isfinite(places[links]).all(axis=(1, 2))]
         doubts = (
-            *doubts_of_repetition(elements),
             *doubts_of_errors(names, codes),
             *doubts_of_epochs(elements, begin),
+            *doubts_of_repetition(elements),
             *doubts_of_links(sighted(places, known)),
         )
         if codes.all():
