@@ -286,7 +286,7 @@ def test_a_scenario_error_is_a_value_error() -> None:
     ("content", "expected"),
     [
         (b"duration = ", 'not TOML, Invalid value (at end of document); needs lines such as: duration = "10 s"'),
-        (b"\xff\xfe", "not UTF-8 text; needs a TOML file"),
+        (b"\xff\xfe", "UTF-16 text, not UTF-8 text; needs a TOML file"),
     ],
 )
 def test_file_that_is_not_toml_is_rejected(tmp_path: Path, content: bytes, expected: str) -> None:

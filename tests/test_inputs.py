@@ -1,28 +1,36 @@
 """Reading of input files: accepted contents, and errors of one line within bounded time."""
 
+import bz2
 import gzip
 import json
+import lzma
 import os
+import random
 import socket
 import tomllib
 import zlib
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Final
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from longpipe.errors import ScenarioError
 from longpipe.inputs import load_json, load_toml, parse_toml, read_bytes, read_lines, read_text
+from longpipe.inputs.compression import format_of, parts
 from longpipe.inputs.numbers import exact, scaled
+from longpipe.inputs.text import encoding_of
 
 MIB = 1 << 20
 
 
-def refusal(file: Path, **options: int) -> str:
+def refusal(file: Path, max_bytes: int = 256 * MIB) -> str:
     with pytest.raises(ScenarioError) as caught:
-        read_bytes(file, "a file", **options)
+        read_bytes(file, "a file", max_bytes=max_bytes)
     assert "\n" not in str(caught.value)
     return str(caught.value).removeprefix(str(file))
 
@@ -110,6 +118,45 @@ def test_after_a_flip_of_any_byte_gzip_is_read_or_named(tmp_path: Path) -> None:
     assert read < 12
 
 
+def zstd(content: bytes) -> bytes:
+    found: bytes = pa.compress(content, codec="zstd", asbytes=True)
+    return found
+
+
+PACKERS: Final[dict[str, Callable[[bytes], bytes]]] = {
+    "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "zstd": zstd,
+}  # fmt: skip
+
+
+@given(name=st.sampled_from(sorted(PACKERS)), members=st.lists(st.binary(max_size=5000), min_size=1, max_size=3))
+def test_compressed_members_are_unpacked(name: str, members: list[bytes]) -> None:
+    packed = b"".join(PACKERS[name](member) for member in members)
+    assert format_of(packed) == name
+    if any(members):
+        assert b"".join(part for part, _ in parts(name, packed)) == b"".join(members)
+
+
+@pytest.mark.parametrize("name", PACKERS)
+def test_truncated_compression_is_rejected_or_noted(tmp_path: Path, name: str) -> None:
+    file, content = tmp_path / "file", random.Random(1).randbytes(200_000)
+    packed = PACKERS[name](content)
+    file.write_bytes(packed[:-10])
+    assert refusal(file) == f": broken {name} (it ends early); needs a file"
+    defects: list[str] = []
+    found = read_bytes(file, "a file", defects=defects)
+    assert content.startswith(found)
+    assert found
+    assert defects == [f"the {name} data end early; the file is read up to there"]
+    file.write_bytes(packed[:6])
+    assert refusal(file) == f": broken {name} (it ends early); needs a file"
+
+
+@pytest.mark.parametrize("name", PACKERS)
+def test_a_decompression_bomb_of_any_format_is_rejected(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_bytes(PACKERS[name](bytes(64 * MIB)))
+    assert f": {name} of " in refusal(tmp_path / "file", max_bytes=1 << 30)
+
+
 def test_a_gzip_bomb_is_unpacked_to_a_bound_and_no_further(tmp_path: Path) -> None:
     packer = zlib.compressobj(9, wbits=31)
     zeros = bytes(MIB)
@@ -117,7 +164,7 @@ def test_a_gzip_bomb_is_unpacked_to_a_bound_and_no_further(tmp_path: Path) -> No
     packed = b"".join([*(packer.compress(zeros) for _ in range(64)), packer.flush()])
     (tmp_path / "file").write_bytes(packed)
     assert len(packed) < MIB / 14
-    assert "that unpacks to more than 17 MiB; needs a file" in refusal(tmp_path / "file", max_bytes=1 << 30)
+    assert "that unpacks to more than 16 MiB; needs a file" in refusal(tmp_path / "file", max_bytes=1 << 30)
     small = gzip.compress(b"text" * 100)
     (tmp_path / "file").write_bytes(small)
     assert f": gzip of {len(small)} bytes that unpacks to more than 399 bytes; needs" in refusal(
@@ -126,11 +173,19 @@ def test_a_gzip_bomb_is_unpacked_to_a_bound_and_no_further(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 def test_lines_are_those_of_every_system(tmp_path: Path, ends: str, encoding: str) -> None:
     text = ends.join(["time,rate", "", "0,1 \N{MICRO SIGN}s\u0085", "", "  ", ""])
     (tmp_path / "file").write_bytes(text.encode(encoding))
     assert read_lines(tmp_path / "file", "a file", legacy=True) == ["time,rate", "", "0,1 \N{MICRO SIGN}s\u0085"]
+
+
+@given(
+    st.text(st.characters(min_codepoint=9, max_codepoint=126), min_size=4), st.sampled_from(["utf-16-le", "utf-16-be"])
+)
+def test_ascii_in_utf_16_is_detected_without_a_mark(text: str, encoding: str) -> None:
+    assert encoding_of(text.encode(encoding)) == encoding
+    assert encoding_of(text.encode()) == "utf-8-sig"
 
 
 def test_latin_1_is_read_where_a_reader_allows_it_and_named_with_its_line_elsewhere(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_what_irtt_does_not_write_is_one_line(tmp_path: Path, requests: object, 
     ("name", "held", "said"),
     [
         ("a.json", b"{", "not JSON, "),
-        ("a.json", b"\xff\xfe\x00", "not UTF-8 text; "),
+        ("a.json", b"\xff\xfe\x00", "not UTF-16 text; "),
         ("a.json.gz", b"no gzip", "not JSON, "),
         ("none.json", None, "cannot be read, no such file or directory; needs what `irtt client -o` writes"),
     ],

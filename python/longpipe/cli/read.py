@@ -32,7 +32,7 @@ def read(
         str,
         typer.Argument(
             metavar="FILE",
-            help="pcap, pcapng, or the output of any tool listed in docs/measured.md; may be gzip-compressed.",
+            help="pcap, pcapng, or the output of any tool listed in docs/measured.md; may be compressed.",
         ),
     ],
     output: Annotated[

@@ -1,11 +1,10 @@
-"""Content of an input file: a regular file of bounded size, decompressed if it is in gzip format."""
+"""Content of an input file: a regular file of bounded size, decompressed if it is in a known compressed format."""
 
 from __future__ import annotations
 
 import difflib
 import os
 import stat
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -15,18 +14,16 @@ from typing import BinaryIO, Final
 from longpipe.errors import ScenarioError
 from longpipe.files import will_read
 from longpipe.inputs import reads
+from longpipe.inputs.compression import BrokenError, format_of, parts
 
 # Maximum size of a file, compressed and decompressed, unless a reader allows more.
 MOST_BYTES: Final = 256 << 20
-GZIP: Final = b"\x1f\x8b"
-_CHUNK: Final = 1 << 20
 # Maximum number of names in a folder among which a similar name is searched for.
 _MOST_NAMES: Final = 2000
 # Maximum compression ratio of a file with more than _BOMB_BYTES, against decompression bombs. Deflate can reach 1032;
-# measurements as text reach about 20.
+# measurements as text reach about 20, and captures of equal payloads about 50.
 _BOMB_RATIO: Final = 200
 _BOMB_BYTES: Final = 16 << 20
-_WITH_HEAD: Final = 16 + zlib.MAX_WBITS
 # Without O_NONBLOCK, opening a named pipe waits for a writer.
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _OTHERS: Final = (
@@ -38,16 +35,18 @@ _OTHERS: Final = (
 )
 
 
-def read_bytes(file: str | Path, needs: str, *, max_bytes: int = MOST_BYTES) -> bytes:
-    """Returns the content of a regular file of at most `max_bytes` bytes; gzip is detected by its first bytes.
+def read_bytes(file: str | Path, needs: str, *, max_bytes: int = MOST_BYTES, defects: list[str] | None = None) -> bytes:
+    """Returns the content of a regular file of at most `max_bytes` bytes, decompressed if necessary.
 
-    `needs` describes the expected content in an error, as in "a TOML file".
+    `needs` describes the expected content in an error, as in "a TOML file". If `defects` is given, a compressed file
+    that ends early is decompressed as far as possible, and a line about it is appended to the list.
     """
     with open_regular(file, needs, max_bytes=max_bytes) as opened:
         content = opened.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise ScenarioError(f"{file}: more than {_size(max_bytes)}; needs {needs} of at most that")
-    return _unpacked(file, content, needs, max_bytes) if content.startswith(GZIP) else content
+    name = format_of(content)
+    return content if name is None else _unpacked(file, name, content, needs, max_bytes, defects)
 
 
 @contextmanager
@@ -99,34 +98,26 @@ def check_regular(file: str | Path, mode: int, needs: str) -> None:
         raise ScenarioError(f"{file}: cannot be read, it is {kind}; needs {needs}")
 
 
-def _unpacked(file: str | Path, content: bytes, needs: str, max_bytes: int) -> bytes:
-    """Decompresses gzip with one or more members; zeros may follow the last one, because tapes and gzip add them."""
-    parts: list[bytes] = []
+def _unpacked(
+    file: str | Path, name: str, content: bytes, needs: str, max_bytes: int, defects: list[str] | None
+) -> bytes:
+    found: list[bytes] = []
     total = 0
-    rest = content
-    while rest.startswith(GZIP):
-        member = zlib.decompressobj(_WITH_HEAD)
-        while not member.eof:
-            try:
-                part = member.decompress(rest, _CHUNK)
-            except zlib.error as error:
-                reason = str(error).rpartition(": ")[2]
-                raise ScenarioError(f"{file}: broken gzip ({reason}); needs {needs}") from None
-            rest = member.unconsumed_tail
-            if not part and not rest and not member.eof:
-                raise ScenarioError(f"{file}: broken gzip (it ends early); needs {needs}")
-            parts.append(part)
+    try:
+        for part, packed in parts(name, content):
+            found.append(part)
             total += len(part)
-            packed = len(content) - len(rest)
-            if total > max_bytes or total > max(_BOMB_BYTES, _BOMB_RATIO * packed):
+            limit = min(max_bytes, max(_BOMB_BYTES, _BOMB_RATIO * packed))
+            if total > limit:
                 raise ScenarioError(
-                    f"{file}: gzip of {_size(len(content))} that unpacks to more than {_size(total - 1)}; "
+                    f"{file}: {name} of {_size(len(content))} that unpacks to more than {_size(limit)}; "
                     f"needs {needs} of at most {_size(max_bytes)}, packed at most {_BOMB_RATIO} times smaller"
                 )
-        rest = member.unused_data
-    if rest.strip(b"\0"):
-        raise ScenarioError(f"{file}: broken gzip ({len(rest)} bytes after its end); needs {needs}")
-    return b"".join(parts)
+    except BrokenError as error:
+        if defects is None or not error.is_early or not found:
+            raise ScenarioError(f"{file}: broken {name} ({error}); needs {needs}") from None
+        defects.append(f"the {name} data end early; the file is read up to there")
+    return b"".join(found)
 
 
 def _size(count: int) -> str:

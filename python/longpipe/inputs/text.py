@@ -1,4 +1,4 @@
-"""Text of an input file: UTF-8, UTF-16 with a byte-order mark, or Latin-1 if a reader allows it."""
+"""Text of an input file: UTF-8, UTF-16 with or without a byte-order mark, or Latin-1 if a reader allows it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from typing import Final
 from longpipe.errors import ScenarioError
 from longpipe.inputs.bytes import MOST_BYTES, read_bytes
 
-_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# Encodings by byte-order mark; Windows PowerShell redirects output as UTF-16.
+_MARKS: Final = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+# Number of bytes at the beginning in which the encoding is detected, and the share of ASCII characters in UTF-16 text
+# without a byte-order mark, whose other bytes are zero.
+_DETECTED: Final = 4096
+_ASCII_SHARE: Final = 0.7
 # Maximum number of lines of a file.
 MOST_LINES: Final = 10_000_000
 
@@ -19,7 +24,8 @@ def read_text(file: str | Path, needs: str, *, max_bytes: int = MOST_BYTES, lega
 
     Raises a ScenarioError that names a line that cannot be decoded.
     """
-    return decode(file, read_bytes(file, needs, max_bytes=max_bytes), needs, legacy=legacy)
+    content = read_bytes(file, needs, max_bytes=max_bytes)
+    return decode(file, content, needs, legacy=legacy, only_utf_8=not legacy)
 
 
 def read_lines(file: str | Path, needs: str, *, legacy: bool = False) -> list[str]:
@@ -27,19 +33,33 @@ def read_lines(file: str | Path, needs: str, *, legacy: bool = False) -> list[st
     return split_lines(file, read_text(file, needs, legacy=legacy), needs)
 
 
-def decode(file: str | Path, content: bytes, needs: str, *, legacy: bool = False) -> str:
-    """Decodes the bytes of a file: UTF-8, or with `legacy` also UTF-16 with byte-order mark, and otherwise ISO 8859-1.
+def encoding_of(content: bytes) -> str:
+    """Returns the encoding of a text file according to its byte-order mark or its zeros; UTF-8 by default."""
+    for mark, encoding in _MARKS.items():
+        if content.startswith(mark):
+            return encoding
+    head = content[:_DETECTED]
+    most = _ASCII_SHARE * (len(head) // 2)
+    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        zeros = head[first::2].count(0)
+        if zeros >= max(most, 2) and not head[1 - first :: 2].count(0):
+            return encoding
+    return "utf-8-sig"
+
+
+def decode(file: str | Path, content: bytes, needs: str, *, legacy: bool = False, only_utf_8: bool = False) -> str:
+    """Decodes the bytes of a file: UTF-8 or, unless `only_utf_8`, UTF-16; with `legacy`, otherwise ISO 8859-1.
 
     ISO 8859-1 decodes every byte, so it suits files with non-ASCII letters only in names and comments.
     """
-    is_utf_16 = content.startswith(_UTF_16)
-    if is_utf_16 and not legacy:
-        raise ScenarioError(f"{file}: not UTF-8 text; needs {needs}")
+    encoding = encoding_of(content)
+    if only_utf_8 and encoding.startswith("utf-16"):
+        raise ScenarioError(f"{file}: UTF-16 text, not UTF-8 text; needs {needs}")
     try:
-        text = content.decode("utf-16" if is_utf_16 else "utf-8-sig")
+        text = content.decode(encoding)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        if is_utf_16:
+        if encoding.startswith("utf-16"):
             raise ScenarioError(f"{file}:{line}: not UTF-16 text; needs {needs}") from None
         if not legacy:
             byte = f"byte 0x{content[error.start]:02x}"

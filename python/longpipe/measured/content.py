@@ -6,73 +6,68 @@ Each form is computed once, and its size is bounded.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from longpipe.errors import ScenarioError
-from longpipe.inputs import decode, parse_json, read_bytes, split_lines
+from longpipe.inputs import decode, read_bytes, split_lines
+from longpipe.inputs.text import encoding_of
+from longpipe.measured.json_text import RECORD_SEPARATOR, Placed, values
 
 NEEDS: Final = "a file of a tool in docs/measured.md"
 # One hour of irtt probes sent every 10 ms takes 300 MB after decompression; captures can be as large.
 _MOST_BYTES: Final = 1 << 30
-_RECORD_SEPARATOR: Final = b"\x1e"
 # `ping -D` begins lines with the time in brackets.
-_BRACKETED_TIME: Final = re.compile(rb"\[\d+\.\d+\] ")
+_BRACKETED_TIME: Final = re.compile(r"\[\d+\.\d+\] ")
 
 
 class Content:
-    """A file's content, for the functions that recognise and read formats."""
+    """A file's content, for the functions that recognise and read formats.
 
-    def __init__(self, file: str, data: bytes) -> None:
+    `defects` has a line for each part of the file that was damaged and skipped.
+    """
+
+    def __init__(self, file: str, data: bytes, defects: Sequence[str] = ()) -> None:
         self.file = file
         self.data = data
+        self.defects = list(defects)
 
     @classmethod
     def of(cls, file: str | Path) -> Content:
-        """Returns the content of a regular file; gzip is decompressed."""
-        data = read_bytes(file, NEEDS, max_bytes=_MOST_BYTES)
+        """Returns the content of a regular file, decompressed."""
+        defects: list[str] = []
+        data = read_bytes(file, NEEDS, max_bytes=_MOST_BYTES, defects=defects)
         if not data.strip():
             raise ScenarioError(f"{file}: empty; needs {NEEDS}")
-        return cls(str(file), data)
+        return cls(str(file), data, defects)
 
     @cached_property
     def begins(self) -> str:
         """Returns the beginning of the text, to recognise the format; undecodable bytes are replaced."""
-        return self.data[:65536].decode("utf-8-sig", "replace")
+        return self.data[:65536].decode(encoding_of(self.data), "replace")
+
+    @cached_property
+    def text(self) -> str:
+        """Returns the text of a text file."""
+        return decode(self.file, self.data, NEEDS, legacy=True)
 
     @cached_property
     def lines(self) -> list[str]:
         """Returns the lines of a text file."""
-        return split_lines(self.file, decode(self.file, self.data, NEEDS, legacy=True), NEEDS)
+        return split_lines(self.file, self.text, NEEDS)
 
     @cached_property
     def is_json(self) -> bool:
         """Returns whether the file begins like a JSON value, JSON lines or a JSON text sequence."""
-        head = self.data[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
-        return head[:1] in (b"{", b"[", _RECORD_SEPARATOR) and not _BRACKETED_TIME.match(head)
+        # Without an argument, `lstrip` would remove the record separator.
+        head = self.begins[:64].lstrip(" \t\r\n")
+        return head[:1] in ("{", "[", RECORD_SEPARATOR) and not _BRACKETED_TIME.match(head)
 
     @cached_property
-    def json_values(self) -> list[tuple[str, Any]]:
+    def json_values(self) -> Placed:
         """Returns the JSON values with their places; JSON lines and a JSON text sequence (RFC 7464) have several."""
-        if self.data.lstrip()[:1] != _RECORD_SEPARATOR and not self._is_lines():
-            return [(self.file, parse_json(self.data, self.file, "JSON"))]
-        found = []
-        for number, line in enumerate(self.data.split(b"\n"), 1):
-            text = line.strip().removeprefix(_RECORD_SEPARATOR).strip()
-            if text:
-                found.append((f"{self.file}:{number}", parse_json(text, f"{self.file}:{number}", "a JSON value")))
-        if not found:
-            raise ScenarioError(f"{self.file}: a JSON text sequence without a value; needs {NEEDS}")
-        return found
-
-    def _is_lines(self) -> bool:
-        """Returns whether the first line is a complete JSON object and another line follows."""
-        first, _, rest = self.data.lstrip().partition(b"\n")
-        if not rest.strip() or not first.rstrip().endswith(b"}"):
-            return False
-        try:
-            parse_json(first, self.file, "JSON")
-        except ScenarioError:
-            return False
-        return True
+        found = values(self.file, self.text, NEEDS)
+        self.defects += found.defects
+        return found.values

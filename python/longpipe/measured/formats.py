@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -38,7 +39,7 @@ def read(file: str | Path) -> Recording:
     for one in FORMATS:
         if one.recognises(content):
             found: Recording = one.read(content)
-            return found
+            return replace(found, notes=(*content.defects, *found.notes))
     names = ", ".join(one.NAME for one in FORMATS)
     raise ScenarioError(
         f"{file}: begins with {shown(content.begins[:40])}, which no known tool writes; needs one of {names}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs import load_json
+from longpipe.inputs.compression import plain_suffix
 from longpipe.inputs.notes import Notes, keep
 from longpipe.scenario.motion import MOST_STEPS
 from longpipe.scenario.points import Points
@@ -21,7 +22,7 @@ _MOST_BYTES = 1 << 30
 
 def is_of_irtt(file: str) -> bool:
     """Returns whether a file name has the form of irtt's output files."""
-    return file.lower().endswith((".json", ".json.gz"))
+    return plain_suffix(file) == ".json"
 
 
 def knots(file: str, longest_ps: int) -> Points:

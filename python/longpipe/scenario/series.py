@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.inputs import read_lines
+from longpipe.inputs.compression import plain_suffix
 from longpipe.inputs.notes import Notes, keep
 from longpipe.scenario import irtt, traces
 from longpipe.scenario.coding import rates_of
@@ -177,7 +178,7 @@ def _repeated(where: str, outages: Outages, duration_ps: int) -> Iterator[list[i
 def _of_file(path: File) -> _Parts:
     if irtt.is_of_irtt(path.file):
         return _Parts(knots_ps=irtt.knots(path.file, LONGEST_DELAY_PS))
-    if path.file.lower().endswith((".csv", ".csv.gz")):
+    if plain_suffix(path.file) == ".csv":
         found = traces.read(path.file, LATEST_MS * PS_PER_MS, LONGEST_DELAY_PS, FASTEST_BPS)
         service = _steps(f"{path.file}: rate", found.rate) if found.rate else None
         loss = {"kind": "over-time", "steps_ps": found.loss} if found.loss else None

@@ -1,0 +1,309 @@
+"""JSON in measured files: single values, several values, JSON lines and JSON text sequences (RFC 7464).
+
+Tools are interrupted, write "-nan", or print text around their JSON. Damaged parts are skipped, and a line about each
+kind of defect is returned. Values are never guessed: a number that is not a number becomes null.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from longpipe.errors import ScenarioError
+from longpipe.inputs.structured import MOST_ITEMS
+
+# Values of a file, each with its place in messages.
+Placed = list[tuple[str, Any]]
+
+RECORD_SEPARATOR: Final = "\x1e"
+# Brackets, skipping strings, so that brackets in strings do not count.
+# A string does not contain line ends, so that a stray quotation mark affects one line.
+_STRING: Final = r'"(?:[^"\\\n]++|\\[^\n])*+"'
+_TOKENS: Final = re.compile(rf"{_STRING}|[\[\]{{}}]")
+# Literals of printf for values that are not numbers, skipping strings.
+_NO_NUMBERS: Final = re.compile(
+    r'"(?:[^"\\]++|\\.)*+"|-?\b(?:nan|inf(?:inity)?)\b(?:\([^()\n"]{0,20}\))?', re.IGNORECASE
+)
+_COMMA_AT_END: Final = re.compile(rf"{_STRING}|,(?=\s*+[\]}}])")
+_CLOSING: Final = {"{": "}", "[": "]"}
+_MAY_BE_NO_NUMBER: Final = re.compile(r"\b(?:nan|inf)", re.IGNORECASE)
+# Maximum number of damaged elements that are removed from one value.
+_MOST_REPAIRS: Final = 20
+# Maximum number of characters that are searched for values: a multiple of the text's length and a constant.
+_MOST_SEARCHED, _LEAST_SEARCHED = 5, 1_000_000
+
+
+@dataclass
+class Found:
+    """The values of a file, and a line about each kind of defect."""
+
+    values: Placed = field(default_factory=list)
+    defects: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Open:
+    """An object or list that has not ended: its bracket, its begin, and its complete elements that are not scalars."""
+
+    bracket: str
+    begin: int
+    elements: int = 0
+    # End of the last complete element.
+    end: int = 0
+
+
+class _Damage(Exception):  # noqa: N818 - never leaves this module
+    """Reason and position of a defect."""
+
+    def __init__(self, reason: str, at: int) -> None:
+        super().__init__(reason)
+        self.at = at
+
+
+def _loads(text: str) -> Any:  # noqa: ANN401 - any value
+    # Imported here because it takes 20 ms and most commands do not need it.
+    import orjson
+
+    try:
+        return orjson.loads(text)
+    except json.JSONDecodeError as error:
+        raise _Damage(error.msg, error.pos) from None
+
+
+def values(file: str, text: str, needs: str) -> Found:
+    """Returns the JSON values in a text. Raises ScenarioError if it has none."""
+    items = sum(map(text.count, ",[{"))
+    if items > MOST_ITEMS:
+        raise ScenarioError(f"{file}: {items} brackets and commas; needs {needs} with at most {MOST_ITEMS}")
+    is_sequence = RECORD_SEPARATOR in text[:64]
+    if is_sequence or _is_lines(text):
+        found = _of_records(file, text)
+        if not found.values:
+            kind = "a JSON text sequence without a value" if is_sequence else "JSON without a value"
+            raise ScenarioError(f"{file}: {kind}; needs {needs}")
+        return found
+    try:
+        return Found([(file, _loads(text))])
+    except _Damage as damage:
+        return _Damaged(file, text).read(damage)
+
+
+def _is_lines(text: str) -> bool:
+    """Returns whether the first line is a whole JSON object and another line follows."""
+    first, _, rest = text.lstrip().partition("\n")
+    if not rest.strip() or not first.rstrip().endswith("}"):
+        return False
+    try:
+        return isinstance(_loads(_numbers_only(first)[0]), dict)
+    except _Damage:
+        return False
+
+
+def _of_records(file: str, text: str) -> Found:
+    """Reads a value from each line or, after a record separator, from several lines."""
+    found = Found()
+    damaged: list[tuple[int, str]] = []
+    replaced = 0
+    for number, record in _records(text):
+        try:
+            try:
+                value = _loads(record)
+            except _Damage:
+                usable, count = _numbers_only(record)
+                value = _loads(usable)
+                replaced += count
+        except _Damage as damage:
+            damaged.append((number, str(damage)))
+            continue
+        found.values.append((f"{file}:{number}", value))
+    if damaged:
+        number, reason = damaged[0]
+        if not found.values:
+            raise ScenarioError(f"{file}:{number}: not JSON, {reason}; needs a JSON value")
+        records = "a record is" if len(damaged) == 1 else f"{len(damaged)} records are"
+        where = "in line" if len(damaged) == 1 else "the first in line"
+        found.defects.append(f"{records} damaged and skipped, {where} {number} ({reason})")
+    _note_numbers(replaced, found)
+    return found
+
+
+def _records(text: str) -> Iterator[tuple[int, str]]:
+    """Yields the line number and the text of each record; a record without a separator is a line."""
+    number = 1
+    for part in text.split(RECORD_SEPARATOR) if RECORD_SEPARATOR in text[:64] else [text]:
+        lines = part.split("\n")
+        if RECORD_SEPARATOR in text[:64] and not _is_lines(part):
+            if record := part.strip():
+                yield number + part[: len(part) - len(part.lstrip())].count("\n"), record
+        else:
+            for index, line in enumerate(lines):
+                if stripped := line.strip():
+                    yield number + index, stripped
+        number += len(lines) - 1
+
+
+class _Damaged:
+    """A text that is not one JSON value, in which values are searched for."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self._file = file
+        usable, self._replaced = _numbers_only(text)
+        self._text = _COMMA_AT_END.sub(lambda one: one[0] if one[0].startswith('"') else "", usable)
+        self._found = Found()
+
+    def read(self, first: _Damage) -> Found:
+        """Returns the values; `first` is the defect that is reported if there are none."""
+        text, found = self._text, self._found
+        place, used, outside, budget = 0, 0, 0, _MOST_SEARCHED * len(text) + _LEAST_SEARCHED
+        while budget > 0 and (begin := self._next(place)) is not None:
+            end, stack = _extent(text, begin)
+            budget -= (len(text) if end is None else end) - begin
+            until, value = self._truncated(begin, stack) if end is None else self._whole(begin, end)
+            if value is None:
+                place = begin + 1 if end is None else end
+                continue
+            outside += len(text[used:begin].strip())
+            is_first = not text[:begin].strip() and not found.values
+            found.values.append((self._file if is_first else f"{self._file}:{self._line(begin)}", value))
+            place = used = until
+        if not found.values:
+            raise ScenarioError(f"{self._file}:{self._line(first.at)}: not JSON, {first}; needs JSON")
+        outside += len(text[used:].strip())
+        if outside:
+            found.defects.append(f"{outside} characters of text around the JSON are ignored")
+        _note_numbers(self._replaced, found)
+        return found
+
+    def _line(self, at: int) -> int:
+        return self._text.count("\n", 0, at) + 1
+
+    def _next(self, place: int) -> int | None:
+        places = [at for at in (self._text.find("{", place), self._text.find("[", place)) if at >= 0]
+        return min(places, default=None)
+
+    def _whole(self, begin: int, end: int) -> tuple[int, Any]:
+        """Returns the end and the value of an object or list, without damaged elements; None if it cannot be read."""
+        piece, lines = self._text[begin:end], list[int]()
+        while True:
+            try:
+                value = _loads(piece)
+                break
+            except _Damage as damage:
+                smaller = _without(piece, damage.at)
+                if smaller is None or len(lines) >= _MOST_REPAIRS:
+                    return end, None
+                lines.append(self._line(begin + damage.at))
+                piece = smaller
+        if not _is_content(value):
+            return end, None
+        if lines:
+            count = "an element is" if len(lines) == 1 else f"{len(lines)} elements are"
+            self._found.defects.append(f"{count} damaged and skipped, at line {lines[0]}")
+        return end, value
+
+    def _truncated(self, begin: int, stack: list[_Open]) -> tuple[int, Any]:
+        """Returns a value that does not end, without its incomplete elements; None if it has no whole element."""
+        best = max(stack, key=lambda one: (one.bracket == "[" and one.elements > 0, one.elements), default=None)
+        if best is None or not best.elements:
+            return begin + 1, None
+        closing = "".join(_CLOSING[one.bracket] for one in reversed(stack[: stack.index(best) + 1]))
+        try:
+            value = _loads(self._text[begin : best.end] + closing)
+        except _Damage:
+            return begin + 1, None
+        if not _is_content(value):
+            return begin + 1, None
+        line = self._line(best.end)
+        self._found.defects.append(
+            f"the JSON ends early or is damaged; it is read up to its last whole element, at line {line}"
+        )
+        return len(self._text), value
+
+
+def _extent(text: str, begin: int, stop: int | None = None) -> tuple[int | None, list[_Open]]:
+    """Returns the end of the object or list at `begin`, or None and the open brackets at a mismatch or the end.
+
+    With `stop`, the search ends there.
+    """
+    stack: list[_Open] = []
+    for token in _TOKENS.finditer(text, begin, len(text) if stop is None else stop):
+        one = token[0]
+        if one in _CLOSING:
+            stack.append(_Open(one, token.start()))
+        elif one in "]}":
+            if _CLOSING[stack[-1].bracket] != one:
+                return None, stack
+            stack.pop()
+            if not stack:
+                return token.end(), []
+            stack[-1].elements += 1
+            stack[-1].end = token.end()
+    return None, stack
+
+
+def _is_content(value: object) -> bool:
+    """Returns whether a value is a non-empty object, or a list of objects; others occur in the text around JSON."""
+    return bool(value) and (isinstance(value, dict) or (isinstance(value, list) and isinstance(value[0], dict)))
+
+
+def _without(piece: str, at: int) -> str | None:
+    """Returns a value without the element that contains a defect; None if the defect is in no list of objects.
+
+    Of nested lists, the one with the most elements is the list of records.
+    """
+    _, stack = _extent(piece, 0, at)
+    lists = [(_elements(piece, one.begin), place) for place, one in enumerate(stack) if one.bracket == "["]
+    if not lists:
+        return None
+    count, place = max(lists, key=lambda one: (one[0], -one[1]))
+    if not count:
+        return None
+    if place + 1 == len(stack):
+        # The defect is between elements.
+        following = [found for found in (piece.find("{", at), piece.find("[", at)) if found >= 0]
+        return piece[: stack[place].end] + "," + piece[min(following) :] if following and stack[place].end else None
+    begin = stack[place + 1].begin
+    end, _ = _extent(piece, begin)
+    if end is None:
+        return None
+    before, after = piece[:begin].rstrip(), piece[end:].lstrip()
+    return before + after[1:] if after.startswith(",") else before.removesuffix(",") + after
+
+
+def _elements(text: str, begin: int) -> int:
+    """Returns the number of objects and lists in the list at `begin`."""
+    depth = count = 0
+    for token in _TOKENS.finditer(text, begin):
+        if token[0] in _CLOSING:
+            depth += 1
+        elif token[0] in "]}":
+            depth -= 1
+            count += depth == 1
+            if not depth:
+                break
+    return count
+
+
+def _numbers_only(text: str) -> tuple[str, int]:
+    """Returns a text in which null replaces literals that are not numbers, and their count."""
+    if not _MAY_BE_NO_NUMBER.search(text):
+        return text, 0
+    count = 0
+
+    def null(one: re.Match[str]) -> str:
+        nonlocal count
+        if one[0].startswith('"'):
+            return one[0]
+        count += 1
+        return "null"
+
+    return _NO_NUMBERS.sub(null, text), count
+
+
+def _note_numbers(count: int, found: Found) -> None:
+    if count:
+        values_are = "a value is" if count == 1 else f"{count} values are"
+        found.defects.append(f"{values_are} written as nan or inf, and unknown")
