@@ -118,14 +118,9 @@ def _count(name: str, value: float, unit: str) -> str:
 
 
 def _rate(one: Subject) -> str:
-    """Returns the mean rate while the subject had data, or the mean of the rates if the file contains only rates."""
-    import numpy as np
-
-    series = one.rates
-    if series is None or not len(series.numbers):
-        return "-"
-    used = np.flatnonzero(series.numbers)
-    return f"{series.numbers[used[0] : used[-1] + 1].mean() / 1e6:.4g}" if len(used) else "0"
+    """Returns the mean rate: all bytes divided by all time."""
+    mean = None if one.rates is None else one.rates.mean
+    return "-" if mean is None else f"{mean / 1e6:.4g}"
 
 
 def _round_trips(one: Subject) -> str:

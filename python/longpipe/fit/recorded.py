@@ -8,6 +8,7 @@ individual losses.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -62,6 +63,8 @@ _REFILLED: Final = 2
 _GROWN: Final = 0.9
 # Share of intervals that must have nearly the same rate if a counter rises with each ACK.
 _NEARLY_ALL: Final = 0.9
+# Maximum time [s] between the end of an interval and the begin of the next without a gap; times are rounded.
+_GAP_S: Final = 1e-4
 # Relative rounding error of a difference of rates.
 _ROUNDING: Final = 1e-3
 # Minimum buffer [packets] of the scenario, used even if the RTT shows no queue.
@@ -70,28 +73,54 @@ _LEAST_BUFFER: Final = 10
 _MOST_LOST: Final = 10_000_000
 
 
+@dataclass(frozen=True, eq=False)
+class _Rates:
+    """Mean rates [bit/s] of intervals with these begins and ends [s], in ascending order."""
+
+    begin: Numbers
+    end: Numbers
+    bps: Numbers
+
+    @property
+    def moved(self) -> Numbers:
+        """Bytes of each interval."""
+        found: Numbers = self.bps * (self.end - self.begin) / 8
+        return found
+
+
+def _rates(series: Series) -> _Rates:
+    """Returns the rates of a series; a rate without an interval holds since the time of the one before it."""
+    times = series.time_s
+    if series.intervals_s is None:
+        return _Rates(np.append(times[:1], times[:-1]), times, series.numbers)
+    has_length = series.intervals_s[:, 1] > series.intervals_s[:, 0]
+    begin, end = series.intervals_s[has_length].T
+    return _Rates(begin, end, series.numbers[has_length])
+
+
 def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object] | None = None) -> FitReport:
     """Returns the fit to flow number `flow` of a recording; `fixed` contains known scenario fields by dotted name.
 
     Raises a one-line ScenarioError if the file lacks a flow's rates or RTTs.
     """
-    subject = _subject(recording, flow)
+    subject = _from_its_begin(_subject(recording, flow))
     rate, rtt = subject.rates, _rtt(subject)
-    if rate is None or rtt is None:
+    if rate is None or rtt is None or not rate.mean:
         raise ScenarioError(f"{recording.file}: {subject.name}: no {_lacking(rate is None)}; {_needed(recording)}")
     mss = int(subject.counters.get("mss", (_MSS, ""))[0])
     check_mss(f"{recording.file}: {subject.name}", mss)
     headers = _headers(subject)
     wire = mss + headers
-    base = _base(subject, rtt, wire, float(rate.numbers.max()))
+    rates = _rates(rate)
+    duration_s = max(float(one.time_s.max()) for one in subject.series)
+    base = _base(subject, rtt, wire, float(rates.bps.max()))
     share = _wire_share(recording, subject, mss)
-    times, rates = _settled(recording, subject, rate.time_s, rate.numbers)
-    times, rates = _merged(times, rates * share, base["value"])
-    writes = _writes(subject, rtt, share, mss) if recording.format in _WRITTEN else None
-    bottleneck = _rate(times, rates, rtt, base["value"], writes, wire)
+    writes = _writes(subject, rtt, share, mss) if _format(recording) in _WRITTEN else None
+    merged = _merged(_settled(recording, subject, rates), share, base["value"])
+    bottleneck = _rate(merged, rtt, base["value"], writes, wire)
     bps = float(bottleneck["value"])
     longest = max(0.0, (float(rtt.numbers.max()) - base["value"]) * bps / 8 / wire)
-    loss, lost_s = _loss(recording.file, subject, rate.time_s, rate.numbers, mss)
+    loss, lost_s = _loss(recording.file, subject, rates, mss)
     unknowns = [
         "whether losses were random or at a full queue, the buffer, and AQM: the file does not contain single packets",
         "other traffic: the fitted path has none",
@@ -116,7 +145,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
         mss=mss,
         headers=headers,
         timestamps=headers > packet_bytes(0) + (IPV6_BYTES if _is_ipv6(subject) else 0),
-        duration_s=float(max(1, round(recording.duration_s))),
+        duration_s=float(max(1, round(duration_s))),
     )
     scenario = hypothesis.scenario(**dict(fixed or {}))
     rows: dict[str, dict[str, Any]] = {"rate": bottleneck, "base RTT": base}
@@ -130,7 +159,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     return FitReport(
         file=recording.file,
         flow=subject.name,
-        duration_s=recording.duration_s,
+        duration_s=duration_s,
         mss=mss,
         scenario=scenario,
         toml=short_toml(scenario, hypothesis.fields, dict(fixed or {})),
@@ -142,7 +171,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
         undetermined=unknowns,
         doubts=(),
         notes=(*_notes(subject, rate), *recording.notes),
-        series=_series(subject, rate.time_s, rate.numbers, rtt.time_s, rtt.numbers) | {"lost_s": lost_s},
+        series=_series(subject, rates, rtt) | {"lost_s": lost_s},
     )
 
 
@@ -155,7 +184,7 @@ def _notes(subject: Subject, rate: Series) -> Iterator[str]:
 
 
 def _subject(recording: Recording, flow: int) -> Subject:
-    if recording.format not in FORMATS:
+    if _format(recording) not in FORMATS:
         raise ScenarioError(
             f"{recording.file}: {recording.format}, without a transfer that filled a path; needs a capture, or "
             f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
@@ -168,6 +197,26 @@ def _subject(recording: Recording, flow: int) -> Subject:
     if flows[flow].facts.get("protocol") == "UDP":
         raise ScenarioError(f"{recording.file}: {flows[flow].name}: UDP; needs a TCP or QUIC transfer")
     return flows[flow]
+
+
+def _format(recording: Recording) -> str:
+    """Returns the format of a recording, without the form in which iperf3 writes its JSON."""
+    return recording.format.removesuffix(" stream")
+
+
+def _from_its_begin(subject: Subject) -> Subject:
+    """Returns a flow whose times are seconds since the first interval of its rates, or unchanged if it has no rates."""
+    rate = subject.rates
+    if rate is None or not len(rate.numbers):
+        return subject
+    begin = float(_rates(rate).begin[0])
+    moved = [
+        replace(
+            one, time_s=one.time_s - begin, intervals_s=None if one.intervals_s is None else one.intervals_s - begin
+        )
+        for one in subject.series
+    ]
+    return replace(subject, series=tuple(moved))
 
 
 def _rtt(subject: Subject) -> Series | None:
@@ -184,7 +233,7 @@ def _needed(recording: Recording) -> str:
         "ss -tin": "needs snapshots of a transfer, each after a line with the time (docs/measured.md)",
         "iperf3 JSON": "needs the sender's file on Linux: run iperf3 without -R",
         "flent": "needs a test with a TCP transfer and its RTTs, such as tcp_nup with --socket-stats",
-    }.get(recording.format, "needs the file of the sender of a transfer")
+    }.get(_format(recording), "needs the file of the sender of a transfer")
 
 
 def _base(subject: Subject, rtt: Series, wire: int, fastest: float) -> dict[str, Any]:
@@ -205,20 +254,20 @@ def _base(subject: Subject, rtt: Series, wire: int, fastest: float) -> dict[str,
     }  # fmt: skip
 
 
-def _settled(recording: Recording, subject: Subject, times: Numbers, rates: Numbers) -> tuple[Numbers, Numbers]:
+def _settled(recording: Recording, subject: Subject, rates: _Rates) -> _Rates:
     """Returns the rates that the network carried.
 
     iperf3 and flent count the data written by the application, which is ahead of the network until the socket's buffer
     is full. Linux's buffer grows with the maximum of the window, so the rates are used from the time on at which the
     window has nearly reached its maximum, and at the latest from the middle on.
     """
-    if recording.format not in _WRITTEN:
-        return times, rates
-    first, window = len(rates) // 2, subject.of("cwnd")
+    if _format(recording) not in _WRITTEN:
+        return rates
+    first, window = len(rates.bps) // 2, subject.of("cwnd")
     if window is not None:
         grown = window.time_s[np.argmax(window.numbers >= _GROWN * window.numbers.max())]
-        first = min(first, int(np.searchsorted(times, grown)))
-    return times[first:], rates[first:]
+        first = min(first, int(np.searchsorted(rates.end, grown)))
+    return _Rates(rates.begin[first:], rates.end[first:], rates.bps[first:])
 
 
 def _is_ipv6(subject: Subject) -> bool:
@@ -240,48 +289,52 @@ def _wire_share(recording: Recording, subject: Subject, mss: int) -> float:
     return 1 + _headers(subject) / mss
 
 
-def _merged(times: Numbers, rates: Numbers, base: float) -> tuple[Numbers, Numbers]:
-    """Returns mean rates, each over at least one base RTT, because shorter intervals contain few packets."""
-    ends: list[float] = []
-    found: list[float] = []
-    begin, moved = float(times[0] - (times[1] - times[0] if len(times) > 1 else 0.0)), 0.0
-    previous = begin
-    for time, rate in zip(times.tolist(), rates.tolist(), strict=True):
-        moved += rate * (time - previous)
-        previous = time
-        if time - begin >= base:
-            ends.append(time)
-            found.append(moved / (time - begin))
-            begin, moved = time, 0.0
-    return np.array(ends or times[-1:]), np.array(found or rates[-1:])
+def _merged(rates: _Rates, share: float, base: float) -> _Rates:
+    """Returns mean rates times `share`, each over at least one base RTT, because shorter intervals have few packets.
+
+    Intervals with a gap between them are not merged.
+    """
+    found: list[tuple[float, float, float]] = []
+    begin = end = float(rates.begin[0])
+    moved = 0.0
+    for first, last, bps in zip(rates.begin.tolist(), rates.end.tolist(), rates.bps.tolist(), strict=True):
+        if first > end + _GAP_S:
+            begin, moved = first, 0.0
+        moved += bps * share * (last - first)
+        end = last
+        if end - begin >= base:
+            found.append((begin, end, moved / (end - begin)))
+            begin, moved = end, 0.0
+    return _Rates(*np.array(found or [(rates.begin[-1], end, rates.bps[-1] * share)]).T)
 
 
-def _rate(times: Numbers, rates: Numbers, rtt: Series, base: float, writes: Writes | None, wire: int) -> dict[str, Any]:
+def _rate(rates: _Rates, rtt: Series, base: float, writes: Writes | None, wire: int) -> dict[str, Any]:
     """Returns the estimate of the bottleneck's rate, from the intervals that begin and end with a queue.
 
     `writes` is None if the rates are those of acknowledged bytes.
     """
-    at_end = np.interp(times, rtt.time_s, rtt.numbers)
-    at_begin = np.interp(np.append(times[:1], times[:-1]), rtt.time_s, rtt.numbers)
+    begins, times, bps = rates.begin, rates.end, rates.bps
+    at_begin, at_end = (np.interp(at, rtt.time_s, rtt.numbers) for at in (begins, times))
     busy = np.minimum(at_begin, at_end) > base * (1 + _QUEUED) + _QUEUED_S
-    busy[0] = False
+    # The first interval, and one after a gap, may have begun before the flow sent.
+    busy &= np.append(False, begins[1:] <= times[:-1] + _GAP_S)
     if writes is None:
         # The application may have paused in intervals in a row without any data, whose RTTs are interpolated.
-        is_empty = rates <= 0
+        is_empty = bps <= 0
         busy &= ~(is_empty & (np.append(is_empty[1:], False) | np.append(False, is_empty[:-1])))
-    taken = np.diff(times, prepend=times[0] - (times[1] - times[0] if len(times) > 1 else 1.0))
+    taken = times - begins
     acked = float(_ACKED_PACKETS * wire)
-    step = acked if writes is None else step_bytes(rates * taken / 8, writes.block, writes.longest)
-    if np.count_nonzero(rates[busy]) < _LEAST_INTERVALS:
-        carried = _carried(rates, taken, step, each=writes is None)
+    step = acked if writes is None else step_bytes(bps * taken / 8, writes.block, writes.longest)
+    if np.count_nonzero(bps[busy]) < _LEAST_INTERVALS:
+        carried = _carried(bps, taken, step, each=writes is None)
         return {
             "value": carried, "low": carried, "high": None, "unit": "bit/s",
             "known": "a lower bound: the rate that the path carried",
         }  # fmt: skip
     if writes is None:
-        found, steps = _acknowledged(rates[busy], taken[busy], acked), ""
+        found, steps = _acknowledged(bps[busy], taken[busy], acked), ""
     else:
-        found = written_rate(times, rates, busy, step, writes.lag(times))
+        found = written_rate(times, bps, busy, step, writes.lag(times))
         steps = f", data written in steps of up to {step / 1e3:.0f} kB"
     return {
         "value": found.value, "low": found.low, "high": found.high, "unit": "bit/s",
@@ -346,9 +399,7 @@ def _writes(subject: Subject, rtt: Series, share: float, mss: int) -> Writes:
     )
 
 
-def _loss(
-    file: str, subject: Subject, times: Numbers, rates: Numbers, mss: int
-) -> tuple[dict[str, Any] | None, list[float]]:
+def _loss(file: str, subject: Subject, rates: _Rates, mss: int) -> tuple[dict[str, Any] | None, list[float]]:
     """Returns the share of packets retransmitted or lost, an upper bound on random losses, and their times.
 
     The share is None if the file counts neither. Raises ScenarioError for an impossible number of packets.
@@ -359,7 +410,7 @@ def _loss(
         return None, []
     each = mss if series is not None and series.unit == "bytes" else 1
     counts = np.zeros(0) if series is None else np.round(series.numbers / each)
-    sent = float(np.sum(rates * np.diff(times, prepend=0.0))) / 8 / mss
+    sent = float(rates.moved.sum()) / mss
     lost = float(counts.sum())
     if lost > _MOST_LOST:
         raise ScenarioError(f"{file}: {subject.name}: {lost:.3g} {kind}; needs at most {_MOST_LOST}")
@@ -373,14 +424,13 @@ def _loss(
     return row, places
 
 
-def _series(subject: Subject, times: Numbers, rates: Numbers, rtt_times: Numbers, rtts: Numbers) -> dict[str, Any]:
-    """Returns the observed series at the times of the rates."""
-    delivered = np.cumsum(rates * np.diff(times, prepend=0.0)) / 8
-    flight = subject.of("in flight")
+def _series(subject: Subject, rates: _Rates, rtt: Series) -> dict[str, Any]:
+    """Returns the observed series at the ends of the rates' intervals."""
+    times, flight = rates.end, subject.of("in flight")
     return {
         "time_s": times.tolist(),
-        "delivered_bytes": delivered.tolist(),
-        "rtt_s": np.interp(times, rtt_times, rtts).tolist(),
+        "delivered_bytes": np.cumsum(rates.moved).tolist(),
+        "rtt_s": np.interp(times, rtt.time_s, rtt.numbers).tolist(),
         "in_flight_bytes": [None] * len(times)
         if flight is None
         else np.interp(times, flight.time_s, flight.numbers).tolist(),

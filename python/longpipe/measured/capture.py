@@ -55,7 +55,7 @@ def read(content: Content) -> Recording:
     subjects = []
     for connection, side in flows:
         of = connection.directions[side]
-        subject, said = _flow(connection, side, dropped.get((of.source, of.target), ()), begin, end)
+        subject, said = _flow(connection, side, dropped.get((of.source, of.target), ()), begin)
         subjects.append(subject)
         notes += said
     subjects.sort(key=lambda one: -one.counters["payload"][0])
@@ -183,7 +183,7 @@ def _mss(connection: Connection, side: int) -> tuple[int, bool]:
 
 
 def _flow(
-    connection: Connection, side: int, dropped: Sequence[tuple[int, int]], begin: int, end: int
+    connection: Connection, side: int, dropped: Sequence[tuple[int, int]], begin: int
 ) -> tuple[Subject, list[str]]:
     """Returns a flow and notes on it; `dropped` are the times and lengths of its data that longpipe's path lost."""
     one, other = connection.directions[side], connection.directions[1 - side]
@@ -202,7 +202,7 @@ def _flow(
             "retransmissions are unknown"
         )
     return Subject(
-        name, "flow", _series(one, mss, dropped, begin, end), _counters(connection, side, mss), _facts(connection, side)
+        name, "flow", _series(one, mss, dropped, begin), _counters(connection, side, mss), _facts(connection, side)
     ), notes
 
 
@@ -210,15 +210,18 @@ def _at(points: Iterable[tuple[int, float]], begin: int, scale: float = 1.0) -> 
     return (((now - begin) / 1e9, value * scale) for now, value in points)
 
 
-def _series(one: Direction, mss: int, dropped: Sequence[tuple[int, int]], begin: int, end: int) -> tuple[Series, ...]:
+def _series(one: Direction, mss: int, dropped: Sequence[tuple[int, int]], begin: int) -> tuple[Series, ...]:
     moved, what = one.data, "payload captured"
     if one.delivered:
         moved, what = one.delivered, "payload acknowledged or SACKed"
+    # The rate is that from the first data packet to the last ACK, however long the capture is.
+    times = [now for now, _ in (*one.data[:1], *moved)] or [begin]
+    first_s, last_s = ((at - begin) / 1e9 for at in (min(times), max(times)))
     again = ((now, -(-length // mss)) for now, length in one.retransmissions)
     lost = ((now, -(-length // mss)) for now, length in dropped or one.lost)
     missing = "segments missing at the capture point that arrived later, at the time of the gap"
     return kept(
-        binned_rate(list(_at(moved, begin)), 0.0, (end - begin) / 1e9, what),
+        binned_rate(list(_at(moved, begin)), first_s, last_s, what),
         series("rtt", _at(one.rtts, begin, 1e-9), "from a data packet to its ACK, both at the capture point"),
         series(
             "retransmissions", _at(again, begin), "segments of a packet with data below the highest sequence number"

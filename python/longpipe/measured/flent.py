@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError
@@ -98,8 +99,21 @@ def _of_raw(where: str, found: list[Any], quantity: tuple[SeriesKind, float] | N
 
     every = [series(kind, points(key, scale), "flent's raw values", unit) for key, (kind, scale, unit) in _KEYS.items()]
     if quantity is not None:
-        every.insert(0, series(quantity[0], points("val", quantity[1]), "flent's raw values"))
+        values = list(points("val", quantity[1]))
+        lengths = [optional(f"{where}[{k}]", one, "dur") for k, one in enumerate(found) if get(one, "val") is not None]
+        intervals = _intervals([at for at, _ in values], lengths) if quantity[0] == "rate" else None
+        every.insert(0, series(quantity[0], values, "flent's raw values", intervals=intervals))
     return kept(*every)
+
+
+def _intervals(ends: list[float], lengths: list[float | None]) -> list[tuple[float, float]]:
+    """Returns the intervals that end at these times: netperf states their lengths; others follow the one before."""
+    steps = [after - before for before, after in pairwise(ends)]
+    assumed = [*steps[:1], *steps] or [0.0]
+    return [
+        (end - (length if length is not None else step), end)
+        for end, length, step in zip(ends, lengths, assumed, strict=True)
+    ]
 
 
 def _of_grid(
@@ -109,10 +123,21 @@ def _of_grid(
         return ()
     if not isinstance(results, list) or len(results) != len(grid):
         raise ScenarioError(f"{where}: not a list of {len(grid)} values; needs one for each of x_values")
-    pairs = [(at, value) for at, value in zip(grid, results, strict=True) if value is not None]
-    checked = [{"at": at, "value": value} for at, value in pairs]
-    points = [(number(where, one, "at"), number(where, one, "value") * quantity[1]) for one in checked]
-    return kept(series(quantity[0], points, "flent's results at common times, interpolated"))
+    times = [number(where, {"x_values": at}, "x_values") for at in grid]
+    intervals = _intervals(times, [None] * len(times))
+    chosen = [
+        (at, span, {"value": value})
+        for at, span, value in zip(times, intervals, results, strict=True)
+        if value is not None
+    ]
+    return kept(
+        series(
+            quantity[0],
+            ((at, number(where, one, "value") * quantity[1]) for at, _, one in chosen),
+            "flent's results at common times, interpolated",
+            intervals=(span for _, span, _ in chosen) if quantity[0] == "rate" else None,
+        )
+    )
 
 
 def _subject(name: str, of_series: tuple[Series, ...], meta: object) -> Subject:

@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError, plain, shortened
 from longpipe.measured.content import Content
 from longpipe.measured.fields import get, number, optional, rows, text
-from longpipe.measured.recording import Recording, Subject, kept, series
+from longpipe.measured.recording import Moved, Recording, Subject, kept, rates, series
 
 NAME: Final = "JSON of iperf3"
 # Beginnings of the text of a client and of a server.
 _TEXTS: Final = ("Connecting to host ", f"{59 * '-'}\nServer listening on ")
 _EVENTS: Final = ("start", "interval", "end", "error", "server_output_json", "server_output_text")
-# An interval of a stream, with its place in the file.
-Placed = tuple[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Interval:
+    """An interval of a stream: its place in the file, its fields, its times [s], and whether iperf3 omits it (-O).
+
+    `omitted` is None if the file does not tell.
+    """
+
+    place: str
+    fields: dict[str, Any]
+    begin: float
+    end: float
+    omitted: bool | None
+
+    @property
+    def moved(self) -> float | None:
+        """Bytes that were sent or received; None if the file does not contain them."""
+        size = optional(self.place, self.fields, "bytes")
+        if size is not None:
+            return size
+        bps = optional(self.place, self.fields, "bits_per_second")
+        return None if bps is None else bps * (self.end - self.begin) / 8
+
+    def is_after(self, other: _Interval) -> bool:
+        """Returns whether the clock ran on from another interval; iperf3 resets it when the omitted time is over."""
+        return self.end >= other.end and self.begin >= (other.begin + other.end) / 2
 
 
 def recognises(content: Content) -> bool:
@@ -41,21 +67,26 @@ def read(content: Content) -> Recording:
         last = {event: data for _, event, data in events if isinstance(event, str)}
         error = last["error"] if isinstance(last.get("error"), str) else None
         start, end, name = last.get("start"), last.get("end"), "iperf3 JSON stream"
-    streams = _streams(intervals)
+    every = _streams(intervals)
+    streams = {socket: counted for socket, one in every.items() if (counted := _counted(one))}
     if not streams:
         reason = f", iperf3 failed: {shortened(plain(error), 100)}" if error else ""
+        reason = ", all intervals were omitted (-O)" if every else reason
         raise ScenarioError(f"{content.file}: no interval of a stream{reason}; needs a test that sent data")
-    udp = get(start, "test_start", "protocol") == "UDP"
-    subjects = tuple(_subject(socket, placed, start, end, udp=udp) for socket, placed in streams.items())
+    subjects = tuple(_subject(socket, placed, start, end) for socket, placed in streams.items())
     notes = [f"iperf3 reports an error: {shortened(plain(error), 200)}"] if error else []
+    omitted_s = max(_length(every[socket]) - _length(counted) for socket, counted in streams.items())
+    if omitted_s > 0:
+        notes.append(f"the first {omitted_s:.4g} s were omitted (-O) and are not counted")
     if end is None or end == {}:
         notes.append("the test is incomplete: it was interrupted")
-    length = max(number(place, one, "end") for placed in streams.values() for place, one in placed)
+    length = max(one.end for placed in streams.values() for one in placed)
     version = (text(start, "version") or "").removeprefix("iperf ") or None
-    unknown = _unknown(streams, udp=udp)
+    begin = _begin(where, start)
     return Recording(
-        content.file, name, "iperf3", version, _begin(where, start), length, subjects, unknown, tuple(notes)
-    )
+        content.file, name, "iperf3", version, None if begin is None else begin + round(omitted_s * 1e9), length,
+        subjects, _unknown(streams, subjects), tuple(notes),
+    )  # fmt: skip
 
 
 def _begin(where: str, start: object) -> int | None:
@@ -67,63 +98,119 @@ def _begin(where: str, start: object) -> int | None:
     return None if seconds is None else int(seconds) * 10**9
 
 
-def _streams(intervals: Iterable[tuple[str, Any]]) -> dict[int, list[Placed]]:
-    found: dict[int, list[Placed]] = {}
+def _streams(intervals: Iterable[tuple[str, Any]]) -> dict[int, list[_Interval]]:
+    """Returns the intervals of each stream, by the number of its socket."""
+    found: dict[int, list[_Interval]] = {}
     for where, interval in intervals:
         for k, one in enumerate(rows(where, interval, "streams")):
             place = f"{where}.streams[{k}]"
-            found.setdefault(int(number(place, one, "socket")), []).append((place, one))
+            of_socket = found.setdefault(int(number(place, one, "socket")), [])
+            of_socket.append(_interval(place, one, of_socket[-1].end if of_socket else 0.0))
     return found
 
 
-def _points(placed: list[Placed], key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
+def _interval(place: str, fields: dict[str, Any], previous_end: float) -> _Interval:
+    begin, end, length = (optional(place, fields, name) for name in ("start", "end", "seconds"))
+    if end is None:
+        end = number(place, fields, "end") if begin is None or length is None else begin + length
+    if begin is None:
+        begin = previous_end if length is None else end - length
+    omitted = get(fields, "omitted")
+    return _Interval(place, fields, begin, end, omitted if isinstance(omitted, bool) else None)
+
+
+def _length(intervals: Sequence[_Interval]) -> float:
+    return sum(one.end - one.begin for one in intervals)
+
+
+def _counted(intervals: Sequence[_Interval]) -> list[_Interval]:
+    """Returns the intervals that count: those that iperf3 does not omit. Versions differ in whether they mark these."""
+    counted: list[_Interval] = []
+    for one in intervals:
+        if counted and not one.is_after(counted[-1]):
+            if not all(before.omitted is None for before in counted):
+                raise ScenarioError(
+                    f"{one.place}.start: {one.begin:g} s after an interval until {counted[-1].end:g} s; needs "
+                    "increasing times"
+                )
+            counted.clear()
+        if not one.omitted:
+            counted.append(one)
+    return counted
+
+
+def _points(placed: list[_Interval], key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
     """Yields the end and value of each interval that has a value; iperf3 writes -1, or 0 for an RTT, for no value."""
-    for place, one in placed:
-        value = optional(place, one, key)
+    for one in placed:
+        value = optional(one.place, one.fields, key)
         if value is not None and value >= 0 and not (key == "rtt" and value == 0):
-            yield number(place, one, "end"), value * scale
+            yield one.end, value * scale
 
 
-def _subject(socket: int, placed: list[Placed], start: object, end: object, *, udp: bool) -> Subject:
-    sender = get(placed[0][1], "sender")
-    moved = "sent" if sender else "received"
+def _moved(placed: list[_Interval]) -> Iterator[Moved]:
+    for one in placed:
+        if one.moved is not None:
+            yield one.begin, one.end, one.moved
+
+
+def _is_sender(socket: int, placed: list[_Interval], start: object, summary: object) -> bool | None:
+    """Returns whether the side that wrote the file sent the stream; None if the file does not tell.
+
+    Versions up to 3.6 do not mark the intervals of a sender. A client sends unless the test is reversed.
+    """
+    marks = [get(one.fields, "sender") for one in placed]
+    marks += [get(summary, end, "sender") for end in ("sender", "receiver", "udp")]
+    known = next((mark for mark in marks if isinstance(mark, bool)), None)
+    if known is not None:
+        return known
+    is_client = None
+    if get(start, "connecting_to") is not None or get(start, "accepted_connection") is not None:
+        is_client = get(start, "connecting_to") is not None
+    is_reverse = get(start, "test_start", "reverse")
+    if is_client is None or not isinstance(is_reverse, int) or get(start, "test_start", "bidir"):
+        return None
+    return is_client != bool(is_reverse)
+
+
+def _subject(socket: int, placed: list[_Interval], start: object, end: object) -> Subject:
+    protocol = text(start, "test_start", "protocol")
     ends = next((one for one in get(start, "connected") or [] if get(one, "socket") == socket), None)
-    counters = {"payload": (sum(number(place, one, "bytes") for place, one in placed), "bytes")}
-    last = next(
+    summary = next(
         (
             one
             for one in get(end, "streams") or []
-            if socket in (get(one, "udp", "socket"), get(one, "sender", "socket"))
+            if socket in [get(one, part, "socket") for part in ("udp", "sender", "receiver")]
         ),
         None,
     )
+    is_sender = _is_sender(socket, placed, start, summary)
+    verb = {True: "sent", False: "received", None: "sent or received"}[is_sender]
+    moved = [one.moved for one in placed]
+    counters = {}
+    if None not in moved:
+        counters["payload"] = (float(sum(size for size in moved if size is not None)), "bytes")
     for key, names, unit in (
         ("retransmitted", ("sender", "retransmits"), "packets"),
         ("lost", ("udp", "lost_packets"), "packets"),
         ("packets", ("udp", "packets"), "packets"),
         ("reordered", ("udp", "out_of_order"), "packets"),
     ):
-        value = optional("end.streams", last, *names)
+        value = optional("end.streams", summary, *names)
         if value is not None and value >= 0:
             counters[key] = (value, unit)
-    if not udp:
+    if protocol != "UDP":
         counters |= _of_socket(start)
-    control = text(end, "sender_tcp_congestion")
-    facts = {"protocol": "UDP" if udp else "TCP", "role": "sender" if sender else "receiver"}
-    facts |= {} if control is None else {"control": control}
+    roles = {True: "sender", False: "receiver", None: None}
+    facts = {"protocol": protocol, "role": roles[is_sender], "control": text(end, "sender_tcp_congestion")}
     what = "of the socket at the end of the interval"
     found = kept(
-        series(
-            "rate",
-            _points(placed, "bits_per_second"),
-            f"payload {moved}, mean over the interval",
-        ),
+        rates(_moved(placed), f"payload {verb}, mean over the interval"),
         series("smoothed rtt", _points(placed, "rtt", 1e-6), f"the kernel's smoothed RTT {what}"),
         series("cwnd", _points(placed, "snd_cwnd"), f"the kernel's window {what}"),
         series("retransmissions", ((at, n) for at, n in _points(placed, "retransmits") if n), "in the interval"),
         series("losses", ((at, n) for at, n in _points(placed, "lost_packets") if n), "datagrams, in the interval"),
     )
-    return Subject(_name(socket, ends), "flow", found, counters, facts)
+    return Subject(_name(socket, ends), "flow", found, counters, {key: one for key, one in facts.items() if one})
 
 
 def _of_socket(start: object) -> dict[str, tuple[float, str]]:
@@ -149,8 +236,11 @@ def _name(socket: int, ends: object) -> str:
     return f"stream {socket}" if None in parts else "{}:{} - {}:{}".format(*parts)
 
 
-def _unknown(streams: dict[int, list[Placed]], *, udp: bool) -> tuple[str, ...]:
+def _unknown(streams: dict[int, list[_Interval]], subjects: Iterable[Subject]) -> tuple[str, ...]:
     found = ["packets: values cover whole intervals, and rates count payload at the application"]
-    if not udp and not any("rtt" in one for placed in streams.values() for _, one in placed):
+    if any("role" not in one.facts for one in subjects):
+        found.append("whether the payload was sent or received: the file lacks `sender`, as before iperf3 3.7")
+    has_rtts = any("rtt" in one.fields for placed in streams.values() for one in placed)
+    if not has_rtts and any(one.facts.get("protocol") != "UDP" for one in subjects):
         found.append("RTTs, windows and retransmissions: only a sender on Linux reports them; run iperf3 without -R")
     return tuple(found)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.measured.content import Content
 from longpipe.measured.fields import get, optional, rows, text, unix_of_date
-from longpipe.measured.recording import Recording, Subject, kept, series
+from longpipe.measured.recording import Recording, Subject, kept, rates, series
 from longpipe.measured.snapshots import steps
 
 NAME: Final = "ndt7 of M-Lab"
@@ -67,13 +67,11 @@ def _subject(name: str, placed: Placed, download: bool) -> Iterator[Subject]:
     )
     again = list(points("TCPInfo", "BytesRetrans"))
     of_flow = kept(
-        series(
-            "rate", ((at, 8 * more / taken) for at, taken, more in steps(counted)), "since the previous measurement"
-        ),
+        rates(steps(counted), "since the previous measurement"),
         series("smoothed rtt", points("TCPInfo", "RTT", 1e-6), "the kernel's smoothed RTT"),
         series("delivery rate", points("BBRInfo", "BW", 8.0), "BBR's bandwidth estimate (bytes/s in the file)"),
         series(
-            "retransmissions", ((at, n) for at, _, n in steps(again) if n), "since the previous measurement", "bytes"
+            "retransmissions", ((at, n) for _, at, n in steps(again) if n), "since the previous measurement", "bytes"
         ),
     )
     last = {

@@ -70,7 +70,7 @@ def _of_merged(content: Content) -> Recording:
     if not names:
         raise ScenarioError(f"{content.file}: no packet; needs a log of a tunnel that carried packets")
     length = max(max((one[0] for one in (*entered[name], *left[name])), default=0.0) for name in names)
-    subjects = tuple(_flow(name, entered[name], left[name], length) for name in names)
+    subjects = tuple(_flow(name, entered[name], left[name]) for name in names)
     unknown = (
         "the times of losses: there is no event for packets that entered and did not leave",
         "round trips: delays are one-way",
@@ -78,11 +78,11 @@ def _of_merged(content: Content) -> Recording:
     return Recording(content.file, "Pantheon merged log", "Pantheon", None, None, length, subjects, unknown)
 
 
-def _flow(
-    name: str, entered: list[tuple[float, float]], left: list[tuple[float, float, float]], length: float
-) -> Subject:
+def _flow(name: str, entered: list[tuple[float, float]], left: list[tuple[float, float, float]]) -> Subject:
+    # The rate is that from the flow's first packet to its last departure.
+    times = [at for at, _ in entered[:1]] + [at for at, _, _ in left] or [0.0]
     found = kept(
-        binned_rate([(at, size) for at, size, _ in left], 0.0, length, "bytes that departed"),
+        binned_rate([(at, size) for at, size, _ in left], min(times), max(times), "bytes that departed"),
         series("delay", ((at, delay) for at, _, delay in left), "one-way, at the departure"),
     )
     counters = {

@@ -35,7 +35,14 @@ def read(content: Content) -> Recording:
             raise ScenarioError(f"{content.file}:{line}: {at:g} s after {points[-1][0]:g} s; needs increasing times")
         points.append((at, rate * 1e6))
     first = points[0][0]
-    rate_series = series("rate", ((at - first, rate) for at, rate in points), "throughput, held until the next time")
+    times = [at - first for at, _ in points]
+    # The last rate holds for an unknown time, so its interval has no length.
+    rate_series = series(
+        "rate",
+        zip(times, (rate for _, rate in points), strict=True),
+        "throughput, held until the next time",
+        intervals=zip(times, [*times[1:], times[-1]], strict=True),
+    )
     unknown = ("delays and losses: a trace contains only throughput", "the unit: Mbit/s by Pensieve's convention")
     path = Subject("path", "path", kept(rate_series))
     begin = int(first * 1e9) if first > 1e9 else None

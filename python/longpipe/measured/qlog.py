@@ -122,12 +122,13 @@ def _subject(name: str, events: list[Event], first: float, headers: float | None
 
     sent, acked = _packets(events, first)
     lost = [(at - first, 1.0) for _, at, event, _ in events if event == "packet_lost"]
-    end = max(at for _, at, _, _ in events) - first
+    begin = min((at for at, _ in sent), default=0.0)
+    end = max((at for at, _ in acked or sent), default=begin)
     # quinn, for example, does not write the frames of packets, so that its files contain no ACKs.
     rate = (
-        binned_rate(acked, 0.0, end, "bytes of 1-RTT packets acknowledged")
+        binned_rate(acked, begin, end, "bytes of 1-RTT packets acknowledged")
         if acked
-        else binned_rate(sent, 0.0, end, "bytes of 1-RTT packets sent, including lost ones", "sent rate")
+        else binned_rate(sent, begin, end, "bytes of 1-RTT packets sent, including lost ones", "sent rate")
     )
     of_flow = kept(
         rate,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -57,6 +57,7 @@ class Series:
     """Values of one quantity over time, in seconds since the beginning of the recording.
 
     `meaning` describes the values, as in "mean over the interval that ends at the time" or "one per lost packet".
+    `intervals_s` has a row (begin, end) for each value that holds over an interval; it is None for values at instants.
     """
 
     quantity: SeriesKind
@@ -64,6 +65,18 @@ class Series:
     time_s: Numbers
     numbers: Numbers
     meaning: str
+    intervals_s: Numbers | None = None
+
+    @property
+    def mean(self) -> float | None:
+        """Returns the mean of the values, weighted by the lengths of their intervals; None if these have no length."""
+        if not len(self.numbers):
+            return None
+        if self.intervals_s is None:
+            return float(self.numbers.mean())
+        lengths = self.intervals_s[:, 1] - self.intervals_s[:, 0]
+        total = float(lengths.sum())
+        return float((self.numbers * lengths).sum()) / total if total > 0 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +152,9 @@ class Recording:
                             "quantity": series.quantity,
                             "unit": series.unit,
                             "meaning": series.meaning,
+                            "mean": series.mean,
                             "time_s": series.time_s.tolist(),
+                            "intervals_s": None if series.intervals_s is None else series.intervals_s.tolist(),
                             "values": series.numbers.tolist(),
                         }
                         for series in one.series
@@ -153,18 +168,56 @@ class Recording:
 
 
 def series(
-    quantity: SeriesKind, points: Iterable[tuple[float, float]], meaning: str, unit: str | None = None
+    quantity: SeriesKind,
+    points: Iterable[tuple[float, float]],
+    meaning: str,
+    unit: str | None = None,
+    intervals: Iterable[tuple[float, float]] | None = None,
 ) -> Series:
-    """Returns a series of (time [s], value) points in the quantity's unit, or in `unit` if it has several."""
+    """Returns a series of (time [s], value) points in the quantity's unit, or in `unit` if it has several.
+
+    `intervals` are the begins and ends [s] of the intervals over which the values hold, if they hold over intervals.
+    """
     import numpy as np
 
     pairs = np.array(list(points), dtype=float).reshape(-1, 2)
-    return Series(quantity, unit or UNITS[quantity][0], pairs[:, 0].copy(), pairs[:, 1].copy(), meaning)
+    spans = None if intervals is None else np.array(list(intervals), dtype=float).reshape(-1, 2)
+    return Series(quantity, unit or UNITS[quantity][0], pairs[:, 0].copy(), pairs[:, 1].copy(), meaning, spans)
 
 
 def kept(*found: Series) -> tuple[Series, ...]:
     """Returns the series that have values."""
     return tuple(one for one in found if len(one.numbers))
+
+
+# An interval's begin [s], its end [s], and the number of bytes that moved in it.
+Moved = tuple[float, float, float]
+
+
+def rates(moved: Iterable[Moved], meaning: str, quantity: Literal["rate", "sent rate"] = "rate") -> Series:
+    """Returns the mean rates of intervals, each at the end of its interval; their products add up to all bytes.
+
+    Every reader of bytes per interval computes its rates with this function. The intervals are in ascending order. The
+    bytes of an interval without length are added to the interval before it or, if it is the first, after it.
+    """
+    joined = list(_with_lengths(moved))
+    points = ((end, 8 * size / (end - begin)) for begin, end, size in joined)
+    return series(quantity, points, meaning, intervals=((begin, end) for begin, end, _ in joined))
+
+
+def _with_lengths(moved: Iterable[Moved]) -> Iterator[Moved]:
+    pending, early = None, 0.0
+    for begin, end, size in moved:
+        if end > begin:
+            if pending is not None:
+                yield pending
+            pending, early = (begin, end, size + early), 0.0
+        elif pending is not None:
+            pending = (pending[0], pending[1], pending[2] + size)
+        else:
+            early += size
+    if pending is not None:
+        yield pending
 
 
 # Number of intervals over which a rate is averaged if it is computed from single packets.
@@ -189,17 +242,18 @@ def binned_rate(
 
     span_ns = round((end_s - begin_s) * 1e9)
     if not events or span_ns <= 0:
-        return series(quantity, (), what)
+        return rates((), what, quantity)
     width_ns = -(-span_ns // (_INTERVALS * tick_ns)) * tick_ns
     count = -(-span_ns // width_ns)
     pairs = np.array(events, dtype=float)
     # Whole nanoseconds, because sums of rounded seconds would put events at an end into either interval.
     times_ns = np.rint((pairs[:, 0] - begin_s) * 1e9).astype(np.int64)
     slots = np.clip((times_ns - 1) // width_ns, 0, count - 1)
-    bits = 8 * np.bincount(slots, weights=pairs[:, 1], minlength=count)
-    ends_ns = np.minimum(np.arange(1, count + 1) * width_ns, span_ns)
-    rates: Numbers = bits / np.diff(ends_ns, prepend=0) * 1e9
+    sizes = np.bincount(slots, weights=pairs[:, 1], minlength=count).tolist()
+    ends = [begin_s + min(k * width_ns, span_ns) / 1e9 for k in range(count + 1)]
     width = f"{width_ns / 1e9:.3g} s"
-    return Series(
-        quantity, "bit/s", begin_s + ends_ns / 1e9, rates, f"{what}, mean over the {width} that end at the time"
+    return rates(
+        zip(ends, ends[1:], sizes, strict=False),
+        f"{what}, mean over the {width} that end at the time",
+        quantity,
     )

@@ -10,6 +10,7 @@ from itertools import pairwise
 from longpipe.errors import ScenarioError
 from longpipe.measured.content import Content
 from longpipe.measured.fields import unix_ns, unix_of_date
+from longpipe.measured.recording import Moved
 
 # Lines of a snapshot, with their line numbers.
 Lines = list[tuple[int, str]]
@@ -65,8 +66,11 @@ def span(snapshots: list[tuple[float, Lines]]) -> float:
     return snapshots[-1][0] - snapshots[0][0] if snapshots else 0.0
 
 
-def steps(points: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float, float]]:
-    """Yields time, time since the previous point, and a counter's increase; a counter that decreased was restarted."""
+def steps(points: Iterable[tuple[float, float]]) -> Iterator[Moved]:
+    """Yields a counter's increases, each with begin and end [s] of its interval.
+
+    A counter that decreased was reset at an unknown time, so the interval of the reset has no increase.
+    """
     for (before, previous), (at, value) in pairwise(points):
-        if at > before:
-            yield at, at - before, value - previous if value >= previous else value
+        if at > before and value >= previous:
+            yield before, at, value - previous

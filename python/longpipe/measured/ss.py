@@ -9,7 +9,7 @@ from typing import Final
 from longpipe.errors import ScenarioError, shown
 from longpipe.measured.content import Content
 from longpipe.measured.fields import decimal
-from longpipe.measured.recording import Recording, Subject, kept, series
+from longpipe.measured.recording import Recording, Subject, kept, rates, series
 from longpipe.measured.snapshots import span, split, steps
 
 NAME: Final = "a log of ss -tin"
@@ -144,18 +144,15 @@ def _subject(file: str, name: str, rows: list[tuple[float, Items]], *, timed: bo
         counters |= {} if rtt is None else {"rtt": (rtt / 1e3, "s")}
         counters |= {} if cwnd is None else {"cwnd": (cwnd, "packets")}
         return Subject(name, "flow", (), counters, facts)
-    acked = steps(_points(rows, "bytes_acked"))
     of_flow = kept(
-        series(
-            "rate", ((at, 8 * more / taken) for at, taken, more in acked), "acknowledged since the previous snapshot"
-        ),
+        rates(steps(_points(rows, "bytes_acked")), "acknowledged since the previous snapshot"),
         series("delivery rate", _points(rows, "delivery_rate"), "the kernel's latest sample"),
         series("pacing rate", _points(rows, "pacing_rate"), "the kernel's state"),
         series("smoothed rtt", _points(rows, "rtt", 1e-3), "the kernel's smoothed RTT"),
         series("cwnd", _points(rows, "cwnd"), "the kernel's state", "packets"),
         series(
             "retransmissions",
-            ((at, more) for at, _, more in steps(again) if more),
+            ((at, more) for _, at, more in steps(again) if more),
             "retransmitted since the previous snapshot",
         ),
     )

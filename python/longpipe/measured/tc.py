@@ -9,7 +9,7 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.measured.content import Content
 from longpipe.measured.fields import decimal, get, optional, text
-from longpipe.measured.recording import Recording, Series, Subject, kept, series
+from longpipe.measured.recording import Recording, Series, Subject, kept, rates, series
 from longpipe.measured.snapshots import Lines, span, split, steps
 
 NAME: Final = "tc -s qdisc"
@@ -117,8 +117,8 @@ def _subject(name: str, rows: list[tuple[float, Counters]], *, timed: bool) -> S
 
         since = "since the previous snapshot"
         found = kept(
-            series("rate", ((at, 8 * more / taken) for at, taken, more in steps(points("bytes"))), f"sent {since}"),
-            series("losses", ((at, more) for at, _, more in steps(points("drops")) if more), f"dropped {since}"),
+            rates(steps(points("bytes")), f"sent {since}"),
+            series("losses", ((at, more) for _, at, more in steps(points("drops")) if more), f"dropped {since}"),
             series("backlog", points("backlog"), "at the snapshot", "bytes"),
         )
     return Subject(name, "queue", found, counters)

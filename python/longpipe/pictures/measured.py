@@ -38,6 +38,8 @@ _UNITS: Final = {"[kB]": "bytes", "[packets]": "packets"}
 # Number of intervals over which lost and retransmitted packets are counted, and the quantities that are counted.
 _INTERVALS: Final = 100
 _COUNTED: Final = ("losses", "retransmissions")
+# Maximum time [s] between the end of an interval and the begin of the next without a gap; times are rounded.
+_GAP_S: Final = 1e-4
 
 
 @with_literal_texts
@@ -93,8 +95,18 @@ def _draw(
             panel.vlines(times, 0, row[1] * counts, color=colour, lw=1.1)
             panel.plot(times, row[1] * counts, color=colour, **style)
             continue
-        (drawn,) = panel.plot(series.time_s, row[1] * series.numbers, color=colour, lw=1.1, **style)
+        times, values = _line(series)
+        (drawn,) = panel.plot(times, row[1] * values, color=colour, lw=1.1, **style)
         drawn.set_rasterized(len(series.numbers) > MOST_SHAPES)
+
+
+def _line(series: Series) -> tuple[Numbers, Numbers]:
+    """Returns the points of a line: values of intervals are steps, and NaN separates intervals with a gap between."""
+    if series.intervals_s is None:
+        return series.time_s, series.numbers
+    gaps = 2 * (1 + np.flatnonzero(series.intervals_s[1:, 0] > series.intervals_s[:-1, 1] + _GAP_S))
+    times, values = series.intervals_s.ravel(), series.numbers.repeat(2)
+    return np.insert(times, gaps, np.nan), np.insert(values, gaps, np.nan)
 
 
 def _counted(series: Series, interval_s: float) -> tuple[Numbers, Numbers]:

@@ -1,0 +1,160 @@
+"""Properties of the readers of measured files, over random files that follow the formats of the tools."""
+
+import json
+import tempfile
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longpipe.measured import Recording, Subject, read
+from thorough import examples
+
+CASES: Final = settings(max_examples=examples(25, 1000), deadline=None)
+# Lengths of intervals [ms], among them short last ones, and bytes that moved in them.
+LENGTHS: Final = st.lists(st.integers(1, 5000), min_size=2, max_size=12)
+SIZES: Final = st.lists(st.integers(0, 10**8), min_size=12, max_size=12)
+BEGIN_S: Final = 1_795_860_000
+
+
+def recorded(text: str) -> Recording:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "file"
+        file.write_text(text)
+        return read(file)
+
+
+def moved_bytes(subject: Subject) -> float:
+    """Returns the mean rate times the time that its intervals cover, in bytes."""
+    rate = subject.of("rate")
+    assert rate is not None
+    assert rate.mean is not None
+    assert rate.intervals_s is not None
+    return float(rate.mean * (rate.intervals_s[:, 1] - rate.intervals_s[:, 0]).sum() / 8)
+
+
+def iperf3(streams: list[list[tuple[float, float, int, bool]]], *, is_stream: bool = False, **test: object) -> str:
+    """Returns a test whose streams have intervals (begin [s], end [s], bytes, omitted)."""
+
+    def of(socket: int, begin: float, end: float, size: int, omitted: bool) -> dict[str, Any]:
+        bps = 8 * size / (end - begin)
+        times = {"start": begin, "end": end, "seconds": end - begin}
+        counted = {"bytes": size, "bits_per_second": bps, "omitted": omitted, "sender": socket % 2 == 1}
+        return {"socket": socket, **times, **counted}
+
+    rows = [[of(2 * k + 5, *one) for one in rows] for k, rows in enumerate(streams)]
+    intervals = [{"streams": list(row)} for row in zip(*rows, strict=True)]
+    start = {"test_start": {"protocol": "TCP", **test}, "timestamp": {"timesecs": BEGIN_S}}
+    if not is_stream:
+        return json.dumps({"start": start, "intervals": intervals, "end": {}})
+    events = [("start", start), *(("interval", one) for one in intervals), ("end", {})]
+    return "".join(json.dumps({"event": event, "data": data}) + "\n" for event, data in events)
+
+
+def spans(lengths_ms: list[int]) -> list[tuple[float, float]]:
+    return [(a / 1e3, b / 1e3) for a, b in pairwise(accumulate(lengths_ms, initial=0))]
+
+
+@CASES
+@given(LENGTHS, LENGTHS, SIZES, st.integers(0, 3), st.booleans(), st.booleans())
+def test_iperf3_rate_times_length_is_the_payload(
+    lengths: list[int], before: list[int], sizes: list[int], streams: int, is_stream: bool, is_marked: bool
+) -> None:
+    """The intervals that `-O` omits count from 0, too; versions that do not mark them only show that time restarts."""
+    omitted = [(begin, end, 10**7, True) for begin, end in spans(before)]
+    counted = [
+        [(begin, end, size + stream, False) for (begin, end), size in zip(spans(lengths), sizes, strict=False)]
+        for stream in range(streams + 1)
+    ]
+    text = iperf3([omitted + one for one in counted], is_stream=is_stream, omit=2)
+    if not is_marked:
+        text = text.replace(', "omitted": true', "").replace(', "omitted": false', "")
+    found = recorded(text)
+    assert len(found.subjects) == len(counted)
+    assert found.duration_s == sum(lengths) / 1e3
+    for subject, rows in zip(found.subjects, counted, strict=True):
+        payload = sum(size for _, _, size, _ in rows)
+        assert moved_bytes(subject) == pytest.approx(payload)
+        assert subject.counters["payload"] == (payload, "bytes")
+
+
+def snapshots(times_ms: list[int], texts: list[str]) -> str:
+    return "".join(f"{BEGIN_S + ms / 1e3:.3f}\n{text}" for ms, text in zip(times_ms, texts, strict=True))
+
+
+def ss(peer: str, acked: int) -> str:
+    return f"ESTAB 0 0 192.0.2.1:40000 {peer}:5201\n\t cubic rto:240 rtt:40.1/0.5 cwnd:10 bytes_acked:{acked}\n"
+
+
+def tc(device: str, parent: str, size: int) -> str:
+    return (
+        f"qdisc fq_codel 0: dev {device} {parent} limit 10240p\n Sent {size} bytes 9 pkt (dropped 0, overlimits 0 "
+        "requeues 0)\n backlog 0b 0p requeues 0\n"
+    )
+
+
+@CASES
+@given(LENGTHS, SIZES, st.sampled_from(["ss", "tc"]))
+def test_snapshot_rate_times_length_is_the_counters_increase(lengths: list[int], sizes: list[int], tool: str) -> None:
+    times = list(accumulate(lengths))
+    counts = list(accumulate(sizes[: len(times)]))
+    texts = [ss("192.0.2.2", count) if tool == "ss" else tc("eth0", "root", count) for count in counts]
+    (subject,) = recorded(snapshots(times, texts)).subjects
+    assert moved_bytes(subject) == pytest.approx(counts[-1] - counts[0])
+
+
+@CASES
+@given(LENGTHS, SIZES, st.sampled_from([("Download", "BytesAcked"), ("Upload", "BytesReceived")]))
+def test_ndt7_rate_times_length_is_the_counters_increase(
+    lengths: list[int], sizes: list[int], test: tuple[str, str]
+) -> None:
+    counts = list(accumulate(sizes))
+    messages = [
+        {"TCPInfo": {"ElapsedTime": 1000 * ms, test[1]: count}}
+        for ms, count in zip(accumulate(lengths), counts, strict=False)
+    ]
+    (subject,) = recorded(json.dumps({test[0]: {"ServerMeasurements": messages}})).subjects
+    assert moved_bytes(subject) == pytest.approx(counts[len(lengths) - 1] - counts[0])
+
+
+@CASES
+@given(LENGTHS, st.lists(st.integers(0, 1000), min_size=13, max_size=13))
+def test_pensieve_rates_hold_until_the_next_time(lengths: list[int], mbps: list[int]) -> None:
+    times = list(accumulate(lengths, initial=0))
+    text = "".join(f"{ms / 1e3}\t{rate}\n" for ms, rate in zip(times, mbps, strict=False))
+    (subject,) = recorded(text).subjects
+    held = sum(rate * length for rate, length in zip(mbps, lengths, strict=False))
+    assert moved_bytes(subject) == pytest.approx(held * 1e6 / 8e3)
+
+
+@CASES
+@given(st.lists(st.integers(100, 5000), min_size=2, max_size=12), SIZES, st.booleans())
+def test_flent_rates_hold_over_the_lengths_that_netperf_states(
+    lengths: list[int], mbps: list[int], has_lengths: bool
+) -> None:
+    raw = [
+        {"t": BEGIN_S + ms / 1e3, "val": rate, "dur": length / 1e3}
+        for ms, rate, length in zip(accumulate(lengths), mbps, lengths, strict=False)
+    ]
+    # Without lengths, an interval begins with the end of the one before, and the first one is as long as the second.
+    used = lengths if has_lengths else [lengths[1], *lengths[1:]]
+    values = [one if has_lengths else {key: one[key] for key in ("t", "val")} for one in raw]
+    name = "TCP upload"
+    text = {"x_values": [0], "results": {name: [1]}, "raw_values": {name: values}, "metadata": {}}
+    (subject,) = recorded(json.dumps(text)).subjects
+    held = sum(rate * length for rate, length in zip(mbps, used, strict=False))
+    assert moved_bytes(subject) == pytest.approx(held * 1e6 / 8e3, rel=1e-4)
+
+
+@CASES
+@given(st.lists(st.integers(1, 5000), min_size=2, max_size=50), st.integers(1, 9000))
+def test_mahimahi_rate_times_length_is_all_bytes(times: list[int], size: int) -> None:
+    ordered = sorted(times)
+    (trace,) = recorded("".join(f"{at}\n" for at in ordered)).subjects
+    assert moved_bytes(trace) == pytest.approx(1504 * len(times))
+    log = "# mahimahi mm-link\n# base timestamp: 0\n" + "".join(f"{at} - {size} 1\n" for at in ordered)
+    (link,) = recorded(log).subjects
+    assert moved_bytes(link) == pytest.approx(size * len(times)) == link.counters["bytes departed"][0]
