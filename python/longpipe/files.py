@@ -106,11 +106,22 @@ def check_file(field: str, path: Path, *, extends: bool = False) -> None:
         raise ScenarioError(f"{field}: {path} is a socket or a disk; needs a file name")
     in_place = _is_written_in_place(path)
     if not in_place:
-        check_directory(field, path.parent)
+        check_directory(field, _target(field, path).parent)
     if path.exists() and not os.access(path, os.W_OK):
         raise ScenarioError(f"{field}: {path} is read-only; needs a writable file")
     if not (extends or in_place):
         claim(field, path)
+
+
+def _target(field: str, path: Path) -> Path:
+    """Returns the file that is written: for a symbolic link, the file to which it points.
+
+    Raises ScenarioError, naming `field`, for links that form a loop.
+    """
+    try:
+        return path.resolve() if path.is_symlink() else path
+    except (OSError, RuntimeError):
+        raise ScenarioError(f"{field}: {path} is a loop of symbolic links; needs a file name") from None
 
 
 def check_directory(field: str, path: Path) -> None:
@@ -140,12 +151,17 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file atomically, so that it is never incomplete, for a concurrent reader or after a kill."""
+    """Writes a file atomically, so that it is never incomplete, for a concurrent reader or after a kill.
+
+    If `path` is a symbolic link, the file to which it points is written.
+    """
     if _of_command and _identity(path) in _of_command[-1].read:
         raise ScenarioError(f"output: {path} is also an input; needs another file or directory")
     if _is_written_in_place(path):
         _write_in_place(path, content)
         return
+    # Replacing a link would leave the file to which it points unchanged.
+    path = path.resolve() if path.is_symlink() else path
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         # A killed process with the same process id may have left this file behind.

@@ -2,9 +2,23 @@
 //!
 //! A watched process runs one simulation at a time; otherwise the counter is meaningless.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
+static LOADING: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether code is being loaded, which precedes every call of a simulation.
+pub fn is_loading() -> bool {
+    LOADING.load(Ordering::Relaxed)
+}
+
+/// Loads code, whose initialization may call [`during`].
+pub fn while_loading<T>(load: impl FnOnce() -> T) -> T {
+    LOADING.store(true, Ordering::Relaxed);
+    let result = load();
+    LOADING.store(false, Ordering::Relaxed);
+    result
+}
 
 /// Returns the counter. While a call to loaded code is in progress, it is odd and does not change.
 pub fn read() -> u64 {

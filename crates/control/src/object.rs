@@ -13,6 +13,8 @@ use longpipe_plugin::table::{
 };
 use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
 use std::ffi::{c_char, c_int, c_void, CStr};
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -319,16 +321,35 @@ impl Copy {
         let name = format!("longpipe-{}-{number}.so", std::process::id());
         // The temporary folder may be mounted without execute permission; the folder of the object allows execution.
         let beside = file.parent().map(Path::to_path_buf);
+        let content = std::fs::read(file).map_err(|error| error.to_string())?;
         let mut failed = String::new();
         for folder in [Some(std::env::temp_dir()), beside].into_iter().flatten() {
             let copy = Copy(folder.join(&name));
-            match std::fs::copy(file, &copy.0) {
-                Ok(_) => return Ok(copy),
-                Err(error) => failed = error.to_string(),
+            match create_new(&copy.0, &content) {
+                Ok(()) => return Ok(copy),
+                Err(error) => {
+                    failed = error.to_string();
+                    // The existing file is not ours.
+                    std::mem::forget(copy);
+                }
             }
         }
         Err(failed)
     }
+}
+
+/// Creates a file that only this user can access. Fails if the path exists, because another user of the temporary
+/// folder may have created a link or a file there, whose content that user could change after it has been written.
+fn create_new(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o700);
+    let written = options.open(path)?.write_all(content);
+    if written.is_err() {
+        let _ = std::fs::remove_file(path);
+    }
+    written
 }
 
 impl Drop for Copy {

@@ -68,7 +68,7 @@ impl Environments {
         if number >= episodes.len() || flows.len() != self.agents {
             return Err(PyValueError::new_err("needs a number of an episode, and all agents"));
         }
-        let (scenario, controls) = modules::scenario(scenario_json, false)?;
+        let (scenario, controls) = modules::scenario(py, scenario_json, false)?;
         if flows.iter().any(|&flow| flow >= scenario.flows.len()) {
             return Err(PyValueError::new_err("flows: needs indices of flows"));
         }

@@ -112,7 +112,7 @@ fn columns(
     captures: &[(String, usize, PathBuf)],
     keep_state: bool,
 ) -> PyResult<Py<PyDict>> {
-    let (scenario, controls) = modules::scenario(scenario_json, false)?;
+    let (scenario, controls) = modules::scenario(py, scenario_json, false)?;
     let traces = scenario.traces;
     let recorder = Recorder::new(traces, scenario.flows.len(), scenario.links.len());
     let result = PyDict::new(py);
@@ -350,6 +350,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(own_control::register_class, module)?)?;
     module.add_function(wrap_pyfunction!(modules::register_module, module)?)?;
     module.add_function(wrap_pyfunction!(modules::module_calls, module)?)?;
+    module.add_function(wrap_pyfunction!(modules::module_is_loading, module)?)?;
     module.add_function(wrap_pyfunction!(modules::module_name, module)?)?;
     module.add_class::<endpoint::Endpoint>()?;
     module.add_class::<environments::Environments>()?;

@@ -42,8 +42,8 @@ impl LiveWatch {
     }
 }
 
-fn path(scenario_json: &str, seed: u64) -> PyResult<(Scenario, Path, Controls)> {
-    let (scenario, controls) = crate::modules::scenario(scenario_json, true)?;
+fn path(py: Python<'_>, scenario_json: &str, seed: u64) -> PyResult<(Scenario, Path, Controls)> {
+    let (scenario, controls) = crate::modules::scenario(py, scenario_json, true)?;
     let path = Path::new(&scenario, seed).map_err(|error| ScenarioError::new_err(error.to_string()))?;
     Ok((scenario, path, controls))
 }
@@ -75,7 +75,7 @@ pub(crate) fn live_run<'py>(
     });
     let hosts: Vec<Host> = hosts.collect();
     let stop = take_over(stop);
-    let (scenario, path, controls) = path(scenario_json, seed)?;
+    let (scenario, path, controls) = path(py, scenario_json, seed)?;
     let ways: Vec<FlowPool> = ways
         .into_iter()
         .map(|(from, to, first, flows)| FlowPool {
@@ -187,7 +187,7 @@ pub(crate) fn live_replay<'py>(
     file: PathBuf,
     offset: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (scenario, mut path, controls) = path(scenario_json, seed)?;
+    let (scenario, mut path, controls) = path(py, scenario_json, seed)?;
     let circuits = 2 * scenario.flows.len() as u32;
     let external = |circuit: u32| circuit < circuits && scenario.flows[(circuit / 2) as usize].foreign;
     let (mut unknown, mut delays, mut entered) = (0, Delays::default(), Vec::new());

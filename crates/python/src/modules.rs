@@ -26,12 +26,14 @@ impl Controls {
 
 /// Reads a resolved scenario and loads the congestion controllers that it names; each run has its own copies.
 ///
-/// With `interrupts`, an error of a class interrupts the process as Ctrl-C does.
-pub(crate) fn scenario(scenario_json: &str, interrupts: bool) -> PyResult<(Scenario, Controls)> {
+/// With `interrupts`, an error of a class interrupts the process as Ctrl-C does. Other threads of Python run while
+/// objects are loaded, because one of them watches for an object that never returns.
+pub(crate) fn scenario(py: Python<'_>, scenario_json: &str, interrupts: bool) -> PyResult<(Scenario, Controls)> {
     let mut scenario =
         Scenario::from_json(scenario_json).map_err(|error| ScenarioError::new_err(format!("scenario: {error}")))?;
     let classes = own_control::connect(&mut scenario, interrupts);
-    let objects = load(&mut scenario).map_err(|error| ScenarioError::new_err(error.0))?;
+    let loaded = py.detach(|| heartbeat::while_loading(|| load(&mut scenario)));
+    let objects = loaded.map_err(|error| ScenarioError::new_err(error.0))?;
     Ok((scenario, Controls { objects, classes }))
 }
 
@@ -64,9 +66,22 @@ pub(crate) fn module_calls() -> u64 {
     heartbeat::read()
 }
 
+/// Returns whether code of the user is being loaded.
+#[pyfunction]
+pub(crate) fn module_is_loading() -> bool {
+    heartbeat::is_loading()
+}
+
 /// Loads a controller from a file, initializes it, and returns the name that it declares.
 #[pyfunction]
-pub(crate) fn module_name(file: PathBuf, shown: &str, parameters: Vec<(String, String)>, hz: u32) -> PyResult<String> {
-    let object = load_file(&file, shown, &parameters, hz).map_err(|error| ScenarioError::new_err(error.0))?;
+pub(crate) fn module_name(
+    py: Python<'_>,
+    file: PathBuf,
+    shown: &str,
+    parameters: Vec<(String, String)>,
+    hz: u32,
+) -> PyResult<String> {
+    let loaded = py.detach(|| heartbeat::while_loading(|| load_file(&file, shown, &parameters, hz)));
+    let object = loaded.map_err(|error| ScenarioError::new_err(error.0))?;
     Ok(object.about().name.clone())
 }

@@ -34,8 +34,10 @@ pub(crate) fn register_stacks(file: PathBuf) -> PyResult<String> {
 /// Loads a user's object with stacks, which scenarios identify by `digest`. Returns the names of its stacks, such as
 /// "mine 1, other 2".
 #[pyfunction]
-pub(crate) fn register_own_object(digest: &str, file: PathBuf) -> PyResult<String> {
-    registry::register_object(digest, &file).map_err(ScenarioError::new_err)
+pub(crate) fn register_own_object(py: Python<'_>, digest: &str, file: PathBuf) -> PyResult<String> {
+    let registered =
+        py.detach(|| heartbeat::while_loading(|| heartbeat::during(|| registry::register_object(digest, &file))));
+    registered.map_err(ScenarioError::new_err)
 }
 
 /// Registers a user's program, which scenarios identify by `digest`. The program is given as a file and its arguments.

@@ -11,6 +11,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from longpipe import user_code
 from longpipe.analysis.dimensions import BITS, BITS_PER_SECOND, SECONDS, Dimension, shown_in
 from longpipe.errors import ScenarioError, nearest, shortened
 
@@ -110,10 +111,13 @@ class FunctionMeasure:
 
     def __call__(self, result: Result) -> float:
         """Returns the function's value; raises ScenarioError if the function fails or does not return a number."""
+        function = self._function()
         try:
-            value = self._function()(result)
+            value = user_code.execute(lambda: function(result))
         except ScenarioError:
             raise
+        except user_code.UserCodeError as error:
+            raise ScenarioError(f"measure: {self.name!r}: {self.target}: {error}") from None
         except Exception as error:
             raise ScenarioError(f"measure: {self.name!r}: {type(error).__name__}: {error} in {self.target}") from error
         if not isinstance(value, Real):
@@ -140,7 +144,11 @@ def _function(name: str, target: str) -> Callable[[Any], Any]:
         return _of_process[target]
     where, _, attribute = target.rpartition(":")
     try:
-        module = _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        module = user_code.execute(
+            lambda: _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        )
+    except user_code.UserCodeError as error:
+        raise ScenarioError(f"measure: {name!r}: {target}: {error}") from None
     except Exception as error:
         from longpipe.user_files import with_plain_names
 

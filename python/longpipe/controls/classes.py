@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
@@ -20,7 +21,7 @@ from typing import Any, Final
 import cloudpickle
 import numpy as np
 
-from longpipe import _core, user_files
+from longpipe import _core, user_code, user_files
 from longpipe.control import Control
 from longpipe.controls.compiled import compiled, state_type
 from longpipe.controls.identity import identity, is_of_user
@@ -137,19 +138,17 @@ def check_parameters(found: Known, parameters: Mapping[str, object]) -> None:
 def failure(error: BaseException, name: str, hook: str, at_s: float) -> str:
     """Returns a line about an error in a hook, which contains the file and line of the class."""
     digest = next((digest for digest, known in _known.items() if known.name == name and known.cls), "")
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_own(frame.filename)]
-    if frames:
-        where = f"{_shown(frames[-1].filename)}:{frames[-1].lineno}"
-    else:
-        where = _place(_known[digest].cls, hook) if digest else name
+    where = user_code.place(error.__traceback__)
+    if not where:
+        where = f"{_place(_known[digest].cls, hook) if digest else name}: "
     text = " ".join(user_files.with_plain_names(str(error)).split())
-    return f"{where}: {type(error).__name__}: {text} (in {hook} of {name}, at {at_s:.6f} s)"
+    return f"{where}{type(error).__name__}: {text} (in {hook} of {name}, at {at_s:.6f} s)"
 
 
 def place_in_hook(frame: FrameType | None, what: str) -> str | None:
     """Returns a line about a hook that is being executed, in the format of `failure`; None if `frame` is in no hook."""
     stack = [one for one, _ in traceback.walk_stack(frame)]
-    users = list(takewhile(lambda one: not _is_own(one.f_code.co_filename), stack))
+    users = list(takewhile(lambda one: user_code.is_of_user(one.f_code.co_filename), stack))
     if not users or len(users) == len(stack):
         return None
     code, values = users[-1].f_code, users[-1].f_locals
@@ -159,25 +158,18 @@ def place_in_hook(frame: FrameType | None, what: str) -> str | None:
         return None
     names = (known.name for known in _known.values() if known.cls is type(control))
     at_s = next((now for one in arguments if isinstance(now := getattr(one, "now", None), float)), None)
-    place = f"{_shown(users[0].f_code.co_filename)}:{users[0].f_lineno}"
+    place = f"{user_code.shown_path(users[0].f_code.co_filename)}:{users[0].f_lineno}"
     when = "" if at_s is None else f", at {at_s:.6f} s"
     return f"{place}: {what} (in {code.co_name} of {next(names, type(control).__qualname__)}{when})"
-
-
-def _is_own(file: str) -> bool:
-    return Path(file).is_relative_to(Path(_core.__file__).parent)
-
-
-def _shown(file: str) -> str:
-    path = Path(file)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
 
 
 def _place(cls: type | None, hook: str) -> str:
     method = inspect.getattr_static(cls, hook, None)
     function = getattr(method, "function", method)
     code = getattr(function, "__code__", None)
-    return f"{_shown(code.co_filename)}:{code.co_firstlineno}" if code else getattr(cls, "__qualname__", "")
+    return (
+        f"{user_code.shown_path(code.co_filename)}:{code.co_firstlineno}" if code else getattr(cls, "__qualname__", "")
+    )
 
 
 # Import
@@ -188,16 +180,17 @@ def _imported(target: str) -> object:
     if not (place and colon and name):
         raise ScenarioError(f"{FIELD}: {target!r}; {_NEEDS_CLASS}")
     try:
-        found: object = _from_file(Path(place)) if place.endswith(".py") else _module(place)
+        load = partial(_from_file, Path(place)) if place.endswith(".py") else partial(_module, place)
+        found: object = user_code.execute(load)
     except ScenarioError:
         raise
+    except user_code.UserCodeError as error:
+        raise ScenarioError(f"{FIELD}: {target}; {error}") from None
     except SyntaxError as error:
         where = f"{error.filename}:{error.lineno}"
         raise ScenarioError(f"{FIELD}: {target}; {where}: SyntaxError: {error.msg}") from None
     except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        here = [frame for frame in frames if not _is_own(frame.filename) and "importlib" not in frame.filename]
-        where = f"{_shown(here[-1].filename)}:{here[-1].lineno}: " if here else ""
+        where = user_code.place(error.__traceback__)
         text = user_files.with_plain_names(str(error))
         raise ScenarioError(f"{FIELD}: {target}; {where}{type(error).__name__}: {text}") from None
     for part in name.split("."):

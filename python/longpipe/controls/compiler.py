@@ -119,14 +119,15 @@ def _lenders(sources: list[Source], problems: Problems) -> list[Source]:
 def _object(sources: Sequence[Source], linux: str) -> tuple[bytes | None, Problems]:
     with tempfile.TemporaryDirectory(prefix="longpipe-cc-") as folder:
         place = Path(folder)
+        # Paths of sources are absolute, because the compiler would read a name such as -fplugin=x.c as an option.
         _write_headers(place / "headers", {name for source in sources for name in source.system_headers})
         target = place / "module.so"
         command = [
             compiler(), *_FLAGS, *_ERRORS, "-shared", f"-DLONGPIPE_LINUX={KERNELS[linux]}", *_uses(sources),
             f'-DLONGPIPE_SOURCE="{identity(list(sources), linux)}"',
             "-I", str(place / "headers"), "-I", str(INCLUDE), "-I", str(LINUX),
-            *(str(source.path) for source in sources), str(LINUX / "longpipe_linux.c"), "-o", str(target), "-lm",
-            *(() if sys.platform == "darwin" else ("-Wl,-z,defs",)),
+            *(str(source.path.absolute()) for source in sources), str(LINUX / "longpipe_linux.c"),
+            "-o", str(target), "-lm", *(() if sys.platform == "darwin" else ("-Wl,-z,defs",)),
         ]  # fmt: skip
         try:
             done = subprocess.run(  # noqa: S603 - the user's compiler

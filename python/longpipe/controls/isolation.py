@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from longpipe import _core
-from longpipe.errors import RunError
+from longpipe.errors import RunError, ScenarioError
+from longpipe.user_code import place
 
 # Processor time [s] and duration [s] above which a call of a module is considered endless; a normal call takes
 # microseconds.
@@ -24,6 +25,9 @@ CALL_S: Final = 120.0
 _LOOK_S: Final = 0.2
 _PROGRESS_S: Final = 0.1
 _HANGS: Final = 70
+_HANGS_LOADING: Final = 71
+# Exit status of a child process that cannot answer, because code of the user closed its descriptors.
+_SILENCED: Final = 72
 _LOST: Final = "the run is lost and is not repeated"
 # Name of a class, "file.py:Class" or "package.module:Class".
 _CLASS: Final = re.compile(r"[\w.]:[A-Za-z_]\w*(?:\.\w+)*(?:,|$)")
@@ -105,6 +109,9 @@ class _Child:
         except (EOFError, OSError, pickle.UnpicklingError):
             status = self._process.wait()
             noun = "class" if _CLASS.search(names) else "module"
+            if status == _HANGS_LOADING:
+                needs = f"needs a {noun} that is loaded within {CALL_CPU_S:g} s of processor time"
+                raise ScenarioError(f"{names}: does not return while it is loaded; {needs}") from None
             raise RunError(f"{names}: {_death(status, noun)}; {_LOST}") from None
 
     def end(self) -> None:
@@ -128,6 +135,8 @@ def _working_directory() -> str | None:
 def _death(status: int, noun: str) -> str:
     if status == _HANGS:
         return f"a call of the {noun} did not return within {CALL_CPU_S:g} s of processor time"
+    if status == _SILENCED:
+        return f"the {noun} closed the descriptors of its process"
     if status < 0:
         name = signal.Signals(-status).name
         return f"the {noun} crashed by {name}" if name != "SIGKILL" else "the process was killed (out of memory?)"
@@ -157,9 +166,11 @@ def serve() -> None:
     load_here()
     # Ctrl-C is handled by the parent, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    orders = sys.stdin.buffer
-    # Output of a module must not mix with results.
-    answers = os.fdopen(os.dup(1), "wb")
+    # Input and output of a module must not mix with orders and results.
+    orders, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
     os.dup2(2, 1)
     watch = _Watch(os.getppid(), answers)
     threading.Thread(target=watch.look, daemon=True).start()
@@ -168,6 +179,8 @@ def serve() -> None:
             call, arguments, cpu_s, folder = pickle.load(orders)  # noqa: S301 - sent by our own parent process
         except EOFError:
             return
+        except OSError:
+            os._exit(_SILENCED)
         watch.cpu_s = cpu_s
         # The parent's working directory may have changed since it started this process, and may no longer exist.
         if folder is not None:
@@ -176,6 +189,9 @@ def serve() -> None:
             result = call(*arguments, _Progress(answers))
         except Exception as error:
             result = error
+        except BaseException as error:
+            # Only code of the user raises these errors here, because this process ignores Ctrl-C.
+            result = RunError(f"{place(error.__traceback__)}{type(error).__name__}; {_LOST}")
         _send(answers, ("end", result))
 
 
@@ -184,9 +200,9 @@ def _send(answers: BinaryIO, what: object) -> None:
     try:
         pickle.dump(what, answers, protocol=5)
         answers.flush()
-    except BrokenPipeError:
-        # Without further calls of Python, which would report the answer that remains in the buffer.
-        os._exit(1)
+    except OSError as error:
+        # Skips the shutdown of the interpreter, which would try to flush the answer and report the error.
+        os._exit(1 if isinstance(error, BrokenPipeError) else _SILENCED)
 
 
 class _Progress:
@@ -224,7 +240,7 @@ class _Watch:
                 before, since, since_cpu = calls, now, cpu
             elif cpu - since_cpu > self.cpu_s or now - since > CALL_S:
                 self._name_hook(f"did not return within {self.cpu_s:g} s of processor time")
-                os._exit(_HANGS)
+                os._exit(_HANGS_LOADING if _core.module_is_loading() else _HANGS)
 
     def _name_hook(self, what: str) -> None:
         """Sends the place of a call of a class in Python that never returns; other calls have no place."""

@@ -16,7 +16,7 @@ from longpipe.controls.sources import MOST_BYTES, NEEDS, identity, read_source, 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import write_bytes
 from longpipe.inputs import read_bytes
-from longpipe.object_cache import MAGIC, cache_folder, cached, cached_content
+from longpipe.object_cache import MAGIC, cache_folder, cached, cached_content, is_stored
 
 # Kind of the objects in the cache directory.
 _KIND: Final = "modules"
@@ -87,7 +87,7 @@ def _of_source(path: Path) -> Object:
         key = hashlib.sha256(
             f"{identity([source], linux)} {support_digest()} {_siblings_digest(path)}".encode()
         ).hexdigest()
-        if (compiled := cache_folder(_KIND) / f"{key}.so").is_file():
+        if is_stored(compiled := cache_folder(_KIND) / f"{key}.so"):
             found = facts(cached_content(compiled))
             return Object(found.source, compiled, str(path), found)
     built = build([path])
