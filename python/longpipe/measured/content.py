@@ -54,9 +54,9 @@ class Content:
         return decode(self.file, self.data, NEEDS, legacy=True)
 
     @cached_property
-    def lines(self) -> list[str]:
-        """Returns the lines of a text file."""
-        return split_lines(self.file, self.text, NEEDS)
+    def lines(self) -> list[tuple[int, str]]:
+        """Returns the lines of a text file, or of a part of it, with their numbers in the file."""
+        return list(enumerate(split_lines(self.file, self.text, NEEDS), 1))
 
     @cached_property
     def is_json(self) -> bool:
@@ -71,3 +71,15 @@ class Content:
         found = values(self.file, self.text, NEEDS)
         self.defects += found.defects
         return found.values
+
+    def of_lines(self, lines: list[tuple[int, str]]) -> Content:
+        """Returns a content that consists of some of the lines."""
+        part = Content(self.file, b"")
+        part.lines = lines
+        return part
+
+    def of_values(self, values: Placed) -> Content:
+        """Returns a content that consists of some of the JSON values."""
+        part = Content(self.file, b"{}")
+        part.json_values = values
+        return part

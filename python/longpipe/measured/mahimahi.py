@@ -41,7 +41,7 @@ def read(content: Content) -> Recording:
 
 def _of_trace(content: Content) -> Recording:
     instants: list[int] = []
-    for line, text in enumerate(content.lines, 1):
+    for line, text in content.lines:
         # `int` rejects some control characters that `strip` removes.
         number = text.strip()
         if not _INSTANT.fullmatch(number) or int(number) > _LATEST_MS:
@@ -68,7 +68,7 @@ def _of_trace(content: Content) -> Recording:
 def _of_log(content: Content) -> Recording:
     base, init, facts = 0, None, dict[str, str]()
     events: dict[str, list[tuple[int, float, float]]] = {"+": [], "#": [], "-": [], "d": []}
-    for line, text in enumerate(content.lines, 1):
+    for line, text in content.lines:
         if comment := _COMMENT.fullmatch(text):
             number = _TIMESTAMP.fullmatch(comment[2].strip())
             if comment[1] == "base timestamp":

@@ -29,13 +29,13 @@ def recognises(content: Content) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns the packets of one end, or the flows of a merged log."""
-    head = _HEAD.fullmatch(content.lines[0].strip())
+    head = _HEAD.fullmatch(content.lines[0][1].strip())
     return _of_tunnel(content, head[2], float(head[3])) if head else _of_merged(content)
 
 
 def _of_tunnel(content: Content, end: str, init_ms: float) -> Recording:
     packets: list[tuple[float, float]] = []
-    for line, text in enumerate(content.lines[1:], 2):
+    for line, text in content.lines[1:]:
         found = _TUNNEL.fullmatch(text.strip())
         if found is None:
             raise ScenarioError(
@@ -55,7 +55,7 @@ def _of_tunnel(content: Content, end: str, init_ms: float) -> Recording:
 def _of_merged(content: Content) -> Recording:
     entered: dict[str, list[tuple[float, float]]] = defaultdict(list)
     left: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
-    for line, text in enumerate(content.lines, 1):
+    for line, text in content.lines:
         if not text.strip() or _COMMENT.fullmatch(text):
             continue
         found = _MERGED.fullmatch(text.strip())

@@ -24,7 +24,7 @@ def recognises(content: Content) -> bool:
 def read(content: Content) -> Recording:
     """Returns the throughput over time."""
     points: list[tuple[float, float]] = []
-    for line, text in enumerate(content.lines, 1):
+    for line, text in content.lines:
         if not text.strip():
             continue
         found = _ROW.fullmatch(text.strip())

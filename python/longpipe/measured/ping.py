@@ -1,8 +1,13 @@
-"""Output of `ping -D`: RTTs, each with the Unix time at which the reply arrived."""
+"""Output of `ping -D`: RTTs, each with the Unix time at which the reply arrived.
+
+A file may contain several runs of ping, one after another or interleaved. Each reply belongs to the run of its address.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import Final
@@ -11,20 +16,97 @@ from longpipe.errors import ScenarioError
 from longpipe.inputs.numbers import scaled
 from longpipe.measured.content import Content
 from longpipe.measured.recording import Recording, Subject, kept, series
+from longpipe.measured.runs import joined
 
 NAME: Final = "ping -D"
+# ping prints the identifier with -v, and the hop limit and the time if it knows them (ping_common.c of iputils).
 _REPLY: Final = re.compile(
-    r"(?:\[(\d{1,12}\.\d{1,9})\] )?\d+ bytes from (.+?): icmp_seq=(\d{1,7}) ttl=\d+ time=(\d{1,9}(?:\.\d{1,9})?) ms(.*)"
+    r"(?:\[(?P<at>\d{1,12}\.\d{1,9})\] )?\d+ bytes from (?P<source>.+?): icmp_seq=(?P<seq>\d{1,7})"
+    r"(?: ident=(?P<ident>\d{1,7}))?(?: ttl=\d+)?(?: time=(?P<rtt>\d{1,9}(?:\.\d{1,9})?) ms)?(?P<flags>(?: \(.*)?)"
+)
+# A request without a reply: an error of a router, or a request that `ping -O` still waits for.
+_MISSED: Final = re.compile(
+    r"(?:\[\d{1,12}\.\d{1,9}\] )?(?:From .+? icmp_seq=(\d{1,7}) .+|no answer yet for icmp_seq=(\d{1,7}))"
 )
 _TARGET: Final = re.compile(r"PING (\S+?) ?\(([^()]*(?:\([^()]*\))?)\)[ :]*.*")
+_SUMMARY: Final = re.compile(r"--- (.+) ping statistics ---")
 _TOTALS: Final = re.compile(r"(\d{1,9}) packets transmitted, (\d{1,9}) received,.*")
-_LEAST_MEAN_MOST: Final = re.compile(
-    r"rtt min/avg/max/mdev = ([\d.]{1,20})/([\d.]{1,20})/([\d.]{1,20})/([\d.]{1,20}) ms.*"
-)
+_IN_BRACKETS: Final = re.compile(r".*\(([^()]+)\)")
 # icmp_seq has 16 bits.
 _WRAP: Final = 1 << 16
 _MOST_PROBES: Final = 10_000_000
 _NS: Final = Fraction(10**9)
+# Times of the same request differ by at most this time, because RTTs are rounded; clocks are adjusted in steps of less.
+_SAME_NS: Final = 500_000_000
+
+
+@dataclass(eq=False)
+class _Run:
+    """One run of ping: the replies by sequence number, each with its arrival [ns] and its RTT [s].
+
+    Sequence numbers are counted on after 65535.
+    """
+
+    line: int
+    address: str
+    target: str
+    # Whether the file contains the beginning of the run.
+    begins: bool
+    ident: str | None = None
+    sent: int | None = None
+    # Highest sequence number of a request without a reply.
+    missed: int = 0
+    duplicates: int = 0
+    replies: dict[int, tuple[int, float | None]] = field(default_factory=dict)
+    _first: int | None = None
+    _latest: int | None = None
+    _arrived: int = 0
+
+    @property
+    def requests(self) -> int:
+        """Highest number of a request that the lines other than replies show."""
+        return max(self.sent or 0, self.missed)
+
+    def request_ns(self, seq: int) -> int:
+        """Returns the time of a request [ns]: the arrival of the reply if its RTT is unknown."""
+        at, rtt = self.replies[seq]
+        return at - round((rtt or 0.0) * 1e9)
+
+    def add(self, reply: re.Match[str], at: int) -> bool:
+        """Adds a reply, unless its time or its number show that it belongs to a later run; returns whether it did."""
+        rtt = None if reply["rtt"] is None else float(reply["rtt"]) / 1e3
+        requested = at - round((rtt or 0.0) * 1e9)
+        if at < self._arrived - _SAME_NS or (reply["ident"] and self.ident not in (None, reply["ident"])):
+            return False
+        seq = self._counted(int(reply["seq"]) % _WRAP, requested)
+        if seq in self.replies:
+            if "(DUP!)" not in reply["flags"] and abs(requested - self.request_ns(seq)) > _SAME_NS:
+                return False
+            self.duplicates += 1
+        elif self._latest is not None and seq < self._latest and requested > self.request_ns(self._latest) + _SAME_NS:
+            return False
+        elif "BAD CHECKSUM" not in reply["flags"]:
+            self.replies[seq] = (at, rtt)
+            self._first = seq if self._first is None else self._first
+            self._latest = seq if self._latest is None else max(seq, self._latest)
+        self.ident = self.ident or reply["ident"]
+        self._arrived = at
+        return True
+
+    def _counted(self, seq: int, requested: int) -> int:
+        """Returns a sequence number counted on beyond 65535, if the time since the latest request fits."""
+        if self._latest is None or self._first is None:
+            return seq
+        counted = self._latest - self._latest % _WRAP + seq
+        if counted >= self._latest - _WRAP // 2:
+            # A late reply from before the counter started again.
+            return counted - _WRAP if counted > self._latest + _WRAP // 2 and counted >= _WRAP else counted
+        counted += _WRAP
+        if self._latest == self._first:
+            return counted
+        since = self.request_ns(self._latest) - self.request_ns(self._first)
+        expected = since / (self._latest - self._first) * (counted - self._latest)
+        return counted if requested - self.request_ns(self._latest) > expected / 2 else seq
 
 
 def recognises(content: Content) -> bool:
@@ -33,68 +115,124 @@ def recognises(content: Content) -> bool:
 
 
 def read(content: Content) -> Recording:
-    """Returns the RTTs. Requests without a reply count as lost."""
-    replies: dict[int, tuple[int, float]] = {}
-    target, duplicates, begins, wraps = "", 0, False, 0
-    sent: int | None = None
-    latest: int | None = None
-    for number, line in enumerate(content.lines, 1):
-        if head := _TARGET.fullmatch(line):
-            target, begins = head[1], True
-        elif totals := _TOTALS.fullmatch(line):
-            sent = int(totals[1])
-        elif reply := _REPLY.fullmatch(line):
-            if reply[1] is None:
-                raise ScenarioError(f"{content.file}:{number}: a reply without its time; needs `ping -D`")
-            target = target or reply[2]
-            seq = int(reply[3]) % _WRAP + wraps * _WRAP
-            if latest is not None and seq < latest - _WRAP // 2:
-                wraps, seq = wraps + 1, seq + _WRAP
-            latest = seq if latest is None else max(seq, latest)
-            at = scaled(reply[1], _NS) or 0
-            if seq in replies:
-                duplicates += 1
-            else:
-                replies[seq] = (at, float(reply[4]) / 1e3)
-    if not replies:
+    """Returns a path for each address. Requests without a reply count as lost."""
+    log = _Log(content.file)
+    for number, line in content.lines:
+        log.add(number, line)
+    if not any(run.replies for run in log.runs):
         raise ScenarioError(f"{content.file}: no reply with its time; needs what `ping -D` prints")
-    return _recording(content.file, target, replies, duplicates, sent, begins=begins)
+    runs = [run for run in log.runs if run.replies or run.requests]
+    return joined([(run.line, _recording(content.file, run)) for run in runs])
 
 
-def _recording(
-    file: str, target: str, replies: dict[int, tuple[int, float]], duplicates: int, sent: int | None, *, begins: bool
-) -> Recording:
-    requests = {seq: at - round(rtt * 1e9) for seq, (at, rtt) in replies.items()}
-    begin = min(requests.values())
-    ordered = sorted(replies)
-    # Sequence numbers begin at 1, and only the summary shows whether the last requests were lost.
-    first, last = 1 if begins else ordered[0], max(ordered[-1], sent or 0)
-    if last - first > _MOST_PROBES:
-        raise ScenarioError(f"{file}: {last - first + 1} requests; needs at most {_MOST_PROBES}")
-    times = {seq: (requests[seq] - begin) / 1e9 for seq in ordered}
-    lost = _missing(times, first, last)
-    notes = []
-    if any(later < earlier for earlier, later in pairwise(times.values())):
-        notes.append("the clock jumps back, or requests are out of order: times around it are wrong")
+@dataclass
+class _Log:
+    """The runs of a log, in the order of their first lines."""
+
+    file: str
+    runs: list[_Run] = field(default_factory=list)
+    # The run of each address, until its summary, and the run to which lines without an address belong.
+    _of_address: dict[str, _Run] = field(default_factory=dict)
+    _current: _Run | None = None
+    # The runs that the latest summary may end.
+    _ended: list[_Run] = field(default_factory=list)
+
+    def add(self, number: int, line: str) -> None:
+        """Processes a line; lines of other forms are ignored."""
+        if reply := _REPLY.fullmatch(line):
+            self._reply(number, reply)
+        elif head := _TARGET.fullmatch(line):
+            address = _address(head[2])
+            self._begin(_Run(number, address, _named(head[1], address), begins=True))
+        elif summary := _SUMMARY.fullmatch(line):
+            names = ((run, (run.address, run.target.partition(" ")[0])) for run in self._of_address.values())
+            self._ended = [run for run, own in names if summary[1] in own]
+        elif self._current is None:
+            return
+        elif totals := _TOTALS.fullmatch(line):
+            # Several runs with the same name differ in their addresses, which the summary does not contain.
+            fitting = [run for run in self._ended if len(run.replies) == int(totals[2])] or self._ended
+            ended = self._current if self._current in fitting or not fitting else fitting[-1]
+            ended.sent = int(totals[1])
+            self._of_address.pop(ended.address, None)
+        elif (missed := _MISSED.fullmatch(line)) and len(self._of_address) == 1:
+            self._current.missed = max(self._current.missed, int(missed[1] or missed[2]))
+
+    def _begin(self, run: _Run) -> _Run:
+        self.runs.append(run)
+        self._of_address[run.address] = self._current = run
+        return run
+
+    def _reply(self, number: int, reply: re.Match[str]) -> None:
+        if reply["at"] is None:
+            raise ScenarioError(f"{self.file}:{number}: a reply without its time; needs `ping -D`")
+        at, address = scaled(reply["at"], _NS) or 0, _address(reply["source"])
+        if "DIFFERENT ADDRESS" in (reply["flags"] or "") and self._current is not None:
+            address = self._current.address
+        run = self._of_address.get(address)
+        if run is None or not run.add(reply, at):
+            run = self._begin(_Run(number, address, _named(reply["source"], address), begins=False))
+            run.add(reply, at)
+        self._current = run
+
+
+def _address(source: str) -> str:
+    """Returns the address in text such as "host.example (192.0.2.1)"."""
+    found = _IN_BRACKETS.fullmatch(source)
+    return found[1] if found else source
+
+
+def _named(name: str, address: str) -> str:
+    host = name.partition(" ")[0]
+    return host if host == address else f"{host} ({address})"
+
+
+def _recording(file: str, run: _Run) -> Recording:
+    ordered = sorted(run.replies)
+    times: dict[int, float] = {}
+    lost: list[float] = []
+    begin = None
+    if ordered:
+        requests = {seq: run.request_ns(seq) for seq in ordered}
+        begin = min(requests.values())
+        # Sequence numbers begin at 1, and only the summary shows whether the last requests were lost.
+        first, last = 1 if run.begins else ordered[0], max(ordered[-1], run.requests)
+        if last - first > _MOST_PROBES:
+            raise ScenarioError(f"{file}: {last - first + 1} requests; needs at most {_MOST_PROBES}")
+        times = {seq: (requests[seq] - begin) / 1e9 for seq in ordered}
+        lost = _missing(times, first, last)
+    notes = list(_notes(run, times))
     counters = {
-        "sent": (float(len(ordered) + len(lost)), "packets"),
+        "sent": (float(len(ordered) + len(lost) if ordered else run.requests), "packets"),
         "received": (float(len(ordered)), "packets"),
-        "duplicates": (float(duplicates), "packets"),
+        "duplicates": (float(run.duplicates), "packets"),
     }
+    rtts = ((times[seq], rtt) for seq in ordered if (rtt := run.replies[seq][1]) is not None)
     path = Subject(
-        target,
+        run.target,
         "path",
         kept(
-            series("rtt", ((times[seq], replies[seq][1]) for seq in ordered), "at the time of the request"),
+            series("rtt", rtts, "at the time of the request"),
             series("losses", ((at, 1.0) for at in lost), "a request without a reply, at its interpolated time"),
         ),
         counters,
+        key=run.address,
     )
-    ends = [*times.values(), *lost]
+    ends = [*times.values(), *lost] or [0.0]
     unknown = ("rates, and the direction of a delay or loss: ping measures round trips",)
     return Recording(
         file, "ping -D", "ping of iputils", None, begin, max(ends) - min(0.0, *ends), (path,), unknown, tuple(notes)
     )
+
+
+def _notes(run: _Run, times: dict[int, float]) -> Iterator[str]:
+    if not times:
+        yield f"{run.target}: the run from line {run.line} on lost all {run.requests} requests, at unknown times"
+    if any(later < earlier for earlier, later in pairwise(times.values())):
+        yield "the clock jumps back, or requests are out of order: times around it are wrong"
+    without = sum(rtt is None for _, rtt in run.replies.values())
+    if without:
+        yield f"{run.target}: {without} replies have no RTT, which needs requests of at least 16 bytes (ping -s)"
 
 
 def _missing(times: dict[int, float], first: int, last: int) -> list[float]:

@@ -81,7 +81,10 @@ class Series:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A flow, path or queue of a recording: its series, and its counters as pairs (value, unit)."""
+    """A flow, path or queue of a recording: its series, and its counters as pairs (value, unit).
+
+    `key` identifies a path or queue within a file if different ones may have the same `name`.
+    """
 
     name: str
     kind: Literal["flow", "path", "queue"]
@@ -89,6 +92,7 @@ class Subject:
     counters: dict[str, tuple[float, str]] = field(default_factory=dict)
     # Facts that are not numbers, such as the congestion control.
     facts: dict[str, str] = field(default_factory=dict)
+    key: str = ""
 
     def of(self, quantity: SeriesKind) -> Series | None:
         """Returns the series of a quantity; None if there is none."""

@@ -29,11 +29,11 @@ def split(content: Content, begins: Callable[[str], bool]) -> tuple[list[tuple[f
 
     A snapshot begins at a line that is a time or, in a log without times, at a line for which `begins` holds.
     """
-    stamps = [stamp for line in content.lines if (stamp := _time(line)) is not None]
+    stamps = [stamp for _, line in content.lines if (stamp := _time(line)) is not None]
     first = stamps[0] if stamps else None
     snapshots: list[tuple[float, Lines]] = []
     latest = first
-    for number, line in enumerate(content.lines, 1):
+    for number, line in content.lines:
         stamp = _time(line)
         if stamp is not None and first is not None:
             if latest is not None and stamp < latest:

@@ -30,7 +30,7 @@ def read(content: Content) -> Recording:
     every: dict[str, list[tuple[float, float]]] = {"rtt": [], "uplink": [], "downlink": []}
     lost: list[tuple[float, float]] = []
     directions = {"uplink": 0, "downlink": 0}
-    for line, cells in table_of(content.file, content.lines, _NEEDS):
+    for line, cells in table_of(content.file, [line for _, line in content.lines], _NEEDS):
         row = dict(zip(_heads(content), cells, strict=True))
         at = unix_ns(row["timestamp"])
         if at is None:

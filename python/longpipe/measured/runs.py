@@ -1,0 +1,115 @@
+"""Files with several runs of a tool, such as logs to which each run is appended.
+
+A reset of the tool's header, of its sequence numbers or of its times begins a run. Readers read each run on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from longpipe.measured.content import Content
+from longpipe.measured.recording import Recording, Series, Subject
+
+# Number of runs whose first lines a note lists.
+_LISTED: Final = 5
+
+
+def split_at(content: Content, begins: Callable[[str], bool]) -> list[Content]:
+    """Returns the runs of a text file, each of which begins with a line for which `begins` holds."""
+    parts: list[list[tuple[int, str]]] = [[]]
+    for number, line in content.lines:
+        # Lines without content before a header belong to no run.
+        if begins(line) and any(text.strip() for _, text in parts[-1]):
+            parts.append([])
+        parts[-1].append((number, line))
+    return [content.of_lines(part) for part in parts]
+
+
+def joined(runs: Sequence[tuple[int | str, Recording]]) -> Recording:
+    """Returns one recording of all runs, each with its first line or place, in the order of the file.
+
+    Paths and queues with the same key are one subject over all runs: their counters are summed, and are unknown if a
+    run does not have them. Flows of different runs are different connections. A run without absolute time begins at the
+    end of the run before it.
+    """
+    first = runs[0][1]
+    if len(runs) == 1:
+        return first
+    recordings = [one for _, one in runs]
+    known = [one.begin_ns for one in recordings if one.begin_ns is not None]
+    anchor = min(known, default=None)
+    offsets: list[float] = []
+    end = 0.0
+    for one in recordings:
+        offsets.append(end if one.begin_ns is None or anchor is None else (one.begin_ns - anchor) / 1e9)
+        end = offsets[-1] + one.duration_s
+    of_key: dict[tuple[str, ...], list[tuple[float, float, Subject]]] = {}
+    for number, (one, offset) in enumerate(zip(recordings, offsets, strict=True)):
+        for place, subject in enumerate(one.subjects):
+            own = (f"{number}", f"{place}") if subject.kind == "flow" else (subject.kind, subject.key or subject.name)
+            of_key.setdefault(own, []).append((offset, one.duration_s, subject))
+    places = [f"{place}" for place, _ in runs[:_LISTED]] + (["..."] if len(runs) > _LISTED else [])
+    notes = [f"the file contains {len(runs)} runs, which begin at lines {', '.join(places)}"]
+    if len(known) < len(runs):
+        notes.append("the time between runs is unknown where the file has no absolute time: they follow one another")
+    versions = _unique(one.version for one in recordings if one.version)
+    return replace(
+        first,
+        version=", ".join(versions) or None,
+        begin_ns=anchor,
+        duration_s=max(offset + one.duration_s for offset, one in zip(offsets, recordings, strict=True)),
+        subjects=tuple(_merged(found) for found in of_key.values()),
+        unknown=_unique(text for one in recordings for text in one.unknown),
+        notes=_unique((*notes, *(text for one in recordings for text in one.notes))),
+    )
+
+
+def _unique(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))
+
+
+def _merged(runs: list[tuple[float, float, Subject]]) -> Subject:
+    """Returns a subject over its runs, each with its begin [s], its length [s] and the subject as it is in the run."""
+    subjects = [one for _, _, one in runs]
+    parts: dict[tuple[str, str], list[Series]] = {}
+    for begin, _, one in runs:
+        for series in one.series:
+            spans = None if series.intervals_s is None else series.intervals_s + begin
+            moved = replace(series, time_s=series.time_s + begin, intervals_s=spans)
+            parts.setdefault((series.quantity, series.unit), []).append(moved)
+    counters = {
+        name: (_total([(one.counters[name][0], length) for _, length, one in runs], unit), unit)
+        for name, (_, unit) in subjects[0].counters.items()
+        if all(one.counters.get(name, (0.0, ""))[1] == unit for one in subjects)
+    }
+    facts = {
+        name: value
+        for name, value in subjects[0].facts.items()
+        if all(one.facts.get(name) == value for one in subjects)
+    }
+    return replace(subjects[0], series=tuple(map(_over, parts.values())), counters=counters, facts=facts)
+
+
+def _total(values: Sequence[tuple[float, float]], unit: str) -> float:
+    """Returns the sum of counts; rates are weighted by the lengths [s] of the runs."""
+    if unit != "bit/s":
+        return sum(value for value, _ in values)
+    lengths = sum(length for _, length in values)
+    return sum(value * length for value, length in values) / lengths if lengths else 0.0
+
+
+def _over(parts: list[Series]) -> Series:
+    """Returns the values of several series of the same quantity in the order of their times."""
+    import numpy as np
+
+    times = np.concatenate([one.time_s for one in parts])
+    order = np.argsort(times, kind="stable")
+    spans = [one.intervals_s for one in parts if one.intervals_s is not None]
+    return replace(
+        parts[0],
+        time_s=times[order],
+        numbers=np.concatenate([one.numbers for one in parts])[order],
+        intervals_s=np.concatenate(spans)[order] if len(spans) == len(parts) else None,
+    )
