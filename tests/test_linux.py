@@ -16,7 +16,7 @@ from longpipe import ScenarioError, simulate
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
 from longpipe.units import RATE
-from longpipe.validate.linux import MSS, PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run
+from longpipe.validate.linux import MSS, PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run, run_each
 from longpipe.validate.linux_compare import LinuxComparison, compare, longpipe_name, scenario
 from longpipe.validate.linux_judged import FEW_PACKETS, Judgement, Tolerances, only_shares_differ
 from longpipe.validate.linux_tables import CONTROLS, PATHS, PHASES, TRANSFERS, content, draw, measures
@@ -211,6 +211,19 @@ def test_runs_repeat_and_a_seed_changes_them() -> None:
     first, again, other = digest(1), digest(1), digest(2)
     assert first == again
     assert first != other
+
+
+@kernel
+def test_step_to_the_same_rate_changes_nothing_in_linux() -> None:
+    """A change of the token bucket must not change the limit of its queue."""
+    path: dict[str, Any] = {"round_trip": "40 ms", "buffer": 40, "duration": "6 s", "flows": (LinuxFlow(),)}
+    disciplines = "pfifo", "bfifo limit 60000"
+    steps: tuple[tuple[str, str], ...] = (("1 s", "10 Mbit/s"), ("2 s", "10 Mbit/s"))
+    cases = [LinuxCase(**path, discipline=name, rates=rates) for name in disciplines for rates in ((), steps)]
+    constant, stepped = (list(run_each(cases, seed=0))[first::2] for first in (0, 1))
+    for before, after in zip(constant, stepped, strict=True):
+        assert before.queue_drops == after.queue_drops > 0
+        assert before.median_srtt(2, 6) == pytest.approx(after.median_srtt(2, 6), rel=0.01)
 
 
 @kernel

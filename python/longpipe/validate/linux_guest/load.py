@@ -141,7 +141,7 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
 def _change(case: dict[str, Any], rate: int | None, delay_s: float | None) -> None:
     """Changes the bottleneck's rate [bit/s] and the path's delay [s], if they are given."""
     if rate is not None:
-        path.set_rate(rate)
+        path.set_rate(case, rate)
     if delay_s is not None:
         path.set_delay(case, delay_s)
 

@@ -22,6 +22,8 @@ SENDER, RECEIVER, PORT = "10.0.1.2", "10.0.3.2", 5001
 # holds 20 us of traffic, because the kernel's own work delays its timer.
 BURST_BYTES: Final = 1600
 BURST_S: Final = 20e-6
+# Disciplines whose limit the kernel replaces when the token bucket above them changes.
+FIFOS: Final = ("pfifo", "bfifo")
 # Limit of a token bucket's own queue, larger than any buffer in packets [byte].
 UNLIMITED: Final = 2_000_000_000
 SETTINGS: Final = (
@@ -147,9 +149,13 @@ def _bucket(rate: int) -> str:
     return f"tbf rate {rate}bit burst {burst_bytes(rate)} limit {UNLIMITED}"
 
 
-def set_rate(rate: int) -> None:
-    """Changes the bottleneck's rate [bit/s]. The discipline is kept, and the bucket is refilled."""
-    _batch("r", "tc", [f"qdisc change dev r1 root handle 1: {_bucket(rate)}"])
+def set_rate(case: dict[str, Any], rate: int) -> None:
+    """Changes the bottleneck's rate [bit/s]. The discipline keeps its packets and settings; the bucket is refilled."""
+    lines = [f"qdisc change dev r1 root handle 1: {_bucket(rate)}"]
+    if case["discipline"].split()[0] in FIFOS:
+        # The bucket has replaced the queue's limit with its own (fifo_set_limit, called by tbf_change).
+        lines.append(f"qdisc change dev r1 parent 1:1 handle 10: {case['discipline']}")
+    _batch("r", "tc", lines)
 
 
 def change(case: dict[str, Any]) -> None:
