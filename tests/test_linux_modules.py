@@ -1,4 +1,4 @@
-"""The sixteen congestion control modules of Linux 6.1 in longpipe, compared with longpipe's controllers and with Linux."""
+"""The sixteen congestion control modules of Linux in longpipe, compared with longpipe's controllers and with Linux 6.1."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from linux_measures import at, goodput_mbps
-from linux_source import NAMES, module
+from linux_source import KERNELS, NAMES, module
 from longpipe import Scenario, simulate
 from longpipe.controls.compiler import build
 from longpipe.controls.usage import usage
@@ -25,6 +25,8 @@ TRANSFERS = pd.read_csv(TABLES / "module-transfers.csv.gz").fillna("")
 LOSSES = pd.read_csv(TABLES / "losses.csv").fillna("").query("control == 'cubic'").set_index("list")["lost"]
 # A sample is used because compiling takes two seconds per module.
 CHOSEN = one_in(3, NAMES)
+# Modules that use functions that Linux 6.1 lacks.
+CHANGED = ("dctcp", "lp")
 # Controllers of longpipe that follow the code of a module with the same name.
 NATIVE = [name for name in CHOSEN if name not in ("bbr", "cdg", "lp", "nv", "yeah")]
 # Modules that are in Linux's table; Reno is not a module.
@@ -42,8 +44,8 @@ def case(**fields: Any) -> Scenario:  # noqa: ANN401 - fields of any type
     return scenario(LinuxCase(flows=(LinuxFlow(control="cubic"),), **fields))
 
 
-def with_module(path: Scenario, name: str, **parameters: int) -> Scenario:
-    table = {"kind": "module", "file": str(module(name)), "parameters": parameters}
+def with_module(path: Scenario, name: str, kernel: str = KERNELS[0], **parameters: int) -> Scenario:
+    table = {"kind": "module", "file": str(module(name, kernel)), "parameters": parameters}
     marks = MARKING if name == "dctcp" else {}
     return path.with_(**{"tcp.congestion": table, "network.group": [sender(path)], **marks})
 
@@ -72,6 +74,26 @@ def test_a_module_builds_unmodified_lacks_nothing_and_runs(name: str) -> None:
     # The path has 10 Mbit/s, of which headers take 3.5 %.
     assert goodput_mbps(result, 0, duration_s) / 9.65 > (0.7 if name == "cdg" else 0.85)
     assert result.flows["timeouts"].sum() == 0
+
+
+@pytest.mark.parametrize("name", sorted({*CHOSEN, *CHANGED}))
+@pytest.mark.parametrize("kernel", KERNELS[1:])
+def test_a_newer_module_has_the_results_of_the_first_kernel(kernel: str, name: str) -> None:
+    """From 6.1 to 6.12, no module's algorithm changes, and load balancing is off by default (net.ipv4.tcp_plb_enabled).
+
+    The path has losses, timeouts and idle times.
+    """
+    source = module(name, kernel)
+    # cong_control, which only BBR has, takes four arguments since Linux 6.10.
+    assert build([source]).linux == ("6.10" if name == "bbr" else "6.1")
+    assert usage(str(source)).missing == {}
+    lose = (100, *range(1000, 1300), 4000)
+    path = case(duration="15 s", lose=lose)
+    video = path.with_(**{"network.group": [{**sender(path), "traffic": "adaptive-video"}]})
+    for each in (path, video):
+        first, newer = (simulate(with_module(each, name, one)) for one in (KERNELS[0], kernel))
+        assert first.flows["timeouts"].sum() > 0
+        assert first.state_hash == newer.state_hash
 
 
 def lists(name: str) -> tuple[int, ...]:

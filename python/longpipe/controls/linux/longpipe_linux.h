@@ -544,6 +544,8 @@ static inline u64 tcp_clock_us(void) { return longpipe_now_ns() / NSEC_PER_USEC;
 static inline u32 tcp_time_stamp(const struct tcp_sock *tp) { return (u32)(tp->tcp_mstamp / USEC_PER_MSEC); }
 static inline u32 tcp_time_stamp_raw(void) { return (u32)(longpipe_now_ns() / NSEC_PER_MSEC); }
 static inline u32 tcp_time_stamp_ms(const struct tcp_sock *tp) { return tcp_time_stamp(tp); }
+/* Timestamps count milliseconds, as in the kernel unless a route has the feature tcp_usec_ts. */
+static inline u32 tcp_time_stamp_ts(const struct tcp_sock *tp) { return tcp_time_stamp_ms(tp); }
 static inline u32 tcp_mss_to_mtu(struct sock *sk, int mss) { (void)sk; return (u32)mss + 52; }
 static inline bool tcp_is_cwnd_limited(const struct sock *sk)
 {
@@ -568,8 +570,29 @@ u32 tcp_reno_undo_cwnd(struct sock *sk);
 u32 tcp_tso_autosize(const struct sock *sk, unsigned int mss, int least);
 void tcp_enter_cwr(struct sock *sk);
 
-/* Answers of the receiver follow the scenario (`tcp.ecn`, `tcp.ack`), not the module. */
-static inline void __tcp_send_ack(struct sock *sk, u32 rcv_nxt) { (void)sk; (void)rcv_nxt; }
+/*
+ * Protective load balancing has no effect: the kernel disables it by default (net.ipv4.tcp_plb_enabled), and it only changes the
+ * flow label of IPv6, which longpipe's packets lack.
+ */
+#define TCP_PLB_SCALE 8
+struct tcp_plb_state {
+	u8 consec_cong_rounds;
+	u32 pause_until;
+};
+static inline void tcp_plb_init(const struct sock *sk, struct tcp_plb_state *plb)
+{
+	(void)sk;
+	memset(plb, 0, sizeof *plb);
+}
+static inline void tcp_plb_update_state(const struct sock *sk, struct tcp_plb_state *plb, int marked_share)
+{
+	(void)sk; (void)plb; (void)marked_share;
+}
+static inline void tcp_plb_check_rehash(struct sock *sk, struct tcp_plb_state *plb) { (void)sk; (void)plb; }
+static inline void tcp_plb_update_state_upon_rto(struct sock *sk, struct tcp_plb_state *plb) { (void)sk; (void)plb; }
+
+/* Answers of the receiver follow the scenario (`tcp.ecn`, `tcp.ack`), not the module. Newer kernels pass flags of the ACK, too. */
+#define __tcp_send_ack(sk, ...) ((void)(sk))
 static inline void tcp_enter_quickack_mode(struct sock *sk, unsigned int most) { (void)sk; (void)most; }
 static inline void INET_ECN_dontxmit(struct sock *sk) { (void)sk; }
 static inline void INET_ECN_xmit(struct sock *sk) { (void)sk; }
