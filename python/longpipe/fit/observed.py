@@ -10,7 +10,8 @@ from longpipe.errors import ScenarioError
 from longpipe.ip import IPV6_BYTES, packet_bytes
 from longpipe.measured import capture
 from longpipe.measured.content import Content
-from longpipe.measured.headers import CWR, RST, SYN, Other, Segment, interface_of, name_of, segment_of
+from longpipe.measured.copies import Traffic
+from longpipe.measured.headers import CWR, RST, SYN, Other, Segment, name_of
 from longpipe.measured.pcap import CaptureFile, is_capture
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _V4_ENDPOINT: Final = 6
 # Minimum number of RTT samples and of full segments for a fit.
 LEAST_SAMPLES: Final = 200
+# Maximum number of segments, each of which takes about 300 bytes of memory.
+_MOST_SEGMENTS: Final = 5_000_000
 # Initial window [segments] (RFC 6928), and longest flight that counts as a message before the transfer.
 INITIAL_WINDOW: Final = 10
 # A retransmission is considered unnecessary if it was acknowledged within less than this share of the minimum RTT.
@@ -105,16 +108,15 @@ def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
     content = Content.of(file)
     if not is_capture(content.data):
         raise ScenarioError(f"{file}: not pcap or pcapng; a fit needs a capture of TCP connections at the sender")
-    source = CaptureFile(content.file, content.data)
+    traffic = Traffic(CaptureFile(content.file, content.data))
     recording = capture.read(content)
     subject = _subject(recording, flow)
-    side = capture.sender_side(source, subject.name)
+    side = capture.sender_side(traffic, subject.name)
     replay = _Replay(int(subject.counters["mss"][0]))
-    for packet in source.packets():
-        segment = segment_of(packet.link_type, packet.data, packet.length)
+    for packet, interface, segment in traffic:
         if packet.time_ns is None or isinstance(segment, Other) or packet.is_loss:
             continue
-        if side is not None and not side.shows(interface_of(packet), segment):
+        if side is not None and not side.shows(interface, segment):
             continue
         pair = f"{name_of(segment.source)} > {name_of(segment.target)}"
         if pair == subject.name:
@@ -141,6 +143,8 @@ def _subject(recording: Recording, flow: int) -> Subject:
         problem = (
             f"lacks {found.counters['not captured'][0]:.0f} bytes that were acknowledged; needs a capture without gaps"
         )
+    elif found.counters["segments"][0] > _MOST_SEGMENTS:
+        problem = f"has {found.counters['segments'][0]:.0f} segments; a fit needs at most {_MOST_SEGMENTS}"
     elif place not in (None, "the sender"):
         problem = f"was captured at {place}; needs a capture at the sender"
     if problem is not None:

@@ -9,8 +9,8 @@ from typing import Final
 from longpipe.errors import ScenarioError
 from longpipe.measured.clocks import Clocks
 from longpipe.measured.content import Content
-from longpipe.measured.copies import Copies, SenderSide
-from longpipe.measured.headers import Other, check_link, interface_of, name_of, segment_of
+from longpipe.measured.copies import Copies, SenderSide, Traffic
+from longpipe.measured.headers import Other, name_of
 from longpipe.measured.pcap import CaptureFile, is_capture
 from longpipe.measured.recording import Recording, Series, Subject, binned_rate, kept, series
 from longpipe.measured.tcp import Connection, Direction
@@ -33,21 +33,22 @@ def recognises(content: Content) -> bool:
 def read(content: Content) -> Recording:
     """Returns the TCP flows of a capture. Raises ScenarioError if there are none."""
     source = CaptureFile(content.file, content.data)
+    traffic = Traffic(source)
     others: Counter[str] = Counter()
     clocks = Clocks()
     copies = Copies()
     dropped: Dropped = {}
-    connections = _connections(source, others, clocks, copies, dropped)
+    connections = _connections(traffic, others, clocks, copies, dropped)
     flows = [(one, side) for one in connections for side in (0, 1) if _has_content(one, side)]
     if copies.count:
-        flows = _at_senders(source, flows)
+        flows = _at_senders(traffic, flows)
     if not flows:
         found = ", ".join(f"{count} packets {reason}" for reason, count in others.most_common(3)) or "no packets"
         cut = ", and the file is truncated" if source.cut else ""
         quic = ", or the qlog of a QUIC connection" if any("UDP" in reason for reason in others) else ""
         raise ScenarioError(f"{content.file}: no TCP data among {found}{cut}; needs a capture of TCP connections{quic}")
     begin, end = clocks.first_ns, clocks.last_ns
-    notes = [*_notes(source, others), *clocks.notes()]
+    notes = [*_notes(traffic, others), *clocks.notes()]
     if copies.lost:
         notes.append(f"{copies.lost} TCP packets were lost on the simulated path")
     if copies.count:
@@ -67,16 +68,15 @@ def read(content: Content) -> Recording:
 
 
 def _connections(
-    source: CaptureFile, others: Counter[str], clocks: Clocks, copies: Copies, dropped: Dropped
+    traffic: Traffic, others: Counter[str], clocks: Clocks, copies: Copies, dropped: Dropped
 ) -> list[Connection]:
     latest: dict[frozenset[bytes], Connection] = {}
     found: list[Connection] = []
-    for number, packet in enumerate(source.packets(), 1):
+    for number, (packet, interface, segment) in enumerate(traffic, 1):
         if packet.time_ns is None:
-            raise ScenarioError(f"{source.file}: packet {number} has no time (simple packet block); needs times")
-        check_link(source.file, packet.link_type)
-        segment = segment_of(packet.link_type, packet.data, packet.length)
-        interface = interface_of(packet)
+            raise ScenarioError(
+                f"{traffic.source.file}: packet {number} has no time (simple packet block); needs times"
+            )
         clocks.add(number, packet.time_ns, interface, segment)
         if isinstance(segment, Other):
             others[segment.reason] += 1
@@ -98,7 +98,7 @@ def _connections(
     return found
 
 
-def _at_senders(source: CaptureFile, flows: list[tuple[Connection, int]]) -> list[tuple[Connection, int]]:
+def _at_senders(traffic: Traffic, flows: list[tuple[Connection, int]]) -> list[tuple[Connection, int]]:
     """Returns the flows as captures at their senders show them.
 
     A capture of `longpipe live`, or of a router, contains each packet when it enters and when it leaves. A flow whose
@@ -111,11 +111,9 @@ def _at_senders(source: CaptureFile, flows: list[tuple[Connection, int]]) -> lis
     }
     latest: dict[tuple[bytes, bytes], Connection] = {}
     found: dict[tuple[bytes, bytes], list[Connection]] = {}
-    for packet in source.packets():
-        segment = segment_of(packet.link_type, packet.data, packet.length)
+    for packet, interface, segment in traffic:
         if packet.time_ns is None or packet.is_loss or isinstance(segment, Other):
             continue
-        interface = interface_of(packet)
         for sender, receiver in ((segment.source, segment.target), (segment.target, segment.source)):
             entry = entries.get(sender)
             if entry is None or not entry.shows(interface, segment):
@@ -141,16 +139,15 @@ def _seen_at_sender(
     return connection, side
 
 
-def sender_side(source: CaptureFile, flow: str) -> SenderSide | None:
+def sender_side(traffic: Traffic, flow: str) -> SenderSide | None:
     """Returns where a flow's data was first captured; None if all of it was captured at the same interface."""
     found: SenderSide | None = None
-    for packet in source.packets():
-        segment = segment_of(packet.link_type, packet.data, packet.length)
+    for _, interface, segment in traffic:
         if isinstance(segment, Other) or f"{name_of(segment.source)} > {name_of(segment.target)}" != flow:
             continue
         if found is None:
-            found = SenderSide(segment.source, interface_of(packet))
-        elif interface_of(packet) != found.interface:
+            found = SenderSide(segment.source, interface)
+        elif interface != found.interface:
             return found
     return None
 
@@ -161,7 +158,13 @@ def _has_content(connection: Connection, side: int) -> bool:
     return bool(one.data_packets) or (not one.packets and bool(one.delivered))
 
 
-def _notes(source: CaptureFile, others: Counter[str]) -> Iterator[str]:
+def _notes(traffic: Traffic, others: Counter[str]) -> Iterator[str]:
+    source = traffic.source
+    yield from source.defects
+    if traffic.copies and traffic.copies == traffic.originals:
+        yield "every packet was captured twice, as a mirror port does; copies are not counted"
+    elif traffic.copies:
+        yield f"{traffic.copies} packets were captured again, as a mirror port does; copies are not counted"
     if source.cut:
         yield "the file is truncated within its last packet"
     if source.dropped:

@@ -1,12 +1,18 @@
-"""Finds copies of packets in captures of several interfaces: a router's contains each forwarded packet twice."""
+"""Finds copies of packets: at several interfaces of a router, which forwards them, and of a switch's mirror port.
+
+A mirror port copies what enters and what leaves the switch, so that each packet is captured twice, at one interface.
+"""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
-from longpipe.measured.headers import Segment
+from longpipe.measured.headers import Other, Segment, interface_of, segment_of
+from longpipe.measured.pcap import CaptureFile, Packet
 from longpipe.measured.tcp import Direction
 
 # Number of packets among which a copy is searched for, and the maximum time that a packet spends in the host's queues.
@@ -14,6 +20,15 @@ _MOST_PACKETS: Final = 65536
 _LONGEST_NS: Final = 5_000_000_000
 # Factor of an interface's number in the result of `headers.interface_of`.
 _DIRECTIONS: Final = 4
+# Maximum time between a packet and its copy at the same interface, by identification, and without identification.
+_LONGEST_TWIN_NS: Final = 1_000_000_000
+_LONGEST_BLIND_NS: Final = 2_000_000
+# Number of packets at the beginning, and the share of them that have a copy, from which on packets without
+# identification are compared; a packet must be followed by its copy within this number of packets.
+_EXAMINED: Final = 10_000
+_COPIED_SHARE: Final = 0.25
+_LEAST_COPIES: Final = 3
+_NEAR: Final = 8
 
 
 @dataclass(frozen=True)
@@ -75,3 +90,68 @@ class Copies:
         if len(self._recent) > _MOST_PACKETS:
             self._recent.popitem(last=False)
         return False
+
+
+class Traffic:
+    """The packets of a capture, without the copies that a mirror port adds, each with its interface and TCP headers.
+
+    An IPv4 packet with an identification is a copy if all headers equal those of an earlier packet: a sender gives a
+    retransmission another identification. Packets without one (identification 0, IPv6) are compared only if many of
+    them are followed at once by an equal packet, and then each has one copy.
+    """
+
+    def __init__(self, source: CaptureFile) -> None:
+        self.source = source
+        # Numbers of copies and of other TCP packets, after an iteration.
+        self.copies = self.originals = 0
+        self._is_doubled = self._examined()
+
+    def __iter__(self) -> Iterator[tuple[Packet, int, Segment | Other]]:
+        """Yields packet, interface (`headers.interface_of`) and headers."""
+        self.copies = self.originals = 0
+        recent: OrderedDict[tuple[int, Segment], int] = OrderedDict()
+        for packet, interface, segment in self._all():
+            if isinstance(segment, Segment) and not packet.is_loss and packet.time_ns is not None:
+                if self._is_copy(recent, interface, segment, packet.time_ns):
+                    self.copies += 1
+                    continue
+                self.originals += 1
+            yield packet, interface, segment
+
+    def _all(self) -> Iterator[tuple[Packet, int, Segment | Other]]:
+        for packet in self.source.packets():
+            yield packet, interface_of(packet), segment_of(packet.link_type, packet.data, packet.length)
+
+    def _is_copy(
+        self, recent: OrderedDict[tuple[int, Segment], int], interface: int, segment: Segment, now: int
+    ) -> bool:
+        if not segment.ident and not self._is_doubled:
+            return False
+        # A switch may change the ECN field, as the only part of these headers.
+        key = (interface, segment._replace(ecn=0))
+        seen = recent.get(key)
+        if seen is not None and 0 <= now - seen <= (_LONGEST_TWIN_NS if segment.ident else _LONGEST_BLIND_NS):
+            if not segment.ident:
+                del recent[key]
+            return True
+        recent[key] = now
+        recent.move_to_end(key)
+        if len(recent) > _MOST_PACKETS:
+            recent.popitem(last=False)
+        return False
+
+    def _examined(self) -> bool:
+        """Returns whether many of the first data packets without identification are followed by an equal packet."""
+        recent: list[tuple[int, Segment, int]] = []
+        counts: Counter[bool] = Counter()
+        for packet, interface, segment in islice(self._all(), _EXAMINED):
+            if isinstance(segment, Other) or packet.time_ns is None or packet.is_loss:
+                continue
+            if segment.length and not segment.ident:
+                now = packet.time_ns
+                is_copy = any(
+                    (interface, segment) == one[:2] and 0 <= now - one[2] <= _LONGEST_BLIND_NS for one in recent
+                )
+                counts[is_copy] += 1
+                recent = [*recent[1 - _NEAR :], (interface, segment, now)]
+        return counts[True] >= max(_LEAST_COPIES, _COPIED_SHARE * counts.total())
