@@ -151,9 +151,7 @@ def test_a_qlog_without_events_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="no packets or metrics among its events; needs the qlog of a QUIC end"):
         opened(tmp_path, sequence())
     old = {"qlog_version": "draft-01", "traces": [{"event_fields": ["time"], "events": [[1]]}]}
-    with pytest.raises(
-        ScenarioError, match=r"traces\[0\]\.event_fields: qlog of draft 01 or before; needs draft 02 or later"
-    ):
+    with pytest.raises(ScenarioError, match=r"traces\[0\]\.event_fields: \['time'\]; needs a time, event and data"):
         opened(tmp_path, json.dumps(old))
 
 
@@ -228,6 +226,29 @@ def test_lens_codes_losses_by_direction(tmp_path: Path, scale: int) -> None:
     ]
 
 
+def test_an_offset_of_clocks_is_noted_and_leaves_rtts(tmp_path: Path) -> None:
+    found = opened(
+        tmp_path,
+        "timestamp,rtt,uplink,downlink\n1705744800616897349,54.9,-12.2,67.1\n1705744800626897349,55.9,-1,56.9\n1705744800636897349,-1,-1,60\n",
+    )
+    (path,) = found.subjects
+    assert of(path, "rtt").numbers.tolist() == [0.0549, 0.0559]
+    assert of(path, "delay up").numbers.tolist() == [-0.0122, -0.001]
+    assert counts(path, "lost", "lost upstream", "lost downstream") == (1, 1, 0)
+    note = "delays upstream are negative: the clocks of both ends differ by at least 12.2 ms, so that one-way delays have this error; RTTs do not"
+    assert found.notes == (note,)
+    # An irtt of the LENS data set has 10 487 ms upstream and -10 471 ms downstream.
+    value = loaded("irtt.json.gz")
+    for trip in value["round_trips"]:
+        if trip["lost"] == "false":
+            trip["delay"]["send"] += 10_471_000_000
+            trip["delay"]["receive"] -= 10_471_000_000
+    offset, synchronized = opened(tmp_path, json.dumps(value)), read(DATA / "irtt.json.gz")
+    assert of(offset.subjects[0], "rtt").numbers.tolist() == of(synchronized.subjects[0], "rtt").numbers.tolist()
+    assert synchronized.notes == ()
+    assert offset.notes[0].startswith("delays downstream are negative: the clocks of both ends differ by at least 10")
+
+
 def test_a_log_of_mm_link_counts_from_its_base(tmp_path: Path) -> None:
     text = (
         "# mahimahi mm-link (up.trace) [uplink]\n# command line: mm-link up.trace down.trace\n# queue: droptail [packets=1]\n"
@@ -290,3 +311,136 @@ def test_pensieves_traces_are_in_mbit_s(tmp_path: Path) -> None:
     assert of(path, "rate").numbers.tolist() == [1.25e6, 3e6, 0]
     with pytest.raises(ScenarioError, match=r"file:3: 1 s after 2 s; needs increasing times"):
         opened(tmp_path, "1 1\n2 1\n1 1\n")
+
+
+def quinn(rtt_ms: float, unit: float, *, packets: bool, seconds: float = 2.0, first: float = 1.2) -> str:
+    """Returns a qlog of quinn: metrics after each ACK, with RTTs in `unit` ms; `first` is the first RTT in RTTs."""
+    header = {
+        "qlog_version": "0.3",
+        "qlog_format": "JSON-SEQ",
+        "trace": {
+            "vantage_point": {"type": "client"},
+            "common_fields": {"reference_time": 0.0, "time_format": "relative"},
+        },
+    }
+    records: list[tuple[float, dict[str, Any]]] = []
+    for k in range(200):
+        at = first * rtt_ms + k * seconds * 1e3 / 200
+        metric = {
+            "latest_rtt": rtt_ms * (1 + 0.1 * (k % 3)) / unit,
+            "smoothed_rtt": rtt_ms * 1.1 / unit,
+            "min_rtt": rtt_ms / unit,
+            "bytes_in_flight": 20_000 + k,
+            "congestion_window": 30_000,
+        }
+        records.append((at, {"time": at, "name": "recovery:metrics_updated", "data": metric}))
+    count = round(seconds * 20_000 / (rtt_ms / 1e3) / 1200)
+    for n in range(count if packets else 0):
+        at = n / count * seconds * 1e3
+        data = {"header": {"packet_type": "1RTT", "packet_number": n}, "raw": {"length": 1200}}
+        records.append((at, {"time": at, "name": "transport:packet_sent", "data": data}))
+    records.sort(key=lambda one: one[0])
+    return "".join(f"\x1e{json.dumps(one)}\n" for one in (header, *(record for _, record in records)))
+
+
+@pytest.mark.parametrize("packets", [True, False])
+@pytest.mark.parametrize("rtt_ms", [1.5, 40.0, 250.0])
+def test_rtts_in_seconds_are_recognised(tmp_path: Path, packets: bool, rtt_ms: float) -> None:
+    right, wrong = (opened(tmp_path, quinn(rtt_ms, unit, packets=packets)) for unit in (1.0, 1e3))
+    (one,), (other,) = right.subjects, wrong.subjects
+    assert right.notes == ()
+    assert wrong.notes == ("RTTs are read as seconds, because milliseconds contradict the times of the events",)
+    assert of(other, "rtt").numbers == pytest.approx(of(one, "rtt").numbers)
+    assert counts(other, "min_rtt") == pytest.approx((rtt_ms / 1e3,))
+
+
+@pytest.mark.parametrize("rtt_ms", [0.05, 0.2, 1.0, 3.0])
+@pytest.mark.parametrize("first", [1.1, 10.0])
+def test_short_rtts_in_milliseconds_are_unchanged(tmp_path: Path, rtt_ms: float, first: float) -> None:
+    found = opened(tmp_path, quinn(rtt_ms, 1.0, packets=rtt_ms > 0.1, seconds=0.2, first=first))
+    assert found.notes == ()
+    assert of(found.subjects[0], "rtt").numbers.min() == pytest.approx(rtt_ms / 1e3)
+
+
+def test_a_qlog_of_picoquic_is_read(tmp_path: Path) -> None:
+    """The form is that of picoquic's loglib/qlog_fns.c: draft 00, in microseconds."""
+    events: list[list[Any]] = [[0, "transport", "parameters_set", {"owner": "local"}]]
+    for n in range(5):
+        header = {"packet_size": 1440, "packet_number": n, "dcid": "0a"}
+        events.append([1000 * n, "transport", "packet_sent", {"packet_type": "1RTT", "header": header, "frames": []}])
+    ack = {"frame_type": "ack", "ack_delay": 12, "acked_ranges": [[0, 1], ["3", "3"]]}
+    events += [
+        [
+            40_000,
+            "transport",
+            "packet_received",
+            {"packet_type": "1RTT", "header": {"packet_size": 40}, "frames": [ack]},
+        ],
+        [
+            40_000,
+            "recovery",
+            "metrics_updated",
+            {"cwnd": 15_360, "smoothed_rtt": 41_000, "min_rtt": 40_000, "latest_rtt": 40_000, "pacing_rate": 5_000_000},
+        ],
+        [
+            60_000,
+            "recovery",
+            "packet_lost",
+            {"packet_type": "1RTT", "packet_number": 2, "header": {"packet_number": 2}},
+        ],
+    ]
+    trace: dict[str, Any] = {
+        "vantage_point": {"name": "backend-67", "type": "client"}, "title": "picoquic", "configuration": {"time_units": "us"},
+        "event_fields": ["relative_time", "category", "event", "data"],
+        "common_fields": {"protocol_type": "QUIC_HTTP3", "reference_time": "1795860000000000"}, "events": events,
+    }  # fmt: skip
+    with_path = {
+        **trace,
+        "event_fields": ["relative_time", "path_id", "category", "event", "data"],
+        "events": [[e[0], 0, *e[1:]] for e in events],
+    }
+    old = {**trace, "event_fields": ["relative_time", "CATEGORY", "EVENT_TYPE", "DATA"]}
+    for one in (trace, with_path, old):
+        found = opened(tmp_path, json.dumps({"qlog_version": "draft-00", "title": "picoquic", "traces": [one]}))
+        (flow,) = found.subjects
+        assert (found.begin, found.notes) == ("2026-11-28T10:00:00.000000Z", ())
+        assert found.duration_s == pytest.approx(0.06, abs=1e-6)
+        assert counts(flow, "packets", "acknowledged", "lost", "min_rtt") == (5, 3, 1, 0.04)
+        assert of(flow, "rtt").numbers.tolist() == [0.04]
+        assert of(flow, "cwnd").numbers.tolist() == [15_360]
+    with pytest.raises(ScenarioError, match=r"traces\[0\]\.events\[1\]: \[5\]; needs a list of 4 fields"):
+        opened(tmp_path, json.dumps({"qlog_version": "draft-00", "traces": [{**trace, "events": [events[0], [5]]}]}))
+
+
+def test_impossible_times_of_qlog_are_named_or_omitted(tmp_path: Path) -> None:
+    def metric(at: float) -> dict[str, Any]:
+        return {
+            "time": at,
+            "name": "quic:recovery_metrics_updated",
+            "data": {"latest_rtt": 50.0, "congestion_window": 1},
+        }
+
+    for at in (1e13, 1e19, -1e14):
+        with pytest.raises(ScenarioError, match=r"file:3\.time: -?1.*; needs milliseconds up to the year 2262"):
+            opened(tmp_path, sequence(metric(100), metric(at)))
+        found = opened(tmp_path, sequence(*(metric(100 + k) for k in range(20)), metric(at)))
+        assert found.notes[0].startswith("an event is omitted because of impossible times, the first at ")
+        assert len(of(found.subjects[0], "rtt").numbers) == 20
+    wall = opened(tmp_path, sequence(*(metric(1_795_860_000_000_000 + 1000 * k) for k in range(20))))
+    assert wall.begin == "2026-11-28T10:00:00.000000Z"
+    assert wall.duration_s == pytest.approx(0.019, rel=1e-4)
+    assert wall.notes[0].startswith("times are after the year 2100: they are read with a 1000 times finer resolution")
+
+
+def test_several_results_in_one_file_are_runs(tmp_path: Path) -> None:
+    for name, begins in (("iperf3.json.gz", "iperf3 JSON"), ("irtt.json.gz", "irtt JSON"), ("ping.flent.gz", "flent")):
+        text = gzip.decompress((DATA / name).read_bytes()).decode()
+        single = read(DATA / name)
+        later = text.replace('"timesecs":\t1795675240', '"timesecs":\t1795675300')
+        for between in ("\n", "", "\niperf Done.\n"):
+            found = opened(tmp_path, text + between + later)
+            assert found.format == begins
+            assert any("the file contains 2 runs" in note for note in found.notes)
+            assert sum(len(one.series[0].numbers) for one in found.subjects) == 2 * sum(
+                len(one.series[0].numbers) for one in single.subjects
+            )

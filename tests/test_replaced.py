@@ -48,7 +48,10 @@ UNRATED: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "outages": ({"outages": {"every": "2 s"}}, ""),
     "constant": ({"kind": "moving"}, ""),
     "delay.csv": ({"file": "delay.csv"}, "time,delay,loss\n0,5 ms,0\n1,6 ms,0\n"),
-    "lens.csv": ({"file": "lens.csv"}, "timestamp,rtt,uplink,downlink\n0,30,15,15\n1000000000,31,15,16\n"),
+    "lens.csv": (
+        {"file": "lens.csv"},
+        "timestamp,rtt,uplink,downlink\n1705744800000000000,30,15,15\n1705744801000000000,31,15,16\n",
+    ),
     "irtt.json": (
         {"file": "irtt.json"},
         json.dumps(

@@ -2,12 +2,15 @@
 
 import gzip
 import json
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from longpipe import Scenario, ScenarioError
+from longpipe import Scenario, ScenarioError, measured
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.files import read_from_files
 from longpipe.cli.analyse import analyse
@@ -61,6 +64,52 @@ PLAIN = "time,rate\n0,1000000\n1,2000000\n"
 )
 def test_a_file_is_read_as_spreadsheets_and_systems_write_it(tmp_path: Path, content: bytes) -> None:
     assert rates(over(written(tmp_path, content))) == [[0, 10**6], [S, 2 * 10**6]]
+
+
+@pytest.mark.parametrize(
+    "text", ["time;rate\n0;1,5 Mbit/s\n0,5;2,5 Mbit/s\n", "time\trate [Mbit/s]\n0\t1,5\n0,5\t2,5\n"]
+)
+def test_decimal_commas_are_read_between_other_separators(tmp_path: Path, text: str) -> None:
+    assert rates(over(written(tmp_path, text))) == [[0, 1_500_000], [S // 2, 2_500_000]]
+
+
+LENS_ROWS: Final = st.lists(
+    st.tuples(st.integers(1, 5_000_000), st.decimals("0.001", 3000, places=6), st.decimals(-50, 50, places=3), st.booleans()),
+    min_size=1, max_size=8,
+)  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(LENS_ROWS, st.sampled_from([1, 10**3, 10**6, 10**9]), st.booleans(), st.sampled_from([",", ";"]))
+def test_a_path_has_the_rtts_that_read_shows(
+    tmp_path: Path, rows: list[tuple[int, Decimal, Decimal, bool]], scale: int, both: bool, separator: str
+) -> None:
+    """RTTs and times are those of `longpipe read`, whatever the unit of the times and the offset of the clocks."""
+    at, lines = 1_705_744_800_000_000_000, []
+    for more, rtt, offset, lost in rows:
+        # Whole units, so that every unit represents the times exactly.
+        at += more * 10**9
+        time = str(at // (10**9 // scale))
+        up, down = rtt / 2 + offset, rtt / 2 - offset
+        cells = (
+            [time, "0", "0", "-1"]
+            if lost and both
+            else [time, "-1"]
+            if lost
+            else [time, str(rtt), f"{up:f}", f"{down:f}"]
+        )
+        lines.append(separator.join(cells if both else cells[:2]))
+    if all(lost for *_, lost in rows) or at - 1_705_744_800_000_000_000 > 99 * 86_400 * 10**9:
+        return
+    heads = "timestamp,rtt,uplink,downlink" if both else "timestamp,rtt"
+    text = "\n".join([heads.replace(",", separator), *lines])
+    file = written(tmp_path, text if separator == "," else text.replace(".", ","))
+    found = measured.read(file).subjects[0].of("rtt")
+    assert found is not None
+    points = delays(over(file))
+    assert [2 * delay / 1e12 for _, delay in points] == pytest.approx(found.numbers.tolist(), abs=1e-12)
+    # The delay before the first RTT equals the first one.
+    assert [time / 1e12 for time, _ in points[1:]] == pytest.approx(found.time_s.tolist()[1:], abs=1e-9)
 
 
 def test_latin_1_is_read_for_its_micro_sign(tmp_path: Path) -> None:
@@ -187,9 +236,9 @@ def test_what_is_plausible_or_has_its_unit_is_not_questioned(tmp_path: Path, tex
             "accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'"),
         ("time,rate\n0,10 mbps\n", ":2: rate '10 mbps', it may be 'MB/s' or 'Mbit/s'; needs a number, or one with a "
             "unit, as in '155.52 Mbit/s'"),
-        ("time;rate\n0;1,5\n", ":2: rate '1,5', whose decimals need a point instead of a comma; needs a number, or one "
+        ("time,rate\n0,\"1,5\"\n", ":2: rate '1,5', whose decimals need a point instead of a comma; needs a number, or one "
             "with a unit, as in '155.52 Mbit/s'"),
-        ("time;rate\n0;1\n0,5;1\n", ":3: time '0,5', whose decimals need a point instead of a comma; needs a number of "
+        ("time,rate\n0,1\n\"0,5\",1\n", ":3: time '0,5', whose decimals need a point instead of a comma; needs a number of "
             "seconds, or one with a unit, as in '5 ms'"),
         ("time,delay\n0,1e99999999\n", ":2: delay '1e99999999'; needs a number, or one with a unit, as in '5 ms'"),
         ("time,delay\n0,1/0\n", ":2: delay '1/0'; needs a number, or one with a unit, as in '5 ms'"),

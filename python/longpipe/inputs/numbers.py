@@ -9,6 +9,7 @@ from typing import Final
 _NUMBER: Final = re.compile(r"([+-]?)([0-9]{0,40})(?:\.([0-9]{0,40}))?(?:[eE]([+-]?[0-9]{1,3}))?")
 
 _WHOLE: Final = re.compile("[0-9]{1,40}")
+_UNIX_TIME: Final = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?")
 _COMMA: Final = re.compile(r"[+-]?[0-9]{1,40},[0-9]{1,40}(?![0-9.,])")
 
 
@@ -39,6 +40,18 @@ def exact(text: str) -> Fraction | None:
         return None
     whole, exponent = found
     return Fraction(whole * 10**exponent) if exponent >= 0 else Fraction(whole, 10**-exponent)
+
+
+def unix_ns(text: str) -> int | None:
+    """Converts a Unix time to ns from s, ms, us or ns, which are distinguished by magnitude.
+
+    Returns None if the text is not a number.
+    """
+    if not _UNIX_TIME.fullmatch(text):
+        return None
+    whole = len(text.partition(".")[0])
+    digits = 9 if whole <= 11 else 6 if whole <= 14 else 3 if whole <= 17 else 0
+    return scaled(text, Fraction(10**digits))
 
 
 def scaled(text: str, scale: Fraction) -> int | None:

@@ -15,6 +15,10 @@ from longpipe.inputs.text import read_lines
 
 MOST_COLUMNS: Final = 10_000
 _LONGEST_HEAD: Final = 200
+# A number with a decimal comma, which is read in tables whose cells are not separated by commas.
+_DECIMAL_COMMA: Final = re.compile(
+    r"([+-]?[0-9]{1,40}),([0-9]{1,40}(?:[eE][+-]?[0-9]{1,3})?(?:\s*[A-Za-z%\u00b5][A-Za-z/%]{0,10})?)"
+)
 _HEAD: Final = re.compile(r"([^\[(]*[^\[(\s])\s*[\[(]\s*([^\])]*?)\s*[\])]")
 
 
@@ -49,6 +53,19 @@ class Table:
                 raise ScenarioError(f"{self.file}:{line}: {len(row)} cells; needs {columns}: {shown_heads(self.heads)}")
 
 
+def heads_of(line: str) -> tuple[str, ...]:
+    """Returns the column headers in the first line of a table; empty if the line is not CSV."""
+    try:
+        row = next(csv.reader([line], delimiter=_delimiter(line), skipinitialspace=True), [])
+    except csv.Error:
+        return ()
+    return tuple(cell.strip() for cell in row)
+
+
+def _delimiter(line: str) -> str:
+    return next((one for one in ",\t;" if one in line), ",")
+
+
 def read_table(file: str | Path, needs: str) -> Table:
     """Returns the table of a file; `needs` is the expected content in an error, as in "a CSV file of time and rate"."""
     return table_of(str(file), read_lines(file, needs, legacy=True), needs)
@@ -59,7 +76,7 @@ def table_of(file: str, lines: Sequence[str], needs: str) -> Table:
     first = next((line for line in lines if line.strip()), "")
     if not first:
         raise ScenarioError(f"{file}: empty; needs {needs}")
-    delimiter = next((one for one in ",\t;" if one in first), ",")
+    delimiter = _delimiter(first)
     _, heads = next(_parsed(file, lines, delimiter, needs), (0, []))
     if not heads:
         raise ScenarioError(f"{file}: no column headers; needs {needs}")
@@ -77,11 +94,18 @@ def shown_heads(heads: Sequence[str]) -> str:
     return ", ".join(shown(head)[1:-1] for head in heads[:8]) + more
 
 
+def _with_point(cell: str) -> str:
+    found = _DECIMAL_COMMA.fullmatch(cell)
+    return cell if found is None else f"{found[1]}.{found[2]}"
+
+
 def _parsed(file: str, lines: Sequence[str], delimiter: str, needs: str) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
     try:
         for row in reader:
             cells = [cell.strip() for cell in row]
+            if delimiter != ",":
+                cells = [_with_point(cell) if "," in cell else cell for cell in cells]
             if any(cells):
                 yield reader.line_num, cells
     except csv.Error as error:

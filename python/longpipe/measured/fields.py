@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Final
@@ -11,7 +10,7 @@ from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.numbers import scaled
 
 # Largest accepted number: larger ones cannot be times, sizes or rates, and their products could overflow.
-_LARGEST: Final = 1e20
+LARGEST: Final = 1e20
 _NS: Final = Fraction(10**9)
 
 
@@ -31,7 +30,7 @@ def optional(where: str, record: object, *names: str) -> float | None:
     value = get(record, *names)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
         raise ScenarioError(f"{where}.{'.'.join(names)}: {shown(value)}; needs a number")
     return float(value)
 
@@ -62,19 +61,7 @@ def text(record: object, *names: str) -> str | None:
 def decimal(written: str) -> float | None:
     """Converts text to a decimal number; returns None if it is not a number or the number is out of bounds."""
     found = scaled(written, _NS)
-    return None if found is None or abs(found) > _LARGEST * 1e9 else found / 1e9
-
-
-def unix_ns(written: str) -> int | None:
-    """Converts a Unix time to ns from s, ms, us or ns, which are distinguished by magnitude.
-
-    Returns None if the text is not a number.
-    """
-    if not re.fullmatch(r"\d{1,20}(\.\d{1,20})?", written):
-        return None
-    whole = len(written.partition(".")[0])
-    digits = 9 if whole <= 11 else 6 if whole <= 14 else 3 if whole <= 17 else 0
-    return scaled(written, Fraction(10**digits))
+    return None if found is None or abs(found) > LARGEST * 1e9 else found / 1e9
 
 
 def unix_of_date(written: str | None) -> int | None:

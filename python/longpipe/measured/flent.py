@@ -31,9 +31,11 @@ _KEYS: Final[dict[str, tuple[SeriesKind, float, str | None]]] = {
 
 def recognises(content: Content) -> bool:
     """Returns whether the content is an object with flent's results."""
-    if not content.is_json:
-        return False
-    value = content.json_values[0][1]
+    return content.is_json and is_whole(content.json_values[0][1])
+
+
+def is_whole(value: object) -> bool:
+    """Returns whether a JSON value is a test of flent."""
     return isinstance(get(value, "results"), dict) and get(value, "x_values") is not None
 
 

@@ -26,8 +26,10 @@ from longpipe.measured import (
 )
 from longpipe.measured.content import Content
 from longpipe.measured.recording import Recording
+from longpipe.measured.runs import joined
 
-# Each module has NAME, recognises(content) and read(content). The order matters if several modules accept a content.
+# Each module has NAME, recognises(content) and read(content). Modules of JSON whose results are single values also have
+# is_whole(value). The order matters if several modules accept a content.
 FORMATS: Final[tuple[ModuleType, ...]] = (
     capture, iperf3, irtt, flent, ndt7, qlog, tc, atlas, ping, ss, starlink, mahimahi, pantheon, pensieve,
 )  # fmt: skip
@@ -38,9 +40,24 @@ def read(file: str | Path) -> Recording:
     content = Content.of(file)
     for one in FORMATS:
         if one.recognises(content):
-            found: Recording = one.read(content)
+            found = _read(one, content)
             return replace(found, notes=(*content.defects, *found.notes))
     names = ", ".join(one.NAME for one in FORMATS)
     raise ScenarioError(
         f"{file}: begins with {shown(content.begins[:40])}, which no known tool writes; needs one of {names}"
     )
+
+
+def _read(one: ModuleType, content: Content) -> Recording:
+    """Returns the recording of a content; a file with several whole results in JSON has several runs."""
+    is_whole = getattr(one, "is_whole", None)
+    if is_whole is not None and content.is_json:
+        whole = [placed for placed in content.json_values if is_whole(placed[1])]
+        if len(whole) > 1:
+            runs: list[tuple[int | str, Recording]] = [
+                (place.rpartition(":")[2] if k else 1, one.read(content.of_values([(place, value)])))
+                for k, (place, value) in enumerate(whole)
+            ]
+            return joined(runs)
+    found: Recording = one.read(content)
+    return found

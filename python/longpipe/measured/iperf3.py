@@ -44,13 +44,17 @@ class _Interval:
         return self.end >= other.end and self.begin >= (other.begin + other.end) / 2
 
 
+def is_whole(value: object) -> bool:
+    """Returns whether a JSON value is a result of iperf3, not an event of its stream."""
+    return isinstance(get(value, "start"), dict) and get(value, "intervals") is not None
+
+
 def recognises(content: Content) -> bool:
     """Returns whether the content is a result of iperf3, or a stream of its events."""
     if not content.is_json:
         return content.begins.startswith(_TEXTS)
     first = content.json_values[0][1]
-    is_result = isinstance(get(first, "start"), dict) and get(first, "intervals") is not None
-    return is_result or (get(first, "event") in _EVENTS and get(first, "data") is not None)
+    return is_whole(first) or (get(first, "event") in _EVENTS and get(first, "data") is not None)
 
 
 def read(content: Content) -> Recording:

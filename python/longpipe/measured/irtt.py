@@ -8,6 +8,7 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.measured.content import Content
 from longpipe.measured.fields import get, number, optional, rows, text
+from longpipe.measured.one_way import clock_notes
 from longpipe.measured.recording import Recording, Subject, kept, series
 
 NAME: Final = "JSON of irtt"
@@ -15,7 +16,12 @@ NAME: Final = "JSON of irtt"
 
 def recognises(content: Content) -> bool:
     """Returns whether the content is an object with irtt's round trips."""
-    return content.is_json and get(content.json_values[0][1], "round_trips") is not None
+    return content.is_json and is_whole(content.json_values[0][1])
+
+
+def is_whole(value: object) -> bool:
+    """Returns whether a JSON value is a result of irtt."""
+    return get(value, "round_trips") is not None
 
 
 def read(content: Content) -> Recording:
@@ -57,10 +63,15 @@ def read(content: Content) -> Recording:
         "one-way delays, unless the clocks of client and server are synchronized",
     )
     length = max((at - first) / 1e9 for at, _, _ in probes)
+    least = {
+        name: min((delay for _, delay in delays(of)), default=None)
+        for name, of in (("upstream", "send"), ("downstream", "receive"))
+    }
     begin_ns = wall if isinstance(wall, int) and begin is not None else None
     return Recording(
-        content.file, "irtt JSON", "irtt", text(value, "version", "irtt"), begin_ns, length, (subject,), unknown
-    )
+        content.file, "irtt JSON", "irtt", text(value, "version", "irtt"), begin_ns, length, (subject,), unknown,
+        tuple(clock_notes(least)),
+    )  # fmt: skip
 
 
 def _probes(where: str, trips: list[Any]) -> Iterator[tuple[float, str | None, dict[str, float]]]:

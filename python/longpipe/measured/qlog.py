@@ -1,18 +1,22 @@
 """qlog of QUIC stacks (`.qlog` and `.sqlog`): windows, RTTs, losses and acknowledged packets.
 
 Current names (draft-ietf-quic-qlog-quic-events-12, "quic:packet_sent") and names before draft -09
-("transport:packet_sent", "recovery:metrics_updated") are equivalent.
+("transport:packet_sent", "recovery:metrics_updated") are equivalent. In drafts 00 and 01, which picoquic writes, events
+are lists of fields, numbers may be text, and times have the unit of the trace's configuration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median, median_low
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.ip import HEADER_BYTES
 from longpipe.measured.content import Content
-from longpipe.measured.fields import get, number, optional, rows, text
+from longpipe.measured.fields import LARGEST, decimal, get, number, optional, rows, text
 from longpipe.measured.recording import Recording, Subject, binned_rate, kept, series
 
 NAME: Final = "qlog"
@@ -20,10 +24,34 @@ _METRICS: Final = ("recovery_metrics_updated", "metrics_updated")
 _PARAMETERS: Final = ("recovery_parameters_set", "parameters_set")
 # Maximum length of the headers of TCP and IPv6 [bytes].
 _MOST_HEADERS: Final = 100
-# Maximum number of packets in one range of an ACK frame.
-_MOST_ACKED: Final = 1_000_000
+# Names of the fields of events in drafts 00 and 01, in lower case, and their present names.
+_FIELDS: Final = {
+    "time": "time", "relative_time": "time", "delta_time": "time", "category": "category", "event": "event",
+    "event_type": "event", "data": "data",
+}  # fmt: skip
+# Milliseconds in the time units of drafts 00 and 01.
+_TIME_UNITS: Final = {"ms": 1.0, "us": 1e-3, "\N{MICRO SIGN}s": 1e-3}
+# Latest time [ms], in the year 2262, and share of events that may have later ones; such events are omitted.
+_LATEST_MS: Final = 9.2e12
+_WRONG_SHARE: Final = 0.1
+# Latest relative time [s].
+_LATEST_RELATIVE_S: Final = 1e8
+# Unix time [ms] of the year 2100, and the years 2000 to 2060, in which times of a wrong unit are expected.
+_YEAR_2100_MS: Final = 4_102_444_800_000
+_EXPECTED_MS: Final = (946_684_800_000, 2_840_140_800_000)
+# A second in ms.
+_SECONDS_MS: Final = 1e3
+# Initial RTT of RFC 9002, which stacks report before the first sample, in s and ms.
+_INITIAL_RTTS: Final = (0.333, 333.0)
+# Factor by which another unit of RTTs must fit better than milliseconds, and the tolerance of a bound.
+_BETTER: Final = 10.0
+_TOLERANCE: Final = 1.1
+# Number of reports of the data in flight that their mean needs.
+_LEAST_FLIGHTS: Final = 10
 # An event with its place in the file, its time [s] and its name without the namespace.
 Event = tuple[str, float, str, dict[str, Any]]
+# Metrics, each with its place and its time [s] since the first event.
+Metrics = list[tuple[str, float, dict[str, Any]]]
 
 
 def recognises(content: Content) -> bool:
@@ -35,6 +63,21 @@ def recognises(content: Content) -> bool:
     return get(value, "qlog_version") is not None or schema.startswith("urn:ietf:params:qlog:")
 
 
+def is_whole(value: object) -> bool:
+    """Returns whether a JSON value is a whole file of qlog, not the header of a sequence."""
+    return isinstance(get(value, "traces"), list)
+
+
+@dataclass
+class _Trace:
+    """A trace: its place, its description, its events, and lines about its defects."""
+
+    place: str
+    about: Any
+    events: list[tuple[str, Any]]
+    defects: list[str] = field(default_factory=list)
+
+
 def read(content: Content) -> Recording:
     """Returns a flow for each trace that has events of a QUIC sender."""
     where, value = content.json_values[0]
@@ -42,41 +85,56 @@ def read(content: Content) -> Recording:
     subjects: list[Subject] = []
     lengths = [0.0]
     begins = []
-    for place, trace, events in traces:
-        found = list(_events(place, trace, events))
+    for trace in traces:
+        found = _events(trace)
         if not found:
             continue
         first = min(at for _, at, _, _ in found)
         lengths.append(max(at for _, at, _, _ in found) - first)
         begins.append(first)
-        subjects += _subject(f"{_vantage(trace)} {len(subjects) + 1}", found, first, _tcp_headers(place, trace))
+        headers, unit = _tcp_headers(trace.place, trace.about), _unit(trace.about)
+        name = f"{_vantage(trace.about)} {len(subjects) + 1}"
+        subjects += _subject(name, found, first, headers, trace.defects, unit)
     if not subjects:
         raise ScenarioError(f"{where}: no packets or metrics among its events; needs the qlog of a QUIC end")
-    vantage = text(traces[0][1], "vantage_point", "name")
+    vantage = text(traces[0].about, "vantage_point", "name")
     version = text(value, "qlog_version") or ""
     # Times in 1970 and the following years are relative.
     begin = min(begins) if begins and min(begins) > 1e9 else None
     unknown = ("delays of single packets: the RTTs are those reported by the stack",)
+    notes = tuple(dict.fromkeys(line for trace in traces for line in trace.defects))
     return Recording(
         content.file, "qlog", vantage or "a QUIC stack", version, None if begin is None else int(begin * 1e9),
-        max(lengths), tuple(subjects), unknown,
+        max(lengths), tuple(subjects), unknown, notes,
     )  # fmt: skip
 
 
-def _traces(content: Content) -> list[tuple[str, Any, list[tuple[str, Any]]]]:
-    """Yields place, description and events of each trace in a contained file or in a sequence."""
+def _traces(content: Content) -> list[_Trace]:
+    """Returns the traces in a contained file or in a sequence."""
     where, value = content.json_values[0]
     if get(value, "traces") is None:
-        return [(where, get(value, "trace"), content.json_values[1:])]
+        return [_Trace(where, get(value, "trace"), content.json_values[1:])]
     traces = []
-    for k, trace in enumerate(rows(where, value, "traces")):
+    for k, about in enumerate(rows(where, value, "traces")):
         place = f"{where}: traces[{k}]"
-        if get(trace, "event_fields") is not None:
-            raise ScenarioError(f"{place}.event_fields: qlog of draft 01 or before; needs draft 02 or later")
-        events = get(trace, "events")
+        events = get(about, "events")
         placed = [(f"{place}.events[{j}]", one) for j, one in enumerate(events if isinstance(events, list) else [])]
-        traces.append((place, trace, placed))
-    return traces or [(where, None, [])]
+        names = get(about, "event_fields")
+        traces.append(_Trace(place, about, placed if names is None else list(_named(place, names, placed))))
+    return traces or [_Trace(where, None, [])]
+
+
+def _named(place: str, names: object, events: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yields the events of drafts 00 and 01, which are lists of fields, as objects."""
+    listed = names if isinstance(names, list) else []
+    known = [_FIELDS.get(str(name).lower(), "") for name in listed]
+    if not {"time", "event", "data"} <= set(known):
+        raise ScenarioError(f"{place}.event_fields: {shown(names)}; needs a time, event and data")
+    for where, one in events:
+        if not isinstance(one, list) or len(one) != len(known):
+            raise ScenarioError(f"{where}: {shown(one)}; needs a list of {len(known)} fields")
+        found = dict(zip(known, one, strict=True))
+        yield where, {"time": found["time"], "name": str(found["event"]), "data": found["data"]}
 
 
 def _vantage(trace: object) -> str:
@@ -91,36 +149,123 @@ def _tcp_headers(place: str, trace: object) -> float | None:
     return found
 
 
-def _events(where: str, trace: object, events: list[tuple[str, Any]]) -> Iterator[Event]:
-    """Yields the events with their times in s: absolute, relative to a reference time, or to the previous event."""
-    common = text(trace, "common_fields", "time_format") or "relative_to_epoch"
-    reference = get(trace, "common_fields", "reference_time")
-    base = float(reference) if isinstance(reference, int | float) and common == "relative" else 0.0
-    base = base if abs(base) < 1e20 else 0.0
+def _events(trace: _Trace) -> list[Event]:
+    """Returns the events with their times in s: absolute, relative to a reference time, or to the previous event.
+
+    Raises ScenarioError if more than a few times are impossible.
+    """
+    common = text(trace.about, "common_fields", "time_format") or "relative_to_epoch"
+    reference = _decimal(get(trace.about, "common_fields", "reference_time"))
+    unit = _unit(trace.about)
+    names = get(trace.about, "event_fields")
+    first_fields = [str(name).lower() for name in names] if isinstance(names, list) else []
+    if "delta_time" in first_fields:
+        common = "delta"
+    elif "relative_time" in first_fields:
+        common = "relative"
+    base = reference * unit if reference is not None and common == "relative" else 0.0
     previous = 0.0
-    for place, one in events:
+    placed: list[tuple[str, float, dict[str, Any]]] = []
+    for place, one in trace.events:
         if not isinstance(one, dict):
             raise ScenarioError(f"{place}: {shown(one)}; needs an event")
-        at = number(place, one, "time")
-        form = text(one, "time_format") or common
-        if form in ("delta", "relative_to_previous_event"):
+        written = _decimal(one.get("time"))
+        at = (number(place, one, "time") if written is None else written) * unit
+        if (text(one, "time_format") or common) in ("delta", "relative_to_previous_event"):
             at += previous
-        previous = at
-        name = (text(one, "name") or "").rpartition(":")[2]
-        data = one.get("data")
-        yield place, (base + at) / 1e3, name, data if isinstance(data, dict) else {}
+        previous = at if abs(at) <= _LATEST_MS else previous
+        placed.append((place, base + at, one))
+    divisor = _divisor([at for _, at, _ in placed])
+    if divisor > 1:
+        trace.defects.append(f"times are after the year 2100: they are read with a {divisor:g} times finer resolution")
+    wrong = [f"{place}.time: {shown(one.get('time'))}" for place, at, one in placed if abs(at / divisor) > _LATEST_MS]
+    if len(wrong) > _WRONG_SHARE * len(placed):
+        raise ScenarioError(f"{wrong[0]}; needs milliseconds up to the year 2262")
+    if wrong:
+        count = "an event is" if len(wrong) == 1 else f"{len(wrong)} events are"
+        trace.defects.append(f"{count} omitted because of impossible times, the first at {wrong[0]}")
+    return [_event(place, at / divisor / 1e3, one) for place, at, one in placed if abs(at / divisor) <= _LATEST_MS]
 
 
-def _subject(name: str, events: list[Event], first: float, headers: float | None) -> Iterator[Subject]:
+def _event(place: str, at: float, one: dict[str, Any]) -> Event:
+    data = one.get("data")
+    return place, at, (text(one, "name") or "").rpartition(":")[2], data if isinstance(data, dict) else {}
+
+
+def _divisor(times: list[float]) -> float:
+    """Returns the divisor that makes absolute times [ms] after the year 2100 plausible; 1 if there is none."""
+    typical = median_low(times) if times else 0.0
+    least, most = _EXPECTED_MS
+    is_late = typical > _YEAR_2100_MS
+    return next((one for one in (1e3, 1e6) if is_late and least <= typical / one <= most), 1.0)
+
+
+def _unit(about: object) -> float:
+    """Returns the unit of times and RTTs in ms, which drafts 00 and 01 configure."""
+    return _TIME_UNITS.get(text(about, "configuration", "time_units") or "ms", 1.0)
+
+
+def _decimal(value: object) -> float | None:
+    """Returns a number, which drafts 00 and 01 write as text; None for any other value."""
+    if isinstance(value, str):
+        return decimal(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
+    return float(value) if is_number and isinstance(value, int | float) else None
+
+
+def _rtt_unit(metrics: Metrics, sent: list[tuple[float, float]], begin: float) -> float:
+    """Returns the unit of the RTTs in ms, given the time [s] at which the connection began before the first event.
+
+    The drafts require milliseconds, but quinn wrote seconds until May 2026 (its pull request 2631). An RTT is at most
+    the time since the connection began, and the mean data in flight are those sent in an RTT (Little's law). Without
+    these numbers, the first RTT is compared with the time until it was reported.
+    """
+    samples = [
+        (begin + at, rtt)
+        for _, at, data in metrics
+        if (rtt := _decimal(data.get("latest_rtt"))) is not None and rtt > 0 and rtt not in _INITIAL_RTTS
+    ]
+    if not samples:
+        return 1.0
+    expected = 1e3 * (_rtt_in_flight(metrics, sent) or samples[0][0])
+    # A tenth of the samples may be earlier than the first measured one.
+    possible = sum(rtt * _SECONDS_MS <= _TOLERANCE * 1e3 * at for at, rtt in samples)
+    if expected <= 0 or possible < (1 - _WRONG_SHARE) * len(samples):
+        return 1.0
+    typical = median(rtt for _, rtt in samples)
+
+    def distance(unit: float) -> float:
+        return max(typical * unit / expected, expected / (typical * unit))
+
+    return _SECONDS_MS if distance(1.0) >= _BETTER * distance(_SECONDS_MS) else 1.0
+
+
+def _rtt_in_flight(metrics: Metrics, sent: list[tuple[float, float]]) -> float | None:
+    """Returns the RTT [s] that the data in flight and the rate of sent packets show; None if one is unknown or 0."""
+    flights = [(at, size) for _, at, data in metrics if (size := _decimal(data.get("bytes_in_flight"))) is not None]
+    total = sum(size for _, size in sent)
+    if len(flights) < _LEAST_FLIGHTS or total <= 0:
+        return None
+    return sum(size * max(0.0, until - at) for (at, size), (until, _) in pairwise(flights)) / total or None
+
+
+def _subject(
+    name: str, events: list[Event], first: float, headers: float | None, defects: list[str], unit: float
+) -> Iterator[Subject]:
     metrics = [(place, at - first, data) for place, at, event, data in events if event in _METRICS]
 
     def points(scale: float, *keys: str) -> Iterator[tuple[float, float]]:
         for place, at, data in metrics:
-            value = next((found for key in keys if (found := optional(place, data, key)) is not None), None)
+            value = next((found for key in keys if (found := _metric(place, data, key)) is not None), None)
             if value is not None:
                 yield at, value * scale
 
     sent, acked = _packets(events, first)
+    # Relative times are those since the connection began.
+    rtt_unit = unit if unit != 1.0 else _rtt_unit(metrics, sent, first if 0 <= first < _LATEST_RELATIVE_S else 0.0)
+    if rtt_unit != unit:
+        defects.append("RTTs are read as seconds, because milliseconds contradict the times of the events")
+    rtt_s = rtt_unit / 1e3
     lost = [(at - first, 1.0) for _, at, event, _ in events if event == "packet_lost"]
     begin = min((at for at, _ in sent), default=0.0)
     end = max((at for at, _ in acked or sent), default=begin)
@@ -132,15 +277,15 @@ def _subject(name: str, events: list[Event], first: float, headers: float | None
     )
     of_flow = kept(
         rate,
-        series("rtt", points(1e-3, "latest_rtt"), "latest RTT sample"),
-        series("smoothed rtt", points(1e-3, "smoothed_rtt"), "smoothed RTT"),
+        series("rtt", points(rtt_s, "latest_rtt"), "latest RTT sample"),
+        series("smoothed rtt", points(rtt_s, "smoothed_rtt"), "smoothed RTT"),
         # Before draft -02, and in aioquic, the window has a short name.
         series("cwnd", points(1.0, "congestion_window", "cwnd"), "congestion window"),
         series("in flight", points(1.0, "bytes_in_flight"), "bytes in flight"),
         series("pacing rate", points(1.0, "pacing_rate"), "pacing rate"),
         series("losses", lost, "a packet that the sender declared lost"),
     )
-    min_rtts = list(points(1e-3, "min_rtt"))
+    min_rtts = list(points(rtt_s, "min_rtt"))
     counters = {
         "packets": (float(len(sent)), "packets"),
         "acknowledged": (float(len(acked)), "packets"),
@@ -156,18 +301,27 @@ def _subject(name: str, events: list[Event], first: float, headers: float | None
         yield Subject(name, "flow", of_flow, counters)
 
 
+def _metric(place: str, data: dict[str, Any], key: str) -> float | None:
+    value = data.get(key)
+    return decimal(value) if isinstance(value, str) else optional(place, data, key)
+
+
 def _packets(events: list[Event], first: float) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
     """Returns (time, bytes) of the 1-RTT packets that were sent, and of those that were acknowledged."""
     sent: list[tuple[float, float]] = []
     waiting: dict[int, float] = {}
     acked: list[tuple[float, float]] = []
     for place, at, event, data in events:
+        if event not in ("packet_sent", "packet_received"):
+            continue
         header = get(data, "header")
-        if event not in ("packet_sent", "packet_received") or text(header, "packet_type") not in ("1RTT", None):
+        # Drafts 00 and 01 have the type next to the header.
+        kind = text(header, "packet_type") or text(data, "packet_type")
+        if kind is not None and kind.upper() != "1RTT":
             continue
         if event == "packet_sent":
-            size = optional(place, data, "raw", "length") or optional(place, data, "header", "packet_size") or 0.0
-            packet_number = optional(place, data, "header", "packet_number")
+            size = optional(place, data, "raw", "length") or _decimal(get(header, "packet_size")) or 0.0
+            packet_number = _decimal(get(header, "packet_number"))
             sent.append((at - first, size))
             if packet_number is not None:
                 waiting[int(packet_number)] = size
@@ -183,5 +337,6 @@ def _acked_ranges(data: dict[str, Any]) -> Iterator[tuple[int, int]]:
     for frame in frames if isinstance(frames, list) else []:
         ranges = get(frame, "acked_ranges")
         for one in ranges if isinstance(ranges, list) else []:
-            if isinstance(one, list) and one and all(isinstance(n, int) for n in one):
-                yield one[0], one[-1]
+            numbers = [_decimal(n) for n in one] if isinstance(one, list) else []
+            if numbers and None not in numbers:
+                yield int(numbers[0] or 0), int(numbers[-1] or 0)

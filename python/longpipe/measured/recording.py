@@ -251,8 +251,8 @@ def binned_rate(
     count = -(-span_ns // width_ns)
     pairs = np.array(events, dtype=float)
     # Whole nanoseconds, because sums of rounded seconds would put events at an end into either interval.
-    times_ns = np.rint((pairs[:, 0] - begin_s) * 1e9).astype(np.int64)
-    slots = np.clip((times_ns - 1) // width_ns, 0, count - 1)
+    times_ns = np.rint((pairs[:, 0] - begin_s) * 1e9)
+    slots = np.clip(np.ceil(times_ns / width_ns) - 1, 0, count - 1).astype(np.int64)
     sizes = np.bincount(slots, weights=pairs[:, 1], minlength=count).tolist()
     ends = [begin_s + min(k * width_ns, span_ns) / 1e9 for k in range(count + 1)]
     width = f"{width_ns / 1e9:.3g} s"

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from longpipe.errors import ScenarioError
+from longpipe.inputs.numbers import unix_ns
 from longpipe.measured.content import Content
-from longpipe.measured.fields import unix_ns, unix_of_date
+from longpipe.measured.fields import unix_of_date
 from longpipe.measured.recording import Moved
 
 # Lines of a snapshot, with their line numbers.

@@ -4,57 +4,48 @@ from __future__ import annotations
 
 from typing import Final
 
-from longpipe.errors import ScenarioError, shown
-from longpipe.inputs.table import table_of
+from longpipe.errors import ScenarioError
+from longpipe.inputs.lens import is_lens, probes
+from longpipe.inputs.table import heads_of, table_of
 from longpipe.measured.content import Content
-from longpipe.measured.fields import decimal, unix_ns
-from longpipe.measured.recording import Recording, Subject, kept, series
+from longpipe.measured.one_way import clock_notes
+from longpipe.measured.recording import Recording, SeriesKind, Subject, kept, series
 
 NAME: Final = "CSV of timestamp,rtt (LENS)"
-_HEADS: Final = (("timestamp", "rtt", "uplink", "downlink"), ("timestamp", "rtt"))
+# Directions, as a note names them, and the series of their delays.
+_DIRECTIONS: Final[dict[str, SeriesKind]] = {"upstream": "delay up", "downstream": "delay down"}
 _NEEDS: Final = "rows of timestamp,rtt,uplink,downlink as in the LENS data set"
-
-
-def _heads(content: Content) -> tuple[str, ...]:
-    return tuple(head.strip().strip('"') for head in content.begins.partition("\n")[0].split(","))
 
 
 def recognises(content: Content) -> bool:
     """Returns whether the first line contains the column headers."""
-    return _heads(content) in _HEADS
+    return is_lens(heads_of(content.begins.lstrip().partition("\n")[0].rstrip("\r")))
 
 
 def read(content: Content) -> Recording:
-    """Returns the probes; -1 means lost: as uplink or downlink in that direction, as rtt in an unknown direction."""
+    """Returns the probes, with losses by direction as far as they are known."""
     begin = latest = None
-    every: dict[str, list[tuple[float, float]]] = {"rtt": [], "uplink": [], "downlink": []}
+    every: dict[SeriesKind, list[tuple[float, float]]] = {"rtt": [], "delay up": [], "delay down": []}
     lost: list[tuple[float, float]] = []
     directions = {"uplink": 0, "downlink": 0}
-    for line, cells in table_of(content.file, [line for _, line in content.lines], _NEEDS):
-        row = dict(zip(_heads(content), cells, strict=True))
-        at = unix_ns(row["timestamp"])
-        if at is None:
-            raise ScenarioError(
-                f"{content.file}:{line}: timestamp {shown(row['timestamp'])}; needs Unix time in s or ns"
-            )
+    for probe in probes(table_of(content.file, [line for _, line in content.lines], _NEEDS)):
+        at = probe.time_ns
         if latest is not None and at < latest:
-            raise ScenarioError(f"{content.file}:{line}: timestamp before the previous one; needs increasing times")
+            raise ScenarioError(
+                f"{content.file}:{probe.line}: timestamp before the previous one; needs increasing times"
+            )
         latest, begin = at, at if begin is None else begin
-        values = {name: decimal(cell) for name, cell in row.items() if name != "timestamp"}
-        for name, value in values.items():
-            if value is None or (value < 0 and value != -1):
-                raise ScenarioError(
-                    f"{content.file}:{line}: {name} {shown(row[name])}; needs milliseconds, or -1 if lost"
-                )
         since = (at - begin) / 1e9
-        missing = [name for name, value in values.items() if value == -1]
-        if missing:
+        if probe.rtt is None:
             lost.append((since, 1.0))
-            for name in directions:
-                directions[name] += name in missing
+            for name in probe.lost_in:
+                directions[name] += 1
             continue
-        for name, value in values.items():
-            every[name].append((since, (value or 0.0) / 1e3))
+        delays: tuple[tuple[SeriesKind, int | None], ...]
+        delays = (("rtt", probe.rtt), ("delay up", probe.uplink), ("delay down", probe.downlink))
+        for quantity, delay in delays:
+            if delay is not None:
+                every[quantity].append((since, delay / 1e12))
     if begin is None or latest is None:
         raise ScenarioError(f"{content.file}: no row; needs {_NEEDS}")
     counters = {
@@ -65,12 +56,16 @@ def read(content: Content) -> Recording:
     }
     found = kept(
         series("rtt", every["rtt"], "at the timestamp"),
-        series("delay up", every["uplink"], "measured with two clocks"),
-        series("delay down", every["downlink"], "measured with two clocks"),
+        series("delay up", every["delay up"], "measured with two clocks"),
+        series("delay down", every["delay down"], "measured with two clocks"),
         series("losses", lost, "a lost probe"),
     )
     unknown = ("rates: the probes are small", "one-way delays, unless the clocks of both ends are synchronized")
+    notes = clock_notes(
+        {name: min((delay for _, delay in every[of]), default=None) for name, of in _DIRECTIONS.items()}
+    )
     path = Subject("path", "path", found, counters)
     return Recording(
-        content.file, "LENS CSV", "LENS or a similar data set", None, begin, (latest - begin) / 1e9, (path,), unknown
-    )
+        content.file, "LENS CSV", "LENS or a similar data set", None, begin, (latest - begin) / 1e9, (path,), unknown,
+        tuple(notes),
+    )  # fmt: skip

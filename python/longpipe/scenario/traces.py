@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from longpipe.errors import ScenarioError, shown
+from longpipe.inputs.lens import is_lens, probes
 from longpipe.inputs.notes import Notes, keep
 from longpipe.inputs.numbers import exact
 from longpipe.inputs.table import Table, read_table
@@ -18,11 +19,11 @@ from longpipe.units import RATE, TIME, Dimension
 NAMES: Final[dict[str, Dimension | None]] = {"time": TIME, "rate": RATE, "delay": TIME, "rtt": TIME, "loss": None}
 # Columns of `longpipe satellites -o`.
 ROUND_TRIPS: Final = ("time_s", "from", "to", "rtt_ns", "links")
-# RTTs of the LENS data set of Starlink (Zhao and Pan, MMSys 2024): Unix times in ns, delays in ms.
-LENS: Final = ("timestamp", "rtt", "uplink", "downlink")
 # Bounds outside of which numbers without a unit cause a warning: 152 bit/s, or a delay of 20 s.
 _SLOW_BPS: Final = RATE.parse("100 kbit/s")
 _LONG_PS: Final = TIME.parse("2 s")
+# Bound of the delay below which RTTs in ms cause a warning.
+_SHORT_PS: Final = TIME.parse("50 us")
 _NEEDS: Final = "a CSV file of time and rate, delay, rtt or loss"
 
 
@@ -42,7 +43,7 @@ def read(file: str, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
     Raises ScenarioError with the line and column of a problem.
     """
     table = read_table(file, _NEEDS)
-    if table.heads == LENS:
+    if is_lens(table.heads):
         return _of_lens(table, latest_ps, longest_ps)
     if table.heads[: len(ROUND_TRIPS)] == ROUND_TRIPS:
         return _of_round_trips(table, latest_ps, longest_ps, fastest_bps)
@@ -157,21 +158,21 @@ def _added_rate(file: str, head: str, fastest_bps: int) -> Column:
 
 
 def _of_lens(table: Table, latest_ps: int, longest_ps: int) -> Trace:
-    """Returns half of each RTT; a lost probe, with a downlink of -1, keeps the previous value."""
+    """Returns half of each RTT; a lost probe keeps the previous value."""
     file = table.file
     times = Times(file, "timestamp", "ns", latest_ps, from_first=True)
     trips = Column(file, "rtt", TIME, "ms", longest_ps, 2, "ms")
-    rows = SeriesTable(table, times, {"rtt": trips}, {"time": 0})
     found, lost = Trace(), 0
-    for line, now, cells in rows:
-        if "-1" in cells[1:]:
+    for probe in probes(table):
+        now = times.read(probe.line, str(probe.time_ns))
+        if probe.rtt is None:
             lost += 1
         else:
             # The delay before the first RTT equals the first one.
-            found.delay.append([now if found.delay else 0, trips.read(line, cells[1])])
+            found.delay.append([now if found.delay else 0, trips.read(probe.line, f"{probe.rtt} ps")])
     if not found.delay:
-        raise ScenarioError(f"{file}: all {lost} round trips were lost; needs at least one that was not")
-    keep(
-        file, Notes(f"{file}: {times.note()}; {trips.span()}; lost round trips, which keep the previous delay: {lost}")
-    )
+        none = f"all {lost} round trips were lost" if lost else "0 rows"
+        raise ScenarioError(f"{file}: {none}; needs at least one that was not lost")
+    note = f"{file}: {times.note()}; {trips.span()}; lost round trips, which keep the previous delay: {lost}"
+    keep(file, Notes(note, tuple(trips.doubt("s", low=_SHORT_PS))))
     return found
