@@ -15,8 +15,11 @@ HELD: dict[str, tuple[dict[str, object], str]] = {
     "large window": ({"switch.buffer": "2 BDP"}, "congestion window"),
     "short transfer": ({"traffic": {"kind": "transfer", "size": "100 KB"}}, "congestion window"),
     "slow application": ({"traffic": {"kind": "stream", "rate": "100 kbit/s"}}, "application"),
-    "paced": ({"tcp.congestion": "bbr", "tcp.recovery": "rack", "network.sources": 1}, "pacing"),
-    "slow recovery": ({"tcp.recovery": "newreno", "switch.buffer": "0.5 BDP", "network.sources": 1}, "loss recovery"),
+    "paced": ({"tcp.congestion": "bbr", "network.sources": 1}, "pacing"),
+    "slow recovery": (
+        {"tcp.recovery": "newreno", "tcp.congestion": "aimd", "switch.buffer": "0.5 BDP", "network.sources": 1},
+        "loss recovery",
+    ),
 }
 
 

@@ -55,7 +55,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("unused")
     base = Scenario.example("fiber").with_(
         **{
-            "duration": "1 s",
+            "duration": "2 s",
             "network.trunk_rate": "20 Mbit/s",
             "network.sources": 10,
             "switch.buffer": "20 packets",

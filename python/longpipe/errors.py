@@ -6,7 +6,9 @@ import difflib
 import re
 import textwrap
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import date, time
+from functools import partial
 from typing import TYPE_CHECKING, Final, get_args
 
 from longpipe.absent import known
@@ -17,22 +19,40 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 
-class ScenarioError(ValueError):
-    """Invalid input; `str()` returns one line per problem: field, value, and what would be accepted."""
+@dataclass(frozen=True)
+class Remedy:
+    """A setting that a scenario lacks: `cause`, another field, needs that `field` has this value; both are dotted.
 
-    def __init__(self, *problems: str) -> None:
+    `cause` is None for a setting that changes the whole scenario, which only the user can choose.
+    """
+
+    field: str
+    value: object
+    cause: str | None = None
+
+
+class ScenarioError(ValueError):
+    """Invalid input; `str()` returns one line per problem: field, value, and what would be accepted.
+
+    `remedies` contains settings that would solve some of the problems.
+    """
+
+    def __init__(self, *problems: str, remedies: Iterable[Remedy] = ()) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
+        self.remedies = tuple(remedies)
 
-    def __reduce__(self) -> tuple[type[ScenarioError], tuple[str, ...]]:
-        return type(self), self.problems
+    def __reduce__(self) -> tuple[partial[ScenarioError], tuple[str, ...]]:
+        return partial(type(self), remedies=self.remedies), self.problems
 
     @classmethod
     def from_pydantic(cls, error: ValidationError, model: type[BaseModel]) -> ScenarioError:
         """Converts pydantic's problems; `model` is the class that was being built."""
-        found = (details for details in error.errors(include_url=False) if not _counts_valid_items(details))
+        found = [details for details in error.errors(include_url=False) if not _counts_valid_items(details)]
         lines = (line for details in found for line in _lines(details, model))
-        return cls(*dict.fromkeys(lines))
+        causes = (details.get("ctx", {}).get("error") for details in found)
+        remedies = (one for cause in causes if isinstance(cause, ScenarioError) for one in cause.remedies)
+        return cls(*dict.fromkeys(lines), remedies=remedies)
 
 
 class RunError(RuntimeError):

@@ -11,7 +11,7 @@ from longpipe.captures import CaptureError
 from longpipe.cli import bash
 from longpipe.cli.groups import Commands
 from longpipe.cli.safe import Console
-from longpipe.cli.usage import error_line
+from longpipe.cli.usage import error_line, option_line
 from longpipe.errors import RunError, ScenarioError, plain, shortened
 from longpipe.files import kept_apart
 from longpipe.interrupts import INTERRUPTED, exit_on_interrupt
@@ -128,7 +128,7 @@ def main() -> NoReturn:
         # A command without arguments shows its help, which is not reported as an error.
         print_errors(filter(None, [error_line(error)]), BAD_INPUT)
     except ScenarioError as error:
-        print_errors(error.problems, BAD_INPUT)
+        print_errors([*error.problems, *option_line(error, sys.argv[1:])], BAD_INPUT)
     except (CaptureError, RunError) as error:
         print_errors(str(error).split("\n"), FAILED)
     except OSError as error:

@@ -210,12 +210,14 @@ def _sender(text: str, option: str) -> Sender:
     """Returns the sender with a name, or the control that a table describes."""
     from longpipe.fairness.controls import Sender
     from longpipe.inputs import parse_toml
+    from longpipe.scenario.remedies import of_control
 
     if not text.lstrip().startswith("{"):
         return Sender.parse(text, option)
     table = parse_toml(f"congestion = {text}", option)["congestion"]
     options = [f"{name}={value}" for name, value in table.items() if name != "kind"]
-    return Sender(" ".join([str(table.get("kind", "")), *options]).strip(), {"tcp": {"congestion": table}})
+    needed = of_control(table, "linux-6") if "kind" in table else {}
+    return Sender(" ".join([str(table.get("kind", "")), *options]).strip(), {"tcp": {"congestion": table, **needed}})
 
 
 def _varied(text: str) -> Varied:

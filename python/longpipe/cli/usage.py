@@ -1,12 +1,18 @@
 """Errors of the command line itself: one line with the option, its value and what is accepted."""
 
+from __future__ import annotations
+
 import difflib
 import re
 import shlex
 import sys
-from collections.abc import Sequence
 from itertools import takewhile
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from longpipe.errors import ScenarioError
 
 # Accepted values, by the beginning of the message of Typer's type check.
 _NEEDS: Final = {
@@ -79,8 +85,18 @@ def _after_flag(argument: str, arguments: Sequence[str], context: Any) -> str:  
     return f"follows {option}, which has no value{' and prints to the standard output' if option == '--json' else ''}"
 
 
-def _metavar(option: str, arguments: Sequence[str]) -> str:
-    """Returns the metavar of an option of the command on the command line, or "" if it has none."""
+def option_line(error: ScenarioError, arguments: Sequence[str]) -> list[str]:
+    """Returns a line with the options that make a scenario valid; empty if there are none, or without `--set`."""
+    if not (error.remedies and _sets_fields(_command(arguments))):
+        return []
+    # Imported here because few errors have remedies.
+    from longpipe.scenario.remedies import as_options
+
+    return [f"add {' '.join(as_options(error.remedies))}"]
+
+
+def _command(arguments: Sequence[str]) -> Any:  # noqa: ANN401 - Click's Command
+    """Returns the command on the command line."""
     # Imported here because the module imports this one.
     from typer.main import get_command
 
@@ -90,12 +106,22 @@ def _metavar(option: str, arguments: Sequence[str]) -> str:
     for word in arguments:
         if word in (commands := getattr(command, "commands", {})):
             command = commands[word]
-    return next((param.metavar for param in command.params if option in param.opts and param.metavar), "")
+    return command
+
+
+def _sets_fields(command: Any) -> bool:  # noqa: ANN401 - Click's Command
+    return any("--set" in param.opts for param in command.params)
+
+
+def _metavar(option: str, arguments: Sequence[str]) -> str:
+    """Returns the metavar of an option of the command on the command line, or "" if it has none."""
+    params = _command(arguments).params
+    return next((param.metavar for param in params if option in param.opts and param.metavar), "")
 
 
 def _as_field(option: str, context: Any) -> str:  # noqa: ANN401 - Click's Context
     """Returns the clause that sets a field of the scenario, if the option is named like one and `--set` is accepted."""
-    if not any("--set" in param.opts for param in context.command.params):
+    if not _sets_fields(context.command):
         return ""
     # Imported here because only this error needs the fields.
     from longpipe.scenario.reference import all_fields

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -60,13 +61,15 @@ def whatif(
         if output.suffix not in PICTURES:
             raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, PICTURES)}")
         check_file("--output", output)
-    from longpipe.cli.run import change
+    from longpipe.cli.run import change, completed
     from longpipe.fit.whatif import doubts
     from longpipe.fit.whatif import whatif as compare
+    from longpipe.scenario import Scenario
     from longpipe.scenario.overrides import overridden_fields
 
+    _, changed = completed(partial(Scenario.from_toml, path), dict(change(text) for text in changes or []))
     with RunBar("simulating") as bar:
-        found = compare(path, dict(change(text) for text in changes or []), seeds, measures or (), bar.update)
+        found = compare(path, changed, seeds, measures or (), bar.update)
     for line in overridden_fields(found.scenario.with_(**found.changes), found.changes):
         echo(f"warning: --set {line}", err=True)
     for line in doubts(found):

@@ -13,7 +13,7 @@ from longpipe.analysis.measure import Measure, Specification, parse_all
 from longpipe.design import cost
 from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction, parse_word, products
-from longpipe.errors import ScenarioError, check_kind
+from longpipe.errors import Remedy, ScenarioError, check_kind
 from longpipe.scenario import LARGEST_SEED, Scenario
 from longpipe.scenario.overrides import overridden_fields
 
@@ -193,15 +193,17 @@ class Design:
 
     def _built(self) -> list[Scenario]:
         found, problems = [], {}
+        remedies: list[Remedy] = []
         for point in self.points:
             try:
                 found.append(self.scenario(point))
             except ScenarioError as error:
                 problems.update(dict.fromkeys(error.problems))
+                remedies += error.remedies
         if problems:
             shown = list(problems)[:MOST_PROBLEMS]
             more = [f"and {len(problems) - len(shown)} more"] if len(problems) > len(shown) else []
-            raise ScenarioError(*shown, *more)
+            raise ScenarioError(*shown, *more, remedies=remedies)
         self._check_distinct(found)
         return found
 

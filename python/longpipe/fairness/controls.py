@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from longpipe.errors import ScenarioError, nearest
+from longpipe.scenario.remedies import of_control
 from longpipe.scenario.stack import CONTROLS, MEDIA
 from longpipe.suites.rfc_9743 import control_of
-
-# ECN of the controls that need one of their own, which the flows beside them do not have.
-_ECN: Final[Mapping[str, Mapping[str, Any]]] = {
-    "dctcp": {"ecn": "dctcp"},
-    "prague": {"ecn": {"kind": "accurate", "ect": 1}},
-}
 
 
 @dataclass(frozen=True)
@@ -41,7 +36,7 @@ class Sender:
                 raise ScenarioError(f"{option}: {text!r}; {nearest(text, known)}")
             return cls(rest, {"traffic": {"kind": "stack", "stack": stack, "congestion": control}})
         name, value = control_of(f"python:{text}" if colon and kind not in ("module", "python") else text, option)
-        return cls(name, {"tcp": {"congestion": value, **_ECN.get(name, {})}})
+        return cls(name, {"tcp": {"congestion": value, **of_control(value, "linux-6")}})
 
 
 def senders(text: str) -> tuple[Sender, ...]:

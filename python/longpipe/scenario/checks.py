@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.errors import ScenarioError
+from longpipe.errors import Remedy, ScenarioError
 from longpipe.scenario import conditioners
 from longpipe.scenario.network import Dumbbell, FlowFields
 from longpipe.scenario.queues import Red
 from longpipe.scenario.schedulers import StrictPriority, WeightedPriority
-from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS, Fifo
+from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS, Fifo, TailDrop
 from longpipe.scenario.topology import MOST_PROBLEMS
-from longpipe.units import RATE, TIME
+from longpipe.units import RATE, SIZE, TIME, UNLIMITED
 
 if TYPE_CHECKING:
     from longpipe.scenario.buffers import Framing
@@ -34,17 +34,19 @@ CONSTANT_ROUTES: Final = "needs a path with constant routes: a constellation wit
 def check(framing: Framing, network: Network, switch: Switch, topology: Topology, tcps: Sequence[Tcp]) -> None:
     """Raises ScenarioError for fields that exclude each other; `tcps` has an entry per flow, in the flows' order."""
     of_network = _network_problems(framing, network, switch, topology)
-    _refuse(chain(_tcp_problems(framing, network, topology, tcps), of_network))
+    problems = chain(_tcp_problems(framing, network, topology, tcps), of_network)
+    _refuse(problems, lambda: _remedies(framing, network, switch, topology, tcps))
 
 
-def check_network(framing: Framing, network: Network, switch: Switch, topology: Topology) -> None:
+def check_network(framing: Framing, network: Network, switch: Switch, topology: Topology, tcps: Sequence[Tcp]) -> None:
     """Raises ScenarioError for fields that exclude each other, other than those of TCP."""
-    _refuse(_network_problems(framing, network, switch, topology))
+    problems = _network_problems(framing, network, switch, topology)
+    _refuse(problems, lambda: _remedies(framing, network, switch, topology, tcps))
 
 
-def _refuse(problems: Iterator[str]) -> None:
+def _refuse(problems: Iterator[str], remedies: Callable[[], Iterable[Remedy]] = tuple) -> None:
     if found := dict.fromkeys(islice(problems, MOST_PROBLEMS)):
-        raise ScenarioError(*found)
+        raise ScenarioError(*found, remedies=remedies())
 
 
 def _network_problems(framing: Framing, network: Network, switch: Switch, topology: Topology) -> Iterator[str]:
@@ -66,6 +68,54 @@ def _tcp_problems(framing: Framing, network: Network, topology: Topology, tcps: 
         if framing == "aal5" and tcp.ecn.kind != "off":
             field = tcp_field(fields, i, topology.graph.flows[i], "ecn")
             yield f"{field}: {tcp.ecn.kind}; needs off under AAL5, whose cells carry no ECN marks"
+
+
+def _remedies(
+    framing: Framing, network: Network, switch: Switch, topology: Topology, tcps: Sequence[Tcp]
+) -> Iterator[Remedy]:
+    """Yields the settings that would end violations of constraints, each in the part that has its cause."""
+    yield from _framing_remedies(framing, network, switch, topology, tcps)
+    for field, policy in policies(network, switch, topology):
+        if isinstance(policy, Red) and (framing == "aal5") != (policy.unit == "cells"):
+            place = _settable(field)
+            yield Remedy(f"{place}.unit", "cells" if framing == "aal5" else "packets", place)
+    distinct, fields = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}, FlowFields(network)
+    for i, tcp in distinct.values():
+        for constraint in tcp.constraints:
+            if constraint.remedy is not None and constraint.is_violated(tcp):
+                field, value = constraint.remedy
+                cause = tcp_field(fields, i, topology.graph.flows[i], constraint.cause)
+                own = tcp_field(fields, i, topology.graph.flows[i], field)
+                # A part whose own setting is the cause must not change that of other parts.
+                place = own if own.startswith("network") else f"{cause.removesuffix(constraint.cause)}{field}"
+                yield Remedy(_settable(place), value, _settable(cause))
+
+
+def _framing_remedies(
+    framing: Framing, network: Network, switch: Switch, topology: Topology, tcps: Sequence[Tcp]
+) -> Iterator[Remedy]:
+    """Yields the framing that queues and ECN need, and a buffer that this framing accepts."""
+    queues = {policy.kind for _, policy in policies(network, switch, topology)}
+    marked = framing == "aal5" and any(tcp.ecn.kind != "off" for tcp in tcps)
+    if framing == "ip" and queues.difference(FOR_PACKETS):
+        yield Remedy("framing", "aal5")
+        accepted = ("cells", "BDP", UNLIMITED, *TIME.units)
+    elif framing == "aal5" and (queues.difference(FOR_CELLS) or marked):
+        yield Remedy("framing", "ip")
+        if switch.policy.kind not in FOR_PACKETS:
+            yield Remedy("switch.policy", TailDrop().kind)
+        accepted = ("packets", "BDP", UNLIMITED, *TIME.units, *SIZE.units)
+    else:
+        return
+    if "buffer" in switch.model_fields_set and switch.buffer.split()[-1] not in accepted:
+        yield Remedy("switch.buffer", "1 BDP")
+    if framing == "ip" and any(tcp.ecn.kind != "off" for tcp in tcps):
+        yield Remedy("tcp.ecn", "off")
+
+
+def _settable(field: str) -> str:
+    """Returns the name by which `--set` and `with_` change a field: network.group.0.tcp for network.group[0].tcp."""
+    return field.replace("[", ".").replace("]", "")
 
 
 def _path_problems(topology: Topology) -> Iterator[str]:

@@ -66,20 +66,33 @@ class Clause:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A problem of a field that exists if a condition holds; the message names fields in braces."""
+    """A problem of a field that exists if a condition holds; the message names fields in braces.
+
+    `remedy` is a field with the value that the field of the condition's first clause needs.
+    """
 
     field: str
     condition: str
     message: str
+    remedy: tuple[str, object] | None = None
 
     @cached_property
     def clauses(self) -> tuple[Clause, ...]:
         """The clauses of the condition."""
         return tuple(_clause(text) for text in self.condition.split(" and "))
 
+    @property
+    def cause(self) -> str:
+        """The field of the first clause, without its part: the setting that needs another one."""
+        return self.clauses[0].fields[0].partition(".")[0]
+
+    def is_violated(self, part: Model) -> bool:
+        """Returns whether the condition holds for a part."""
+        return all(clause.holds(part) for clause in self.clauses)
+
     def problem(self, part: Model) -> tuple[str, str] | None:
         """Returns the field and the message if the part violates the constraint."""
-        if not all(clause.holds(part) for clause in self.clauses):
+        if not self.is_violated(part):
             return None
         return self.field, _PLACE.sub(lambda place: _shown(_get(part, place[1])), self.message)
 

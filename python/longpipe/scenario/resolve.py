@@ -82,7 +82,7 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
     largest = _largest([flow.traffic or scenario.traffic for flow in topology.graph.flows], tcps, traffics)
     if any(tcp.receiver_window == AUTO for tcp in tcps):
         # The window is computed from the links, which have to be valid.
-        check_network(scenario.framing, scenario.network, scenario.switch, topology)
+        check_network(scenario.framing, scenario.network, scenario.switch, topology, tcps)
         tcps = fitted(tcps, topology, list(directed_links(scenario, topology, largest)))
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
     check_buffers(scenario.network, parts, tcps)

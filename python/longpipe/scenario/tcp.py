@@ -44,6 +44,11 @@ OPTIONS: Final[dict[str, type[Model]]] = {
 _ECN_OF_PRAGUE: Final = (
     "needs {kind = 'accurate', ect = 1} for congestion = 'prague', which counts marks of L4S packets"
 )
+_TIMER_OF_LEDBAT: Final = (
+    "{timer.kind} without timestamps; needs fine, with timestamps, for congestion = 'ledbat', which measures one-way "
+    "delays"
+)
+_L4S: Final = ("ecn", {"kind": "accurate", "ect": 1})
 
 
 class Tcp(Model):
@@ -172,6 +177,7 @@ class Tcp(Model):
             "initial_rtt",
             "handshake is true and initial_rtt > '0 s'",
             "{initial_rtt}; needs 0 s with a handshake, which measures the RTT",
+            remedy=("initial_rtt", "0 s"),
         ),
         Constraint(
             "preconnect",
@@ -182,12 +188,19 @@ class Tcp(Model):
             "ecn",
             "congestion.kind is 'dctcp' and ecn.kind is not 'dctcp' and ecn.kind is not 'accurate'",
             "{ecn.kind}; needs dctcp or accurate for congestion = 'dctcp', which uses the share of marks",
+            remedy=("ecn", "dctcp"),
         ),
         Constraint(
             "timer",
-            "congestion.kind is 'ledbat' and timer.timestamps is not true",
-            "{timer.kind} without timestamps; needs fine, with timestamps, for congestion = 'ledbat', which measures "
-            "one-way delays",
+            "congestion.kind is 'ledbat' and timer.kind is 'fine' and timer.timestamps is not true",
+            _TIMER_OF_LEDBAT,
+            remedy=("timer.timestamps", True),
+        ),
+        Constraint(
+            "timer",
+            "congestion.kind is 'ledbat' and timer.kind is not 'fine'",
+            _TIMER_OF_LEDBAT,
+            remedy=("timer", {"kind": "fine", "timestamps": True}),
         ),
         *(
             Constraint(
@@ -195,21 +208,27 @@ class Tcp(Model):
                 f"congestion.kind is '{kind}' and recovery.kind is not '{RECOVERY_OF_MODELS}'",
                 f"{{recovery.kind}}; needs {RECOVERY_OF_MODELS!r} with congestion {kind!r}, which needs a report of "
                 "each loss",
+                remedy=("recovery", RECOVERY_OF_MODELS),
             )
             for kind in sorted(MODELS)
         ),
         Constraint(
-            "ecn", "congestion.kind is 'prague' and ecn.kind is not 'accurate'", "{ecn.kind}; " + _ECN_OF_PRAGUE
+            "ecn",
+            "congestion.kind is 'prague' and ecn.kind is not 'accurate'",
+            "{ecn.kind}; " + _ECN_OF_PRAGUE,
+            remedy=_L4S,
         ),
         Constraint(
             "ecn",
             "congestion.kind is 'prague' and ecn.kind is 'accurate' and ecn.ect < 1",
             "accurate with ect = 0; " + _ECN_OF_PRAGUE,
+            remedy=_L4S,
         ),
         Constraint(
             "careful_resume",
             f"careful_resume.kind is not 'off' and recovery.kind is not '{RECOVERY_OF_MODELS}'",
             f"{{careful_resume.kind}} with {{recovery.kind}}; needs recovery = {RECOVERY_OF_MODELS!r}",
+            remedy=("recovery", RECOVERY_OF_MODELS),
         ),
         *(
             Constraint(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -201,8 +202,7 @@ def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
     from longpipe.scenario import Scenario
     from longpipe.scenario.overrides import overridden_fields
 
-    changed = dict(change(text) for text in changes)
-    scenario = Scenario.from_toml(file, changed)
+    scenario, changed = completed(partial(Scenario.from_toml, file), dict(change(text) for text in changes))
     for line in overridden_fields(scenario, changed):
         echo(f"warning: --set {line}", err=True)
     lines = (line.lstrip() for line in read_text(file, "a TOML file").split("\n"))
@@ -213,6 +213,21 @@ def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
             err=True,
         )
     return scenario
+
+
+def completed(
+    build: Callable[[Mapping[str, object]], Scenario], changes: Mapping[str, object]
+) -> tuple[Scenario, dict[str, object]]:
+    """Builds a scenario with the changes of `--set` and the settings that they need; returns it with all changes.
+
+    Prints on stderr which settings were added, and which fields of the file a changed profile does not determine.
+    """
+    from longpipe.scenario.remedies import described, kept_fields, with_remedies
+
+    scenario, added = with_remedies(build, changes)
+    for line in (*described(added), *kept_fields(scenario, changes)):
+        echo(f"note: --set {line}", err=True)
+    return scenario, {**changes, **{one.field: one.value for one in added}}
 
 
 def _captures(texts: list[str]) -> dict[str, str]:
