@@ -1,18 +1,31 @@
 """Efficiency is at most 1 for every mix of traffic, and equals values that are computed by hand."""
 
+import json
 import math
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+import commands
 from longpipe import Result, Scenario, simulate
 from longpipe.analysis.efficiency import Offer, attainable_bytes
+from longpipe.analysis.measures import measure, names
+from longpipe.examples import EXAMPLES
 from strategies import mixes
 from thorough import examples
 
 # A full segment of 512 bytes takes 12 cells.
 SEGMENT = 512 / (12 * 53)
+
+
+SYMMETRIC = """
+duration = "20 s"
+framing = "ip"
+switch.buffer = "1 BDP"
+tcp.profile = "linux-6"
+network = { kind = "dumbbell", trunk_rate = "10 Mbit/s", trunk_delay = "10 ms", access_rate = "1 Gbit/s" }
+"""
 
 
 def over_ip(duration: str, groups: list[dict[str, object]], **network: object) -> Result:
@@ -172,11 +185,47 @@ def test_what_vbr_did_not_get_is_left_to_others() -> None:
     assert 0.95 < result.efficiency <= 1
 
 
-def test_a_trunk_that_flows_use_back_alone_carries_nothing_forth() -> None:
-    result = over_ip("1 s", [{"name": "up", "direction": "back"}])
-    mss = int(result.scenario.tcp.mss.split()[0])
-    assert result.attainable_bps == pytest.approx(1e7 * mss / (mss + 40))
-    assert result.efficiency == 0
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "geo-pep"])
+def test_uploads_have_the_efficiency_of_their_direction(name: str) -> None:
+    changes = {"duration": "6 s", "network.group": [{"name": "up", "count": 2, "direction": "back"}]}
+    result = simulate(Scenario.example(name).with_(**changes))
+    used = result.ports.set_index("port")["utilization"]["switch2->switch1"]
+    assert result.efficiency == result.efficiency_back == pytest.approx(result.total_bps / result.attainable_bps)
+    # What the trunk sent, but for data in flight at the end, retransmissions and handshakes.
+    assert 0.5 * used < result.efficiency <= used
+    assert measure(result)["efficiency"] == result.efficiency
+    assert "efficiency_back" not in names(result.scenario)
+
+
+def test_mirrored_dumbbell_has_the_same_efficiency() -> None:
+    def efficiency(direction: str) -> float:
+        groups = [{"name": "bulk", "count": 3, "direction": direction}]
+        return simulate(Scenario.from_toml(SYMMETRIC).with_(**{"network.group": groups})).efficiency
+
+    assert efficiency("back") == efficiency("forth") > 0.8
+
+
+def test_both_directions_have_an_efficiency_each(tmp_path: Path) -> None:
+    groups = [{"name": "down"}, {"name": "up", "direction": "back"}]
+    scenario = Scenario.from_toml(SYMMETRIC).with_(**{"network.group": groups})
+    result = simulate(scenario)
+    down, up = result.throughputs_bps
+    assert result.efficiencies == {
+        "efficiency": pytest.approx(down / result.attainable_bps),
+        "efficiency_back": pytest.approx(up / result.attainable_bps),
+    }
+    assert names(scenario)[:3] == ["efficiency", "efficiency_back", "fairness"]
+    assert json.loads(result.to_json())["efficiency_back"] == result.efficiency_back
+    file = tmp_path / "both.toml"
+    file.write_text(scenario.to_toml())
+    shown = commands.run("run", file, "--no-store").stdout
+    assert f"efficiency {result.efficiency:.4f}  switch1 to switch2: of what the trunk could carry" in shown
+    assert f"efficiency {result.efficiency_back:.4f}  switch2 to switch1: of what the trunk could carry" in shown
+    store = f"sqlite:///{tmp_path / 'runs.db'}"
+    planned = commands.run(
+        "design", file, "--factor", "tcp.mss=1000 B,1448 B", "--run", "both", "--store", store
+    ).stdout
+    assert "efficiency back" in planned
 
 
 def test_segments_that_fill_their_last_cell_carry_more_than_full_ones() -> None:

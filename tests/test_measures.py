@@ -138,7 +138,7 @@ def test_a_study_goes_on_until_a_named_measure_is_known() -> None:
             "did you mean 'flow'? accepts flow, port, queue, web, datagrams, arriving, video, as in flow:web*.throughput",
         ),
         ("flow.throughput", "accepts flow, port, queue, web, datagrams, arriving, video, as in flow:web*.throughput"),
-        ("bulk", "'bulk' is not a measure; accepts efficiency, fairness, throughput_bps"),
+        ("bulk", "'bulk' is not a measure; accepts efficiency, efficiency_back, fairness"),
         ("share=bulk/(bulk+web)", "or a measure of a flow, as in bulk.throughput; see docs/analysis.md"),
         ("flow:bulk", "'flow:bulk' names no quantity; accepts NAME=flow:FLOW.throughput"),
         ("p95 + 1", "or a measure of a flow, as in call.p95; see docs/analysis.md"),

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
 
@@ -18,6 +18,7 @@ from longpipe.analysis.cautions import cautions
 from longpipe.analysis.efficiency import Trunk, attainable_bytes, offers, trunk_after_vbr
 from longpipe.analysis.limits import FlowLimit, limit_lines, limits, notes
 from longpipe.analysis.lockout import locked_out
+from longpipe.analysis.paths import trunk as trunk_of
 from longpipe.analysis.sums import total
 from longpipe.analysis.warm_up import begin_s
 from longpipe.captures import Capture
@@ -146,7 +147,7 @@ class Result:
 
     def __repr__(self) -> str:
         """Returns a summary of the run in a few lines."""
-        numbers = {"efficiency": self.efficiency, "fairness": self.fairness}
+        numbers = {**self.efficiencies, "fairness": self.fairness}
         shown = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items() if not math.isnan(value))
         limited = "; ".join(limit_lines(self.flow_limits))
         return (
@@ -537,48 +538,75 @@ class Result:
 
     @cached_property
     def attainable_bps(self) -> float:
-        """Largest total throughput that a dumbbell's trunk could carry in this run [bit/s]; nan for a graph.
+        """Largest throughput that the trunk could carry in the direction of `efficiency` [bit/s]; nan for a graph.
 
         It is the payload that fits into the trunk's capacity, minus the VBR cells sent, if all packets are those of the
         flow with the least header overhead: see `analysis.efficiency`.
         """
-        if self._trunk is None:
-            return math.nan
-        found = self._most_payload_bps(self._trunk.left_bps)
-        if math.isfinite(self._trunk.counted_bps):
-            found = min(found, self._most_payload_bps(self._trunk.counted_bps, counted=True))
+        return self._attainable_bps(back=self._is_upload) if self._trunks else math.nan
+
+    def _attainable_bps(self, *, back: bool) -> float:
+        trunk = self._trunks[back]
+        found = self._most_payload_bps(trunk.left_bps, back=back)
+        if math.isfinite(trunk.counted_bps):
+            found = min(found, self._most_payload_bps(trunk.counted_bps, back=back, counted=True))
         return found
 
     @cached_property
-    def _trunk(self) -> Trunk | None:
-        """Capacity of a dumbbell's trunk minus the VBR cells sent; None for a graph."""
-        if not isinstance(self.scenario.network, Dumbbell):
-            return None
-        return trunk_after_vbr(self.scenario.resolved, TIME.parse(self.scenario.duration), self.columns)
+    def _trunks(self) -> dict[bool, Trunk]:
+        """Capacities of a dumbbell's trunk minus the VBR cells sent, by whether data are sent back; empty for a graph.
 
-    def _most_payload_bps(self, on_wire_bps: float, *, counted: bool = False) -> float:
+        Only directions in which a flow sends data are included.
+        """
+        network = self.scenario.network
+        if not isinstance(network, Dumbbell):
+            return {}
+        resolved, duration_ps = self.scenario.resolved, TIME.parse(self.scenario.duration)
+        directions = sorted(set(network.sent_back))
+        return {back: trunk_after_vbr(resolved, duration_ps, self.columns, back=back) for back in directions}
+
+    @property
+    def _is_upload(self) -> bool:
+        """Whether the data of all flows of a dumbbell are sent back, from sink to source."""
+        return list(self._trunks) == [True]
+
+    def _most_payload_bps(self, on_wire_bps: float, *, back: bool, counted: bool = False) -> float:
         """Returns the maximum payload rate [bit/s] of the flows for a given rate on the trunk's wire.
 
         If `counted`, the rate is that of its shaper, as it counts packets.
         """
         seconds = self.measured_s
-        offered = offers(self.scenario.resolved, self.columns, counted=counted)
+        offered = offers(self.scenario.resolved, self.columns, back=back, counted=counted)
         return 8 * attainable_bytes(on_wire_bps * seconds / 8, offered) / seconds
 
     @cached_property
     def efficiency(self) -> float:
         """Payload delivered over a dumbbell's trunk, divided by the maximum that it could carry in this run: 0 to 1.
 
-        Flows in the direction `back` do not count. It is nan for a graph, which has no single trunk, and if VBR used
-        the whole trunk. `analysis.efficiency` defines the maximum, and which data count after a warm-up.
+        It is that of the direction from switch1 to switch2 or, if all flows have the direction `back`, of the other
+        one. It is nan for a graph, which has no single trunk, and if VBR used the whole trunk. `analysis.efficiency`
+        defines the maximum, and which data count after a warm-up.
         """
-        network, x = self.scenario.network, self._throughputs_bps
-        if isinstance(network, Dumbbell):
-            x = [one for one, is_back in zip(x, network.sent_back, strict=True) if not is_back]
-        if self._trunk is not None and begin_s(self.columns):
+        return self._efficiency(back=self._is_upload) if self._trunks else math.nan
+
+    @property
+    def efficiencies(self) -> dict[str, float]:
+        """`efficiency` and, if data are sent in both directions, `efficiency_back`, by name."""
+        back = {"efficiency_back": self.efficiency_back} if len(self._trunks) == 2 else {}
+        return {"efficiency": self.efficiency, **back}
+
+    @cached_property
+    def efficiency_back(self) -> float:
+        """Efficiency of a dumbbell's trunk from switch2 to switch1; nan if no flow has the direction `back`."""
+        return self._efficiency(back=True) if True in self._trunks else math.nan
+
+    def _efficiency(self, *, back: bool) -> float:
+        flows = zip(self._throughputs_bps, cast("Dumbbell", self.scenario.network).sent_back, strict=True)
+        x, most_bps = [one for one, is_back in flows if is_back is back], self._attainable_bps(back=back)
+        if begin_s(self.columns):
             # The third bound only limits rounding errors: the trunk cannot have used more than its capacity.
-            x = [min(total(x), self._most_payload_bps(self._trunk.used_bps), self.attainable_bps)]
-        return metrics.efficiency(x, self.attainable_bps)
+            x = [min(total(x), self._most_payload_bps(self._trunks[back].used_bps, back=back), most_bps)]
+        return metrics.efficiency(x, most_bps)
 
     @cached_property
     def demands_bps(self) -> npt.NDArray[np.float64]:
@@ -612,7 +640,8 @@ class Result:
         # Imported here because most runs contain only greedy flows.
         from longpipe.analysis import shares
 
-        left_bps = None if self._trunk is None else self._trunk.full_packets_bps
+        resolved = self.scenario.resolved
+        left_bps = {trunk_of(resolved, back=back): one.full_packets_bps for back, one in self._trunks.items()}
         return metrics.fairness(shares.of_paths(self.scenario, self.throughputs_bps, self.demands_bps, left_bps))
 
     def measure(self, what: str | Callable[[Any], Any]) -> float:
@@ -647,7 +676,7 @@ class Result:
             "seed": self.seed,
             "engine": _core.__engine__,
             "duration_s": duration_s(self.scenario),
-            "efficiency": _number(self.efficiency),
+            **{name: _number(value) for name, value in self.efficiencies.items()},
             "fairness": _number(self.fairness),
             "events": self.events,
             "state_hash": self.state_hash,

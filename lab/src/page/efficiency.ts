@@ -8,7 +8,6 @@ import type { Columns } from "./protocol";
 import { isOverTcp, routesOf, trunkOf } from "./shares";
 
 const VARYING = ["video", "arrivals"];
-const TRUNK = "switch1->switch2";
 
 /**
  * Packets of one kind that could fill the trunk: payload divided by length on the wire, and available payload [byte].
@@ -31,9 +30,11 @@ export function trunkBps(core: JsonTable, run: Run, durationS: number): number |
     const trunk = trunkOf(core);
     if (trunk < 0) return null;
     const [ports, classes] = [run.classes["port"] as string[] | undefined, run.classes["class"] as string[] | undefined];
-    const vbr = column(run.classes, "cells_out").filter((_, i) => ports?.[i] === TRUNK && classes?.[i] === "vbr");
+    const link = (core["links"] as JsonTable[])[trunk] as JsonTable;
+    const [from, to] = [link["from"], link["to"]].map((node) => (core["nodes"] as JsonTable[])[Number(node)]?.["name"] as string);
+    const vbr = column(run.classes, "cells_out").filter((_, i) => ports?.[i] === `${from}->${to}` && classes?.[i] === "vbr");
     const cells = vbr.reduce((all, one) => all + one, 0);
-    return Number((core["links"] as JsonTable[])[trunk]?.["rate_bps"]) - (cells * NUMBERS.cell_bits) / durationS;
+    return Number(link["rate_bps"]) - (cells * NUMBERS.cell_bits) / durationS;
 }
 
 /** Maximum total throughput over a trunk with this capacity [bit/s]; nan if it is 0. */
@@ -49,15 +50,12 @@ export function attainableBps(core: JsonTable, run: Run, capacityBps: number, du
     return (8 * payload) / durationS || Number.NaN;
 }
 
-/**
- * Returns the packets of the flows that cross the trunk, with which it can be filled; of all flows, if none crosses it.
- */
+/** Returns the packets of the flows that cross the trunk, with which it can be filled. */
 function offersOf(core: JsonTable, run: Run): Offer[] {
     const [trunk, routes] = [trunkOf(core), routesOf(core)];
     const [sent, short] = [column(run.flows, "sent_bytes"), column(run.flows, "short_bytes")];
-    const none = !routes.some((route) => route.includes(trunk));
     return (core["flows"] as JsonTable[]).flatMap((flow, i) => {
-        if (!none && !routes[i]?.includes(trunk)) return [];
+        if (!routes[i]?.includes(trunk)) return [];
         const traffic = flow["traffic"] as JsonTable;
         if (!isOverTcp(flow)) {
             const payload = longest(traffic);

@@ -9,10 +9,16 @@ const tables = (value: Json | undefined): JsonTable[] => value as JsonTable[];
 const whole = (value: Json | undefined): number => Number(value);
 const sum = (values: number[]): number => values.reduce((all, one) => all + one, 0);
 
-/** Returns the index of a dumbbell's trunk among the links of the core's scenario; -1 for a graph. */
+/**
+ * Returns the index of a dumbbell's trunk among the links of the core's scenario, in the direction from switch2 to switch1
+ * if the data of all flows are sent back; -1 for a graph.
+ */
 export function trunkOf(core: JsonTable): number {
     const names = tables(core["nodes"]).map((node) => node["name"]);
-    return tables(core["links"]).findIndex((link) => names[whole(link["from"])] === "switch1" && names[whole(link["to"])] === "switch2");
+    const between = (from: string, to: string): number =>
+        tables(core["links"]).findIndex((link) => names[whole(link["from"])] === from && names[whole(link["to"])] === to);
+    const forth = between("switch1", "switch2");
+    return routesOf(core).some((route) => route.includes(forth)) ? forth : between("switch2", "switch1");
 }
 
 /** Returns the links on the route of each flow's data. */

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from longpipe.analysis import expressions
 from longpipe.analysis.dimensions import NUMBER, same_dimension
 from longpipe.analysis.measure import Measure
+from longpipe.analysis.readable import INDEXES
 from longpipe.errors import ScenarioError
 from longpipe.report.parts import number
-
-# Measures between 0 and 1 that have no unit.
-_SHARES: Final = ("efficiency", "fairness")
 
 
 def is_share(measure: Measure) -> bool:
     """Returns whether the values of a measure lie between 0 and 1."""
-    return measure.unit == "share" or measure.name.rpartition(".")[2] in _SHARES
+    return measure.unit == "share" or measure.name.rpartition(".")[2] in INDEXES
 
 
 def unit(measure: Measure) -> str:

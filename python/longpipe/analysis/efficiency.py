@@ -1,6 +1,7 @@
 """Efficiency of a dumbbell: the payload delivered over its trunk as a share of the maximum possible payload.
 
-The maximum payload is computed in two steps, and no run can exceed it:
+Each direction of the trunk in which a flow sends data has its efficiency, of the data delivered in this direction. The
+maximum payload is computed in two steps, and no run can exceed it:
 
 1. The trunk's capacity is the data that it can send from 0 to the end of the run: its rate times the duration, the
    integral of a time-varying rate, or the delivery opportunities of a schedule. If packets pass a token bucket at the
@@ -92,10 +93,13 @@ class Trunk:
     full_packets_bps: float
 
 
-def trunk_after_vbr(resolved: Resolved, duration_ps: int, columns: Columns) -> Trunk:
-    """Returns the rate of a resolved dumbbell's trunk minus VBR traffic, and the part of it that other traffic used."""
+def trunk_after_vbr(resolved: Resolved, duration_ps: int, columns: Columns, *, back: bool) -> Trunk:
+    """Returns the rate of a resolved dumbbell's trunk minus VBR traffic, and the part of it that other traffic used.
+
+    `back` selects the trunk's direction: from switch2 to switch1.
+    """
     begin_ps = round(1e12 * begin_s(columns))
-    number = trunk(resolved)
+    number = trunk(resolved, back=back)
     link = resolved["links"][number]
     rate_bps = float(link["rate_bps"])
     if "service" in link.get("motion", {}):
@@ -118,20 +122,17 @@ def trunk_after_vbr(resolved: Resolved, duration_ps: int, columns: Columns) -> T
     return Trunk(left_bps, used_bps, max(cake_bps(link), sent_bps), min(left_bps, of_full_packets_bps))
 
 
-def offers(resolved: Resolved, columns: Columns, *, counted: bool = False) -> Iterator[Offer]:
+def offers(resolved: Resolved, columns: Columns, *, back: bool, counted: bool = False) -> Iterator[Offer]:
     """Yields the packets with which flows can fill a dumbbell's trunk, or, if `counted`, its shaper as that counts.
 
-    For a split flow, these are the packets of the part that crosses the trunk.
-
-    If all flows go in the other direction, these are the packets of those flows instead.
+    For a split flow, these are the packets of the part that crosses the trunk in this direction.
     """
     links, nodes = resolved["links"], resolved["nodes"]
-    link = links[trunk(resolved)]
+    link = links[trunk(resolved, back=back)]
     across = {k for k, one in enumerate(links) if one["from"] == link["from"] and nodes[one["to"]]["kind"] == "switch"}
     wire = _Wire.of_shaper(link) if counted else _Wire.of(resolved, link)
     sent = _sent(columns)
-    forth = [flow for flow in resolved["flows"] if not across.isdisjoint(flow["route"])]
-    for flow in forth or resolved["flows"]:
+    for flow in (one for one in resolved["flows"] if not across.isdisjoint(one["route"])):
         segments, sent_bytes, counted_bytes = sent[flow["name"]]
         tcp, traffic = flow["tcp"], flow["traffic"]
         full = wire.share_of(flow)

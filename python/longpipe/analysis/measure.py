@@ -17,6 +17,7 @@ from longpipe.analysis.asked import GRAMMAR, NAME, OF, QUANTITIES, NamedMeasure
 from longpipe.analysis.dimensions import BITS, BITS_PER_SECOND, NUMBER, Dimension, shown_in
 from longpipe.analysis.expressions import Expression
 from longpipe.analysis.functions import TARGET, FunctionMeasure
+from longpipe.analysis.readable import INDEXES
 from longpipe.errors import ScenarioError, nearest, shortened
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ Specification = str | Callable[[Any], Any]
 # Measures of every run, except those that exist only for ATM or only for IP; `throughput` is short for
 # `throughput_bps`.
 _STANDARD: Final[Mapping[str, Dimension]] = {
-    "efficiency": NUMBER,
-    "fairness": NUMBER,
+    **dict.fromkeys(INDEXES, NUMBER),
     "throughput_bps": BITS_PER_SECOND,
     **{f"{unit}_lost": NUMBER for unit in ("packets", "cells")},
     **{f"peak_queue_{unit}": NUMBER for unit in ("packets", "cells")},

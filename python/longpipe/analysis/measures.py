@@ -7,16 +7,19 @@ from longpipe.scenario import Dumbbell, Scenario
 def names(scenario: Scenario) -> list[str]:
     """Returns the names of the measures that every run of a scenario has.
 
-    Efficiency needs the single trunk of a dumbbell.
+    Efficiency needs the single trunk of a dumbbell; if data are sent in both directions, each direction has one.
     """
     unit = "packets" if scenario.framing == "ip" else "cells"
-    of_trunk = ["efficiency"] if isinstance(scenario.network, Dumbbell) else []
+    network = scenario.network
+    of_trunk = ["efficiency"] if isinstance(network, Dumbbell) else []
+    if isinstance(network, Dumbbell) and network.has_both_directions:
+        of_trunk.append("efficiency_back")
     of_all = ["retransmitted_bytes", "timeouts", "fast_retransmits"]
     return [*of_trunk, "fairness", "throughput_bps", f"{unit}_lost", f"peak_queue_{unit}", *of_all]
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Returns efficiency (0 to 1, see `analysis.efficiency`), fairness, total throughput [bit/s] and counters.
+    """Returns efficiencies (0 to 1, see `analysis.efficiency`), fairness, total throughput [bit/s] and counters.
 
     The counters are sums over all switches and flows.
     """
@@ -28,7 +31,7 @@ def measure(result: Result) -> dict[str, float]:
 
     lost = (sum(at_switches(name)) for name in ports if name.startswith(f"{unit}_lost_"))
     return {
-        "efficiency": result.efficiency,
+        **result.efficiencies,
         "fairness": result.fairness,
         "throughput_bps": result.total_bps,
         f"{unit}_lost": sum(lost),

@@ -131,14 +131,16 @@ def max_memory_bytes(resolved: Resolved) -> float:
     return float(_PACKET_BYTES * sum(windows))
 
 
-def trunk(resolved: Resolved) -> int:
+def trunk(resolved: Resolved, *, back: bool = False) -> int:
     """Returns the number of a resolved dumbbell's trunk: the directed link from switch1 to another switch.
 
-    If satellites are routers, it is the transmitter of the station at switch1.
+    With `back`, it is the trunk from switch2. If satellites are routers, it is the transmitter of the station at the
+    switch.
     """
+    first = "switch2" if back else "switch1"
     nodes = resolved["nodes"]
     ends = ((nodes[link["from"]], nodes[link["to"]]) for link in resolved["links"])
-    return next(k for k, (a, b) in enumerate(ends) if a["name"] == "switch1" and b["kind"] == "switch")
+    return next(k for k, (a, b) in enumerate(ends) if a["name"] == first and b["kind"] == "switch")
 
 
 def port_name(resolved: Resolved, link: int) -> str:

@@ -12,6 +12,8 @@ from longpipe.errors import ScenarioError, nearest
 if TYPE_CHECKING:
     from longpipe.analysis.measure import Measure
 
+# Measures between 0 and 1 that have no unit; `efficiency_back` exists if data are sent in both directions.
+INDEXES: Final = ("efficiency", "efficiency_back", "fairness")
 # Readable unit and divisor, by the suffix of a column's name.
 _ENDINGS: Final = {
     "_bps": ("Mbit/s", 1e6),

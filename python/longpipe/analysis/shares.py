@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from longpipe.analysis.paths import paths, trunk
+from longpipe.analysis.paths import paths
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -63,18 +63,18 @@ def of_paths(
     scenario: Scenario,
     throughputs_bps: npt.NDArray[np.float64],
     demands: npt.NDArray[np.float64],
-    trunk_bps: float | None = None,
+    left_bps: Mapping[int, float] | None = None,
 ) -> npt.NDArray[np.float64]:
     """Returns `relative_throughputs` of TCP over the scenario's links, accounting for headers and cells.
 
-    `trunk_bps` is the available capacity of a dumbbell's trunk [bit/s], if that is less than its rate. Delivered
-    datagrams, without their headers, are first subtracted from the capacities of their links.
+    `left_bps` is the available capacity [bit/s] of each link that has less than its rate, by the link's number.
+    Delivered datagrams, without their headers, are first subtracted from the capacities of their links.
     """
     resolved = scenario.resolved
     known = paths(resolved)
     capacities = np.array([link["rate_bps"] for link in resolved["links"]], dtype=float)
-    if trunk_bps is not None:
-        capacities[trunk(resolved)] = trunk_bps
+    for link, rate_bps in (left_bps or {}).items():
+        capacities[link] = rate_bps
     over_tcp = ~np.isnan(demands)
     for index in np.flatnonzero(~over_tcp):
         capacities[list(known[index].route)] -= throughputs_bps[index]

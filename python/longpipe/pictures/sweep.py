@@ -17,7 +17,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from longpipe.analysis.conditions import matching
 from longpipe.analysis.intervals import estimate
-from longpipe.analysis.readable import Readable, readable
+from longpipe.analysis.readable import INDEXES, Readable, readable
 from longpipe.errors import ScenarioError, check_kind, nearest
 from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.style import colour, figure_of, legend, logarithmic, plain, text_colour, title_in, title_of
@@ -36,8 +36,6 @@ _MOST_DECIMALS: Final = 6
 _WIDE: Final = 8
 # Ratio of the levels above 0 at and above which the axis is logarithmic if there is a level of 0.
 _WIDE_BESIDE_0: Final = 100
-# Measures whose values are between 0 and 1.
-_INDEXES: Final = ("efficiency", "fairness")
 # Horizontal distance [points] between neighbouring lines at named levels, and maximum total distance.
 _ASIDE, _ALL_ASIDE = 10.0, 60.0
 # Horizontal distance [points] between intervals of neighbouring lines on a numeric axis, and maximum total distance.
@@ -302,7 +300,7 @@ def heat(
 
 def _within(values: pd.Series, shown: Readable) -> pd.Series:
     """Returns the ends of intervals, clipped to the range that is possible for shares and indexes."""
-    return values.clip(0, 1) if shown.unit == "share" or shown.column in _INDEXES else values
+    return values.clip(0, 1) if shown.unit == "share" or shown.column in INDEXES else values
 
 
 def _offset(number: int, lines: int, step: float, total: float) -> float:

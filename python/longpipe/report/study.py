@@ -13,7 +13,7 @@ from longpipe.analysis import figures as draw
 from longpipe.analysis.anova import Anova
 from longpipe.analysis.checks import AssumptionWarning, check
 from longpipe.analysis.intervals import estimate
-from longpipe.analysis.readable import Readable, readable
+from longpipe.analysis.readable import INDEXES, Readable, readable
 from longpipe.design.text import to_json
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.saving import to_svg
@@ -27,7 +27,6 @@ from longpipe.store.studies import PROVENANCE
 from longpipe.study import Study
 
 # Default responses.
-RESPONSES: Final = ("efficiency", "fairness")
 LEVEL: Final = 0.9
 # Maximum number of factors of a response curve; with more, only effects are shown.
 MOST_CURVED: Final = 2
@@ -50,7 +49,7 @@ def page(study: Study, responses: Sequence[str] = ()) -> str:
         if response not in measures:
             raise ScenarioError(f"--response: {response!r} is not a measure; {nearest(response, measures)}")
     asked = [measure.name for measure in study.design.asked if measure.name in measures]
-    chosen = tuple(dict.fromkeys(responses)) or tuple(asked) or tuple(name for name in RESPONSES if name in measures)
+    chosen = tuple(dict.fromkeys(responses)) or tuple(asked) or tuple(name for name in INDEXES if name in measures)
     analyses = [_analysis(study, finished, response, palette) for response in chosen]
     tables: dict[str, pd.DataFrame] = {"runs": runs, "points": _points(study, finished, measures)}
     for response, (_, found) in zip(chosen, analyses, strict=True):

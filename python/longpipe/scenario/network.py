@@ -147,6 +147,11 @@ class Dumbbell(Model):
             return [False] * self.sources
         return [group.direction == "back" for group in self.group for _ in group.flows]
 
+    @property
+    def has_both_directions(self) -> bool:
+        """Returns whether the data of some flows go from source to sink and those of others from sink to source."""
+        return len(set(self.sent_back)) == 2
+
     @model_serializer(mode="wrap")
     def _without_sources(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # The number of sources is computed from the groups, so a user who changes a group's count has to change only

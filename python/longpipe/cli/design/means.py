@@ -12,7 +12,7 @@ from rich.table import Table
 from longpipe.analysis.intervals import copies, estimate
 from longpipe.analysis.limits import without_further_paths
 from longpipe.analysis.paths import paths
-from longpipe.analysis.readable import Readable, readable, written
+from longpipe.analysis.readable import INDEXES, Readable, readable, written
 from longpipe.design import Design
 from longpipe.scenario import Scenario
 from longpipe.scenario.warm_up import NONE
@@ -20,7 +20,6 @@ from longpipe.study import Study
 
 MOST_POINTS: Final = 40
 # Metrics of the table if no measures are requested.
-USUAL: Final = ("efficiency", "fairness")
 # Number of replications below which intervals are of little use.
 FEW: Final = 4
 LATE: Final = (
@@ -40,14 +39,14 @@ def shown_metrics(design: Design, runs: pd.DataFrame, until: str | None = None) 
     The column `until`, whose mean has to reach a margin, is always among them.
     """
     usual = _usual(runs)
-    wanted = usual if len(usual) == 2 else ["throughput_bps", *usual]
+    wanted = usual if INDEXES[0] in usual else ["throughput_bps", *usual]
     chosen = [one.name for one in design.asked] or wanted
     return [readable(name, design.asked) for name in dict.fromkeys([*filter(None, [until]), *chosen])]
 
 
 def _usual(runs: pd.DataFrame) -> list[str]:
     """Returns the usual metrics that have a value in any run."""
-    return [name for name in USUAL if name in runs and runs[name].notna().any()]
+    return [name for name in INDEXES if name in runs and runs[name].notna().any()]
 
 
 def limits_by_point(study: Study) -> dict[int, str]:

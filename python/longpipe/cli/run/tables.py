@@ -25,6 +25,8 @@ Row = dict[str, Any]
 MOST_FLOWS, MOST_PORTS = 20, 10
 # Causes of losses that the table of ports distinguishes by the share of those by AQM.
 OF_QUEUE: Final = {"overflow", "aqm", "discarded"}
+# Direction of each efficiency if there are two.
+_DIRECTIONS: Final = {"efficiency": "switch1 to switch2", "efficiency_back": "switch2 to switch1"}
 # Explanation of the fairness index; the key is whether flows differ in how much they have to send.
 FAIR: Final = {False: ", 1 for equal shares", True: " relative to the max-min fair shares of the demands"}
 
@@ -68,12 +70,12 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         console.print()
         show_table(console, table)
     console.print()
-    for name, value, meaning in (
-        ("efficiency", result.efficiency, "of what the trunk could carry"),
-        ("fairness", result.fairness, f"Jain's index{FAIR[result.demands_differ]}"),
-    ):
+    indexes = [(name, value, "of what the trunk could carry") for name, value in result.efficiencies.items()]
+    indexes.append(("fairness", result.fairness, f"Jain's index{FAIR[result.demands_differ]}"))
+    for name, value, meaning in indexes:
         if not math.isnan(value):
-            console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
+            way = f"{_DIRECTIONS[name]}: " if len(indexes) > 2 and name in _DIRECTIONS else ""
+            console.print(f"{name.split('_')[0]:<10} [bold]{value:.4f}[/]  [dim]{way}{meaning}[/]", highlight=False)
     _print_limits(limited, result, console)
     for capture in result.captures:
         # The table is converted to the format that the file's suffix selects.

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.analysis.readable import written
+from longpipe.analysis.readable import INDEXES, written
 from longpipe.cli.console import show_table, terminal
 from longpipe.cli.outputs import apart, is_stdout, write_frame
 from longpipe.cli.progress import Bar, Waiting
@@ -19,7 +19,6 @@ from longpipe.store import engine_version, studies
 from longpipe.store.engines import earlier_names
 from longpipe.study import Status, Study
 
-MEASURES = ("efficiency", "fairness")
 # Maximum number of failures that `status` lists.
 MOST_FAILURES = 10
 # Maximum number of levels that `show` lists per factor.
@@ -100,7 +99,7 @@ def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
     chosen = _matching(runs, where)
     asked = {measure.name: measure for measure in design.asked}
     measures = [
-        name for name in asked or MEASURES if name in runs and not all(math.isnan(runs[name][i]) for i in chosen)
+        name for name in asked or INDEXES if name in runs and not all(math.isnan(runs[name][i]) for i in chosen)
     ]
     heads = ["point", *design.levels(1), "seed"]
     shown = [f"{name} [{asked[name].unit}]" if name in asked and asked[name].unit else name for name in measures]
