@@ -21,6 +21,7 @@ FIRST = {"test_wheel.py", "test_how_to.py", "test_unused_options.py", "test_www_
 _OWN = tempfile.mkdtemp(prefix="longpipe-tests-")
 # These are set before test modules copy the environment for the commands that they start.
 os.environ["LONGPIPE_STORE"] = str(Path(_OWN) / "runs.db")
+os.environ["XDG_STATE_HOME"] = str(Path(_OWN) / "state")
 
 
 # Garbage collections are rare with longpipe's threshold; each one searches millions of objects of all tests' libraries.

@@ -5,7 +5,6 @@ import hashlib
 import os
 import shutil
 import stat
-import tempfile
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
@@ -60,6 +59,9 @@ def is_stored(path: Path) -> bool:
 
 @cache
 def _temporary_folder(kind: str) -> Path:
+    # Imported here because it loads modules for random numbers and compression, and is rarely needed.
+    import tempfile
+
     folder = Path(tempfile.mkdtemp(prefix=f"longpipe-{kind}-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -21,6 +21,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from longpipe import trust
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from types import ModuleType
@@ -54,8 +56,16 @@ _lock = threading.RLock()
 
 
 def load(path: Path) -> ModuleType:
-    """Returns the module of a file. Raises OSError if the file cannot be read, and what its code raises."""
-    return _load(_learn(path.resolve()))
+    """Returns the module of a file.
+
+    Raises OSError if the file cannot be read, UntrustedCodeError if it is not trusted, and what its code raises.
+    """
+    name = _learn(path.resolve())
+    digest = sha256()
+    for file in files_of(name).values():
+        digest.update(len(file.content).to_bytes(8, "little") + file.content)
+    trust.require(str(path), digest.hexdigest(), path)
+    return _load(name)
 
 
 def plain_name(module: str) -> str:
@@ -149,7 +159,9 @@ def _execute(text: bytes, path: Path, module: ModuleType) -> None:
     # Compiled here, because Python's cache of bytecode does not notice an edit within a second that keeps the file's
     # size.
     code = compile(text, path, "exec", dont_inherit=True)
-    exec(code, module.__dict__)  # noqa: S102 - the user's own code
+    # The code that this code names is as trusted as itself.
+    with trust.named_by_user():
+        exec(code, module.__dict__)  # noqa: S102 - the user's own code
 
 
 class _Loader(Loader):

@@ -6,12 +6,13 @@ import importlib
 import re
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe import user_code
+from longpipe import trust, user_code
 from longpipe.analysis.dimensions import BITS, BITS_PER_SECOND, SECONDS, Dimension, shown_in
 from longpipe.errors import ScenarioError, nearest, shortened
 
@@ -45,6 +46,8 @@ class FunctionMeasure:
     name: str
     target: str
     _loaded: list[Callable[[Any], Any]] = field(default_factory=list, repr=False, compare=False)
+    # Whether a store, and not the user, names the function.
+    of_store: bool = field(default_factory=trust.is_named_by_store, repr=False, compare=False)
 
     @classmethod
     def parse(cls, name: str, target: str) -> FunctionMeasure:
@@ -106,14 +109,16 @@ class FunctionMeasure:
         return f"{self.name}={self.target}"
 
     def check(self, _scenario: Scenario) -> None:
-        """Raises ScenarioError if the function cannot be loaded."""
-        self._function()
+        """Raises ScenarioError if the function cannot be loaded; a function that a store names is not loaded."""
+        if not (self.of_store or trust.is_named_by_store()):
+            self._function()
 
     def __call__(self, result: Result) -> float:
         """Returns the function's value; raises ScenarioError if the function fails or does not return a number."""
         function = self._function()
         try:
-            value = user_code.execute(lambda: function(result))
+            with trust.named_by_user():
+                value = user_code.execute(lambda: function(result))
         except ScenarioError:
             raise
         except user_code.UserCodeError as error:
@@ -127,8 +132,15 @@ class FunctionMeasure:
 
     def _function(self) -> Callable[[Any], Any]:
         if not self._loaded:
-            self._loaded.append(_function(self.name, self.target))
+            with trust.named_by_store() if self.of_store else nullcontext():
+                self._loaded.append(_function(self.name, self.target))
         return self._loaded[0]
+
+
+def _installed(name: str) -> ModuleType:
+    trust.require(name, trust.digest_of_name(name))
+    with trust.named_by_user():
+        return importlib.import_module(name)
 
 
 def _from_file(path: Path) -> ModuleType:
@@ -144,9 +156,9 @@ def _function(name: str, target: str) -> Callable[[Any], Any]:
         return _of_process[target]
     where, _, attribute = target.rpartition(":")
     try:
-        module = user_code.execute(
-            lambda: _from_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
-        )
+        module = user_code.execute(lambda: _from_file(Path(where)) if where.endswith(".py") else _installed(where))
+    except ScenarioError:
+        raise
     except user_code.UserCodeError as error:
         raise ScenarioError(f"measure: {name!r}: {target}: {error}") from None
     except Exception as error:

@@ -71,11 +71,14 @@ def _chosen(url: str | None) -> str | None:
 @contextmanager
 def opened(url: str | None, *, readonly: bool = False, create: bool = True) -> Iterator[Store]:
     """Opens the store at the given URL, or the user's default store."""
+    from longpipe.cli.warnings import notes_shown
     from longpipe.store import Store, default_url
+    from longpipe.trust import UntrustedCodeWarning
 
     store = Store(_chosen(url) or default_url(), readonly=readonly, create=create)
     try:
-        yield store
+        with notes_shown(UntrustedCodeWarning):
+            yield store
     finally:
         store.close()
 

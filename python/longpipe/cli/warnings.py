@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Final, TextIO
 
 from longpipe.analysis.cautions import cautions
@@ -11,7 +11,8 @@ from longpipe.analysis.files import read_from_files
 from longpipe.analysis.paths import max_memory_bytes
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
-from longpipe.memory import limit_bytes, shown
+from longpipe.memory import limit_bytes
+from longpipe.memory import shown as bytes_shown
 from longpipe.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ def warn_of_memory(scenario: Scenario, memory: str | None) -> None:
     needed, limit = max_memory_bytes(scenario.resolved), limit_bytes(memory)
     if needed > limit:
         echo(
-            f"warning: memory: full windows need {shown(round(needed))}, {shown(limit)} are available; the run fails "
-            f"if it needs more",
+            f"warning: memory: full windows need {bytes_shown(round(needed))}, {bytes_shown(limit)} are available; the "
+            f"run fails if it needs more",
             err=True,
         )
 
@@ -78,11 +79,16 @@ def warn_of_replaced_changes(design: Design, changed: Iterable[str]) -> None:
     warn_of_changes({design.base.name: design}, (one for one in changed if overridden(design.base, one) is None))
 
 
-@contextmanager
-def changes_shown() -> Iterator[None]:
+def changes_shown() -> AbstractContextManager[None]:
     """Prints on stderr which changed files cause runs of a study to be repeated."""
     from longpipe.study import ChangedInputWarning
 
+    return notes_shown(ChangedInputWarning)
+
+
+@contextmanager
+def notes_shown(shown: type[Warning]) -> Iterator[None]:
+    """Prints warnings of a category as notes on stderr."""
     others = warnings.showwarning
 
     def show(
@@ -93,13 +99,13 @@ def changes_shown() -> Iterator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        if issubclass(category, ChangedInputWarning):
+        if issubclass(category, shown):
             echo(f"note: {message}", err=True)
         else:
             others(message, category, filename, lineno, file, line)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", ChangedInputWarning)
+        warnings.simplefilter("always", shown)
         warnings.showwarning = show
         yield
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 import cloudpickle
 import numpy as np
 
-from longpipe import _core, user_code, user_files
+from longpipe import _core, trust, user_code, user_files
 from longpipe.control import Control
 from longpipe.controls.compiled import compiled, state_type
 from longpipe.controls.identity import identity, is_of_user
@@ -200,13 +200,15 @@ def _imported(target: str) -> object:
 
 
 def _module(name: str) -> ModuleType:
+    trust.require(name, trust.digest_of_name(name))
     # The current folder comes first, as with `python -m`; for a console script it is the script's folder.
     here = str(Path.cwd())
     added = here not in sys.path
     if added:
         sys.path.insert(0, here)
     try:
-        return importlib.import_module(name)
+        with trust.named_by_user():
+            return importlib.import_module(name)
     finally:
         if added:
             sys.path.remove(here)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from longpipe import _core
+from longpipe import _core, trust
 from longpipe.controls.compiler import KERNELS, build
 from longpipe.controls.facts import INTERFACE, WASM, Facts, facts
 from longpipe.controls.sources import MOST_BYTES, NEEDS, identity, read_source, support_digest
@@ -43,6 +43,7 @@ def find(file: str) -> Object:
     """
     path = Path(file)
     found = _of_source(path) if path.suffix == ".c" else _of_object(path)
+    trust.require(file, found.digest, path)
     _learn(found)
     return found
 

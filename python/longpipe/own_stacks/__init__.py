@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe import _core
+from longpipe import _core, trust
 from longpipe.errors import ScenarioError, in_one_line
 from longpipe.inputs import read_bytes
 from longpipe.object_cache import MAGIC, cached, cached_content
@@ -65,6 +65,7 @@ def find_object(file: str) -> str:
     if not content.startswith(MAGIC):
         raise ScenarioError(f"{file}: not a shared object; needs one that exports longpipe_ends (longpipe_end.h)")
     digest = hashlib.sha256(content).hexdigest()
+    trust.require(file, digest, Path(file))
     _known[digest] = OwnObject(file, cached(_KIND, content))
     return digest
 
@@ -83,7 +84,9 @@ def find_program(words: Sequence[str], version: str | None) -> str:
     paths = {word: str(Path(word).absolute()) for word in words if _is_own_file(word)}
     files = tuple(paths[word] for word in words if word in paths)
     found = OwnProgram(tuple(words), tuple(paths.get(word, word) for word in words), files, version)
-    _known[digest := _digest(found)] = found
+    digest = _digest(found)
+    trust.require(found.name, digest)
+    _known[digest] = found
     return digest
 
 

@@ -5,7 +5,9 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Literal
 
+from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Model
+from longpipe.trust import UntrustedCodeError
 
 # How the digest in the fields of a scenario is treated if the digest of the object may differ: "compare" raises an
 # error, "keep" does not look for the object, "renew" replaces the digest in the fields.
@@ -43,6 +45,14 @@ def is_as_stored() -> bool:
 def is_renewed() -> bool:
     """Returns whether scenarios are created by `renewed`."""
     return _rule.get() == "renew"
+
+
+def is_optional(digest: str | None, error: ScenarioError) -> bool:
+    """Returns whether a scenario exists without an object that was not found, because its results can be read.
+
+    Runs cannot be repeated without the object, so the content of code that is not trusted is required by `renewed`.
+    """
+    return digest is not None and not (is_renewed() and isinstance(error, UntrustedCodeError))
 
 
 def keep_digest(part: Model, digest: str, *, noun: str, holder: str = "it") -> None:

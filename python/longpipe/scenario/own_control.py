@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self
 from pydantic import BeforeValidator, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
 from longpipe.errors import ScenarioError, shown
-from longpipe.scenario.digests import is_as_stored, keep_digest
+from longpipe.scenario.digests import is_as_stored, is_optional, keep_digest
 from longpipe.scenario.variant import Variant
 
 
@@ -78,9 +78,8 @@ class OwnControl(Variant):
             return self
         try:
             digest = self._find()
-        except ScenarioError:
-            # Results of a controller that no longer exists can be read, but not repeated.
-            if self.digest is None:
+        except ScenarioError as error:
+            if not is_optional(self.digest, error):
                 raise
             return self
         keep_digest(self, digest, noun=self.noun, holder=self.own_name)

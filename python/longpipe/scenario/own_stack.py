@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import CommandLine, Model, PathMtu
-from longpipe.scenario.digests import is_as_stored, keep_digest
+from longpipe.scenario.digests import is_as_stored, is_optional, keep_digest
 from longpipe.scenario.own_control import Value, core_values
 from longpipe.scenario.stack import stack_tcp_of
 from longpipe.scenario.tcp import Tcp
@@ -61,8 +61,7 @@ class OwnStack(Model):
         try:
             digest = self._find()
         except ScenarioError as error:
-            # Results of a stack that no longer exists can be read, but not repeated.
-            if self.digest is None:
+            if not is_optional(self.digest, error):
                 raise ValueError(f"{'command' if self.file is None else 'file'}: {error}") from None
             return self
         keep_digest(self, digest, noun="stack")

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from longpipe.errors import ScenarioError
 from longpipe.ip import packet_bytes
 from longpipe.scenario.base import AudioRate, CommandLine, FileSize, FlowWindow, IdleTimeout, MediaRate, Model, PathMtu
-from longpipe.scenario.digests import is_as_stored, keep_digest
+from longpipe.scenario.digests import is_as_stored, is_optional, keep_digest
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Fine
 from longpipe.units import RATE, SIZE, TIME
@@ -183,8 +183,7 @@ class Stack(Model):
         try:
             digest = digest_of(self.command, self.serve)
         except ScenarioError as error:
-            # Results of a program that no longer exists can be read, but not repeated.
-            if self.digest is None:
+            if not is_optional(self.digest, error):
                 raise ValueError(str(error)) from None
             return
         keep_digest(self, digest, noun="programs", holder="the command")

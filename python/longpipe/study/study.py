@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from longpipe.errors import ScenarioError, check_kind, nearest
 from longpipe.store import Store, engine_version, studies
 from longpipe.store.scenarios import stored_scenarios
 from longpipe.study.progress import Progress, ignore
+from longpipe.trust import UntrustedCodeError, UntrustedCodeWarning, granting, named_by_store
 
 # Import for type checking only, because executing runs needs modules that take a second to load.
 if TYPE_CHECKING:
@@ -79,6 +81,8 @@ class Study:
         check_kind("study", self.name, str, "a name")
         if not 0 < len(self.name.strip()) <= LONGEST_NAME:
             raise ScenarioError(f"study: {self.name!r}; needs a name of 1 to {LONGEST_NAME} characters")
+        # Code that the user names is trusted when it is loaded here, before the study is a stored one.
+        _ = design.scenarios
         self.store = store if isinstance(store, Store) else Store(store)
         record = studies.find(self.store, self.name)
         if record is None:
@@ -126,8 +130,9 @@ class Study:
             base = None
             if digest is not None:
                 base = stored_scenarios(self.store, {digest: fields["name"]}, {digest: fields})[digest]
-            with as_stored():
+            with as_stored(), named_by_store():
                 self._read = replace(from_json(self._record.design, base), stored=self._stored_scenarios)
+                _ = self._read.asked
         return self._read
 
     @property
@@ -138,6 +143,16 @@ class Study:
     def scenarios(self) -> list[Scenario]:
         """The scenario of each point."""
         return list(self.design.scenarios)
+
+    def trust(self) -> list[str]:
+        """Trusts the present content of the code that the study names: classes, modules, programs and measures.
+
+        Returns the names of code that was not trusted before. From now on it runs with the rights of the user.
+        """
+        with granting() as granted:
+            for measure in self._present_design(self.design.measures).asked:
+                measure.check(self.design.base)
+        return granted
 
     def run(
         self,
@@ -173,6 +188,7 @@ class Study:
                 raise
         return self.status()
 
+    @named_by_store()
     def renew(self) -> Self:
         """Adopts the present content of the files, classes and programs to which the points refer; `run` calls this.
 
@@ -183,6 +199,7 @@ class Study:
         self._adopt(self._present_design(self.design.measures))
         return self
 
+    @named_by_store()
     def changes(self) -> list[Change]:
         """Returns the files, classes and programs that have changed since the runs; `renew` adopts the changes.
 
@@ -203,6 +220,7 @@ class Study:
         told = f"{found.finished} of {found.runs} runs finished and kept (store: {self.store.name})"
         return f"study {self.name!r}: {told}; the same call continues"
 
+    @named_by_store()
     def grow(self, replications: int) -> Self:
         """Increases the number of replications per point; raises ScenarioError if there are already more."""
         if replications < self.design.replications:
@@ -213,6 +231,8 @@ class Study:
 
     def ask(self, *measures: Specification) -> Self:
         """Adds measures of each run to the requested ones: see `Design.measures`."""
+        # Loads functions that the user names, before they are measures of a store.
+        _ = replace(self.design, measures=measures).scenarios
         self._put(self._with(measures=_merged(self.design, replace(self.design, measures=measures))))
         return self
 
@@ -222,6 +242,7 @@ class Study:
         `what` is a column, or anything that `Design.measures` takes, which may use requested measures by name. Raises
         ScenarioError for text that cannot be read, and for a name that another measure has.
         """
+        from longpipe.analysis.functions import FunctionMeasure
         from longpipe.analysis.measure import parse
         from longpipe.analysis.readable import column_of
 
@@ -234,6 +255,8 @@ class Study:
             raise ScenarioError(f"measure: {found.name!r} is {same} in {self.name!r}; needs another name")
         study = copy(self)
         if same is None:
+            if isinstance(found, FunctionMeasure):
+                found.check(self.design.base)
             study._read = self._with(measures=(*self.design.measures, str(found)))
         return study, found.name
 
@@ -245,6 +268,7 @@ class Study:
             columns.append(column)
         return study, columns
 
+    @named_by_store()
     def drop(self, *names: str) -> Self:
         """Removes requested measures, by name; runs are kept. Raises ScenarioError for one that was not requested."""
         asked = {measure.name: str(measure) for measure in self.design.asked}
@@ -299,10 +323,14 @@ class Study:
             done = [i for i, state in enumerate(found["state"]) if state == "finished"]
             finished = {name: [found[name][i] for i in done] for name in ("point", "seed", "digest")}
             for i, result in zip(done, self._results(finished), strict=True):
-                for measure in read:
-                    of_run[measure.name][i] = measure(result)
+                for measure in list(read):
+                    try:
+                        of_run[measure.name][i] = measure(result)
+                    except UntrustedCodeError as error:
+                        warnings.warn(f"measure {measure.name!r}: no values; {error}", UntrustedCodeWarning, 2)
+                        read.remove(measure)
         for measure in asked:
-            if measure not in read:
+            if is_of_columns(measure, columns.keys() | of_run.keys()):
                 of_run[measure.name] = of_columns(measure, columns | of_run).tolist()
         # Insert after the levels and the seed, before the columns of every run.
         of_all = {name: values for name, values in found.items() if name not in (*heads, *of_run)}
@@ -423,6 +451,7 @@ class Study:
         """Returns the stored digest of each point."""
         return studies.digests(self.store, self._record)
 
+    @named_by_store()
     def _stored_scenarios(self, design: Design) -> list[Scenario]:
         """Returns the scenarios of the points as they were stored."""
         found: dict[str, Scenario] = {}
@@ -442,6 +471,7 @@ class Study:
         found |= stored_scenarios(self.store, changed)
         return [found[digest] for digest in digests]
 
+    @named_by_store()
     def _present_design(self, measures: Sequence[Specification]) -> Design:
         """Returns the stored design with the present content of files, and with these requested measures."""
         from longpipe.design.text import from_json
@@ -492,7 +522,10 @@ class Study:
 
     def _with(self, **changes: Any) -> Design:  # noqa: ANN401 - fields of a design
         """Returns the design with other replications or measures, and with the scenarios as they were stored."""
-        return replace(self.design, **changes, stored=self._stored_scenarios)
+        with named_by_store():
+            found = replace(self.design, **changes, stored=self._stored_scenarios)
+            _ = found.asked
+        return found
 
     def _put(self, design: Design) -> None:
         from longpipe.design.text import to_json

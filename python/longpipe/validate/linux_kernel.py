@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import psutil
-from platformdirs import user_cache_path
 
 from longpipe.errors import RunError, ScenarioError
+from longpipe.object_cache import cache_folder
 
 PROGRAM: Final = "linux.uml"
 PACKAGE: Final = "user-mode-linux"
@@ -83,7 +83,7 @@ class Kernel:
 
 def home() -> Path:
     """Returns the folder, within the user's cache, for the unpacked package and the shim."""
-    return user_cache_path("longpipe") / "linux"
+    return cache_folder("linux")
 
 
 def find() -> Kernel | None:

@@ -60,6 +60,14 @@ def status(name: _Name, store: StoreOption = None) -> None:
     actions.status(name, store)
 
 
+@app.command()
+def trust(name: _Name, store: StoreOption = None) -> None:
+    """Trust the code that a study from another person names: its classes, modules, programs and measures."""
+    from longpipe.cli.study import actions
+
+    actions.trust(name, store)
+
+
 @app.command("list")
 def list_(store: StoreOption = None) -> None:
     """List the studies of a store."""

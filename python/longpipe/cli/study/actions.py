@@ -62,6 +62,17 @@ def status(name: str, url: str | None) -> None:
         note_changes(study)
 
 
+def trust(name: str, url: str | None) -> None:
+    """Trusts the code that a study names, and lists what was not trusted before."""
+    with opened(url, readonly=True) as store:
+        granted = Study.open(name, store).trust()
+    console = terminal()
+    for one in granted:
+        console.print(f"trusted with its present content: {one}", markup=False, soft_wrap=True)
+    if not granted:
+        console.print(f"{name}: names no code that was not trusted before", markup=False, soft_wrap=True)
+
+
 def list_all(url: str | None) -> None:
     """Lists the studies of a store."""
     console = terminal()
