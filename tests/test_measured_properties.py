@@ -4,6 +4,7 @@ import json
 import tempfile
 from itertools import accumulate, pairwise
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 import pytest
@@ -81,12 +82,12 @@ def test_iperf3_rate_times_length_is_the_payload(
         assert subject.counters["payload"] == (payload, "bytes")
 
 
-def snapshots(times_ms: list[int], texts: list[str]) -> str:
-    return "".join(f"{BEGIN_S + ms / 1e3:.3f}\n{text}" for ms, text in zip(times_ms, texts, strict=True))
+def snapshots(times_ms: list[int], texts: list[str], begin_s: float = BEGIN_S) -> str:
+    return "".join(f"{begin_s + ms / 1e3:.3f}\n{text}" for ms, text in zip(times_ms, texts, strict=True))
 
 
-def ss(peer: str, acked: int) -> str:
-    return f"ESTAB 0 0 192.0.2.1:40000 {peer}:5201\n\t cubic rto:240 rtt:40.1/0.5 cwnd:10 bytes_acked:{acked}\n"
+def ss(peer: str, acked: int, local: str = "192.0.2.1:40000") -> str:
+    return f"ESTAB 0 0 {local} {peer}:5201\n\t cubic rto:240 rtt:40.1/0.5 cwnd:10 bytes_acked:{acked}\n"
 
 
 def tc(device: str, parent: str, size: int) -> str:
@@ -158,3 +159,87 @@ def test_mahimahi_rate_times_length_is_all_bytes(times: list[int], size: int) ->
     log = "# mahimahi mm-link\n# base timestamp: 0\n" + "".join(f"{at} - {size} 1\n" for at in ordered)
     (link,) = recorded(log).subjects
     assert moved_bytes(link) == pytest.approx(size * len(times)) == link.counters["bytes departed"][0]
+
+
+def alike(subject: Subject) -> tuple[object, ...]:
+    """Returns all of a subject except its times, which count from the beginning of the recording."""
+    series = {(one.quantity, one.unit): [f"{value:.6g}" for value in one.numbers] for one in subject.series}
+    return subject.name, subject.kind, subject.counters, subject.facts, series
+
+
+# Devices, parents and handles of queues: those of `mq`, whose children have the handle 0:, and of nested disciplines.
+QUEUES: Final = [
+    ("eth0", "parent :1"), ("eth0", "parent :2"), ("eth1", "parent :1"), ("eth0", "root"), ("eth0", "parent 1:10"),
+]  # fmt: skip
+SOCKETS: Final = [
+    ("192.0.2.2", "192.0.2.1:40000"), ("192.0.2.2", "192.0.2.1:40001"), ("192.0.2.3", "192.0.2.1:40000"),
+    ("[2001:db8::2]", "[2001:db8::1]:40000"), ("192.0.2.2", "[::ffff:192.0.2.1]:40000"),
+]  # fmt: skip
+
+
+@CASES
+@given(st.data(), st.sampled_from(["ss", "tc"]), st.permutations(range(5)))
+def test_subjects_of_snapshots_are_independent(data: st.DataObject, tool: str, order: list[int]) -> None:
+    """Sockets and queues come and go; a log that contains only one of them has the same values."""
+    count = data.draw(st.integers(2, 6))
+    shown = data.draw(st.lists(st.lists(st.booleans(), min_size=count, max_size=count), min_size=5, max_size=5))
+    counters = [list(accumulate(data.draw(st.lists(st.integers(0, 10**8), min_size=6, max_size=6)))) for _ in range(5)]
+
+    def text(chosen: list[int]) -> str:
+        def of(one: int, turn: int) -> str:
+            size = counters[one][turn]
+            return ss(SOCKETS[one][0], size, SOCKETS[one][1]) if tool == "ss" else tc(*QUEUES[one], size)
+
+        times = [1000 * turn for turn in range(count)]
+        return snapshots(times, ["".join(of(one, turn) for one in chosen if shown[one][turn]) for turn in range(count)])
+
+    present = [one for one in order if any(shown[one])]
+    if present:
+        whole = [alike(one) for one in recorded(text(present)).subjects]
+        alone = [alike(one) for only in present for one in recorded(text([only])).subjects]
+        assert sorted(map(str, whole)) == sorted(map(str, alone))
+        assert len({one[0] for one in whole}) == len(present)
+
+
+@CASES
+@given(st.lists(st.lists(st.integers(1, 10**7), min_size=3, max_size=3), min_size=2, max_size=4), st.randoms())
+def test_streams_of_iperf3_are_independent(sizes: list[list[int]], random: Random) -> None:
+    """The order of the streams may differ in each interval."""
+    rows = [[(float(k), k + 1.0, size, False) for k, size in enumerate(one)] for one in sizes]
+    test = json.loads(iperf3(rows))
+    whole = {one.name: alike(one) for one in recorded(json.dumps(test)).subjects}
+    for interval in test["intervals"]:
+        random.shuffle(interval["streams"])
+    assert {one.name: alike(one) for one in recorded(json.dumps(test)).subjects} == whole
+    for k in range(len(sizes)):
+        socket = 2 * k + 5
+        only = [{"streams": [one for one in all_["streams"] if one["socket"] == socket]} for all_ in test["intervals"]]
+        (alone,) = recorded(json.dumps({**test, "intervals": only})).subjects
+        assert alike(alone) == whole[alone.name]
+
+
+@CASES
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 2), st.sampled_from(["192.0.2.1", "192.0.2.2", "2001:db8::1"]), st.integers(1, 900)),
+        min_size=2,
+        max_size=12,
+    ),
+    st.booleans(),
+)
+def test_paths_of_atlas_are_independent(results: list[tuple[int, str, int]], has_family: bool) -> None:
+    """The same name stands for addresses of both families."""
+
+    def text(chosen: list[tuple[int, str, int]]) -> str:
+        every = []
+        for k, (probe, address, rtt) in enumerate(chosen):
+            one = {"prb_id": probe, "timestamp": BEGIN_S + k, "dst_name": "www.example.net", "dst_addr": address}
+            family = {"af": 6 if ":" in address else 4} if has_family else {}
+            every.append({**one, **family, "type": "ping", "result": [{"rtt": rtt}, {"x": "*"}]})
+        return json.dumps(every)
+
+    whole = {one.name: alike(one) for one in recorded(text(results)).subjects}
+    assert len(whole) == len({(probe, address) for probe, address, _ in results})
+    for probe, address in {(probe, address) for probe, address, _ in results}:
+        (alone,) = recorded(text([one for one in results if one[:2] == (probe, address)])).subjects
+        assert alike(alone) == whole[alone.name]

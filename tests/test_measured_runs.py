@@ -1,8 +1,11 @@
 """Files with several runs of a tool: each run is read as if it were alone in its file."""
 
-from collections import Counter
+import json
+import re
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -10,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longpipe import ScenarioError
 from longpipe.measured import Recording, Subject
-from test_measured_properties import recorded
+from test_measured_properties import iperf3, recorded, snapshots, spans, ss, tc
 from thorough import examples
 
 CASES: Final = settings(max_examples=examples(25, 1000), deadline=None)
@@ -22,27 +26,30 @@ def key(subject: Subject) -> tuple[str, str]:
     return subject.kind, subject.key or subject.name
 
 
-def values(subjects: Sequence[Subject]) -> Counter[tuple[object, ...]]:
-    """Returns how often each value of each series occurs, apart from its time."""
-    return Counter(
-        (key(subject), one.quantity, one.unit, round(float(value), 6))
-        for subject in subjects
-        for one in subject.series
-        for value in one.numbers
-    )
+def values(subjects: Sequence[Subject]) -> dict[tuple[object, ...], list[float]]:
+    """Returns the values of the series of each subject, apart from their times."""
+    found: dict[tuple[object, ...], list[float]] = defaultdict(list)
+    for subject in subjects:
+        for one in subject.series:
+            found[*key(subject), one.quantity, one.unit] += one.numbers.tolist()
+    return {name: sorted(numbers) for name, numbers in found.items()}
+
+
+def counts(subjects: Sequence[Subject]) -> Counter[tuple[object, ...]]:
+    """Returns the sum of each counter; capacities are no sums."""
+    found: Counter[tuple[object, ...]] = Counter()
+    for one in subjects:
+        for name, (value, unit) in one.counters.items():
+            found[key(one), name, unit] += round(value) if unit != "bit/s" else 0
+    return found
 
 
 def check_contains(whole: Recording, parts: Sequence[Recording]) -> None:
     """Checks that a recording has the values and the counters of its parts, and no others."""
     subjects = [one for part in parts for one in part.subjects]
-    assert values(whole.subjects) == values(subjects)
-    counts: Counter[tuple[object, ...]] = Counter()
-    for one in subjects:
-        for name, (value, unit) in one.counters.items():
-            counts[key(one), name, unit] += round(value)
-    assert counts == Counter(
-        {(key(one), name, unit): round(value) for one in whole.subjects for name, (value, unit) in one.counters.items()}
-    )
+    expected = values(subjects)
+    assert values(whole.subjects) == {name: pytest.approx(numbers, rel=1e-5) for name, numbers in expected.items()}
+    assert counts(whole.subjects) == counts(subjects)
     for one in whole.subjects:
         for found in one.series:
             assert (np.diff(found.time_s) >= 0).all()
@@ -137,3 +144,97 @@ def test_ping_without_times_of_replies_counts_them() -> None:
     rtts = path.of("rtt")
     assert rtts is not None
     assert rtts.numbers == pytest.approx([0.02, 0.04])
+
+
+def logs(tool: str, lengths_ms: list[int], sizes: list[int], begin_s: float) -> str:
+    """Returns a run of a tool that moves bytes in intervals of these lengths."""
+    times, counts = list(accumulate(lengths_ms)), list(accumulate(sizes))
+    if tool in ("ss", "tc"):
+        texts = [ss("192.0.2.2", count) if tool == "ss" else tc("eth0", "root", count) for count in counts]
+        return snapshots(times, texts[: len(times)], begin_s)
+    if tool == "iperf3":
+        rows = [(*span, size, False) for span, size in zip(spans(lengths_ms), sizes, strict=False)]
+        return iperf3([rows], is_stream=True).replace(f"{BEGIN_S}", f"{begin_s:.0f}")
+    if tool == "ndt7":
+        messages = (
+            {"Test": "download", "TCPInfo": {"ElapsedTime": 1000 * at, "BytesAcked": size, "RTT": 1000 * at}}
+            for at, size in zip(times, counts, strict=False)
+        )
+        return "".join(f"{json.dumps(one)}\n" for one in messages)
+    if tool == "mm-link":
+        head = (
+            f"# mahimahi mm-link (a.up) [Uplink] > log\n# init timestamp: {begin_s * 1000:.0f}\n# base timestamp: 0\n"
+        )
+        return head + "".join(
+            f"{at} + 1504\n{at} # 1504\n{at} - 1504 {size % 90}\n" for at, size in zip(times, sizes, strict=False)
+        )
+    if tool == "pantheon tunnel":
+        packets = "".join(
+            f"{at}.000 - {k} - {size % 1500}\n" for k, (at, size) in enumerate(zip(times, sizes, strict=False))
+        )
+        return f"# tunnelserver ingress: {begin_s * 1000:.3f}\n{packets}"
+    if tool == "pantheon":
+        events = "".join(
+            f"{at}.0 + 1500 1\n{at}.5 - 1500 {size % 90}.0 1\n" for at, size in zip(times, sizes, strict=False)
+        )
+        return f"# init timestamp: {begin_s * 1000:.3f}\n{events}"
+    if tool == "lens":
+        rows_ = "".join(f"{begin_s + at / 1e3:.6f},{size % 90 + 1}\n" for at, size in zip(times, sizes, strict=False))
+        return f"timestamp,rtt\n{rows_}"
+    assert tool == "qlog"
+    header = {"file_schema": "urn:ietf:params:qlog:file:sequential", "trace": {"vantage_point": {"type": "client"}}}
+    metrics = (
+        {"time": at, "name": "quic:recovery_metrics_updated", "data": {"latest_rtt": size % 90}}
+        for at, size in zip(times, sizes, strict=False)
+    )
+    return "".join(f"\x1e{json.dumps(one)}\n" for one in (header, *metrics))
+
+
+TOOLS: Final = ("ss", "tc", "iperf3", "ndt7", "mm-link", "pantheon tunnel", "pantheon", "lens", "qlog")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@settings(max_examples=examples(10, 300), deadline=None)
+@given(
+    st.lists(st.lists(st.integers(1, 5000), min_size=2, max_size=6), min_size=2, max_size=3),
+    st.lists(st.integers(1, 10**8), min_size=6, max_size=6),
+)
+def test_runs_of_a_tool_in_one_file_are_separate(tool: str, lengths: list[list[int]], sizes: list[int]) -> None:
+    texts = [logs(tool, one, sizes, BEGIN_S + 3600 * turn) for turn, one in enumerate(lengths)]
+    if tool in ("ss", "tc"):
+        # A counter that is the highest in the first run shows that it was reset.
+        texts[0] = logs(tool, lengths[0], [10**9, *sizes], BEGIN_S)
+        texts = texts[:2]
+    check_contains(recorded("".join(texts)), [recorded(text) for text in texts])
+
+
+@pytest.mark.parametrize("tool", ["ss", "tc", "lens rows", "mahimahi", "pensieve", "pantheon rows"])
+def test_times_that_decrease_are_rejected_with_their_line(tool: str) -> None:
+    """These logs have no first line, or are traces of which mahimahi itself rejects decreasing times."""
+    if tool == "mahimahi":
+        text = "".join(f"{at}\n" for at in (1, 5, 9))
+    elif tool == "pensieve":
+        text = "".join(f"{at}.5 3\n" for at in (1, 5, 9))
+    else:
+        text = logs(tool.replace("pantheon rows", "pantheon tunnel").removesuffix(" rows"), [10, 20], [5, 6], BEGIN_S)
+    again = text if "rows" not in tool else text.partition("\n")[2]
+    line = text.count("\n") + 1
+    with pytest.raises(ScenarioError, match=re.compile(rf"file:{line}: ")):
+        recorded(text + again)
+
+
+@pytest.mark.parametrize("tool", ["ss", "tc"])
+def test_snapshots_without_a_time_among_others_are_rejected(tool: str) -> None:
+    timed = logs(tool, [10, 20], [5, 6], BEGIN_S)
+    untimed = timed.split("\n", 1)[1].split(f"{BEGIN_S}"[:6])[0]
+    first = next(k for k, line in enumerate(untimed.splitlines(), 1) if not line.startswith(" "))
+    with pytest.raises(ScenarioError, match=rf"file:{first}: a snapshot before the first time; needs a time before"):
+        recorded(untimed + timed)
+    with pytest.raises(ScenarioError, match=r"file:\d+: a snapshot without a time; needs a time before each snapshot"):
+        recorded(timed + untimed)
+
+
+def test_logs_of_two_links_are_two_paths() -> None:
+    up = logs("mm-link", [10, 20], [5, 6], BEGIN_S)
+    down = up.replace("a.up", "a.down").replace("[Uplink]", "[Downlink]")
+    assert [one.name for one in recorded(up + down).subjects] == ["uplink (a.up)", "downlink (a.down)"]

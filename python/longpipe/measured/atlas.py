@@ -11,6 +11,8 @@ from longpipe.measured.fields import get, number, optional, text
 from longpipe.measured.recording import Recording, Subject, kept, series
 
 NAME: Final = "ping results of RIPE Atlas"
+# Probe, target address (or name, if the result has no address), and address family.
+Key = tuple[int, str | None, int | None]
 
 
 def recognises(content: Content) -> bool:
@@ -27,9 +29,10 @@ def _results(content: Content) -> Iterator[tuple[str, Any]]:
 
 
 def read(content: Content) -> Recording:
-    """Returns a path for each pair of probe and target."""
+    """Returns a path for each probe, target address and address family."""
     times: list[float] = []
-    found: dict[str, list[tuple[float, list[tuple[str, Any]]]]] = {}
+    found: dict[Key, list[tuple[float, list[tuple[str, Any]]]]] = {}
+    names: dict[Key, str] = {}
     firmware = None
     for where, one in _results(content):
         if get(one, "type") not in (None, "ping"):
@@ -39,12 +42,14 @@ def read(content: Content) -> Recording:
         packets = get(one, "result")
         if not isinstance(packets, list):
             raise ScenarioError(f"{where}.result: no list; needs the packets of firmware 4400 or later")
-        target = text(one, "dst_name") or text(one, "dst_addr") or text(one, "name") or text(one, "addr") or "?"
-        name = f"probe {int(number(where, one, 'prb_id'))} > {target}"
-        found.setdefault(name, []).append((at, [(f"{where}.result[{k}]", packet) for k, packet in enumerate(packets)]))
+        probe, name = int(number(where, one, "prb_id")), text(one, "dst_name") or text(one, "name")
+        address = text(one, "dst_addr") or text(one, "addr")
+        key = (probe, address or name, _family(where, one, address))
+        names.setdefault(key, f"probe {probe} > {_named(name, address, key[2])}")
+        found.setdefault(key, []).append((at, [(f"{where}.result[{k}]", packet) for k, packet in enumerate(packets)]))
         times.append(at)
     begin = min(times)
-    subjects = tuple(_subject(name, results, begin) for name, results in found.items())
+    subjects = tuple(_subject(names[key], results, begin) for key, results in found.items())
     unknown = (
         "rates, and the direction of a delay or loss: ping measures round trips",
         "the time of a packet: a result of several packets has one time",
@@ -53,6 +58,21 @@ def read(content: Content) -> Recording:
     return Recording(
         content.file, "RIPE Atlas ping", "RIPE Atlas", version, int(begin * 1e9), max(times) - begin, subjects, unknown
     )
+
+
+def _family(where: str, result: object, address: str | None) -> int | None:
+    """Returns the address family, 4 or 6; None if the result has neither it nor an address."""
+    family = optional(where, result, "af")
+    if family is None and address is not None:
+        return 6 if ":" in address else 4
+    return None if family is None else int(family)
+
+
+def _named(name: str | None, address: str | None, family: int | None) -> str:
+    """Returns the target's name and address, of which results may lack one; a failed look-up has no address."""
+    if address is None:
+        return "?" if name is None else name if family is None else f"{name} (IPv{family})"
+    return address if name in (None, address) else f"{name} ({address})"
 
 
 def _subject(name: str, results: list[tuple[float, list[tuple[str, Any]]]], begin: float) -> Subject:

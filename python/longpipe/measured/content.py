@@ -72,6 +72,10 @@ class Content:
         self.defects += found.defects
         return found.values
 
+    def line_of(self, place: str) -> int:
+        """Returns the line of the place of a JSON value."""
+        return int(place.removeprefix(f"{self.file}:")) if place != self.file else 1
+
     def of_lines(self, lines: list[tuple[int, str]]) -> Content:
         """Returns a content that consists of some of the lines."""
         part = Content(self.file, b"")

@@ -54,10 +54,6 @@ def _read(one: ModuleType, content: Content) -> Recording:
     if is_whole is not None and content.is_json:
         whole = [placed for placed in content.json_values if is_whole(placed[1])]
         if len(whole) > 1:
-            runs: list[tuple[int | str, Recording]] = [
-                (place.rpartition(":")[2] if k else 1, one.read(content.of_values([(place, value)])))
-                for k, (place, value) in enumerate(whole)
-            ]
-            return joined(runs)
+            return joined([(content.line_of(placed[0]), one.read(content.of_values([placed]))) for placed in whole])
     found: Recording = one.read(content)
     return found

@@ -9,7 +9,9 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError, plain, shortened
 from longpipe.measured.content import Content
 from longpipe.measured.fields import get, number, optional, rows, text
+from longpipe.measured.json_text import Placed
 from longpipe.measured.recording import Moved, Recording, Subject, kept, rates, series
+from longpipe.measured.runs import joined
 
 NAME: Final = "JSON of iperf3"
 # Beginnings of the text of a client and of a server.
@@ -58,15 +60,34 @@ def recognises(content: Content) -> bool:
 
 
 def read(content: Content) -> Recording:
-    """Returns the streams of a test. Raises ScenarioError if the test failed before its first interval."""
+    """Returns the streams of each test. Raises ScenarioError if a test failed before its first interval."""
     if not content.is_json:
         raise ScenarioError(f"{content.file}: text of iperf3, which lacks most values; needs `iperf3 -J`")
-    where, value = content.json_values[0]
+    return joined([(content.line_of(test[0][0]), _of_test(content.file, test)) for test in _tests(content.json_values)])
+
+
+def _tests(values: Placed) -> Iterator[Placed]:
+    """Yields the values of each test: an object, or the events of a stream from its start on."""
+    test: Placed = []
+    for place, value in values:
+        is_event = get(value, "event") is not None
+        if not is_event and get(value, "intervals") is None:
+            # Another tool wrote this value.
+            continue
+        if test and (not is_event or get(value, "event") == "start" or get(test[-1][1], "event") is None):
+            yield test
+            test = []
+        test.append((place, value))
+    yield test
+
+
+def _of_test(file: str, values: Placed) -> Recording:
+    where, value = values[0]
     if get(value, "event") is None:
         intervals = [(f"{where}: intervals[{k}]", one) for k, one in enumerate(rows(where, value, "intervals"))]
-        start, end, error, name = value.get("start"), value.get("end"), text(value, "error"), "iperf3 JSON"
+        start, end, error, name = get(value, "start"), get(value, "end"), text(value, "error"), "iperf3 JSON"
     else:
-        events = [(place, get(one, "event"), get(one, "data")) for place, one in content.json_values]
+        events = [(place, get(one, "event"), get(one, "data")) for place, one in values]
         intervals = [(place, data) for place, event, data in events if event == "interval"]
         last = {event: data for _, event, data in events if isinstance(event, str)}
         error = last["error"] if isinstance(last.get("error"), str) else None
@@ -76,7 +97,7 @@ def read(content: Content) -> Recording:
     if not streams:
         reason = f", iperf3 failed: {shortened(plain(error), 100)}" if error else ""
         reason = ", all intervals were omitted (-O)" if every else reason
-        raise ScenarioError(f"{content.file}: no interval of a stream{reason}; needs a test that sent data")
+        raise ScenarioError(f"{where}: no interval of a stream{reason}; needs a test that sent data")
     subjects = tuple(_subject(socket, placed, start, end) for socket, placed in streams.items())
     notes = [f"iperf3 reports an error: {shortened(plain(error), 200)}"] if error else []
     omitted_s = max(_length(every[socket]) - _length(counted) for socket, counted in streams.items())
@@ -88,7 +109,7 @@ def read(content: Content) -> Recording:
     version = (text(start, "version") or "").removeprefix("iperf ") or None
     begin = _begin(where, start)
     return Recording(
-        content.file, name, "iperf3", version, None if begin is None else begin + round(omitted_s * 1e9), length,
+        file, name, "iperf3", version, None if begin is None else begin + round(omitted_s * 1e9), length,
         subjects, _unknown(streams, subjects), tuple(notes),
     )  # fmt: skip
 

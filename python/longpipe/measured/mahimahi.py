@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import Final
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.measured.content import Content
 from longpipe.measured.recording import Recording, Subject, binned_rate, kept, series
+from longpipe.measured.runs import joined, split_at
 
 NAME: Final = "log or trace of mahimahi"
 # Number of bytes that an opportunity can deliver (PACKET_SIZE in mahimahi's link_queue.hh: the MTU and 4 bytes of TUN).
@@ -21,6 +23,9 @@ _EVENT: Final = re.compile(
 _COMMENT: Final = re.compile(r"# (mahimahi|command line|queue|init timestamp|base timestamp)\b[: ]*(.{0,500}).*")
 _INSTANT: Final = re.compile(r"\d{1,12}")
 _TIMESTAMP: Final = re.compile(r"\d{1,15}")
+_TIME: Final = re.compile(r"\d{1,15}(?= )")
+# The trace and the name of a link in the first line of a log.
+_LINK: Final = re.compile(r"mm-link \((?P<trace>.*)\) \[(?P<name>\w+)\].*")
 
 
 def recognises(content: Content) -> bool:
@@ -36,7 +41,15 @@ def _is_trace(content: Content) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns the link that a log describes, or the capacity that a trace describes."""
-    return _of_trace(content) if _is_trace(content) else _of_log(content)
+    if _is_trace(content):
+        return _of_trace(content)
+    parts = split_at(content, lambda line: line.startswith("# mahimahi"), _time)
+    return joined([(part.lines[0][0], _of_log(part)) for part in parts])
+
+
+def _time(line: str) -> float | None:
+    number = _TIME.match(line)
+    return None if number is None else float(number[0])
 
 
 def _of_trace(content: Content) -> Recording:
@@ -65,38 +78,55 @@ def _of_trace(content: Content) -> Recording:
     return Recording(content.file, "mahimahi trace", "mahimahi", None, None, end, (link,), unknown)
 
 
+@dataclass
+class _Head:
+    """The comments of a log: the times [ms] to which it refers, None if it lacks them, and what they state."""
+
+    base: int | None = None
+    init: int | None = None
+    name: str = "link"
+    facts: dict[str, str] = field(default_factory=dict)
+
+    def add(self, comment: re.Match[str]) -> None:
+        text = comment[2].strip()
+        number = int(text) if _TIMESTAMP.fullmatch(text) else None
+        if comment[1] == "base timestamp":
+            self.base = number
+        elif comment[1] == "init timestamp":
+            self.init = number
+        elif comment[1] in ("command line", "queue"):
+            self.facts[comment[1]] = text
+        elif link := _LINK.fullmatch(text):
+            self.name = f"{link['name'].lower()} ({link['trace']})"
+
+
 def _of_log(content: Content) -> Recording:
-    base, init, facts = 0, None, dict[str, str]()
+    head = _Head()
     events: dict[str, list[tuple[int, float, float]]] = {"+": [], "#": [], "-": [], "d": []}
     for line, text in content.lines:
         if comment := _COMMENT.fullmatch(text):
-            number = _TIMESTAMP.fullmatch(comment[2].strip())
-            if comment[1] == "base timestamp":
-                base = int(number[0]) if number else 0
-            elif comment[1] == "init timestamp":
-                init = int(number[0]) if number else None
-            elif comment[1] in ("command line", "queue"):
-                facts[comment[1]] = comment[2].strip()
-            continue
-        event = _EVENT.fullmatch(text.strip())
-        if event is None or int(event[1]) > _LATEST_MS * 100:
-            raise ScenarioError(
-                f"{content.file}:{line}: {shown(text)}; needs an event of mm-link, as in '12 - 1504 40'"
-            )
-        kind = next(group for group in (event[2], event[4], event[6], event[9]) if group)
-        numbers = [float(group) for group in event.groups()[1:] if group and group[0].isdigit()]
-        events[kind].append((int(event[1]) - base, numbers[0], numbers[-1]))
+            head.add(comment)
+        elif text.strip():
+            event = _EVENT.fullmatch(text.strip())
+            if event is None or int(event[1]) > _LATEST_MS * 100:
+                raise ScenarioError(
+                    f"{content.file}:{line}: {shown(text)}; needs an event of mm-link, as in '12 - 1504 40'"
+                )
+            kind = next(group for group in (event[2], event[4], event[6], event[9]) if group)
+            numbers = [float(group) for group in event.groups()[1:] if group and group[0].isdigit()]
+            events[kind].append((int(event[1]), numbers[0], numbers[-1]))
     times = [at for found in events.values() for at, _, _ in found]
     if not times:
-        raise ScenarioError(f"{content.file}: no event; needs a log of a link that carried packets")
-    first, last = min(0, *times), max(times)
+        place = f"{content.file}:{content.lines[0][0]}"
+        raise ScenarioError(f"{place}: no event; needs a log of a link that carried packets")
+    first, last = min(times if head.base is None else (head.base, *times)), max(times)
     end = (last - first) / 1e3
 
     def of(kind: str) -> list[tuple[float, float, float]]:
         return [((at - first) / 1e3, one, other) for at, one, other in events[kind]]
 
     link = Subject(
-        "link",
+        head.name,
         "path",
         kept(
             binned_rate(
@@ -109,17 +139,27 @@ def _of_log(content: Content) -> Recording:
             series("delay", ((at, ms / 1e3) for at, _, ms in of("-")), "in the queue, at the departure"),
             series("losses", ((at, packets) for at, packets, _ in of("d")), "packets dropped by the queue"),
         ),
-        {
-            "arrived": (float(len(events["+"])), "packets"),
-            "departed": (float(len(events["-"])), "packets"),
-            "bytes departed": (sum(size for _, size, _ in events["-"]), "bytes"),
-            "dropped": (sum(packets for _, packets, _ in events["d"]), "packets"),
-            "bytes dropped": (sum(size for _, _, size in events["d"]), "bytes"),
-            "opportunities": (float(len(events["#"])), "opportunities"),
-            "capacity": (8 * sum(size for _, size, _ in events["#"]) / end if end else 0.0, "bit/s"),
-        },
-        facts,
+        _counters(events, end),
+        head.facts,
     )
-    begin = None if init is None or init < 10**11 else init * 10**6
+    begin = None if head.init is None or head.init < 10**11 else head.init * 10**6
     unknown = ("flows and round trips: the log covers one direction of a link",)
     return Recording(content.file, "mm-link log", "mahimahi", None, begin, end, (link,), unknown)
+
+
+def _counters(events: dict[str, list[tuple[int, float, float]]], end: float) -> dict[str, tuple[float, str]]:
+    """Returns the counters of a log of `end` seconds; those of events that it should have, but lacks, are unknown."""
+    counters = {
+        "arrived": (float(len(events["+"])), "packets"),
+        "departed": (float(len(events["-"])), "packets"),
+        "bytes departed": (sum(size for _, size, _ in events["-"]), "bytes"),
+        "dropped": (sum(packets for _, packets, _ in events["d"]), "packets"),
+        "bytes dropped": (sum(size for _, _, size in events["d"]), "bytes"),
+    }
+    if not events["+"]:
+        del counters["arrived"]
+    if events["#"]:
+        counters["opportunities"] = (float(len(events["#"])), "opportunities")
+        if end:
+            counters["capacity"] = (8 * sum(size for _, size, _ in events["#"]) / end, "bit/s")
+    return counters

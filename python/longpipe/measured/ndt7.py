@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from longpipe.errors import ScenarioError
 from longpipe.measured.content import Content
 from longpipe.measured.fields import get, optional, rows, text, unix_of_date
+from longpipe.measured.json_text import Placed
 from longpipe.measured.recording import Recording, Subject, kept, rates, series
-from longpipe.measured.snapshots import steps
+from longpipe.measured.snapshots import Row, steps, until_reset
 
 NAME: Final = "ndt7 of M-Lab"
 _TESTS: Final = ("Download", "Upload")
 _PARTS: Final = ("TCPInfo", "AppInfo", "BBRInfo")
-# A message with its place in the file.
-Placed = list[tuple[str, Any]]
+# Values that only increase during a test.
+_COUNTED: Final = {
+    "TCPInfo": ("ElapsedTime", "BytesAcked", "BytesReceived", "BytesRetrans"),
+    "AppInfo": ("ElapsedTime", "NumBytes"),
+    "BBRInfo": ("ElapsedTime",),
+}
 
 
 def recognises(content: Content) -> bool:
@@ -23,13 +28,31 @@ def recognises(content: Content) -> bool:
     if not content.is_json:
         return False
     value = content.json_values[0][1]
-    archived = any(get(value, test, "ServerMeasurements") is not None for test in _TESTS)
-    return archived or any(isinstance(get(value, part), dict) for part in _PARTS)
+    return is_whole(value) or any(isinstance(get(value, part), dict) for part in _PARTS)
+
+
+def is_whole(value: object) -> bool:
+    """Returns whether a JSON value is an archived test."""
+    return any(get(value, test, "ServerMeasurements") is not None for test in _TESTS)
 
 
 def read(content: Content) -> Recording:
     """Returns a flow for each test. The rate is computed from bytes acknowledged (download) or received (upload)."""
     where, value = content.json_values[0]
+    if is_whole(value):
+        return _of_archive(content.file, where, value)
+    # Messages of client and server have different clocks and counters.
+    groups: dict[tuple[str | None, str | None], Placed] = {}
+    for place, one in content.json_values:
+        groups.setdefault((text(one, "Test"), text(one, "Origin")), []).append((place, one))
+    subjects: list[Subject] = []
+    for (test, origin), placed in groups.items():
+        name = f"{test or 'test'} ({origin})" if origin and len(groups) > 1 else test or "test"
+        subjects += _subjects(name, placed, None if test is None else test == "download")
+    return _recording(content.file, (where, value), subjects, None)
+
+
+def _of_archive(file: str, where: str, value: object) -> Recording:
     subjects: list[Subject] = []
     begin = None
     for test in _TESTS:
@@ -38,23 +61,38 @@ def read(content: Content) -> Recording:
             begin = begin or unix_of_date(text(found, "StartTime"))
             measured = rows(f"{where}: {test}", found, "ServerMeasurements")
             placed = [(f"{where}: {test}.ServerMeasurements[{k}]", one) for k, one in enumerate(measured)]
-            subjects += _subject(test.lower(), placed, test == "Download")
-    if not subjects:
-        tests = sorted({text(one, "Test") or "download" for _, one in content.json_values})
-        for test in tests:
-            placed = [(place, one) for place, one in content.json_values if (text(one, "Test") or "download") == test]
-            subjects += _subject(test, placed, test == "download")
+            subjects += _subjects(test.lower(), placed, test == "Download")
+    return _recording(file, (where, value), subjects, begin)
+
+
+def _recording(file: str, first: tuple[str, object], subjects: list[Subject], begin: int | None) -> Recording:
+    where, value = first
     if not subjects:
         raise ScenarioError(f"{where}: no measurement with TCPInfo or AppInfo; needs a test of ndt7 that sent data")
     length = max((float(one.time_s.max()) for subject in subjects for one in subject.series), default=0.0)
-    unknown = ("RTTs and losses of single packets: TCPInfo contains the kernel's state about every 250 ms",)
-    return Recording(
-        content.file, "ndt7", "ndt-server", text(value, "Version"), begin, length, tuple(subjects), unknown
-    )
+    unknown = ["RTTs and losses of single packets: TCPInfo contains the kernel's state about every 250 ms"]
+    if any(one.name.startswith("test") for one in subjects):
+        unknown.append("whether the test was a download or an upload: the messages lack `Test`")
+    return Recording(file, "ndt7", "ndt-server", text(value, "Version"), begin, length, tuple(subjects), tuple(unknown))
 
 
-def _subject(name: str, placed: Placed, download: bool) -> Iterator[Subject]:
-    """Yields the flow of a test, or nothing if it has no measurements. Times in TCPInfo are in us."""
+def _subjects(name: str, placed: Placed, download: bool | None) -> Iterator[Subject]:
+    """Yields the flows of a test: another one begins when the time or a counter starts again.
+
+    `download` is None if the file does not tell; then the larger counter is that of the test's data.
+    """
+    measured = [Row(0.0, 0, one) for one in placed]
+    for run in until_reset(measured, lambda one: _counted(*one)):
+        yield from _subject(name, [one for _, _, one in run], download)
+
+
+def _counted(where: str, one: object) -> dict[str, float]:
+    found = {f"{part}.{key}": optional(where, one, part, key) for part, keys in _COUNTED.items() for key in keys}
+    return {key: value for key, value in found.items() if value is not None and value >= 0}
+
+
+def _subject(name: str, placed: Placed, download: bool | None) -> Iterator[Subject]:
+    """Yields a flow, or nothing if it has no measurements. Times in TCPInfo are in us."""
 
     def points(part: str, key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
         for where, one in placed:
@@ -62,9 +100,10 @@ def _subject(name: str, placed: Placed, download: bool) -> Iterator[Subject]:
             if at is not None and value is not None and value >= 0:
                 yield at / 1e6, value * scale
 
-    counted = list(points("TCPInfo", "BytesAcked" if download else "BytesReceived")) or list(
-        points("AppInfo", "NumBytes")
-    )
+    acked, received = list(points("TCPInfo", "BytesAcked")), list(points("TCPInfo", "BytesReceived"))
+    if download is None:
+        download = max((size for _, size in acked), default=0) >= max((size for _, size in received), default=0)
+    counted = (acked if download else received) or list(points("AppInfo", "NumBytes"))
     again = list(points("TCPInfo", "BytesRetrans"))
     of_flow = kept(
         rates(steps(counted), "since the previous measurement"),

@@ -9,13 +9,18 @@ from typing import Final
 from longpipe.errors import ScenarioError, shown
 from longpipe.measured.content import Content
 from longpipe.measured.recording import Recording, Subject, binned_rate, kept, series
+from longpipe.measured.runs import joined, split_at
 
 NAME: Final = "log of Pantheon"
 _HEAD: Final = re.compile(r"# (.{0,500}?) ?(ingress|egress): (\d{1,15}(?:\.\d{1,9})?)")
 _TUNNEL: Final = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) - (\d{1,18}) - (\d{1,9})")
 _NUMBER: Final = r"\d{1,12}(?:\.\d{1,9})?"
 _MERGED: Final = re.compile(rf"({_NUMBER}) (?:(\+) (\d{{1,9}})|(-) (\d{{1,9}}) (-?{_NUMBER}))(?: (\d{{1,6}}))?")
+# Smallest number of milliseconds that is a Unix time.
+_EPOCH_MS: Final = 1e11
 _COMMENT: Final = re.compile(r"#.{0,1000}")
+_INIT: Final = re.compile(r"# init timestamp: (\d{1,15}(?:\.\d{1,9})?)")
+_TIME: Final = re.compile(r"\d{1,15}(?:\.\d{1,9})?(?= )")
 
 
 def recognises(content: Content) -> bool:
@@ -29,13 +34,30 @@ def recognises(content: Content) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns the packets of one end, or the flows of a merged log."""
+    parts = split_at(content, lambda line: bool(_HEAD.fullmatch(line.strip()) or _INIT.fullmatch(line.strip())), _time)
+    return joined([(part.lines[0][0], _of_run(part)) for part in parts])
+
+
+def _time(line: str) -> float | None:
+    number = _TIME.match(line)
+    return None if number is None else float(number[0])
+
+
+def _of_run(content: Content) -> Recording:
     head = _HEAD.fullmatch(content.lines[0][1].strip())
+    if head is None and _TUNNEL.fullmatch(content.lines[0][1].strip()):
+        raise ScenarioError(
+            f"{content.file}:{content.lines[0][0]}: a time before the previous one; needs increasing times, or the "
+            "first line of another log"
+        )
     return _of_tunnel(content, head[2], float(head[3])) if head else _of_merged(content)
 
 
 def _of_tunnel(content: Content, end: str, init_ms: float) -> Recording:
     packets: list[tuple[float, float]] = []
     for line, text in content.lines[1:]:
+        if not text.strip():
+            continue
         found = _TUNNEL.fullmatch(text.strip())
         if found is None:
             raise ScenarioError(
@@ -43,19 +65,23 @@ def _of_tunnel(content: Content, end: str, init_ms: float) -> Recording:
             )
         packets.append((float(found[1]) / 1e3, float(found[3])))
     if not packets:
-        raise ScenarioError(f"{content.file}: no packet; needs a log of a tunnel that carried packets")
+        place = f"{content.file}:{content.lines[0][0]}"
+        raise ScenarioError(f"{place}: no packet; needs a log of a tunnel that carried packets")
     length = max(at for at, _ in packets)
     counters = {"packets": (float(len(packets)), "packets"), "bytes": (sum(size for _, size in packets), "bytes")}
     flow = Subject(end, "flow", kept(binned_rate(packets, 0.0, length, f"bytes at the {end}")), counters)
     unknown = ("delays and losses: the log covers one end; Pantheon merges both ends' logs",)
-    begin = int(init_ms * 1e6) if init_ms > 1e11 else None
+    begin = int(init_ms * 1e6) if init_ms > _EPOCH_MS else None
     return Recording(content.file, "Pantheon tunnel log", "Pantheon", None, begin, length, (flow,), unknown)
 
 
 def _of_merged(content: Content) -> Recording:
     entered: dict[str, list[tuple[float, float]]] = defaultdict(list)
     left: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    begin = None
     for line, text in content.lines:
+        if (init := _INIT.fullmatch(text.strip())) and float(init[1]) > _EPOCH_MS:
+            begin = int(float(init[1]) * 1e6)
         if not text.strip() or _COMMENT.fullmatch(text):
             continue
         found = _MERGED.fullmatch(text.strip())
@@ -66,16 +92,17 @@ def _of_merged(content: Content) -> Recording:
             entered[name].append((at, float(found[3])))
         else:
             left[name].append((at, float(found[5]), float(found[6]) / 1e3))
-    names = sorted(entered.keys() | left.keys())
+    names = sorted(entered.keys() | left.keys(), key=lambda name: (len(name), name))
     if not names:
-        raise ScenarioError(f"{content.file}: no packet; needs a log of a tunnel that carried packets")
+        place = f"{content.file}:{content.lines[0][0]}"
+        raise ScenarioError(f"{place}: no packet; needs a log of a tunnel that carried packets")
     length = max(max((one[0] for one in (*entered[name], *left[name])), default=0.0) for name in names)
     subjects = tuple(_flow(name, entered[name], left[name]) for name in names)
     unknown = (
         "the times of losses: there is no event for packets that entered and did not leave",
         "round trips: delays are one-way",
     )
-    return Recording(content.file, "Pantheon merged log", "Pantheon", None, None, length, subjects, unknown)
+    return Recording(content.file, "Pantheon merged log", "Pantheon", None, begin, length, subjects, unknown)
 
 
 def _flow(name: str, entered: list[tuple[float, float]], left: list[tuple[float, float, float]]) -> Subject:
@@ -85,9 +112,8 @@ def _flow(name: str, entered: list[tuple[float, float]], left: list[tuple[float,
         binned_rate([(at, size) for at, size, _ in left], min(times), max(times), "bytes that departed"),
         series("delay", ((at, delay) for at, _, delay in left), "one-way, at the departure"),
     )
-    counters = {
-        "entered": (float(len(entered)), "packets"),
-        "departed": (float(len(left)), "packets"),
-        "lost": (float(len(entered) - len(left)), "packets"),
-    }
+    counters = {"entered": (float(len(entered)), "packets"), "departed": (float(len(left)), "packets")}
+    # A part of a log may lack the packets that entered before it.
+    if len(entered) >= len(left):
+        counters["lost"] = (float(len(entered) - len(left)), "packets")
     return Subject(name, "flow", found, counters)

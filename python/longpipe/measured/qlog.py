@@ -17,7 +17,9 @@ from longpipe.errors import ScenarioError, shown
 from longpipe.ip import HEADER_BYTES
 from longpipe.measured.content import Content
 from longpipe.measured.fields import LARGEST, decimal, get, number, optional, rows, text
+from longpipe.measured.json_text import Placed
 from longpipe.measured.recording import Recording, Subject, binned_rate, kept, series
+from longpipe.measured.runs import joined
 
 NAME: Final = "qlog"
 _METRICS: Final = ("recovery_metrics_updated", "metrics_updated")
@@ -58,7 +60,10 @@ def recognises(content: Content) -> bool:
     """Returns whether the content has the header of qlog."""
     if not content.is_json:
         return False
-    value = content.json_values[0][1]
+    return _is_header(content.json_values[0][1])
+
+
+def _is_header(value: object) -> bool:
     schema = text(value, "file_schema") or ""
     return get(value, "qlog_version") is not None or schema.startswith("urn:ietf:params:qlog:")
 
@@ -80,8 +85,18 @@ class _Trace:
 
 def read(content: Content) -> Recording:
     """Returns a flow for each trace that has events of a QUIC sender."""
-    where, value = content.json_values[0]
-    traces = _traces(content)
+    # A header begins a file, also within a sequence to which another one was appended.
+    files: list[Placed] = []
+    for one in content.json_values:
+        if _is_header(one[1]) or not files:
+            files.append([])
+        files[-1].append(one)
+    return joined([(content.line_of(values[0][0]), _of_file(content.file, values)) for values in files])
+
+
+def _of_file(file: str, values: Placed) -> Recording:
+    where, value = values[0]
+    traces = _traces(values)
     subjects: list[Subject] = []
     lengths = [0.0]
     begins = []
@@ -104,16 +119,16 @@ def read(content: Content) -> Recording:
     unknown = ("delays of single packets: the RTTs are those reported by the stack",)
     notes = tuple(dict.fromkeys(line for trace in traces for line in trace.defects))
     return Recording(
-        content.file, "qlog", vantage or "a QUIC stack", version, None if begin is None else int(begin * 1e9),
+        file, "qlog", vantage or "a QUIC stack", version, None if begin is None else int(begin * 1e9),
         max(lengths), tuple(subjects), unknown, notes,
     )  # fmt: skip
 
 
-def _traces(content: Content) -> list[_Trace]:
+def _traces(values: Placed) -> list[_Trace]:
     """Returns the traces in a contained file or in a sequence."""
-    where, value = content.json_values[0]
+    where, value = values[0]
     if get(value, "traces") is None:
-        return [_Trace(where, get(value, "trace"), content.json_values[1:])]
+        return [_Trace(where, get(value, "trace"), values[1:])]
     traces = []
     for k, about in enumerate(rows(where, value, "traces")):
         place = f"{where}: traces[{k}]"

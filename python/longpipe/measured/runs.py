@@ -16,19 +16,30 @@ from longpipe.measured.recording import Recording, Series, Subject
 _LISTED: Final = 5
 
 
-def split_at(content: Content, begins: Callable[[str], bool]) -> list[Content]:
-    """Returns the runs of a text file, each of which begins with a line for which `begins` holds."""
+def split_at(
+    content: Content, is_header: Callable[[str], bool], time_of: Callable[[str], float | None]
+) -> list[Content]:
+    """Returns the runs of a text file: one begins with a header after other lines, or where the time decreases.
+
+    `time_of` returns the time in a line, or None for a line without time.
+    """
     parts: list[list[tuple[int, str]]] = [[]]
+    latest: float | None = None
+    has_begun = False
     for number, line in content.lines:
-        # Lines without content before a header belong to no run.
-        if begins(line) and any(text.strip() for _, text in parts[-1]):
+        at = time_of(line)
+        begins = has_begun and is_header(line)
+        if begins or (at is not None and latest is not None and at < latest):
             parts.append([])
+            latest, has_begun = None, False
+        latest = latest if at is None else at
+        has_begun = has_begun or bool(line.strip())
         parts[-1].append((number, line))
     return [content.of_lines(part) for part in parts]
 
 
-def joined(runs: Sequence[tuple[int | str, Recording]]) -> Recording:
-    """Returns one recording of all runs, each with its first line or place, in the order of the file.
+def joined(runs: Sequence[tuple[int, Recording]]) -> Recording:
+    """Returns one recording of all runs, each with its first line, in the order of the file.
 
     Paths and queues with the same key are one subject over all runs: their counters are summed, and are unknown if a
     run does not have them. Flows of different runs are different connections. A run without absolute time begins at the

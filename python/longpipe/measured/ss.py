@@ -10,11 +10,11 @@ from longpipe.errors import ScenarioError, shown
 from longpipe.measured.content import Content
 from longpipe.measured.fields import decimal
 from longpipe.measured.recording import Recording, Subject, kept, rates, series
-from longpipe.measured.snapshots import span, split, steps
+from longpipe.measured.snapshots import Lines, Row, by_key, span, split, steps, until_reset
 
 NAME: Final = "a log of ss -tin"
 _STATES: Final = "ESTAB|SYN-SENT|SYN-RECV|FIN-WAIT-1|FIN-WAIT-2|TIME-WAIT|CLOSE-WAIT|LAST-ACK|LISTEN|CLOSING|UNCONN"
-_SOCKET: Final = re.compile(rf"(?:tcp\s+)?(?:{_STATES})\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)(?:\s+(.*))?")
+_SOCKET: Final = re.compile(rf"(?:tcp\s+)?({_STATES})\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)(?:\s+(.*))?")
 _HEAD: Final = re.compile(r"(Netid\s+)?State\s+Recv-Q\s+Send-Q.*")
 # Items of a socket that are counters, with their units (iproute2, misc/ss.c).
 _COUNTERS: Final = {
@@ -30,11 +30,11 @@ _COUNTERS: Final = {
     "delivered_ce": "packets",
     "dsack_dups": "packets",
     "reord_seen": "events",
-    "mss": "bytes",
-    "pmtu": "bytes",
 }
+_SIZES: Final = {"mss": "bytes", "pmtu": "bytes"}
 _TIMES: Final = ("minrtt", "rto", "busy", "rwnd_limited", "sndbuf_limited")
 _FLAGS: Final = {"ts", "usec_ts", "sack", "ecn", "ecnseen", "fastopen", "app_limited"}
+_LISTENING: Final = ("LISTEN", "UNCONN")
 _RATE: Final = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)bps", re.IGNORECASE)
 _PREFIXES: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
@@ -49,12 +49,17 @@ def recognises(content: Content) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns the sockets of a log, each with its series over the snapshots."""
-    snapshots, times = split(content, lambda line: bool(_HEAD.fullmatch(line.strip())))
-    found: dict[str, list[tuple[float, Items]]] = {}
-    for at, lines in snapshots:
-        for name, items in _sockets(content.file, lines):
-            found.setdefault(name, []).append((at, items))
-    subjects = tuple(_subject(content.file, name, rows, timed=times.known) for name, rows in found.items() if rows)
+    snapshots, times = split(
+        content,
+        lambda line: bool(_HEAD.fullmatch(line.strip())),
+        lambda line: bool(_SOCKET.fullmatch(line.strip())),
+    )
+    found = by_key(content.file, snapshots, lambda lines: _sockets(content.file, lines), timed=times.known)
+    subjects = tuple(
+        _subject(name, connection, timed=times.known)
+        for name, rows in found.items()
+        for connection in until_reset(rows, _counted)
+    )
     if not subjects:
         raise ScenarioError(
             f"{content.file}: no TCP socket with details; needs what `ss -tin` prints while data is sent"
@@ -68,20 +73,25 @@ def read(content: Content) -> Recording:
     )
 
 
-def _sockets(file: str, lines: list[tuple[int, str]]) -> Iterator[tuple[str, Items]]:
-    """Yields each socket's name and items: on the line of the socket (-O), or on the next one, which is indented."""
-    name = None
+def _sockets(file: str, lines: Lines) -> Iterator[tuple[int, str, Items]]:
+    """Yields line, name and items of each socket.
+
+    The items are on the line of the socket (-O), or on the next one, which is indented. Listening sockets are omitted,
+    because they carry no data, and several of them may have the same addresses.
+    """
+    name, is_expected = "", False
     for number, line in lines:
         where = f"{file}:{number}"
         socket = _SOCKET.fullmatch(line.strip())
         if socket is not None:
-            name = f"{socket[3]} > {socket[4]}"
-            if socket[5] and "rto:" in socket[5]:
-                yield name, _items(where, socket[5])
-                name = None
-        elif name is not None and line[:1] in ("\t", " "):
-            yield name, _items(where, line)
-            name = None
+            name = "" if socket[1] in _LISTENING else f"{socket[4]} > {socket[5]}"
+            is_expected = "rto:" not in (socket[6] or "")
+            if name and not is_expected:
+                yield number, name, _items(where, socket[6])
+        elif is_expected and line[:1] in ("\t", " "):
+            is_expected = False
+            if name:
+                yield number, name, _items(where, line)
         elif line.strip() and not _HEAD.fullmatch(line.strip()):
             raise ScenarioError(f"{where}: {shown(line.strip())}; needs a socket of `ss -tin`, or a time alone")
 
@@ -117,24 +127,35 @@ def _rate(items: Items, key: str) -> float | None:
     return None if found is None or number is None else number * _PREFIXES[found[2].upper()]
 
 
-def _points(rows: list[tuple[float, Items]], key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
-    for at, items in rows:
+def _counted(items: Items) -> dict[str, float]:
+    """Returns the items that only increase while a connection lasts, so that a decrease is another connection."""
+    found = {key: _number(items, key) for key in _COUNTERS}
+    found["retrans"] = decimal(items.get("retrans", "").partition("/")[2])
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _points(rows: list[Row[Items]], key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
+    for at, _, items in rows:
         value = _rate(items, key) if key.endswith("_rate") else _number(items, key)
         if value is not None:
             yield at, value * scale
 
 
-def _retransmitted(rows: list[tuple[float, Items]]) -> Iterator[tuple[float, float]]:
-    """Yields the total number of retransmitted packets, from retrans:NOW/TOTAL, which is absent while it is 0."""
-    for at, items in rows:
-        total = decimal(items.get("retrans", "0/0").partition("/")[2])
+def _retransmitted(rows: list[Row[Items]]) -> Iterator[tuple[float, float]]:
+    """Yields the total number of retransmitted packets, from retrans:NOW/TOTAL, which ss omits only while it is 0."""
+    is_known = False
+    for at, _, items in rows:
+        total = decimal(items.get("retrans", "" if is_known else "0/0").partition("/")[2])
+        is_known = is_known or "retrans" in items
         if total is not None:
             yield at, total
 
 
-def _subject(file: str, name: str, rows: list[tuple[float, Items]], *, timed: bool) -> Subject:
-    last = rows[-1][1]
-    counters = {key: (value, unit) for key, unit in _COUNTERS.items() if (value := _number(last, key)) is not None}
+def _subject(name: str, rows: list[Row[Items]], *, timed: bool) -> Subject:
+    last = rows[-1].value
+    counters = {
+        key: (value, unit) for key, unit in (_COUNTERS | _SIZES).items() if (value := _number(last, key)) is not None
+    }
     counters |= {key: (ms / 1e3, "s") for key in _TIMES if (ms := _number(last, key)) is not None}
     again = list(_retransmitted(rows))
     counters["retransmitted"] = (again[-1][1] if again else 0.0, "packets")

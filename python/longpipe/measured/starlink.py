@@ -10,6 +10,7 @@ from longpipe.inputs.table import heads_of, table_of
 from longpipe.measured.content import Content
 from longpipe.measured.one_way import clock_notes
 from longpipe.measured.recording import Recording, SeriesKind, Subject, kept, series
+from longpipe.measured.runs import joined, split_at
 
 NAME: Final = "CSV of timestamp,rtt (LENS)"
 # Directions, as a note names them, and the series of their delays.
@@ -23,12 +24,25 @@ def recognises(content: Content) -> bool:
 
 
 def read(content: Content) -> Recording:
+    """Returns the probes of all tables in a file, each of which begins with column headers."""
+    parts = split_at(content, _is_head, lambda _: None)
+    return joined([(part.lines[0][0], _of_table(part)) for part in parts])
+
+
+def _is_head(line: str) -> bool:
+    return not line[:1].isdigit() and is_lens(heads_of(line))
+
+
+def _of_table(content: Content) -> Recording:
     """Returns the probes, with losses by direction as far as they are known."""
     begin = latest = None
     every: dict[SeriesKind, list[tuple[float, float]]] = {"rtt": [], "delay up": [], "delay down": []}
     lost: list[tuple[float, float]] = []
     directions = {"uplink": 0, "downlink": 0}
-    for probe in probes(table_of(content.file, [line for _, line in content.lines], _NEEDS)):
+    # Blank lines in place of earlier tables keep the numbers of lines in messages.
+    before = [""] * (content.lines[0][0] - 1)
+    table = table_of(content.file, before + [line for _, line in content.lines], _NEEDS)
+    for probe in probes(table):
         at = probe.time_ns
         if latest is not None and at < latest:
             raise ScenarioError(
@@ -47,13 +61,14 @@ def read(content: Content) -> Recording:
             if delay is not None:
                 every[quantity].append((since, delay / 1e12))
     if begin is None or latest is None:
-        raise ScenarioError(f"{content.file}: no row; needs {_NEEDS}")
+        raise ScenarioError(f"{content.file}:{content.lines[0][0]}: no row; needs {_NEEDS}")
     counters = {
         "sent": (float(len(every["rtt"]) + len(lost)), "packets"),
         "lost": (float(len(lost)), "packets"),
-        "lost upstream": (float(directions["uplink"]), "packets"),
-        "lost downstream": (float(directions["downlink"]), "packets"),
     }
+    columns = [head.casefold() for head in table.heads]
+    ways = (("lost upstream", "uplink"), ("lost downstream", "downlink"))
+    counters |= {name: (float(directions[column]), "packets") for name, column in ways if column in columns}
     found = kept(
         series("rtt", every["rtt"], "at the timestamp"),
         series("delay up", every["delay up"], "measured with two clocks"),

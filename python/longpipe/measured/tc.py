@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from itertools import chain
+from typing import Final
 
 from longpipe.errors import ScenarioError
 from longpipe.measured.content import Content
 from longpipe.measured.fields import decimal, get, optional, text
 from longpipe.measured.recording import Recording, Series, Subject, kept, rates, series
-from longpipe.measured.snapshots import Lines, span, split, steps
+from longpipe.measured.snapshots import Lines, Row, by_key, span, split, steps, until_reset
 
 NAME: Final = "tc -s qdisc"
-_QUEUE: Final = re.compile(r"qdisc (\S+) (\S+) (?:dev (\S+) )?(.*)")
+_QUEUE: Final = re.compile(r"(qdisc|class) (\S+) (\S+) (?:dev (\S+) )?(.*)")
+_PARENT: Final = re.compile(r"\bparent (\S+)")
 _SENT: Final = re.compile(r"Sent (\d+) bytes (\d+) pkts? \(dropped (\d+), overlimits (\d+) requeues (\d+)\).*")
-_BACKLOG: Final = re.compile(r"backlog (\d+(?:\.\d+)?)([KMG]?)b (\d+)p requeues \d+.*", re.IGNORECASE)
+# The line begins with a rate if the queue has an estimator, and in versions of iproute2 before 4.
+_BACKLOG: Final = re.compile(
+    r"(?:rate (\d+(?:\.\d+)?)([KMGT]?)bit \d+pps )?backlog (\d+(?:\.\d+)?)([KMG]?)b (\d+)p requeues \d+.*",
+    re.IGNORECASE,
+)
 # Counters specific to disciplines (fq_codel, codel, pie, red), written as a name and a number.
 _MORE: Final = re.compile(
     r"\b(maxpacket|drop_overlimit|new_flow_count|ecn_mark|drop_overmemory|count|lastcount|marked|early|pdrop) (\d+)\b"
 )
-# tc prints sizes in units of 1024 bytes.
-_PREFIXES: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+# tc prints sizes in units of 1024 bytes, and rates in units of 1000 bits.
+_PREFIXES: Final = {"": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3}
+_RATE_PREFIXES: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _UNITS: Final = {
     "bytes": "bytes",
     "packets": "packets",
@@ -30,95 +37,123 @@ _UNITS: Final = {
     "requeues": "events",
     "backlog": "bytes",
     "qlen": "packets",
+    "estimated rate": "bit/s",
 }
+# Values that describe the state of a queue; the others count events since the queue exists.
+_STATES: Final = ("backlog", "qlen", "estimated rate", "maxpacket", "count", "lastcount")
 Counters = dict[str, float]
+# Device, kind, handle and parent of a queue; "" if tc does not print them.
+Key = tuple[str, str, str, str]
 
 
 def recognises(content: Content) -> bool:
     """Returns whether the content contains queues as tc prints them."""
     if content.is_json:
         first = content.json_values[0][1]
-        return isinstance(first, list) and bool(first) and get(first[0], "kind") is not None and _has_counters(first[0])
+        return isinstance(first, list) and any(get(one, "kind") is not None and _has_counters(one) for one in first)
     return any(_QUEUE.fullmatch(line.strip()) for line in content.begins.splitlines())
 
 
 def _has_counters(value: object) -> bool:
-    return isinstance(value, dict) and {"drops", "packets"} <= value.keys()
+    return isinstance(value, dict) and not value.keys().isdisjoint(_UNITS)
 
 
 def read(content: Content) -> Recording:
-    """Returns the queues of a log."""
-    found: dict[str, list[tuple[float, Counters]]] = {}
+    """Returns the queues of a log. A queue is identified by its device, its parent, its handle and its kind."""
     if content.is_json:
         begin, length, known = None, 0.0, False
+        found: dict[Key, list[Row[Counters]]] = {}
         for where, value in content.json_values:
-            for name, counters in _of_json(where, value):
-                found.setdefault(name, []).append((0.0, counters))
+            for key, counters in _of_json(where, value):
+                found.setdefault(key, []).append(Row(0.0, 0, counters))
     else:
-        snapshots, times = split(content, lambda _: False)
+        snapshots, times = split(content, lambda _: False, lambda line: bool(_QUEUE.fullmatch(line.strip())))
         begin, length, known = times.begin_ns, span(snapshots), times.known
-        for at, lines in snapshots:
-            for name, counters in _of_text(lines):
-                found.setdefault(name, []).append((at, counters))
-    subjects = tuple(_subject(name, rows, timed=known) for name, rows in found.items())
+        found = by_key(content.file, snapshots, _of_text, timed=known)
+    notes: list[str] = []
+    subjects = tuple(_subject(key, of_key, notes, timed=known) for key, of_key in found.items())
     if not subjects:
         raise ScenarioError(f"{content.file}: no queue with counters; needs what `tc -s qdisc` prints (not without -s)")
     unknown = ["delays and flows: tc only counts packets of a queue"]
     if not known:
         unknown.insert(0, "times: the log has none; print `date +%s.%N` before each `tc -s qdisc`")
-    return Recording(content.file, "tc -s qdisc", "tc of iproute2", None, begin, length, subjects, tuple(unknown))
+    return Recording(
+        content.file, "tc -s qdisc", "tc of iproute2", None, begin, length, subjects, tuple(unknown), tuple(notes)
+    )
 
 
-def _of_json(where: str, value: object) -> Iterator[tuple[str, Counters]]:
+def _of_json(where: str, value: object) -> Iterator[tuple[Key, Counters]]:
     for number, one in enumerate(value if isinstance(value, list) else []):
         place = f"{where}: [{number}]"
         counters = {key: found for key in _UNITS if (found := optional(place, one, key)) is not None}
-        if _has_counters(one):
-            yield _name(text(one, "dev"), text(one, "kind"), text(one, "handle")), counters
+        if counters and get(one, "kind") is not None:
+            names = ("dev", "kind", "handle", "parent")
+            device, kind, handle, parent = (text(one, name) or "" for name in names)
+            yield (device, kind, handle, parent), counters
 
 
-def _name(device: str | None, kind: str | None, handle: str | None) -> str:
-    return " ".join(part for part in (device, kind, handle) if part)
-
-
-def _of_text(lines: Lines) -> Iterator[tuple[str, Counters]]:
-    name, counters = None, Counters()
-    for _, line in lines:
+def _of_text(lines: Lines) -> Iterator[tuple[int, Key, Counters]]:
+    """Yields the line, the key and the counters of each queue."""
+    at, key, counters = 0, None, Counters()
+    for number, line in lines:
         words = line.strip()
-        if queue := _QUEUE.fullmatch(words):
-            if name is not None and counters:
-                yield name, counters
-            name, counters = _name(queue[3], queue[1], queue[2]), Counters()
+        if line[:1].strip():
+            # Lines that are not indented begin a queue, or something else, such as a filter.
+            if key is not None and counters:
+                yield at, key, counters
+            queue = _QUEUE.fullmatch(words)
+            at, key, counters = number, None if queue is None else _key(queue), Counters()
         elif sent := _SENT.fullmatch(words):
             names = ("bytes", "packets", "drops", "overlimits", "requeues")
-            counters |= dict(zip(names, map(_known, sent.groups()), strict=True))
+            counters |= _known(dict(zip(names, sent.groups(), strict=True)))
         elif backlog := _BACKLOG.fullmatch(words):
-            counters["backlog"] = _known(backlog[1]) * _PREFIXES[backlog[2].upper()]
-            counters["qlen"] = _known(backlog[3])
+            size = _known({"backlog": backlog[3], "qlen": backlog[5], "estimated rate": backlog[1]})
+            scales = {"backlog": _PREFIXES[backlog[4].upper()]}
+            scales["estimated rate"] = _RATE_PREFIXES[(backlog[2] or "").upper()]
+            counters |= {name: value * scales.get(name, 1) for name, value in size.items()}
         else:
-            counters |= {key: _known(number) for key, number in _MORE.findall(words)}
-    if name is not None and counters:
-        yield name, counters
+            counters |= _known(dict(_MORE.findall(words)))
+    if key is not None and counters:
+        yield at, key, counters
 
 
-def _known(number: str) -> float:
-    # Numbers with more than 64 bits are not counters.
-    return decimal(number) or 0.0
+def _key(queue: re.Match[str]) -> Key:
+    parent = _PARENT.search(queue[5])
+    kind = queue[2] if queue[1] == "qdisc" else f"class {queue[2]}"
+    return queue[4] or "", kind, queue[3], parent[1] if parent else ""
 
 
-def _subject(name: str, rows: list[tuple[float, Counters]], *, timed: bool) -> Subject:
-    last = rows[-1][1]
-    counters = {key: (value, _UNITS.get(key, "events")) for key, value in last.items()}
+def _known(numbers: dict[str, str | None]) -> Counters:
+    """Returns the numbers that are counters; those with more than 64 bits are not."""
+    values = {name: decimal(number or "") for name, number in numbers.items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _subject(key: Key, rows: list[Row[Counters]], notes: list[str], *, timed: bool) -> Subject:
+    device, kind, handle, parent = key
+    name = " ".join(part for part in (device, kind, handle, parent and f"parent {parent}") if part)
+    # A queue that was replaced starts to count again.
+    runs = until_reset(rows, lambda one: {name: value for name, value in one.items() if name not in _STATES})
+    notes += (f"{name}: its counters were reset before line {run[0].line}" for run in runs[1:])
+    last = runs[-1][-1].value
+    counters = {}
+    for one, value in last.items():
+        ends = [value] if one in _STATES else [run[-1].value.get(one) for run in runs]
+        if None not in ends:
+            counters[one] = (sum(end for end in ends if end is not None), _UNITS.get(one, "events"))
     found: tuple[Series, ...] = ()
     if timed:
 
-        def points(key: str) -> Any:  # noqa: ANN401 - an iterator over pairs
-            return ((at, one[key]) for at, one in rows if key in one)
+        def points(run: list[Row[Counters]], key: str) -> Iterator[tuple[float, float]]:
+            return ((at, one[key]) for at, _, one in run if key in one)
 
         since = "since the previous snapshot"
+        moved, dropped = (
+            list(chain.from_iterable(steps(points(run, name)) for run in runs)) for name in ("bytes", "drops")
+        )
         found = kept(
-            rates(steps(points("bytes")), f"sent {since}"),
-            series("losses", ((at, more) for _, at, more in steps(points("drops")) if more), f"dropped {since}"),
-            series("backlog", points("backlog"), "at the snapshot", "bytes"),
+            rates(moved, f"sent {since}"),
+            series("losses", ((at, more) for _, at, more in dropped if more), f"dropped {since}"),
+            series("backlog", points(rows, "backlog"), "at the snapshot", "bytes"),
         )
     return Subject(name, "queue", found, counters)
