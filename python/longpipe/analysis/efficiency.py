@@ -68,9 +68,12 @@ class Offer:
 def attainable_bytes(capacity_bytes: float, offers: Iterable[Offer]) -> float:
     """Returns the maximum payload in a number of bytes on the wire.
 
-    If all offers are used up, it continues with the best packets.
+    If all offers are used up, it continues with the best packets. Packets that a shaper counts as 0 bytes have no
+    maximum.
     """
     ranked = sorted(offers, key=lambda offer: offer.share, reverse=True)
+    if ranked and math.isinf(ranked[0].share):
+        return math.inf
     payload = 0.0
     for offer in ranked:
         taken = min(offer.most_bytes, offer.share * capacity_bytes)
@@ -191,8 +194,9 @@ class _Wire:
         return of(payload, HEADERS) if payload > 0 else 0.0
 
     def share(self, payload: int, headers: int) -> float:
-        """Returns a packet's payload divided by its length on the wire."""
-        return payload / self.length_of(payload + headers)
+        """Returns a packet's payload divided by its length on the wire, or inf if a shaper counts it as 0 bytes."""
+        length = self.length_of(payload + headers)
+        return payload / length if length else math.inf
 
     def best_share(self, payload: int, headers: int) -> float:
         """Returns the maximum share of payload for packets with at most `payload` bytes of it.

@@ -36,7 +36,8 @@ def shaped_bps(
     """
     found = cake_bps(link)
     if packet_bytes is not None:
-        found *= packet_bytes / line_bytes(link, packet_bytes)
+        counted = line_bytes(link, packet_bytes)
+        found = found * packet_bytes / counted if counted else math.inf
     elif counts_otherwise(link):
         found = math.inf
     of_buckets = buckets(link)
