@@ -19,27 +19,32 @@ from longpipe.analysis.shapers import cake_bps, line_bytes
 from longpipe.analysis.windows import window_warnings
 from longpipe.garbage import without_collections
 from longpipe.ip import packet_bytes
+from longpipe.scenario.base import kinds_that
+from longpipe.scenario.conditioners import Conditioner
+from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.datagrams import longest_bytes
+from longpipe.scenario.loss import Loss
 from longpipe.scenario.motion import Satellites
 from longpipe.scenario.profiles import PROFILES
+from longpipe.scenario.recovery import Recovery
+from longpipe.scenario.switch import Policy
 from longpipe.scenario.topology import as_graph
+from longpipe.scenario.traffic import Traffic
 from longpipe.units import RATE, TIME, seconds
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
     from longpipe.scenario.network import Dumbbell, Link
 
-# Kinds of traffic that draw random numbers.
-DRAWN_TRAFFIC: Final = ("web", "poisson", "video", "stack", "flow-arrivals")
-DRAWN_LOSSES: Final = ("bernoulli", "over-time", "gilbert-elliott", "gilbert-elliott-in-time", "bit-errors")
-DRAWN_QUEUES: Final = ("red", "pie", "blue", "cake")
+# Kinds of each part that draw random numbers.
+DRAWN_TRAFFIC, DRAWN_LOSSES, DRAWN_QUEUES, DRAWN_CONTROLS, DRAWN_CONDITIONERS = (
+    kinds_that(union, lambda model: model.draws) for union in (Traffic, Loss, Policy, Congestion, Conditioner)
+)
 DRAWN_PHASES: Final = ("common", "per-flow")
-DRAWN_CONTROLS: Final = ("bbr", "bbr3", "module")
-# Policies that always mark ECN-capable packets, and policies that mark if their field `ecn` is set.
-MARK: Final = ("step-marking", "dualpi2", "cake")
-CHOOSE_TO_MARK: Final = ("red", "pie", "codel", "fq-codel")
+# Policies that always mark ECN-capable packets; others mark if they have a field `ecn` and it is set.
+MARK: Final = kinds_that(Policy, lambda model: model.marks)
 # Recovery algorithms that use SACK blocks.
-SELECTIVE: Final = ("sack", "rfc6675", "rack")
+SELECTIVE: Final = kinds_that(Recovery, lambda model: "blocks" in model.model_fields)
 # Minimum number of changes for the warning; a path with fewer changes is assumed to remain constant afterwards
 # intentionally.
 FEWEST_STEPS: Final = 4
@@ -176,9 +181,19 @@ def _drawn(resolved: Resolved) -> Iterator[bool]:
     for link in resolved["links"]:
         yield link["loss"]["kind"] in DRAWN_LOSSES
         yield link["policy"]["kind"] in DRAWN_QUEUES
+        yield any(_draws_for_packets(one) for one in link.get("conditioners", ()))
         # The hash that assigns flows to queues is random.
         yield link["policy"].get("queues") is not None and len(resolved["flows"]) > 1
     yield any(node["send_jitter_ps"] > 0 for node in resolved["nodes"])
+
+
+def _draws_for_packets(conditioner: Mapping[str, Any]) -> bool:
+    """Returns whether a conditioner's action on a packet is random; a share of 0 or 1 and a jitter of 0 are not."""
+    return (
+        conditioner["kind"] in DRAWN_CONDITIONERS
+        and 0 < conditioner.get("probability", 0.5) < 1
+        and conditioner.get("jitter_ps", 1) > 0
+    )
 
 
 def _draws(traffic: Mapping[str, Any]) -> bool:
@@ -310,6 +325,7 @@ def _mark_nothing(resolved: Resolved) -> Iterator[str]:
     """Yields a line if queues are set to mark packets but no flow is ECN-capable, or vice versa."""
     kinds = {_kind(flow["tcp"].get("ecn", "off")) for flow in resolved["flows"] if flow["traffic"]["kind"] in OVER_TCP}
     capable = sorted(kinds - {"off"})
+    is_scalable = any(flow.get("scalable") for flow in resolved["flows"])
     # A real stack decides by itself whether its packets are ECN-capable.
     if not capable and not any(flow.get("foreign") for flow in resolved["flows"]):
         marking = [k for k, link in enumerate(resolved["links"]) if _is_to_mark(link["policy"])]
@@ -317,23 +333,24 @@ def _mark_nothing(resolved: Resolved) -> Iterator[str]:
             data = {k for flow in resolved["flows"] for k in flow["route"]}
             slowest = min(marking, key=lambda k: (k not in data, resolved["links"][k].get("rate_bps", 0)))
             kind = _kind(resolved["links"][slowest]["policy"])
-            what = f"{kind} with ecn = true" if kind in CHOOSE_TO_MARK else kind
+            what = f"{kind} with ecn = true" if "ecn" in resolved["links"][slowest]["policy"] else kind
             where = port_name(resolved, slowest)
             yield f"{where}: {what} marks nothing, because no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
-    elif capable and not any(map(_may_mark, resolved["links"])):
+    elif capable and not any(_may_mark(link, is_scalable=is_scalable) for link in resolved["links"]):
         needs = "needs a queue that marks, as switch.policy = {kind = 'codel', ecn = true}"
         yield f"tcp.ecn: {', '.join(capable)}, but no packet is marked, because no queue marks; {needs}"
 
 
 def _is_to_mark(policy: Mapping[str, Any]) -> bool:
     """Returns whether marking was requested for a queue; other queues mark ECN-capable packets by default."""
-    return _kind(policy) == "step-marking" or (_kind(policy) in CHOOSE_TO_MARK and bool(policy["ecn"]))
+    return _kind(policy) == "step-marking" or (_kind(policy) not in MARK and bool(policy.get("ecn")))
 
 
-def _may_mark(link: Mapping[str, Any]) -> bool:
-    """Returns whether a link can mark ECN-capable packets."""
+def _may_mark(link: Mapping[str, Any], *, is_scalable: bool) -> bool:
+    """Returns whether a link can mark ECN-capable packets; DualPI2 with ecn = false marks those of scalable flows."""
     policy, conditioners = link["policy"], link.get("conditioners", ())
-    return _kind(policy) in MARK or bool(policy.get("ecn")) or any(one.get("exceed") == "mark" for one in conditioners)
+    marks = bool(policy.get("ecn")) or (_kind(policy) in MARK and (is_scalable or "ecn" not in policy))
+    return marks or any(one.get("exceed") == "mark" for one in conditioners)
 
 
 def _longest_packets(resolved: Resolved, *, datagrams: bool = False) -> dict[int, int]:

@@ -30,6 +30,7 @@ from longpipe.errors import RunError, ScenarioError, nearest, shortened
 from longpipe.scenario import Scenario
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
+from longpipe.scenario.remedies import of_control
 
 FIELD: Final = "tcp.congestion.class"
 _NEEDS_CLASS: Final = "needs a subclass of longpipe.Control, as 'package.module:Class' or 'file.py:Class'"
@@ -40,8 +41,6 @@ _SETTINGS: Final[dict[str, type | tuple[type, ...]]] = {
 }  # fmt: skip
 # Similarity to a setting's name, as of `difflib`, from which an attribute counts as misspelt.
 _SIMILAR: Final = 0.8
-# Kinds of tcp.congestion that need ECN, which a class cannot request for its connection.
-_NEED_ECN: Final = ("dctcp", "prague")
 # Bits of longpipe_control.h.
 _RECORDS, _RATES, _SENDING, _PACING, _LOSSES, _OWNS_WINDOW, _DELAYS = (1 << bit for bit in range(7))
 
@@ -355,8 +354,10 @@ def _base(cls: type[Control], name: str) -> str | None:
     """Returns the TCP settings, in the core's form, of a connection whose controller is the base of a class."""
     if cls.base is None:
         return None
-    known = [kind for kind in kinds(Congestion) if kind not in ("module", "python", *_NEED_ECN)]
-    if cls.base in _NEED_ECN:
+    # A class cannot request ECN for its connection.
+    need_ecn = [kind for kind in kinds(Congestion) if "ecn" in of_control(kind, "linux-6")]
+    known = [kind for kind in kinds(Congestion) if kind not in ("module", "python", *need_ecn)]
+    if cls.base in need_ecn:
         raise ScenarioError(f"{FIELD}: {name}; base {cls.base!r}, which needs ECN; accepts {', '.join(known)}")
     if cls.base == "reno":
         raise ScenarioError(f"{FIELD}: {name}; base 'reno'; needs 'linux-reno', Reno of Linux")

@@ -49,6 +49,10 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False, defer_build=True)
     # Constraints across the fields, which `problems` evaluates.
     constraints: ClassVar[tuple[Constraint, ...]] = ()
+    # Whether the core, or a program or module, draws random numbers for it.
+    draws: ClassVar[bool] = False
+    # Whether a queue discipline marks ECN-capable packets unless a field `ecn` is false.
+    marks: ClassVar[bool] = False
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
@@ -393,3 +397,9 @@ def kind_or_table() -> Conversion:
 def kinds(union: object) -> tuple[str, ...]:
     """Returns the kinds of a union of tables."""
     return tuple(str(model.model_fields["kind"].default) for model in get_args(get_args(union)[0]))
+
+
+def kinds_that(union: object, holds: Callable[[type[Model]], bool]) -> tuple[str, ...]:
+    """Returns the kinds of a union of tables for whose classes a condition holds."""
+    models = get_args(get_args(union)[0])
+    return tuple(kind for kind, model in zip(kinds(union), models, strict=True) if holds(model))

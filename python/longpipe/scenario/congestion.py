@@ -1,6 +1,6 @@
 """Congestion control: how much may be in flight."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -29,12 +29,14 @@ class Aimd(Variant, AimdOptions):
 class Bbr(Variant):
     """BBR version 1: paces at the measured bandwidth, with at most two BDP in flight (Cardwell et al. 2016)."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["bbr"] = "bbr"
 
 
 class Bbr3(Variant):
     """BBR version 3: losses also bound the rate and the data in flight (draft-ietf-ccwg-bbr, its text after -06)."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["bbr3"] = "bbr3"
 
 

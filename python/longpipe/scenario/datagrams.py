@@ -1,7 +1,7 @@
 """Datagram traffic, in addition to TCP: UDP over IP, without any response to congestion."""
 
 from fractions import Fraction
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -33,6 +33,7 @@ class Cbr(Model):
 class Poisson(Model):
     """Datagrams of equal size with exponential gaps (Poisson process)."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["poisson"] = "poisson"
     rate: IpRate
     payload: Payload = "1000 B"
@@ -95,6 +96,7 @@ class Voice(Model):
 class Video(Model):
     """Live video at a constant mean rate: frames of varying size and spacing, each a burst of datagrams (RFC 8593)."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["video"] = "video"
     rate: Rate = Field(
         default="1 Mbit/s", description="Mean rate of the payload [bit/s]; RFC 8593 has 150 kbit/s to 1.5 Mbit/s"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal, Self, cast
+from typing import Any, ClassVar, Final, Literal, Self, cast
 
 from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails
@@ -25,6 +25,7 @@ class FlowArrivals(Model):
     unit) and bytes.
     """
 
+    draws: ClassVar[bool] = True
     kind: Literal["flow-arrivals"] = "flow-arrivals"
     load: float | None = Field(
         default=None, gt=0, le=10, description="Offered load, as a share of the slowest link's rate, including headers"

@@ -31,6 +31,7 @@ FINE: Final = 16384
 class Jitter(Model):
     """An additional delay on the wire, drawn for each packet (Linux: `netem delay`)."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["jitter"] = "jitter"
     delay: Delay = Field(description="A mean additional delay [time], as in '20 ms'; delays below 0 become 0")
     jitter: Delay = Field(description="A scale of the distribution [time], as in '5 ms'; netem's jitter, at most 2 s")
@@ -66,6 +67,7 @@ class Jitter(Model):
 class Reordering(Model):
     """Reordering by packets that skip the delay of the same link's jitter (Linux: `netem reorder`)."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["reordering"] = "reordering"
     probability: Probability = Field(description="A probability that a packet is sent at once, as in .25")
     correlation: Probability = Field(default=0.0, description="Weight of the previous draw in each draw")
@@ -77,6 +79,7 @@ class Reordering(Model):
 class Duplication(Model):
     """Packets that arrive twice at the port (Linux: `netem duplicate`); the copy is not duplicated again."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["duplication"] = "duplication"
     probability: Probability = Field(description="A probability that a packet arrives twice, as in .01")
     correlation: Probability = Field(default=0.0, description="Weight of the previous draw in each draw")

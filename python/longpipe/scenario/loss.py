@@ -1,6 +1,6 @@
 """Injected losses of a link, independent of its buffer: losses of packets on entry to its port, or bit errors."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -36,6 +36,7 @@ class TimedLoss(Model):
 class BernoulliLoss(Model):
     """Loses each packet independently, from the link's random stream."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["bernoulli"] = "bernoulli"
     probability: Probability = Field(description="A probability of a loss, per packet")
 
@@ -43,6 +44,7 @@ class BernoulliLoss(Model):
 class LossOverTime(Model):
     """Loses each packet independently with a time-varying probability, which is 0 before the first listed time."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["over-time"] = "over-time"
     steps: tuple[tuple[Instant, Probability], ...] = Field(
         description="A list of times [time] and the probability from then on, as in [['0 s', 0.0], ['15 s', 0.5]]"
@@ -52,6 +54,7 @@ class LossOverTime(Model):
 class GilbertElliottTimeLoss(Model):
     """Gilbert-Elliott model in time: states have exponential durations, so bursts do not depend on the load."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["gilbert-elliott-in-time"] = "gilbert-elliott-in-time"
     good: SampleInterval = Field(description="A mean time in the good state [time]")
     bad: SampleInterval = Field(description="A mean time in the bad state [time]")
@@ -62,6 +65,7 @@ class GilbertElliottTimeLoss(Model):
 class GilbertElliottLoss(Model):
     """Gilbert-Elliott model: two states, with a transition before each packet (Gilbert 1960, Elliott 1963)."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["gilbert-elliott"] = "gilbert-elliott"
     good_to_bad: Probability = Field(description="A transition probability from good to bad, per packet")
     bad_to_good: Probability = Field(description="A transition probability from bad to good, per packet")
@@ -72,6 +76,7 @@ class GilbertElliottLoss(Model):
 class BitErrorLoss(Model):
     """Independent bit errors: a packet of n bits is lost with probability 1 - (1 - rate)^n at the end of the link."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["bit-errors"] = "bit-errors"
     rate: Probability = Field(description="A bit error rate (BER): the probability that a bit is wrong, as in 1e-7")
 

@@ -14,6 +14,7 @@ class Module(OwnControl):
     noun: ClassVar[str] = "file"
     pickled_as: ClassVar[str] = "object"
 
+    draws: ClassVar[bool] = True
     kind: Literal["module"] = "module"
     file: str = Field(
         min_length=1,

@@ -15,6 +15,7 @@ class Python(OwnControl):
     noun: ClassVar[str] = "class"
     pickled_as: ClassVar[str] = "pickled"
 
+    draws: ClassVar[bool] = True
     kind: Literal["python"] = "python"
     class_: str = Field(
         validation_alias=AliasChoices("class", "class_"),

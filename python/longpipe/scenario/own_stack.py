@@ -1,7 +1,7 @@
 """A protocol stack of the user at both ends of a flow: a program, or a shared object for `longpipe_end.h`."""
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -17,6 +17,7 @@ from longpipe.units import SIZE
 class OwnStack(Model):
     """A protocol stack of your own at both ends: a program, or a shared object for longpipe_end.h."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["own-stack"] = "own-stack"
     command: CommandLine | None = Field(
         default=None,

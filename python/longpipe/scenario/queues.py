@@ -26,6 +26,7 @@ _DRAWN: Final = "drawn; needs gentle = false and adaptive = false, as in Linux"
 class Red(Model):
     """Random Early Detection: the drop probability rises with the average queue (Floyd and Jacobson 1993)."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["red"] = "red"
     min: float = Field(
         default=5, gt=0, le=1e12, description="Average queue below which RED drops nothing [unit] (Floyd 1997)"
@@ -89,6 +90,7 @@ class Red(Model):
 class Pie(Model):
     """PIE: a PI controller sets the drop probability from the queueing delay and its change (RFC 8033)."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["pie"] = "pie"
     target: QueueTime = Field(default="15 ms", description="Target queueing delay [time]; RFC 8033 QDELAY_REF")
     update: UpdateTime = Field(
@@ -118,6 +120,7 @@ class Pie(Model):
 class StepMarking(Model):
     """Marks packets that find a queue of K or more, and drops only when the buffer is full (RFC 8257 section 3.1)."""
 
+    marks: ClassVar[bool] = True
     kind: Literal["step-marking"] = "step-marking"
     threshold: int = Field(
         ge=1, le=10**12, description="Marking threshold K [unit]; RFC 8257 section 4.1 recommends C RTT/7"
@@ -128,6 +131,7 @@ class StepMarking(Model):
 class Blue(Model):
     """BLUE: overflow raises the drop probability, and an idle link lowers it (Feng et al. 1999)."""
 
+    draws: ClassVar[bool] = True
     kind: Literal["blue"] = "blue"
     increment: PositiveShare = Field(
         default=0.02, description="Increase of the probability at an overflow (Feng et al. 1999 d1)"

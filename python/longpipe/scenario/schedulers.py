@@ -116,6 +116,7 @@ class DualPi2(Model):
     derandomized: probabilities are accumulated, and a packet is marked when the sum reaches 1.
     """
 
+    marks: ClassVar[bool] = True
     kind: Literal["dualpi2"] = "dualpi2"
     target: QueueTime = Field(default="15 ms", description="Target delay of the classic queue [time]; RFC 9332")
     update: UpdateTime = Field(
@@ -169,6 +170,8 @@ class Cake(Model):
     drops from the longest queue.
     """
 
+    draws: ClassVar[bool] = True
+    marks: ClassVar[bool] = True
     kind: Literal["cake"] = "cake"
     rate: Rate | None = Field(
         default=None,

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -63,6 +63,7 @@ class Stack(Model):
     QUIC and WebRTC need longpipe[stacks], Linux the package user-mode-linux.
     """
 
+    draws: ClassVar[bool] = True
     kind: Literal["stack"] = "stack"
     stack: Literal["quinn", "noq", "str0m", "linux"] = Field(
         description="The implementation: quinn (quinn-proto 0.11.19) or noq (noq-proto 1.4.0) for QUIC, str0m (str0m "

@@ -1,7 +1,7 @@
 """Web traffic: clients request files in batches, servers respond at once (ATM Forum/98-0876 section 5)."""
 
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -19,6 +19,7 @@ class Web(Model):
     The requests depend only on the seed and the flow, not on the network.
     """
 
+    draws: ClassVar[bool] = True
     kind: Literal["web"] = "web"
     cycle: WebCycle = Field(
         default="10 s", description="Time between batches of requests [time]; ATM Forum/98-0876 section 5.3"
