@@ -1,9 +1,16 @@
 """Arguments that look like options, or that are options of another program."""
 
+import re
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
+from typer import Context
+from typer.main import get_command
 
 from commands import run
 from longpipe import ScenarioError
+from longpipe.cli import app
 from longpipe.live.mahimahi import chain
 
 
@@ -16,3 +23,23 @@ def test_a_place_in_the_south_is_no_option() -> None:
 def test_an_option_of_mm_link_that_is_not_known_is_named_before_it_takes_a_schedule() -> None:
     with pytest.raises(ScenarioError, match=r"mm-link: '--faster'; accepts --uplink-queue, "):
         chain(["mm-link", "--faster", "up", "down"])
+
+
+def commands_of(command: Any, name: str = "longpipe") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - Click's Command
+    yield name, command
+    for word in getattr(command, "names", None) or getattr(command, "commands", {}):
+        inner = command.get_command(Context(command), word)
+        yield from commands_of(inner, f"{name} {word}")
+
+
+def test_help_texts_lose_no_brackets() -> None:
+    lost = {}
+    for name, command in commands_of(get_command(app)):
+        texts = [command.help, command.epilog, *(getattr(param, "help", None) for param in command.params)]
+        for text in filter(None, texts):
+            # Tags that rich interprets, other than those of a style.
+            words = re.findall(r"(?<!\\)\[([a-zA-Z][^\[\]]*)\]", text)
+            if found := [word for word in words if word not in ("bold", "dim")]:
+                lost[name] = found
+    assert lost == {}
+    assert "longpipe[stacks]" in run("suite", "--help").stdout

@@ -76,11 +76,11 @@ def suite(
     store: StoreOption = None,
     no_store: NoStoreOption = False,
 ) -> None:
-    """Run the test scenarios of a document: for queue disciplines, TCP, a new congestion control, or interactive media.
+    r"""Run the test scenarios of a document: for queue disciplines, TCP, a congestion control, or interactive media.
 
     rfc-7928: queue disciplines. tcpeval: the TCP evaluation suite. rfc-9743 --control CONTROL: the report card of a
     congestion control in competition with CUBIC, Reno and BBR. rfc-8867: WebRTC media. bbr-draft: BBRv3 of longpipe and
-    noq. The last two need longpipe[stacks].
+    noq. The last two need longpipe\[stacks].
 
     Each run is stored as soon as it is complete: the same command continues after an interruption.
     """

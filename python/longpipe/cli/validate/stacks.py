@@ -18,10 +18,10 @@ def stacks(
     ] = 30,
     csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write every path as CSV; - is stdout.")] = None,
 ) -> None:
-    """Run CUBIC of longpipe, quinn and noq alone over the same random paths, and show which of them deviates.
+    r"""Run CUBIC of longpipe, quinn and noq alone over the same random paths, and show which of them deviates.
 
     An implementation deviates if its goodput differs from the median of the three by more than 5 %. Needs
-    longpipe[stacks].
+    longpipe\[stacks].
     """
     if duration < 1:
         raise ScenarioError(f"--duration: {duration:g} s; needs at least 1 s")

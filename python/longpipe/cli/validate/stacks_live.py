@@ -32,10 +32,10 @@ def stacks_live(
     ] = 60,
     csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write every path as CSV; - is stdout.")] = None,
 ) -> None:
-    """Send with quinn over live paths in real time, and with the same quinn in five simulations of each path.
+    r"""Send with quinn over live paths in real time, and with the same quinn in five simulations of each path.
 
     The exit status is 1 if the goodput differs by more than 1 %, or the losses by more than 5 %, on more than one of
-    ten paths. Needs longpipe[stacks] and the rights that `longpipe live` needs.
+    ten paths. Needs longpipe\[stacks] and the rights that `longpipe live` needs.
     """
     if duration < 1:
         raise ScenarioError(f"--duration: {duration:g} s; needs at least 1 s")
