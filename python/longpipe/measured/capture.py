@@ -19,6 +19,14 @@ NAME: Final = "pcap or pcapng"
 # Payload of full segments over Ethernet, with and without timestamps, assumed for captures without the handshake.
 _USUAL_MSS: Final = (1460, 1448)
 _LARGEST_MSS: Final = 9000 - 40
+# Counters that only a flow's data show, and those that only its ACKs show.
+_OF_DATA: Final = (
+    "retransmitted packets", "retransmitted segments", "retransmitted", "reordered", "lost before the capture",
+    "CE marks", "keep-alives",
+)  # fmt: skip
+_OF_ACKS: Final = (
+    "acknowledged", "not captured", "duplicate ACKs", "SACK blocks", "window full", "zero windows",
+)  # fmt: skip
 # Times and lengths [bytes] of the data that longpipe's path lost, by source and target.
 Dropped = dict[tuple[bytes, bytes], list[tuple[int, int]]]
 # Limits, as shares of the RTT, up to which a capture point counts as located at an end.
@@ -266,6 +274,9 @@ def _counters(connection: Connection, side: int, mss: int) -> dict[str, tuple[fl
         "keep-alives": (one.keep_alives, "packets"),
         "mss": (mss, "bytes"),
     }
+    # A direction that was not captured is unknown, rather than without events.
+    for unknown in (() if one.packets else _OF_DATA) + (() if other.packets else _OF_ACKS):
+        del found[unknown]
     if connection.handshake_ns is not None:
         found["handshake"] = (connection.handshake_ns / 1e9, "s")
     sender_side = _sender_side(connection, side)
@@ -286,10 +297,12 @@ def _sender_side(connection: Connection, side: int) -> int | None:
 
 def _facts(connection: Connection, side: int) -> dict[str, str]:
     one, other = connection.directions[side], connection.directions[1 - side]
-    sack = one.sack_permitted and other.sack_permitted
-    found = {"timestamps": "yes" if one.has_timestamps else "no"}
-    if connection.syn_ns is not None or connection.syn_ack_ns is not None:
-        found["SACK"] = "yes" if sack else "no"
+    found = {"timestamps": "yes" if one.has_timestamps else "no"} if one.packets else {}
+    permitted = [end.sack_permitted for end in (one, other) if end.is_open]
+    if not all(permitted):
+        found["SACK"] = "no"
+    elif len(permitted) == 2 or one.sack_blocks or other.sack_blocks:
+        found["SACK"] = "yes"
     sender_side = _sender_side(connection, side)
     if sender_side is not None and one.rtts:
         beyond = min(rtt for _, rtt in one.rtts)

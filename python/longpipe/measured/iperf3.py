@@ -223,8 +223,7 @@ def _subject(socket: int, placed: list[_Interval], start: object, end: object) -
         value = optional("end.streams", summary, *names)
         if value is not None and value >= 0:
             counters[key] = (value, unit)
-    if protocol != "UDP":
-        counters |= _of_socket(start)
+    counters |= _of_socket(start)
     roles = {True: "sender", False: "receiver", None: None}
     facts = {"protocol": protocol, "role": roles[is_sender], "control": text(end, "sender_tcp_congestion")}
     what = "of the socket at the end of the interval"

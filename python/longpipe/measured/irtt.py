@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from longpipe.measured.one_way import clock_notes
 from longpipe.measured.recording import Recording, Subject, kept, series
 
 NAME: Final = "JSON of irtt"
+_RECEIVED: Final = "false"
 
 
 def recognises(content: Content) -> bool:
@@ -34,19 +36,24 @@ def read(content: Content) -> Recording:
     first = probes[0][0]
     begin = optional(f"{where}.round_trips[0]", trips[0], "timestamps", "client", "send", "wall")
     wall = get(trips[0], "timestamps", "client", "send", "wall")
-    lost = [((at - first) / 1e9, kind) for at, kind, _ in probes if kind is not None]
+    lost = [((at - first) / 1e9, kind) for at, kind, _ in probes if kind not in (_RECEIVED, None)]
+    kinds = Counter(kind for _, kind, _ in probes)
 
     def delays(name: str) -> Iterator[tuple[float, float]]:
-        for at, kind, delay in probes:
-            if kind is None and delay.get(name) is not None:
+        for at, _, delay in probes:
+            if name in delay:
                 yield (at - first) / 1e9, delay[name] / 1e9
 
-    counters = {
-        "sent": (float(len(probes)), "packets"),
-        "lost": (float(len(lost)), "packets"),
-        "lost upstream": (float(sum(kind == "true_up" for _, kind in lost)), "packets"),
-        "lost downstream": (float(sum(kind == "true_down" for _, kind in lost)), "packets"),
-    }
+    counters = {"sent": (float(len(probes)), "packets")}
+    if not kinds[None]:
+        elsewhere = len(lost) - kinds["true_up"] - kinds["true_down"]
+        counts = {
+            "lost": len(lost),
+            "lost upstream": kinds["true_up"],
+            "lost downstream": kinds["true_down"],
+            "lost in an unknown direction": elsewhere,
+        }
+        counters |= {name: (float(count), "packets") for name, count in counts.items()}
     subject = Subject(
         text(value, "config", "remote_address") or "path",
         "path",
@@ -58,10 +65,12 @@ def read(content: Content) -> Recording:
         ),
         counters,
     )
-    unknown = (
+    unknown = [
         "rates: irtt sends small probes",
         "one-way delays, unless the clocks of client and server are synchronized",
-    )
+    ]
+    if kinds[None]:
+        unknown.append("losses: probes without RTT are not marked as lost")
     length = max((at - first) / 1e9 for at, _, _ in probes)
     least = {
         name: min((delay for _, delay in delays(of)), default=None)
@@ -69,13 +78,16 @@ def read(content: Content) -> Recording:
     }
     begin_ns = wall if isinstance(wall, int) and begin is not None else None
     return Recording(
-        content.file, "irtt JSON", "irtt", text(value, "version", "irtt"), begin_ns, length, (subject,), unknown,
+        content.file, "irtt JSON", "irtt", text(value, "version", "irtt"), begin_ns, length, (subject,), tuple(unknown),
         tuple(clock_notes(least)),
     )  # fmt: skip
 
 
 def _probes(where: str, trips: list[Any]) -> Iterator[tuple[float, str | None, dict[str, float]]]:
-    """Yields each probe's send time [ns] at the client, its kind of loss or None, and its delays [ns]."""
+    """Yields each probe's send time [ns] at the client, whether and where it was lost, and its delays [ns].
+
+    A loss is "true", "true_up" or "true_down". It is None if the file does not tell whether the probe was lost.
+    """
     latest = None
     for k, one in enumerate(trips):
         place = f"{where}: round_trips[{k}]"
@@ -86,11 +98,9 @@ def _probes(where: str, trips: list[Any]) -> Iterator[tuple[float, str | None, d
             )
         latest = sent
         found = get(one, "lost")
-        kind = None if found in (False, "false") else str(found)
-        if kind is not None:
-            yield sent, kind, {}
+        if found not in (False, "false", None):
+            yield sent, "true" if found is True else str(found), {}
             continue
-        delay = {name: optional(place, one, "delay", name) for name in ("rtt", "send", "receive")}
-        if delay["rtt"] is None:
-            raise ScenarioError(f"{place}.delay.rtt: missing; needs a number of ns")
-        yield sent, None, {name: value for name, value in delay.items() if value is not None}
+        delays = {name: optional(place, one, "delay", name) for name in ("rtt", "send", "receive")}
+        known = {name: value for name, value in delays.items() if value is not None}
+        yield sent, None if found is None and "rtt" not in known else _RECEIVED, known

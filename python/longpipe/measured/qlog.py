@@ -18,7 +18,7 @@ from longpipe.ip import HEADER_BYTES
 from longpipe.measured.content import Content
 from longpipe.measured.fields import LARGEST, decimal, get, number, optional, rows, text
 from longpipe.measured.json_text import Placed
-from longpipe.measured.recording import Recording, Subject, binned_rate, kept, series
+from longpipe.measured.recording import Recording, Series, Subject, binned_rate, kept, series
 from longpipe.measured.runs import joined
 
 NAME: Final = "qlog"
@@ -52,6 +52,8 @@ _TOLERANCE: Final = 1.1
 _LEAST_FLIGHTS: Final = 10
 # An event with its place in the file, its time [s] and its name without the namespace.
 Event = tuple[str, float, str, dict[str, Any]]
+# Packets: the time [s] since the first event, and the length [bytes], if it is known.
+Packets = list[tuple[float, float | None]]
 # Metrics, each with its place and its time [s] since the first event.
 Metrics = list[tuple[str, float, dict[str, Any]]]
 
@@ -276,22 +278,15 @@ def _subject(
                 yield at, value * scale
 
     sent, acked = _packets(events, first)
+    known = [(at, size) for at, size in sent if size is not None]
     # Relative times are those since the connection began.
-    rtt_unit = unit if unit != 1.0 else _rtt_unit(metrics, sent, first if 0 <= first < _LATEST_RELATIVE_S else 0.0)
+    rtt_unit = unit if unit != 1.0 else _rtt_unit(metrics, known, first if 0 <= first < _LATEST_RELATIVE_S else 0.0)
     if rtt_unit != unit:
         defects.append("RTTs are read as seconds, because milliseconds contradict the times of the events")
     rtt_s = rtt_unit / 1e3
     lost = [(at - first, 1.0) for _, at, event, _ in events if event == "packet_lost"]
-    begin = min((at for at, _ in sent), default=0.0)
-    end = max((at for at, _ in acked or sent), default=begin)
-    # quinn, for example, does not write the frames of packets, so that its files contain no ACKs.
-    rate = (
-        binned_rate(acked, begin, end, "bytes of 1-RTT packets acknowledged")
-        if acked
-        else binned_rate(sent, begin, end, "bytes of 1-RTT packets sent, including lost ones", "sent rate")
-    )
     of_flow = kept(
-        rate,
+        *_rate(sent, acked, defects),
         series("rtt", points(rtt_s, "latest_rtt"), "latest RTT sample"),
         series("smoothed rtt", points(rtt_s, "smoothed_rtt"), "smoothed RTT"),
         # Before draft -02, and in aioquic, the window has a short name.
@@ -301,11 +296,9 @@ def _subject(
         series("losses", lost, "a packet that the sender declared lost"),
     )
     min_rtts = list(points(rtt_s, "min_rtt"))
-    counters = {
-        "packets": (float(len(sent)), "packets"),
-        "acknowledged": (float(len(acked)), "packets"),
-        "lost": (float(len(lost)), "packets"),
-    }
+    # Without a list, the packets, their types, numbers or ACKs are not in the file.
+    counts = (("packets", sent, sent), ("acknowledged", acked, acked), ("lost", lost, sent or lost))
+    counters = {key: (float(len(found)), "packets") for key, found, shown_by in counts if shown_by}
     counters |= {"min_rtt": (min_rtts[-1][1], "s")} if min_rtts else {}
     if headers is not None:
         counters["header"] = (headers, "bytes")
@@ -316,26 +309,43 @@ def _subject(
         yield Subject(name, "flow", of_flow, counters)
 
 
+def _rate(sent: Packets, acked: Packets, defects: list[str]) -> Iterator[Series]:
+    """Yields the rate of acknowledged packets, or else that of sent ones; nothing if some lengths are unknown.
+
+    quinn, for example, does not write the frames of packets, so that its files contain no ACKs.
+    """
+    events = [(at, size) for at, size in acked or sent if size is not None]
+    if len(events) < len(acked or sent):
+        defects.append(f"{len(acked or sent) - len(events)} packets have no length, so the rate is unknown")
+    elif events:
+        begin, end = min(at for at, _ in sent), max(at for at, _ in events)
+        if acked:
+            yield binned_rate(events, begin, end, "bytes of 1-RTT packets acknowledged")
+        else:
+            yield binned_rate(events, begin, end, "bytes of 1-RTT packets sent, including lost ones", "sent rate")
+
+
 def _metric(place: str, data: dict[str, Any], key: str) -> float | None:
     value = data.get(key)
     return decimal(value) if isinstance(value, str) else optional(place, data, key)
 
 
-def _packets(events: list[Event], first: float) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """Returns (time, bytes) of the 1-RTT packets that were sent, and of those that were acknowledged."""
-    sent: list[tuple[float, float]] = []
-    waiting: dict[int, float] = {}
-    acked: list[tuple[float, float]] = []
+def _packets(events: list[Event], first: float) -> tuple[Packets, Packets]:
+    """Returns the 1-RTT packets that were sent, and those that were acknowledged; packets without type are omitted."""
+    sent: Packets = []
+    waiting: dict[int, float | None] = {}
+    acked: Packets = []
     for place, at, event, data in events:
         if event not in ("packet_sent", "packet_received"):
             continue
         header = get(data, "header")
         # Drafts 00 and 01 have the type next to the header.
         kind = text(header, "packet_type") or text(data, "packet_type")
-        if kind is not None and kind.upper() != "1RTT":
+        if kind is None or kind.upper() != "1RTT":
             continue
         if event == "packet_sent":
-            size = optional(place, data, "raw", "length") or _decimal(get(header, "packet_size")) or 0.0
+            length = optional(place, data, "raw", "length")
+            size = _decimal(get(header, "packet_size")) if length is None else length
             packet_number = _decimal(get(header, "packet_number"))
             sent.append((at - first, size))
             if packet_number is not None:

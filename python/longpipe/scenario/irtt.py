@@ -45,7 +45,9 @@ def knots(file: str, longest_ps: int) -> Points:
         if sent - first > _LATEST_NS:
             raise ScenarioError(f"{where}: sent {shown(sent - first)} ns after the first; needs at most 100 days")
         last = sent
-        if request.get("lost") is False or request.get("lost") == "false":
+        reported = request.get("delay")
+        is_received = isinstance(reported, dict) and reported.get("rtt") is not None
+        if request.get("lost") in (False, "false") or (request.get("lost") is None and is_received):
             rtt = _nanoseconds(f"{where}.delay.rtt", request, "delay", "rtt")
             delay = rtt * _PS_PER_NS // 2
             if not 0 <= delay <= longest_ps:
