@@ -1,5 +1,15 @@
 """longpipe: exact simulation of TCP over long, fat pipes of IP packets or ATM cells."""
 
+import sys
+
+if sys.orig_argv[1:3] == ["-m", "longpipe"] or sys.argv[0].rpartition("/")[2] == "longpipe":
+    # Until `__main__.main` handles Ctrl-C, it ends the command without the traceback of an import. The C module is
+    # used because importing `signal` takes longer.
+    import _signal  # type: ignore[import-not-found]
+
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import sys
 from types import ModuleType
 from typing import NoReturn
 
-from longpipe.interrupts import INTERRUPTED, exit_on_interrupt, interruptible
+from longpipe.interrupts import INTERRUPTED, end_of_command, exit_on_interrupt, interruptible
 
 # Starting creates more than 100 000 permanent objects, for which the default threshold of 700 would cause constant
 # garbage collection.
@@ -25,8 +25,9 @@ def main() -> NoReturn:
         run()
     except KeyboardInterrupt:
         exit_on_interrupt()
-        sys.stderr.write("interrupted\n")
-        sys.exit(INTERRUPTED)
+        status, line = end_of_command() or (INTERRUPTED, "interrupted")
+        sys.stderr.write(f"{line}\n")
+        sys.exit(status)
     finally:
         # Python collects garbage twice more when it exits, which takes a fifth of the CPU time of a short run. Frozen
         # objects are skipped; nothing depends on this collection, because commands close their files themselves.

@@ -4,41 +4,71 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
 
-# Exit status of a command that Ctrl-C ended, as in a shell.
+# Exit status of a command that Ctrl-C or SIGTERM ended, as in a shell, and the line that it prints.
 INTERRUPTED: Final = 130
+TERMINATED: Final = 143
+_ENDS: Final = {signal.SIGINT: (INTERRUPTED, "interrupted"), signal.SIGTERM: (TERMINATED, "terminated")}
 # Beginning of the file name of Python's import code; C code that an import runs may turn a KeyboardInterrupt into
 # another error.
 _IMPORTS: Final = "<frozen importlib"
 
+# The signal that interrupted the command; further code may have turned the KeyboardInterrupt into another error.
+_received: list[int] = []
+
 
 def exit_on_interrupt() -> None:
-    """Makes Ctrl-C end the process at once with exit status 130; used at the start and at the end of a command."""
-    if _is_ours(signal.getsignal(signal.SIGINT)):
-        signal.signal(signal.SIGINT, _end_process)
+    """Makes Ctrl-C and SIGTERM end the process at once; used at the start and at the end of a command."""
+    _handle(_end_process)
 
 
 def interruptible() -> None:
-    """Makes Ctrl-C raise KeyboardInterrupt, or end the process during an import."""
-    if _is_ours(signal.getsignal(signal.SIGINT)):
-        signal.signal(signal.SIGINT, _interrupt)
-        sys.unraisablehook = _unraisable
+    """Makes Ctrl-C and SIGTERM raise KeyboardInterrupt, or end the process during an import."""
+    _handle(_interrupt)
+    sys.unraisablehook = _unraisable
 
 
-def _is_ours(handler: Any) -> bool:  # noqa: ANN401 - a function, a number or nothing
-    """Returns whether a handler may be replaced; shells make background processes ignore Ctrl-C."""
-    in_main = threading.current_thread() is threading.main_thread()
-    return in_main and handler in (signal.default_int_handler, _end_process, _interrupt)
+def end_of_command() -> tuple[int, str] | None:
+    """Returns the exit status and the line of a command that a signal has interrupted; None without a signal."""
+    return _ENDS[signal.Signals(_received[0])] if _received else None
 
 
-def _end_process(_number: int, _frame: FrameType | None) -> None:
+def answered() -> None:
+    """Marks an interruption as answered: the command continues with the results that it has."""
+    _received.clear()
+
+
+def _handle(handler: Callable[[int, FrameType | None], None]) -> None:
+    """Installs a handler where the signal would interrupt the process; background jobs of shells ignore Ctrl-C."""
+    if threading.current_thread() is threading.main_thread():
+        ours = signal.default_int_handler, signal.SIG_DFL, _end_process, _interrupt
+        for number in _ENDS:
+            if signal.getsignal(number) in ours:
+                signal.signal(number, handler)
+
+
+def _reset() -> None:
+    """Restores Python's reactions in a forked child, which does not belong to the command."""
+    _received.clear()
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+        if signal.getsignal(number) in (_end_process, _interrupt):
+            signal.signal(number, handler)
+
+
+# Windows has no fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset)
+
+
+def _end_process(number: int, _frame: FrameType | None) -> None:
     # This code uses nothing that could raise.
-    os.write(2, b"interrupted\n")
-    os._exit(INTERRUPTED)
+    status, line = _ENDS[signal.Signals(number)]
+    os.write(2, f"{line}\n".encode())
+    os._exit(status)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -47,12 +77,15 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
         if within.f_code.co_filename.startswith(_IMPORTS):
             _end_process(number, frame)
         within = within.f_back
-    raise KeyboardInterrupt
+    _received.append(number)
+    raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError
 
 
 def _unraisable(found: Any) -> None:  # noqa: ANN401 - sys.UnraisableHookArgs, which cannot be imported
-    """Ignores a KeyboardInterrupt raised in a finaliser; by default, Python would print its traceback and continue."""
-    if not issubclass(found.exc_type, KeyboardInterrupt):
+    """Repeats a signal whose KeyboardInterrupt was raised in a finaliser, where Python would print it and continue."""
+    if issubclass(found.exc_type, KeyboardInterrupt) and _received:
+        signal.raise_signal(_received[-1])
+    else:
         sys.__unraisablehook__(found)
 
 
@@ -67,7 +100,8 @@ def terminable() -> Iterator[None]:
         yield
         return
 
-    def terminate(_number: int, _frame: FrameType | None) -> None:
+    def terminate(number: int, _frame: FrameType | None) -> None:
+        _received.append(number)
         raise TerminatedError
 
     before = signal.signal(signal.SIGTERM, terminate)

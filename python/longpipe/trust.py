@@ -1,8 +1,8 @@
 """Decides which code of the user may run if a store, and not the user, names it.
 
-A store may come from another person. Code that it names, such as a measure in a Python file or a class, runs only if the
-user has named this file or another one with this content before, or has trusted this content (`longpipe study trust`).
-The digests of trusted code are kept in a file of the user's state directory.
+A store may come from another person. Code that it names, such as a measure in a Python file or a class, runs only if
+the user has named this file or another one with this content before, or has trusted this content (`longpipe study
+trust`). The digests of trusted code are kept in a file of the user's state directory.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from longpipe.cli.safe import Console
 from longpipe.cli.usage import error_line, option_line
 from longpipe.errors import RunError, ScenarioError, plain, shortened
 from longpipe.files import kept_apart
-from longpipe.interrupts import INTERRUPTED, exit_on_interrupt
+from longpipe.interrupts import INTERRUPTED, end_of_command, exit_on_interrupt
 
 HELP = (
     "Simulate TCP over long fat networks, packet by packet or ATM cell by cell.\n\n"
@@ -103,9 +103,17 @@ def help_(
 
 
 def _run() -> int | None:
-    """Runs the command and returns its exit status if it exits early. Raises errors of the command line."""
-    with bash.joined_words(), kept_apart():
-        status: int | None = app(prog_name="longpipe", standalone_mode=False)
+    """Runs the command and returns its exit status if it exits early. Raises errors of the command line.
+
+    Raises KeyboardInterrupt if a signal has caused another error, for example in code of a library.
+    """
+    try:
+        with bash.joined_words(), kept_apart():
+            status: int | None = app(prog_name="longpipe", standalone_mode=False)
+    except Exception:
+        if end_of_command() is not None:
+            raise KeyboardInterrupt from None
+        raise
     if status == INTERRUPTED:
         # Typer converts a KeyboardInterrupt within a command to this status.
         raise KeyboardInterrupt
@@ -136,8 +144,9 @@ def main() -> NoReturn:
         print_errors([f"{where}{(error.strerror or str(error)).lower()}"], FAILED)
     except (KeyboardInterrupt, typer.Abort):
         exit_on_interrupt()
-        errors.print("interrupted")
-        sys.exit(INTERRUPTED)
+        status, line = end_of_command() or (INTERRUPTED, "interrupted")
+        errors.print(line)
+        sys.exit(status)
     except Exception as error:
         if os.environ.get("LONGPIPE_TRACEBACK"):
             raise

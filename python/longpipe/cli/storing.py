@@ -14,7 +14,7 @@ import typer
 from longpipe.cli.completers import field_and_level
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
-from longpipe.interrupts import TerminatedError, terminable
+from longpipe.interrupts import TERMINATED, TerminatedError, terminable
 
 # Import the database only when it is needed, because loading takes half a second.
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from longpipe.study import Study
 
 VARIABLE: Final = "LONGPIPE_STORE"
-# Exit status after SIGTERM, as a shell reports it.
-TERMINATED: Final = 143
 
 SetOption = Annotated[
     list[str] | None,

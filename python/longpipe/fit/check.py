@@ -13,6 +13,7 @@ from longpipe.fit.model_error import GOODPUT, model_error
 from longpipe.fit.series import simulated
 from longpipe.fit.steady import deviation_line, goodput_bps
 from longpipe.fit.whatif import single_run
+from longpipe.interrupts import TerminatedError, answered
 from longpipe.result import duration_s
 from longpipe.run import simulate
 from longpipe.units import TIME
@@ -61,7 +62,10 @@ def checked(found: FitReport) -> FitReport:
     runs = 1 if seedless(scenario) else _SEEDS
     try:
         values = np.array([_goodput(scenario, seed) for seed in range(runs)])
+    except TerminatedError:
+        raise
     except (KeyboardInterrupt, RunError):
+        answered()
         return found
     mean, error = float(values.mean()), model_error(scenario, GOODPUT)
     half = error * mean

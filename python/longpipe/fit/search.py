@@ -18,6 +18,7 @@ from longpipe.fit.managed import chance_of_tail_drop, managed_policies, marked
 from longpipe.fit.policer import FittedPolicer, policer
 from longpipe.fit.sender import may_pace, usual_flight
 from longpipe.fit.series import FlowSeries, in_distribution, in_losses, observed, over_time, simulated
+from longpipe.interrupts import TerminatedError, answered
 from longpipe.run import simulate
 
 if TYPE_CHECKING:
@@ -227,9 +228,10 @@ def fit(
             senders[:] = _ordered(senders)
         if policies:
             simulate_each(_queue_tasks(senders, policies, chance), queues)
-    except KeyboardInterrupt:
-        if not senders:
+    except KeyboardInterrupt as end:
+        if not senders or isinstance(end, TerminatedError):
             raise
+        answered()
         left = max(expected - count, 0)
     senders, queues = _ordered(senders), _ordered(queues)
     if not senders:
