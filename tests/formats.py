@@ -13,6 +13,7 @@ from longpipe.analysis.anova import anova
 from longpipe.analysis.cautions import cautions
 from longpipe.design import Design, Factor
 from longpipe.examples import EXAMPLES, example
+from longpipe.fit import observe
 from longpipe.inputs import load_json
 from longpipe.inputs.frame import column_named, in_base_units, read_frame
 from longpipe.live import replay
@@ -196,6 +197,10 @@ def _measured(file: Path) -> None:
     read_measured(file).as_json()
 
 
+def _observed(file: Path) -> None:
+    observe(file)
+
+
 def _of_tools(*names: str) -> tuple[bytes, ...]:
     """Returns files of measurement tools, decompressed."""
     found = ((MEASURED / name).read_bytes() for name in names)
@@ -240,6 +245,7 @@ CSV: Final = (
     b"time_s,from,to,rtt_ns,links\n0,a,b,40000000,4\n1,a,b,,0\n3,a,b,60000000.5,6\n",
     b"timestamp,rtt,uplink,downlink\n1705744800616897349,0,0,-1\n1705744800626565141,120.126123,72.4,47.6\n",
 )
+LENS_PING: Final = b"timestamp,rtt\n1705744800.533641,91.8\n1705744800.55492,-1\n"
 SQLOG: Final = (
     b'\x1e{"file_schema":"urn:ietf:params:qlog:file:sequential","trace":{"vantage_point":{"type":"client"}}}\n'
     b'\x1e{"time":1.5,"name":"quic:packet_sent","data":{"header":{"packet_type":"1RTT","packet_number":1},"raw":{"length":1200}}}\n'
@@ -252,12 +258,47 @@ NDT7: Final = (
 )
 NDT7_LINES: Final = _MESSAGE + b"\n" + _MESSAGE.replace(b"250000", b"500000") + b"\n"
 ATLAS: Final = b'{"fw":5080,"type":"ping","prb_id":1,"dst_name":"example.org","timestamp":1700000000,"result":[{"rtt":12.5},{"x":"*"}]}'
+NDT7_CLIENT: Final = b"".join(
+    b'{"Key":"measurement","Value":%s}\n' % _MESSAGE.replace(b"250000", at) for at in (b"250000", b"500000")
+)
+PICOQUIC: Final = (
+    b'{"qlog_version":"draft-00","traces":[{"configuration":{"time_units":"us"},"common_fields":{"reference_time":"1795860000000000"},'
+    b'"event_fields":["relative_time","category","event","data"],"events":[[0,"transport","packet_sent",{"packet_type":"1RTT",'
+    b'"header":{"packet_size":1440,"packet_number":"0"}}],[40000,"transport","packet_received",{"packet_type":"1RTT","header":{},'
+    b'"frames":[{"acked_ranges":[[0,0]]}]}],[40000,"recovery","metrics_updated",{"cwnd":15360,"latest_rtt":40000}]]}]}'
+)
+SECONDS: Final = (
+    SQLOG.replace(b'"latest_rtt":50.5', b'"latest_rtt":0.0505,"bytes_in_flight":1200')
+    + SQLOG.splitlines(keepends=True)[3] * 3
+)
+DISH: Final = (
+    b'{"dishGetHistory":{"current":"5","popPingDropRate":[0,1,0.5],"popPingLatencyMs":[20,21,22.5],"downlinkThroughputBps":[1e6,2e6,0],'
+    b'"uplinkThroughputBps":[8,8,8]}}',
+    b"datetimestamp_utc,pop_ping_drop_rate,pop_ping_latency_ms,downlink_throughput_bps\n2026-11-28T10:00:00,0,25.5,8\n",
+)
+PINGS: Final = (
+    b"PING 192.0.2.7 (192.0.2.7): 56 data bytes\n64 bytes from 192.0.2.7: seq=0 ttl=119 time=21.643 ms\n"
+    b"64 bytes from 192.0.2.7: seq=2 ttl=119 time=20.940 ms\n\n--- 192.0.2.7 ping statistics ---\n4 packets transmitted, 2 packets received, 50% packet loss\n",
+    b"\r\nPinging a [192.0.2.7] with 32 bytes of data:\r\nReply from 192.0.2.7: bytes=32 time=20ms TTL=53\r\nRequest timed out.\r\n",
+    b"[1795860000.50000] 192.0.2.7 : [0], 64 bytes, 20.5 ms (20.5 avg, 0% loss)\n192.0.2.8 : [1], timed out (20.5 avg, 50% loss)\n",
+    b"192.0.2.7 : 20.5 - 32.5\n", b"10:00:01.5 64 bytes from 192.0.2.7: icmp_seq=1 ttl=5 time=1.5 ms\n",
+)  # fmt: skip
+IPERF2: Final = (
+    b"Client connecting to 192.0.2.2, TCP port 5001\n[  1] local 192.0.2.1 port 4 connected with 192.0.2.2 port 5001\n"
+    b"[  1] 0.0000-1.0000 sec  1.25 MBytes  10.5 Mbits/sec  11/0         3       29K/21088(1142) us  68.37\n",
+    b"[  3] local 192.0.2.1 port 4 connected with 192.0.2.2 port 5001\n[  3]  0.0- 1.0 sec   128 KBytes  1.05 Mbits/sec   0.008 ms    2/   89 (2.2%)\n",
+    b"20261128100000,192.0.2.1,40000,192.0.2.2,5001,3,0.0-1.0,1312500,10500000\n",
+)  # fmt: skip
+_STATE: Final = (
+    b"ESTAB 0 10 1.2.3.4:5 6.7.8.9:10\n1795860000.2 \t cubic rto:204 rtt:3.25/1.5 mss:1448 cwnd:10 bytes_acked:9\n"
+)
+STAMPED: Final = b"1795860000.1 State Recv-Q Send-Q Local Peer\n1795860000.2 " + _STATE + b"1795860001.2 " + _STATE
 MM_LINK: Final = (
     b"# mahimahi mm-link (up) [uplink]\n# base timestamp: 100\n100 + 1504\n110 d 1 1504\n120 # 1504\n120 - 1504 20\n"
 )
 FORMATS: Final = (
     Format("scenario", tuple(_toml()), ".toml", _scenario),
-    Format("path", CSV, ".csv", _path),
+    Format("path", (*CSV, LENS_PING), ".csv", _path),
     Format("es-n0", (FADE,), ".csv", _es_n0),
     Format("modcods", (b"modcod,esn0,efficiency\nfast,8,2\nslow,0.5,0.25\n",), ".csv", _modcods),
     Format("arrivals", (b"time,bytes\n0,100\n0.5,200\n500 ms,1 KB\n",), ".csv", _arrivals),
@@ -281,16 +322,20 @@ FORMATS: Final = (
     Format("reproduction", (b'{"reproduction": {"document": "frr-96", "files": {"report.json": "0a"}}}',), ".json", _reproduction),
     Format("pcap", _of_tools("offload.pcap"), ".pcap", _measured),
     Format("pcapng", (_captured(),), ".pcapng", _measured),
+    Format("fit", (*_of_tools("linux-cubic.pcap.gz"), _captured()), ".pcap", _observed),
     Format("iperf3", _of_tools("iperf3.json.gz", "iperf3-parallel.json.gz", "iperf3-udp.json.gz"), ".json", _measured),
     Format("irtt-measured", _of_tools("irtt.json.gz"), ".json", _measured),
-    Format("ss", _of_tools("ss.txt.gz"), ".txt", _measured),
+    Format("ss", (*_of_tools("ss.txt.gz"), STAMPED), ".txt", _measured),
     Format("ping", _of_tools("ping.txt"), ".txt", _measured),
+    Format("ping-text", PINGS, ".txt", _measured),
+    Format("iperf2", IPERF2, ".txt", _measured),
+    Format("dish", DISH, ".json", _measured),
     Format("tc", _of_tools("tc.txt", "tc.json"), ".txt", _measured),
     Format("flent", _of_tools("ping.flent.gz"), ".flent", _measured),
-    Format("qlog", (_of_tools("aioquic.qlog.gz")[0][:20_000].rpartition(b", {")[0] + b"]}]}", SQLOG), ".qlog", _measured),
-    Format("ndt7", (NDT7, NDT7_LINES), ".json", _measured),
+    Format("qlog", (_of_tools("aioquic.qlog.gz")[0][:20_000].rpartition(b", {")[0] + b"]}]}", SQLOG, PICOQUIC, SECONDS), ".qlog", _measured),
+    Format("ndt7", (NDT7, NDT7_LINES, NDT7_CLIENT), ".json", _measured),
     Format("atlas", (ATLAS, b"[" + ATLAS + b"]"), ".json", _measured),
-    Format("lens", (CSV[3],), ".csv", _measured),
+    Format("lens", (CSV[3], LENS_PING), ".csv", _measured),
     Format("mm-link", (MM_LINK, b"0\n2\n2\n5\n"), ".log", _measured),
     Format("pantheon", (b"# tunnel egress: 1700000000000.5\n0.5 - 1 - 1500\n", b"0.1 + 1500 1\n30.1 - 1500 30.0 1\n"), ".log", _measured),
     Format("pensieve", (b"0.5\t1.25\n1.5\t3\n2.5 0\n",), ".txt", _measured),

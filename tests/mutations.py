@@ -99,7 +99,17 @@ def _packed(content: bytes, draw: random.Random) -> bytes:
     return draw.choice((lambda: packed, lambda: _flip(packed, draw), lambda: _end(packed, draw)))()
 
 
+def _field(content: bytes, draw: random.Random) -> bytes:
+    """Replaces a length or a time of a binary format: 2, 4 or 8 aligned bytes, in either byte order."""
+    size = draw.choice((2, 4, 8))
+    if len(content) < size:
+        return content
+    at = draw.randrange(len(content) // size) * size
+    value = draw.choice((0, 1, (1 << 8 * size) - 1, 1 << 8 * size - 1, 1 << 8 * size - 2, draw.getrandbits(8 * size)))
+    return content[:at] + value.to_bytes(size, draw.choice(("little", "big"))) + content[at + size :]
+
+
 # Single bytes and numbers are mutated more often than the rest.
 ALL: Final[tuple[Callable[[bytes, random.Random], bytes], ...]] = (
-    _flip, _flip, _byte, _cut, _cut, _end, _number, _number, _number, _word, _word, _lines, _lines, _encoding, _ends, _packed,
+    _flip, _flip, _byte, _cut, _cut, _end, _number, _number, _number, _word, _word, _lines, _lines, _encoding, _ends, _packed, _field, _field,
 )  # fmt: skip

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from longpipe.errors import ScenarioError
 from longpipe.inputs import decode, read_bytes, split_lines
+from longpipe.inputs.numbers import scaled, unix_ns
 from longpipe.inputs.text import encoding_of
+from longpipe.measured.fields import unix_of_date
 from longpipe.measured.json_text import RECORD_SEPARATOR, Placed, values
 
 NEEDS: Final = "a file of a tool in docs/measured.md"
@@ -21,6 +24,47 @@ NEEDS: Final = "a file of a tool in docs/measured.md"
 _MOST_BYTES: Final = 1 << 30
 # `ping -D` begins lines with the time in brackets.
 _BRACKETED_TIME: Final = re.compile(r"\[\d+\.\d+\] ")
+
+
+# Times before each line: Unix times, dates of ISO 8601 (`kubectl logs --timestamps`), "Nov 29 04:36:30" (the default of
+# `ts` from moreutils) and times of the day or since the start (`ts -s`). Fractions follow a point or a comma.
+_FRACTION: Final = r"(?:[.,]\d{1,9})?"
+_STAMPED: Final = re.compile(
+    rf"(?:(?P<unix>\d{{9,10}}{_FRACTION})"
+    rf"|(?P<date>\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d:\d\d{_FRACTION}(?:Z|[+-]\d\d:?\d\d)?)"
+    r"|(?:(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +(?P<day>\d{1,2}) )?"
+    rf"(?P<hour>\d\d):(?P<minute>[0-5]\d):(?P<second>[0-5]\d{_FRACTION}))(?: |\t|$)"
+)
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DAYS: Final = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
+_NS: Final = Fraction(10**9)
+_DAY_NS: Final = 86_400 * 10**9
+# Minimum time between two outputs of a command; the lines of one output are printed within a shorter time.
+_APART_NS: Final = 20_000_000
+
+
+class _Clock:
+    """Times before lines in ns; times of the day continue after midnight, and times without a date begin at 0."""
+
+    def __init__(self) -> None:
+        self._first: int | None = None
+        self._latest = 0
+
+    def ns(self, found: re.Match[str]) -> int:
+        """Returns the time [ns] of a line."""
+        if found["unix"]:
+            return unix_ns(found["unix"].replace(",", ".")) or 0
+        if found["date"]:
+            return unix_of_date(found["date"].replace(",", ".")) or 0
+        seconds = scaled(found["second"].replace(",", "."), _NS) or 0
+        at = (int(found["hour"]) * 60 + int(found["minute"])) * 60 * 10**9 + seconds
+        if found["month"]:
+            at += (_DAYS[_MONTHS.index(found["month"])] + int(found["day"])) * _DAY_NS
+        while self._first is not None and at < self._latest - _DAY_NS // 2:
+            at += _DAY_NS if not found["month"] else 365 * _DAY_NS
+        self._latest = max(at, self._latest)
+        self._first = at if self._first is None else self._first
+        return at - self._first
 
 
 class Content:
@@ -76,10 +120,47 @@ class Content:
         """Returns the line of the place of a JSON value."""
         return int(place.removeprefix(f"{self.file}:")) if place != self.file else 1
 
+    @cached_property
+    def stamps(self) -> dict[int, int]:
+        """Returns the times [ns] of lines by number, if each line had a time before it; those without a date from 0."""
+        return {}
+
+    @cached_property
+    def timed_lines(self) -> list[tuple[int, str]]:
+        """Returns the lines, with a time alone before each group of lines that a command printed at once."""
+        found: list[tuple[int, str]] = []
+        latest = None
+        for number, line in self.lines:
+            at = self.stamps.get(number)
+            # An indented line continues the one before it.
+            if at is not None and not line[:1].isspace() and (latest is None or at - latest >= _APART_NS):
+                found.append((number, f"{_DAY_NS * 10**4 + at if at < _DAY_NS * 10**3 else at}"))
+            latest = at if at is not None else latest
+            found.append((number, line))
+        return found
+
+    def without_times(self) -> Content | None:
+        """Returns the content without the time that `ts` and others print before each line; None if there is none."""
+        try:
+            lines = [(number, _STAMPED.match(line), line) for number, line in self.lines if line.strip()]
+        except ScenarioError:
+            return None
+        # The last line may be truncated.
+        if sum(found is None for _, found, _ in lines) > (len(lines) > 2):
+            return None
+        part = self.of_lines([(number, line[found.end() :]) for number, found, line in lines if found is not None])
+        clock = _Clock()
+        part.stamps = {number: clock.ns(found) for number, found, _ in lines if found is not None}
+        part.begins = "\n".join(line for _, line in part.lines[:2000])
+        part.data = part.begins.encode()
+        part.defects = self.defects
+        return part
+
     def of_lines(self, lines: list[tuple[int, str]]) -> Content:
         """Returns a content that consists of some of the lines."""
         part = Content(self.file, b"")
         part.lines = lines
+        part.stamps = self.stamps
         return part
 
     def of_values(self, values: Placed) -> Content:

@@ -11,7 +11,7 @@ from longpipe.inputs.numbers import scaled
 
 # Largest accepted number: larger ones cannot be times, sizes or rates, and their products could overflow.
 LARGEST: Final = 1e20
-_NS: Final = Fraction(10**9)
+NS: Final = Fraction(10**9)
 
 
 def get(record: object, *names: str) -> Any:  # noqa: ANN401 - any value
@@ -60,7 +60,7 @@ def text(record: object, *names: str) -> str | None:
 
 def decimal(written: str) -> float | None:
     """Converts text to a decimal number; returns None if it is not a number or the number is out of bounds."""
-    found = scaled(written, _NS)
+    found = scaled(written, NS)
     return None if found is None or abs(found) > LARGEST * 1e9 else found / 1e9
 
 

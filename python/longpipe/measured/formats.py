@@ -7,11 +7,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from longpipe.errors import ScenarioError, shown
+from longpipe.errors import ScenarioError
 from longpipe.measured import (
     atlas,
     capture,
+    dish,
     flent,
+    iperf2,
     iperf3,
     irtt,
     mahimahi,
@@ -19,33 +21,45 @@ from longpipe.measured import (
     pantheon,
     pensieve,
     ping,
+    ping_text,
     qlog,
     ss,
     starlink,
     tc,
 )
 from longpipe.measured.content import Content
+from longpipe.measured.looks import looks_like
+from longpipe.measured.pcap import is_capture
 from longpipe.measured.recording import Recording
 from longpipe.measured.runs import joined
 
 # Each module has NAME, recognises(content) and read(content). Modules of JSON whose results are single values also have
 # is_whole(value). The order matters if several modules accept a content.
 FORMATS: Final[tuple[ModuleType, ...]] = (
-    capture, iperf3, irtt, flent, ndt7, qlog, tc, atlas, ping, ss, starlink, mahimahi, pantheon, pensieve,
+    capture, iperf3, irtt, flent, ndt7, qlog, tc, atlas, dish, iperf2, ping_text, ping, ss, starlink, mahimahi,
+    pantheon, pensieve,
 )  # fmt: skip
 
 
 def read(file: str | Path) -> Recording:
     """Reads a measured file of any format. Raises a one-line ScenarioError if the format is unknown."""
     content = Content.of(file)
+    if (found := _recognised(content)) is not None:
+        return found
+    without = None if is_capture(content.data) else content.without_times()
+    if without is not None and (found := _recognised(without)) is not None:
+        return found
+    names = ", ".join(one.NAME for one in FORMATS)
+    raise ScenarioError(f"{file}: {looks_like(content)}; needs one of {names}")
+
+
+def _recognised(content: Content) -> Recording | None:
+    """Returns the recording by the first format that recognises the content; None if there is none."""
     for one in FORMATS:
         if one.recognises(content):
             found = _read(one, content)
             return replace(found, notes=(*content.defects, *found.notes))
-    names = ", ".join(one.NAME for one in FORMATS)
-    raise ScenarioError(
-        f"{file}: begins with {shown(content.begins[:40])}, which no known tool writes; needs one of {names}"
-    )
+    return None
 
 
 def _read(one: ModuleType, content: Content) -> Recording:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError
@@ -178,7 +180,11 @@ class _Damaged:
         return found
 
     def _line(self, at: int) -> int:
-        return self._text.count("\n", 0, at) + 1
+        return bisect_right(self._line_ends, at - 1) + 1
+
+    @cached_property
+    def _line_ends(self) -> list[int]:
+        return [found.start() for found in re.finditer("\n", self._text)]
 
     def _next(self, place: int) -> int | None:
         places = [at for at in (self._text.find("{", place), self._text.find("[", place)) if at >= 0]

@@ -15,6 +15,8 @@ from longpipe.measured.snapshots import Row, steps, until_reset
 NAME: Final = "ndt7 of M-Lab"
 _TESTS: Final = ("Download", "Upload")
 _PARTS: Final = ("TCPInfo", "AppInfo", "BBRInfo")
+# Events of ndt7-client (-format=json); the values of measurements are messages.
+_EVENTS: Final = ("starting", "connected", "measurement", "complete", "error")
 # Values that only increase during a test.
 _COUNTED: Final = {
     "TCPInfo": ("ElapsedTime", "BytesAcked", "BytesReceived", "BytesRetrans"),
@@ -28,7 +30,8 @@ def recognises(content: Content) -> bool:
     if not content.is_json:
         return False
     value = content.json_values[0][1]
-    return is_whole(value) or any(isinstance(get(value, part), dict) for part in _PARTS)
+    is_message = any(isinstance(get(value, part), dict) for part in _PARTS)
+    return is_whole(value) or is_message or (get(value, "Key") in _EVENTS and isinstance(get(value, "Value"), dict))
 
 
 def is_whole(value: object) -> bool:
@@ -43,13 +46,24 @@ def read(content: Content) -> Recording:
         return _of_archive(content.file, where, value)
     # Messages of client and server have different clocks and counters.
     groups: dict[tuple[str | None, str | None], Placed] = {}
-    for place, one in content.json_values:
+    for place, one in _messages(content):
         groups.setdefault((text(one, "Test"), text(one, "Origin")), []).append((place, one))
     subjects: list[Subject] = []
     for (test, origin), placed in groups.items():
         name = f"{test or 'test'} ({origin})" if origin and len(groups) > 1 else test or "test"
         subjects += _subjects(name, placed, None if test is None else test == "download")
     return _recording(content.file, (where, value), subjects, None)
+
+
+def _messages(content: Content) -> Placed:
+    """Returns the messages, which are values of events in the output of ndt7-client."""
+    found: Placed = []
+    for place, one in content.json_values:
+        if get(one, "Key") == "measurement":
+            found.append((f"{place}.Value", get(one, "Value")))
+        elif any(get(one, part) is not None for part in _PARTS):
+            found.append((place, one))
+    return found
 
 
 def _of_archive(file: str, where: str, value: object) -> Recording:
@@ -73,7 +87,8 @@ def _recording(file: str, first: tuple[str, object], subjects: list[Subject], be
     unknown = ["RTTs and losses of single packets: TCPInfo contains the kernel's state about every 250 ms"]
     if any(one.name.startswith("test") for one in subjects):
         unknown.append("whether the test was a download or an upload: the messages lack `Test`")
-    return Recording(file, "ndt7", "ndt-server", text(value, "Version"), begin, length, tuple(subjects), tuple(unknown))
+    tool = "ndt7-client" if get(value, "Key") in _EVENTS else "ndt-server"
+    return Recording(file, "ndt7", tool, text(value, "Version"), begin, length, tuple(subjects), tuple(unknown))
 
 
 def _subjects(name: str, placed: Placed, download: bool | None) -> Iterator[Subject]:

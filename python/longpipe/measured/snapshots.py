@@ -44,11 +44,11 @@ def split(
     A snapshot begins at a line that is a time or, in a log without times, at a line for which `begins` holds. Raises
     ScenarioError if times decrease, or if a line for which `is_content` holds precedes the first time.
     """
-    stamps = [stamp for _, line in content.lines if (stamp := _time(line)) is not None]
+    stamps = [stamp for _, line in content.timed_lines if (stamp := _time(line)) is not None]
     first = stamps[0] if stamps else None
     snapshots: list[tuple[float, Lines]] = []
     latest = None
-    for number, line in content.lines:
+    for number, line in content.timed_lines:
         stamp = _time(line)
         if stamp is not None and first is not None:
             if latest is not None and stamp < latest:

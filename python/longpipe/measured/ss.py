@@ -14,8 +14,9 @@ from longpipe.measured.snapshots import Lines, Row, by_key, span, split, steps, 
 
 NAME: Final = "a log of ss -tin"
 _STATES: Final = "ESTAB|SYN-SENT|SYN-RECV|FIN-WAIT-1|FIN-WAIT-2|TIME-WAIT|CLOSE-WAIT|LAST-ACK|LISTEN|CLOSING|UNCONN"
-_SOCKET: Final = re.compile(rf"(?:tcp\s+)?({_STATES})\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)(?:\s+(.*))?")
-_HEAD: Final = re.compile(r"(Netid\s+)?State\s+Recv-Q\s+Send-Q.*")
+# With `state established`, ss omits the column of states.
+_SOCKET: Final = re.compile(rf"(?:tcp\s+)?(?:({_STATES})\s+)?(\d+)\s+(\d+)\s+(\S*:\S+)\s+(\S*:\S+)(?:\s+(.*))?")
+_HEAD: Final = re.compile(r"(Netid\s+)?(State\s+)?Recv-Q\s+Send-Q.*")
 # Items of a socket that are counters, with their units (iproute2, misc/ss.c).
 _COUNTERS: Final = {
     "bytes_sent": "bytes",

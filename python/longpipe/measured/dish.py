@@ -1,0 +1,142 @@
+"""History of a Starlink dish: JSON of its `get_history` (grpcurl), and CSV of starlink-grpc-tools' `bulk_history`.
+
+The dish samples once a second: the share of its pings that were lost, their mean RTT, and the rates that were used. The
+JSON is a ring buffer, and `current` counts the samples since the dish started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.inputs.table import heads_of, table_of
+from longpipe.measured.content import Content
+from longpipe.measured.fields import LARGEST, decimal, get, unix_of_date
+from longpipe.measured.recording import Recording, Subject, kept, rates, series
+
+NAME: Final = "get_history of a Starlink dish"
+# The lists of samples, by their names in JSON; those in CSV are in snake case.
+_DROP, _RTT, _DOWN, _UP = "popPingDropRate", "popPingLatencyMs", "downlinkThroughputBps", "uplinkThroughputBps"
+_LISTS: Final = {
+    _DROP: "pop_ping_drop_rate", _RTT: "pop_ping_latency_ms",
+    _DOWN: "downlink_throughput_bps", _UP: "uplink_throughput_bps",
+}  # fmt: skip
+_DATE: Final = "datetimestamp_utc"
+_NEEDS: Final = "rows of starlink-grpc-tools' bulk_history with their header"
+
+
+@dataclass
+class _Samples:
+    """Samples in the order of their times [s], with None where the file has no number."""
+
+    times_s: list[float] = field(default_factory=list)
+    of: dict[str, list[float | None]] = field(default_factory=lambda: {name: [] for name in _LISTS})
+
+
+def is_whole(value: object) -> bool:
+    """Returns whether a JSON value is a dish's answer to get_history."""
+    return _history(value) is not None
+
+
+def _history(value: object) -> Any:  # noqa: ANN401 - any value
+    for one in (get(value, "dishGetHistory"), get(value, "dish_get_history"), value):
+        if any(get(one, name) is not None for name in (_DROP, _LISTS[_DROP])):
+            return one
+    return None
+
+
+def recognises(content: Content) -> bool:
+    """Returns whether the content is a dish's history in JSON or CSV."""
+    if content.is_json:
+        return is_whole(content.json_values[0][1])
+    heads = heads_of(content.begins.partition("\n")[0].rstrip("\r"))
+    return heads[:1] == (_DATE,) and _LISTS[_RTT] in heads
+
+
+def read(content: Content) -> Recording:
+    """Returns the pings between dish and point of presence, and the rates used in each direction."""
+    if content.is_json:
+        where, value = content.json_values[0]
+        begin, samples = None, _of_json(where, _history(value))
+    else:
+        begin, samples = _of_csv(content)
+    if not samples.times_s:
+        raise ScenarioError(f"{content.file}: no sample; needs the history of a dish that has started")
+    length = samples.times_s[-1] - samples.times_s[0] + 1
+    unknown = (
+        "numbers of lost pings: the dish reports shares of each second",
+        "the available rate: the rates are those that were used",
+        *(("times: the history counts seconds since the dish started",) if begin is None else ()),
+    )
+    subjects = tuple(_subjects(samples))
+    return Recording(content.file, "Starlink dish history", "a Starlink dish", None, begin, length, subjects, unknown)
+
+
+def _of_json(where: str, history: object) -> _Samples:
+    names = {name: name if get(history, name) is not None else snake for name, snake in _LISTS.items()}
+    lists = {name: get(history, own) for name, own in names.items()}
+    found = {name: one for name, one in lists.items() if isinstance(one, list)}
+    size = max(map(len, found.values()), default=0)
+    current = _number(get(history, "current"))
+    if current is None or not 0 <= current <= LARGEST:
+        raise ScenarioError(f"{where}: current: {shown(get(history, 'current'))}; needs the number of samples")
+    count = int(current)
+    order = range(count) if count < size else [*range(count % size, size), *range(count % size)] if size else []
+    samples = _Samples([float(k) for k in range(len(order))])
+    for name, one in found.items():
+        samples.of[name] = [_number(one[place]) if place < len(one) else None for place in order]
+    return samples
+
+
+def _of_csv(content: Content) -> tuple[int | None, _Samples]:
+    samples, begin, latest = _Samples(), None, None
+    table = table_of(content.file, [line for _, line in content.lines], _NEEDS)
+    places = {name: table.heads.index(snake) for name, snake in _LISTS.items() if snake in table.heads}
+    for line, cells in table:
+        at = unix_of_date(cells[0])
+        if at is None or (latest is not None and at < latest):
+            raise ScenarioError(f"{content.file}:{line}: {_DATE} {shown(cells[0])}; needs increasing dates of ISO 8601")
+        begin, latest = at if begin is None else begin, at
+        samples.times_s.append((at - begin) / 1e9)
+        for name, place in places.items():
+            samples.of[name].append(_number(cells[place]))
+    return begin, samples
+
+
+def _number(value: object) -> float | None:
+    """Returns a number, which protocol buffers in JSON write as text if it has 64 bits; None for any other value."""
+    if isinstance(value, str):
+        return decimal(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and isinstance(value, int | float) and abs(value) <= LARGEST else None
+
+
+def _subjects(samples: _Samples) -> Iterator[Subject]:
+    drops = samples.of[_DROP]
+    # If all pings of a second are lost, the dish repeats the RTT before.
+    rtts = [
+        (at, rtt / 1e3)
+        for at, rtt, drop in zip(
+            samples.times_s, samples.of[_RTT], drops or [None] * len(samples.times_s), strict=False
+        )
+        if rtt is not None and rtt > 0 and (drop is None or drop < 1)
+    ]
+    known = [min(max(drop, 0.0), 1.0) for drop in drops if drop is not None]
+    counters = {"samples": (float(len(samples.times_s)), "samples")}
+    if known:
+        counters["lost pings"] = (100 * sum(known) / len(known), "%")
+        counters["seconds without replies"] = (float(sum(drop >= 1 for drop in known)), "seconds")
+    meaning = "mean of a second's pings between dish and point of presence"
+    yield Subject("path", "path", kept(series("rtt", rtts, meaning)), counters)
+    for name, direction in ((_DOWN, "downlink"), (_UP, "uplink")):
+        rate = rates(_moved(samples.times_s, samples.of[name]), "used, mean over the second that ends at the time")
+        if found := kept(rate):
+            yield Subject(direction, "path", found)
+
+
+def _moved(times_s: Sequence[float], bps: Sequence[float | None]) -> Iterator[tuple[float, float, float]]:
+    for at, rate in zip(times_s, bps, strict=False):
+        if rate is not None and rate >= 0:
+            yield at, at + 1, rate / 8

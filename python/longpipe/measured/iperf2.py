@@ -1,0 +1,162 @@
+"""Output of iperf 2, as text (also with -e) and as CSV (-y C): rates, and RTTs and windows of senders on Linux."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from longpipe.errors import ScenarioError
+from longpipe.measured.content import Content
+from longpipe.measured.recording import Moved, Recording, Subject, kept, rates, series
+from longpipe.measured.runs import joined, split_at
+
+NAME: Final = "iperf 2"
+_NUMBER: Final = r"\d{1,12}(?:[.,]\d{1,9})?"
+_HEADS: Final = re.compile(
+    r"Client connecting to \S+, (?:TCP|UDP) port \d+.*|Server listening on (?:TCP|UDP) port \d+.*"
+)
+_STREAM: Final = re.compile(r"\[ *(\d{1,6})\] local (\S+) port (\d+) connected with (\S+) port (\d+).*")
+_INTERVAL: Final = re.compile(
+    rf"\[ *(?P<id>\d{{1,6}})\] +(?P<begin>{_NUMBER})- *(?P<end>{_NUMBER}) +sec +(?P<size>{_NUMBER}) +[KMGT]?Bytes? +"
+    rf"(?P<rate>{_NUMBER}) +(?P<prefix>[KMGT]?)(?P<unit>bits|Bytes?)/sec(?P<rest>.*)"
+)
+# Columns of -e on the sender's side: writes and errors, retransmissions, window and RTT.
+_SENDER: Final = re.compile(
+    r" +\d+/\d+ +(?P<again>\d{1,9})(?: +(?:(?P<cwnd>\d{1,12})K|NA)/(?P<rtt>\d{1,12})(?:\(\d+\))? us)?.*"
+)
+# Columns of UDP on the receiver's side: jitter, and lost and all datagrams.
+_RECEIVER: Final = re.compile(rf" +{_NUMBER} ms +(?P<lost>\d{{1,9}})/ *(?P<all>\d{{1,9}}) \(.*")
+_CSV: Final = re.compile(
+    rf"\d{{14}}(?:\.\d+)?(?:[+-]\d+:\d+)?,(?P<source>[^,\s]*),(?P<from>\d+),(?P<target>[^,\s]*),(?P<to>\d+),(?P<id>-?\d+),"
+    rf"(?P<begin>{_NUMBER})-(?P<end>{_NUMBER}),(?P<size>\d{{1,18}}),(?P<rate>-?\d{{1,18}}(?:\.\d+)?)(?:,.*)?"
+)
+# iperf counts bytes in units of 1024 and bits in units of 1000.
+_POWERS: Final = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_LONGEST: Final = 400
+
+
+@dataclass
+class _Stream:
+    """Intervals of a stream as (begin [s], end [s], bytes), and values at their ends."""
+
+    name: str
+    is_udp: bool
+    moved: list[Moved] = field(default_factory=list)
+    rtts: list[tuple[float, float]] = field(default_factory=list)
+    windows: list[tuple[float, float]] = field(default_factory=list)
+    again: list[tuple[float, float]] = field(default_factory=list)
+    lost: list[tuple[float, float]] = field(default_factory=list)
+    datagrams: float = 0.0
+
+
+def recognises(content: Content) -> bool:
+    """Returns whether the text has a header, an interval or a row of iperf 2."""
+    lines = [line for line in content.begins.splitlines()[:100] if len(line) <= _LONGEST]
+    return any(_HEADS.fullmatch(line) or _CSV.fullmatch(line) for line in lines) or (
+        any(_STREAM.fullmatch(line) for line in lines) and any(_INTERVAL.fullmatch(line) for line in lines)
+    )
+
+
+def read(content: Content) -> Recording:
+    """Returns a flow for each stream of a test. Raises ScenarioError if none has an interval."""
+    lines = [(number, line) for number, line in content.lines if len(line) <= _LONGEST]
+    runs = split_at(content.of_lines(lines), lambda line: bool(_HEADS.fullmatch(line)), lambda _: None)
+    found = [(part.lines[0][0], one) for part in runs if (one := _run(content.file, part)) is not None]
+    if not found:
+        raise ScenarioError(f"{content.file}: no interval of a stream; needs the output of iperf 2 with intervals (-i)")
+    return joined(found)
+
+
+def _run(file: str, content: Content) -> Recording | None:
+    streams = [one for one in _streams(content) if one.moved]
+    if not streams:
+        return None
+    subjects = tuple(_subject(one) for one in streams)
+    length = max(end for one in streams for _, end, _ in one.moved)
+    unknown = (
+        "packets: values cover whole intervals, and rates count payload at the application",
+        "the beginning: iperf 2 counts from the start of the test",
+    )
+    return Recording(file, "iperf 2", "iperf 2", None, None, length, subjects, unknown)
+
+
+def _streams(content: Content) -> list[_Stream]:
+    found: list[_Stream] = []
+    current: dict[str, _Stream] = {}
+    is_udp = False
+    for _, line in content.lines:
+        if _HEADS.fullmatch(line):
+            is_udp = " UDP port " in line
+        elif head := _STREAM.fullmatch(line):
+            current[head[1]] = _Stream(_name(head), is_udp)
+            found.append(current[head[1]])
+        elif row := _CSV.fullmatch(line):
+            key = row["id"] + row["from"] + row["to"]
+            if int(row["id"]) >= 0:
+                if key not in current:
+                    ends = (row["source"], row["from"], row["target"], row["to"])
+                    current[key] = _Stream("{}:{} - {}:{}".format(*ends), is_udp)
+                    found.append(current[key])
+                _add(current[key], row, float(row["rate"]))
+        elif interval := _INTERVAL.fullmatch(line):
+            if interval["id"] not in current:
+                current[interval["id"]] = _Stream(f"stream {interval['id']}", is_udp)
+                found.append(current[interval["id"]])
+            base, factor = (1000, 1) if interval["unit"] == "bits" else (1024, 8)
+            bps = _float(interval["rate"]) * base ** _POWERS[interval["prefix"]] * factor
+            if _add(current[interval["id"]], interval, bps):
+                _more(current[interval["id"]], interval)
+    return found
+
+
+def _name(head: re.Match[str]) -> str:
+    return f"{head[2]}:{head[3]} - {head[4]}:{head[5]}"
+
+
+def _float(text: str) -> float:
+    return float(text.replace(",", "."))
+
+
+def _add(stream: _Stream, interval: re.Match[str], bps: float) -> bool:
+    """Adds an interval; returns whether it is one, and not the total of the intervals before it."""
+    begin, end = _float(interval["begin"]), _float(interval["end"])
+    if end <= begin or bps < 0 or (stream.moved and begin < stream.moved[-1][1] - 1e-3):
+        return False
+    stream.moved.append((begin, end, bps * (end - begin) / 8))
+    return True
+
+
+def _more(stream: _Stream, interval: re.Match[str]) -> None:
+    end = stream.moved[-1][1]
+    if sender := _SENDER.fullmatch(interval["rest"]):
+        stream.again.append((end, float(sender["again"])))
+        if sender["cwnd"]:
+            stream.windows.append((end, 1024 * float(sender["cwnd"])))
+        if sender["rtt"] and int(sender["rtt"]):
+            stream.rtts.append((end, float(sender["rtt"]) / 1e6))
+    elif receiver := _RECEIVER.fullmatch(interval["rest"]):
+        stream.lost.append((end, float(receiver["lost"])))
+        stream.datagrams += float(receiver["all"])
+
+
+def _counters(stream: _Stream) -> Iterator[tuple[str, tuple[float, str]]]:
+    yield "payload", (round(sum(size for _, _, size in stream.moved)), "bytes")
+    if stream.again:
+        yield "retransmitted", (sum(count for _, count in stream.again), "packets")
+    if stream.datagrams:
+        yield "lost", (sum(count for _, count in stream.lost), "packets")
+        yield "packets", (stream.datagrams, "packets")
+
+
+def _subject(stream: _Stream) -> Subject:
+    of_flow = kept(
+        rates(stream.moved, "payload, mean over the interval, with the digits that iperf prints"),
+        series("smoothed rtt", stream.rtts, "the kernel's smoothed RTT at the end of the interval"),
+        series("cwnd", stream.windows, "the kernel's window at the end of the interval", "bytes"),
+        series("retransmissions", [one for one in stream.again if one[1]], "in the interval"),
+        series("losses", [one for one in stream.lost if one[1]], "datagrams, in the interval"),
+    )
+    facts = {"protocol": "UDP" if stream.is_udp else "TCP"}
+    return Subject(stream.name, "flow", of_flow, dict(_counters(stream)), facts)

@@ -1,0 +1,264 @@
+"""Output of ping without times (iputils, BusyBox, macOS and BSD, Windows in any language), and of fping.
+
+The times of the requests are unknown unless fping prints them (-D) or each line has a time before it (`ts`). Requests
+are then placed at the interval that the summary shows, or one second apart, the default of all these programs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from longpipe.errors import ScenarioError
+from longpipe.inputs.numbers import scaled
+from longpipe.measured.content import Content
+from longpipe.measured.fields import NS
+from longpipe.measured.recording import Recording, Subject, kept, series
+from longpipe.measured.runs import joined, split_at
+
+NAME: Final = "ping and fping"
+_DECIMAL: Final = r"\d{1,9}(?:[.,]\d{1,9})?"
+_FLAG_COPY: Final = "DUP!"
+# Replies of ping in Unix systems. The words depend on the program and, in iputils, on the language.
+_UNIX: Final = re.compile(
+    rf"\d+ \D+? (?P<source>\S+(?: \([^()]+\))?) ?[:,] (?:icmp_)?(?:seq|req)=(?P<seq>\d{{1,7}}) .*?"
+    rf"=(?P<rtt>{_DECIMAL}) ?(?P<unit>ms|us|s|毫秒)(?P<flags> \(.*)?"
+)
+# Replies of ping in Windows, in any language: bytes=32 time=20ms TTL=53; over IPv6, there is only the time.
+_WINDOWS: Final = re.compile(
+    r"(?!.*seq=)[^=]*? (?P<source>(?:\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F]{0,4}:[0-9a-fA-F:.]{1,45}(?:%\w+)?)[^=:]*: ?"
+    rf"(?:[^=:]+=\d+ )?[^=:<]+(?P<sign>[=<]) ?(?P<rtt>{_DECIMAL}) ?(?P<unit>ms|мс)(?: TTL=\d+)?\s*"
+)
+# Lines of fping for each request (-c, -l), and of its summary of each target (-C).
+_FPING: Final = re.compile(
+    rf"(?:\[(?P<at>\d{{1,12}}\.\d{{1,9}})\] )?(?P<source>\S+)\s+: \[(?P<seq>\d{{1,7}})\], "
+    rf"(?:\d+ bytes, (?P<rtt>{_DECIMAL}) ms|timed out|.*unreachable|error).*"
+)
+_FPING_ROW: Final = re.compile(rf"(?P<source>\S+)\s+: (?P<values>(?:{_DECIMAL}|-)(?: (?:{_DECIMAL}|-))*)\s*")
+# A reply of `ping -D`, which another module reads.
+_TIMED: Final = re.compile(r"\[\d+\.\d+\] \d+ bytes from ")
+_TIMEOUT: Final = re.compile(r"Request timeout for icmp_seq (\d{1,7})|no answer yet for icmp_seq=(\d{1,7})")
+_HEAD: Final = re.compile(r"PING (\S+?) ?\(([^()]*(?:\([^()]*\))?)\)[ :]*.*")
+_IPUTILS_HEAD: Final = re.compile(r"\) (?:from .*)?\d+(?:\(\d+\) \w+ \w+ \w+| data bytes$)(?<! data bytes)")
+_WINDOWS_HEAD: Final = re.compile(r"\S[^=]* \d+ [^\d=]+:\s*")
+_WINDOWS_NAME: Final = re.compile(r"(\S+) \[([^\[\]]+)\]")
+_TOTALS: Final = re.compile(
+    r"(\d{1,9}) packets transmitted, (\d{1,9}) (?:packets )?received.*?(?:time (\d{1,12}) ?ms)?"
+)
+# Sent, received and lost in the summary of Windows: the only line with three numbers behind equals signs.
+_WINDOWS_TOTALS: Final = re.compile(r"\s*[^=]*= (\d{1,9})[^=]*= (\d{1,9})[^=]*= (\d{1,9})\s*\(.*")
+_UNITS: Final = {"ms": 1e-3, "мс": 1e-3, "毫秒": 1e-3, "us": 1e-6, "s": 1.0}
+_WRAP: Final = 1 << 16
+_LONGEST: Final = 300
+_MOST_PROBES: Final = 10_000_000
+_INTERVAL_S: Final = 1.0
+_BELOW: Final = "<"
+_DAY_NS: Final = 86_400 * 10**9
+
+
+@dataclass
+class _Path:
+    """The requests to a target: the time [ns] of each reply, if it is known, and its RTT [s], by sequence number."""
+
+    replies: dict[int, tuple[int | None, float]] = field(default_factory=dict)
+    # Highest number of a request, and number of the first one if the file shows it.
+    last: int = -1
+    first: int | None = None
+    duplicates: int = 0
+    # Number of RTTs that are only known to be below the stated value.
+    below: int = 0
+    interval_s: float | None = None
+
+    def count(self, seq: int) -> int:
+        """Returns a sequence number counted on beyond 65535, and notes that the request was sent."""
+        base = max(self.last, 0)
+        seq = base - base % _WRAP + seq % _WRAP
+        seq += _WRAP if seq < base - _WRAP // 2 else 0
+        self.last = max(self.last, seq)
+        return seq
+
+    def add(self, seq: int, at: int | None, rtt: float, flags: str | None = None) -> None:
+        """Adds a reply."""
+        seq = self.count(seq)
+        if seq in self.replies or _FLAG_COPY in (flags or ""):
+            self.duplicates += 1
+        else:
+            self.replies[seq] = (at, rtt)
+
+
+def recognises(content: Content) -> bool:
+    """Returns whether the text contains a reply without a time before it, or a line of fping."""
+    lines = [line for line in content.begins.splitlines()[:200] if len(line) <= _LONGEST]
+    if any(_TIMED.match(line) for line in lines):
+        return False
+    return any(
+        _UNIX.fullmatch(line) or _FPING.fullmatch(line) or _is_row(line) or _WINDOWS.fullmatch(line) for line in lines
+    )
+
+
+def _is_row(line: str) -> bool:
+    found = _FPING_ROW.fullmatch(line)
+    return found is not None and any(character in found["values"] for character in ".-")
+
+
+def read(content: Content) -> Recording:
+    """Returns a path for each target. Requests without a reply count as lost."""
+    # Longer lines are of no known form.
+    lines = [(number, line) for number, line in content.lines if len(line) <= _LONGEST]
+    runs = split_at(
+        content.of_lines(lines),
+        lambda line: bool(_HEAD.fullmatch(line) or _is_windows_head(line)),
+        lambda _: None,
+    )
+    read_runs = [(part.lines[0][0], one) for part in runs if (one := _run(content.file, part)) is not None]
+    if not read_runs:
+        raise ScenarioError(f"{content.file}: no reply; needs the output of ping or fping with replies")
+    return joined(read_runs)
+
+
+def _is_windows_head(line: str) -> bool:
+    return bool(_WINDOWS_HEAD.fullmatch(line)) and not _WINDOWS.fullmatch(line) and "=" not in line
+
+
+def _run(file: str, content: Content) -> Recording | None:
+    """Returns the paths of a run; None if it has no request."""
+    if any(_FPING.fullmatch(line) or _is_row(line) for _, line in content.lines):
+        tool, paths = "fping", _of_fping(content)
+    elif any(_WINDOWS.fullmatch(line) for _, line in content.lines):
+        tool, paths = "ping of Windows", _of_windows(content)
+    else:
+        tool, paths = "ping", _of_unix(content)
+    known = {name: path for name, path in paths.items() if path.last >= 0}
+    if not known:
+        return None
+    times = [at - round(rtt * 1e9) for path in known.values() for at, rtt in path.replies.values() if at is not None]
+    begin = min(times, default=None)
+    notes: list[str] = []
+    subjects = []
+    length = 0.0
+    for name, path in known.items():
+        subject, end = _subject(file, name, path, begin, notes)
+        subjects.append(subject)
+        length = max(length, end)
+    unknown = ["rates, and the direction of a delay or loss: ping measures round trips"]
+    if begin is None:
+        unknown.insert(0, "times: the file has none; use `ping -D`, `fping -D`, or `| ts %.s`")
+    # Times without a date begin at 0.
+    date = None if begin is None or begin < _DAY_NS else begin
+    return Recording(file, tool, tool, None, date, length, tuple(subjects), tuple(unknown), tuple(notes))
+
+
+def _of_unix(content: Content) -> dict[str, _Path]:
+    name, path = "", _Path()
+    for number, line in content.lines:
+        if head := _HEAD.fullmatch(line):
+            name = head[1] if head[1] == head[2] else f"{head[1]} ({head[2]})"
+            # ping of iputils, which states the length with headers, as in "56(84)", counts from 1, and others from 0.
+            path.first = 1 if _IPUTILS_HEAD.search(line) else 0
+        elif reply := _UNIX.fullmatch(line):
+            name = name or reply["source"]
+            rtt = float(reply["rtt"].replace(",", ".")) * _UNITS[reply["unit"]]
+            path.add(int(reply["seq"]), content.stamps.get(number), rtt, reply["flags"])
+        elif timeout := _TIMEOUT.match(line):
+            path.count(int(timeout[1] or timeout[2]))
+        elif totals := _TOTALS.fullmatch(line):
+            sent = int(totals[1])
+            path.last = max(path.last, sent - 1 + (path.first or 0))
+            if totals[3] and sent > 1:
+                path.interval_s = int(totals[3]) / 1e3 / (sent - 1)
+    return {name: path}
+
+
+def _of_windows(content: Content) -> dict[str, _Path]:
+    """Reads the lines of requests: those from the header to the next blank line, one for each request."""
+    name, path = "", _Path(first=0)
+    is_within = False
+    for number, line in content.lines:
+        reply = _WINDOWS.fullmatch(line)
+        if reply:
+            is_within = True
+            name = name or reply["source"]
+            rtt = float(reply["rtt"].replace(",", ".")) * _UNITS[reply["unit"]]
+            path.below += reply["sign"] == _BELOW
+            path.add(path.last + 1, content.stamps.get(number), rtt)
+        elif _is_windows_head(line) and path.last < 0:
+            is_within = True
+            if head := _WINDOWS_NAME.search(line):
+                name = f"{head[1]} ({head[2]})"
+        elif totals := _WINDOWS_TOTALS.fullmatch(line):
+            path.last = max(path.last, int(totals[1]) - 1)
+        elif is_within and line.strip():
+            path.count(path.last + 1)
+        elif path.last >= 0:
+            is_within = False
+    return {name or "path": path}
+
+
+def _of_fping(content: Content) -> dict[str, _Path]:
+    paths: dict[str, _Path] = {}
+    for number, line in content.lines:
+        if one := _FPING.fullmatch(line):
+            path = paths.setdefault(one["source"], _Path(first=0))
+            at = content.stamps.get(number) if one["at"] is None else scaled(one["at"], NS)
+            if one["rtt"] is None:
+                path.count(int(one["seq"]))
+            else:
+                path.add(int(one["seq"]), at, float(one["rtt"].replace(",", ".")) / 1e3)
+        elif (row := _FPING_ROW.fullmatch(line)) and _is_row(line):
+            path = paths.setdefault(row["source"], _Path(first=0))
+            # The summary repeats the replies that precede it.
+            if path.last < 0:
+                for value in row["values"].split():
+                    if value == "-":
+                        path.count(path.last + 1)
+                    else:
+                        path.add(path.last + 1, None, float(value.replace(",", ".")) / 1e3)
+    return paths
+
+
+def _subject(file: str, name: str, path: _Path, begin: int | None, notes: list[str]) -> tuple[Subject, float]:
+    """Returns a path, and the time [s] of its last request."""
+    ordered = sorted(path.replies)
+    first = min([*ordered[:1], *([] if path.first is None else [path.first])], default=0)
+    if path.last - first > _MOST_PROBES:
+        raise ScenarioError(f"{file}: {path.last - first + 1} requests; needs at most {_MOST_PROBES}")
+    times = dict(_times(path, first, begin))
+    rtts = [(times[seq], path.replies[seq][1]) for seq in ordered]
+    lost = [(at, 1.0) for seq, at in times.items() if seq not in path.replies]
+    if path.below:
+        rtts_are = "an RTT is" if path.below == 1 else f"{path.below} RTTs are"
+        notes.append(f"{name}: {rtts_are} only known to be below the stated value (<1ms), which is used")
+    if begin is None:
+        interval = "that of the summary" if path.interval_s is not None else "assumed"
+        notes.append(f"{name}: requests are placed {path.interval_s or _INTERVAL_S:.3g} s apart ({interval})")
+    counters = {
+        "sent": (float(len(times)), "packets"),
+        "received": (float(len(ordered)), "packets"),
+        "duplicates": (float(path.duplicates), "packets"),
+    }
+    found = kept(
+        series("rtt", rtts, "at the time of the request"),
+        series("losses", lost, "a request without a reply, at its interpolated time"),
+    )
+    return Subject(name, "path", found, counters), max(times.values(), default=0.0)
+
+
+def _times(path: _Path, first: int, begin: int | None) -> Iterator[tuple[int, float]]:
+    """Yields the number and time [s] of each request; unknown times are those of the interval between requests."""
+    known = {
+        seq: (at - round(rtt * 1e9) - begin) / 1e9
+        for seq, (at, rtt) in path.replies.items()
+        if at is not None and begin is not None
+    }
+    if not known:
+        interval = path.interval_s or _INTERVAL_S
+        yield from ((seq, (seq - first) * interval) for seq in range(first, path.last + 1))
+        return
+    low, high = min(known), max(known)
+    interval = (known[high] - known[low]) / (high - low) if high > low else path.interval_s or _INTERVAL_S
+    latest = low
+    for seq in range(first, path.last + 1):
+        latest = seq if seq in known else latest
+        yield seq, known[latest] + (seq - latest) * interval
