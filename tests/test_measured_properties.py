@@ -243,3 +243,43 @@ def test_paths_of_atlas_are_independent(results: list[tuple[int, str, int]], has
     for probe, address in {(probe, address) for probe, address, _ in results}:
         (alone,) = recorded(text([one for one in results if one[:2] == (probe, address)])).subjects
         assert alike(alone) == whole[alone.name]
+
+
+@CASES
+@given(
+    st.lists(st.lists(st.integers(1, 1500), min_size=2, max_size=6), min_size=2, max_size=3),
+    st.randoms(),
+    st.booleans(),
+)
+def test_connections_of_a_qlog_are_independent(sizes: list[list[int]], random: Random, is_absolute: bool) -> None:
+    """The packets of several connections, which `group_id` distinguishes, have the same numbers and may alternate."""
+
+    def events(connection: int) -> list[dict[str, Any]]:
+        packets = list(enumerate(sizes[connection]))
+        header = {"packet_type": "1RTT"}
+        sent = [
+            {"name": "quic:packet_sent", "data": {"header": {**header, "packet_number": k}, "raw": {"length": size}}}
+            for k, size in packets
+        ]
+        acks = [
+            {
+                "name": "quic:packet_received",
+                "data": {"header": header, "frames": [{"frame_type": "ack", "acked_ranges": [[k]]}]},
+            }
+            for k, _ in packets
+        ]
+        both = [one for pair in zip(sent, acks, strict=True) for one in pair]
+        begin = 1e3 * BEGIN_S if is_absolute else 0.0
+        return [{**one, "time": begin + 7 * k, "group_id": f"c{connection}"} for k, one in enumerate(both)]
+
+    def text(chosen: list[dict[str, Any]]) -> str:
+        header = {"file_schema": "urn:ietf:params:qlog:file:sequential", "trace": {"vantage_point": {"type": "server"}}}
+        return "".join(f"\x1e{json.dumps(one)}\n" for one in (header, *chosen))
+
+    every = [events(connection) for connection in range(len(sizes))]
+    order = [connection for connection, own in enumerate(every) for _ in own]
+    random.shuffle(order)
+    left = [iter(own) for own in every]
+    whole = recorded(text([next(left[connection]) for connection in order])).subjects
+    alone = [recorded(text(own)).subjects[0] for own in every]
+    assert sorted(str(alike(one)[1:]) for one in whole) == sorted(str(alike(one)[1:]) for one in alone)

@@ -238,3 +238,21 @@ def test_logs_of_two_links_are_two_paths() -> None:
     up = logs("mm-link", [10, 20], [5, 6], BEGIN_S)
     down = up.replace("a.up", "a.down").replace("[Uplink]", "[Downlink]")
     assert [one.name for one in recorded(up + down).subjects] == ["uplink (a.up)", "downlink (a.down)"]
+
+
+def test_json_of_tc_between_times_is_a_log() -> None:
+    """A device that counts again from 0 shows that its queue was replaced."""
+    sizes = [1000, 251_000, 1000, 126_000]
+    queues = [
+        [{"kind": "tbf", "handle": "1:", "dev": "eth0", "root": True, "bytes": n, "drops": n // 1000}] for n in sizes
+    ]
+    texts = [json.dumps(one, indent=4 * (k % 2)) + "\n" for k, one in enumerate(queues)]
+    found = recorded(snapshots([0, 1000, 2000, 3000], texts))
+    (queue,) = found.subjects
+    rate, lost = queue.of("rate"), queue.of("losses")
+    assert rate is not None
+    assert lost is not None
+    assert (rate.numbers.tolist(), rate.time_s.tolist(), rate.mean) == ([2e6, 1e6], [1, 3], 1.5e6)
+    assert lost.numbers.tolist() == [250, 125]
+    assert queue.counters["bytes"] == (377_000, "bytes")
+    assert found.notes[0].startswith("eth0 tbf 1:: its counters were reset before line ")

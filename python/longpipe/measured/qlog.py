@@ -7,6 +7,7 @@ are lists of fields, numbers may be text, and times have the unit of the trace's
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -52,6 +53,8 @@ _TOLERANCE: Final = 1.1
 _LEAST_FLIGHTS: Final = 10
 # An event with its place in the file, its time [s] and its name without the namespace.
 Event = tuple[str, float, str, dict[str, Any]]
+# Earliest Unix time [s] of absolute times.
+_EARLIEST_S: Final = 1e9
 # Packets: the time [s] since the first event, and the length [bytes], if it is known.
 Packets = list[tuple[float, float | None]]
 # Metrics, each with its place and its time [s] since the first event.
@@ -101,14 +104,13 @@ def _of_file(file: str, values: Placed) -> Recording:
     traces = _traces(values)
     subjects: list[Subject] = []
     lengths = [0.0]
-    begins = []
-    for trace in traces:
-        found = _events(trace)
-        if not found:
-            continue
-        first = min(at for _, at, _, _ in found)
+    connections = [(trace, found) for trace in traces for found in _connections(trace)]
+    begins = [min(at for _, at, _, _ in found) for _, found in connections]
+    # Times in 1970 and the following years are relative.
+    is_absolute = bool(begins) and min(begins) > _EARLIEST_S
+    for (trace, found), own in zip(connections, begins, strict=True):
+        first = min(begins) if is_absolute else own
         lengths.append(max(at for _, at, _, _ in found) - first)
-        begins.append(first)
         headers, unit = _tcp_headers(trace.place, trace.about), _unit(trace.about)
         name = f"{_vantage(trace.about)} {len(subjects) + 1}"
         subjects += _subject(name, found, first, headers, trace.defects, unit)
@@ -116,8 +118,7 @@ def _of_file(file: str, values: Placed) -> Recording:
         raise ScenarioError(f"{where}: no packets or metrics among its events; needs the qlog of a QUIC end")
     vantage = text(traces[0].about, "vantage_point", "name")
     version = text(value, "qlog_version") or ""
-    # Times in 1970 and the following years are relative.
-    begin = min(begins) if begins and min(begins) > 1e9 else None
+    begin = min(begins) if is_absolute else None
     unknown = ("delays of single packets: the RTTs are those reported by the stack",)
     notes = tuple(dict.fromkeys(line for trace in traces for line in trace.defects))
     return Recording(
@@ -164,6 +165,16 @@ def _tcp_headers(place: str, trace: object) -> float | None:
     if found is not None and not HEADER_BYTES <= found <= _MOST_HEADERS:
         raise ScenarioError(f"{place}: header_bytes: {found:g}; needs {HEADER_BYTES} to {_MOST_HEADERS}")
     return found
+
+
+def _connections(trace: _Trace) -> list[list[Event]]:
+    """Returns the events of each connection, which `group_id` identifies in a trace of several connections."""
+    common = get(trace.about, "common_fields", "group_id")
+    groups = {place: json.dumps(get(one, "group_id") or common) for place, one in trace.events}
+    found: dict[str, list[Event]] = {}
+    for event in _events(trace):
+        found.setdefault(groups[event[0]], []).append(event)
+    return list(found.values())
 
 
 def _events(trace: _Trace) -> list[Event]:

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Final
 
 from longpipe.errors import ScenarioError
+from longpipe.inputs import parse_json
 from longpipe.measured.content import Content
 from longpipe.measured.fields import decimal, get, optional, text
 from longpipe.measured.recording import Recording, Series, Subject, kept, rates, series
@@ -15,6 +16,9 @@ from longpipe.measured.snapshots import Lines, Row, by_key, span, split, steps, 
 
 NAME: Final = "tc -s qdisc"
 _QUEUE: Final = re.compile(r"(qdisc|class) (\S+) (\S+) (?:dev (\S+) )?(.*)")
+# First words of the lines that begin a queue, or something else that has counters.
+_OBJECTS: Final = ("qdisc", "class", "filter", "chain", "action")
+_KIND: Final = re.compile(r'"kind"\s*:\s*"')
 _PARENT: Final = re.compile(r"\bparent (\S+)")
 _SENT: Final = re.compile(r"Sent (\d+) bytes (\d+) pkts? \(dropped (\d+), overlimits (\d+) requeues (\d+)\).*")
 # The line begins with a rate if the queue has an estimator, and in versions of iproute2 before 4.
@@ -51,7 +55,12 @@ def recognises(content: Content) -> bool:
     if content.is_json:
         first = content.json_values[0][1]
         return isinstance(first, list) and any(get(one, "kind") is not None and _has_counters(one) for one in first)
-    return any(_QUEUE.fullmatch(line.strip()) for line in content.begins.splitlines())
+    return any(map(_is_queue, content.begins.splitlines()))
+
+
+def _is_queue(line: str) -> bool:
+    """Returns whether a line begins a queue, in text or in JSON."""
+    return bool(_QUEUE.fullmatch(line.strip())) or _KIND.search(line) is not None
 
 
 def _has_counters(value: object) -> bool:
@@ -67,9 +76,9 @@ def read(content: Content) -> Recording:
             for key, counters in _of_json(where, value):
                 found.setdefault(key, []).append(Row(0.0, 0, counters))
     else:
-        snapshots, times = split(content, lambda _: False, lambda line: bool(_QUEUE.fullmatch(line.strip())))
+        snapshots, times = split(content, lambda _: False, _is_queue)
         begin, length, known = times.begin_ns, span(snapshots), times.known
-        found = by_key(content.file, snapshots, _of_text, timed=known)
+        found = by_key(content.file, snapshots, lambda lines: _of_snapshot(content.file, lines), timed=known)
     notes: list[str] = []
     subjects = tuple(_subject(key, of_key, notes, timed=known) for key, of_key in found.items())
     if not subjects:
@@ -92,13 +101,21 @@ def _of_json(where: str, value: object) -> Iterator[tuple[Key, Counters]]:
             yield (device, kind, handle, parent), counters
 
 
-def _of_text(lines: Lines) -> Iterator[tuple[int, Key, Counters]]:
+def _of_snapshot(file: str, lines: Lines) -> Iterator[tuple[int, Key, Counters]]:
     """Yields the line, the key and the counters of each queue."""
+    if lines and lines[0][1].lstrip().startswith("["):
+        number, where = lines[0][0], f"{file}:{lines[0][0]}"
+        value = parse_json("\n".join(text for _, text in lines).encode(), where, "JSON of `tc -s -j qdisc`")
+        yield from ((number, key, counters) for key, counters in _of_json(where, value))
+    else:
+        yield from _of_text(lines)
+
+
+def _of_text(lines: Lines) -> Iterator[tuple[int, Key, Counters]]:
     at, key, counters = 0, None, Counters()
     for number, line in lines:
         words = line.strip()
-        if line[:1].strip():
-            # Lines that are not indented begin a queue, or something else, such as a filter.
+        if words.split(" ", 1)[0] in _OBJECTS:
             if key is not None and counters:
                 yield at, key, counters
             queue = _QUEUE.fullmatch(words)
