@@ -229,7 +229,7 @@ def test_a_capture_and_the_trace_of_one_run_have_the_same_series(tmp_path: Path)
     capture = tmp_path / "sender.pcapng"
     longpipe("run", str(tmp_path / "path.toml"), "--capture", f"host:source1={capture}")
     seen = observe(capture)
-    one, other = observed(seen), simulated(simulate(path), seen.duration_s)
+    one, other = observed(seen, seen.duration_s), simulated(simulate(path), seen.duration_s)
     assert one.lost == other.lost > 2
     assert np.median(one.rtt[100:]) == pytest.approx(np.median(other.rtt[100:]), rel=1e-3)
     # An ACK may be on either side of a point in time.

@@ -13,7 +13,7 @@ from longpipe.fit import observe
 from longpipe.fit.check import checked
 from longpipe.fit.features import features
 from longpipe.fit.path_file import read
-from longpipe.fit.policer import FittedPolicer, policer
+from longpipe.fit.policer import FittedPolicer
 from longpipe.fit.recorded import fit_recorded
 from longpipe.measured import read as read_measured
 from longpipe.units import RATE, SIZE
@@ -32,8 +32,7 @@ def captured(path: Path, control: str, **network: object) -> Path:
 
 
 def recognized(path: Path) -> FittedPolicer | None:
-    seen = observe(path)
-    return policer(seen, features(seen))
+    return features(observe(path)).policer
 
 
 @pytest.mark.parametrize("control", ["cubic", "bbr"])

@@ -12,12 +12,13 @@ import pytest
 from commands import run as command
 from longpipe.errors import ScenarioError
 from longpipe.validate import fit_runs
-from longpipe.validate.fit_judged import FitCriterion, judged
+from longpipe.validate.fit_criterion import FitCriterion
+from longpipe.validate.fit_judged import judged
 from longpipe.validate.fit_runs import Campaign, collect, missing, window_distance
 from longpipe.validate.linux import MSS, LinuxCase, LinuxRun, seconds
 from longpipe.validate.linux_disciplines import switch_of
 
-SMALL = Campaign(seed=5, paths=2, queues=4, control_paths=1, loss_draws=2, most_s=2.0)
+SMALL = Campaign(seed=5, paths=2, queues=4, mixed=0, control_paths=1, loss_draws=2, most_s=2.0)
 
 
 def test_paths_depend_on_the_seed_and_have_each_discipline_equally_often() -> None:
@@ -54,7 +55,7 @@ def finished(case: LinuxCase) -> LinuxRun:
 
 
 def test_an_interrupted_collection_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    campaign = Campaign(seed=5, paths=1, queues=1, control_paths=0, loss_draws=1, most_s=6.0)
+    campaign = Campaign(seed=5, paths=1, queues=1, mixed=0, control_paths=0, loss_draws=1, most_s=6.0)
 
     def interrupted(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
         yield finished(cases[0])
@@ -76,12 +77,12 @@ def test_an_interrupted_collection_continues(tmp_path: Path, monkeypatch: pytest
 
 def test_linux_goodput_counts_data_that_sack_blocks_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fit_runs, "run_each", lambda cases, seed: map(finished, cases))
-    collect(tmp_path, Campaign(seed=5, paths=1, queues=0, control_paths=0, loss_draws=1, most_s=6.0), print)
+    collect(tmp_path, Campaign(seed=5, paths=1, queues=0, mixed=0, control_paths=0, loss_draws=1, most_s=6.0), print)
     assert set(fit_runs.read(tmp_path)["goodput_mbps"]) == {round(10 * MSS * 8 / 1e6, 4)}
 
 
 def test_a_folder_of_another_seed_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = Campaign(seed=5, paths=1, queues=0, control_paths=0, loss_draws=1, most_s=6.0)
+    begun = Campaign(seed=5, paths=1, queues=0, mixed=0, control_paths=0, loss_draws=1, most_s=6.0)
     monkeypatch.setattr(fit_runs, "run_each", lambda cases, seed: map(finished, cases))
     collect(tmp_path, begun, print)
     kept = (tmp_path / "runs.csv").read_bytes()
@@ -97,7 +98,7 @@ def rows(**changes: Any) -> tuple[pd.DataFrame, pd.DataFrame]:  # noqa: ANN401 -
     """Returns a path (15.14 Mbit/s, 100 ms, 50 packets), and a perfect fit with predictions, changed by `changes`."""
     path = {
         "kind": "path", "number": 0, "draw": 0, "rate": "15140000 bit/s", "round_trip": "100 ms", "buffer": 50,
-        "discipline": "pfifo", "duration": "30 s", "loss": 0.0, "drops": 9, "windows": "10 20",
+        "discipline": "pfifo", "duration": "30 s", "police": "-", "jitter": "-", "rates": "-", "others": "-", "loss": 0.0, "drops": 9, "windows": "10 20",
         "goodput_mbps": 14.0, "median_srtt_ms": 120.0,
     }  # fmt: skip
     runs = pd.DataFrame([{**path, "control": control} for control in ("cubic", "bbr", "reno")])

@@ -390,7 +390,7 @@ def test_read_and_fit_have_the_same_data_in_flight(recovering: tuple[Path, pd.Da
     flight = read(path).subjects[0].of("in flight")
     assert flight is not None
     seen = observe(path)
-    fitted = observed(seen)
+    fitted = observed(seen, seen.duration_s)
     # Times of a fit are those since the first data packet.
     begin = flight.time_s[flight.numbers == 0][0]
     at = np.searchsorted(flight.time_s - begin, fitted.grid, side="right") - 1

@@ -121,6 +121,8 @@ def _show(found: WhatIf, path: Path) -> None:
         echo(f"warning: {problem}", err=True)
     elif found.estimates is None:
         echo("intervals include only random numbers: there are no estimates of `longpipe fit` next to the scenario")
+    elif not found.estimates.get("is_bounded", True):
+        echo("no intervals: connections in the capture that the fitted path lacks may have changed the flow")
     else:
         echo("95 % intervals include random numbers, the fit's uncertainty of rate, RTT, buffer and losses, and the")
         echo("errors of longpipe relative to Linux")
@@ -177,6 +179,8 @@ def _cell(one: ComparedMeasure, found: tuple[float, float], sign: str = "") -> s
         return "-"
     scale = _shown(one)[0]
     mean = _digits(scale * found[0], 4, sign)
+    if math.isnan(found[1]):
+        return f"about {mean}"
     return f"{mean} ± {_digits(scale * found[1], 2)}" if math.isfinite(found[1]) else f"at least {mean}"
 
 

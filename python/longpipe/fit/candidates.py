@@ -20,6 +20,8 @@ _PROFILE: Final = "linux-6"
 _LEAST_MSS, _MOST_MSS = (SIZE.parse(limit) for limit in MSS_RANGE)
 # Number of packets in transmission, which `switch.buffer` counts in addition to the waiting packets.
 IN_TRANSMISSION: Final = 1
+# Name of the fitted flow among several.
+FITTED: Final = "fitted"
 # Upper limit of a growing window; the amount of data read per RTT limits the window earlier.
 _GROWN: Final = "32 MiB"
 # Range of idle times [s] after the handshake that a scenario states.
@@ -33,6 +35,21 @@ def check_mss(flow: str, mss: int) -> None:
         raise ScenarioError(
             f"{flow}: MSS of {mss} bytes; needs {_LEAST_MSS} to {_MOST_MSS} (loopback interfaces have more)"
         )
+
+
+@dataclass(frozen=True)
+class OtherFlow:
+    """A flow that shares the bottleneck: its control, start [s], and payload [bytes], None if it never ends."""
+
+    control: str
+    start_s: float
+    size: int | None
+
+    def group(self, name: str, tcp: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the flow as an element of `network.group`; `tcp` has fields other than those of the scenario."""
+        sends = {} if self.size is None else {"traffic": {"kind": "transfer", "size": f"{self.size} B"}}
+        start = {"kind": "fixed", "at": f"{round(self.start_s * 1e6)} us"}
+        return {"name": name, "tcp": {"congestion": self.control, **tcp}, "start": start, **sends}
 
 
 @dataclass(frozen=True)
@@ -72,6 +89,8 @@ class Hypothesis:
     steps: tuple[tuple[float, float], ...] = ()
     # `network.conditioners`.
     conditioners: tuple[Mapping[str, Any], ...] = ()
+    # Flows that share the bottleneck.
+    others: tuple[OtherFlow, ...] = ()
 
     def with_(self, **changes: Any) -> Hypothesis:  # noqa: ANN401 - the fields' types vary
         """Returns a copy of the hypothesis with changed fields."""
@@ -87,6 +106,37 @@ class Hypothesis:
         rate_bps, round_trip_ps = max(round(self.rate_bps * share), 1), round(self.base_rtt_s * 1e12)
         around = bottleneck(rate_bps, packet, packet - self.mss, round_trip_ps)
         links: dict[str, Any] = {name: _readable(value) for name, value in around.items()}
+        if self.steps:
+            steps = tuple((at, rate * share) for at, rate in self.steps)
+            links |= _moving(steps, packet, self.base_rtt_s)
+        if self.conditioners:
+            links["conditioners"] = [dict(one) for one in self.conditioners]
+        return {
+            "name": "fitted",
+            "framing": "ip",
+            "duration": f"{self.duration_s:.9g} s",
+            "network": {
+                "kind": "dumbbell",
+                **self._sources,
+                **links,
+                "trunk_loss": self.loss,
+            },
+            "switch": {"buffer": f"{self.buffer_packets + IN_TRANSMISSION} packets", "policy": dict(self.policy)},
+            "tcp": self._tcp,
+        }
+
+    @property
+    def _sources(self) -> dict[str, Any]:
+        """Returns the number of sources, or their groups if other flows share the bottleneck."""
+        if not self.others:
+            return {"sources": 1}
+        usual = {"receiver_window": _GROWN} if self.flight_limit is not None or self.window is not None else {}
+        groups = [one.group(f"other{number}-", usual) for number, one in enumerate(self.others, 1)]
+        return {"group": [{"name": FITTED}, *groups]}
+
+    @property
+    def _tcp(self) -> dict[str, Any]:
+        """Returns the fields of the sender and the receiver."""
         tcp: dict[str, Any] = {
             "profile": _PROFILE,
             "mss": f"{self.mss} B",
@@ -109,24 +159,7 @@ class Hypothesis:
             tcp["pacing"] = True
         if self.flight_limit is not None:
             tcp["receiver_window"] = f"{self.flight_limit} B"
-        if self.steps:
-            steps = tuple((at, rate * share) for at, rate in self.steps)
-            links |= _moving(steps, packet, self.base_rtt_s)
-        if self.conditioners:
-            links["conditioners"] = [dict(one) for one in self.conditioners]
-        return {
-            "name": "fitted",
-            "framing": "ip",
-            "duration": f"{self.duration_s:.9g} s",
-            "network": {
-                "kind": "dumbbell",
-                "sources": 1,
-                **links,
-                "trunk_loss": self.loss,
-            },
-            "switch": {"buffer": f"{self.buffer_packets + IN_TRANSMISSION} packets", "policy": dict(self.policy)},
-            "tcp": tcp,
-        }
+        return tcp
 
     def scenario(self, **changes: object) -> Scenario:
         """Returns the scenario of the hypothesis; `changes` are dotted fields."""

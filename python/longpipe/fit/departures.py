@@ -6,20 +6,29 @@ All times are arrival times of ACKs: the departure time plus the delay from the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from longpipe.fit.observed import ObservedFlow
 
     Numbers = NDArray[np.float64]
     Counts = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
 
 # Standard deviation of the time by which Linux delays a SACK: 0.1 to 1.1 ms (tcp_comp_sack_delay_ns and its slack).
 _HELD_S: Final = 0.4e-3
+# Number of later ACKs with which the departure of a packet is compared, if several flows share the bottleneck.
+_LATER: Final = 8
+# Flows share a queue if the differences of their RTTs vary by less than this share of the RTTs' variation, or less than
+# the time of this number of ACKs.
+_MOST_OFF: Final = 0.3
+_MOST_PACKETS: Final = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,31 +49,103 @@ class BusyIntervals:
         return len(self.bits)
 
 
-def departures(seen: ObservedFlow, arrived: Counts, rate_bps: float) -> tuple[Numbers, Counts]:
-    """Returns departure times of transmissions that arrived, and for each ACK the index of the last one it reports.
+@dataclass(frozen=True, eq=False)
+class Packets:
+    """Transmissions through a bottleneck in the order of sending, of one flow or of several.
+
+    `sent_s`, `bits` of the IP packet, `lost`, `acked_s` (NaN if not acknowledged) and `sacked` have an element for each
+    transmission, as has `flow`, the number of its flow: 0 for the fitted one. ACKs arrive as if all flows had the base
+    RTT of flow 0.
+    """
+
+    sent_s: Numbers
+    bits: Numbers
+    lost: Flags
+    acked_s: Numbers
+    sacked: Flags
+    flow: Counts
+
+
+def longer_s(seen: ObservedFlow, other: ObservedFlow) -> float | None:
+    """Returns by how much the base RTT of another flow exceeds that of a flow [s]; None if they share no queue.
+
+    Packets that are sent at about the same time wait equally long in a shared queue, so that the difference of their
+    RTTs is constant. To one receiver, the base RTTs are equal.
+    """
+    inside = (other.rtt_s - other.rtt > seen.rtt_s[0] - seen.rtt[0]) & (other.rtt_s < seen.rtt_s[-1])
+    if not inside.any():
+        return 0.0
+    sent = seen.rtt_s - seen.rtt
+    order = np.argsort(sent, kind="stable")
+    beside = np.interp((other.rtt_s - other.rtt)[inside], sent[order], seen.rtt[order])
+    apart = other.rtt[inside] - beside
+    longer = float(np.median(apart))
+    if _receiver(other) == _receiver(seen):
+        apart, longer = other.rtt[inside] - beside, 0.0
+    packet_s = float(np.median(np.diff(seen.ack_s)))
+    off = float(np.median(np.abs(apart - longer)))
+    varies = float(np.median(np.abs(beside - np.median(beside))))
+    return longer if off <= max(_MOST_OFF * varies, _MOST_PACKETS * packet_s) else None
+
+
+def _receiver(seen: ObservedFlow) -> str:
+    return seen.flow.split(" > ")[1].rpartition(":")[0]
+
+
+def packets_of(seen: ObservedFlow, longer: Mapping[str, float]) -> Packets:
+    """Returns the transmissions of a flow, and of those with which it shares the bottleneck.
+
+    `longer` has the difference [s] of the base RTT of each of these from that of the flow, by name. It is assumed to
+    arise behind the bottleneck.
+    """
+    flows = (seen, *(one for one in seen.shared if one.flow in longer))
+    sent_s = np.concatenate([one.sent_s for one in flows])
+    order = np.argsort(sent_s, kind="stable")
+
+    def merged(columns: list[Any]) -> Any:  # noqa: ANN401 - arrays of several types
+        return np.concatenate(columns)[order]
+
+    return Packets(
+        sent_s[order],
+        merged([(one.sent_bytes + one.headers) * 8.0 for one in flows]),
+        merged([one.sent_lost for one in flows]),
+        merged([one.sent_acked_s - longer.get(one.flow, 0.0) for one in flows]),
+        merged([one.sent_sacked for one in flows]),
+        merged([np.full(len(one.sent_s), number) for number, one in enumerate(flows)]),
+    )
+
+
+def departures(seen: Packets, arrived: Counts, rate_bps: float) -> tuple[Numbers, Counts]:
+    """Returns departure times of transmissions that arrived, and the indices of the last ones that each ACK reports.
 
     The receiver may delay an ACK until more packets arrive. Only the last packet that an ACK reports has an RTT without
-    this delay, so the departures of the other packets are computed backwards from its departure.
+    this delay, so the departures of the other packets are computed backwards from the next such packet.
     """
-    acked = seen.sent_acked_s[arrived]
-    bits = np.cumsum((seen.sent_bytes[arrived] + seen.headers) * 8.0)
-    lasts = np.flatnonzero(np.append(np.diff(acked) > 0, True))
-    group = np.searchsorted(lasts, np.arange(len(arrived)))
-    left = np.minimum(acked, acked[lasts][group] - (bits[lasts][group] - bits) / rate_bps)
+    acked, flow = seen.acked_s[arrived], seen.flow[arrived]
+    bits = np.cumsum(seen.bits[arrived])
+    by_flow = np.argsort(flow, kind="stable")
+    ends = np.append((np.diff(acked[by_flow]) > 0) | (np.diff(flow[by_flow]) > 0), True)
+    lasts = np.sort(by_flow[ends])
+    group = np.minimum(np.searchsorted(lasts, np.arange(len(arrived))), len(lasts) - 1)
+    exact = acked[lasts]
+    for _ in range(_LATER if flow.any() else 0):
+        # The timer of delayed ACKs is visible only in the packets of other flows that left earlier than they should.
+        exact = np.append(np.minimum(exact[:-1], exact[1:] - np.diff(bits[lasts]) / rate_bps), exact[-1:])
+    left = np.minimum(acked, exact[group] - (bits[lasts][group] - bits) / rate_bps)
     return left, lasts
 
 
-def busy_intervals(seen: ObservedFlow, base_s: float, rate_bps: float) -> BusyIntervals:
+def busy_intervals(seen: Packets, base_s: float, rate_bps: float) -> BusyIntervals:
     """Returns the intervals in which packets left back to back.
 
     The packets that an ACK reports left back to back, directly after the last packet that the previous ACK reports, if
     each of them arrived before its predecessor had left. The first interval of each run is omitted, because a shaper
     may have saved tokens for its first packets. `rate_bps` is an approximate rate.
     """
-    arrived = np.flatnonzero(~np.isnan(seen.sent_acked_s))
+    arrived = np.flatnonzero(~np.isnan(seen.acked_s))
     left, lasts = departures(seen, arrived, rate_bps)
-    bits = np.cumsum((seen.sent_bytes[arrived] + seen.headers) * 8.0)
-    acked = seen.sent_acked_s[arrived][lasts]
+    bits = np.cumsum(seen.bits[arrived])
+    acked = left[lasts]
     follows = np.append(False, seen.sent_s[arrived][1:] + base_s < left[:-1])
     # The last packets of ACKs i and i + 1 belong to the same run if all packets of ACK i + 1 directly follow their
     # predecessors.
@@ -72,7 +153,7 @@ def busy_intervals(seen: ObservedFlow, base_s: float, rate_bps: float) -> BusyIn
     busy = (idle[1:] == 0) & (np.diff(acked) > 0)
     run = np.cumsum(~busy)
     inner = busy & np.append(False, busy[:-1])
-    held = np.where(seen.sent_sacked[arrived][lasts], _HELD_S, 0.0)
+    held = np.where(seen.sacked[arrived][lasts], _HELD_S, 0.0)
     jitter = np.hypot(held[1:], held[:-1])
     return BusyIntervals(
         acked[:-1][inner], np.diff(acked)[inner], np.diff(bits[lasts])[inner], run[inner], jitter[inner]

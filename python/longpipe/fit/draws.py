@@ -9,7 +9,7 @@ import numpy as np
 from longpipe.units import RATE, TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from longpipe.scenario import Scenario
 
@@ -32,7 +32,8 @@ def drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Gener
     1. In the share `DELAYED` of the draws, hosts delay packets by up to `HOST_DELAY`, unless the scenario has delays.
     2. Rate, base RTT, and a buffer that overflowed are normally distributed about the estimates.
     3. A buffer that never overflowed is uniform in its logarithm, from its lower bound to `prior_high`.
-    4. The loss probability has the posterior distribution for its prior (above) and Poisson-distributed losses.
+    4. The control of each flow that shares the bottleneck has its posterior distribution.
+    5. The loss probability has the posterior distribution for its prior (above) and Poisson-distributed losses.
     """
     network: Any = scenario.network
     if network.kind != "dumbbell":
@@ -58,10 +59,25 @@ def drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Gener
     buffer = _buffer(rows.get("buffer"), random)
     if buffer is not None:
         changes["switch.buffer"] = f"{buffer} packets"
+    changes |= _controls(network.group, fitted.get("others", ()), random)
     loss = _loss(network.trunk_loss, rows.get("loss"), random)
     if loss is not None:
         changes["network.trunk_loss"] = {"kind": "bernoulli", "probability": loss}
     return changes
+
+
+def _controls(
+    groups: Sequence[Any] | None, controls: Sequence[Mapping[str, float]], random: np.random.Generator
+) -> dict[str, object]:
+    """Returns drawn controls of the flows that share the bottleneck; the first group is the fitted flow."""
+    if not groups or len(groups) != len(controls) + 1:
+        return {}
+    found = [group.model_dump(exclude_unset=True) for group in groups]
+    for group, shares in zip(found[1:], controls, strict=True):
+        weights = np.array(list(shares.values()))
+        control = str(random.choice(list(shares), p=weights / weights.sum()))
+        group["tcp"] = {**group.get("tcp", {}), "congestion": control}
+    return {"network.group": found}
 
 
 def _buffer(row: Mapping[str, Any] | None, random: np.random.Generator) -> int | None:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from longpipe.fit.departures import busy_intervals, departures
+from longpipe.fit.departures import Packets, busy_intervals, departures, longer_s, packets_of
 from longpipe.fit.estimate import FitEstimate
+from longpipe.fit.jitter import FittedJitter, jitter
+from longpipe.fit.policer import FittedPolicer, policer
 from longpipe.fit.rates import RateStep, constant_rate, rate_steps, served_bits
 
 if TYPE_CHECKING:
@@ -40,6 +42,13 @@ _CHANCE: Final = 1e-3
 _RATE_SLACK: Final = 3e-4
 # Candidate limits, as distances [packets] from the queue length at the median loss.
 _LIMITS: Final = range(-2, 4)
+# Deviation of jitter [packets] above which the size of the buffer is estimated from the shortest queues, and number of
+# deviations within which queues count as equally long.
+_BLUR: Final = 0.2
+_DEVIATIONS: Final = 3.0
+# Parts of the range of jitter that the smallest RTT sample contains, since packets keep their order: usually, and at
+# most (0 to .32 in 10 captures of Linux).
+_SHORTEST: Final = (0.1, 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +76,12 @@ class PathFeatures:
     longest: float
     # Limit of the queue; None if it never overflowed.
     buffer: FitEstimate | None
+    # Names of the flows with which the flow shares the queue.
+    shared: tuple[str, ...] = ()
+    # Policer that explains the losses.
+    policer: FittedPolicer | None = None
+    # Jitter behind the bottleneck; None if there is none or if it is unknown.
+    jitter: FittedJitter | None = None
 
     @property
     def rate_or_bound_bps(self) -> float:
@@ -76,32 +91,48 @@ class PathFeatures:
 
 def features(seen: ObservedFlow) -> PathFeatures:
     """Returns the estimates of an observation."""
-    base = float(seen.rtt.min())
+    apart = {one.flow: longer_s(seen, one) for one in seen.shared}
+    longer = {name: more for name, more in apart.items() if more is not None}
+    # The other flows may have sent before the queue had grown.
+    least = [float(one.rtt.min()) - longer[one.flow] for one in seen.shared if one.flow in longer]
+    base = min([float(seen.rtt.min()), *least])
     packet = seen.packet_bytes * 8.0
     fastest = _fastest(seen)
-    rough = constant_rate(busy_intervals(seen, base, fastest), packet)
-    busy = busy_intervals(seen, base, rough.value if rough is not None else fastest)
+    packets = packets_of(seen, longer)
+    rough = constant_rate(busy_intervals(packets, base, fastest), packet)
+    busy = busy_intervals(packets, base, rough.value if rough is not None else fastest)
     rate = constant_rate(busy, packet)
     steps = rate_steps(busy, packet, base / 2)
     bps = rate.value if rate is not None else fastest
     # The rates refer to the arrival times of ACKs.
     over_time = [(one.at_s + base / 2 if one.at_s else 0.0, one.rate_bps.value) for one in steps] or [(0.0, bps)]
-    wait = _waits(seen, base, over_time)
-    found = _found(seen, base, wait, over_time)
-    lost = seen.sent_lost
-    queue = _packets(np.where(lost, found, wait), seen.sent_s + base, over_time, packet)
-    longest, full = _overflow(queue, lost)
+    delays = jitter(busy, _rates_at(over_time, busy.begin_s), packet) if rate is not None else None
+    range_s = delays.range_s.value if delays is not None else 0.0
+    blur = delays.deviation_s * bps / packet if delays is not None else 0.0
+    wait = _waits(packets, base, over_time)
+    found = _found(packets, base, wait, over_time)
+    lost = packets.lost
+    queue = _packets(np.where(lost, found, wait), packets.sent_s + base, over_time, packet)
+    longest, full = _overflow(queue, lost, blur)
+    bucket = policer(packets, wait)
+    if bucket is not None:
+        # A policer's losses occur at queues of any length, some of them by chance near the longest one.
+        full = np.zeros(len(lost), bool)
+    own = packets.flow == 0
     return PathFeatures(
-        base_rtt_s=FitEstimate(base, base - packet / bps / 2, base),
+        base_rtt_s=FitEstimate(base - _SHORTEST[0] * range_s, base - packet / bps / 2 - _SHORTEST[1] * range_s, base),
         rate_bps=rate,
         fastest_bps=fastest,
         steps=steps,
-        wait_s=wait,
-        found_s=found,
-        overflow=full,
-        elsewhere=lost & ~full,
+        wait_s=wait[own],
+        found_s=found[own],
+        overflow=full[own],
+        elsewhere=(lost & ~full)[own],
         longest=longest,
-        buffer=_limit(queue[full], queue[~lost & ~np.isnan(queue)]) if full.any() else None,
+        buffer=_limit(queue[full], queue[~lost & ~np.isnan(queue)], blur) if full.any() else None,
+        shared=tuple(longer),
+        policer=bucket,
+        jitter=delays,
     )
 
 
@@ -125,10 +156,10 @@ def _rates_at(over_time: list[tuple[float, float]], times_s: Numbers) -> Numbers
     return found
 
 
-def _waits(seen: ObservedFlow, base: float, over_time: list[tuple[float, float]]) -> Numbers:
+def _waits(seen: Packets, base: float, over_time: list[tuple[float, float]]) -> Numbers:
     """Returns the waiting times of transmissions that arrived."""
-    arrived = np.flatnonzero(~np.isnan(seen.sent_acked_s))
-    left = seen.sent_acked_s[arrived].copy()
+    arrived = np.flatnonzero(~np.isnan(seen.acked_s))
+    left = seen.acked_s[arrived].copy()
     rates = _rates_at(over_time, left)
     for rate in np.unique(rates).tolist():
         own = rates == rate
@@ -142,7 +173,7 @@ def _waits(seen: ObservedFlow, base: float, over_time: list[tuple[float, float]]
     return wait
 
 
-def _found(seen: ObservedFlow, base: float, wait: Numbers, over_time: list[tuple[float, float]]) -> Numbers:
+def _found(seen: Packets, base: float, wait: Numbers, over_time: list[tuple[float, float]]) -> Numbers:
     """Returns the queue that each transmission found.
 
     This is the queue that the last earlier transmission that was not lost found, plus that transmission, minus the
@@ -152,18 +183,18 @@ def _found(seen: ObservedFlow, base: float, wait: Numbers, over_time: list[tuple
     behind = np.append(-1, places[:-1])
     known = behind >= 0
     before = behind[known]
-    own = (seen.sent_bytes[before] + seen.headers) * 8.0 / _rates_at(over_time, seen.sent_s[known] + base)
+    own = seen.bits[before] / _rates_at(over_time, seen.sent_s[known] + base)
     found = np.full(len(wait), np.nan)
     found[known] = np.clip(wait[before] + own - (seen.sent_s[known] - seen.sent_s[before]), 0.0, None)
     return found
 
 
-def _without_held_sacks(seen: ObservedFlow, wait: Numbers, arrived: Counts, rates: Numbers) -> Numbers:
+def _without_held_sacks(seen: Packets, wait: Numbers, arrived: Counts, rates: Numbers) -> Numbers:
     """Returns the waiting times; those of SACKed packets are limited to the wait behind their predecessors."""
     shorter = wait.copy()
     gap = np.diff(seen.sent_s[arrived], prepend=0.0)
-    own = (seen.sent_bytes[arrived] + seen.headers) * 8.0 / (rates * (1 - _RATE_SLACK))
-    for place in np.flatnonzero(seen.sent_sacked[arrived]).tolist():
+    own = seen.bits[arrived] / (rates * (1 - _RATE_SLACK))
+    for place in np.flatnonzero(seen.sacked[arrived]).tolist():
         if place:
             behind = max(0.0, shorter[place - 1] + own[place - 1] - gap[place])
             shorter[place] = min(wait[place], behind)
@@ -176,11 +207,11 @@ def _packets(wait: Numbers, arrival_s: Numbers, over_time: list[tuple[float, flo
     return queue
 
 
-def _overflow(queue: Numbers, lost: Flags) -> tuple[float, Flags]:
+def _overflow(queue: Numbers, lost: Flags, jitter: float = 0.0) -> tuple[float, Flags]:
     """Returns the length [packets] of the longest observed queue, and which losses occurred at a full queue.
 
     A queue with a limit drops packets when its length is within a packet or two of its maximum. Random losses would
-    rarely occur there.
+    rarely occur there. Waiting times contain the path's jitter, which deviates by `jitter` packets.
     """
     full = np.zeros(len(lost), bool)
     known = ~np.isnan(queue)
@@ -189,11 +220,11 @@ def _overflow(queue: Numbers, lost: Flags) -> tuple[float, Flags]:
     # A quantile is used instead of the maximum, because delayed ACKs increase a few samples.
     longest = float(np.quantile(queue[known & ~lost], _HIGHEST))
     candidates = queue[lost & known]
-    candidates = candidates[candidates >= _FULL * longest - 1]
+    candidates = candidates[candidates >= _FULL * longest - 1 - _DEVIATIONS * jitter]
     if longest < _LEAST_QUEUE or not len(candidates):
         return longest, full
     limit = float(np.median(candidates))
-    around = _SLACK + _SPREAD * limit
+    around = _SLACK + _SPREAD * limit + _DEVIATIONS * jitter
     near = known & (np.abs(queue - limit) <= around)
     # No packet enters a queue that is longer than its limit, apart from errors of measured queues.
     if (known & ~lost & (queue > limit + around)).sum() > (near & lost).sum():
@@ -205,13 +236,18 @@ def _overflow(queue: Numbers, lost: Flags) -> tuple[float, Flags]:
     return longest, full
 
 
-def _limit(at_loss: Numbers, kept: Numbers) -> FitEstimate:
+def _limit(at_loss: Numbers, kept: Numbers, jitter: float) -> FitEstimate:
     """Returns the number of packets that the queue holds in addition to the one in transmission.
 
     The packet in transmission has partly left already. A lost packet therefore finds more than `limit` and at most
-    `limit + 1` packets, and a packet that is not lost finds at most `limit`.
+    `limit + 1` packets, and a packet that is not lost finds at most `limit`. Jitter that deviates by `jitter` packets
+    makes queues appear longer, so that the shortest ones are the most exact.
     """
     low, middle, high = np.quantile(at_loss, (0.05, 0.5, 0.95))
+    if jitter > _BLUR:
+        found = float(np.floor(low))
+        below = 1 + float(np.ceil(_DEVIATIONS / 2 * jitter))
+        return FitEstimate(max(found, 1.0), max(found - below, 0.0), float(np.ceil(middle)) + 1)
     longest = np.sort(kept[kept <= np.quantile(kept, _HIGHEST)])[-len(at_loss) :]
 
     def misfit(limit: float) -> float:

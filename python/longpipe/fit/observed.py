@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
@@ -90,7 +90,9 @@ class ObservedFlow:
     window_grows: bool
     # Payload of the messages before the transfer [bytes].
     message_bytes: int
-    # Number of other connections in the capture.
+    # Other flows from the sender's host, whose packets share its path; times are those of this flow.
+    shared: tuple[ObservedFlow, ...]
+    # Number of other connections in the capture that are not among these.
     others: int
     notes: tuple[str, ...]
 
@@ -113,19 +115,42 @@ def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
     subject = _subject(recording, flow)
     side = capture.sender_side(traffic, subject.name)
     replay = _Replay(int(subject.counters["mss"][0]))
+    shared = {one.name: _Replay(int(one.counters["mss"][0])) for one in recording.subjects if _shares(one, subject)}
     for packet, interface, segment in traffic:
         if packet.time_ns is None or isinstance(segment, Other) or packet.is_loss:
             continue
         if side is not None and not side.shows(interface, segment):
             continue
-        pair = f"{name_of(segment.source)} > {name_of(segment.target)}"
+        begin, end = name_of(segment.source), name_of(segment.target)
+        pair, back = f"{begin} > {end}", f"{end} > {begin}"
         if pair == subject.name:
             replay.send(packet.time_ns, segment)
-        elif f"{name_of(segment.target)} > {name_of(segment.source)}" == subject.name:
+        elif back == subject.name:
             replay.on_ack(packet.time_ns, segment)
+        elif pair in shared and not shared[pair].is_over:
+            shared[pair].send(packet.time_ns, segment)
+        elif back in shared and not shared[back].is_over:
+            shared[back].on_ack(packet.time_ns, segment)
         if replay.is_over:
             break
-    return replay.observation(recording, subject)
+    found = replay.observation(recording, subject)
+    beside = [
+        shared[one.name].observation(recording, one, replay.begin_ns)
+        for one in recording.subjects
+        if one.name in shared and shared[one.name].is_measured
+    ]
+    during = tuple(one for one in beside if one.sent_s[0] < found.duration_s and one.sent_s[-1] > 0)
+    return replace(found, shared=during, others=found.others - len(during))
+
+
+def _shares(other: Subject, subject: Subject) -> bool:
+    """Returns whether another flow was sent by a flow's host, so that its packets share the flow's path."""
+    sender = subject.name.split(" > ")[0].rpartition(":")[0]
+    return (
+        other.name != subject.name
+        and other.name.split(" > ")[0].rpartition(":")[0] == sender
+        and bool(other.counters["data packets"][0])
+    )
 
 
 def _subject(recording: Recording, flow: int) -> Subject:
@@ -194,6 +219,16 @@ class _Replay:
         self._reduced: list[int] = []
         self._stamps = False
         self._is_v6 = False
+
+    @property
+    def begin_ns(self) -> int:
+        """Time of the first data packet of the transfer [ns]."""
+        return self._sent[0][0]
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether data was sent, and its ACKs gave at least one RTT."""
+        return bool(self._sent and self._acks and self._samples)
 
     def _unwrapped(self, seq: int) -> int:
         near = self._next or 0
@@ -320,20 +355,23 @@ class _Replay:
         is_known = self._syns == 1 and lasted >= _SHORTEST_HANDSHAKE * least
         return (lasted / 1e9 if is_known else None), (begin - self._established) / 1e9
 
-    def observation(self, recording: Recording, subject: Subject) -> ObservedFlow:
-        """Returns the flow. Raises ScenarioError if it is too short."""
+    def observation(self, recording: Recording, subject: Subject, begin_ns: int | None = None) -> ObservedFlow:
+        """Returns the flow, with times since its first data packet, or since `begin_ns` for a flow beside another one.
+
+        Raises ScenarioError if it is too short, unless it is beside another one.
+        """
         import numpy as np
 
-        if len(self._samples) < LEAST_SAMPLES:
+        if begin_ns is None and len(self._samples) < LEAST_SAMPLES:
             raise ScenarioError(
                 f"{recording.file}: {subject.name}: {len(self._samples)} RTT samples; a fit needs {LEAST_SAMPLES}: "
                 "capture a longer transfer"
             )
-        begin = self._sent[0][0]
+        begin = self.begin_ns if begin_ns is None else begin_ns
         first = self._starts[0]
         least = min(rtt for _, rtt in self._samples)
         soonest = _SOONEST * least
-        handshake, idle = self._handshake(begin if self._first_message is None else self._first_message, least)
+        handshake, idle = self._handshake(self.begin_ns if self._first_message is None else self._first_message, least)
         count = len(self._sent)
         acked = np.full(count, np.nan)
         lost = np.zeros(count, bool)
@@ -381,6 +419,7 @@ class _Replay:
             reduced_s=(np.array(self._reduced, dtype=float) - begin) / 1e9,
             window_grows=self._window >= 2 * self._first_window,
             message_bytes=self._message_bytes,
+            shared=(),
             others=len({frozenset(one.name.split(" > ")) for one in recording.subjects}) - 1,
             notes=recording.notes,
         )

@@ -17,8 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from longpipe.fit.features import PathFeatures
-    from longpipe.fit.observed import ObservedFlow
+    from longpipe.fit.departures import Packets
 
     Numbers = NDArray[np.float64]
     Flags = NDArray[np.bool_]
@@ -78,14 +77,14 @@ class FittedPolicer:
         }
 
 
-def policer(seen: ObservedFlow, found: PathFeatures) -> FittedPolicer | None:
-    """Returns the policer that explains the losses of an observation, or None."""
-    lost = seen.sent_lost
-    if int(lost.sum()) < _LEAST_LOSSES or int(found.overflow.sum()) > (1 - _AGREE) * int(lost.sum()):
+def policer(seen: Packets, wait_s: Numbers) -> FittedPolicer | None:
+    """Returns the policer that explains the losses of transmissions with the given waiting times, or None."""
+    lost = seen.lost
+    if int(lost.sum()) < _LEAST_LOSSES:
         return None
     # The last transmissions may have been lost without the capture showing it.
-    known = lost | ~np.isnan(seen.sent_acked_s)
-    times, size = seen.sent_s[known], (seen.sent_bytes[known] + seen.headers).astype(float)
+    known = lost | ~np.isnan(seen.acked_s)
+    times, size = seen.sent_s[known], seen.bits[known] / 8
     lost = lost[known]
     passed = np.cumsum(np.where(lost, 0.0, size))
     first, last = np.flatnonzero(lost)[[0, -1]]
@@ -96,7 +95,7 @@ def policer(seen: ObservedFlow, found: PathFeatures) -> FittedPolicer | None:
     best = _best_bucket(times, size, lost, mean)
     if best.agreement < _AGREE:
         return None
-    around = found.wait_s[known][np.clip(np.flatnonzero(lost) - 1, 0, None)]
+    around = wait_s[known][np.clip(np.flatnonzero(lost) - 1, 0, None)]
     around = around[~np.isnan(around)]
     if len(around) and float(np.median(around)) > _MOST_WAIT * best.burst_bytes / best.rate:
         return None

@@ -57,6 +57,10 @@ class FitReport:
     goodput: FittedGoodput | None = None
     # Policer that explains the losses, if one does.
     policer: FittedPolicer | None = None
+    # Probabilities of the controls of each flow that shares the bottleneck, in the order of `network.group`.
+    others: Sequence[Mapping[str, float]] = ()
+    # Whether other flows, which the scenario lacks, may have changed the flow, so that no prediction has an interval.
+    is_bounded: bool = True
 
     @property
     def warnings(self) -> list[str]:
@@ -65,8 +69,9 @@ class FitReport:
 
     @property
     def findings(self) -> list[str]:
-        """Returns a line about the policer and one about the goodputs, if they are known."""
-        return [one.line for one in (self.policer, self.goodput) if one is not None]
+        """Returns lines about the flows that share the bottleneck, the policer and the goodputs, as far as known."""
+        sharing = [f"shares the bottleneck: {name}" for name in map(listed, self.others)]
+        return [*sharing, *(one.line for one in (self.policer, self.goodput) if one is not None)]
 
     @property
     def head(self) -> str:

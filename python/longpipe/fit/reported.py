@@ -44,13 +44,15 @@ def report(found: PathFit) -> FitReport:
         estimates=estimates(found),
         rate_steps=rate_steps(found),
         controls=found.control_shares(),
-        queues=found.queue_shares(),
+        queues={} if found.unexplained else found.queue_shares(),
         distance=found.best.distance,
         undetermined=undetermined(found),
         doubts=tuple(_doubts(found)),
         notes=tuple(_notes(found)),
         series=_series(found),
         policer=found.policer,
+        others=found.others,
+        is_bounded=not found.unexplained,
     )
 
 
@@ -61,6 +63,11 @@ def _doubts(found: PathFit) -> Iterator[str]:
         yield (
             f"the rate changes {steps - 1} times: either the link varies, or other traffic shared it, which a fit does "
             "not model; then rate, buffer and sender are wrong"
+        )
+    if found.unexplained:
+        yield (
+            f"{_connections(found.unexplained)} in the capture may share the path, but not one queue, so that the fit "
+            "does not model them; the sender and the queue are unknown, and predictions have no interval"
         )
     limit = found.best.hypothesis.flight_limit
     if limit is not None:
@@ -114,7 +121,7 @@ def _path(found: PathFit) -> Hypothesis:
         random_loss = {"kind": "bernoulli", "probability": float(f"{loss.value:.3g}")}
     changed = hypothesis.with_(loss=random_loss)
     if found.is_policed and found.policer is not None:
-        changed = changed.with_(conditioners=(found.policer.conditioner,))
+        changed = changed.with_(conditioners=(*changed.conditioners, found.policer.conditioner))
     if found.features.buffer is None and found.best.queue == TAIL_DROP:
         # This is only a lower bound on the buffer, because the capture does not determine more.
         changed = changed.with_(buffer_packets=max(math.ceil(found.features.longest), 1))
@@ -131,7 +138,12 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
     """
     features, seen = found.features, found.seen
     rows: dict[str, dict[str, Any]] = {}
-    if features.rate_bps is not None:
+    if features.rate_bps is not None and found.unexplained:
+        rows["rate"] = {
+            "value": features.rate_bps.low, "low": features.rate_bps.low, "high": None, "unit": "bit/s",
+            "known": "a lower bound: what other connections left",
+        }  # fmt: skip
+    elif features.rate_bps is not None:
         many = f"; median of {len(features.steps)} rates over time" if features.steps else ""
         rows["rate"] = _row(features.rate_bps, "bit/s", f"ACKs while segments waited{many}")
     else:
@@ -140,7 +152,7 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
             "known": "a lower bound: no queue formed for long enough",
         }  # fmt: skip
     rows["base RTT"] = _row(features.base_rtt_s, "s", "minimum of the RTT samples")
-    if features.buffer is not None and found.best.queue == TAIL_DROP:
+    if features.buffer is not None and found.best.queue == TAIL_DROP and not found.unexplained:
         rows["buffer"] = _row(
             features.buffer.shifted(IN_TRANSMISSION), "packets",
             f"{int(features.overflow.sum())} losses at a full queue",
@@ -161,14 +173,25 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
     rows["loss"] = _row(found.loss_probability, "per packet", f"{count} of {packets} packets, queue not full")
     if found.is_policed:
         rows["loss"]["known"] += f"; {int(features.elsewhere.sum())} others by a policer"
+    if found.unexplained:
+        rows["loss"] |= {"low": None, "value": rows["loss"]["high"]}
     # An AQM's drops cannot be distinguished from random losses.
     if found.best.queue == TAIL_DROP:
         rows["loss"] |= {"count": count, "packets": packets}
+    if features.jitter is not None:
+        spread = features.jitter.range_s.value
+        rows["jitter"] = _row(
+            features.jitter.mean_s, "s", f"ACKs while segments waited: delays of 0 to {1e3 * spread:.3g} ms, in order"
+        )
     return rows
 
 
 def rate_steps(found: PathFit) -> list[dict[str, float]]:
-    """Returns the rates over time, empty if it is constant; times are measured from the first data packet."""
+    """Returns the rates over time, empty if it is constant; times are measured from the first data packet.
+
+    They are also empty if other connections took a share that the fit does not model.
+    """
+    steps = () if found.unexplained else found.features.steps
     return [
         {
             "at_s": one.at_s,
@@ -177,7 +200,7 @@ def rate_steps(found: PathFit) -> list[dict[str, float]]:
             "low": float(one.rate_bps.low),
             "high": float(one.rate_bps.high),
         }
-        for one in found.features.steps
+        for one in steps
     ]
 
 
@@ -201,14 +224,18 @@ def undetermined(found: PathFit) -> list[str]:
         lines.append(f"{found.best.queue} from {', '.join(found.same_queues)}: they behave equally here")
     if not features.overflow.any() and not features.elsewhere.any() and found.best.queue == TAIL_DROP:
         lines.append("the drop policy of the queue: nothing was lost")
-    if found.seen.others:
-        counted = "connection" if found.seen.others == 1 else "connections"
-        lines.append(
-            f"the effect of {found.seen.others} other {counted} in the capture: the fitted path has no other traffic"
-        )
+    left = found.seen.others + len(found.seen.shared) - len(found.others)
+    if left:
+        lines.append(f"the effect of {_connections(left)} in the capture: the fitted path does not have this traffic")
+    elif found.others:
+        lines.append("traffic that is not in the capture: the fitted path has none")
     else:
         lines.append("other traffic: the fitted path has none")
     return lines
+
+
+def _connections(count: int) -> str:
+    return f"{count} other connection{'s' if count > 1 else ''}"
 
 
 def _series(found: PathFit) -> dict[str, list[float]]:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from longpipe.errors import RunError, ScenarioError
-from longpipe.fit.candidates import Hypothesis, check_mss
+from longpipe.fit.candidates import Hypothesis, OtherFlow, check_mss
 from longpipe.fit.estimate import FitEstimate
 from longpipe.fit.features import PathFeatures, features
 from longpipe.fit.managed import chance_of_tail_drop, managed_policies, marked
-from longpipe.fit.policer import FittedPolicer, policer
+from longpipe.fit.policer import FittedPolicer
 from longpipe.fit.sender import may_pace, usual_flight
 from longpipe.fit.series import FlowSeries, in_distribution, in_losses, observed, over_time, simulated
 from longpipe.interrupts import TerminatedError, answered
@@ -60,6 +59,10 @@ _OWN_LOSSES: Final = 0.15
 _SEEDS: Final = (0, 1, 2)
 # Buffer assumed for a queue that never overflowed [packets].
 _ENDLESS: Final = 100_000
+# Least payload of a flow that is simulated, as a share of the fitted flow's, and time of its last segment, as a share
+# of the capture, before which it has ended.
+_LEAST_SHARE: Final = 0.02
+_ENDS: Final = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +104,8 @@ class PathFit:
     left: int
     # Dotted scenario fields that were given as known.
     fixed: Mapping[str, object]
+    # Posterior probabilities of the controls of each flow that shares the path.
+    others: tuple[Mapping[str, float], ...] = ()
 
     @property
     def best(self) -> Candidate:
@@ -109,8 +114,8 @@ class PathFit:
         return self.senders[0] if name == TAIL_DROP else next(one for one in self.queues if one.queue == name)
 
     def control_shares(self) -> dict[str, float]:
-        """Returns the posterior probability of each control, in descending order."""
-        return _control_shares(self.senders)
+        """Returns the posterior probability of each control, in descending order; empty beside unexplained flows."""
+        return {} if self.unexplained else _control_shares(self.senders)
 
     def queue_shares(self) -> dict[str, float]:
         """Returns the posterior probability of each queue discipline.
@@ -151,10 +156,18 @@ class PathFit:
         names.pop(likeliest, None)
         return tuple(names)
 
-    @cached_property
+    @property
+    def unexplained(self) -> int:
+        """Number of other flows of the sender's host with a considerable payload that are not in the fitted queue."""
+        least = _LEAST_SHARE * float(self.seen.sent_bytes.sum())
+        return sum(
+            one.flow not in self.features.shared and float(one.sent_bytes.sum()) >= least for one in self.seen.shared
+        )
+
+    @property
     def policer(self) -> FittedPolicer | None:
         """The policer that explains the losses; None with AQM, or if there is none."""
-        return policer(self.seen, self.features) if self.best.queue == TAIL_DROP else None
+        return self.features.policer if self.best.queue == TAIL_DROP else None
 
     @property
     def is_policed(self) -> bool:
@@ -196,7 +209,7 @@ def fit(
     check_mss(f"{seen.file}: {seen.flow}", seen.mss)
     known = dict(fixed or {})
     found = features(seen)
-    series = observed(seen)
+    series = observed(seen, seen.duration_s)
     base = _base(seen, found)
     # Candidates that fail are omitted, so an invalid field has to be reported here.
     base.scenario(**known)
@@ -222,7 +235,10 @@ def fit(
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
 
+    others: tuple[Mapping[str, float], ...] = ()
     try:
+        if base.others:
+            hypotheses, others = _with_other_controls(seen, found, series, hypotheses, known)
         for group in _sender_groups(seen, series, hypotheses, senders, known):
             simulate_each([_Task(one, TAIL_DROP) for one in group], senders)
             senders[:] = _ordered(senders)
@@ -236,7 +252,60 @@ def fit(
     senders, queues = _ordered(senders), _ordered(queues)
     if not senders:
         raise ScenarioError(f"{seen.file}: {seen.flow}: no candidate could be simulated over the estimated path")
-    return PathFit(seen, found, series, tuple(senders), tuple(queues), left, known)
+    return PathFit(seen, found, series, tuple(senders), tuple(queues), left, known, others)
+
+
+def _with_other_controls(
+    seen: ObservedFlow,
+    found: PathFeatures,
+    series: FlowSeries,
+    hypotheses: list[Hypothesis],
+    known: Mapping[str, object],
+) -> tuple[list[Hypothesis], tuple[Mapping[str, float], ...]]:
+    """Returns the hypotheses with the most likely controls of the flows that share the path, and all probabilities.
+
+    The control of each flow is chosen in turn: first that of the fitted flow, which is only preliminary, then those of
+    the others.
+    """
+    best = hypotheses[0]
+    shares: list[Mapping[str, float]] = []
+    flows = [series, *(observed(one, seen.duration_s) for one in _sharing(seen, found))]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for number, own in enumerate(flows):
+            controls = [one.control for one in hypotheses] if number == 0 else CONTROLS
+            tried = [_with_control(best, number, control) for control in controls]
+            tasks = [_Task(one, TAIL_DROP, flow=number) for one in tried]
+            futures = [pool.submit(_simulate, seen, found, own, task, known) for task in tasks]
+            ordered = _ordered([future.result() for future in futures])
+            if not ordered:
+                continue
+            best = ordered[0].hypothesis
+            if number:
+                weights = {one.hypothesis.others[number - 1].control: [one.weight] for one in ordered}
+                shares.append(_shares(weights))
+    return [one.with_(others=best.others) for one in hypotheses], tuple(shares)
+
+
+def _with_control(hypothesis: Hypothesis, flow: int, control: str) -> Hypothesis:
+    """Returns a hypothesis in which a flow has another control; flow 0 is the fitted one."""
+    if flow == 0:
+        return hypothesis.with_(control=control)
+    others = list(hypothesis.others)
+    others[flow - 1] = replace(others[flow - 1], control=control)
+    return hypothesis.with_(others=tuple(others))
+
+
+def _sharing(seen: ObservedFlow, found: PathFeatures) -> list[ObservedFlow]:
+    """Returns the flows that share the queue, without those that sent little."""
+    least = _LEAST_SHARE * float(seen.sent_bytes.sum())
+    return [one for one in seen.shared if one.flow in found.shared and float(one.sent_bytes.sum()) >= least]
+
+
+def _other(seen: ObservedFlow, other: ObservedFlow) -> OtherFlow:
+    """Returns a flow that shares the path, as far as it is known before its control is."""
+    ends = float(other.sent_s[-1]) < _ENDS * seen.duration_s
+    size = int(other.ack_delivered[-1]) if ends else None
+    return OtherFlow("cubic", max(float(other.sent_s[0]), 0.0), size)
 
 
 def _sender_groups(
@@ -287,12 +356,14 @@ def _base(seen: ObservedFlow, found: PathFeatures) -> Hypothesis:
     places = np.union1d(np.flatnonzero(found.elsewhere), marked(seen))
     lost = tuple(int(place) for place in places)
     limited = seen.window is not None and seen.window_full > _LIMITED
+    others = tuple(_other(seen, one) for one in _sharing(seen, found))
     return Hypothesis(
         rate_bps=found.rate_or_bound_bps,
         base_rtt_s=found.base_rtt_s.value,
         buffer_packets=int(found.buffer.value) if found.buffer is not None else _ENDLESS,
         policy={"kind": TAIL_DROP},
-        loss={"kind": "packets", "indices": lost} if lost else "none",
+        # The positions of the losses among the packets of several flows depend on the simulation.
+        loss={"kind": "packets", "indices": lost} if lost and not others else "none",
         control="cubic",
         mss=seen.mss,
         headers=seen.headers,
@@ -305,6 +376,8 @@ def _base(seen: ObservedFlow, found: PathFeatures) -> Hypothesis:
         handshake_s=seen.handshake_s,
         idle_s=seen.idle_s,
         steps=tuple((one.at_s, one.rate_bps.value) for one in found.steps),
+        others=others,
+        conditioners=(found.jitter.conditioner,) if found.jitter is not None else (),
     )
 
 
@@ -316,12 +389,16 @@ def _initial_window(seen: ObservedFlow) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """A hypothesis to simulate, and its prior weight. `is_alternative` marks tail drop as an alternative to AQM."""
+    """A hypothesis to simulate, and its prior weight. `is_alternative` marks tail drop as an alternative to AQM.
+
+    `flow` is the number of the flow that is compared with the observation.
+    """
 
     hypothesis: Hypothesis
     queue: str
     prior: float = 1.0
     is_alternative: bool = False
+    flow: int = 0
 
 
 def _simulate(
@@ -336,9 +413,10 @@ def _simulate(
     runs, distances, of_losses = [], [], []
     try:
         scenario = hypothesis.scenario(**{"traces.sequence": True, "traces.rtt": True, **fixed})
-        draws = (by_distribution and queue not in _EXACT) or hypothesis.control in _RANDOM
+        is_random = hypothesis.control in _RANDOM or bool(hypothesis.conditioners)
+        draws = is_random or (by_distribution and queue not in _EXACT)
         for seed in _SEEDS if draws else _SEEDS[:1]:
-            run = simulated(simulate(scenario, seed=seed), seen.duration_s)
+            run = simulated(simulate(scenario, seed=seed), seen.duration_s, task.flow)
             apart, losses = in_distribution(series, run, found.base_rtt_s.value, packet_s), 0.0
             if not by_distribution:
                 in_time = over_time(series, run), in_losses(int(found.overflow.sum()) + given, run.lost)

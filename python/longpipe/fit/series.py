@@ -45,9 +45,9 @@ class FlowSeries:
     lost: int
 
 
-def observed(seen: ObservedFlow) -> FlowSeries:
-    """Returns the series of an observation."""
-    grid = points(seen.duration_s)
+def observed(seen: ObservedFlow, duration_s: float) -> FlowSeries:
+    """Returns the series of an observation that lasts `duration_s` seconds."""
+    grid = points(duration_s)
     sent = np.maximum.accumulate(seen.sent_byte + seen.sent_bytes)
     delivered = _latest(seen.ack_s, seen.ack_delivered, grid)
     flight = _latest(seen.sent_s, sent, grid) - delivered

@@ -131,6 +131,8 @@ def whatif(
             result = simulate(one, seed=seed)
             own = {measure.name: measure(result) / _unit(measure)[1] for measure in asked}
             known = [int(k) for k in np.unique(result.part("traces")["sequence"]["flow"])]
+            # The other flows of a capture are a part of its path.
+            known = known[:1] if fitted else known
             flows = [simulated(result, duration_s(one), k) for k in known]
             begin = None if fitted else begin_s(result.columns) or None
             values.append(_measures(result, flows, unit, begin) | own)
@@ -256,11 +258,20 @@ def _errors(name: str, scenarios: tuple[Scenario, Scenario] | None) -> tuple[flo
 
 
 def _unbounded(found: ComparedMeasure, fitted: Mapping[str, Any] | None) -> ComparedMeasure:
-    """Removes the upper ends of the intervals of the changed goodput if the estimated rate is a lower bound."""
+    """Removes the ends of intervals that the estimates do not determine.
+
+    These are all ends if other flows, which the path lacks, may have changed the captured one, and the upper ends of
+    the changed goodput if the estimated rate is a lower bound.
+    """
     rate = fitted["estimates"].get("rate") if fitted else None
+    (baseline, _), (changed, _), (difference, _) = found.baseline, found.changed, found.difference
+    if fitted and not fitted.get("is_bounded", True):
+        return replace(
+            found, baseline=(baseline, math.nan), changed=(changed, math.nan), difference=(difference, math.nan),
+            runs=(math.nan, math.nan),
+        )  # fmt: skip
     if found.name != GOODPUT or rate is None or rate.get("high") is not None:
         return found
-    (changed, _), (difference, _) = found.changed, found.difference
     return replace(
         found, changed=(changed, math.inf), difference=(difference, math.inf), runs=(found.runs[0], math.inf)
     )

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import pandas as pd
 
@@ -12,6 +12,8 @@ from longpipe.errors import ScenarioError
 from longpipe.fit.model_error import MEDIAN_RTT
 from longpipe.fit.steady import TOLERATED
 from longpipe.units import RATE
+from longpipe.validate.fit_coverage import coverage
+from longpipe.validate.fit_criterion import FitCriterion, Row, criterion
 from longpipe.validate.fit_results import MEASURES, columns_of
 from longpipe.validate.fit_runs import FILE, FITTED, PREDICTED, window_distance
 from longpipe.validate.linux import PACKET_BYTES, seconds
@@ -33,28 +35,6 @@ SURE: Final = 0.9
 _ALIKE: Final = {"codel": "fq-codel"}
 TAIL_DROP: Final = "tail-drop"
 
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class FitCriterion:
-    """Result of a criterion: numbers of cases that meet it and in all, required share, and a phrase per failing case.
-
-    `note` says which cases are not judged.
-    """
-
-    name: str
-    met: int
-    of: int
-    share: float
-    misses: tuple[str, ...]
-    note: str = ""
-
-    @property
-    def holds(self) -> bool:
-        """Returns whether enough cases meet the criterion; true if there are none."""
-        return self.met >= self.share * self.of - 1e-9
-
 
 def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[FitCriterion]:
     """Judges all fits in a folder."""
@@ -62,6 +42,7 @@ def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[FitCriterion]:
     paths = [row for row in rows if row["kind"] == "path" and row["control"] == FITTED]
     queues = [row for row in rows if row["kind"] == "queue"]
     every = [*paths, *queues]
+    single = [row for row in rows if row["kind"] != "mixed"]
     senders = [row for row in rows if row["kind"] == "path" and row["number"] in _all_controls(rows)]
     lossless = [row for row in paths if not row["loss"]]
     lossy = [row for row in paths if row["loss"]]
@@ -70,7 +51,7 @@ def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[FitCriterion]:
     note = f"paths not judged, with fewer than two runs of Linux: {left}" if left else ""
     bounds = sum(_is_bound(row, "rate") for row in paths)
     unknown = sum(_is_undetermined(row, runs) for row in lossless)
-    sure = [row for row in rows if row["sender_share"] >= SURE]
+    sure = [row for row in single if row["sender_share"] >= SURE]
     sure_queue = [row for row in queues if row["queue_share"] >= SURE]
 
     def right(row: Row) -> str:
@@ -78,38 +59,32 @@ def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[FitCriterion]:
 
     return [
         replace(
-            _criterion("rate within 1 %, or a correct bound", paths, _rate, 38 / 40),
+            criterion("rate within 1 %, or a correct bound", paths, _rate, 38 / 40),
             note=f"lower bounds: {bounds}" if bounds else "",
         ),
-        _criterion("base RTT within .5 ms or .5 %", paths, _base, 1.0),
-        _criterion("buffer within 5 % or 2 packets, or a correct bound", paths, _buffer, 1.0),
-        _criterion("AQM", queues, _queue, 14 / 16),
-        _criterion("tail drop not mistaken for AQM", paths, _queue, 1.0),
-        _criterion("control", senders, right, 0.95),
-        *(_criterion(f"interval of the {name}", every, _covers(name), 0.9) for name in ("rate", "base RTT")),
-        *(_criterion(f"interval of the {name}", paths, _covers(name), 0.9) for name in ("buffer", "loss")),
-        _criterion(f"control if its probability is at least {SURE:.0%}", sure, right, 0.85),
-        _criterion(f"queue if its probability is at least {SURE:.0%}", sure_queue, _queue, 0.85),
+        criterion("base RTT within .5 ms or .5 %", paths, _base, 1.0),
+        criterion("buffer within 5 % or 2 packets, or a correct bound", paths, _buffer, 1.0),
+        criterion("AQM", queues, _queue, 14 / 16),
+        criterion("tail drop not mistaken for AQM", paths, _queue, 1.0),
+        criterion("control", senders, right, 0.95),
+        *(criterion(f"interval of the {name}", every, _covers(name), 0.9) for name in ("rate", "base RTT")),
+        *(criterion(f"interval of the {name}", paths, _covers(name), 0.9) for name in ("buffer", "loss")),
+        criterion(f"control if its probability is at least {SURE:.0%}", sure, right, 0.85),
+        criterion(f"queue if its probability is at least {SURE:.0%}", sure_queue, _queue, 0.85),
         replace(
-            _criterion("prediction without random losses", lossless, lambda row: _predicted(row, runs), 0.9),
+            criterion("prediction without random losses", lossless, lambda row: _predicted(row, runs), 0.9),
             note=f"undetermined, within the stated interval: {unknown}" if unknown else "",
         ),
         *(
-            replace(_criterion(name, repeated, problem, 0.9), note=note)
+            replace(criterion(name, repeated, problem, 0.9), note=note)
             for name, problem in (
                 ("mean prediction with random losses", lambda row: _mean_predicted(row, runs)),
                 ("mean with random losses within its interval", lambda row: _mean_covered(row, runs)),
             )
         ),
         _single_runs(lossy, runs),
+        *coverage([row for row in rows if row["kind"] == "mixed"], runs),
     ]
-
-
-def _criterion(name: str, rows: Iterable[Row], problem: Callable[[Row], str], share: float) -> FitCriterion:
-    """Counts the rows without a problem; `problem` returns an empty text, or a phrase."""
-    found = [(row, problem(row)) for row in rows]
-    misses = tuple(f"{row['kind']} {row['number']} {row['control']}: {text}" for row, text in found if text)
-    return FitCriterion(name, len(found) - len(misses), len(found), share, misses)
 
 
 def _joined(fit: Row, runs: pd.DataFrame) -> Row:
@@ -131,6 +106,8 @@ def _joined(fit: Row, runs: pd.DataFrame) -> Row:
         "loss": float(truth["loss"]),
         "drops": int(truth["drops"]),
         "discipline": str(truth["discipline"]).split()[0],
+        **{name: str(truth[name]) for name in ("police", "jitter", "rates", "others")},
+        "linux_duration_s": seconds(truth["duration"]),
     }
 
 

@@ -14,8 +14,9 @@ from longpipe.errors import ScenarioError
 from longpipe.fit import PathFit, fit, observe
 from longpipe.fit.candidates import IN_TRANSMISSION
 from longpipe.fit.path_file import write
-from longpipe.fit.reported import estimates, report
+from longpipe.fit.reported import estimates, rate_steps, report
 from longpipe.fit.whatif import whatif
+from longpipe.validate import fit_runs
 from longpipe.validate.fit_runs import FITTED, KINDS, PREDICTED, Campaign, Kind, capture_of
 from longpipe.validate.linux import LinuxCase, seconds
 from longpipe.validate.linux_compare import TCP, longpipe_name
@@ -25,7 +26,9 @@ from longpipe.validate.row_table import RowTable
 FILE: Final = "fits.csv"
 KEY: Final = ["kind", "number", "control"]
 # Columns of each estimate: its value and its 95 % interval; empty if unknown.
-QUANTITIES: Final = {"rate": "rate_bps", "base RTT": "base_s", "buffer": "buffer", "loss": "loss"}
+QUANTITIES: Final = {
+    "rate": "rate_bps", "base RTT": "base_s", "buffer": "buffer", "loss": "loss", "jitter": "jitter_s",
+}  # fmt: skip
 ENDS: Final = ("value", "low", "high")
 # Columns of each prediction: the mean, the half-width of its 95 % interval over the path's uncertainty, and the 95 %
 # interval of single runs.
@@ -36,12 +39,12 @@ NONE: Final = "-"
 COLUMNS: Final = (
     *KEY, "engine", "processor_s", *(f"{name}_{end}" for name in QUANTITIES.values() for end in ENDS),
     "queue", "queue_share", "same_queues", "sender", "sender_share", "second", "second_share", "same_senders",
-    "distance",
+    "distance", "steps", "policer",
     *(f"{control}_{name}_{end}" for control in PREDICTED for name in MEASURES.values() for end in PREDICTION_ENDS),
 )  # fmt: skip
 _TABLE: Final = RowTable(
     COLUMNS,
-    texts=("kind", "control", "queue", "same_queues", "sender", "second", "same_senders"),
+    texts=("kind", "control", "queue", "same_queues", "sender", "second", "same_senders", "steps", "policer"),
     whole=("number", "engine"),
     needs="fits.csv of longpipe validate fit",
 )
@@ -55,15 +58,17 @@ def read(folder: Path) -> pd.DataFrame:
 def fit_each(folder: Path, campaign: Campaign, seeds: int, tell: Callable[[str], None]) -> None:
     """Fits each captured run that has no row yet."""
     done = set(read(folder)[KEY].itertuples(index=False, name=None))
+    runs = fit_runs.read(folder).set_index(fit_runs.KEY)
     for kind, number, control in _captured(campaign):
         file = capture_of(folder, kind, number, control)
         if (kind, number, control) in done or not file.exists():
             continue
         begin = time.process_time()
-        found = fit(observe(file), fixed=_known(campaign.case(kind, number)[0]))
+        flow = int(runs["flow"].loc[(kind, number, control, 0)])
+        found = fit(observe(file, flow), fixed=_known(campaign.case(kind, number)[0]))
         row: dict[str, Any] = dict(zip(KEY, (kind, number, control), strict=True))
         row |= {"engine": _core.__engine__, "processor_s": round(time.process_time() - begin, 2), **_found(found)}
-        if (kind, control) == ("path", FITTED):
+        if kind == "mixed" or (kind, control) == ("path", FITTED):
             row |= _predicted(found, seeds)
         _TABLE.append(folder / FILE, row)
         tell(f"{kind} {number} {control}: {row['sender']} {row['sender_share']:.0%}, {row['processor_s']} s")
@@ -91,6 +96,8 @@ def _found(found: PathFit) -> dict[str, Any]:
     """Returns the columns that a fit fills."""
     rows: dict[str, Any] = {}
     for name, estimate in estimates(found).items():
+        if name not in QUANTITIES:
+            continue
         # Linux's limits do not count the packet in transmission.
         less = IN_TRANSMISSION if name == "buffer" else 0
         values = (None if estimate[end] is None else estimate[end] - less for end in ENDS)
@@ -108,6 +115,8 @@ def _found(found: PathFit) -> dict[str, Any]:
         "second_share": round(second[1], 4),
         "same_senders": " ".join(found.same_controls) or NONE,
         "distance": round(found.best.distance, 4),
+        "steps": " ".join(f"{one['at_s']:.6g}:{one['low']:.7g}:{one['high']:.7g}" for one in rate_steps(found)) or NONE,
+        "policer": f"{found.policer.rate_bps:.6g}:{found.policer.burst_bytes:.6g}" if found.policer else NONE,
     }
 
 

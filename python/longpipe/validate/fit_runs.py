@@ -3,6 +3,7 @@
 1. "path": 40 paths from the distribution of `linux_tables.draw_from`. CUBIC's capture is fitted, and BBR's and Reno's
    results are predicted. On the first paths all controls are captured.
 2. "queue": 16 paths with AQM, four of each discipline, of which every second marks ECN.
+3. "mixed": 60 paths in turn with a second connection, a policer, jitter, a varying rate, and AQM (`fit_mixed`).
 """
 
 import gzip
@@ -18,6 +19,7 @@ import pandas as pd
 from longpipe.errors import ScenarioError
 from longpipe.files import write_bytes
 from longpipe.units import RATE
+from longpipe.validate.fit_mixed import draw_mixed
 from longpipe.validate.linux import (
     PACKET_BYTES,
     STEADY,
@@ -32,9 +34,9 @@ from longpipe.validate.linux_shared import DISCIPLINES, FAST, ROOM, between, red
 from longpipe.validate.linux_tables import CONTROLS, COPIES, draw_from, measures
 from longpipe.validate.row_table import RowTable
 
-Kind = Literal["path", "queue"]
+Kind = Literal["path", "queue", "mixed"]
 KINDS: Final = get_args(Kind)
-PATHS, QUEUES = 40, 16
+PATHS, QUEUES, MIXED = 40, 16, 60
 # Number of paths of the first kind on which every control is captured.
 CONTROL_PATHS: Final = 10
 # Control whose capture is fitted on every path, and controls that are predicted from it.
@@ -46,17 +48,23 @@ LOSS_DRAWS: Final = 20
 WINDOWS: Final = 24
 FILE: Final = "runs.csv"
 KEY: Final = ["kind", "number", "control", "draw"]
-DRAWN: Final = ("rate", "round_trip", "buffer", "discipline", "duration")
+# Columns that describe a path, and text of an absent part of it.
+DRAWN: Final = ("rate", "round_trip", "buffer", "discipline", "duration", "police", "jitter", "rates")
+ABSENT: Final = "-"
+# Columns: `flow` is the number of the first connection in `longpipe read`, and `others` the controls of the others.
 COLUMNS: Final = (
-    *KEY, *DRAWN, "loss", "seed", "kernel", "goodput_mbps", "median_srtt_ms", "drops", "link_losses", "marks",
-    "retransmissions", "receiver_limited_s", "windows",
+    *KEY, *DRAWN, "others", "flow", "loss", "seed", "kernel", "goodput_mbps", "median_srtt_ms", "drops", "link_losses",
+    "marks", "retransmissions", "receiver_limited_s", "windows",
 )  # fmt: skip
 _TABLE: Final = RowTable(
     COLUMNS,
-    texts=("kind", "control", "rate", "round_trip", "discipline", "duration", "kernel", "windows"),
-    whole=("number", "draw", "buffer", "seed"),
+    texts=(
+        "kind", "control", "rate", "round_trip", "discipline", "duration", "police", "jitter", "rates", "others",
+        "kernel", "windows",
+    ),
+    whole=("number", "draw", "buffer", "flow", "seed"),
     needs="runs.csv of longpipe validate fit",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,7 @@ class Campaign:
     seed: int = 0
     paths: int = PATHS
     queues: int = QUEUES
+    mixed: int = MIXED
     control_paths: int = CONTROL_PATHS
     loss_draws: int = LOSS_DRAWS
     # Maximum duration of a run [s]; if None, 30 or 60 s, drawn for each path.
@@ -73,32 +82,41 @@ class Campaign:
 
     def count(self, kind: Kind) -> int:
         """Returns the number of paths of a kind."""
-        return self.paths if kind == "path" else self.queues
+        return {"path": self.paths, "queue": self.queues, "mixed": self.mixed}[kind]
 
     def runs(self, kind: Kind, number: int) -> list[tuple[LinuxControl, int]]:
         """Returns a path's runs as pairs of control and loss-draw number; the run of draw 0 is captured."""
         if kind == "queue":
             return [(FITTED, 0)]
+        if kind == "mixed":
+            first = self.case(kind, number)[0].flows[0].control
+            return [(control, 0) for control in dict.fromkeys((first, *PREDICTED))]
         controls = CONTROLS if number < self.control_paths else (FITTED, *PREDICTED)
         found: list[tuple[LinuxControl, int]] = [(control, 0) for control in controls]
         if self.case(kind, number)[1] > 0:
             found += [(control, one) for control in PREDICTED for one in range(1, self.loss_draws)]
         return found
 
-    def case(self, kind: Kind, number: int, control: LinuxControl = FITTED, draw: int = 0) -> tuple[LinuxCase, float]:
-        """Draws a path, and returns it with its loss probability."""
+    def case(
+        self, kind: Kind, number: int, control: LinuxControl | None = None, draw: int = 0
+    ) -> tuple[LinuxCase, float]:
+        """Draws a path, and returns it with its loss probability. `control` replaces that of the captured flow."""
         random = Random(f"fit {self.seed} {kind} {number}")  # noqa: S311 - not used for cryptography
-        case, loss = draw_from(random) if kind == "path" else (_queue(random, number), 0.0)
+        if kind == "mixed":
+            case, loss = draw_mixed(random, number), 0.0
+        else:
+            case, loss = draw_from(random) if kind == "path" else (_queue(random, number), 0.0)
         if self.most_s is not None and self.most_s < seconds(case.duration):
             case = case.model_copy(update={"duration": f"{self.most_s:g} s"})
         if draw and loss:
             again = Random(f"fit {self.seed} losses {number} {draw}")  # noqa: S311 - not used for cryptography
             packets = round(COPIES * RATE.parse(case.rate) * seconds(case.duration) / 8 / PACKET_BYTES)
             case = case.model_copy(update={"lose": tuple(n for n in range(packets) if again.random() < loss)})
-        flow = LinuxFlow(control=control)
+        fitted = case.flows[0].control
+        flow = LinuxFlow(control=control or fitted)
         # Runs that only provide goodput and RTT are not captured.
-        captured = draw == 0 and (control == FITTED or (kind == "path" and number < self.control_paths))
-        return case.model_copy(update={"flows": (flow,), "capture": captured}), loss
+        captured = draw == 0 and (flow.control == fitted or (kind == "path" and number < self.control_paths))
+        return case.model_copy(update={"flows": (flow, *case.flows[1:]), "capture": captured}), loss
 
 
 def _queue(random: Random, number: int) -> LinuxCase:
@@ -140,6 +158,20 @@ def missing(found: pd.DataFrame, campaign: Campaign) -> Iterator[tuple[Kind, int
                 yield kind, number, runs
 
 
+def drawn(case: LinuxCase) -> dict[str, object]:
+    """Returns the columns that describe a path; lists are separated by spaces, and times and rates by colons."""
+    rates = " ".join(f"{at.replace(' ', '')}:{rate.replace(' ', '')}" for at, rate in case.rates)
+    jitter = ":".join(one.replace(" ", "") for one in case.jitter or ())
+    texts = {"police": case.police, "jitter": jitter, "rates": rates}
+    return {name: texts[name] or ABSENT if name in texts else getattr(case, name) for name in DRAWN}
+
+
+def _place(found: LinuxRun) -> int:
+    """Returns the number of the first connection among all, in descending order of payload."""
+    delivered = [int(found.of(flow)["delivered"].iloc[-1]) for flow in range(len(found.case.flows))]
+    return sum(one > delivered[0] for one in delivered[1:])
+
+
 def check_drawn(folder: Path, found: pd.DataFrame, campaign: Campaign) -> None:
     """Raises ScenarioError if the finished runs of a folder are over paths other than those that the campaign draws."""
     for row in found.drop_duplicates(["kind", "number"]).to_dict("records"):
@@ -148,10 +180,10 @@ def check_drawn(folder: Path, found: pd.DataFrame, campaign: Campaign) -> None:
             continue
         case, _ = campaign.case(kind, number)
         for name in DRAWN:
-            if str(row[name]) != str(getattr(case, name)):
+            if str(row[name]) != str(drawn(case)[name]):
                 raise ScenarioError(
                     f"FOLDER: {str(folder)!r}: {name} of {kind} {number} is {row[name]}, with these options "
-                    f"{getattr(case, name)}; needs the --seed and --most with which it was begun, or another folder"
+                    f"{drawn(case)[name]}; needs the --seed and --most with which it was begun, or another folder"
                 )
 
 
@@ -169,7 +201,9 @@ def collect(folder: Path, campaign: Campaign, tell: Callable[[str], None]) -> No
                 write_bytes(capture_of(folder, kind, number, control), gzip.compress(one.pcap, 6, mtime=0))
             row = {
                 **dict(zip(KEY, (kind, number, control, draw), strict=True)),
-                **{name: getattr(one.case, name) for name in DRAWN},
+                **drawn(one.case),
+                "others": " ".join(flow.control for flow in one.case.flows[1:]) or ABSENT,
+                "flow": _place(one),
                 "loss": loss,
                 "seed": seed,
                 "kernel": one.kernel,

@@ -19,6 +19,7 @@ def fit(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the paths.")] = 0,
     paths: Annotated[int, typer.Option(min=0, help="Paths with tail drop.")] = 40,
     queues: Annotated[int, typer.Option(min=0, help="Paths with AQM.")] = 16,
+    mixed: Annotated[int, typer.Option(min=0, help="Paths with other flows, a policer, jitter, steps, or AQM.")] = 60,
     control_paths: Annotated[int, typer.Option(min=0, help="Number of paths on which all controls are captured.")] = 10,
     loss_draws: Annotated[
         int, typer.Option(min=1, help="Number of runs of BBR and Reno in Linux on each path with random losses.")
@@ -48,7 +49,7 @@ def fit(
         refuse(context, ("--seeds",), "not with --collect, which runs Linux only; needs a prediction")
     if most is not None and not most >= LEAST_S:
         raise ScenarioError(f"--most: {most:g} s; needs at least {LEAST_S:g} s")
-    campaign = fit_runs.Campaign(seed, paths, queues, control_paths, loss_draws, most)
+    campaign = fit_runs.Campaign(seed, paths, queues, mixed, control_paths, loss_draws, most)
     tell = Console(stderr=True, highlight=False).print
     if not judge:
         fit_runs.collect(folder, campaign, tell)

@@ -1,0 +1,34 @@
+"""Criteria by which fits are judged."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class FitCriterion:
+    """Result of a criterion: numbers of cases that meet it and in all, required share, and a phrase per failing case.
+
+    `note` says which cases are not judged.
+    """
+
+    name: str
+    met: int
+    of: int
+    share: float
+    misses: tuple[str, ...]
+    note: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Returns whether enough cases meet the criterion; true if there are none."""
+        return self.met >= self.share * self.of - 1e-9
+
+
+def criterion(name: str, rows: Iterable[Row], problem: Callable[[Row], str], share: float) -> FitCriterion:
+    """Counts the rows without a problem; `problem` returns an empty text, or a phrase."""
+    found = [(row, problem(row)) for row in rows]
+    misses = tuple(f"{row['kind']} {row['number']} {row['control']}: {text}" for row, text in found if text)
+    return FitCriterion(name, len(found) - len(misses), len(found), share, misses)
