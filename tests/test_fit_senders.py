@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from commands import run
-from longpipe import Scenario
+from longpipe import Scenario, simulate
 from longpipe.fit import PathFit, fit, observe
 from longpipe.fit.observed import ObservedFlow
 from longpipe.fit.path_file import write
@@ -171,3 +171,26 @@ def test_pauses_of_the_application_are_named(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "warning: no candidate explains the capture" in " ".join(done.stderr.split())
     assert "warning: goodput: the fitted path's differs by +" in " ".join(done.stderr.split())
+
+
+def test_an_outage_is_named_instead_of_the_application(tmp_path: Path) -> None:
+    path = {"rate": [["0 s", "8 Mbit/s"], ["4 s", "0 bit/s"], ["8 s", "8 Mbit/s"]], "between": "hold"}
+    fields = {
+        "framing": "ip",
+        "duration": "12 s",
+        "network": {"kind": "dumbbell", "sources": 1, "trunk_rate": "8 Mbit/s", "trunk_delay": "20 ms", "path": path},
+        "switch": {"buffer": "60 packets"},
+        "tcp": {"profile": "linux-6", "congestion": "cubic", "receiver_window": "auto"},
+    }
+    simulate(Scenario.model_validate(fields), captures={"host:source1": str(tmp_path / "flow.pcapng")})
+    told = report(fit(observe(tmp_path / "flow.pcapng"), ["cubic"]))
+    assert any("an outage of the path?" in doubt for doubt in told.doubts)
+    assert not any("application" in doubt for doubt in told.doubts)
+
+
+def test_fit_writes_files_only_where_told(tmp_path: Path) -> None:
+    capture = Path(__file__).parent / "data" / "measured" / "linux-cubic-25ms.pcap.gz"
+    done = run("fit", str(capture), "--controls", "cubic", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "no file was written; add -o PATH.toml" in done.stdout
+    assert list(tmp_path.iterdir()) == []

@@ -241,3 +241,68 @@ def test_means_over_random_losses_count_their_uncertainty(
     found = with_losses(linux, **{f"{control}_goodput_mbps_half": half for control in ("bbr", "reno")})
     names = ("mean prediction with random losses", "mean with random losses within its interval")
     assert tuple(found[name].met for name in names) == met
+
+
+def covered(**changes: Any) -> dict[str, FitCriterion]:  # noqa: ANN401 - the columns' types vary
+    """Returns the verdicts on the intervals of a mixed path, which is the perfect fit changed by `changes`."""
+    runs, fits = rows(**changes)
+    runs["kind"] = fits["kind"] = "mixed"
+    fits = fits.assign(**{name: changes.get(name, default) for name, default in MIXED.items()})
+    return {one.name: one for one in judged(runs, fits)}
+
+
+MIXED: dict[str, Any] = {
+    "steps": "-", "policer": "-", "jitter_s_value": math.nan, "jitter_s_low": math.nan, "jitter_s_high": math.nan,
+    "queue_share": 0.5, "sender_share": 0.5, "bbr_goodput_mbps_low": 13.0, "bbr_goodput_mbps_high": 15.0,
+    "reno_goodput_mbps_low": 13.0, "reno_goodput_mbps_high": 15.0,
+}  # fmt: skip
+
+
+def test_coverage_counts_each_interval_that_contains_the_truth() -> None:
+    found = covered()
+    counts = {name: (one.met, one.of) for name, one in found.items() if name.startswith("coverage")}
+    assert counts == {
+        "coverage of the rate": (1, 1), "coverage of the base RTT": (1, 1), "coverage of the buffer": (1, 1),
+        "coverage of the loss": (1, 1), "coverage of the jitter": (0, 0), "coverage of the predicted goodput": (2, 2),
+        "coverage of the predicted median RTT": (2, 2), "coverage together": (8, 8),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "quantity"),
+    [
+        ({"rate_bps_low": 15.01e6}, "rate"),
+        ({"steps": "0:1e6:2e6 5:14.9e6:15.1e6"}, "rate"),
+        ({"base_s_low": 0.101, "base_s_high": 0.102}, "base RTT"),
+        ({"buffer_low": 51.0, "buffer_high": math.nan}, "buffer"),
+        ({"loss_low": 0.001, "loss_high": 0.01}, "loss"),
+        ({"jitter_s_low": 0.001, "jitter_s_value": 0.002, "jitter_s_high": 0.003}, "jitter"),
+        ({"bbr_goodput_mbps_low": 14.1}, "predicted goodput"),
+    ],
+)
+def test_an_interval_that_misses_the_truth_is_listed(changes: dict[str, Any], quantity: str) -> None:
+    assert len(covered(**changes)[f"coverage of the {quantity}"].misses) == 1
+
+
+def test_rates_are_judged_by_the_period_in_which_they_hold() -> None:
+    found = covered(rates="10s:7570000bit/s", steps="0:14.9e6:15.1e6 10.2:7.4e6:7.6e6")
+    assert (found["coverage of the rate"].met, found["coverage of the rate"].of) == (2, 2)
+
+
+@pytest.mark.parametrize(("share", "count"), [(0.98, 0), (0.99, 1)])
+def test_only_certain_statements_are_judged(share: float, count: int) -> None:
+    wrong = covered(sender="bic", sender_share=share)["statements of at least 98.5%"]
+    assert (wrong.of, len(wrong.misses)) == (count, count)
+
+
+def test_mixed_paths_have_each_complication_equally_often() -> None:
+    cases = [Campaign().case("mixed", number)[0] for number in range(60)]
+    assert sum(len(case.flows) == 2 for case in cases) == 12
+    assert sum(bool(case.police) for case in cases) == 12
+    assert sum(case.jitter is not None for case in cases) == 12
+    assert sum(bool(case.rates) for case in cases) == 12
+    assert sum(case.discipline != "pfifo" for case in cases) == 12
+    # A predicted control replaces only that of the captured flow.
+    other = Campaign().case("mixed", 0, "bbr")[0]
+    assert [flow.control for flow in other.flows] == ["bbr", cases[0].flows[1].control]
+    assert not other.capture or cases[0].flows[0].control == "bbr"

@@ -30,8 +30,9 @@ def fit(
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="PATH.toml", help="Scenario of the fitted path.")
-    ] = Path("path.toml"),
+        Path | None,
+        typer.Option("--output", "-o", metavar="PATH.toml", help="Scenario of the fitted path; not written if absent."),
+    ] = None,
     flow: Annotated[int, typer.Option("--flow", help="Number of the flow in `longpipe read`, from 0.")] = 0,
     controls: Annotated[
         str,
@@ -54,8 +55,9 @@ def fit(
     from longpipe.fit.check import checked
     from longpipe.fit.path_file import SUFFIX, as_json, write
 
-    check_file("--output", output)
-    check_file("--output", output.with_suffix(SUFFIX))
+    if output is not None:
+        check_file("--output", output)
+        check_file("--output", output.with_suffix(SUFFIX))
     known = dict(change(text) for text in changes or [])
     wanted = tuple(one.strip() for one in controls.split(",")) if controls else ()
     # Linux 6.1 has no BBR version 3, so it is a candidate only if it is named.
@@ -66,7 +68,7 @@ def fit(
     found, left = _fitted(file, flow, wanted, known)
     with Waiting("running the fitted scenario"):
         found = checked(found)
-    beside = write(found, output)
+    beside = write(found, output) if output is not None else None
     if json:
         import orjson
 
@@ -75,7 +77,10 @@ def fit(
         _show(found)
     if left:
         echo(f"interrupted: {left} candidates were not simulated", err=True)
-    echo(f"Path: {output}; estimates and observed series: {beside}", err=json)
+    if beside is not None:
+        echo(f"Path: {output}; estimates and observed series: {beside}", err=json)
+    elif not json:
+        echo("no file was written; add -o PATH.toml to write the path for run, live and whatif")
 
 
 def _fitted(file: str, flow: int, controls: Sequence[str], known: dict[str, object]) -> tuple[FitReport, int]:

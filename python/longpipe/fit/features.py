@@ -16,6 +16,7 @@ from longpipe.fit.estimate import FitEstimate
 from longpipe.fit.jitter import FittedJitter, jitter
 from longpipe.fit.policer import FittedPolicer, policer
 from longpipe.fit.rates import RateStep, constant_rate, rate_steps, served_bits
+from longpipe.fit.sender import outages
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,6 +41,8 @@ _SPREAD: Final = 0.01
 _CHANCE: Final = 1e-3
 # Share by which the rate may be too high when waiting times are computed from it.
 _RATE_SLACK: Final = 3e-4
+# Distance [packets] from the longest queue within which losses are not a policer's, if a policer explains the others.
+_NEAR: Final = 2.0
 # Candidate limits, as distances [packets] from the queue length at the median loss.
 _LIMITS: Final = range(-2, 4)
 # Deviation of jitter [packets] above which the size of the buffer is estimated from the shortest queues, and number of
@@ -111,13 +114,17 @@ def features(seen: ObservedFlow) -> PathFeatures:
     blur = delays.deviation_s * bps / packet if delays is not None else 0.0
     wait = _waits(packets, base, over_time)
     found = _found(packets, base, wait, over_time)
+    for begin, end in outages(seen):
+        # Packets wait for the end of an outage, not only for the packets before them.
+        during = (packets.sent_s < end + base) & ~(packets.acked_s < begin)
+        wait[during] = found[during] = np.nan
     lost = packets.lost
     queue = _packets(np.where(lost, found, wait), packets.sent_s + base, over_time, packet)
     longest, full = _overflow(queue, lost, blur)
-    bucket = policer(packets, wait)
+    bucket, policed = _policed(packets, wait, queue, longest)
     if bucket is not None:
         # A policer's losses occur at queues of any length, some of them by chance near the longest one.
-        full = np.zeros(len(lost), bool)
+        full = lost & ~policed
     own = packets.flow == 0
     return PathFeatures(
         base_rtt_s=FitEstimate(base - _SHORTEST[0] * range_s, base - packet / bps / 2 - _SHORTEST[1] * range_s, base),
@@ -234,6 +241,17 @@ def _overflow(queue: Numbers, lost: Flags, jitter: float = 0.0) -> tuple[float, 
     if _poisson_tail(found, float(expected)) < _CHANCE:
         full = near & lost
     return longest, full
+
+
+def _policed(packets: Packets, wait: Numbers, queue: Numbers, longest: float) -> tuple[FittedPolicer | None, Flags]:
+    """Returns the policer that explains the losses, and its losses: all, or those at queues below the longest one."""
+    lost = packets.lost
+    found = policer(packets, wait, lost)
+    if found is not None and found.is_good:
+        return found, lost
+    short = lost & ~(queue >= longest - _NEAR)
+    beside = policer(packets, wait, short)
+    return (beside, short) if beside is not None and beside.is_good else (found, lost)
 
 
 def _limit(at_loss: Numbers, kept: Numbers, jitter: float) -> FitEstimate:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
+from longpipe.fit.report import check_base
 from longpipe.ip import IPV6_BYTES, packet_bytes
 from longpipe.measured import capture
 from longpipe.measured.content import Content
@@ -370,6 +371,7 @@ class _Replay:
         begin = self.begin_ns if begin_ns is None else begin_ns
         first = self._starts[0]
         least = min(rtt for _, rtt in self._samples)
+        check_base(f"{recording.file}: {subject.name}", least / 1e9)
         soonest = _SOONEST * least
         handshake, idle = self._handshake(self.begin_ns if self._first_message is None else self._first_message, least)
         count = len(self._sent)

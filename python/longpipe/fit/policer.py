@@ -34,7 +34,7 @@ _LEAST_SLACKS: Final = 4.0
 _AGREE: Final = 0.9
 _GOOD: Final = 0.97
 # Largest wait of packets around the losses, as a share of that in a queue with the bucket's rate and size.
-_MOST_WAIT: Final = 0.3
+_MOST_WAIT: Final = 0.6
 # Rates that are tried, as multiples of the mean rate between the first and the last loss: the bucket may have been full
 # in between, so that its rate is higher. Then rates between the best ones are tried with smaller errors of the content,
 # because an error of the rate adds up over the capture.
@@ -77,13 +77,12 @@ class FittedPolicer:
         }
 
 
-def policer(seen: Packets, wait_s: Numbers) -> FittedPolicer | None:
-    """Returns the policer that explains the losses of transmissions with the given waiting times, or None."""
-    lost = seen.lost
+def policer(seen: Packets, wait_s: Numbers, lost: Flags) -> FittedPolicer | None:
+    """Returns the policer that explains the losses `lost` of transmissions with the given waiting times, or None."""
     if int(lost.sum()) < _LEAST_LOSSES:
         return None
     # The last transmissions may have been lost without the capture showing it.
-    known = lost | ~np.isnan(seen.acked_s)
+    known = seen.lost | ~np.isnan(seen.acked_s)
     times, size = seen.sent_s[known], seen.bits[known] / 8
     lost = lost[known]
     passed = np.cumsum(np.where(lost, 0.0, size))

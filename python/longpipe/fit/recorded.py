@@ -16,7 +16,7 @@ import numpy as np
 from longpipe.errors import ScenarioError
 from longpipe.fit.candidates import IN_TRANSMISSION, Hypothesis, check_mss
 from longpipe.fit.estimate import FitEstimate
-from longpipe.fit.report import IPV6_NOTE, FitReport
+from longpipe.fit.report import IPV6_NOTE, FitReport, check_base
 from longpipe.fit.written import Writes, step_bytes
 from longpipe.fit.written import rate as written_rate
 from longpipe.ip import IPV6_BYTES, packet_bytes
@@ -114,6 +114,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     rates = _rates(rate)
     duration_s = max(float(one.time_s.max()) for one in subject.series)
     base = _base(subject, rtt, wire, float(rates.bps.max()))
+    check_base(f"{recording.file}: {subject.name}", base["value"])
     share = _wire_share(recording, subject, mss)
     writes = _writes(subject, rtt, share, mss) if _format(recording) in _WRITTEN else None
     merged = _merged(_settled(recording, subject, rates), share, base["value"])

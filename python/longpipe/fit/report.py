@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from longpipe.errors import ScenarioError
 from longpipe.ip import IPV6_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from longpipe.fit.check import FittedGoodput
     from longpipe.fit.policer import FittedPolicer
@@ -16,12 +18,20 @@ if TYPE_CHECKING:
 
 # Posterior probability below which a control or a queue is not listed.
 LISTED: Final = 0.005
+# Tolerated rounding of times and shares.
+_ROUNDING: Final = 1e-6
 # Note about a flow over IPv6.
 IPV6_NOTE: Final = (
     f"the flow has IPv6 headers, which are {IPV6_BYTES} bytes longer than the scenario's IPv4 headers; the scenario's "
     "rate is lower than the estimate in the same ratio as its packets are shorter"
 )
 _SCALES: Final = {"bit/s": (1e-6, "Mbit/s", ".5g"), "s": (1e3, "ms", ".5g"), "packets": (1.0, "packets", ".0f")}
+
+
+def check_base(flow: str, base_s: float) -> None:
+    """Raises ScenarioError if the base RTT [s] of a flow is impossible."""
+    if not 0 < base_s < math.inf:
+        raise ScenarioError(f"{flow}: base RTT: {1e3 * base_s:.6g} ms; needs a time above 0")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +71,25 @@ class FitReport:
     others: Sequence[Mapping[str, float]] = ()
     # Whether other flows, which the scenario lacks, may have changed the flow, so that no prediction has an interval.
     is_bounded: bool = True
+
+    def __post_init__(self) -> None:
+        """Raises ScenarioError for an impossible estimate: the file, or its reading, is wrong."""
+        if "base RTT" in self.estimates:
+            check_base(self.head, self.estimates["base RTT"]["value"])
+        for problem in self._impossible():
+            raise ScenarioError(f"{self.head}: {problem}")
+
+    def _impossible(self) -> Iterator[str]:
+        loss = self.estimates.get("loss", {}).get("value")
+        shares = {"loss": loss, **self.controls, **self.queues}
+        for name, share in shares.items():
+            if share is not None and not 0 <= share <= 1 + _ROUNDING:
+                yield f"{name}: {share:.6g}; needs a share of 0 to 1"
+        last = self.duration_s * (1 + _ROUNDING)
+        times = [*self.series.get("lost_s", ()), *(row["at_s"] for row in self.rate_steps)]
+        for at in times:
+            if not -_ROUNDING <= at <= last:
+                yield f"time: {at:.6g} s; needs a time within the {self.duration_s:.6g} s of the file"
 
     @property
     def warnings(self) -> list[str]:

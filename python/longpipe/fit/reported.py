@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.fit.candidates import IN_TRANSMISSION
 from longpipe.fit.report import IPV6_NOTE, FitReport
 from longpipe.fit.search import TAIL_DROP
-from longpipe.fit.sender import pauses
+from longpipe.fit.sender import outages, pauses
 from longpipe.ip import IPV6_BYTES, packet_bytes
 from longpipe.scenario.short_file import short_toml
 
@@ -76,6 +76,13 @@ def _doubts(found: PathFit) -> Iterator[str]:
             "sender's buffer or its application, and would hide the congestion control; the scenario sets it as "
             "tcp.receiver_window, and a larger one predicts senders without this limit"
         )
+    silent = outages(found.seen)
+    if silent:
+        begin, end = max(silent, key=lambda one: one[1] - one[0])
+        yield (
+            f"no data arrived for {end - begin:.3g} s from {begin:.4g} s on, although data was sent: an outage of the "
+            "path? The fitted path has none, so that sender, queue and predictions are unreliable"
+        )
     idle = pauses(found.seen)
     share = sum(end - begin for begin, end in idle) / found.seen.duration_s
     if share > _IDLE:
@@ -88,10 +95,11 @@ def _doubts(found: PathFit) -> Iterator[str]:
     terms = 1 if found.best.queue == TAIL_DROP else 3
     distance = found.best.distance / terms
     if distance > UNEXPLAINED:
+        causes = " (the application, a send buffer, other traffic or another control may have limited the flow)"
+        causes = "" if silent else causes
         yield (
-            f"no candidate explains the capture: the best one's data in flight differ by {distance:.0%} on average "
-            "(the application, a send buffer, other traffic or another control may have limited the flow); the sender, "
-            "the buffer and predictions by whatif are unreliable"
+            f"no candidate explains the capture: the best one's data in flight differ by {distance:.0%} on "
+            f"average{causes}; the sender, the buffer and predictions by whatif are unreliable"
         )
 
 
