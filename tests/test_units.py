@@ -155,3 +155,17 @@ def test_any_text_is_a_quantity_or_a_value_error(text: str) -> None:
         except ValueError:
             continue
         assert dimension.split(canonical) == dimension.split(text)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_computed_time_has_no_error_of_a_float(one: int, other: int) -> None:
+    text = f"{one / 1000 + other / 1000} ms"
+    assert TIME.parse(text) == (one + other) * 10**6
+    assert TIME.parse(TIME.canonical(text)) == TIME.parse(text)
+
+
+def test_only_the_last_digits_of_a_float_are_rounded() -> None:
+    assert TIME.canonical(f"{12.36 - 0.00112} ms") == "12.35888 ms"
+    for text in ("1.5 ps", "0.0000000000001 s", "0.33333333333333333 min"):
+        with pytest.raises(ValueError, match="needs a whole number of ps"):
+            TIME.parse(text)

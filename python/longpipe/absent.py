@@ -63,6 +63,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("ber", "bit-error-rate", "bit_error_rate"), "bit-errors"),
     **dict.fromkeys(("atm", "cells"), "aal5"),
     **dict.fromkeys(("packets", "ipv4"), "ip"),
+    **dict.fromkeys(("window", "rwnd", "rcv_wnd", "receive_window"), "receiver_window"),
     # Queue parameters, by their names in ns-2, ns-3 and tc.
     **dict.fromkeys(("min_th", "minth"), "min"),
     **dict.fromkeys(("max_th", "maxth"), "max"),

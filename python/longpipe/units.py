@@ -1,7 +1,7 @@
 """Quantities as text ("155.52 Mbit/s", "5 ms", "64 KiB") and as integers in base units, as the core uses them.
 
 A quantity is a number and a unit. A number without a unit is rejected, because 1000 may be cells or bytes. Arithmetic
-is exact: a quantity that is not an integer number of base units is also rejected.
+is exact: a quantity that is not an integer number of base units, apart from the error of a float, is also rejected.
 """
 
 import re
@@ -14,6 +14,9 @@ from typing import Final
 from longpipe.errors import shown
 
 UNLIMITED: Final = "unlimited"
+
+# Relative error of a float that is the result of an operation with rounding.
+_FLOAT_ERROR: Final = Fraction(1, 2**51)
 
 # Maximum number of digits before, and after, the decimal point. All lengths are bounded, so that parsing is fast.
 _MOST_DIGITS: Final = 24
@@ -104,7 +107,23 @@ def _split(dimension: Dimension, text: str) -> tuple[Fraction, str]:
         raise ValueError(f"{shown(text)}; needs a number of at most {_MOST_DIGITS} decimals")
     if unit not in dimension.units:
         raise ValueError(f"{shown(text)} is not a {dimension.name}{_meant(dimension, written)}; {dimension.accepts()}")
-    return number, unit
+    return _without_float_error(number, dimension.units[unit]), unit
+
+
+def _without_float_error(number: Fraction, scale: Fraction) -> Fraction:
+    """Returns a number whose value in base units is an integer, if only the last digits of a float differ from it.
+
+    For example, f"{12.36 - 0.00112} ms" is 12.358880000000001 ms, which is 12.35888 ms.
+    """
+    if number.denominator == 1:
+        return number
+    value = number * scale
+    nearest = round(value)
+    if value.denominator == 1 or abs(value - nearest) > abs(value) * _FLOAT_ERROR:
+        return number
+    rounded = Fraction(nearest) / scale
+    # A third of a minute has no decimal form.
+    return number if 10**_MOST_DIGITS % rounded.denominator else rounded
 
 
 @lru_cache(maxsize=4096)

@@ -6,6 +6,7 @@ _RATES: Final = ("network.*_rate", "network.links.rate", "network.links.return_r
 _DELAYS: Final = ("network.*_delay", "network.links.delay", "network.links.return_delay", "network.path.delay")
 _LOSSES: Final = ("network.*_loss", "network.links.loss", "network.links.return_loss")
 _POLICIES: Final = ("switch.policy", "network.return_policy", "network.links.policy", "network.links.return_policy")
+_BACK: Final = ("network.group.direction", "network.return_*")
 
 # Patterns of the fields to which an ordinary word refers.
 FIELDS: Final[dict[str, tuple[str, ...]]] = {
@@ -13,6 +14,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("latency", "propagation", "distance"), _DELAYS),
     **dict.fromkeys(("round-trip", "delays"), (*_DELAYS, "tcp.initial_rtt", "traces.rtt")),
     **dict.fromkeys(("bottleneck",), ("network.trunk_*", "switch.buffer", "switch.policy")),
+    **dict.fromkeys(("upload", "uploads", "uplink", "upstream", "reverse"), _BACK),
     **dict.fromkeys(("corruption", "plr"), _LOSSES),
     **dict.fromkeys(("aqm", "discipline", "qdisc", "queue", "queues"), _POLICIES),
     **dict.fromkeys(("mtu", "segment-size", "packet-size"), ("tcp.mss", "framing")),
