@@ -28,6 +28,7 @@ from longpipe.lab import beyond
 from longpipe.lab.description import description
 from longpipe.lab.fields import dimensions, models
 from longpipe.lab.presets import presets
+from longpipe.run import simulate
 from longpipe.scenario import Scenario, ScenarioError
 from strategies import fields, ip_fields_of_the_lab
 from test_constraints import CASES
@@ -576,3 +577,22 @@ def test_every_link_of_the_pages_is_of_a_preset_or_a_step_that_there_is() -> Non
     assert {link.removeprefix("preset=") for link in links if link.startswith("preset=")} <= names
     places = {f"step={number}" for number in range(1, 7)} | {f"exercise={number}" for number in range(1, 5)}
     assert {link for link in links if not link.startswith("preset=")} <= places
+
+
+def test_exercise_names_the_buffer_and_the_rtt_of_its_path() -> None:
+    text = (ROOT / "lab/src/page/exercises.ts").read_text()
+    said = re.search(r"0\.43 BDP keeps the link busy all the time, here ([\d.]+) ms", text)
+    rtt = re.search(r"so the RTT grows from (\d+) ms to a second", text)
+    path = re.search(r'access_rate: "(\w+ Mbit/s)", trunk_rate: "(10 Mbit/s)", trunk_delay: "(20 ms)"', text)
+    assert said is not None
+    assert rtt is not None
+    assert path is not None
+    scenario = Scenario().with_(
+        **{
+            "duration": "1 s", "framing": "ip", "traces.rtt": True, "network.sources": 1, "tcp.mss": "1448 B",
+            "network.access_rate": path[1], "network.trunk_rate": path[2], "network.trunk_delay": path[3],
+        }
+    )  # fmt: skip
+    least_ms = 1000 * simulate(scenario).traces["rtt"]["rtt_s"].min()
+    assert int(rtt[1]) == int(least_ms)
+    assert float(said[1]) == pytest.approx(0.43 * int(rtt[1]), abs=0.05)

@@ -363,6 +363,16 @@ test("a click into the window of a long run reports that reasons are not recorde
     await done(opened);
 });
 
+test("a run that sends fewer segments than its links could is recorded", async () => {
+    const opened = await open();
+    const { page } = opened;
+    // The links could carry 500,000 segments; a window of 64 KiB over 100 ms sends 30,000.
+    const toml = `framing = "ip"\nduration = "60 s"\ntcp = { mss = "1448 B" }\nnetwork = { kind = "dumbbell", sources = 1, trunk_rate = "100 Mbit/s", trunk_delay = "50 ms" }\n`;
+    await rerun(page, () => page.setInputFiles("#file", { name: "window.toml", mimeType: "text/plain", buffer: Buffer.from(toml) }));
+    await page.waitForFunction(() => document.getElementById("no-rtt").hidden);
+    await done(opened);
+});
+
 test("a pinned run is shown together with the next run", async () => {
     const opened = await open({ hash: "#step=5" });
     const { page } = opened;

@@ -67,7 +67,7 @@ export const EXERCISES: Exercise[] = [
         text: "A CUBIC download over 10 Mbit/s, and a router with a buffer of one second. CUBIC fills any buffer before it reduces its window, so the RTT grows from 41 ms to a second. A smaller buffer keeps the RTT short, but if the buffer is too small, the link is idle after each reduction.",
         task: "Find the smallest buffer with an efficiency of at least 0.95. Efficiency is the payload delivered over the trunk, divided by the maximum payload that the trunk could carry.",
         look: "The RTT and the queue: both shrink with the buffer. The efficiency stays close to 1 until the buffer is too small to keep the link busy.",
-        why: "CUBIC reduces its window to 0.7 of the maximum (RFC 9438 section 4.6). A buffer of (1 − 0.7)/0.7 = 0.43 BDP keeps the link busy all the time, here 17 ms; a little less costs a few percent.",
+        why: "CUBIC reduces its window to 0.7 of the maximum (RFC 9438 section 4.6). A buffer of (1 − 0.7)/0.7 = 0.43 BDP keeps the link busy all the time, here 17.6 ms; a little less costs a few percent.",
         fields: {
             name: "exercise-1-bufferbloat",
             framing: "ip",

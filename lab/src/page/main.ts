@@ -22,7 +22,7 @@ import { prepareOutputs } from "./outputs";
 import { type Numbers, durationS, metricsOf, numbers } from "./metrics";
 import { showFlows, showNumbers } from "./numbers";
 import type { Counted, Picture, View } from "./protocol";
-import { notRecorded, recorded, recordingOf } from "./recording";
+import { keepSent, notRecorded, recorded, recordingOf } from "./recording";
 import { type Origin, startOf } from "./origin";
 import { Past } from "./past";
 import { isFixed, resolvePreset } from "./preset";
@@ -187,6 +187,7 @@ function finished(found: Done, runMs: number): void {
     busy(false);
     const segments = segmentsOf(numbers(found.counted, "flows", "sent_segments"));
     learn(found.resolved, segments, runMs / 1000);
+    keepSent(found.resolved, segments);
     const flows = found.resolved.topology.graph.flows.length;
     const speed = Number(((2 * segments) / runMs / 1000).toPrecision(2));
     const what = `${flows} ${flows === 1 ? "flow" : "flows"}, ${durationS(found.resolved)} s simulated`;
@@ -198,6 +199,8 @@ function finished(found: Done, runMs: number): void {
     drawDone();
     document.dispatchEvent(new CustomEvent("drawn"));
     if (pinned !== null && !sameView(pinned.view, found.view)) runPinned(found.view);
+    // The capacity of the links allowed more segments than the run sent, so that its details can be recorded after all.
+    if (found.counted.detail === undefined && found.resolved === resolved && recordingOf(resolved, sequence) !== undefined) run();
 }
 
 function failed(error: unknown): void {

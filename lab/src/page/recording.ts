@@ -9,10 +9,18 @@ import { isOverTcp } from "./shares";
 /** Maximum number of segments in a run whose traces are recorded, because each segment takes about 100 bytes. */
 const MOST_RECORDED = 300_000;
 
+/** Numbers of segments sent in finished runs, by the scenario; other runs are estimated from the capacity of the links. */
+const SENT = new WeakMap<JsonTable, number>();
+
+/** Keeps the number of segments that a run sent. */
+export function keepSent({ core }: Resolved, segments: number): void {
+    SENT.set(core, segments);
+}
+
 /** Returns the traces to record for a flow; none for datagrams and for long runs. */
 export function recordingOf(of: Resolved, flow: number): Recording | undefined {
     const its = (of.core["flows"] as JsonTable[])[flow];
-    if (its === undefined || !isOverTcp(its) || costOf(of).segments > MOST_RECORDED) return undefined;
+    if (its === undefined || !isOverTcp(its) || (SENT.get(of.core) ?? costOf(of).segments) > MOST_RECORDED) return undefined;
     const tcp = its["tcp"] as JsonTable;
     return { marks: "ecn" in tcp, rack: coreKind(tcp["recovery"]) === "rack" };
 }
