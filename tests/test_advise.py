@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commands import run
@@ -26,9 +28,11 @@ from longpipe.advise.theory import rules
 from longpipe.advise.words import confidence, headline, legend
 from longpipe.analysis.measure import parse
 from longpipe.analysis.requirements import Requirement
+from longpipe.cli.design.plan import parse_factor
 from longpipe.design.ranges import Range
 from longpipe.store import Store
 from longpipe.study import Progress, Runner
+from longpipe.units import TIME
 
 # Values of h² for alpha = .05 with c = 1, computed independently from the formula of Kim and Nelson (2001).
 CONSTANTS = {
@@ -337,6 +341,50 @@ def test_the_table_compares_each_alternative_with_the_choice_over_the_seeds_of_b
     assert frame["flow:bulk*.throughput [Mbit/s]"].tolist() == pytest.approx([6e-6, 10e-6, 5e-6])
     assert "comparable only if the numbers of runs are equal" in legend(found)
     assert (found.front, frame["front"].tolist()) == ([0], ["yes", "", ""])
+
+
+def unfinished(*rows: list[float], **asked: object) -> Answer:
+    """Returns the answer when a budget ended, with the values of the objective of each alternative."""
+    values = tuple(np.array([[[one, 0.01]] for one in row]) for row in rows)
+    return Answer(Advice(question(first=20, **asked), values, None, 0.5, spent=True, budget="10 runs", runs=10))
+
+
+def test_unfinished_comparison_prefers_no_alternative_with_a_lucky_extra_run() -> None:
+    # Alternative 0 leads in the replications of both; the last run of alternative 1 exists only there.
+    found = unfinished([10.0, 10.5], [9.0, 9.6, 90.0], [5.0, 5.1, 5.2], [1.0, 1.1, 1.2])
+    assert found.choice == 0
+    assert found.runner_up is not None
+    assert (found.runner_up.alternative, round(found.runner_up.mean, 9)) == (1, 0.95)
+
+
+def test_loss_is_bounded_only_below_the_value_itself() -> None:
+    wide = unfinished([10.0, 30.0], [12.0, 2.0], [30.0, 1.0], [1.0, 40.0])
+    assert wide.cost > abs(float(wide.means[wide.choice or 0, 0]))
+    assert not wide.is_bounded
+    assert "At worst" not in confidence(wide)
+    assert "too few to bound how much worse" in confidence(wide)
+    narrow = unfinished([10.0, 10.1], [9.9, 10.1], [9.8, 9.9], [9.0, 9.1])
+    assert narrow.is_bounded
+    assert "At worst it is" in confidence(narrow)
+
+
+@given(st.floats(0.001, 1))
+def test_shifted_limits_of_shares_stay_below_one(limit: float) -> None:
+    found = unfinished([1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0], limits=(f"efficiency > {limit:.4f}",))
+    shifted = [float(shift.limit.partition("> ")[2]) for shift in found.shifts]
+    assert all(one <= 1 for one in shifted)
+
+
+@pytest.mark.parametrize(
+    ("rtt", "interval"), [("50 ms", None), ("100 ms", None), ("150 ms", "200 ms"), ("600 ms", "1 s"), ("1.2 s", "2 s")]
+)
+def test_gateway_offers_intervals_of_its_round_trip(rtt: str, interval: str | None) -> None:
+    queues = parse_factor(gateway("20 Mbit/s", rtt, 80, 0).choices[0], option="--choose").levels.values()
+    offered = {TIME.parse(queue["interval"]) for (queue,) in map(dict.values, queues) if "interval" in queue}
+    assert offered == ({TIME.parse(interval)} if interval else set())
+    if interval:
+        kinds = sorted(queue["kind"] for (queue,) in map(dict.values, queues) if isinstance(queue, dict))
+        assert kinds == ["codel", "fq-codel", "pie"]
 
 
 def test_an_eliminated_alternative_is_only_worse_if_its_interval_is() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from longpipe.advise.advise import Advice, replayed
-from longpipe.advise.quantities import shown
+from longpipe.advise.quantities import is_share, shown
 from longpipe.advise.selection import NO_VALUE, WORSE
 from longpipe.analysis.intervals import estimate
 
@@ -97,13 +97,26 @@ class Answer:
     def choice(self) -> int | None:
         """The selected alternative.
 
-        If the selection is incomplete, the alternative within the limits with the best mean, if any.
+        If the selection is incomplete, the alternative within the limits with the best mean over the replications that
+        all remaining alternatives have, if any.
         """
         selection = self.advice.selection
         if self.certified and selection is not None:
             return selection.choice
-        alive = range(len(self.rows)) if selection is None else selection.alive
-        return self._best(one for one in alive if self.within(one))
+        sign, count = 1 if self.advice.question.maximise else -1, self._complete
+        means = {one: sign * float(self.rows[one][:count, 0].mean()) for one in self._alive if self.within(one)}
+        return max(means, key=means.__getitem__, default=None)
+
+    @property
+    def _alive(self) -> list[int]:
+        """Alternatives that the selection has not eliminated."""
+        selection = self.advice.selection
+        return list(range(len(self.rows)) if selection is None else selection.alive)
+
+    @cached_property
+    def _complete(self) -> int:
+        """Number of replications that all remaining alternatives with a run have."""
+        return min((len(self.rows[one]) for one in self._alive if len(self.rows[one])), default=0)
 
     def within(self, alternative: int, limits: tuple[Requirement, ...] | None = None) -> bool:
         """Returns whether the means of an alternative satisfy the limits, and all of its runs have values."""
@@ -112,10 +125,6 @@ class Answer:
         return bool(np.isfinite(means).all()) and all(
             limit.margin(mean) >= 0 for limit, mean in zip(bounds, means[1:], strict=True)
         )
-
-    def _best(self, alternatives: Iterable[int]) -> int | None:
-        sign = 1 if self.advice.question.maximise else -1
-        return max(alternatives, key=lambda one: sign * float(self.means[one, 0]), default=None)
 
     def _closest(self, alternatives: Iterable[int]) -> int | None:
         """Returns the alternative with the smallest mean difference from the choice.
@@ -150,6 +159,9 @@ class Answer:
         """Compares an alternative with the choice, replication by replication, at confidence 1 - `error`."""
         sign = 1 if self.advice.question.maximise else -1
         count = min(len(self.rows[alternative]), len(self.rows[self.choice or 0]))
+        if not self.certified and alternative in self._alive:
+            # A budget that ends within a replication leaves more runs of some alternatives than of others.
+            count = min(count, self._complete)
         lost = sign * (self.rows[self.choice or 0][:count, 0] - self.rows[alternative][:count, 0])
         found = estimate(lost, level=1 - error) if count > 1 else None
         if found is None:
@@ -172,6 +184,18 @@ class Answer:
         error = 2 * self.advice.question.error / len(others)
         # Unlike `max`, numpy's maximum of numbers with a nan is nan.
         return float(np.max([0.0, *(-self.difference(one, error).low for one in others)]))
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether `cost` is below the largest possible difference.
+
+        That is the choice's distance from 0 or, if shares are maximised, from 1.
+        """
+        if self.choice is None or math.isnan(self.cost):
+            return False
+        mean, question = float(self.means[self.choice, 0]), self.advice.question
+        distance = 1 - mean if is_share(question.goal) and question.maximise else abs(mean)
+        return self.cost == 0 or self.cost < distance
 
     @cached_property
     def certifying(self) -> tuple[float, int | None] | None:
@@ -263,7 +287,13 @@ class Answer:
         found = []
         for place, limit in enumerate(bounds):
             for factor in (1 - SHIFT, 1 + SHIFT):
-                other = replace(limit, limit=limit.limit * factor)
+                shifted = limit.limit * factor
+                if is_share(limit.measure) and shifted > 1 >= limit.limit:
+                    # A share cannot exceed 1: its distance from 1 changes instead.
+                    shifted = 1 - (1 - limit.limit) * (1 - SHIFT)
+                if shifted == limit.limit:
+                    continue
+                other = replace(limit, limit=shifted)
                 changed = (*bounds[:place], other, *bounds[place + 1 :])
                 choice = self._closest(i for i in range(len(self.rows)) if self.within(i, changed))
                 found.append(Shift(limit_text(other), choice))

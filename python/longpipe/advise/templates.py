@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from longpipe.errors import ScenarioError
+from longpipe.scenario.queues import CodelOptions, Pie
 from longpipe.units import RATE, TIME, Dimension
 
 # Traffic of a user: on average a batch of five files of 117 KB every 20 s, which is 235 kbit/s.
@@ -93,7 +94,7 @@ def gateway(rate: str, rtt: str, users: int, calls: int) -> Template:
     if calls < 0:
         raise ScenarioError(f"--calls: {calls}; needs at least 0")
     choices = (
-        "queue:switch.policy=tail-drop,pie,codel,fq-codel",
+        f"queue:switch.policy=tail-drop,pie,codel,fq-codel{_scaled(rtt_ps)}",
         "buffer:switch.buffer=0.1 BDP,0.25 BDP,0.5 BDP,1 BDP,2 BDP",
     )
     limits: tuple[str, ...] = ()
@@ -120,6 +121,24 @@ def gateway(rate: str, rtt: str, users: int, calls: int) -> Template:
         calls=_CALLS.format(calls=calls) if calls else "",
     )
     return Template("gateway", text, choices, OBJECTIVE, ZONE, limits, options)
+
+
+def _scaled(rtt_ps: int) -> str:
+    """Returns queues whose interval is at least the RTT, as further levels; "" if that of the defaults is.
+
+    The interval of CoDel has to be that of a worst RTT through the queue, and its target 5 to 10 % of the interval (RFC
+    8289 sections 4.3 and 4.4); PIE's target has the same ratio to its default.
+    """
+    usual_ps = TIME.parse(CodelOptions().interval)
+    series = (number * 10**power for power in range(9) for number in (1, 2, 5))
+    factor = next(one for one in series if one * usual_ps >= rtt_ps)
+    if factor == 1:
+        return ""
+    interval, target, of_pie = (
+        TIME.format(factor * TIME.parse(one)) for one in (CodelOptions().interval, CodelOptions().target, Pie().target)
+    )
+    codels = (f'{{kind = "{kind}", interval = "{interval}", target = "{target}"}}' for kind in ("codel", "fq-codel"))
+    return ",".join(["", f'{{kind = "pie", target = "{of_pie}"}}', *codels])
 
 
 def _parsed(option: str, text: str, dimension: Dimension) -> int:
