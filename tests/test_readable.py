@@ -3,11 +3,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from longpipe import Scenario, ScenarioError
 from longpipe.analysis.asked import NamedMeasure
 from longpipe.analysis.measure import StandardMeasure
-from longpipe.analysis.readable import readable
+from longpipe.analysis.readable import readable, written
 from longpipe.cli.analyse import analyse
 from longpipe.cli.design.means import interval_text, means
 from longpipe.design import Design
@@ -91,3 +93,16 @@ def test_an_analysis_is_shown_in_mbit_s_and_written_in_the_columns_unit(
 )
 def test_a_mean_has_significant_digits_at_any_magnitude(values: tuple[float, ...], text: str) -> None:
     assert interval_text(pd.Series(values)) == text
+
+
+@given(
+    st.floats(-1e6, 1e6).filter(lambda value: abs(value) > 1e-6),
+    st.floats(1e-7, 1e5),
+    st.integers(0, 4),
+)
+def test_mean_has_the_decimals_of_its_margin(value: float, margin: float, decimals: int) -> None:
+    mean, half = written(value, margin, decimals).split(" \N{PLUS-MINUS SIGN}")
+    if "e" not in mean + half:
+        assert len(mean.partition(".")[2]) == len(half.partition(".")[2]) >= decimals
+        assert float(half) == pytest.approx(margin, rel=0.05) or margin >= 10**-decimals
+    assert float(half) > 0 or margin >= 10**-decimals / 2

@@ -3,10 +3,12 @@ in stores.
 """
 
 import math
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -150,8 +152,15 @@ def test_a_stack_dies_over_geo_with_wide_windows_and_not_with_its_own(
     assert counted(result)["completion_s"] != counted(result)["completion_s"]
     (line,) = [line for line in result.warnings if "lost its connection" in line]
     assert line.startswith(f"flow1: {traffic['stack']} {version_of(traffic['stack'])} lost its connection at ")
+    assert result.died == {"flow1"}
+    text = StringIO()
+    show(result, Console(file=text, width=100), everything=False)
+    shown = text.getvalue()
+    assert re.search(r"flow1 +[\d.]+ † ", shown)
+    assert "†: over the whole run, although the connection died" in shown
     alive = simulate(path({**geo, "window": None}, rate, "300 ms", "30 s", **others))
     assert state(alive)["closed"] == ""
+    assert alive.died == frozenset()
     assert counted(alive)["delivered_bytes"] == 40_000_000
 
 

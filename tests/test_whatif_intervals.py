@@ -1,6 +1,7 @@
 """Intervals of `longpipe whatif`: draws of paths that fit a capture, and intervals for single runs and for means."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +10,14 @@ from scipy.stats import gamma
 
 from commands import run
 from longpipe import simulate
-from longpipe.cli.whatif import _digits
+from longpipe.cli.whatif import _cell, _interval
 from longpipe.fit import fit, observe
 from longpipe.fit.candidates import Hypothesis
 from longpipe.fit.draws import drawn, loss_probability
 from longpipe.fit.model_error import ERRORS, model_error
 from longpipe.fit.path_file import write
 from longpipe.fit.reported import estimates, report
-from longpipe.fit.whatif import mean_of_path, single_run, whatif
+from longpipe.fit.whatif import ComparedMeasure, mean_of_path, single_run, whatif
 
 
 def test_losses_have_the_gamma_distribution_of_a_poisson_number() -> None:
@@ -155,11 +156,15 @@ def test_goodput_of_several_flows_is_measured_after_the_warm_up_and_names_them(t
     assert sum(line.startswith("difference") for line in table) == 2
     assert max(map(len, table)) <= 80
     assert "\N{HORIZONTAL ELLIPSIS}" not in done.stdout
-    assert all(re.search(r"± [\d.]+$", line) for line in table if line.startswith(("changed", "difference")))
+    assert all(re.search(r" ±[\d.]+$", line) for line in table if line.startswith(("changed", "difference")))
 
 
-def test_numbers_of_the_table_have_an_exponent_only_if_they_are_very_large() -> None:
-    assert [_digits(number, 4, "+") for number in (12645.5, 9999.6, 3.14159, -0.00123456)] == [
-        "+12650", "+10000", "+3.142", "-0.001235",
-    ]  # fmt: skip
-    assert [_digits(number, 2) for number in (3200.0, 99.6, 0.0, 3.2e12)] == ["3200", "100", "0", "3.2e+12"]
+def test_ends_of_an_interval_have_the_digits_that_tell_them_apart() -> None:
+    both = (18.998644, 5.4e-5)
+    one = ComparedMeasure("goodput", "bit/s", None, both, both, (0.0, 5.4e-5), (18.99859, 18.9987))
+    scaled = replace(one, unit="")
+    assert _cell(scaled, both) == "18.998644 ±0.000054"
+    assert _interval(scaled) == "18.99859 to 18.99870"
+    large = replace(scaled, changed=(12645.5, 320.0))
+    assert _cell(large, (12645.5, 320.0)) == "12646 ±320"
+    assert _cell(large, (-0.4, 320.0), "+") == "+0 ±320"

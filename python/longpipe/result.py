@@ -403,6 +403,16 @@ class Result:
         )
 
     @property
+    def died(self) -> frozenset[str]:
+        """Names of the flows whose connection ended before all data had arrived; see `deaths`.
+
+        Their throughput is the mean of the whole run, also of the time after the end of the connection.
+        """
+        found: Mapping[str, Sequence[Any]] = self.part("stacks")
+        ends = zip(found.get("flow", ()), found.get("closed", ()), strict=True)
+        return frozenset(str(flow) for flow, why in ends if why)
+
+    @property
     def failures(self) -> tuple[str, ...]:
         """Programs of yours that failed, and commands that had not ended, a line for each."""
         found: Mapping[str, Sequence[Any]] = self.part("programs")

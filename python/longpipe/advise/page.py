@@ -13,7 +13,7 @@ from longpipe.advise.tables import alternatives, runs
 from longpipe.pictures.saving import to_svg
 from longpipe.report.frames import MOST_OPEN_ROWS, cell, download
 from longpipe.report.page import render
-from longpipe.report.parts import Cell, Column, Downloads, Facts, Grid, Picture, Report, Section, number
+from longpipe.report.parts import Cell, Column, Downloads, Facts, Grid, Picture, Report, Section, with_margin
 from longpipe.report.svg import Palette, inline
 
 if TYPE_CHECKING:
@@ -94,8 +94,7 @@ def _alternatives(answer: Answer) -> Grid:
 
 
 def _mean(mean: float, half: float) -> Cell:
-    found = cell(mean, decimals=3)
-    return found if half != half else replace(found, text=f"{found.text} ±{number(half, decimals=3)}")
+    return replace(cell(mean, decimals=3), text=with_margin(mean, half, 3))
 
 
 def _situations(answer: Answer) -> Iterator[Grid]:

@@ -12,7 +12,7 @@ from longpipe.advise.quantities import shown, unit
 from longpipe.advise.question import tolerance
 from longpipe.advise.theory import rules
 from longpipe.analysis.overload import overloads
-from longpipe.report.parts import number
+from longpipe.report.parts import number, with_margin
 
 if TYPE_CHECKING:
     from longpipe.advise.answer import Answer, Difference
@@ -38,9 +38,8 @@ def headline(answer: Answer) -> str:
     measured = []
     for place, measure in enumerate(question.measures):
         half = answer.half(answer.choice, place)
-        interval = "" if half != half else f" ± {number(half / measure.scale)}"
-        mean = number(float(answer.means[answer.choice, place]) / measure.scale)
-        measured.append(f"{measure.name} {mean}{interval} {unit(measure)}".rstrip())
+        mean = with_margin(float(answer.means[answer.choice, place]) / measure.scale, half / measure.scale, 3)
+        measured.append(f"{measure.name} {mean} {unit(measure)}".rstrip())
     return f"{levels(answer, answer.choice)}: {', '.join(dict.fromkeys(measured))}"
 
 
@@ -92,6 +91,9 @@ def confidence(answer: Answer, *, stored: bool = True) -> str:
         text = f"Not certified: {spent} {_progress(answer)}; {_continuation(answer, stored=stored)}"
     if math.isnan(answer.cost):
         return f"{text} The maximum loss is unknown: it needs two replications of each alternative."
+    if not answer.is_bounded:
+        text += " The runs are too few to bound how much worse than another alternative it is."
+        return text if answer.certified else text + _certifying(answer)
     worst = f"{shown(goal, answer.cost)} worse than another" if answer.cost else "no worse than any other"
     text += f" At worst it is {worst} alternative (one-sided, simultaneous {sure} limits)."
     return text if answer.certified else text + _evidence(answer)
@@ -99,23 +101,27 @@ def confidence(answer: Answer, *, stored: bool = True) -> str:
 
 def _evidence(answer: Answer) -> str:
     """Returns why limits after a number of runs certify nothing, and the zone with which the runs would suffice."""
-    text = (
+    return (
         " These limits certify nothing: the selection compares after each replication and may stop after any, which "
-        "needs more evidence than limits after a fixed number of runs."
+        f"needs more evidence than limits after a fixed number of runs.{_certifying(answer)}"
     )
+
+
+def _certifying(answer: Answer) -> str:
+    """Returns the zone with which the runs would suffice; "" before the first comparison."""
     if answer.advice.selection is None:
-        return text
+        return ""
     found = answer.certifying
     if found is None:
         return (
-            f"{text} No --zone would certify an answer with these runs, because a limit is undecided; a larger "
-            "--tolerance decides it sooner."
+            " No --zone would certify an answer with these runs, because a limit is undecided; a larger --tolerance "
+            "decides it sooner."
         )
     zone, choice = found
     goal = answer.advice.question.goal
     value = f"{float(f'{zone / goal.scale:.2e}'):g} {unit(goal)}".rstrip()
     which = "no choice" if choice is None else "the same choice" if choice == answer.choice else levels(answer, choice)
-    return f"{text} With a zone of {value} (--zone '{value}'), these runs certify {which}."
+    return f" With a zone of {value} (--zone '{value}'), these runs certify {which}."
 
 
 def _progress(answer: Answer) -> str:
@@ -186,7 +192,9 @@ def worse(answer: Answer, found: Difference) -> str:
         return "equal in every run"
     interval = "" if found.low != found.low else f" ({low} to {high})"
     of = f" {unit(goal)}" if unit(goal) else ""
-    return f"worse by {mean}{interval}{of}" if found.mean >= 0 else f"better by {mean[1:]}{interval}{of}, undecided"
+    if found.mean < 0:
+        return f"better by {mean[1:]}{interval}{of}, undecided"
+    return f"worse by {mean}{interval}{of}" + (", perhaps equal" if found.low <= 0 else "")
 
 
 def changes(answer: Answer) -> Iterator[str]:

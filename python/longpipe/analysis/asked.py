@@ -304,9 +304,7 @@ def _flow_rows(result: Result, measure: NamedMeasure) -> Rows:
         found = result.flow_limits
         columns = {**columns, **{name: [getattr(one, name) for one in found] for name in _OF_LIMITS}}
     if measure.quantity == "died":
-        stacks = result.part("stacks")
-        died = {flow for flow, why in zip(stacks.get("flow", ()), stacks.get("closed", ()), strict=True) if why}
-        columns = {**columns, "died": [int(flow in died) for flow in columns["flow"]]}
+        columns = {**columns, "died": [int(flow in result.died) for flow in columns["flow"]]}
     return measure.rows(columns, "flow")
 
 

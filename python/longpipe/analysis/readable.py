@@ -81,16 +81,29 @@ def readable(column: str, asked: Iterable[Measure] = (), unit: str | None = None
     return Readable(column, name, *_ENDINGS[ending]) if ending else Readable(column, name)
 
 
-def written(value: float, margin: float | None = None) -> str:
-    """Returns a value for a table, with "±" and its margin if that is known.
+def written(value: float, margin: float | None = None, decimals: int = _DECIMALS, sign: str = "") -> str:
+    """Returns a value for a table, with "±" and its margin, the half-width of an interval, if that is known.
 
-    It has four decimals; small values have four significant digits, and small margins two, so that they are not 0.
+    Both have the same number of decimals: `decimals`, or more if a small value needs them for four significant digits,
+    or a small margin for two. `sign` is "+" for values whose sign is always shown.
     """
-    decimals = _DECIMALS if not 0 < abs(value) < _SMALL else _DIGITS - 1 - math.floor(math.log10(abs(value)))
-    if margin and margin < 10**-decimals:
-        decimals = max(decimals, 1 - math.floor(math.log10(margin)))
-    form = f".{decimals}f" if decimals <= _MOST_DECIMALS and abs(value) < _LARGE else f".{_DIGITS}g"
-    return f"{value:{form}}" + ("" if margin is None else f" ±{margin:{form}}")
+    form = form_of(value, margin, decimals)
+    known = margin is not None and not math.isnan(margin)
+    return f"{value:{sign}z{form}}" + (f" ±{margin:{form}}" if known else "")
+
+
+def form_of(value: float, margin: float | None = None, decimals: int = _DECIMALS) -> str:
+    """Returns the format of a value and its margin, with at least this number of decimals; see `written`."""
+    if 0 < abs(value) < _SMALL:
+        decimals = max(decimals, _DIGITS - 1 - math.floor(math.log10(abs(value))))
+    if margin and 0 < margin < 10**-decimals:
+        decimals = 1 - math.floor(math.log10(margin))
+    return f".{decimals}f" if decimals <= _MOST_DECIMALS and abs(value) < _LARGE else f".{_DIGITS}g"
+
+
+def decimals_of(value: float, digits: int = _DIGITS) -> int:
+    """Returns the number of decimals with which a value has a number of significant digits; 0 if it needs none."""
+    return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else digits - 1
 
 
 def _without_base_unit(column: str, unit: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longpipe.analysis.readable import written
 from longpipe.cli.storing import (
     ExecutorOption,
     MemoryOption,
@@ -137,7 +138,6 @@ def _table(pairs: Sequence[Pair]) -> Table:
         cells = []
         for column in names:
             found = shares[row, column]
-            margin = half(found)
-            cells.append(f"{found.mean:.2f}" + ("" if margin != margin else f" ±{margin:.2f}"))
+            cells.append(written(found.mean, half(found), 2))
         table.add_row(escape(row), *cells)
     return table

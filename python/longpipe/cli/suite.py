@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from longpipe.analysis.readable import written
 from longpipe.cli.completers import among
 from longpipe.cli.given import refuse
 from longpipe.cli.run import change
@@ -158,5 +159,4 @@ def _shown(row: dict[Any, Any], head: str) -> str:
         return escape(str(value))
     from longpipe.suites.outcome import margin
 
-    half = margin(row, head)
-    return "-" if math.isnan(value) else f"{value:.3f}" + ("" if math.isnan(half) else f" ±{half:.3f}")
+    return "-" if math.isnan(value) else written(value, margin(row, head), 3)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from longpipe.analysis.readable import decimals_of, form_of, written
 from longpipe.cli.progress import RunBar
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 # Maximum number of flows that are named.
 _MOST_NAMED: Final = 3
-# Numbers from this value on have an exponent.
-_LEAST_EXPONENT: Final = 1e8
 _SCALES: Final = {
     "bit/s": (1e-6, "Mbit/s"),
     "s": (1e3, "ms"),
@@ -101,6 +100,14 @@ def _show(found: WhatIf, path: Path) -> None:
     echo(f"{path}: {changes_text}; {found.seeds} {runs}; goodput and RTT without the {_left_out(found)}")
     if line := _flows(found):
         echo(line)
+    others = [one.name for one in found.measures[3:]]
+    if others and found.begin_s is None and found.flows:
+        echo(f"{', '.join(others)} of whole runs; with warm_up in the scenario, all measures begin there")
+    if not found.flows:
+        echo(
+            "goodput and RTT: -, because only senders of longpipe have them, not real stacks, arriving flows, pages or "
+            "datagrams; needs --measure, as in goodput=flow:*.throughput"
+        )
     table = Table(box=None, pad_edge=False)
     for head in ("", *(_head(one) for one in found.measures)):
         table.add_column(Text(head), justify="right" if head else "left", no_wrap=bool(head))
@@ -152,13 +159,6 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
-def _digits(number: float, digits: int, sign: str = "") -> str:
-    """Returns a number with significant digits, without an exponent if it has at most eight places."""
-    if 10**digits - 0.5 <= abs(number) < _LEAST_EXPONENT:
-        return f"{float(f'{number:.{digits}g}'):{sign}.0f}"
-    return f"{number:{sign}.{digits}g}"
-
-
 def _shown(one: ComparedMeasure) -> tuple[float, str]:
     """Returns the factor and the unit with which a measure is shown."""
     return _SCALES.get(one.unit, (1.0, one.unit))
@@ -170,7 +170,8 @@ def _head(one: ComparedMeasure) -> str:
 
 
 def _observed(one: ComparedMeasure) -> str:
-    return "" if one.observed is None else _digits(_shown(one)[0] * one.observed, 4)
+    scale = _shown(one)[0]
+    return "" if one.observed is None else written(scale * one.observed, None, decimals_of(scale * one.observed))
 
 
 def _cell(one: ComparedMeasure, found: tuple[float, float], sign: str = "") -> str:
@@ -178,14 +179,21 @@ def _cell(one: ComparedMeasure, found: tuple[float, float], sign: str = "") -> s
     if math.isnan(found[0]):
         return "-"
     scale = _shown(one)[0]
-    mean = _digits(scale * found[0], 4, sign)
+    # A difference has the decimals of the changed mean.
+    decimals = decimals_of(scale * one.changed[0])
+    if math.isfinite(found[1]):
+        return written(scale * found[0], scale * found[1], decimals, sign)
     if math.isnan(found[1]):
-        return f"about {mean}"
-    return f"{mean} ± {_digits(scale * found[1], 2)}" if math.isfinite(found[1]) else f"at least {mean}"
+        return f"about {written(scale * found[0], None, decimals, sign)}"
+    return f"at least {written(scale * found[0], None, decimals, sign)}"
 
 
 def _interval(one: ComparedMeasure) -> str:
     if math.isnan(one.runs[0]):
         return "-"
-    low, high = (_digits(_shown(one)[0] * number, 4) for number in one.runs)
-    return f"{low} to {high}" if math.isfinite(one.runs[1]) else f"at least {low}"
+    low, high = (_shown(one)[0] * number for number in one.runs)
+    decimals = decimals_of(_shown(one)[0] * one.changed[0])
+    if not math.isfinite(high):
+        return f"at least {written(low, None, decimals)}"
+    form = form_of(low, high - low, decimals)
+    return f"{low:{form}} to {high:{form}}"

@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Final
 
 from markupsafe import Markup
 
+from longpipe.analysis.readable import written
+
 # Typographic characters for a missing value and for a negative sign.
 NOTHING: Final = "\N{EN DASH}"
 MINUS: Final = "\N{MINUS SIGN}"
@@ -204,6 +206,13 @@ def number(value: float, digits: int = 3, *, decimals: int | None = None) -> str
     else:
         text = f"{value:z.{digits}f}".rstrip("0").rstrip(".") if digits else f"{value:z.0f}"
     return text.replace("-", MINUS)
+
+
+def with_margin(value: float, margin: float, decimals: int) -> str:
+    """Formats a mean and the half-width of its interval, which is nan if it is unknown, with the same decimals."""
+    if math.isnan(value):
+        return NOTHING
+    return written(value, margin, decimals).replace("-", MINUS)
 
 
 def _finding(condition: Mapping[str, Any]) -> Finding:

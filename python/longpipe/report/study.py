@@ -21,7 +21,19 @@ from longpipe.pictures.sweep import numeric, sweep
 from longpipe.report import design
 from longpipe.report.frames import download, grid
 from longpipe.report.page import render
-from longpipe.report.parts import NOTHING, Cell, Column, Downloads, Facts, Grid, Picture, Report, Section, number
+from longpipe.report.parts import (
+    NOTHING,
+    Cell,
+    Column,
+    Downloads,
+    Facts,
+    Grid,
+    Picture,
+    Report,
+    Section,
+    number,
+    with_margin,
+)
 from longpipe.report.svg import Palette, inline
 from longpipe.store.studies import PROVENANCE
 from longpipe.study import Study
@@ -140,7 +152,7 @@ def _mean(row: dict[Any, Any], shown: Readable, *, interval: bool) -> Cell:
     margin = (row[f"{name}_mean_high"] - row[f"{name}_mean_low"]) / 2 / shown.scale
     if not interval:
         return Cell(number(value), value)
-    return Cell(number(value, decimals=3) + ("" if math.isnan(margin) else f" ±{number(margin, decimals=3)}"), value)
+    return Cell(with_margin(value, margin, 3), value)
 
 
 def _cell(value: Any) -> Cell:  # noqa: ANN401 - a level

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +10,18 @@ from markupsafe import Markup
 from longpipe import _core
 from longpipe.report.frames import cell, download
 from longpipe.report.page import render
-from longpipe.report.parts import NOTHING, Cell, Column, Downloads, Facts, Grid, Picture, Report, Section, number
+from longpipe.report.parts import (
+    NOTHING,
+    Cell,
+    Column,
+    Downloads,
+    Facts,
+    Grid,
+    Picture,
+    Report,
+    Section,
+    with_margin,
+)
 from longpipe.report.svg import Palette
 from longpipe.suites.criteria import card
 from longpipe.suites.outcome import margin
@@ -84,11 +94,7 @@ def _table(outcome: PartOutcome, name: str) -> Grid:
 
 
 def _mean(row: Mapping[Any, Any], head: str, decimals: int) -> Cell:
-    half = margin(row, head)
-    if math.isnan(row[head]):
-        return Cell(NOTHING)
-    text = number(row[head], decimals=decimals)
-    return Cell(text if math.isnan(half) else f"{text} ± {half:.{decimals}f}", row[head])
+    return Cell(with_margin(row[head], margin(row, head), decimals), row[head])
 
 
 def _decimals(means: pd.Series) -> int:

@@ -27,6 +27,11 @@ LATE: Final = (
     "loss and were delivered after it"
 )
 _LOCKOUT: Final = ", lockout"
+_DIED: Final = ", died"
+_ENDED: Final = (
+    "died: in some runs, the connection of a flow ended before all data had arrived; its throughput is the mean of the "
+    "whole run (flow:NAME.died counts these runs)"
+)
 _LOCKED: Final = (
     "lockout: in some runs, a flow starves others, because its access link has the bottleneck's rate; needs another "
     "network.access_rate, or network.host_buffer (see the documentation of links)"
@@ -54,6 +59,7 @@ def limits_by_point(study: Study) -> dict[int, str]:
     runs = study.columns(finished_only=True)
     counts: dict[int, Counter[str]] = {}
     locked: set[int] = set()
+    died: set[int] = set()
     for point, result in zip(runs["point"], study.results(), strict=True):
         if point > MOST_POINTS:
             break
@@ -61,7 +67,12 @@ def limits_by_point(study: Study) -> dict[int, str]:
         counts.setdefault(point, Counter()).update(limited)
         if result.locked_out:
             locked.add(point)
-    return {point: _most_common(of_point) + (_LOCKOUT if point in locked else "") for point, of_point in counts.items()}
+        if result.died:
+            died.add(point)
+    return {
+        point: _most_common(of_point) + (_DIED if point in died else "") + (_LOCKOUT if point in locked else "")
+        for point, of_point in counts.items()
+    }
 
 
 def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until: str | None = None) -> Table:
@@ -101,6 +112,8 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until:
 
 def _doubts(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Iterator[str]:
     """Yields a note for each reason why the means may mislead: starved flows, identical or few replications."""
+    if any(_DIED in text for text in limited.values()):
+        yield _ENDED
     if any(text.endswith(_LOCKOUT) for text in limited.values()):
         yield _LOCKED
     if copied := copies(runs):

@@ -1,7 +1,7 @@
 """Tables of one run, for a terminal of 80 columns."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -25,6 +25,8 @@ Row = dict[str, Any]
 MOST_FLOWS, MOST_PORTS = 20, 10
 # Causes of losses that the table of ports distinguishes by the share of those by AQM.
 OF_QUEUE: Final = {"overflow", "aqm", "discarded"}
+# Mark of a throughput that includes a flow whose connection died.
+DIED: Final = " †"
 # Direction of each efficiency if there are two.
 _DIRECTIONS: Final = {"efficiency": "switch1 to switch2", "efficiency_back": "switch2 to switch1"}
 # Explanation of the fairness index; the key is whether flows differ in how much they have to send.
@@ -43,7 +45,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     limited = result.flow_limits
     most_flows, most_ports = (math.inf, math.inf) if everything else (MOST_FLOWS, MOST_PORTS)
     tables = [
-        _flows(records(result.part("flows")), limited, most_flows),
+        _flows(records(result.part("flows")), limited, most_flows, result.died),
         _ports(records(result.part("ports")), result.scenario.framing, most_ports),
     ]
     if MEAN in result.part("ports"):
@@ -97,7 +99,7 @@ def _print_limits(limited: Sequence[FlowLimit], result: Result, console: Console
         console.print(f"{head:<10} {line}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float) -> Table:
+def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float, died: Collection[str]) -> Table:
     table = _table("flow", "throughput\n[Mbit/s]", "segments\nsent", "resent", "timeouts", "fast re-\ntransmits")
     complete = any(row["completion_s"] is not None for row in flows)
     if complete:
@@ -110,11 +112,12 @@ def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float) -> T
             sum(row[column] for row in rows)
             for column in ("sent_segments", "retransmitted_segments", "fast_retransmits")
         )
+        mark = DIED if any(row["flow"] in died for row in rows) else ""
         timeouts = [row["timeouts"] for row in rows]
         ends = [row["completion_s"] for row in rows]
         table.add_row(
             name,
-            f"{sum(row['throughput_bps'] for row in rows) / 1e6:.3f}",
+            f"{sum(row['throughput_bps'] for row in rows) / 1e6:.3f}{mark}",
             str(sent),
             f"{resent / sent:.1%}" if sent else "-",
             "-" if None in timeouts else f"{sum(timeouts):.0f}",
@@ -138,6 +141,8 @@ def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float) -> T
         table.add_section()
         add(f"all {len(flows)}", flows, "")
     table = _captioned(table, len(shown), len(flows), "flows, the fastest")
+    if died:
+        table = _noted(table, f"{DIED.strip()}: over the whole run, although the connection died")
     if any(row["completion_s"] is not None and row["start_s"] > 0 for row in flows):
         return _noted(table, "complete: time of the last byte, from the start of the run")
     return table
