@@ -138,7 +138,7 @@ def test_a_page_has_mean_and_interval_in_a_cell_and_losses_in_percent(tmp_path: 
     runs = pd.read_csv(tmp_path / "part-5.3-alone.csv")
     tail = runs[runs["queue"] == "tail-drop"]["loss"].mean()
     assert 0.8 < tail < 0.95
-    assert f"{100 * tail:.2f} ± " in text
+    assert f"{100 * tail:.2f} ±" in text
 
 
 def test_a_change_that_has_no_effect_in_some_parts_is_reported() -> None:
