@@ -379,12 +379,11 @@ def test_shifted_limits_of_shares_stay_below_one(limit: float) -> None:
     ("rtt", "interval"), [("50 ms", None), ("100 ms", None), ("150 ms", "200 ms"), ("600 ms", "1 s"), ("1.2 s", "2 s")]
 )
 def test_gateway_offers_intervals_of_its_round_trip(rtt: str, interval: str | None) -> None:
-    queues = parse_factor(gateway("20 Mbit/s", rtt, 80, 0).choices[0], option="--choose").levels.values()
-    offered = {TIME.parse(queue["interval"]) for (queue,) in map(dict.values, queues) if "interval" in queue}
+    levels = parse_factor(gateway("20 Mbit/s", rtt, 80, 0).choices[0], option="--choose").levels.values()
+    queues = [queue for level in levels for queue in level.values() if isinstance(queue, dict)]
+    offered = {TIME.parse(queue["interval"]) for queue in queues if "interval" in queue}
     assert offered == ({TIME.parse(interval)} if interval else set())
-    if interval:
-        kinds = sorted(queue["kind"] for (queue,) in map(dict.values, queues) if isinstance(queue, dict))
-        assert kinds == ["codel", "fq-codel", "pie"]
+    assert sorted(queue["kind"] for queue in queues) == (["codel", "fq-codel", "pie"] if interval else [])
 
 
 def test_an_eliminated_alternative_is_only_worse_if_its_interval_is() -> None:
