@@ -103,7 +103,7 @@ def form_of(value: float, margin: float | None = None, decimals: int = _DECIMALS
 
 def decimals_of(value: float, digits: int = _DIGITS) -> int:
     """Returns the number of decimals with which a value has a number of significant digits; 0 if it needs none."""
-    return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else digits - 1
+    return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value and math.isfinite(value) else digits - 1
 
 
 def _without_base_unit(column: str, unit: str) -> str:

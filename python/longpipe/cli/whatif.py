@@ -16,7 +16,7 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.files import PICTURES, check_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from longpipe.fit.whatif import ComparedMeasure, WhatIf
 
@@ -98,16 +98,8 @@ def _show(found: WhatIf, path: Path) -> None:
     changes_text = ", ".join(f"{field}={value}" for field, value in found.changes.items())
     runs = "draws of the path, two pairs of runs each" if found.estimates else "pairs of runs"
     echo(f"{path}: {changes_text}; {found.seeds} {runs}; goodput and RTT without the {_left_out(found)}")
-    if line := _flows(found):
+    for line in _measured(found):
         echo(line)
-    others = [one.name for one in found.measures[3:]]
-    if others and found.begin_s is None and found.flows:
-        echo(f"{', '.join(others)} of whole runs; with warm_up in the scenario, all measures begin there")
-    if not found.flows:
-        echo(
-            "goodput and RTT: -, because only senders of longpipe have them, not real stacks, arriving flows, pages or "
-            "datagrams; needs --measure, as in goodput=flow:*.throughput"
-        )
     table = Table(box=None, pad_edge=False)
     for head in ("", *(_head(one) for one in found.measures)):
         table.add_column(Text(head), justify="right" if head else "left", no_wrap=bool(head))
@@ -142,6 +134,20 @@ def _left_out(found: WhatIf) -> str:
     if found.begin_s is None:
         return "first third of each run"
     return f"warm-up of {found.scenario.warm_up}" if found.scenario.warm_up != "automatic" else "automatic warm-up"
+
+
+def _measured(found: WhatIf) -> Iterator[str]:
+    """Yields lines about the flows and the parts of the runs that are measured."""
+    if line := _flows(found):
+        yield line
+    if not found.flows:
+        yield (
+            "goodput and RTT: -, because only senders of longpipe have them, not real stacks, arriving flows, pages or "
+            "datagrams; needs --measure, as in goodput=flow:*.throughput"
+        )
+    others = [one.name for one in found.measures[3:]]
+    if others and found.begin_s is None and found.flows:
+        yield f"{', '.join(others)} of whole runs; with warm_up in the scenario, all measures begin there"
 
 
 def _flows(found: WhatIf) -> str:
