@@ -1,6 +1,8 @@
 """Output of tools whose form depends on the system: ping, fping, iperf 2, ss, the Starlink dish, and times before lines."""
 
+import gzip
 import json
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +16,7 @@ from longpipe import ScenarioError
 from longpipe.measured import Recording, Series, Subject, read
 from longpipe.measured.recording import SeriesKind
 
+DATA: Final = Path(__file__).parent / "data/measured"
 SOME: Final = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -341,6 +344,40 @@ def test_events_of_ndt7_client_are_read(tmp_path: Path) -> None:
     assert (client.name, server_side.name, found.tool) == ("download (client)", "download (server)", "ndt7-client")
     assert of(client, "rate").numbers.tolist() == [8 * 500_000 / 0.25]
     assert of(server_side, "smoothed rtt").numbers.tolist() == pytest.approx([0.02])
+
+
+def test_json_behind_text_is_read(tmp_path: Path) -> None:
+    result = gzip.decompress((DATA / "iperf3.json.gz").read_bytes()).decode()
+    for before in ("Connecting to host 10.0.0.4, port 5201\n", "warning: a [5] {x}\n\n"):
+        found = opened(tmp_path, before + result + "\niperf Done.\n")
+        assert (
+            of(found.subjects[0], "rate").numbers.tolist()
+            == of(read(DATA / "iperf3.json.gz").subjects[0], "rate").numbers.tolist()
+        )
+        assert any("characters of text around the JSON are ignored" in note for note in found.notes)
+    stamped = "".join(f"{STAMPS['ts'](BEGIN)} {line}\n" for line in result.splitlines())
+    assert opened(tmp_path, stamped).format == "iperf3 JSON"
+
+
+def test_merged_logs_of_pantheon_have_the_capacity_of_links(tmp_path: Path) -> None:
+    events = [(float(k), "# 1504") for k in range(1, 100)] + [(k + 0.25, "+ 1500 1") for k in range(1, 100)]
+    events += [(k + 20.5, f"- 1500 {-3.5 + k} 1") for k in range(1, 100)]
+    text = "# init timestamp: 1700000000000\n" + "".join(f"{at:.3f} {event}\n" for at, event in sorted(events))
+    flow, link = opened(tmp_path, text).subjects
+    assert (flow.name, link.name, counts(link, "opportunities")) == ("flow 1", "link", (99,))
+    assert of(link, "rate").mean == pytest.approx(8 * 1504 * 1000, rel=0.02)
+    assert (
+        opened(tmp_path, text)
+        .notes[0]
+        .startswith("delays of the tunnel are negative: the clocks of both ends differ by at least 2.5 ms")
+    )
+
+
+def test_times_of_snapshots_may_have_decimal_commas(tmp_path: Path) -> None:
+    text = gzip.decompress((DATA / "ss.txt.gz").read_bytes()).decode()
+    commas = re.sub(r"(?m)^(\d{10})\.(\d+)$", r"\1,\2", text)
+    assert commas != text
+    assert opened(tmp_path, commas).as_json()["subjects"] == read(DATA / "ss.txt.gz").as_json()["subjects"]
 
 
 @pytest.mark.parametrize(

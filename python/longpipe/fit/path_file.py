@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe import _core
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, shown
 from longpipe.files import write_bytes, write_text
 from longpipe.fit.report import LISTED, listed, with_interval
 from longpipe.inputs import parse_json, read_bytes
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 SUFFIX: Final = ".fit.json"
 # Width of the comments.
 COLUMNS: Final = 100
+# Limits of values in the estimates: longest capture [s], and largest number of any kind.
+_LONGEST_S: Final = 1e10
+_LARGEST: Final = 1e20
+# Time by which series may end after the transfer: a factor and a number of seconds.
+_LATE_SHARE, _LATE_S = 1.01, 2.0
+_ROUNDING: Final = 1e-3
+# Series of times, and those whose values may be unknown.
+_TIMES: Final = ("time_s", "lost_s")
+_GAPS: Final = ("rtt_s", "in_flight_bytes")
 # Format 2 counts the packet in transmission as part of the buffer; format 3 adds the number of random losses.
 FORMAT: Final = 3
 
@@ -83,4 +92,53 @@ def read(path: Path) -> dict[str, Any] | None:
         or not all(isinstance(estimates_of.get(name), dict) for name in ("estimates", "series"))
     ):
         raise ScenarioError(f"{beside}: not estimates of longpipe fit; repeat `longpipe fit FILE -o {path}`")
+    _check(str(beside), estimates_of)
     return estimates_of
+
+
+def _check(where: str, found: dict[str, Any]) -> None:
+    """Raises ScenarioError for values that no fit can have, which would make predictions of whatif wrong."""
+    # Series end with the grid step or the interval in which the transfer ends.
+    latest = _LATE_SHARE * _number(f"{where}: duration_s", found.get("duration_s"), 0.0, _LONGEST_S) + _LATE_S
+    for name, row in found["estimates"].items():
+        _check_row(f"{where}: estimates.{name}", row, 1.0 if name == "loss" else _LARGEST)
+    for kind in ("controls", "queues"):
+        shares = found.get(kind) or {}
+        if not isinstance(shares, dict):
+            raise ScenarioError(f"{where}: {kind}: {shown(shares)}; needs shares by name")
+        total = sum(_number(f"{where}: {kind}.{name}", share, 0.0, 1.0) for name, share in shares.items())
+        if total > 1 + _ROUNDING:
+            raise ScenarioError(f"{where}: {kind}: the shares add up to {total:.3g}; needs at most 1")
+    steps = found.get("rate_steps")
+    for place, step in enumerate(steps if isinstance(steps, list) else []):
+        at = step.get("at_s") if isinstance(step, dict) else None
+        _number(f"{where}: rate_steps[{place}].at_s", at, 0.0, latest, "of the capture")
+    for name, values in found["series"].items():
+        _check_series(f"{where}: series.{name}", name, values, latest)
+
+
+def _check_row(where: str, row: object, most: float) -> None:
+    if not isinstance(row, dict):
+        raise ScenarioError(f"{where}: {shown(row)}; needs value, low and high")
+    for key, limit in (("value", most), ("low", most), ("high", most), ("count", _LARGEST), ("packets", _LARGEST)):
+        if row.get(key) is not None:
+            _number(f"{where}.{key}", row[key], 0.0, limit)
+    if row.get("count") is not None and row["count"] > (row.get("packets") or 0):
+        raise ScenarioError(f"{where}.count: {row['count']}; needs at most packets, {row.get('packets')}")
+
+
+def _check_series(where: str, name: str, values: object, latest: float) -> None:
+    if not isinstance(values, list):
+        raise ScenarioError(f"{where}: {shown(values)}; needs a list")
+    most, of = (latest, "of the capture") if name in _TIMES else (_LARGEST, "")
+    for place, value in enumerate(values):
+        if value is not None or name not in _GAPS:
+            _number(f"{where}[{place}]", value, 0.0, most, of)
+
+
+def _number(where: str, value: object, least: float, most: float, of: str = "") -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not isinstance(value, int | float) or not least <= value <= most:
+        given = "missing" if value is None else shown(value)
+        raise ScenarioError(f"{where}: {given}; needs {least:g} to {most:.6g}{f' {of}' if of else ''}")
+    return float(value)

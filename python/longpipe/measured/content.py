@@ -28,6 +28,8 @@ _BRACKETED_TIME: Final = re.compile(r"\[\d+\.\d+\] ")
 
 # Times before each line: Unix times, dates of ISO 8601 (`kubectl logs --timestamps`), "Nov 29 04:36:30" (the default of
 # `ts` from moreutils) and times of the day or since the start (`ts -s`). Fractions follow a point or a comma.
+# A line that begins an object, or a list of objects.
+_JSON_INSIDE: Final = re.compile(r"^[ \t]*(?:\{|\[\s*\{)", re.MULTILINE)
 _FRACTION: Final = r"(?:[.,]\d{1,9})?"
 _STAMPED: Final = re.compile(
     rf"(?:(?P<unix>\d{{9,10}}{_FRACTION})"
@@ -139,6 +141,18 @@ class Content:
             found.append((number, line))
         return found
 
+    def with_json_inside(self) -> Content | None:
+        """Returns the content as JSON if a line behind other text begins a JSON value; None if there is none."""
+        if self.is_json or not _JSON_INSIDE.search(self.begins):
+            return None
+        try:
+            found = values(self.file, self.text, NEEDS)
+        except ScenarioError:
+            return None
+        part = Content(self.file, self.data, [*self.defects, *found.defects])
+        part.is_json, part.json_values = True, found.values
+        return part
+
     def without_times(self) -> Content | None:
         """Returns the content without the time that `ts` and others print before each line; None if there is none."""
         try:
@@ -151,7 +165,8 @@ class Content:
         part = self.of_lines([(number, line[found.end() :]) for number, found, line in lines if found is not None])
         clock = _Clock()
         part.stamps = {number: clock.ns(found) for number, found, _ in lines if found is not None}
-        part.begins = "\n".join(line for _, line in part.lines[:2000])
+        part.text = "\n".join(line for _, line in part.lines)
+        part.begins = part.text[:65536]
         part.data = part.begins.encode()
         part.defects = self.defects
         return part

@@ -44,9 +44,14 @@ FORMATS: Final[tuple[ModuleType, ...]] = (
 def read(file: str | Path) -> Recording:
     """Reads a measured file of any format. Raises a one-line ScenarioError if the format is unknown."""
     content = Content.of(file)
+    is_text = not is_capture(content.data)
+    # JSON inside other text comes first, because tools print both, and the text alone has fewer values.
+    inside = content.with_json_inside() if is_text else None
+    if inside is not None and (found := _recognised(inside)) is not None:
+        return found
     if (found := _recognised(content)) is not None:
         return found
-    without = None if is_capture(content.data) else content.without_times()
+    without = content.without_times() if is_text else None
     if without is not None and (found := _recognised(without)) is not None:
         return found
     names = ", ".join(one.NAME for one in FORMATS)

@@ -8,6 +8,7 @@ from typing import Final
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.measured.content import Content
+from longpipe.measured.one_way import clock_notes
 from longpipe.measured.recording import Recording, Subject, binned_rate, kept, series
 from longpipe.measured.runs import joined, split_at
 
@@ -15,7 +16,9 @@ NAME: Final = "log of Pantheon"
 _HEAD: Final = re.compile(r"# (.{0,500}?) ?(ingress|egress): (\d{1,15}(?:\.\d{1,9})?)")
 _TUNNEL: Final = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) - (\d{1,18}) - (\d{1,9})")
 _NUMBER: Final = r"\d{1,12}(?:\.\d{1,9})?"
-_MERGED: Final = re.compile(rf"({_NUMBER}) (?:(\+) (\d{{1,9}})|(-) (\d{{1,9}}) (-?{_NUMBER}))(?: (\d{{1,6}}))?")
+_MERGED: Final = re.compile(
+    rf"({_NUMBER}) (?:(\+) (\d{{1,9}})|(-) (\d{{1,9}}) (-?{_NUMBER})|(#) (\d{{1,9}}))(?: (\d{{1,6}}))?"
+)
 # Smallest number of milliseconds that is a Unix time.
 _EPOCH_MS: Final = 1e11
 _COMMENT: Final = re.compile(r"#.{0,1000}")
@@ -78,6 +81,7 @@ def _of_tunnel(content: Content, end: str, init_ms: float) -> Recording:
 def _of_merged(content: Content) -> Recording:
     entered: dict[str, list[tuple[float, float]]] = defaultdict(list)
     left: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    capacity: list[tuple[float, float]] = []
     begin = None
     for line, text in content.lines:
         if (init := _INIT.fullmatch(text.strip())) and float(init[1]) > _EPOCH_MS:
@@ -87,8 +91,10 @@ def _of_merged(content: Content) -> Recording:
         found = _MERGED.fullmatch(text.strip())
         if found is None:
             raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs MS + BYTES or MS - BYTES DELAY_MS")
-        name, at = f"flow {found[7] or 1}", float(found[1]) / 1e3
-        if found[2]:
+        name, at = f"flow {found[9] or 1}", float(found[1]) / 1e3
+        if found[7]:
+            capacity.append((at, float(found[8])))
+        elif found[2]:
             entered[name].append((at, float(found[3])))
         else:
             left[name].append((at, float(found[5]), float(found[6]) / 1e3))
@@ -97,12 +103,20 @@ def _of_merged(content: Content) -> Recording:
         place = f"{content.file}:{content.lines[0][0]}"
         raise ScenarioError(f"{place}: no packet; needs a log of a tunnel that carried packets")
     length = max(max((one[0] for one in (*entered[name], *left[name])), default=0.0) for name in names)
-    subjects = tuple(_flow(name, entered[name], left[name]) for name in names)
+    subjects = [_flow(name, entered[name], left[name]) for name in names]
+    if capacity:
+        # Over an emulated link, the log contains the link's opportunities to send.
+        rate = binned_rate(capacity, capacity[0][0], capacity[-1][0], "opportunities to send of the link")
+        subjects.append(Subject("link", "path", kept(rate), {"opportunities": (float(len(capacity)), "opportunities")}))
+    least = min((delay for name in names for _, _, delay in left[name]), default=None)
     unknown = (
         "the times of losses: there is no event for packets that entered and did not leave",
         "round trips: delays are one-way",
     )
-    return Recording(content.file, "Pantheon merged log", "Pantheon", None, begin, length, subjects, unknown)
+    return Recording(
+        content.file, "Pantheon merged log", "Pantheon", None, begin, length, tuple(subjects), unknown,
+        tuple(clock_notes({"of the tunnel": least})),
+    )  # fmt: skip
 
 
 def _flow(name: str, entered: list[tuple[float, float]], left: list[tuple[float, float, float]]) -> Subject:

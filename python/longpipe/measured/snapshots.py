@@ -109,13 +109,13 @@ def until_reset(rows: Sequence[Row[Value]], counters: Callable[[Value], Mapping[
 
 def _time(line: str) -> int | None:
     """Returns the Unix time [ns] in a line that contains only a time, as Unix time or in ISO 8601."""
-    text = line.strip()
+    text = line.strip().replace(",", ".")
     if not text or not text[0].isdigit() or len(text) > 40:
         return None
     found = unix_ns(text) if len(text.partition(".")[0]) >= 9 else None
     if found is not None or not re.match(r"\d{4}-\d\d-\d\d[T ]", text):
         return found
-    return unix_of_date(text.replace(",", "."))
+    return unix_of_date(text)
 
 
 def span(snapshots: list[tuple[float, Lines]]) -> float:
