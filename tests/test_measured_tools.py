@@ -64,7 +64,7 @@ def test_the_picture_counts_lost_and_retransmitted_packets() -> None:
 def test_iperf3s_text_is_named(tmp_path: Path) -> None:
     file = tmp_path / "iperf3.txt"
     file.write_text("Connecting to host 10.0.0.4, port 5201\n[ ID] Interval           Transfer     Bitrate\n")
-    with pytest.raises(ScenarioError, match="text of iperf3, which lacks most values; needs `iperf3 -J`"):
+    with pytest.raises(ScenarioError, match="text of iperf3, which lacks most values: use `iperf3 -J`"):
         read(file)
 
 

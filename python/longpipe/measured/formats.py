@@ -45,11 +45,10 @@ def read(file: str | Path) -> Recording:
     """Reads a measured file of any format. Raises a one-line ScenarioError if the format is unknown."""
     content = Content.of(file)
     is_text = not is_capture(content.data)
-    # JSON inside other text comes first, because tools print both, and the text alone has fewer values.
+    if (found := _recognised(content)) is not None:
+        return found
     inside = content.with_json_inside() if is_text else None
     if inside is not None and (found := _recognised(inside)) is not None:
-        return found
-    if (found := _recognised(content)) is not None:
         return found
     without = content.without_times() if is_text else None
     if without is not None and (found := _recognised(without)) is not None:

@@ -14,8 +14,6 @@ from longpipe.measured.recording import Moved, Recording, Subject, kept, rates, 
 from longpipe.measured.runs import joined
 
 NAME: Final = "JSON of iperf3"
-# Beginnings of the text of a client and of a server.
-_TEXTS: Final = ("Connecting to host ", f"{59 * '-'}\nServer listening on ")
 _EVENTS: Final = ("start", "interval", "end", "error", "server_output_json", "server_output_text")
 
 
@@ -54,15 +52,13 @@ def is_whole(value: object) -> bool:
 def recognises(content: Content) -> bool:
     """Returns whether the content is a result of iperf3, or a stream of its events."""
     if not content.is_json:
-        return content.begins.startswith(_TEXTS)
+        return False
     first = content.json_values[0][1]
     return is_whole(first) or (get(first, "event") in _EVENTS and get(first, "data") is not None)
 
 
 def read(content: Content) -> Recording:
     """Returns the streams of each test. Raises ScenarioError if a test failed before its first interval."""
-    if not content.is_json:
-        raise ScenarioError(f"{content.file}: text of iperf3, which lacks most values; needs `iperf3 -J`")
     return joined([(content.line_of(test[0][0]), _of_test(content.file, test)) for test in _tests(content.json_values)])
 
 

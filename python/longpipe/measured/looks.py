@@ -40,6 +40,7 @@ _TEXTS: Final = tuple(
         (r"\d\d:\d\d:\d\d\.\d{6} (?:IP6?|ARP|\S+ (?:In|Out) )", "text of tcpdump: read the file of `tcpdump -w`"),
         (r" *\d+ +\d+\.\d+ +\S+ → \S+ ", "text of tshark: read the capture itself"),
         (r"Frame \d+: \d+ bytes on wire", "text of tshark -V: read the capture itself"),
+        (r"Connecting to host |-{59}\nServer listening", "text of iperf3, which lacks most values: use `iperf3 -J`"),
         (r"traceroute6? to ", "traceroute, which has no series over time"),
         (r"Tracing route to ", "tracert of Windows, which has no series over time"),
         (r"(?:Start: .*\n)?HOST: .*Loss%", "a report of mtr, which has no series over time"),
