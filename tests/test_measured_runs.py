@@ -126,6 +126,52 @@ def test_interleaved_runs_of_ping_are_separate(runs: list[Pings]) -> None:
     check_contains(recorded("".join(f"{line}\n" for _, line in lines)), [recorded(run.text) for run in placed])
 
 
+def without_times(text: str) -> str:
+    return re.sub(r"^\[\d+\.\d+\] ", "", text, flags=re.MULTILINE)
+
+
+@CASES
+@given(st.lists(RUNS, min_size=2, max_size=4))
+def test_runs_of_ping_without_times_are_separate(runs: list[Pings]) -> None:
+    texts = [without_times(replace(run, begin_s=BEGIN_S).text) for run in runs]
+    check_contains(recorded("".join(texts)), [recorded(text) for text in texts])
+
+
+@CASES
+@given(st.lists(RUNS, min_size=2, max_size=4, unique_by=lambda run: run.address))
+def test_interleaved_runs_of_ping_without_times_are_separate(runs: list[Pings]) -> None:
+    placed = [
+        replace(run, begin_s=BEGIN_S + 0.3 * turn, host=run.host and f"www{turn}.example.net")
+        for turn, run in enumerate(runs)
+    ]
+    lines = sorted((one for run in placed for one in run.lines()), key=lambda one: one[0])
+    whole = recorded(without_times("".join(f"{line}\n" for _, line in lines)))
+    check_contains(whole, [recorded(without_times(run.text)) for run in placed])
+
+
+@CASES
+@given(
+    st.lists(st.lists(st.sampled_from([None, 5, 20.5, 300]), min_size=2, max_size=5), min_size=2, max_size=3),
+    st.booleans(),
+)
+def test_runs_of_fping_in_one_file_are_separate(rtts_ms: list[list[float | None]], has_rows: bool) -> None:
+    """Each run has two targets; `fping -C` writes only a row of RTTs for each of them."""
+
+    def text(rtts: list[float | None]) -> str:
+        lines = []
+        for target in ("192.0.2.7", "host.example"):
+            if has_rows:
+                lines.append(f"{target} : {' '.join('-' if rtt is None else f'{rtt:.2f}' for rtt in (1.25, *rtts))}")
+                continue
+            for seq, rtt in enumerate((1.25, *rtts)):
+                result = "timed out (NaN avg, 9% loss)" if rtt is None else f"64 bytes, {rtt} ms (9 avg, 0% loss)"
+                lines.append(f"{target} : [{seq}], {result}")
+        return "".join(f"{line}\n" for line in lines)
+
+    texts = [text(rtts) for rtts in rtts_ms]
+    check_contains(recorded("".join(texts)), [recorded(one) for one in texts])
+
+
 def test_ping_counts_on_beyond_its_last_sequence_number() -> None:
     """Late replies to requests before the counter started again belong before it."""
     run = Pings("192.0.2.7", BEGIN_S, (20,) * 65540, 0.01, summary=False)
@@ -188,6 +234,23 @@ def logs(tool: str, lengths_ms: list[int], sizes: list[int], begin_s: float) -> 
         for at, size in zip(times, sizes, strict=False)
     )
     return "".join(f"\x1e{json.dumps(one)}\n" for one in (header, *metrics))
+
+
+@pytest.mark.parametrize("has_head", [True, False])
+def test_runs_of_iperf2_in_one_file_are_separate(has_head: bool) -> None:
+    """A line of the total has the begin of the first interval and the end of the last one."""
+    head = (
+        "Client connecting to 192.0.2.2, TCP port 5001\n"
+        "[  3] local 192.0.2.1 port 40000 connected with 192.0.2.2 port 5001\n"
+    )
+    rows = [(0, 1, 10.0), (1, 2, 20.0), (2, 2.5, 8.0), (0, 2.5, 13.6)]
+    text = "".join(f"[  3] {a:.2f}-{b:.2f} sec  1.00 MBytes  {mbps:.1f} Mbits/sec\n" for a, b, mbps in rows)
+    found = recorded(head + text + (head if has_head else "") + text)
+    assert len(found.subjects) == 2
+    for one in found.subjects:
+        rate = one.of("rate")
+        assert rate is not None
+        assert (rate.numbers.tolist(), rate.mean) == ([10e6, 20e6, 8e6], 13.6e6)
 
 
 TOOLS: Final = ("ss", "tc", "iperf3", "ndt7", "mm-link", "pantheon tunnel", "pantheon", "lens", "qlog")

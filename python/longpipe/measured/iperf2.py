@@ -35,6 +35,8 @@ _CSV: Final = re.compile(
 # iperf counts bytes in units of 1024 and bits in units of 1000.
 _POWERS: Final = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _LONGEST: Final = 400
+# Times are printed with at least two digits after the point, or with one in older versions.
+_ROUNDING_S: Final = 0.05
 
 
 @dataclass
@@ -49,6 +51,13 @@ class _Stream:
     again: list[tuple[float, float]] = field(default_factory=list)
     lost: list[tuple[float, float]] = field(default_factory=list)
     datagrams: float = 0.0
+
+    def is_before(self, interval: re.Match[str]) -> bool:
+        """Returns whether an interval begins before the end of the latest one, and is not the total of all."""
+        begin, end = _float(interval["begin"]), _float(interval["end"])
+        if not self.moved or begin >= self.moved[-1][1] - _ROUNDING_S:
+            return False
+        return end < self.moved[-1][1] - _ROUNDING_S or begin > self.moved[0][0] + _ROUNDING_S
 
 
 def recognises(content: Content) -> bool:
@@ -101,13 +110,16 @@ def _streams(content: Content) -> list[_Stream]:
                     found.append(current[key])
                 _add(current[key], row, float(row["rate"]))
         elif interval := _INTERVAL.fullmatch(line):
-            if interval["id"] not in current:
-                current[interval["id"]] = _Stream(f"stream {interval['id']}", is_udp)
-                found.append(current[interval["id"]])
+            stream = current.get(interval["id"])
+            # Times that start again are those of another run.
+            if stream is None or stream.is_before(interval):
+                name = f"stream {interval['id']}" if stream is None else stream.name
+                stream = current[interval["id"]] = _Stream(name, is_udp)
+                found.append(stream)
             base, factor = (1000, 1) if interval["unit"] == "bits" else (1024, 8)
             bps = _float(interval["rate"]) * base ** _POWERS[interval["prefix"]] * factor
-            if _add(current[interval["id"]], interval, bps):
-                _more(current[interval["id"]], interval)
+            if _add(stream, interval, bps):
+                _more(stream, interval)
     return found
 
 
@@ -122,7 +134,7 @@ def _float(text: str) -> float:
 def _add(stream: _Stream, interval: re.Match[str], bps: float) -> bool:
     """Adds an interval; returns whether it is one, and not the total of the intervals before it."""
     begin, end = _float(interval["begin"]), _float(interval["end"])
-    if end <= begin or bps < 0 or (stream.moved and begin < stream.moved[-1][1] - 1e-3):
+    if end <= begin or bps < 0 or (stream.moved and begin < stream.moved[-1][1] - _ROUNDING_S):
         return False
     stream.moved.append((begin, end, bps * (end - begin) / 8))
     return True

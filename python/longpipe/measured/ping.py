@@ -142,7 +142,7 @@ class _Log:
         if reply := _REPLY.fullmatch(line):
             self._reply(number, reply)
         elif head := _TARGET.fullmatch(line):
-            address = _address(head[2])
+            address = address_of(head[2])
             self._begin(_Run(number, address, _named(head[1], address), begins=True))
         elif summary := _SUMMARY.fullmatch(line):
             names = ((run, (run.address, run.target.partition(" ")[0])) for run in self._of_address.values())
@@ -166,7 +166,7 @@ class _Log:
     def _reply(self, number: int, reply: re.Match[str]) -> None:
         if reply["at"] is None:
             raise ScenarioError(f"{self.file}:{number}: a reply without its time; needs `ping -D`")
-        at, address = scaled(reply["at"], _NS) or 0, _address(reply["source"])
+        at, address = scaled(reply["at"], _NS) or 0, address_of(reply["source"])
         if "DIFFERENT ADDRESS" in (reply["flags"] or "") and self._current is not None:
             address = self._current.address
         run = self._of_address.get(address)
@@ -176,7 +176,7 @@ class _Log:
         self._current = run
 
 
-def _address(source: str) -> str:
+def address_of(source: str) -> str:
     """Returns the address in text such as "host.example (192.0.2.1)"."""
     found = _IN_BRACKETS.fullmatch(source)
     return found[1] if found else source

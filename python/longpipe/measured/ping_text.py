@@ -15,12 +15,14 @@ from longpipe.errors import ScenarioError
 from longpipe.inputs.numbers import scaled
 from longpipe.measured.content import Content
 from longpipe.measured.fields import NS
+from longpipe.measured.ping import address_of
 from longpipe.measured.recording import Recording, Subject, kept, series
-from longpipe.measured.runs import joined, split_at
+from longpipe.measured.runs import joined
 
 NAME: Final = "ping and fping"
 _DECIMAL: Final = r"\d{1,9}(?:[.,]\d{1,9})?"
 _FLAG_COPY: Final = "DUP!"
+_FLAG_ADDRESS: Final = "DIFFERENT ADDRESS!"
 # Replies of ping in Unix systems. The words depend on the program and, in iputils, on the language.
 _UNIX: Final = re.compile(
     rf"\d+ \D+? (?P<source>\S+(?: \([^()]+\))?) ?[:,] (?:icmp_)?(?:seq|req)=(?P<seq>\d{{1,7}}) .*?"
@@ -41,6 +43,7 @@ _FPING_ROW: Final = re.compile(rf"(?P<source>\S+)\s+: (?P<values>(?:{_DECIMAL}|-
 _TIMED: Final = re.compile(r"\[\d+\.\d+\] \d+ bytes from ")
 _TIMEOUT: Final = re.compile(r"Request timeout for icmp_seq (\d{1,7})|no answer yet for icmp_seq=(\d{1,7})")
 _HEAD: Final = re.compile(r"PING (\S+?) ?\(([^()]*(?:\([^()]*\))?)\)[ :]*.*")
+_SUMMARY: Final = re.compile(r"--- (\S+) ping statistics ---")
 _IPUTILS_HEAD: Final = re.compile(r"\) (?:from .*)?\d+(?:\(\d+\) \w+ \w+ \w+| data bytes$)(?<! data bytes)")
 _WINDOWS_HEAD: Final = re.compile(r"\S[^=]* \d+ [^\d=]+:\s*")
 _WINDOWS_NAME: Final = re.compile(r"(\S+) \[([^\[\]]+)\]")
@@ -88,6 +91,84 @@ class _Path:
             self.replies[seq] = (at, rtt)
 
 
+@dataclass(eq=False)
+class _Run:
+    """The lines of a run of a program, and the replies in them, by source and sequence number."""
+
+    program: str
+    address: str = ""
+    name: str = ""
+    lines: list[tuple[int, str]] = field(default_factory=list)
+    seen: set[tuple[str, int]] = field(default_factory=set)
+    latest: int = 0
+
+    def has(self, source: str, seq: int) -> bool:
+        """Returns whether the run has this reply, and notes that it does; the numbers of ping have 16 bits."""
+        if seq < self.latest - _WRAP // 2:
+            self.seen.clear()
+        self.latest = seq
+        found = (source, seq) in self.seen
+        self.seen.add((source, seq))
+        return found
+
+
+@dataclass
+class _Log:
+    """The runs in a file. A first line, another address or a repeated sequence number begins a run of ping.
+
+    A repeated number of any target begins a run of fping, which has several targets.
+    """
+
+    runs: list[_Run] = field(default_factory=list)
+    _of_address: dict[str, _Run] = field(default_factory=dict)
+    _current: _Run | None = None
+
+    def add(self, number: int, line: str) -> None:
+        """Adds a line to its run."""
+        self._current = self._run_of(line) or self._current or self._begin("")
+        self._current.lines.append((number, line))
+
+    def _begin(self, program: str, address: str = "", name: str = "") -> _Run:
+        self.runs.append(_Run(program, address, name))
+        if address:
+            self._of_address[address] = self.runs[-1]
+        return self.runs[-1]
+
+    def _run_of(self, line: str) -> _Run | None:
+        """Returns the run to which a line belongs; None if it is the current one."""
+        if reply := _UNIX.fullmatch(line):
+            return self._of_reply(reply["source"], int(reply["seq"]) % _WRAP, reply["flags"] or "")
+        if head := _HEAD.fullmatch(line):
+            return self._begin("ping", address_of(head[2]), head[1])
+        if summary := _SUMMARY.fullmatch(line):
+            ended = next((run for run in reversed(self.runs) if summary[1] in (run.name, run.address)), None)
+            self._of_address = {key: run for key, run in self._of_address.items() if run is not ended}
+            return ended
+        if _is_windows_head(line):
+            return self._begin("ping of Windows")
+        one = _FPING.fullmatch(line)
+        row = _FPING_ROW.fullmatch(line) if one is None and _is_row(line) else None
+        if one is None and row is None:
+            return None
+        # The summary of a target has no numbers.
+        source, seq = (one["source"], int(one["seq"])) if one is not None else (row["source"] if row else "", -1)
+        run = self._current
+        if run is None or run.program != "fping" or run.has(source, seq):
+            run = self._begin("fping")
+            run.has(source, seq)
+        return run
+
+    def _of_reply(self, source: str, seq: int, flags: str) -> _Run:
+        address = address_of(source)
+        run = self._of_address.get(address)
+        if run is None and _FLAG_ADDRESS in flags:
+            run = self._current
+        if run is None or (run.has("", seq) and _FLAG_COPY not in flags):
+            run = self._begin("ping", address, source.partition(" ")[0])
+            run.has("", seq)
+        return run
+
+
 def recognises(content: Content) -> bool:
     """Returns whether the text contains a reply without a time before it, or a line of fping."""
     lines = [line for line in content.begins.splitlines()[:200] if len(line) <= _LONGEST]
@@ -105,14 +186,13 @@ def _is_row(line: str) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns a path for each target. Requests without a reply count as lost."""
-    # Longer lines are of no known form.
-    lines = [(number, line) for number, line in content.lines if len(line) <= _LONGEST]
-    runs = split_at(
-        content.of_lines(lines),
-        lambda line: bool(_HEAD.fullmatch(line) or _is_windows_head(line)),
-        lambda _: None,
-    )
-    read_runs = [(part.lines[0][0], one) for part in runs if (one := _run(content.file, part)) is not None]
+    log = _Log()
+    for number, line in content.lines:
+        # Longer lines are of no known form.
+        if len(line) <= _LONGEST:
+            log.add(number, line)
+    parts = [content.of_lines(run.lines) for run in log.runs]
+    read_runs = [(part.lines[0][0], one) for part in parts if (one := _run(content.file, part)) is not None]
     if not read_runs:
         raise ScenarioError(f"{content.file}: no reply; needs the output of ping or fping with replies")
     return joined(read_runs)
@@ -242,7 +322,7 @@ def _subject(file: str, name: str, path: _Path, begin: int | None, notes: list[s
         series("rtt", rtts, "at the time of the request"),
         series("losses", lost, "a request without a reply, at its interpolated time"),
     )
-    return Subject(name, "path", found, counters), max(times.values(), default=0.0)
+    return Subject(name, "path", found, counters, key=address_of(name)), max(times.values(), default=0.0)
 
 
 def _times(path: _Path, first: int, begin: int | None) -> Iterator[tuple[int, float]]:
