@@ -128,6 +128,13 @@ def test_example_is_an_environment_or_names_the_setting(name: str) -> None:
         environment.reset(seed=1)
 
 
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_accepts_a_real_stack(name: str) -> None:
+    traffic = {"kind": "stack", "stack": "quinn", "congestion": "cubic", "size": "100 KB"}
+    scenario = Scenario.example(name).with_(traffic=traffic)
+    assert all("foreign" in flow for flow in scenario.resolved["flows"] if flow["traffic"]["kind"] == "stack")
+
+
 def test_default_environment_starts() -> None:
     gymnasium = pytest.importorskip("gymnasium")
     pytest.importorskip("longpipe.gym")

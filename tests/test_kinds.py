@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from longpipe import Scenario, simulate
-from longpipe.analysis.cautions import MARK, SELECTIVE, cautions, seedless
+from longpipe.advise.theory import LOSS_BASED
+from longpipe.analysis.cautions import DRAWN_CONTROLS, MARK, SELECTIVE, cautions, seedless
 from longpipe.analysis.paths import OVER_TCP
+from longpipe.fit.search import _RANDOM
 from longpipe.scenario.base import kinds
 from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import Congestion
@@ -146,3 +148,17 @@ def test_kinds_over_tcp_are_those_that_are_acknowledged(kind: str) -> None:
     result = simulate(BASE.with_(traffic=table(kind)))
     back = result.ports.set_index("port")["packets_in"]["switch2->switch1"]
     assert (back > 0) == (kind in OVER_TCP)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in kinds(Congestion) if kind not in (*WITH_FILES, "python")])
+def test_loss_based_controls_overflow_a_buffer_again_and_again(kind: str) -> None:
+    changes = {"duration": "30 s", "switch.buffer": "1 BDP", "network.trunk_delay": "50 ms", "traces.events": True}
+    events = simulate(BASE.with_(**of_control_with_needs(kind), **changes)).traces["events"]
+    reductions = events[(events["kind"] == "reduction") & (events["drop_cause"] == "overflow")]
+    # The first one may end slow start.
+    assert (len(reductions) > 1) == (kind in LOSS_BASED)
+
+
+def test_fits_repeat_runs_of_the_controls_that_draw() -> None:
+    drawing = {kind for kind in DRAWN_CONTROLS if kind not in ("module", "python")}
+    assert set(_RANDOM) == drawing

@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.analysis.closed_forms import BBR_WINDOW_GAIN, DCTCP_PART, mathis_bps, md1_wait_s
 from longpipe.ip import packet_bytes
+from longpipe.scenario.base import kinds_that
 from longpipe.scenario.buffers import bytes_of
+from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.datagrams import HEADERS
+from longpipe.scenario.own_control import OwnControl
+from longpipe.scenario.variant import Variant
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
-# Congestion controls that fill a buffer until it overflows and then multiply their window by a constant factor.
-_LOSS_BASED: Final = ("aimd", "linux-reno", "cubic", "bic", "highspeed", "htcp", "hybla", "scalable", "westwood")
+# Congestion controls that fill a buffer until it overflows and then reduce their window; own ones are unknown.
+LOSS_BASED: Final = kinds_that(
+    Congestion, lambda model: issubclass(model, Variant) and model.fills_buffers and not issubclass(model, OwnControl)
+)
 _RENO: Final = ("aimd", "linux-reno")
 # Factor by which a buffer may differ from the rule and still agree with it.
 AGREES: Final = 2.0
@@ -134,7 +140,7 @@ def _rate(rate_bps: float) -> str:
 def _exceptions(trunk: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], packets: float) -> Iterator[str]:
     """Yields the conditions of the rule that are not satisfied."""
     kinds = {_kind(flow["tcp"]["congestion"]) for flow in flows}
-    if other := sorted(kinds - set(_LOSS_BASED)):
+    if other := sorted(kinds - set(LOSS_BASED)):
         yield f"it is for controls that reduce their window by loss, not for {', '.join(other)}"
     policy = _kind(trunk["policy"])
     if policy != "tail-drop":

@@ -1,6 +1,6 @@
 """Kinds of loss recovery and congestion control, each with its own parameters."""
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from longpipe.scenario.base import Becomes, Model
 
@@ -8,6 +8,8 @@ from longpipe.scenario.base import Becomes, Model
 class Variant(Model):
     """A kind of loss recovery or congestion control with its parameters; such an object equals its name."""
 
+    # Whether a congestion control grows until a buffer overflows, and then reduces its window.
+    fills_buffers: ClassVar[bool] = True
     kind: str
 
     def __eq__(self, other: object) -> bool:
