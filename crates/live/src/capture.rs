@@ -106,6 +106,11 @@ impl Capture {
             .packet_at(interface, at, packet.len() as u32, direction, comment, append);
     }
 
+    /// Writes the buffer to the file. `finish` returns an error.
+    pub fn flush(&mut self) {
+        self.writer.flush();
+    }
+
     /// Writes the data that remain in the buffer.
     ///
     /// # Errors

@@ -8,14 +8,20 @@ use crate::live::{Host, LiveStatus};
 use crate::path::Path;
 use longpipe_events::Time;
 
+/// When a packet is due, and the time [ns] by which it may have entered the path late.
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    pub at: Time,
+    pub entered_late_ns: u64,
+}
+
 /// Packets to pass next.
 #[derive(Debug)]
 pub struct DueQueue {
     joined: Joined,
     /// Destination host.
     to: usize,
-    /// Due time of each packet.
-    due: Vec<Time>,
+    due: Vec<Due>,
     /// Lateness above which packets count as late [ns].
     limit_ns: u64,
     lead: Lead,
@@ -53,7 +59,7 @@ impl DueQueue {
     /// Adds a packet for a host, after passing the packets with which it cannot be joined.
     pub fn put(
         &mut self,
-        due: Time,
+        due: Due,
         to: usize,
         packet: &[u8],
         hosts: &mut [Host],
@@ -79,10 +85,11 @@ impl DueQueue {
         self.lead.record(self.from, now);
         self.from = now;
         for due in self.due.drain(..) {
-            let late = nanoseconds(due, now);
-            status.late += u64::from(late > self.limit_ns);
+            let late = nanoseconds(due.at, now) + due.entered_late_ns;
+            // A packet that entered too late has been counted.
+            status.late += u64::from(late > self.limit_ns && due.entered_late_ns <= self.limit_ns);
             status.lateness.add(late);
-            status.earliest_ns = status.earliest_ns.max(nanoseconds(now, due));
+            status.earliest_ns = status.earliest_ns.max(nanoseconds(now, due.at));
         }
     }
 }

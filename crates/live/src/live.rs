@@ -4,14 +4,14 @@ use crate::capture::Capture;
 use crate::clock::{nanoseconds, sleep, Clock};
 use crate::connections::{Connection, Connections};
 use crate::device::Device;
-use crate::due_queue::DueQueue;
+use crate::due_queue::{Due, DueQueue};
 use crate::headers::{headers, mark};
 use crate::intake::Intake;
 use crate::lateness::Histogram;
 use crate::path::{Arrival, Counts, Path};
 use crate::record::Recorder;
 use crate::routes::{FlowPool, Routes};
-use crate::sleep_history::SleepHistory;
+use crate::sleep_history::{SleepHistory, MAX_LATENCY_NS};
 use crate::store::Store;
 use longpipe_events::{Span, Time};
 use longpipe_network::Fate;
@@ -28,8 +28,16 @@ const BATCH: u64 = 16;
 const CATCH_UP: u64 = 1_000_000;
 /// Maximum sleep [ns].
 const LONGEST_SLEEP: u64 = 50_000_000;
+/// The loop sleeps at most for this part of the limit of lateness. A process that is stopped while it sleeps cannot
+/// know when it was stopped, so this is the uncertainty of the length of a stop.
+const SLEEPS_PER_LIMIT: u64 = 4;
+/// Time between two polls of a device [ns] above which a packet read by the second poll may have waited for this time.
+/// Below, the mean wait is a few microseconds.
+const UNSEEN_NS: u64 = 100_000;
 /// Interval at which the stop descriptor is checked and progress is published.
 const CHECK_INTERVAL: Span = Span(100_000_000_000);
+/// Interval at which the capture and the record are written, so that they exist if the process is killed.
+const WRITE_INTERVAL: Span = Span(1_000_000_000_000);
 
 /// A host with real programs.
 #[derive(Debug)]
@@ -68,13 +76,13 @@ pub struct LiveStatus {
     pub rejected: u64,
     /// Packets that a device did not accept at the time when they were due.
     pub refused: u64,
-    /// Lateness of packets.
+    /// Lateness of packets at entry and at delivery together.
     pub lateness: Histogram,
     /// Maximum time [ns] by which a packet was passed to its device before it was due.
     pub earliest_ns: u64,
-    /// Number of late packets.
+    /// Number of late packets, including those that entered late and were lost or are on the path.
     pub late: u64,
-    /// Longest pause [ns] of the loop, not counting sleep.
+    /// Longest time [ns] between two polls of the devices in which a packet would not have been noticed at once.
     pub longest_pause_ns: u64,
     /// Bytes of IP packets delivered to each host.
     pub delivered_bytes: Vec<u64>,
@@ -91,6 +99,8 @@ pub struct Live {
     turn: usize,
     /// For each host, the time at which a packet from its device ended a sleep.
     waiting: Vec<Option<Time>>,
+    /// For each host, the time of the last poll of its device.
+    polled: Vec<Time>,
     routes: Routes,
     due_queue: DueQueue,
     longest: usize,
@@ -114,6 +124,7 @@ impl Live {
             path,
             turn: 0,
             waiting: vec![None; hosts.len()],
+            polled: vec![Time::ZERO; hosts.len()],
             routes: Routes::new(&addresses, pools, options.outside),
             hosts,
             due_queue: DueQueue::new(options.late_ns),
@@ -142,8 +153,13 @@ impl Live {
     /// # Errors
     /// Returns an error if a device no longer exists or the record cannot be written.
     pub fn run(mut self, stop: BorrowedFd<'_>, watch: &Mutex<LiveStatus>) -> io::Result<(LiveStatus, Path)> {
+        // Packets that programs sent before the path began have no time on it.
+        for host in &mut self.hosts {
+            while host.device.receive()?.is_some() {}
+        }
         let clock = Clock::default();
-        let (mut last_reading, mut published) = (clock.now(), Time::ZERO);
+        let (mut last_reading, mut published, mut written) = (clock.now(), Time::ZERO, Time::ZERO);
+        self.polled.fill(last_reading);
         let mut rest = SleepHistory::new(self.options.spin_ns, self.options.real_time, last_reading);
         let mut intake = Intake::new(last_reading);
         loop {
@@ -173,6 +189,10 @@ impl Live {
                     break;
                 }
             }
+            if now >= written + WRITE_INTERVAL {
+                written = now;
+                self.write();
+            }
             if let Some(nap) = rest.nap(now) {
                 let interrupted = sleep(&mut [PollFd::from_borrowed_fd(stop, PollFlags::IN)], nap)? > 0;
                 let awake = clock.now();
@@ -191,12 +211,21 @@ impl Live {
                     .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
                     .collect();
                 let interrupted = sleep(&mut descriptors, requested)? > 0;
-                last_reading = clock.now();
-                rest.slept(now, last_reading, (!interrupted).then_some(requested));
-                for (waiting, descriptor) in self.waiting.iter_mut().zip(&descriptors) {
-                    *waiting =
-                        (!descriptor.revents().is_empty()).then_some(rest.arrival_before_wakeup(now, last_reading));
+                let awake = clock.now();
+                rest.slept(now, awake, (!interrupted).then_some(requested));
+                let unnoticed = rest.unnoticed(now, awake, requested);
+                self.status.longest_pause_ns = self.status.longest_pause_ns.max(unnoticed);
+                // After a stop, the arrival is unknown.
+                let arrived = (unnoticed <= MAX_LATENCY_NS).then(|| rest.arrival_before_wakeup(now, awake));
+                let hosts = self.waiting.iter_mut().zip(&mut self.polled).zip(&descriptors);
+                for ((waiting, polled), descriptor) in hosts {
+                    if descriptor.revents().is_empty() {
+                        *polled = awake;
+                    } else {
+                        *waiting = arrived;
+                    }
                 }
+                last_reading = awake;
                 if descriptors.last().is_some_and(|stop| !stop.revents().is_empty()) {
                     break;
                 }
@@ -215,6 +244,7 @@ impl Live {
         } else {
             LONGEST_SLEEP
         };
+        let longest = longest.min(self.options.late_ns / SLEEPS_PER_LIMIT).max(UNSEEN_NS);
         Some(wait.min(longest).min(LONGEST_SLEEP))
     }
 
@@ -230,6 +260,16 @@ impl Live {
             capture.finish()?;
         }
         Ok((self.status, self.path))
+    }
+
+    /// Writes what the capture and the record have buffered.
+    fn write(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.flush();
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.flush();
+        }
     }
 
     fn publish(&mut self, now: Time, watch: &Mutex<LiveStatus>) {
@@ -255,8 +295,11 @@ impl Live {
                     left += 1;
                     self.status.delivered_bytes[kept.to] += kept.packet.len() as u64;
                     let (hosts, status) = (&mut self.hosts, &mut self.status);
-                    self.due_queue
-                        .put(outcome.time, kept.to, &kept.packet, hosts, status, clock);
+                    let due = Due {
+                        at: outcome.time,
+                        entered_late_ns: kept.late_ns,
+                    };
+                    self.due_queue.put(due, kept.to, &kept.packet, hosts, status, clock);
                     if let Some(capture) = &mut self.capture {
                         capture.leaves(outcome.time, kept.to, &kept.packet);
                     }
@@ -279,6 +322,14 @@ impl Live {
     /// Receives packets from a host's kernel. Returns the number of these packets.
     fn take_in(&mut self, from: usize, clock: &Clock) -> io::Result<u64> {
         let mut waiting = self.waiting[from].take();
+        let polled = std::mem::replace(&mut self.polled[from], clock.now());
+        // A packet whose arrival is not known may have arrived just after the previous poll.
+        let unseen_ns = nanoseconds(polled, self.polled[from]);
+        let late_ns = if waiting.is_none() && unseen_ns > UNSEEN_NS {
+            unseen_ns
+        } else {
+            0
+        };
         for count in 0..BATCH {
             let Some(packet) = self.hosts[from].device.receive()? else {
                 return Ok(count);
@@ -316,7 +367,8 @@ impl Live {
                 );
             }
             self.path.enter(arrival);
-            self.store.put(route.to, packet);
+            self.status.late += u64::from(late_ns > self.options.late_ns);
+            self.store.put(route.to, packet, late_ns);
             if let Some(recorder) = &mut self.recorder {
                 recorder.put(&arrival);
             }

@@ -78,6 +78,13 @@ impl Recorder {
         }
     }
 
+    /// Writes the entries since the last write, in the writer's thread.
+    pub fn flush(&mut self) {
+        if !self.batch.is_empty() {
+            self.send_batch();
+        }
+    }
+
     fn send_batch(&mut self) {
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH * ENTRY));
         if let Some(to) = &self.to {

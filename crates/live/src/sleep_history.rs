@@ -11,7 +11,7 @@ const YIELD_DIVISOR: u64 = 12;
 /// The thread naps if it owes other threads more CPU time [ns] than this.
 const MAX_DEBT_NS: u64 = 100_000;
 /// Maximum estimate of the wake-up latency [ns].
-const MAX_LATENCY_NS: u64 = 300_000;
+pub const MAX_LATENCY_NS: u64 = 300_000;
 
 /// Sleep history of the thread.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +84,17 @@ impl SleepHistory {
         }
     }
 
+    /// Returns for how long [ns] a packet may not have been noticed in a sleep from `from` to `to`, of which `requested`
+    /// [ns] were requested. A longer sleep, beyond the maximum wake-up latency, means that the process was stopped or
+    /// had no processor, from any time of the sleep on.
+    pub fn unnoticed(&self, from: Time, to: Time, requested: u64) -> u64 {
+        let duration = nanoseconds(from, to);
+        match duration.saturating_sub(requested) {
+            overslept if overslept > MAX_LATENCY_NS => duration,
+            overslept => overslept,
+        }
+    }
+
     /// Returns the estimated arrival time of the packet that ended a sleep: the end of the sleep minus the estimated
     /// minimum wake-up latency.
     pub fn arrival_before_wakeup(&self, from: Time, to: Time) -> Time {
@@ -128,6 +139,15 @@ mod tests {
         }
         assert_eq!(rest.margin(), MAX_LATENCY_NS);
         assert_eq!(SleepHistory::new(0, true, Time::ZERO).margin(), 0);
+    }
+
+    #[test]
+    fn a_sleep_that_is_too_long_leaves_packets_unnoticed_from_its_begin() {
+        let rest = SleepHistory::new(50_000, true, Time::ZERO);
+        let unnoticed = |slept_us: u64| rest.unnoticed(Time::ZERO, Time(slept_us * US), 250_000);
+        assert_eq!(unnoticed(100), 0);
+        assert_eq!(unnoticed(300), 50_000);
+        assert_eq!(unnoticed(3_400_000), 3_400_000_000);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 pub struct StoredPacket {
     /// Destination host.
     pub to: usize,
+    /// Time [ns] by which the packet may have entered late.
+    pub late_ns: u64,
     /// The whole packet.
     pub packet: Vec<u8>,
 }
@@ -24,11 +26,15 @@ const SPARE: usize = 4096;
 
 impl Store {
     /// Stores a copy of the next packet.
-    pub fn put(&mut self, to: usize, packet: &[u8]) {
+    pub fn put(&mut self, to: usize, packet: &[u8], late_ns: u64) {
         let mut copy = self.spare.pop().unwrap_or_default();
         copy.clear();
         copy.extend_from_slice(packet);
-        self.kept.push_back(Some(StoredPacket { to, packet: copy }));
+        self.kept.push_back(Some(StoredPacket {
+            to,
+            late_ns,
+            packet: copy,
+        }));
     }
 
     /// Removes and returns the packet with number `id`.
@@ -61,14 +67,14 @@ mod tests {
     #[test]
     fn each_packet_is_taken_once_by_number() {
         let mut store = Store::default();
-        (0..5u8).for_each(|n| store.put(usize::from(n), &[n; 3]));
+        (0..5u8).for_each(|n| store.put(usize::from(n), &[n; 3], 0));
         for id in [1, 0, 4, 2] {
             let kept = store.take(id).expect("kept");
             assert_eq!((kept.to as u64, &kept.packet[..]), (id, &[id as u8; 3][..]));
             store.give_back(kept);
             assert!(store.take(id).is_none());
         }
-        store.put(5, &[]);
+        store.put(5, &[], 0);
         assert!(store.take(5).is_some_and(|kept| kept.packet.is_empty()));
         assert!(store.take(9).is_none());
     }

@@ -142,7 +142,7 @@ impl<P: Probe> Outbox for Entrance<'_, P> {
             let sent = datagram(self.now, PacketEventKind::DatagramSent, payload.len());
             self.path.simulation().probe_mut().stack_packet(Flow::new(flow), &sent);
         }
-        self.payloads.put(self.to, payload);
+        self.payloads.put(self.to, payload, 0);
         self.labels.push_back((path, ecn));
         let id = self.path.enter(Arrival {
             at: self.now,

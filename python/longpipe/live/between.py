@@ -43,7 +43,7 @@ def between(
         with Carrier(plan, attached, seed, settings) as carrier:
             while carrier.is_alive() and not until():
                 time.sleep(_LOOK_S)
-        return carrier.certificate(0, tuple(interfaces), settings.limit_s)
+        return carrier.certificate(0, tuple(interfaces))
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from longpipe.live.device import overrun
 from longpipe.live.flow_limits import PathCounts, RealFlow
 from longpipe.live.hosts import Plan
 from longpipe.live.priority import hurry
+from longpipe.live.starved import waited_s, waited_since
 from longpipe.live.stolen import stolen_s, stolen_since
 from longpipe.run import control_error, register_classes
 
@@ -32,14 +33,17 @@ class Settings:
     as_user: bool = False
     # Time for which the thread spins instead of sleeping [s].
     spin_s: float = 50e-6
-    # Lateness [s] at and above which packets count as late.
+    # Lateness [s] above which packets count as late, and the share of the packets that may be late.
     limit_s: float = 1e-3
+    late_share: float = 0.0
     # Use SCHED_FIFO if it is permitted.
     real_time: bool = True
     # Keep processors from halting if it is permitted.
     awake: bool = True
     # Head start [s] of the other commands over the first one.
     head_start_s: float = 0.5
+    # Whether the path's time begins when the first program starts, and not when longpipe is ready to carry packets.
+    begins_with_program: bool = False
 
 
 USUAL: Final = Settings()
@@ -92,38 +96,41 @@ class Carrier:
 
     def __enter__(self) -> "Carrier":
         self._awake.__enter__()
-        self._before_s = stolen_s()
+        self._before_s, self._waiting_s = stolen_s(), waited_s()
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         os.close(self._stopped)
         self._thread.join()
-        self._taken_s = stolen_since(self._before_s)
+        self._taken_s, self._waited_s = stolen_since(self._before_s), waited_since(self._waiting_s)
         self._awake.__exit__()
         for one in self._sockets:
             self.overrun += overrun(one)
             one.close()
 
+    def has_ended(self) -> bool:
+        """Returns whether the thread was started and has ended, for example because of an error."""
+        return self._thread.ident is not None and not self._thread.is_alive()
+
     def is_alive(self) -> bool:
         """Returns whether the thread is running."""
         return self._thread.is_alive()
 
-    def certificate(
-        self, overrun: int, devices: tuple[str, ...], limit_s: float, flows: tuple[RealFlow, ...] = ()
-    ) -> Certificate:
+    def certificate(self, overrun: int, devices: tuple[str, ...], flows: tuple[RealFlow, ...] = ()) -> Certificate:
         """Returns the counters of the ended thread, and the packets that devices dropped before they were read."""
         machine: dict[str, Any] = {
             "overrun": overrun + self.overrun,
             "priority": self._priority,
             "halting": self._awake.said,
             "stolen_s": self._taken_s,
+            "waited_s": self._waited_s,
             "devices": devices,
             "flows": flows,
         }
         self._check()
         counted = {name: one for name, one in (self._result or {}).items() if name in Certificate.__dataclass_fields__}
-        return Certificate(**counted, **machine, limit_s=limit_s)
+        return Certificate(**counted, **machine, limit_s=self._settings.limit_s, late_share=self._settings.late_share)
 
     def connections(self) -> list[PathCounts]:
         """Returns the counts of TCP connections whose packets were carried; raises the error that ended the thread."""

@@ -1,11 +1,11 @@
 """Certificate of a live run: how late its packets were, and the machine's restrictions."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from longpipe.live import flow_limits
+from longpipe.live import flow_limits, starved
 from longpipe.live.flow_limits import RealFlow
 from longpipe.live.stolen import shown
 
@@ -36,6 +36,8 @@ class Certificate:
     earliest_s: float
     late: int
     limit_s: float
+    # Share of the packets that may be late: 0 if none may be.
+    late_share: float
     longest_pause_s: float
     # Hash of all decisions about packets; a replay of the record has the same hash.
     decisions: str
@@ -45,6 +47,8 @@ class Certificate:
     halting: str
     # CPU time that the host took from a virtual machine (steal time); None if it is not counted.
     stolen_s: float | None
+    # Time in which some task of the machine waited for a processor; None if it is not counted.
+    waited_s: float | None
     devices: tuple[str, ...]
     # TCP connections of real programs, with what limited each.
     flows: tuple[RealFlow, ...]
@@ -52,8 +56,19 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Returns whether no packet was late, and no packet was lost except by the path itself."""
-        return self.late == 0 and self.overrun == 0 and self.refused == 0
+        """Returns whether the timing of the path holds: `problems` is empty."""
+        return not any(self.problems())
+
+    def problems(self) -> Iterator[str]:
+        """Yields why the run is no valid measurement of the simulated path."""
+        limit = _shown(self.limit_s)
+        if self.late > self.late_share * self.entered:
+            may = f", {100 * self.late_share:g} % may be" if self.late_share else ""
+            yield f"{self.late} of {self.entered} packets were later than {limit}{may}"
+        if self.late_share == 0 and self.longest_pause_s > self.limit_s:
+            yield f"longpipe did not run for up to {_shown(self.longest_pause_s)}, more than {limit}"
+        if self.overrun or self.refused:
+            yield f"the machine dropped {self.overrun} packets before they entered and {self.refused} that were due"
 
     def to_json(self) -> str:
         """Returns the certificate as JSON."""
@@ -79,10 +94,12 @@ class Certificate:
             yield "late by " + ", ".join(content) + f"; {self.late} later than {_shown(self.limit_s)}{early}"
         yield f"longest time between two polls of the devices {_shown(self.longest_pause_s)}; {self.priority}"
         yield self.halting + shown(self.stolen_s, self.elapsed_s)
-        if self.overrun or self.refused:
-            yield f"the machine dropped {self.overrun} packets before they entered and {self.refused} that were due"
+        if (line := starved.shown(self.waited_s, self.elapsed_s)) is not None:
+            yield line
         if self.unfit:
             yield f"{self.unfit} packets were longer than the path's MTU, or not IP"
+        if not self.holds:
+            yield f"THE TIMING DOES NOT HOLD: {'; '.join(self.problems())}"
         yield f"decisions {self.decisions}"
 
 

@@ -78,15 +78,15 @@ def run(
         attached = [_attached(plan, end) for end in ends]
         carrier = Carrier(plan, attached, seed, settings, (record, capture), to_outside=to_outside)
         first = next(end for end in ends if end.host.name == next(iter(commands)))
-        with _signals_passed_on(ends), carrier:
-            for end in ends:
-                if end is not first:
-                    end.start()
+        with _signals_passed_on(ends), contextlib.ExitStack() as carried:
+            if not settings.begins_with_program:
+                carried.enter_context(carrier)
+            _start_others(ends, first, settings.head_start_s if len(commands) > 1 and wait_for is None else 0.0)
             if wait_for is not None:
                 server = next(end for end in ends if end.host.name == wait_for[0])
                 _wait_for(server, wait_for[1], first, carrier, longest_wait_s, tell)
-            elif len(commands) > 1:
-                time.sleep(settings.head_start_s)
+            if settings.begins_with_program:
+                carried.enter_context(carrier)
             # A signal may have ended the first end before its command starts.
             with contextlib.suppress(ConnectionError):
                 first.start()
@@ -101,7 +101,7 @@ def run(
         names = {address: end.host.name for end in ends for address in (end.host.address, end.host.address_6)}
         connections = {end.host.name: end.connections for end in ends}
         flows = real_flows(connections, names, carrier.connections())
-        certificate = carrier.certificate(sum(end.dropped for end in ends), kinds, settings.limit_s, flows)
+        certificate = carrier.certificate(sum(end.dropped for end in ends), kinds, flows)
     return LiveRun(1 if status is None else status, certificate)
 
 
@@ -138,6 +138,14 @@ def _open(
     return ends
 
 
+def _start_others(ends: Sequence[End], first: End, head_start_s: float) -> None:
+    """Starts the commands of all ends but the first, and gives them a head start."""
+    for end in ends:
+        if end is not first:
+            end.start()
+    time.sleep(head_start_s)
+
+
 def _wait_for(end: End, port: int, first: End, carrier: Carrier, longest_s: float, tell: Callable[[str], None]) -> None:
     """Waits until a program at this host listens; raises RunError if it ends or takes too long.
 
@@ -146,7 +154,7 @@ def _wait_for(end: End, port: int, first: End, carrier: Carrier, longest_s: floa
     began_s = time.monotonic()
     until_s, told = began_s + longest_s, False
     while not sockets.listens(end.process.pid, port):
-        if first.status() is not None or not carrier.is_alive():
+        if first.status() is not None or carrier.has_ended():
             return
         if not told and time.monotonic() - began_s >= _SILENT_S:
             told = True

@@ -1,11 +1,12 @@
 """`longpipe live PATH.toml`: runs commands at the ends of a path."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -26,6 +27,17 @@ LATE = 1
 BETWEEN = "\0"
 # Key of the context's entry that says whether the command line contains `--`.
 SEPARATED = "longpipe.separated"
+
+
+# Limit of --max-late for a share of the packets.
+_QUANTILE: Final = re.compile(r"(?P<percent>\d*\.?\d+) ?% +within +(?P<time>.+)")
+
+
+class Clock(StrEnum):
+    """When the time of the path begins."""
+
+    LONGPIPE = "longpipe"
+    PROGRAM = "program"
 
 
 class Device(StrEnum):
@@ -110,8 +122,16 @@ def run(
         str | None, typer.Option(metavar="FILE|-", help="Write the timing report as JSON; - is stdout.")
     ] = None,
     max_late: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Fail if a packet is later than this, or the machine drops one.")
+        str | None,
+        typer.Option(
+            metavar="TIME|'P % within TIME'",
+            help="Fail if a packet is later than this, more than the rest of P % are, longpipe does not run for this "
+            "long, or the machine drops a packet.",
+        ),
     ] = None,
+    clock: Annotated[
+        Clock, typer.Option(help="Begin the path's time when longpipe is ready, or when the first program starts.")
+    ] = Clock.LONGPIPE,
     progress: Annotated[bool, typer.Option("--progress", help="Report the timing once a second.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the output of the programs.")] = False,
     mtu: Annotated[
@@ -151,7 +171,7 @@ def run(
         raise _unquoted(at[-1], command)
     check_places(record, capture)
     check_output("--json", json)
-    limit_s = seconds_of_option("--max-late", max_late or "1 ms")
+    limit_s, late_share = _limit(max_late or "1 ms")
     longest_wait_s = seconds_of_option("--wait-at-most", wait_at_most)
     scenario = scenario_with(Path(file), changes or [])
     commands = _commands(first_sender(scenario), command or [], at or [])
@@ -162,6 +182,8 @@ def run(
         as_user=as_user,
         spin_s=seconds_of_option("--spin", spin),
         limit_s=limit_s,
+        late_share=late_share,
+        begins_with_program=clock is Clock.PROGRAM,
         real_time=not no_real_time,
         awake=not let_halt,
     )
@@ -202,9 +224,20 @@ def run(
     if done.status != 0:
         raise typer.Exit(done.status)
     if max_late is not None and not done.certificate.holds:
-        raise RunError(
-            f"--max-late: {done.certificate.late} packets were later than {max_late}, or dropped by the machine"
+        raise RunError(f"--max-late: {'; '.join(done.certificate.problems())}")
+
+
+def _limit(text: str) -> tuple[float, float]:
+    """Returns the limit of lateness [s] of --max-late, and the share of the packets that may be later."""
+    found = _QUANTILE.fullmatch(text.strip())
+    if found is None:
+        return seconds_of_option("--max-late", text), 0.0
+    percent = float(found["percent"])
+    if not 0 < percent <= 100:
+        raise ScenarioError(
+            f"--max-late: {text!r}; needs a percentage above 0 and at most 100, as in '99.9 % within 1 ms'"
         )
+    return seconds_of_option("--max-late", found["time"]), round(1 - percent / 100, 12)
 
 
 def _show(certificate: "Certificate", errors: Console, json: str | None, *, quiet: bool) -> None:

@@ -184,11 +184,16 @@ impl Writer {
         self.packets += 1;
     }
 
-    /// Writes the rest of the buffer. Returns the number of packets and the first error, if any.
-    pub fn finish(mut self) -> (u64, Option<io::Error>) {
+    /// Writes the buffer to the file. `finish` returns an error.
+    pub fn flush(&mut self) {
         if self.error.is_none() {
             self.error = self.file.flush().err();
         }
+    }
+
+    /// Writes the rest of the buffer. Returns the number of packets and the first error, if any.
+    pub fn finish(mut self) -> (u64, Option<io::Error>) {
+        self.flush();
         // A buffer that could not be written is discarded.
         let _ = self.file.into_parts();
         (self.packets, self.error)
