@@ -62,6 +62,8 @@ def test_the_first_difference_is_named_with_its_line(tmp_path: Path) -> None:
         ("+0 %{ import os }%", "import os"),
         ("+0 %{ assert __import__('os').getcwd() }%", "__import__('os').getcwd()"),
         ("+0 %{ assert fnord == 3 }%", "fnord == 3"),
+        ("+0 %{ a = (1,) * 300000000 }%", "(1,) * 300000000: an operand is no number"),
+        ("+0 %{ a = 2**99999999 }%", "2 ** 99999999"),
         ("--fnord=3", "--fnord=3"),
     ],
 )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 from longpipe.validate.packetdrill.outcome import DiffersError, NotUnderstoodError
@@ -14,11 +16,14 @@ STATES: Final = {
 }  # fmt: skip
 FIELD: Final = "tcpi_"
 
-_PARTS: Final = (
-    ast.Expression, ast.Constant, ast.Name, ast.Load, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Tuple,
-    ast.cmpop, ast.boolop, ast.unaryop, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.BitAnd,
-    ast.BitOr,
-)  # fmt: skip
+_OPERATORS: Final[dict[type[ast.AST], Callable[..., Any]]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_,
+    ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Invert: operator.invert, ast.Not: operator.not_,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.In: lambda one, some: one in some, ast.NotIn: lambda one, some: one not in some,
+}  # fmt: skip
 # Limits of one block of code and of its result.
 _MOST_LETTERS: Final = 10_000
 _LARGEST: Final = 2**128
@@ -51,8 +56,8 @@ class Notes:
                 pass
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 self.named[name] = self._value(value, line)
-            case ast.AugAssign(target=ast.Name(id=name), op=operator, value=value):
-                sum_ = ast.BinOp(ast.Name(name, ast.Load()), operator, value)
+            case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
+                sum_ = ast.BinOp(ast.Name(name, ast.Load()), op, value)
                 self.named[name] = self._value(ast.fix_missing_locations(ast.copy_location(sum_, statement)), line)
             case ast.Assert(test=test):
                 self._check(test, line)
@@ -69,21 +74,51 @@ class Notes:
             raise DiffersError(f"{ast.unparse(test)}; {held}", line)
 
     def _value(self, expression: ast.expr, line: int) -> Any:  # noqa: ANN401 - a result of any type
-        known = all(isinstance(node, _PARTS) and _is_number(node) for node in ast.walk(expression))
         names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
-        if not known or names - self.named.keys():
+        if names - self.named.keys():
             raise NotUnderstoodError(ast.unparse(expression), line)
         try:
-            # This is safe, because the expression consists only of numbers, names and operators.
-            code = compile(ast.Expression(expression), "script", "eval")
-            found = eval(code, {"__builtins__": {}}, self.named)  # noqa: S307
-        except (ArithmeticError, TypeError, ValueError, RecursionError, MemoryError) as error:
+            return self._evaluated(expression)
+        except _PartError:
+            raise NotUnderstoodError(ast.unparse(expression), line) from None
+        except (ArithmeticError, TypeError, ValueError, RecursionError) as error:
             raise NotUnderstoodError(f"{ast.unparse(expression)[:_SHOWN]}: {error}", line) from None
-        if isinstance(found, int) and abs(found) > _LARGEST:
-            raise NotUnderstoodError(f"{ast.unparse(expression)[:_SHOWN]}: more than 128 bits", line)
-        return found
+
+    def _evaluated(self, part: ast.expr) -> Any:  # noqa: ANN401 - as above
+        """Returns the value of a part of an expression, which consists of numbers, names, operators and tuples."""
+        match part:
+            case ast.Constant(value=bool() | int() | float() as value):
+                return value
+            case ast.Name(id=name):
+                return self.named[name]
+            case ast.Tuple(elts=elements):
+                return tuple(map(self._evaluated, elements))
+            case ast.UnaryOp(op=op, operand=operand):
+                return _OPERATORS[type(op)](self._evaluated(operand))
+            case ast.BoolOp(op=op, values=values):
+                found: Any = None
+                for value in values:
+                    found = self._evaluated(value)
+                    if bool(found) == isinstance(op, ast.Or):
+                        break
+                return found
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                values = list(map(self._evaluated, (left, *others)))
+                return all(_OPERATORS[type(op)](*pair) for op, pair in zip(ops, pairwise(values), strict=True))
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                return _bounded(op, self._evaluated(left), self._evaluated(right))
+        raise _PartError
 
 
-def _is_number(node: ast.AST) -> bool:
-    """Returns whether a part of an expression is not a constant, or is a number or a truth value."""
-    return not isinstance(node, ast.Constant) or isinstance(node.value, int | float)
+class _PartError(Exception):
+    """An expression has a part that is neither a number, a name, an operator nor a tuple."""
+
+
+def _bounded(op: ast.operator, left: Any, right: Any) -> int | float:  # noqa: ANN401 - a result of any type
+    """Returns the result of an operator. Raises TypeError for sequences, and ValueError for a large result."""
+    if not (isinstance(left, int | float) and isinstance(right, int | float)):
+        raise TypeError("an operand is no number")
+    found: int | float = _OPERATORS[type(op)](left, right)
+    if isinstance(found, int) and abs(found) > _LARGEST:
+        raise ValueError("more than 128 bits")
+    return found
