@@ -97,14 +97,14 @@ class Notes:
                 return _OPERATORS[type(op)](self._evaluated(operand))
             case ast.BoolOp(op=op, values=values):
                 found: Any = None
-                for value in values:
-                    found = self._evaluated(value)
+                for one in values:
+                    found = self._evaluated(one)
                     if bool(found) == isinstance(op, ast.Or):
                         break
                 return found
             case ast.Compare(left=left, ops=ops, comparators=others):
-                values = list(map(self._evaluated, (left, *others)))
-                return all(_OPERATORS[type(op)](*pair) for op, pair in zip(ops, pairwise(values), strict=True))
+                sides = list(map(self._evaluated, (left, *others)))
+                return all(_OPERATORS[type(one)](*pair) for one, pair in zip(ops, pairwise(sides), strict=True))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 return _bounded(op, self._evaluated(left), self._evaluated(right))
         raise _PartError
