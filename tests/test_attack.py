@@ -236,6 +236,15 @@ def test_a_control_without_the_weakness_is_not_found_guilty() -> None:
     assert certainty(found) == "These are the numbers of the nearest candidate."
 
 
+def test_a_budget_that_ends_before_the_confirmation_is_stated() -> None:
+    """The unchanged scenario has the defect, and the budget allows the runs of the search only."""
+    found = attacked(defects=("efficiency < reference(efficiency) * 2",), budget="3 runs")
+    assert (found.found, found.unconfirmed, found.spent) == (False, True, True)
+    assert headline(found).startswith("Not confirmed, the budget ended before: efficiency < ")
+    assert headline(found).endswith(", with the seeds of the search.")
+    assert certainty(found) == "Certain at 95 %, for each comparison."
+
+
 def test_a_search_of_few_levels_ends_when_all_are_known() -> None:
     found = attacked(control="linux-reno", may=("switch.policy=codel,pie",))
     assert (found.found, found.spent) == (False, False)

@@ -77,6 +77,7 @@ def register_class(
     interval: tuple[str, float] | None,
     wants: int,
     base: str | None,
+    steers: str | None,
 ) -> None: ...
 def control_hooks() -> list[str]: ...
 def compiled_grant_fields() -> list[str]: ...
@@ -483,6 +484,7 @@ class Environments:
         active: NDArray[np.bool_],
         measured: NDArray[np.float64],
         alive: NDArray[np.bool_],
+        complete: NDArray[np.bool_],
     ) -> None: ...
 
 @final

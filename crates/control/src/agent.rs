@@ -1,15 +1,20 @@
-//! A sender whose rate or window is set from outside the simulation, between steps.
+//! A sender whose rate or window an agent changes once per step.
+//!
+//! A step ends with the first ACK at or after its scheduled end, because a sender has no other events. The action takes
+//! effect after this time. An agent outside the simulation acts between two calls of [`crate::environment`]; a
+//! [`Policy`] acts within the run, at the next event of its sender. Both see and do the same, bit by bit.
 
 use crate::answer::{Answer, Answers, LARGEST_WINDOW};
 use crate::base::Base;
-use crate::complaints::Complaints;
-use crate::monitor::Monitor;
+use crate::complaints::{Complaints, Kind};
+use crate::monitor::{Length, Monitor};
 use longpipe_events::{Span, Stream, Time};
 use longpipe_tcp::config::CongestionConfig;
 use longpipe_tcp::congestion::control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, Sent, Wants};
 use longpipe_tcp::congestion::limits::Limits;
 use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
 use longpipe_tcp::flight::Flight;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Quantity that actions change.
@@ -24,11 +29,66 @@ pub enum Steering {
     Base,
 }
 
+/// Names of the measurements of one agent in one step.
+pub const FEATURES: [&str; 17] = [
+    "now",
+    "duration",
+    "acks",
+    "acked",
+    "delivered",
+    "lost",
+    "marked",
+    "sent",
+    "rtt",
+    "lowest_rtt",
+    "rtt_increase",
+    "srtt",
+    "min_rtt",
+    "in_flight",
+    "window",
+    "rate",
+    "mss",
+];
+
+/// Measurements of one agent in one step, in the order of [`FEATURES`].
+pub type Row = [f64; FEATURES.len()];
+
+/// Minimum length of a step that is given in round trips.
+pub(crate) const MOMENT: Span = Span(1_000_000_000);
+/// Maximum rate of an agent, and rate to which its maximum window corresponds, each relative to the slowest link of the
+/// agent's route.
+const MOST: f64 = 8.0;
+
+/// A policy that acts within a run.
+pub trait Policy: fmt::Debug + Send {
+    /// Returns the factor by which the policy multiplies the rate or the window after a step with these measurements;
+    /// None if it has failed. `at` is the end of the step.
+    fn factor(&mut self, row: &Row, at: Time) -> Option<f64>;
+}
+
+/// Scheduled end of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// The first RTT sample of the connection.
+    #[default]
+    FirstSample,
+    /// A time.
+    At(Time),
+    /// A number of ACKs.
+    Acks(u64),
+}
+
 /// State of one agent, shared by its sender and the environment.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// Sums over the current step.
     pub monitor: Monitor,
+    /// Scheduled end of the current step.
+    pub(crate) due: Due,
+    /// Time of the ACK with which the current step ended; None while it continues.
+    pub(crate) ended: Option<Time>,
+    /// Maximum rate [bit/s] that an action can set.
+    pub(crate) most_bps: f64,
     /// Pacing rate that actions have set [bit/s]; NaN before the first RTT sample. Without `Steering::Rate`, nothing
     /// changes it.
     pub rate: f64,
@@ -67,6 +127,114 @@ impl State {
         self.monitor.on_ack(ack);
         (self.srtt, self.min_rtt) = (ack.srtt, ack.least_rtt);
         (self.in_flight, self.mss) = (ack.in_flight, flight.mss());
+        let is_over = match self.due {
+            Due::FirstSample => ack.srtt.is_some(),
+            Due::At(time) => ack.now >= time,
+            Due::Acks(count) => self.monitor.acks >= count,
+        };
+        if is_over && self.ended.is_none() {
+            self.ended = Some(ack.now);
+        }
+    }
+
+    /// Begins a step of a given length at `now`.
+    pub(crate) fn begin(&mut self, now: Time, length: Length) {
+        self.monitor.begin(now, self.srtt);
+        self.ended = None;
+        self.due = match length {
+            Length::Time(span) => Due::At(now + span),
+            Length::RoundTrips(count) => {
+                let span = self.srtt.map_or(0.0, |srtt| srtt.0 as f64 * count) as u64;
+                Due::At(now + Span(span.max(MOMENT.0)))
+            }
+            Length::Acks(count) => Due::Acks(count),
+        };
+    }
+
+    /// Multiplies the quantity that the agent controls by `factor`; a factor that is not a number changes nothing.
+    pub(crate) fn act(&mut self, steering: Steering, factor: f64) {
+        if !self.is_ready() || factor.is_nan() {
+            return;
+        }
+        let rtt = self.srtt.map_or(0.0, Span::as_seconds);
+        match steering {
+            Steering::Rate => self.rate = bounded(self.rate * factor, 8.0 * self.mss, self.most_bps),
+            Steering::Window | Steering::Base => {
+                let (least, most) = (2.0 * self.mss, self.most_bps * rtt / 8.0);
+                // A factor of 1 leaves the window of a base controller unchanged even if it exceeds the bounds.
+                if factor != 1.0 || steering == Steering::Window {
+                    self.window = bounded(self.window * factor, least, most.max(least));
+                    self.moved = true;
+                }
+            }
+        }
+    }
+
+    /// Returns the measurements of the current step until `now`.
+    pub(crate) fn measure(&self, now: Time, steering: Steering) -> Row {
+        let monitor = &self.monitor;
+        let (window, rate) = self.window_and_rate(steering);
+        [
+            now.as_seconds(),
+            (now - monitor.began).as_seconds(),
+            monitor.acks as f64,
+            monitor.acked as f64,
+            monitor.delivered as f64,
+            monitor.lost as f64,
+            monitor.marked as f64,
+            monitor.sent as f64,
+            monitor.mean_rtt(),
+            monitor.min_rtt(),
+            monitor.rtt_increase(),
+            self.srtt.map_or(f64::NAN, Span::as_seconds),
+            self.min_rtt.map_or(f64::NAN, Span::as_seconds),
+            self.in_flight as f64,
+            window,
+            rate,
+            self.mss,
+        ]
+    }
+}
+
+/// Returns the value clamped to the bounds.
+fn bounded(value: f64, least: f64, most: f64) -> f64 {
+    value.max(least).min(most)
+}
+
+/// A policy of one connection, and the steps after which it acts.
+#[derive(Debug)]
+struct Acting {
+    policy: Box<dyn Policy>,
+    step: Length,
+    complaints: Arc<Complaints>,
+    /// Whether the policy has seen the state at the first RTT sample.
+    has_begun: bool,
+}
+
+impl Acting {
+    /// Lets the policy act if a step ended before `now`, an event of the sender.
+    fn act_before(&mut self, now: Time, agent: &Agent) {
+        let Some(at) = agent.state().ended.filter(|&at| now > at) else {
+            return;
+        };
+        let row = {
+            let mut state = agent.state();
+            if !self.has_begun {
+                // What preceded the first RTT sample belongs to no step.
+                state.begin(at, self.step);
+                self.has_begun = true;
+            }
+            state.measure(at, agent.steering)
+        };
+        let factor = self.policy.factor(&row, at);
+        let mut state = agent.state();
+        if let Some(factor) = factor {
+            if factor.is_nan() {
+                self.complaints.add(Kind::Factor, factor, 1.0, at);
+            }
+            state.act(agent.steering, factor);
+        }
+        state.begin(at, self.step);
     }
 }
 
@@ -80,17 +248,51 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Returns an agent for a connection that has not started yet. `own` is the flow's own congestion controller.
-    pub fn new(steering: Steering, own: &CongestionConfig) -> Agent {
+    /// Returns an agent for a connection that has not started yet. With `Steering::Base`, `base` is the controller that
+    /// runs between the actions. `slowest_bps` is the rate of the slowest link on the connection's route.
+    pub fn new(steering: Steering, base: Option<CongestionConfig>, slowest_bps: f64) -> Agent {
         let state = State {
             rate: f64::NAN,
             window: f64::NAN,
+            most_bps: MOST * slowest_bps,
             ..State::default()
         };
         Agent {
             state: Arc::new(Mutex::new(state)),
             steering,
-            base: (steering == Steering::Base).then(|| own.clone()),
+            base,
+        }
+    }
+
+    /// Returns the controller of a connection on which a policy acts after each step.
+    pub fn with_policy(
+        self,
+        policy: Box<dyn Policy>,
+        step: Length,
+        complaints: Arc<Complaints>,
+    ) -> Box<dyn Controller> {
+        let acting = Acting {
+            policy,
+            step,
+            complaints,
+            has_begun: false,
+        };
+        self.controller(Some(acting))
+    }
+
+    fn controller(&self, acting: Option<Acting>) -> Box<dyn Controller> {
+        match &self.base {
+            None => Box::new(Steered {
+                agent: self.clone(),
+                answers: Answers::default(),
+                complaints: Complaints::default(),
+                acting,
+            }),
+            Some(base) => Box::new(Based {
+                agent: self.clone(),
+                base: Base::new(base),
+                acting,
+            }),
         }
     }
 
@@ -124,17 +326,7 @@ impl Plugin for Agent {
     }
 
     fn connect(&self) -> Box<dyn Controller> {
-        match &self.base {
-            None => Box::new(Steered {
-                agent: self.clone(),
-                answers: Answers::default(),
-                complaints: Complaints::default(),
-            }),
-            Some(base) => Box::new(Based {
-                agent: self.clone(),
-                base: Base::new(base),
-            }),
-        }
+        self.controller(None)
     }
 }
 
@@ -144,9 +336,18 @@ struct Steered {
     agent: Agent,
     answers: Answers,
     complaints: Complaints,
+    /// The policy that acts within the run; None if the agent acts between steps of the run.
+    acting: Option<Acting>,
 }
 
 impl Steered {
+    #[inline]
+    fn act_before(&mut self, now: Time) {
+        if let Some(acting) = &mut self.acting {
+            acting.act_before(now, &self.agent);
+        }
+    }
+
     fn answer(&self, state: &State, flight: &Flight) -> Answer {
         let unchanged = Answer::unchanged(flight);
         if !state.is_ready() {
@@ -166,6 +367,7 @@ impl Steered {
     }
 
     fn grant(&mut self, flight: &Flight, now: Time) -> CwndUpdate {
+        self.act_before(now);
         let answer = self.answer(&self.agent.state(), flight);
         self.answers.take(&answer, flight, now, &self.complaints)
     }
@@ -183,6 +385,7 @@ impl Control for Steered {
     }
 
     fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
+        self.act_before(sent.now);
         let answer = {
             let mut state = self.agent.state();
             state.monitor.sent += sent.end - sent.sequence;
@@ -192,6 +395,7 @@ impl Control for Steered {
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
+        self.act_before(ack.now);
         self.answers.least_rtt = ack.least_rtt.or(self.answers.least_rtt);
         let answer = {
             let mut state = self.agent.state();
@@ -220,9 +424,18 @@ impl Control for Steered {
 struct Based {
     agent: Agent,
     base: Base,
+    /// The policy that acts within the run; None if the agent acts between steps of the run.
+    acting: Option<Acting>,
 }
 
 impl Based {
+    #[inline]
+    fn act_before(&mut self, now: Time) {
+        if let Some(acting) = &mut self.acting {
+            acting.act_before(now, &self.agent);
+        }
+    }
+
     /// Records the window that the base controller has set. If it is a reduction, an action that has not taken effect
     /// yet is discarded.
     fn left(&self, grant: CwndUpdate) -> CwndUpdate {
@@ -267,6 +480,7 @@ impl Control for Based {
     }
 
     fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
+        self.act_before(sent.now);
         self.agent.state().monitor.sent += sent.end - sent.sequence;
         self.base.on_sent(sent, flight)
     }
@@ -276,6 +490,7 @@ impl Control for Based {
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
+        self.act_before(ack.now);
         let mut flight = flight.clone();
         {
             let mut state = self.agent.state();
@@ -300,11 +515,13 @@ impl Control for Based {
     }
 
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
+        self.act_before(now);
         let grant = self.base.on_reduction(cause, now, flight);
         self.left(grant)
     }
 
     fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> CwndUpdate {
+        self.act_before(now);
         let grant = self.base.on_recovered(spurious, now, flight);
         self.left(grant)
     }

@@ -13,6 +13,8 @@ pub enum Kind {
     Threshold,
     /// Pacing rate.
     Rate,
+    /// Factor by which a policy multiplies its rate or window.
+    Factor,
 }
 
 /// The first value of a kind, with its time and its replacement, and the number of such values.
@@ -47,16 +49,17 @@ impl Complaints {
         let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let line = |(kind, first): (&Kind, &First)| {
             let (name, unit) = match kind {
-                Kind::Window => ("a window", "bytes"),
-                Kind::Threshold => ("a slow-start threshold", "bytes"),
-                Kind::Rate => ("a pacing rate", "bit/s"),
+                Kind::Window => ("a window", " bytes"),
+                Kind::Threshold => ("a slow-start threshold", " bytes"),
+                Kind::Rate => ("a pacing rate", " bit/s"),
+                Kind::Factor => ("a factor", ""),
             };
             let times = match first.count {
                 1 => String::new(),
                 count => format!(", and {} more times", count - 1),
             };
             format!(
-                "sets {name} of {} {unit} at {:.6} s{times}; replaced by {} {unit}",
+                "sets {name} of {}{unit} at {:.6} s{times}; replaced by {}{unit}",
                 first.value,
                 first.at.0 as f64 / 1e12,
                 first.taken

@@ -31,7 +31,7 @@ pub struct Monitor {
     pub marked: u64,
     /// Bytes sent, including retransmissions.
     pub sent: u64,
-    /// RTT samples in order of arrival [s].
+    /// RTT samples of the retransmission timer in order of arrival [s].
     rtts: Vec<f64>,
     /// Smoothed RTT at the start of the interval.
     srtt: Option<Span>,
@@ -58,7 +58,7 @@ impl Monitor {
         self.delivered += ack.delivered;
         self.lost += ack.lost;
         self.marked += ack.marked;
-        if let Some(rtt) = ack.rtt {
+        if let Some(rtt) = ack.seq_rtt {
             self.rtts.push(rtt.as_seconds());
         }
     }

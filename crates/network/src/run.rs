@@ -141,6 +141,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
             let mut report = FlowReport {
                 delivered_bytes: flow.receiver.delivered(),
                 highest_sequence_bytes: flow.receiver.highest(),
+                reordered: flow.receiver.late(),
                 sender: flow.sender.counters(),
                 start: flow.start,
                 completion: flow.completion,

@@ -119,6 +119,11 @@ impl<P: Probe> Simulation<P> {
         hosts.flows[..hosts.own_flows()].iter().map(|flow| flow.start).collect()
     }
 
+    /// Returns whether the transfer of a flow is complete; flows without an end never are.
+    pub fn is_complete(&self, flow: usize) -> bool {
+        self.0.hosts().flows[flow].completion.is_some()
+    }
+
     /// Returns the probe, so that end points outside the simulation can report to it.
     pub fn probe_mut(&mut self) -> &mut P {
         &mut self.0.hosts_mut().probe

@@ -3,8 +3,8 @@
 use crate::modules::{self, Controls};
 use crate::own_control::length;
 use crate::{DefectError, ScenarioError};
-use longpipe_control::agent::Steering;
-use longpipe_control::environment::{Environment, FEATURES};
+use longpipe_control::agent::{Steering, FEATURES};
+use longpipe_control::environment::{Environment, Progress};
 use longpipe_control::monitor::Length;
 use longpipe_network::defect::guarded;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
@@ -38,12 +38,7 @@ impl Environments {
         Ok(Environments {
             episodes: Mutex::new((0..count).map(|_| None).collect()),
             agents,
-            steering: match steers {
-                "rate" => Steering::Rate,
-                "window" => Steering::Window,
-                "base" => Steering::Base,
-                _ => return Err(PyValueError::new_err("steers: needs rate, window or base")),
-            },
+            steering: steering(steers)?,
             step: length(&step),
             threads,
         })
@@ -95,8 +90,8 @@ impl Environments {
         Ok(())
     }
 
-    /// Runs one step of each episode in `active`, with a factor for each agent. `alive` becomes 0 at the last step of
-    /// an episode.
+    /// Runs one step of each episode in `active`, with a factor for each agent. `alive` becomes false at the last step
+    /// of an episode. `complete` becomes true for each agent whose transfer is complete.
     fn step(
         &mut self,
         py: Python<'_>,
@@ -104,10 +99,15 @@ impl Environments {
         active: PyReadonlyArray1<'_, bool>,
         mut measured: PyReadwriteArray1<'_, f64>,
         mut alive: PyReadwriteArray1<'_, bool>,
+        mut complete: PyReadwriteArray1<'_, bool>,
     ) -> PyResult<()> {
         let (agents, width) = (self.agents, self.agents * FEATURES.len());
         let (factors, active) = (factors.as_slice()?, active.as_slice()?);
-        let (measured, alive) = (measured.as_slice_mut()?, alive.as_slice_mut()?);
+        let (measured, alive, complete) = (
+            measured.as_slice_mut()?,
+            alive.as_slice_mut()?,
+            complete.as_slice_mut()?,
+        );
         let episodes = self.episodes.get_mut().unwrap_or_else(PoisonError::into_inner);
         let count = episodes.len();
         if factors.len() != count * agents || active.len() != count {
@@ -115,21 +115,22 @@ impl Environments {
                 "needs a factor for each agent, and a mark for each episode",
             ));
         }
-        if measured.len() != count * width || alive.len() != count {
+        if measured.len() != count * width || alive.len() != count || complete.len() != count * agents {
             return Err(PyValueError::new_err("needs room for all measurements"));
         }
         let tasks: Vec<Task<'_>> = episodes
             .iter_mut()
             .zip(factors.chunks_exact(agents))
             .zip(measured.chunks_exact_mut(width).zip(alive.iter_mut()))
-            .zip(active)
-            .filter_map(|(((episode, factors), (row, alive)), &active)| {
+            .zip(active.iter().zip(complete.chunks_exact_mut(agents)))
+            .filter_map(|(((episode, factors), (row, alive)), (&active, complete))| {
                 let environment = &mut episode.as_mut().filter(|_| active)?.environment;
                 Some(Task {
                     environment,
                     factors,
                     row,
                     alive,
+                    complete,
                 })
             })
             .collect();
@@ -142,12 +143,23 @@ impl Environments {
     }
 }
 
+/// Returns the quantity that actions change, by name.
+pub(crate) fn steering(name: &str) -> PyResult<Steering> {
+    match name {
+        "rate" => Ok(Steering::Rate),
+        "window" => Ok(Steering::Window),
+        "base" => Ok(Steering::Base),
+        _ => Err(PyValueError::new_err("steers: needs rate, window or base")),
+    }
+}
+
 /// One step of an episode.
 struct Task<'a> {
     environment: &'a mut Environment,
     factors: &'a [f64],
     row: &'a mut [f64],
     alive: &'a mut bool,
+    complete: &'a mut [bool],
 }
 
 /// Runs tasks in threads; an error indicates a bug in longpipe.
@@ -156,7 +168,9 @@ fn run(mut tasks: Vec<Task<'_>>, threads: usize) -> Result<(), String> {
     let part = |tasks: &mut [Task<'_>]| {
         guarded(u64::MAX, || {
             for task in tasks {
-                *task.alive = task.environment.step(task.factors, task.row);
+                let progress = task.environment.step(task.factors, task.row);
+                *task.alive = progress == Progress::Continues;
+                task.environment.complete(task.complete);
             }
         })
         .map_err(|ended| ended.to_string())

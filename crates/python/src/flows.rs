@@ -28,6 +28,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
         integers("mark_reductions", |flow| flow.sender.mark_reductions)?;
     }
     integers("duplicate_acks", |flow| flow.sender.duplicate_acks)?;
+    integers("reordered_packets", |flow| flow.reordered)?;
     columns.set_item("start_s", floats(flows.iter().map(|flow| flow.start.as_seconds())))?;
     columns.set_item(
         "completion_s",

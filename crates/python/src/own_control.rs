@@ -1,10 +1,13 @@
 //! Congestion controllers that are classes in Python.
 
 use crate::compiled::Compiled;
+use crate::environments::steering;
 use crate::records::{AckRecord, EventRecord, Grant, IntervalRecord, LostRecord, Record, SentRecord};
 use crate::{ControlError, ScenarioError};
+use longpipe_control::agent::{Agent, Policy, Row, Steering};
 use longpipe_control::answer::{Answer, Answers};
 use longpipe_control::base::Base;
+use longpipe_control::environment::slowest_bps;
 use longpipe_control::monitor::{Length, Monitor};
 use longpipe_control::{heartbeat, requirements, Complaints};
 use longpipe_events::{Span, Stream, Time};
@@ -45,6 +48,8 @@ struct Class {
     hooks: [Hook; NAMES.len()],
     /// Base congestion control of longpipe, which is used whenever a hook returns nothing.
     base: Option<CongestionConfig>,
+    /// Quantity that a policy of `longpipe.gym` multiplies after each interval; None for other classes.
+    steers: Option<Steering>,
 }
 
 /// Names of the hooks in Python, indexed by number.
@@ -71,6 +76,9 @@ const UNDO: usize = 7;
 const SENT: usize = 8;
 const LOST: usize = 9;
 
+/// Method of a policy that the core calls after each step.
+const POLICY: &str = "factor";
+
 /// Classes, indexed by the digest with which scenarios refer to them.
 static CLASSES: Mutex<BTreeMap<String, Arc<Class>>> = Mutex::new(BTreeMap::new());
 
@@ -84,8 +92,11 @@ pub(crate) fn control_hooks() -> [&'static str; NAMES.len()] {
 ///
 /// `hooks` maps the names of the class's hooks to the addresses of compiled hooks, or to 0 for methods. `interval` is a
 /// kind (time [s], round-trips or acks) and a number. `wants` are bits of `longpipe_control.h`. `base` is the resolved
-/// `tcp` of a connection; its controller is used whenever a hook returns nothing.
+/// `tcp` of a connection; its controller is used whenever a hook returns nothing. `steers` is "rate", "window" or "base"
+/// for a policy, whose method `factor` accepts the measurements of a step.
 #[pyfunction]
+#[pyo3(signature = (digest, name, create, hooks, interval, wants, base, steers))]
+#[expect(clippy::too_many_arguments, reason = "the arguments of a function of Python")]
 pub(crate) fn register_class(
     digest: String,
     name: String,
@@ -94,6 +105,7 @@ pub(crate) fn register_class(
     interval: Option<(String, f64)>,
     wants: u32,
     base: Option<&str>,
+    steers: Option<&str>,
 ) -> PyResult<()> {
     let base: Option<TcpConfig> = base
         .map(serde_json::from_str)
@@ -118,6 +130,7 @@ pub(crate) fn register_class(
         interval,
         hooks,
         base,
+        steers: steers.map(steering).transpose()?,
     };
     CLASSES
         .lock()
@@ -140,7 +153,7 @@ pub(crate) fn length((kind, number): &(String, f64)) -> Length {
 pub(crate) struct InRun {
     class: Arc<Class>,
     parameters: Vec<(String, String)>,
-    complaints: Complaints,
+    complaints: Arc<Complaints>,
     failed: AtomicBool,
     failure: Mutex<Option<Failure>>,
     /// Whether a failure must interrupt the process, because the caller checks for failures only at the end of the run.
@@ -209,7 +222,9 @@ type Settings = (String, Vec<(String, String)>);
 /// error state.
 pub(crate) fn connect(scenario: &mut Scenario, interrupts: bool) -> Vec<Arc<InRun>> {
     let mut found: BTreeMap<Settings, Arc<InRun>> = BTreeMap::new();
-    for flow in &mut scenario.flows {
+    for index in 0..scenario.flows.len() {
+        let slowest_bps = slowest_bps(scenario, index);
+        let flow = &mut scenario.flows[index];
         let CongestionConfig::Module(module) = &mut flow.tcp.congestion else {
             continue;
         };
@@ -224,13 +239,21 @@ pub(crate) fn connect(scenario: &mut Scenario, interrupts: bool) -> Vec<Arc<InRu
             Arc::new(InRun {
                 class,
                 parameters,
-                complaints: Complaints::default(),
+                complaints: Arc::default(),
                 failed: AtomicBool::new(false),
                 failure: Mutex::new(None),
                 interrupts,
             })
         });
-        module.plugin.0 = Some(Arc::new(Shared(Arc::clone(run))));
+        let run = Arc::clone(run);
+        module.plugin.0 = Some(match run.class.steers {
+            None => Arc::new(Shared(run)),
+            Some(steering) => Arc::new(SharedPolicy {
+                run,
+                steering,
+                slowest_bps,
+            }),
+        });
     }
     found.into_values().collect()
 }
@@ -246,6 +269,68 @@ impl Plugin for Shared {
 
     fn connect(&self) -> Box<dyn Controller> {
         Box::new(Connection::new(Arc::clone(&self.0)))
+    }
+}
+
+/// A policy that serves as the plug-in of a flow.
+#[derive(Clone, Debug)]
+struct SharedPolicy {
+    run: Arc<InRun>,
+    steering: Steering,
+    /// Rate [bit/s] of the slowest link on the flow's route.
+    slowest_bps: f64,
+}
+
+impl SharedPolicy {
+    fn agent(&self) -> Agent {
+        Agent::new(self.steering, self.run.class.base.clone(), self.slowest_bps)
+    }
+}
+
+impl Plugin for SharedPolicy {
+    fn requirements(&self) -> Requirements {
+        self.agent().requirements()
+    }
+
+    fn connect(&self) -> Box<dyn Controller> {
+        let policy = Box::new(PolicyObject {
+            run: Arc::clone(&self.run),
+            object: None,
+        });
+        let step = self.run.class.interval.unwrap_or(Length::RoundTrips(1.0));
+        self.agent().with_policy(policy, step, Arc::clone(&self.run.complaints))
+    }
+}
+
+/// The policy of one connection, an object of Python that is created at its first action.
+#[derive(Debug)]
+struct PolicyObject {
+    run: Arc<InRun>,
+    object: Option<Py<PyAny>>,
+}
+
+impl Policy for PolicyObject {
+    fn factor(&mut self, row: &Row, at: Time) -> Option<f64> {
+        if self.run.failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        Python::attach(|py| {
+            let called = heartbeat::during(|| -> PyResult<f64> {
+                if self.object.is_none() {
+                    let made = self
+                        .run
+                        .class
+                        .create
+                        .call1(py, (self.run.parameters.clone(), 0, false))?;
+                    let (object, _): (Py<PyAny>, usize) = made.extract(py)?;
+                    self.object = Some(object);
+                }
+                let object = self.object.as_ref().map(|object| object.bind(py));
+                let measured = numpy::PyArray1::from_slice(py, row);
+                object.map_or(Ok(1.0), |object| object.call_method1(POLICY, (measured,))?.extract())
+            });
+            called.map_err(|error| self.run.fail(py, error, POLICY, at)).ok()
+        })
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Receiver {
     acknowledged: u64,
     /// End of the highest data received, if it is above `next`.
     highest: u64,
+    /// Number of segments that arrived after a segment that was sent later.
+    late: u64,
     /// First byte of the latest segment.
     latest: u64,
     /// Segments received since the last ACK.
@@ -143,6 +145,7 @@ impl Receiver {
         Receiver {
             next: 0,
             highest: 0,
+            late: 0,
             out_of_order: Ranges::default(),
             ack_every,
             timeout: Span(timeout_ps),
@@ -329,6 +332,9 @@ impl Receiver {
     /// Stores a segment. Returns whether the segment was expected, and whether it filled a hole.
     #[inline(always)]
     fn store(&mut self, segment: &DataSegment) -> (bool, bool) {
+        if segment.end() <= self.highest() {
+            self.count_late(segment);
+        }
         self.highest = self.highest.max(segment.end());
         if segment.sequence <= self.acknowledged {
             self.echo = segment.timestamp;
@@ -349,6 +355,17 @@ impl Receiver {
             }
         }
         (in_order, filled)
+    }
+
+    /// Counts a segment that ends at or below the highest data received, if it is late: it was sent once, before those
+    /// data, and is no duplicate.
+    #[cold]
+    fn count_late(&mut self, segment: &DataSegment) {
+        let known = segment.end() <= self.next
+            || self.out_of_order.covered(segment.sequence, segment.end()) == u64::from(segment.length);
+        if !segment.retransmission && segment.length > 0 && !known {
+            self.late += 1;
+        }
     }
 
     /// Processes a packet of the handshake. If it is a SYN, the receiver answers it.
@@ -510,6 +527,12 @@ impl Receiver {
     /// Returns the number of bytes delivered in order to the application.
     pub fn delivered(&self) -> u64 {
         self.next
+    }
+
+    /// Returns the number of segments that arrived after a segment that was sent later (RFC 4737), without
+    /// retransmissions and duplicates.
+    pub fn late(&self) -> u64 {
+        self.late
     }
 
     /// Returns the end of the highest data received.

@@ -37,8 +37,9 @@ class Attack:
     """A search and its results so far, which are kept if Ctrl-C ends `run`.
 
     `setting` is the candidate with the defect or, if there is none, the nearest candidate; None before the first one.
-    `measured` contains the values of the answer by seed, defect and side. `reduced` says whether the reduction is
-    complete, and `ended` whether `run` has returned.
+    `unconfirmed` says whether the search ended during the confirmation of the candidate, which shows the defect with
+    the seeds of the search. `measured` contains the values of the answer by seed, defect and side. `reduced` says
+    whether the reduction is complete, and `ended` whether `run` has returned.
     """
 
     target: Target
@@ -47,6 +48,7 @@ class Attack:
     progress: Callable[[Progress], None] = ignore
     setting: Setting | None = None
     found: bool = False
+    unconfirmed: bool = False
     reduced: bool = False
     spent: bool = False
     ended: bool = False
@@ -123,10 +125,17 @@ class Attack:
         order = sorted(range(len(settings)), key=lambda i: -scores[i])
         if not self.found and scores[order[0]] > self.nearest:
             self.setting, self.nearest = settings[order[0]], scores[order[0]]
+        nearest = self.setting
         for place in order[:CONFIRMED]:
-            if scores[place] >= 0 and self._stands(settings[place]):
+            if scores[place] < 0:
+                break
+            if not self.found:
+                self.setting, self.unconfirmed = settings[place], True
+            if self._stands(settings[place]):
                 self.setting = settings[place]
                 raise _FoundError
+            if not self.found:
+                self.setting, self.unconfirmed = nearest, False
         return scores
 
     def _stands(self, setting: Setting) -> bool:

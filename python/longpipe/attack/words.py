@@ -24,9 +24,15 @@ MOST_PROBLEMS = 3
 
 
 def headline(attack: Attack) -> str:
-    """Returns whether a scenario with the defect was found."""
+    """Returns whether a scenario with the defect was found, and whether it was confirmed."""
     target = attack.target
     names = f"{target.control.name} compared with the reference {target.reference.name}"
+    if not attack.found and attack.unconfirmed:
+        ended = "the budget ended" if attack.spent else "it was interrupted"
+        return (
+            f"Not confirmed, {ended} before: {' and '.join(one.text for one in target.defects)} for {names}, with the "
+            "seeds of the search."
+        )
     if not attack.found:
         return f"No scenario found in which {' and '.join(one.text for one in target.defects)}: {names}."
     return f"Found: {' and '.join(one.text for one in target.defects)} for {names}."
@@ -55,7 +61,7 @@ def certainty(attack: Attack) -> str:
     """Returns how certain the defect is, judged by the intervals of the differences between both sides."""
     if attack.measured is None:
         return "Interrupted: the numbers of the answer are missing; the same command continues."
-    if not attack.found:
+    if not attack.found and not attack.unconfirmed:
         return "These are the numbers of the nearest candidate."
     if not shows(attack.target, attack.measured.mean(axis=0)):
         times = sum(shows(attack.target, of_seed) for of_seed in attack.measured)

@@ -26,6 +26,7 @@ from longpipe.control import Control
 from longpipe.controls.compiled import compiled, state_type
 from longpipe.controls.identity import identity, is_of_user
 from longpipe.controls.intervals import NEEDS, interval_length
+from longpipe.controls.policies import PolicyControl
 from longpipe.errors import RunError, ScenarioError, nearest, shortened
 from longpipe.scenario import Scenario
 from longpipe.scenario.base import kinds
@@ -53,6 +54,11 @@ class Known:
     name: str
     cls: type[Control] | None
     content: bytes
+
+    @property
+    def is_policy(self) -> bool:
+        """Returns whether the class is loaded and applies a policy of `longpipe.gym`."""
+        return self.cls is not None and issubclass(self.cls, PolicyControl)
 
 
 # The classes that this process knows, by digest.
@@ -305,7 +311,9 @@ def _hooks(cls: type[Control]) -> list[str]:
 def _check(cls: type[Control], name: str) -> None:
     _check_attributes(cls, name)
     hooks = _hooks(cls)
-    if cls.interval is None:
+    if issubclass(cls, PolicyControl):
+        _interval(cls, name)
+    elif cls.interval is None:
         if "on_interval" in hooks:
             raise ScenarioError(f"{FIELD}: {name}; has on_interval; needs an interval, as in interval = '1 RTT'")
         if "on_ack" not in hooks and cls.base is None:
@@ -395,6 +403,7 @@ def _register(found: Known) -> None:
         _interval(cls, found.name),
         _wants(cls, hooks),
         _base(cls, found.name),
+        cls.steers if issubclass(cls, PolicyControl) else None,
     )
 
 

@@ -2,29 +2,49 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, Final
 
 import numpy as np
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario import Scenario
+from longpipe.units import BUFFER, RATE, SIZE, SYMBOLS, TIME
+
+# Kinds of quantities, among whose units a range may convert.
+_DIMENSIONS: Final = (RATE, TIME, SIZE, SYMBOLS, BUFFER)
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """Values from `low` to `high`, numbers or quantities of one unit, as in Uniform("6 Mbit/s", "48 Mbit/s")."""
+    """Values from `low` to `high`, numbers or quantities, as in Uniform("6 Mbit/s", "1 Gbit/s")."""
 
     low: str | float
     high: str | float
     # Whether the logarithms of the values are uniformly distributed.
     log: bool = False
 
+    def __post_init__(self) -> None:
+        """Raises ScenarioError unless the bounds are comparable, in ascending order, and positive with `log`."""
+        low, high, _ = self._range
+        if not low <= high or (self.log and low <= 0):
+            needs = "two values above 0" if self.log and low <= 0 else "two values"
+            raise ScenarioError(f"scenario: {self}; needs {needs}, the smaller one first")
+
+    @cached_property
+    def _range(self) -> tuple[float, float, str]:
+        """Returns the bounds in the unit of the lower one, and this unit; "" for numbers."""
+        (low, unit), (high, other) = _parts(self.low), _parts(self.high)
+        if unit != other:
+            scales = next((one.units for one in _DIMENSIONS if unit in one.units and other in one.units), None)
+            if scales is None:
+                raise ScenarioError(f"scenario: {self}; needs two quantities of one kind, as '6 Mbit/s' and '1 Gbit/s'")
+            high *= float(scales[other] / scales[unit])
+        return low, high, unit
+
     def draw(self, rng: np.random.Generator) -> str | float:
         """Returns a value."""
-        (low, unit), (high, other) = _parts(self.low), _parts(self.high)
-        if unit != other or not low <= high or (self.log and low <= 0):
-            raise ScenarioError(f"scenario: {self}; needs two quantities of one unit, the smaller one first")
+        low, high, unit = self._range
         value = float(np.exp(rng.uniform(np.log(low), np.log(high))) if self.log else rng.uniform(low, high))
         return f"{value:.6g} {unit}" if unit else value
 
@@ -41,7 +61,8 @@ class Draws:
     """A distribution of scenarios: fields of `base` with levels to choose from, or a `Uniform`.
 
     An episode has one of `count` scenarios, which are determined by `seed`. Each is drawn and checked when it is first
-    used.
+    used; the fields, and each of their levels, are checked at once. Raises ScenarioError for a field or level that the
+    scenario does not accept.
     """
 
     def __init__(
@@ -57,6 +78,13 @@ class Draws:
         self._count = count
         self._seed = seed
         self._scenario = lru_cache(maxsize=None)(self._drawn)
+        if count < 1:
+            raise ScenarioError(f"count: {count}; needs at least 1")
+        self.first = self._scenario(0)
+        for field, of in self._fields.items():
+            if not isinstance(of, Uniform):
+                for level in of:
+                    self.first.with_(**{field: level})
 
     def __call__(self, rng: np.random.Generator) -> Scenario:
         """Returns the scenario of an episode."""
@@ -81,16 +109,20 @@ def _restored(base: Scenario, fields: Mapping[str, Sequence[object] | Uniform], 
 Scenarios = Scenario | str | Sequence[Scenario] | Callable[[np.random.Generator], Scenario]
 
 
-def drawing(scenarios: Scenarios) -> Callable[[np.random.Generator], Scenario]:
-    """Returns a function that draws the scenario of an episode. A text is the name of an example or of a file."""
+def drawing(scenarios: Scenarios) -> tuple[Callable[[np.random.Generator], Scenario], Sequence[Scenario]]:
+    """Returns a function that draws the scenario of an episode, and those of its scenarios that exist before a draw.
+
+    A text is the name of an example or of a file, or TOML.
+    """
     if isinstance(scenarios, str):
-        scenarios = Scenario.from_toml(scenarios) if scenarios.endswith(".toml") else Scenario.example(scenarios)
+        is_toml = scenarios.endswith(".toml") or "\n" in scenarios or "=" in scenarios
+        scenarios = Scenario.from_toml(scenarios) if is_toml else Scenario.example(scenarios)
     if isinstance(scenarios, Scenario):
         one = scenarios
-        return lambda rng: one
+        return lambda rng: one, (one,)
     if callable(scenarios):
-        return scenarios
+        return scenarios, (scenarios.first,) if isinstance(scenarios, Draws) else ()
     several = tuple(scenarios)
     if not several or not all(isinstance(one, Scenario) for one in several):
         raise ScenarioError("scenario: needs a Scenario, several Scenarios, or a function of a random generator")
-    return lambda rng: several[int(rng.integers(len(several)))]
+    return lambda rng: several[int(rng.integers(len(several)))], several

@@ -8,19 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longpipe.gym.actions import Action
+from longpipe.gym.copied import Copied
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Settings, measurements, of_row
+from longpipe.gym.episodes import Episodes, Settings, of_row, scenario_option
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
 
 
-class LinkEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
+class LinkEnv(gymnasium.Env[NDArray[np.float32], NDArray[Any]], Copied):
     """A sender in a scenario; the agent changes its rate or window once per step.
 
-    `scenarios` is a Scenario, several Scenarios, a `Draws`, a function of a random generator, or the name of an
-    example. `agent` names the flow, the first one by default. `observation` and `reward` are "aurora", "orca" or
-    functions of `Features`; `action` is "rate" (of Aurora), "window" (of Orca) or an `Action`; `step` is a time or "1
-    RTT". An episode is truncated after `most_steps` steps, or at the end of the scenario.
+    `scenarios` is a Scenario, several Scenarios, a `Draws`, a function of a random generator, the name of an example, a
+    TOML file, or TOML text. `agent` names the flow, by default the first one over TCP. `observation` and `reward` are
+    "aurora", "orca" or functions of `Features`; `action` is "rate" (of Aurora), "window" or "orca" (of Orca), or an
+    `Action`; `step` is a time, "1 RTT" or "50 ACKs". An episode terminates when the agent's transfer is complete. It is
+    truncated after `most_steps` steps or at the end of the scenario.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as in the base class
@@ -37,6 +39,7 @@ class LinkEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         most_steps: int = 400,
         render_mode: None = None,
     ) -> None:
+        self.keep_arguments(locals())
         settings = Settings(scenarios, observation, action, reward, step, most_steps)
         self._episodes = Episodes(settings, 1, 1 if agent is None else [agent], threads=1)
         self._active = np.ones(1, dtype=np.bool_)
@@ -49,16 +52,16 @@ class LinkEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Begins an episode; `options = {"scenario": scenario}` selects the scenario."""
         super().reset(seed=seed)
-        features = self._episodes.begin(0, self.np_random, (options or {}).get("scenario"))
-        return self._episodes.observations()[0], of_row(measurements(features), 0)
+        features = self._episodes.begin(0, self.np_random, scenario_option(options))
+        return self._episodes.observations()[0], of_row(self._episodes.information(features), 0)
 
-    def step(self, action: NDArray[np.float32]) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: NDArray[Any]) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Takes a step; returns the observation, the reward, terminated, truncated and information."""
-        rewards, ended, features = self._episodes.step(np.asarray(action), self._active)
+        rewards, terminated, truncated, features = self._episodes.step(np.asarray(action), self._active)
         return (
             self._episodes.observations()[0],
             float(rewards[0]),
-            False,
-            bool(ended[0]),
-            of_row(measurements(features), 0),
+            bool(terminated[0]),
+            bool(truncated[0]),
+            of_row(self._episodes.information(features), 0),
         )

@@ -1,8 +1,9 @@
 """Episodes of several environments that take their steps together; all interfaces share this part."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from gymnasium.spaces import Box
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from longpipe import _core
 from longpipe.errors import RunError, ScenarioError, nearest
 from longpipe.gym.actions import Action, action, step_length
+from longpipe.gym.agents import PATH, agent_flows, core_scenario, path_of
 from longpipe.gym.draws import Scenarios, drawing
 from longpipe.gym.features import NAMES, Array, Features
 from longpipe.gym.observations import Observation, observation, reward
@@ -20,6 +22,8 @@ from longpipe.scenario import Scenario
 
 Rows = NDArray[np.float32]
 Marks = NDArray[np.bool_]
+# Maximum number of scenarios whose JSON is kept.
+_MOST_CORES: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Episodes:
         """Accepts the names of the agents' flows, or the number of agents, which then are a scenario's first flows."""
         self._agents = agents
         self.per_episode = agents if isinstance(agents, int) else len(agents)
-        self._draw = drawing(settings.scenarios)
+        self._draw, known = drawing(settings.scenarios)
         self._observation = observation(settings.observation)
         self._action = action(settings.action)
         self._reward = reward(settings.reward)
@@ -49,16 +53,23 @@ class Episodes:
         length = step_length(settings.step)
         if count < 1 or self.per_episode < 1:
             raise ScenarioError(f"num_envs: {count}; needs at least one environment with one agent")
-        if settings.most_steps < 2:
-            raise ScenarioError(f"most_steps: {settings.most_steps}; needs at least 2")
+        if settings.most_steps < 1:
+            raise ScenarioError(f"most_steps: {settings.most_steps}; needs at least 1")
         if threads is not None and threads < 0:
             raise ScenarioError(f"threads: {threads}; needs at least one, or None for all cores")
+        for scenario in known:
+            agent_flows(scenario, agents)
         threads = min(threads or cores(), count)
         self._core = _core.Environments(count, self.per_episode, self._action.steers, length, threads)
         self.count = count
         rows = count * self.per_episode
         self._measured = np.zeros((rows, len(NAMES)))
         self._alive = np.zeros(count, dtype=np.bool_)
+        # Whether each agent's transfer is complete.
+        self.complete: Marks = np.zeros(rows, dtype=np.bool_)
+        self._paths = {name: np.full(rows, np.nan) for name in PATH}
+        # The core's JSON of each scenario, with the agents' flows.
+        self._cores: dict[int, tuple[Scenario, list[int], str]] = {}
         self._steps = np.zeros(count, dtype=np.int64)
         self._lowest = np.full(rows, np.inf)
         self._highest = np.zeros(rows)
@@ -78,8 +89,9 @@ class Episodes:
             raise ScenarioError(f"scenario: {drawn!r}; needs a Scenario")
         register_classes(drawn)
         seed = int(rng.integers(2**63))
+        flows, core = self._core_of(drawn)
         try:
-            self._core.begin(number, drawn.core_json(), seed, self._flows(drawn))
+            self._core.begin(number, core, seed, flows)
         except _core.ScenarioError as error:
             raise ScenarioError(str(error)) from None
         except _core.ControlError as error:
@@ -89,6 +101,10 @@ class Episodes:
         self.scenarios[number] = drawn
         rows = self.rows(number)
         self._steps[number], self._alive[number] = 0, True
+        self.complete[rows] = False
+        for row, flow in zip(range(rows.start, rows.stop), flows, strict=True):
+            for name, value in path_of(drawn, flow).items():
+                self._paths[name][row] = value
         self._lowest[rows], self._highest[rows] = np.inf, 0.0
         self._core.measure(self._measured.reshape(-1))
         features = self._features()
@@ -99,13 +115,24 @@ class Episodes:
         """Returns the rows of an episode's agents."""
         return slice(number * self.per_episode, (number + 1) * self.per_episode)
 
-    def step(self, actions: NDArray[Any], active: Marks) -> tuple[Array, Marks, Features]:
-        """Takes a step of the active episodes; returns rewards by row, the episodes that end, and the measurements."""
-        factors = self._action.factors(np.asarray(actions, dtype=np.float64).reshape(-1))
+    def step(self, actions: NDArray[Any], active: Marks) -> tuple[Array, Marks, Marks, Features]:
+        """Takes a step of the active episodes.
+
+        Returns the rewards by row, the episodes that terminate because all transfers of agents are complete, the
+        episodes that are truncated, and the measurements.
+        """
+        # Actions have the precision of the action space.
+        asked = np.asarray(actions, dtype=np.float32).reshape(-1).astype(np.float64)
+        if np.isnan(asked).any():
+            warnings.warn("action: nan; needs a number from -1 to 1, changes nothing", RuntimeWarning, stacklevel=3)
+        factors = self._action.factors(asked)
+        if any(self.scenarios[number] is None for number in np.flatnonzero(active)):
+            raise ScenarioError("step: before reset; needs reset first")
         if factors.shape != (len(self._measured),):
             raise ScenarioError(f"action: {factors.size} factors; needs one for each of {len(self._measured)} agents")
+        measured = self._measured.reshape(-1)
         try:
-            self._core.step(np.ascontiguousarray(factors), active, self._measured.reshape(-1), self._alive)
+            self._core.step(np.ascontiguousarray(factors), active, measured, self._alive, self.complete)
         except _core.ControlError as error:
             raise control_error(error) from None
         except _core.DefectError as error:
@@ -121,7 +148,9 @@ class Episodes:
             self._seen[stepped, :-1] = self._seen[stepped, 1:]
             self._seen[stepped, -1] = found[stepped]
         rewards = np.where(stepped, np.asarray(self._reward(features), dtype=np.float64), 0.0)
-        return rewards, active & (~self._alive | (self._steps >= self._most_steps)), features
+        terminated = active & self.complete.reshape(self.count, -1).all(axis=1)
+        ended = active & (~self._alive | (self._steps >= self._most_steps))
+        return rewards, terminated, ended & ~terminated, features
 
     def observations(self, copy: bool = True) -> Rows:
         """Returns the observations, a row per agent; without a copy, the next step overwrites them."""
@@ -131,29 +160,42 @@ class Episodes:
     def _features(self) -> Features:
         return Features(self._measured, self._lowest, self._highest)
 
-    def _flows(self, scenario: Scenario) -> list[int]:
-        names = [str(flow["name"]) for flow in scenario.resolved["flows"]]
-        if isinstance(self._agents, int):
-            if len(names) < self._agents:
-                raise ScenarioError(f"agents: {self._agents}; the scenario has {len(names)} flows")
-            return list(range(self._agents))
-        for name in self._agents:
-            if name not in names:
-                raise ScenarioError(f"agents: {name!r}; {nearest(name, names, 10)}")
-        return [names.index(name) for name in self._agents]
+    def _core_of(self, scenario: Scenario) -> tuple[list[int], str]:
+        """Returns the agents' flows in a scenario, and the scenario for the core."""
+        found = self._cores.get(id(scenario))
+        if found is None:
+            flows = agent_flows(scenario, self._agents)
+            if len(self._cores) >= _MOST_CORES:
+                self._cores.clear()
+            # The scenario is kept, so that no other one gets its id.
+            found = self._cores[id(scenario)] = (scenario, flows, core_scenario(scenario, flows))
+        return found[1:]
+
+    def information(self, features: Features) -> dict[str, Array]:
+        """Returns the measurements and the constants of the paths for `info`, which docs/gym.md describes."""
+        return {
+            "time_s": features.now,
+            "throughput_bps": features.delivery_rate,
+            "rtt_s": features.rtt,
+            "min_rtt_s": features.min_rtt,
+            "loss_rate": features.loss_rate,
+            "window_bytes": features.window,
+            "rate_bps": features.rate,
+            **{name: values.copy() for name, values in self._paths.items()},
+        }
+
+    @property
+    def has_begun(self) -> bool:
+        """Returns whether any episode has begun."""
+        return any(scenario is not None for scenario in self.scenarios)
 
 
-def measurements(features: Features) -> dict[str, Array]:
-    """Returns the measurements for `info`, which docs/gym.md describes."""
-    return {
-        "time_s": features.now,
-        "throughput_bps": features.delivery_rate,
-        "rtt_s": features.rtt,
-        "min_rtt_s": features.min_rtt,
-        "loss_rate": features.loss_rate,
-        "window_bytes": features.window,
-        "rate_bps": features.rate,
-    }
+def scenario_option(options: Mapping[str, Any] | None, *others: str) -> Scenario | None:
+    """Returns the option `scenario` of `reset`. Raises ScenarioError for an unknown option."""
+    for name in options or {}:
+        if name not in ("scenario", *others):
+            raise ScenarioError(f"options: {name!r}; {nearest(str(name), ('scenario', *others))}")
+    return (options or {}).get("scenario")
 
 
 def of_row(measured: Mapping[str, Array], row: int) -> dict[str, float]:

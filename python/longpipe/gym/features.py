@@ -14,11 +14,16 @@ NAMES: Final = tuple(_core.Environments.features())
 class Features:
     """Measurements of agents, each an array with one value per agent; times [s], sizes [byte], rates [bit/s].
 
-    `now`, `duration`, `acks`, `acked`, `delivered`, `lost`, `marked` and `sent` are values of the step, `rtt` is its
-    mean RTT, `lowest_rtt` its smallest one, `rtt_increase` the mean of the later half of its RTT samples minus that of
-    the earlier half; without a sample they are 0. `srtt`, `min_rtt`, `in_flight`, `window`, `rate` and `mss` are values
-    of the connection. Of `window` and `rate`, the action sets one; the other one corresponds to it at `srtt`: the rate
-    is 8 window / srtt. `lowest_mean_rtt` and `highest_delivery_rate` are extremes over the steps of the episode.
+    `now`, `duration`, `acks`, `acked`, `delivered`, `lost`, `marked` and `sent` are values of the step, and so are
+    `send_rate`, `delivery_rate` (sent and delivered bytes over the duration) and `loss_rate` (lost bytes as a share of
+    lost and delivered bytes). `rtt` is the mean RTT of the step, `lowest_rtt` its smallest one, `rtt_increase` the mean
+    of the later half of its RTT samples minus that of the earlier half; without a sample they are 0. RTT samples are
+    those of the retransmission timer, from which `srtt` is computed and which the trace `rtt` contains; they include
+    the receiver's delay of the ACK. `srtt`, `min_rtt`, `in_flight`, `window`, `rate` and `mss` are values of the
+    connection. `min_rtt` is the minimum over the last segment that each ACK reports, without the handshake, as in
+    `ack.min_rtt` of a congestion control. Of `window` and `rate`, the action sets one; the other one corresponds to it
+    at `srtt`: the rate is 8 window / srtt. `lowest_mean_rtt` and `highest_delivery_rate` are extremes over the steps of
+    the episode.
     """
 
     now: Array

@@ -9,20 +9,22 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
+from longpipe.errors import ScenarioError, nearest
 from longpipe.gym.actions import Action
+from longpipe.gym.copied import Copied
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Settings, measurements, of_row
+from longpipe.gym.episodes import Episodes, Settings, of_row, scenario_option
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
 
 Observed = NDArray[np.float32]
 
 
-class LinkParallelEnv(ParallelEnv[str, Any, Any]):
+class LinkParallelEnv(ParallelEnv[str, Any, Any], Copied):
     """Senders that share links, each with an agent; all act at the same times. `agents` names their flows.
 
     The other arguments are those of `LinkEnv`. If the step is in round trips, the agent with the longest RTT determines
-    its length.
+    its length. An agent terminates when its transfer is complete.
     """
 
     metadata: dict[str, Any] = {"name": "longpipe_link_v0", "render_modes": []}  # noqa: RUF012 - as in the base class
@@ -39,6 +41,7 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any]):
         most_steps: int = 400,
         render_mode: None = None,
     ) -> None:
+        self.keep_arguments(locals())
         settings = Settings(scenarios, observation, action, reward, step, most_steps)
         self._episodes = Episodes(settings, 1, list(agents), threads=1)
         self._active = np.ones(1, dtype=np.bool_)
@@ -61,30 +64,41 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any]):
         """Begins an episode; `options = {"scenario": scenario}` selects the scenario."""
         if seed is not None or self._generator is None:
             self._generator = seeding.np_random(seed)[0]
-        features = self._episodes.begin(0, self._generator, (options or {}).get("scenario"))
+        # PettingZoo's checker passes an option of this name.
+        scenario = scenario_option(options, "options")
+        features = self._episodes.begin(0, self._generator, scenario)
         self.agents = list(self.possible_agents)
-        return self._observed(), self._information(features)
+        return self._observed(self.agents), self._information(self.agents, features)
 
     def step(
-        self, actions: dict[str, NDArray[np.float32]]
+        self, actions: dict[str, NDArray[Any]]
     ) -> tuple[dict[str, Observed], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """Takes a step of all agents; an agent without an action keeps its rate or window."""
+        """Takes a step of all agents, for each of which `actions` has an action."""
+        agents = self.agents
+        for agent in actions.keys() - set(agents):
+            raise ScenarioError(f"actions: {agent!r}; {nearest(str(agent), agents)}")
+        for agent in agents:
+            if agent not in actions:
+                raise ScenarioError(f"actions: {agent!r} missing; needs an action of each of {', '.join(agents)}")
         nothing = np.zeros(1, dtype=np.float32)
         asked = np.array([actions.get(agent, nothing) for agent in self.possible_agents])
-        rewards, ended, features = self._episodes.step(asked, self._active)
-        agents, over = self.possible_agents, bool(ended[0])
-        self.agents = [] if over else list(agents)
+        rewards, _, truncated, features = self._episodes.step(asked, self._active)
+        paid = dict(zip(self.possible_agents, rewards.tolist(), strict=True))
+        complete = dict(zip(self.possible_agents, self._episodes.complete.tolist(), strict=True))
+        over = bool(truncated[0])
+        self.agents = [] if over else [agent for agent in agents if not complete[agent]]
         return (
-            self._observed(),
-            {agent: float(rewards[i]) for i, agent in enumerate(agents)},
-            dict.fromkeys(agents, False),
-            dict.fromkeys(agents, over),
-            self._information(features),
+            self._observed(agents),
+            {agent: paid[agent] for agent in agents},
+            {agent: complete[agent] for agent in agents},
+            {agent: over and not complete[agent] for agent in agents},
+            self._information(agents, features),
         )
 
-    def _information(self, features: Features) -> dict[str, dict[str, Any]]:
-        found = measurements(features)
-        return {agent: of_row(found, i) for i, agent in enumerate(self.possible_agents)}
+    def _information(self, agents: Sequence[str], features: Features) -> dict[str, dict[str, Any]]:
+        found = self._episodes.information(features)
+        return {agent: of_row(found, i) for i, agent in enumerate(self.possible_agents) if agent in agents}
 
-    def _observed(self) -> dict[str, Observed]:
-        return dict(zip(self.possible_agents, self._episodes.observations(), strict=True))
+    def _observed(self, agents: Sequence[str]) -> dict[str, Observed]:
+        found = zip(self.possible_agents, self._episodes.observations(), strict=True)
+        return {agent: seen for agent, seen in found if agent in agents}

@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from longpipe.gym.actions import Action
+from longpipe.gym.copied import Copied
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Settings, measurements, of_row
+from longpipe.gym.episodes import Episodes, Settings, of_row
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
 
 Indices = int | Iterable[int] | None
 
 
-class LinkVecEnv(VecEnv):
+class LinkVecEnv(VecEnv, Copied):
     """`num_envs` environments like `LinkEnv`, which take their steps together in threads.
 
     An environment whose episode ends begins the next one in the same step, as stable-baselines3 expects; the last
@@ -38,6 +39,7 @@ class LinkVecEnv(VecEnv):
         most_steps: int = 400,
         threads: int | None = None,
     ) -> None:
+        self.keep_arguments(locals())
         settings = Settings(scenarios, observation, action, reward, step, most_steps)
         self._episodes = Episodes(settings, num_envs, 1 if agent is None else [agent], threads)
         self._generators = [seeding.np_random()[0] for _ in range(num_envs)]
@@ -66,20 +68,21 @@ class LinkVecEnv(VecEnv):
 
     def step_wait(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """Takes a step of each environment."""
-        rewards, ended, features = self._episodes.step(self._actions, self._active)
-        measured = measurements(features)
+        rewards, terminated, truncated, features = self._episodes.step(self._actions, self._active)
+        ended = terminated | truncated
+        measured = self._episodes.information(features)
         infos: list[dict[str, Any]] = [of_row(measured, i) for i in range(self.num_envs)]
         numbers = np.flatnonzero(ended)
         if len(numbers):
             last = self._episodes.observations()
             for number in map(int, numbers):
-                infos[number] |= {"terminal_observation": last[number], "TimeLimit.truncated": True}
+                infos[number] |= {"terminal_observation": last[number], "TimeLimit.truncated": bool(truncated[number])}
                 self._begin(number)
-        return self._episodes.observations(), rewards.astype(np.float32), ended.copy(), infos
+        return self._episodes.observations(), rewards.astype(np.float32), ended, infos
 
     def _begin(self, number: int) -> None:
         features = self._episodes.begin(number, self._generators[number])
-        self.reset_infos[number] = of_row(measurements(features), number)
+        self.reset_infos[number] = of_row(self._episodes.information(features), number)
 
     def close(self) -> None:
         """Does nothing, because threads end with each step."""

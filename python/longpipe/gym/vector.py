@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from longpipe.errors import ScenarioError
 from longpipe.gym.actions import Action
+from longpipe.gym.copied import Copied
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Marks, Rows, Settings, measurements
+from longpipe.gym.episodes import Episodes, Marks, Rows, Settings, scenario_option
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
+from longpipe.scenario import Scenario
 
 
-class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]]):
+class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]], Copied):
     """`num_envs` environments like `LinkEnv`, which take their steps together in threads.
 
     An environment whose episode ended begins the next one in the following step (AutoresetMode.NEXT_STEP). Seed s gives
@@ -43,6 +45,7 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]]):
         copy: bool = True,
         render_mode: None = None,
     ) -> None:
+        self.keep_arguments(locals())
         settings = Settings(scenarios, observation, action, reward, step, max_episode_steps or most_steps)
         self._episodes = Episodes(settings, num_envs, 1 if agent is None else [agent], threads)
         self._copy = copy
@@ -76,26 +79,26 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]]):
                 for own, before in zip(seed, kept, strict=True)
             ]
         asked = options or {}
+        scenario = scenario_option(asked, "reset_mask")
         begun = np.asarray(asked.get("reset_mask", np.ones(self.num_envs, dtype=np.bool_)), dtype=np.bool_)
         information: dict[str, Any] = {}
-        if (features := self._begin(begun, asked.get("scenario"))) is not None:
-            information = _information(measurements(features), begun)
+        if (features := self._begin(begun, scenario)) is not None:
+            information = _information(self._episodes.information(features), begun)
         return self._episodes.observations(self._copy), information
 
     def step(self, actions: NDArray[Any]) -> tuple[Rows, Array, Marks, Marks, dict[str, Any]]:
         """Takes a step of each environment; one whose episode has ended begins the next episode instead."""
         active = ~self._ended
-        rewards, ended, features = self._episodes.step(np.asarray(actions), active)
-        found = measurements(features)
+        rewards, terminated, truncated, features = self._episodes.step(np.asarray(actions), active)
+        found = self._episodes.information(features)
         if (features_begun := self._begin(self._ended, None)) is not None:
-            begun = measurements(features_begun)
+            begun = self._episodes.information(features_begun)
             found = {name: np.where(active, values, begun[name]) for name, values in found.items()}
-        self._ended = ended
+        self._ended = terminated | truncated
         information = _information(found, np.ones(self.num_envs, dtype=np.bool_))
-        never = np.zeros(self.num_envs, dtype=np.bool_)
-        return self._episodes.observations(self._copy), rewards, never, ended.copy(), information
+        return self._episodes.observations(self._copy), rewards, terminated, truncated, information
 
-    def _begin(self, which: Marks, scenario: Any) -> Features | None:  # noqa: ANN401 - checked by the episodes
+    def _begin(self, which: Marks, scenario: Scenario | None) -> Features | None:
         """Begins an episode of some environments; returns the measurements after the last of them, None without any."""
         features = None
         for number in map(int, np.flatnonzero(which)):

@@ -32,6 +32,11 @@ class Python(OwnControl):
         pattern=r"^[0-9a-f]{64}$",
         description="SHA-256 of the class's code, or of its version; computed if absent, otherwise compared",
     )
+    policy: bool = Field(
+        default=False,
+        description="Whether the class applies a policy of longpipe.gym, which an automatic receiver window does not "
+        "limit; computed",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -57,6 +62,10 @@ class Python(OwnControl):
         known = None if is_renewed() and self.class_.partition(":")[0].endswith(".py") else self.digest
         found = find(self.class_, known)
         check_parameters(found, self.parameters)
+        if found.is_policy:
+            # Models are frozen, so that an assignment would fail.
+            self.__dict__["policy"] = True
+            self.model_fields_set.add("policy")
         return found.digest
 
     @staticmethod

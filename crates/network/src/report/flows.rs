@@ -21,6 +21,8 @@ pub struct DatagramReport {
     pub received_bytes: u64,
     /// Number of duplicates that the receiver received.
     pub duplicates: u64,
+    /// Number of datagrams that arrived after a datagram that was sent later, without duplicates.
+    pub reordered: u64,
     /// Number of lost datagrams that were sent before the last one received. Datagrams in transit at the end are not
     /// lost.
     pub lost: u64,
@@ -33,6 +35,7 @@ impl DatagramReport {
     pub(crate) fn fill_in(&self, report: &mut FlowReport) {
         report.delivered_bytes = self.received_bytes;
         report.highest_sequence_bytes = self.received_bytes;
+        report.reordered = self.reordered;
         report.sender.sent_segments = self.sent;
         report.sender.sent_bytes = self.sent_bytes;
     }

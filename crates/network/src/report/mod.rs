@@ -21,6 +21,9 @@ pub struct FlowReport {
     pub delivered_bytes: u64,
     /// Sequence number after the last byte received, including data beyond gaps.
     pub highest_sequence_bytes: u64,
+    /// Number of packets that arrived after a packet of the flow that was sent later (RFC 4737), without
+    /// retransmissions and duplicates.
+    pub reordered: u64,
     /// Sender's counters.
     pub sender: SenderCounters,
     /// Start time of the application.

@@ -198,6 +198,9 @@ pub struct Ack {
     /// RTT sample. With records, it is taken from the last segment newly SACKed or acknowledged (Linux: `ca_rtt_us`),
     /// even on duplicate ACKs. Otherwise it is taken from the segment being timed.
     pub rtt: Option<Span>,
+    /// RTT sample of the retransmission timer, from which `srtt` is computed. It includes the receiver's delay of the
+    /// ACK (Linux: `seq_rtt_us`).
+    pub seq_rtt: Option<Span>,
     /// Smoothed round-trip time of the retransmission timer.
     pub srtt: Option<Span>,
     /// Minimum RTT sample of the connection.

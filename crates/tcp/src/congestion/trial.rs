@@ -28,6 +28,7 @@ pub fn ack_of(acked: u64, now: Time, rtt: Option<Span>, flight: &Flight) -> Ack 
         window_limited: true,
         usage: Usage::of(true, 0),
         rtt,
+        seq_rtt: rtt,
         srtt: rtt,
         least_rtt: rtt,
         delay: None,

@@ -82,6 +82,7 @@ impl BeforeAck {
             window_limited,
             usage: cc_state.usage,
             rtt: summary.rtt,
+            seq_rtt: summary.seq_rtt,
             srtt,
             least_rtt: summary.least_rtt,
             delay: self.delay,
@@ -408,6 +409,7 @@ impl Sender {
             Some(rtx_queue) => rtx_queue.on_ack(now, ack.acknowledgement, ack.echo.get(), ack.blocks_beyond()),
             None => AckSummary {
                 rtt,
+                seq_rtt: rtt,
                 least_rtt: cc_state.least_rtt,
                 delivered: acked,
                 ..AckSummary::default()

@@ -66,6 +66,7 @@ pub(crate) struct Arriving {
 struct Sums {
     delivered_bytes: u64,
     highest_sequence_bytes: u64,
+    reordered: u64,
     sender: SenderCounters,
     reductions: Totals,
 }
@@ -74,6 +75,7 @@ impl Sums {
     fn add(&mut self, state: &Connection, now: Time) {
         self.delivered_bytes += state.receiver.delivered();
         self.highest_sequence_bytes += state.receiver.highest();
+        self.reordered += state.receiver.late();
         self.sender += state.sender.counters();
         self.reductions += state.reductions(now);
     }
@@ -162,6 +164,7 @@ impl Arriving {
         let report = FlowReport {
             delivered_bytes: sums.delivered_bytes,
             highest_sequence_bytes: sums.highest_sequence_bytes,
+            reordered: sums.reordered,
             sender: sums.sender,
             start: self.start,
             completion: None,

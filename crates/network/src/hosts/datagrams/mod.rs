@@ -25,6 +25,8 @@ pub struct Datagrams {
     received: (u64, u64),
     /// Number of duplicates received.
     duplicates: u64,
+    /// Number of datagrams that arrived after one that was sent later.
+    reordered: u64,
     /// Highest datagram number received, plus one.
     expected: u64,
     /// Losses, if the path may reorder or duplicate packets. On other paths, missing datagrams are lost.
@@ -41,6 +43,7 @@ impl Datagrams {
             sent: (0, 0),
             received: (0, 0),
             duplicates: 0,
+            reordered: 0,
             expected: 0,
             losses: (!keeps_order).then(Losses::default),
             delays: Delays::default(),
@@ -87,6 +90,8 @@ impl Datagrams {
             if let Some(losses) = &mut self.losses {
                 losses.reach(self.expected);
             }
+        } else {
+            self.reordered += 1;
         }
         self.delays.take(now - datagram.sent);
         true
@@ -108,6 +113,7 @@ impl Datagrams {
             received: self.received.0,
             received_bytes: self.received.1,
             duplicates: self.duplicates,
+            reordered: self.reordered,
             lost: self
                 .losses
                 .as_ref()
