@@ -181,6 +181,18 @@ def test_a_path_without_a_route_at_its_start_waits_or_drops(as_: str) -> None:
     assert found["hold"]["received"] - found["drop"]["received"] == 6
 
 
+def test_reordering_by_route_changes_is_counted_from_end_to_end() -> None:
+    """The one link reorders packets itself, so that there the end-to-end count is that of its port."""
+    fast = {"network.trunk_rate": "10 Tbit/s", "network.access_rate": "10 Tbit/s"}
+    traffic = {"kind": "cbr", "rate": "10 Mbit/s", "payload": "97 B"}
+    graph, link = (
+        simulate(over({**MANILA_DALIAN, "as": as_}, "60 s", traffic=traffic).with_(**fast)) for as_ in ("graph", "link")
+    )
+    assert link.flows["reordered_packets"].item() == link.ports["overtakings"].sum() > 10
+    assert graph.flows["reordered_packets"].item() == link.flows["reordered_packets"].item()
+    assert graph.ports["overtakings"].sum() == 0
+
+
 def test_what_is_under_way_keeps_its_route_or_is_dropped() -> None:
     kept, dropped = (simulate(over({**MANILA_DALIAN, "rerouting": rerouting})) for rerouting in ("keep", "drop"))
     assert kept.ports["packets_lost_rerouting"].sum() == 0

@@ -142,7 +142,7 @@ class Result:
             flows = parts["flows"]
             parts["flows"] = {**flows, convergence.COLUMN: convergence.by_flow(scenario.resolved, trace, flows)}
         if parts.get("stacks", {}).get("flow"):
-            parts["flows"] = {**parts["flows"], "timeouts": _timeouts(scenario, parts)}
+            parts["flows"] = {**parts["flows"], **_of_stacks(scenario, parts)}
         return cls(scenario, seed, columns["state_hash"], columns["events"], parts)
 
     def __repr__(self) -> str:
@@ -167,6 +167,8 @@ class Result:
     def flows(self) -> pd.DataFrame:
         """A row per TCP connection and per datagram flow.
 
+        `reordered_packets` counts the packets that arrived after a packet of the flow that was sent later (RFC 4737),
+        without retransmissions and duplicates; it is nan for real stacks.
         With `traces.arrivals` it has `convergence_s`: see `analysis.convergence.by_flow`.
         """
         return _frame(self.part("flows"))
@@ -741,6 +743,19 @@ def records(columns: Columns) -> list[dict[str, Any]]:
     """Returns the rows of a table, ready for JSON: nan becomes None."""
     rows = zip(*map(_numbers, columns.values()), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _of_stacks(scenario: Scenario, parts: Mapping[str, Columns]) -> Columns:
+    """Returns the columns of flows in which the core's counters of real stacks are replaced."""
+    flows = parts["flows"]
+    found: dict[str, Any] = {"timeouts": _timeouts(scenario, parts)}
+    # Runs that early versions stored lack the column.
+    if (counts := flows.get("reordered_packets")) is not None:
+        # The core does not read the sequence numbers of stacks.
+        unread = {flow["name"] for flow in scenario.resolved["flows"] if flow.get("foreign")}
+        counted = zip(flows["flow"], counts, strict=True)
+        found["reordered_packets"] = [math.nan if name in unread else count for name, count in counted]
+    return found
 
 
 def _timeouts(scenario: Scenario, parts: Mapping[str, Columns]) -> list[float]:

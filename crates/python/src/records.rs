@@ -144,7 +144,7 @@ record! {
         delivery_rate,
         /// Lost bytes as a share of lost and delivered bytes.
         loss_rate,
-        /// Mean of the RTT samples [s].
+        /// Mean of the RTT samples of SRTT, which include the receiver's delay of the ACK [s].
         rtt,
         /// Smallest RTT sample of the interval [s].
         lowest_rtt,
