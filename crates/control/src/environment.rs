@@ -3,6 +3,7 @@
 use crate::agent::{Agent, Due, Steering, FEATURES};
 use crate::monitor::Length;
 use longpipe_events::{Span, Time};
+use longpipe_network::scenario::TrafficConfig;
 use longpipe_network::{Scenario, ScenarioError, Simulation};
 use longpipe_tcp::config::CongestionConfig;
 use longpipe_tcp::congestion::loaded::{ModuleConfig, Slot};
@@ -28,6 +29,8 @@ pub struct Environment {
     agents: Vec<Agent>,
     /// Indices of the agents' flows.
     flows: Vec<usize>,
+    /// Whether the transfer of any agent may be complete before the scenario ends.
+    may_complete: bool,
     steering: Steering,
     /// Length of a step, whose end is the first ACK of an agent at or after its scheduled end. A round trip is the
     /// smoothed RTT of the agent for which it is longest; ACKs are those of the agent that received fewest.
@@ -64,6 +67,10 @@ impl Environment {
             simulation: Simulation::new(&scenario, seed, ())?,
             agents,
             flows: flows.to_vec(),
+            may_complete: flows.iter().any(|&flow| {
+                let flow = &scenario.flows[flow];
+                flow.stop.is_some() || !matches!(flow.traffic, TrafficConfig::Greedy {})
+            }),
             steering,
             step,
             now: Time::ZERO,
@@ -118,7 +125,7 @@ impl Environment {
     }
 
     fn are_complete(&self) -> bool {
-        self.flows.iter().all(|&flow| self.simulation.is_complete(flow))
+        self.may_complete && self.flows.iter().all(|&flow| self.simulation.is_complete(flow))
     }
 
     fn is_over(&self) -> bool {
