@@ -120,12 +120,13 @@ def test_example_has_a_live_path_or_one_reason(name: str) -> None:
 def test_example_is_an_environment_or_names_the_setting(name: str) -> None:
     gymnasium = pytest.importorskip("gymnasium")
     pytest.importorskip("longpipe.gym")
-    environment = gymnasium.make("longpipe/Link-v0", scenarios=name)
     if name == "lan-96":
-        with pytest.raises(ScenarioError, match=r"tcp\.recovery: reno; needs 'rack'"):
-            environment.reset(seed=1)
+        with pytest.raises(ScenarioError, match=r"^agents: 'flow1' .*; needs tcp\.recovery = 'rack', as in "):
+            gymnasium.make("longpipe/Link-v0", scenarios=name)
+        changed = Scenario.example(name).with_(**{"tcp.recovery": "rack"})
+        gymnasium.make("longpipe/Link-v0", scenarios=changed).reset(seed=1)
     else:
-        environment.reset(seed=1)
+        gymnasium.make("longpipe/Link-v0", scenarios=name).reset(seed=1)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

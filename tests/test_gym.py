@@ -782,7 +782,7 @@ def test_agents_options_and_draws_are_checked_at_once() -> None:
         (lambda: LinkEnv(mixed.with_(**{"network.group": [{"name": "voice", "traffic": {"kind": "cbr", "rate": "1 Mbit/s"}}]})), "agents: 1; the scenario has 0 TCP flows"),
         (lambda: LinkParallelEnv(TWO, ["flow1", "flow1"]), "agents: 'flow1' repeated; needs one agent for each flow"),
         (lambda: LinkParallelEnv(TWO, ["flow1", "flw2"]), "agents: 'flw2'; did you mean 'flow2'"),
-        (lambda: LinkEnv(PATH.with_(**{"tcp.recovery": "sack"})), "has tcp.recovery = 'sack'; needs 'rack'"),
+        (lambda: LinkEnv(PATH.with_(**{"tcp.recovery": "sack"})), "has tcp.recovery = 'sack'; needs tcp.recovery = 'rack', as in"),
         (lambda: Draws(PATH, {"network.trunk_rat": ("6 Mbit/s",)}), "network.trunk_rat: unknown field; did you mean"),
         (lambda: Draws(PATH, {"switch.policy": ("tail-drop", "codell")}), "'codell'; did you mean 'codel'"),
         (lambda: Draws(PATH, {"network.trunk_rate": Uniform("6 Mbit/s", "1 s")}), "needs two quantities of one kind"),

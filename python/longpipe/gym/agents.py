@@ -68,8 +68,8 @@ def _check(flows: Sequence[Mapping[str, Any]], i: int) -> None:
     recovery = recovery if isinstance(recovery, str) else recovery["kind"]
     if recovery != "rack":
         raise ScenarioError(
-            f"agents: {flow['name']!r} has tcp.recovery = {recovery!r}; needs 'rack', which tcp.profile = 'linux-6' "
-            "includes unless the scenario sets another recovery"
+            f"agents: {flow['name']!r} has tcp.recovery = {recovery!r}; needs tcp.recovery = 'rack', as in "
+            "scenario.with_(**{'tcp.recovery': 'rack'})"
         )
 
 
