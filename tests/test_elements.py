@@ -72,6 +72,7 @@ def xml(*several: dict[str, Any]) -> str:
         json.dumps([FIELDS]),
         json.dumps({name: str(value) for name, value in FIELDS.items()}),
         ",".join(FIELDS) + "\r\n" + ",".join(map(str, FIELDS.values())) + "\r\n\r\n",
+        ",".join(FIELDS).lower() + "\n" + ",".join(map(str, FIELDS.values())) + "\n",
         kvn(FIELDS),
         "COMMENT from a page\n" + kvn(FIELDS),
         "".join(f"{name}={value}\r\n" for name, value in FIELDS.items()),
@@ -83,7 +84,7 @@ def xml(*several: dict[str, Any]) -> str:
         json.dumps([{**FIELDS, "NORAD_CAT_ID": 799501000}]),
         json.dumps([{n: v for n, v in FIELDS.items() if n not in ("EPHEMERIS_TYPE", "CLASSIFICATION_TYPE", "OBJECT_ID", "ELEMENT_SET_NO", "REV_AT_EPOCH")}]),
     ],
-    ids=["json", "text", "csv", "kvn", "comment", "no version", "xml", "gzip", "mark", "z", "ordinal", "nine digits", "least"],
+    ids=["json", "text", "csv", "lower-case csv", "kvn", "comment", "no version", "xml", "gzip", "mark", "z", "ordinal", "nine digits", "least"],
 )  # fmt: skip
 def test_every_form_of_an_omm_is_the_satellite_that_sgp4_s_own_reader_has(tmp_path: Path, content: str | bytes) -> None:
     satellite = Satrec()

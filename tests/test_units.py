@@ -13,6 +13,7 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME, Dimension
         (TIME, "0.5 ns", 500),
         (TIME, "1e-3 s", 10**9),
         (TIME, "1.5 min", 90 * 10**12),
+        (TIME, "4 days", 96 * 3600 * 10**12),
         (RATE, "155.52 Mbit/s", 155_520_000),
         (RATE, "149.76Mbit/s", 149_760_000),
         (RATE, "10 Mbps", 10_000_000),

@@ -188,6 +188,7 @@ TIME: Final = Dimension(
         **dict.fromkeys(("minute", "minutes"), "min"),
         **dict.fromkeys(("hour", "hours"), "h"),
     },
+    multiples=dict.fromkeys(("d", "day", "days"), (Fraction(24), "h")),
 )
 
 # Binary prefixes, each as a multiple of the decimal prefix with its letter.

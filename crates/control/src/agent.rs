@@ -203,7 +203,7 @@ fn bounded(value: f64, least: f64, most: f64) -> f64 {
 
 /// A policy of one connection, and the steps after which it acts.
 #[derive(Debug)]
-struct Acting {
+struct PolicyRunner {
     policy: Box<dyn Policy>,
     step: Length,
     complaints: Arc<Complaints>,
@@ -211,7 +211,7 @@ struct Acting {
     has_begun: bool,
 }
 
-impl Acting {
+impl PolicyRunner {
     /// Lets the policy act if a step ended before `now`, an event of the sender.
     fn act_before(&mut self, now: Time, agent: &Agent) {
         let Some(at) = agent.state().ended.filter(|&at| now > at) else {
@@ -271,27 +271,27 @@ impl Agent {
         step: Length,
         complaints: Arc<Complaints>,
     ) -> Box<dyn Controller> {
-        let acting = Acting {
+        let runner = PolicyRunner {
             policy,
             step,
             complaints,
             has_begun: false,
         };
-        self.controller(Some(acting))
+        self.controller(Some(runner))
     }
 
-    fn controller(&self, acting: Option<Acting>) -> Box<dyn Controller> {
+    fn controller(&self, runner: Option<PolicyRunner>) -> Box<dyn Controller> {
         match &self.base {
             None => Box::new(Steered {
                 agent: self.clone(),
                 answers: Answers::default(),
                 complaints: Complaints::default(),
-                acting,
+                runner,
             }),
             Some(base) => Box::new(Based {
                 agent: self.clone(),
                 base: Base::new(base),
-                acting,
+                runner,
             }),
         }
     }
@@ -337,14 +337,14 @@ struct Steered {
     answers: Answers,
     complaints: Complaints,
     /// The policy that acts within the run; None if the agent acts between steps of the run.
-    acting: Option<Acting>,
+    runner: Option<PolicyRunner>,
 }
 
 impl Steered {
     #[inline]
     fn act_before(&mut self, now: Time) {
-        if let Some(acting) = &mut self.acting {
-            acting.act_before(now, &self.agent);
+        if let Some(runner) = &mut self.runner {
+            runner.act_before(now, &self.agent);
         }
     }
 
@@ -425,14 +425,14 @@ struct Based {
     agent: Agent,
     base: Base,
     /// The policy that acts within the run; None if the agent acts between steps of the run.
-    acting: Option<Acting>,
+    runner: Option<PolicyRunner>,
 }
 
 impl Based {
     #[inline]
     fn act_before(&mut self, now: Time) {
-        if let Some(acting) = &mut self.acting {
-            acting.act_before(now, &self.agent);
+        if let Some(runner) = &mut self.runner {
+            runner.act_before(now, &self.agent);
         }
     }
 

@@ -191,8 +191,8 @@ class OwnSatellites(Model):
     elements: str = Field(
         min_length=1,
         max_length=4096,
-        description="A file of TLEs, or of OMMs as JSON, CSV, XML or KVN, or a folder with tles.txt and isls.txt (a link "
-        "between two satellites per line); read when the scenario is checked",
+        description="A file of TLEs, or of OMMs as JSON, CSV, XML or KVN, or a folder with tles.txt and isls.txt (a "
+        "link between two satellites per line); read when the scenario is checked",
     )
     from_: FirstStation
     to: SecondStation
