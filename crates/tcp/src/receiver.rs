@@ -27,8 +27,6 @@ pub struct Receiver {
     acknowledged: u64,
     /// End of the highest data received, if it is above `next`.
     highest: u64,
-    /// Number of segments that arrived after a segment that was sent later.
-    late: u64,
     /// First byte of the latest segment.
     latest: u64,
     /// Segments received since the last ACK.
@@ -88,6 +86,8 @@ pub struct Receiver {
     stored: u64,
     /// Bytes received beyond a hole, for window autotuning.
     out_of_order_bytes: u64,
+    /// Number of segments that arrived after a segment that was sent later.
+    late: u64,
 }
 
 /// Value that represents more than one segment.
