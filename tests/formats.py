@@ -322,7 +322,7 @@ FORMATS: Final = (
     Format("reproduction", (b'{"reproduction": {"document": "frr-96", "files": {"report.json": "0a"}}}',), ".json", _reproduction),
     Format("pcap", _of_tools("offload.pcap"), ".pcap", _measured),
     Format("pcapng", (_captured(),), ".pcapng", _measured),
-    Format("fit", (*_of_tools("linux-cubic.pcap.gz"), _captured()), ".pcap", _observed),
+    Format("fit", _of_tools("linux-cubic.pcap.gz"), ".pcap", _observed),
     Format("iperf3", _of_tools("iperf3.json.gz", "iperf3-parallel.json.gz", "iperf3-udp.json.gz"), ".json", _measured),
     Format("irtt-measured", _of_tools("irtt.json.gz"), ".json", _measured),
     Format("ss", (*_of_tools("ss.txt.gz"), STAMPED), ".txt", _measured),

@@ -147,3 +147,42 @@ def test_hostile_json_is_rejected_in_bounded_time(tmp_path: Path) -> None:
         with pytest.raises(ScenarioError) as caught:
             opened(tmp_path, text)
         assert "\n" not in str(caught.value)
+
+
+def _lens() -> str:
+    return "timestamp,rtt,uplink,downlink\n" + "".join(
+        f"{1_705_744_800 + k}.5,{50 + k}.25,20.5,29.75\n" for k in range(9)
+    )
+
+
+def _mm_link() -> str:
+    return "# mahimahi mm-link (up) [uplink]\n# base timestamp: 0\n" + "".join(
+        f"{k}0 + 1504\n{k}5 - 1504 5\n" for k in range(10, 20)
+    )
+
+
+TEXTS: Final[dict[str, str]] = {
+    "lens": _lens(), "mm-link": _mm_link(), "trace": "".join(f"{k}\n" for k in range(100, 200)),
+    "pantheon": "".join(f"{k}.125 + 1500 1\n{k}.500 - 1500 30.125 1\n" for k in range(10, 20)),
+    "pensieve": "".join(f"{k}.5\t1.25\n" for k in range(10, 20)),
+    "ping": (DATA / "ping.txt").read_text(), "tc": (DATA / "tc.txt").read_text(),
+    "ss": gzip.decompress((DATA / "ss.txt.gz").read_bytes()).decode(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_without_its_end_is_read_up_to_its_last_line(tmp_path: Path, name: str) -> None:
+    text = TEXTS[name]
+    # From half of the text on, each cut within the last 300 characters, and some others.
+    cuts = {
+        *range(len(text) // 2, len(text), max(1, len(text) // 60)),
+        *range(max(len(text) // 2, len(text) - 120), len(text)),
+    }
+    for cut in sorted(cuts):
+        found = outcome(tmp_path, text[:cut])
+        assert isinstance(found, Recording), (cut, text[cut - 40 : cut], found)
+
+
+def test_decimal_commas_of_pensieve_are_read(tmp_path: Path) -> None:
+    commas = TEXTS["pensieve"].replace(".", ",")
+    assert rates(opened(tmp_path, commas)) == rates(opened(tmp_path, TEXTS["pensieve"]))

@@ -22,8 +22,9 @@ from longpipe.measured.json_text import RECORD_SEPARATOR, Placed, values
 NEEDS: Final = "a file of a tool in docs/measured.md"
 # One hour of irtt probes sent every 10 ms takes 300 MB after decompression; captures can be as large.
 _MOST_BYTES: Final = 1 << 30
-# `ping -D` begins lines with the time in brackets.
-_BRACKETED_TIME: Final = re.compile(r"\[\d+\.\d+\] ")
+# An object, a list of objects, or a record separator. A list of numbers is no JSON of a tool: `ping -D` and iperf 2
+# begin lines with a number in brackets.
+_JSON_BEGIN: Final = re.compile(rf"[ \t\r\n]*(?:\{{|\[\s*[\[{{\]\"]|{RECORD_SEPARATOR})")
 
 
 # Times before each line: Unix times, dates of ISO 8601 (`kubectl logs --timestamps`), "Nov 29 04:36:30" (the default of
@@ -79,6 +80,8 @@ class Content:
         self.file = file
         self.data = data
         self.defects = list(defects)
+        # Number of the last line of the file, if it is incomplete and omitted.
+        self.cut_line: int | None = None
 
     @classmethod
     def of(cls, file: str | Path) -> Content:
@@ -107,9 +110,7 @@ class Content:
     @cached_property
     def is_json(self) -> bool:
         """Returns whether the file begins like a JSON value, JSON lines or a JSON text sequence."""
-        # Without an argument, `lstrip` would remove the record separator.
-        head = self.begins[:64].lstrip(" \t\r\n")
-        return head[:1] in ("{", "[", RECORD_SEPARATOR) and not _BRACKETED_TIME.match(head)
+        return bool(_JSON_BEGIN.match(self.begins[:1000]))
 
     @cached_property
     def json_values(self) -> Placed:

@@ -41,6 +41,10 @@ FORMATS: Final[tuple[ModuleType, ...]] = (
 )  # fmt: skip
 
 
+# Number of lines from which on an incomplete last line is skipped.
+_LEAST_LINES: Final = 3
+
+
 def read(file: str | Path) -> Recording:
     """Reads a measured file of any format. Raises a one-line ScenarioError if the format is unknown."""
     content = Content.of(file)
@@ -73,5 +77,26 @@ def _read(one: ModuleType, content: Content) -> Recording:
         whole = [placed for placed in content.json_values if is_whole(placed[1])]
         if len(whole) > 1:
             return joined([(content.line_of(placed[0]), one.read(content.of_values([placed]))) for placed in whole])
-    found: Recording = one.read(content)
+    try:
+        found: Recording = one.read(content)
+    except ScenarioError as error:
+        if (shorter := _without_cut_line(content, error)) is None:
+            raise
+        try:
+            found = one.read(shorter)
+        except ScenarioError:
+            raise error from None
+        return replace(found, notes=(*found.notes, f"the last line, {shorter.cut_line}, is incomplete and skipped"))
     return found
+
+
+def _without_cut_line(content: Content, error: ScenarioError) -> Content | None:
+    """Returns a text without its last line if this line caused an error and does not end, otherwise None."""
+    if content.is_json or is_capture(content.data) or content.text.endswith(("\n", "\r")):
+        return None
+    number = content.lines[-1][0]
+    if len(content.lines) < _LEAST_LINES or not str(error).startswith(f"{content.file}:{number}:"):
+        return None
+    part = content.of_lines(content.lines[:-1])
+    part.begins, part.cut_line = content.begins, number
+    return part

@@ -11,7 +11,7 @@ from longpipe.measured.fields import decimal
 from longpipe.measured.recording import Recording, Subject, kept, series
 
 NAME: Final = "trace of Pensieve"
-_ROW: Final = re.compile(r"(\d{1,12}(?:\.\d{1,20})?)[ \t]+(\d{1,12}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?)")
+_ROW: Final = re.compile(r"(\d{1,12}(?:[.,]\d{1,20})?)[ \t]+(\d{1,12}(?:[.,]\d{1,20})?(?:[eE][+-]?\d{1,3})?)")
 
 
 def recognises(content: Content) -> bool:
@@ -28,7 +28,7 @@ def read(content: Content) -> Recording:
         if not text.strip():
             continue
         found = _ROW.fullmatch(text.strip())
-        at, rate = (None, None) if found is None else (decimal(found[1]), decimal(found[2]))
+        at, rate = (None, None) if found is None else tuple(decimal(one.replace(",", ".")) for one in found.groups())
         if at is None or rate is None:
             raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs a time in s and a rate in Mbit/s")
         if points and at < points[-1][0]:
