@@ -35,7 +35,7 @@ NO_CELLS = "IP routers do not queue cells, needs packets, bytes, BDP or a time, 
         (
             "switch.policy",
             {"kind": "tail-drop", "threshold": 0.5},
-            "switch.policy.threshold: unknown field; accepts kind",
+            "switch.policy.threshold: unknown field; accepts kind; kinds with this field: epd, selective-drop, fba, step-marking",
         ),
         # The table that has the field is named.
         (
@@ -383,3 +383,22 @@ def test_a_change_may_replace_what_is_wrong_in_a_file(tmp_path: Path) -> None:
     assert (found.switch.buffer, found.tcp.recovery.kind) == ("3000 cells", "sack")
     assert "12 parsec" in message(lambda: Scenario.from_toml(path, {"tcp.recovery": "sack"}))
     assert "recovery" in message(lambda: Scenario.from_toml(path, {"switch.buffer": "3000 cells", "tcp.recovery": "x"}))
+
+
+@pytest.mark.parametrize(
+    ("field", "kinds"),
+    [
+        ("switch.policy.interval", "codel, fq-codel"),
+        ("tcp.congestion.gain", "dctcp, ledbat"),
+        ("traffic.size", "transfer, stack"),
+    ],
+)
+def test_field_of_another_kind_names_the_kinds_that_have_it(field: str, kinds: str) -> None:
+    with pytest.raises(ScenarioError, match=f"{field}: unknown field; .*; kinds with this field: {kinds}$"):
+        Scenario.example("fiber").with_(**{field: "1 s"})
+
+
+def test_field_within_a_group_is_not_compared_with_other_networks() -> None:
+    with pytest.raises(ScenarioError) as error:
+        Scenario.example("home").with_(**{"network.group.0.links": []})
+    assert "kinds with this field" not in str(error.value)

@@ -115,8 +115,10 @@ def _lines(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, ...]:
     cause = error.get("ctx", {}).get("error")
     if isinstance(cause, ScenarioError):
         return cause.problems
-    path, owners, last = _locate(error["loc"], model)
+    path, owners, last, others = _locate(error["loc"], model)
     message = _message(error, owners, last)
+    if error["type"] == "extra_forbidden":
+        message += _of_other_kinds(others, last)
     return (f"{path}: {message}" if path else message,)
 
 
@@ -138,6 +140,8 @@ _NEEDS: Final = {
     "too_short": "{min_length} items",
     "too_long": "{max_length} items",
 }
+# Maximum number of kinds that are named because they have a field.
+_MOST_KINDS: Final = 4
 # Maximum number of tables that are named because an unknown field is a field of theirs.
 _MOST_HOLDERS: Final = 2
 _NEEDS_BY_TYPE: Final = {
@@ -180,6 +184,13 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
             return f"{given}; needs {_NEEDS[kind].format(**context)}"
         case kind:
             return f"{given}; needs {_NEEDS_BY_TYPE.get(kind.partition('_')[0], error['msg'])}"
+
+
+def _of_other_kinds(models: list[type[BaseModel]], name: str) -> str:
+    """Returns the clause that names the kinds of a part which have a field; "" if none has it."""
+    kinds = [str(_kind(model)) for model in models if name in _named_fields(model)]
+    more = f" and {len(kinds) - _MOST_KINDS} more" if len(kinds) > _MOST_KINDS else ""
+    return f"; kinds with this field: {', '.join(kinds[:_MOST_KINDS])}{more}" if kinds else ""
 
 
 def _kinds(owners: list[type[BaseModel]], name: str) -> list[str]:
@@ -245,26 +256,36 @@ def in_one_line(text: str) -> str:
     return textwrap.shorten(text, 300, placeholder=" ...")
 
 
-def _locate(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, list[type[BaseModel]], str]:
-    """Returns the dotted path without union tags, the models that contain its last field, and the field's name."""
+def _locate(
+    loc: tuple[int | str, ...], model: type[BaseModel]
+) -> tuple[str, list[type[BaseModel]], str, list[type[BaseModel]]]:
+    """Returns the dotted path without union tags, the models that contain its last field, and the field's name.
+
+    The last item contains the models of other kinds of the part that contains the field.
+    """
     path, last = "", ""
     # A union has one tag, which may also be the name of a field of its model.
     tagged = True
     owners: list[type[BaseModel]] = [model]
     below: list[type[BaseModel]] = [model]
+    # Models of other kinds than the last tag, and those next to the owners.
+    next_to: list[type[BaseModel]] = []
+    others: list[type[BaseModel]] = []
     for part in loc:
         if isinstance(part, int):
             path, tagged = f"{path}[{part}]", False
         elif not tagged and any(_kind(candidate) == part for candidate in below):
+            next_to = [candidate for candidate in below if _kind(candidate) != part]
             below, tagged = [candidate for candidate in below if _kind(candidate) == part], True
         else:
             # The name of an unknown field may be of any length, and empty.
             written = shortened(part, _MOST_NAME) or "''"
             path += f".{written}" if path else written
             owners, last, tagged = below, part, False
+            others, next_to = next_to, []
             fields = [f for owner in owners if (f := _named_fields(owner).get(part))]
             below = [m for field in fields for m in _models(field.annotation)]
-    return path, owners, last
+    return path, owners, last, others
 
 
 def _kind(model: type[BaseModel]) -> object:
