@@ -121,7 +121,7 @@ def features(seen: ObservedFlow) -> PathFeatures:
     lost = packets.lost
     queue = _packets(np.where(lost, found, wait), packets.sent_s + base, over_time, packet)
     longest, full = _overflow(queue, lost, blur)
-    bucket, policed = _policed(packets, wait, queue, longest)
+    bucket, policed = _policed(packets, wait, queue, longest - _NEAR - _DEVIATIONS * blur)
     if bucket is not None:
         # A policer's losses occur at queues of any length, some of them by chance near the longest one.
         full = lost & ~policed
@@ -135,7 +135,8 @@ def features(seen: ObservedFlow) -> PathFeatures:
         found_s=found[own],
         overflow=full[own],
         elsewhere=(lost & ~full)[own],
-        longest=longest,
+        # Jitter makes queues appear longer.
+        longest=max(longest - _DEVIATIONS * blur, 0.0),
         buffer=_limit(queue[full], queue[~lost & ~np.isnan(queue)], blur) if full.any() else None,
         shared=tuple(longer),
         policer=bucket,
@@ -236,20 +237,18 @@ def _overflow(queue: Numbers, lost: Flags, jitter: float = 0.0) -> tuple[float, 
     # No packet enters a queue that is longer than its limit, apart from errors of measured queues.
     if (known & ~lost & (queue > limit + around)).sum() > (near & lost).sum():
         return longest, full
-    expected = lost.sum() * near.sum() / known.sum()
-    found = int((near & lost).sum())
-    if _poisson_tail(found, float(expected)) < _CHANCE:
+    if _chance(int((near & lost).sum()), int(lost.sum()), float(near.sum() / known.sum())) < _CHANCE:
         full = near & lost
     return longest, full
 
 
-def _policed(packets: Packets, wait: Numbers, queue: Numbers, longest: float) -> tuple[FittedPolicer | None, Flags]:
-    """Returns the policer that explains the losses, and its losses: all, or those at queues below the longest one."""
+def _policed(packets: Packets, wait: Numbers, queue: Numbers, long: float) -> tuple[FittedPolicer | None, Flags]:
+    """Returns the policer that explains the losses, and its losses: all, or those at queues below `long`."""
     lost = packets.lost
     found = policer(packets, wait, lost)
     if found is not None and found.is_good:
         return found, lost
-    short = lost & ~(queue >= longest - _NEAR)
+    short = lost & ~(queue >= long)
     beside = policer(packets, wait, short)
     return (beside, short) if beside is not None and beside.is_good else (found, lost)
 
@@ -278,8 +277,8 @@ def _limit(at_loss: Numbers, kept: Numbers, jitter: float) -> FitEstimate:
     )
 
 
-def _poisson_tail(count: int, mean: float) -> float:
-    """Returns the probability of at least `count` events of a Poisson distribution."""
-    from scipy.stats import poisson
+def _chance(count: int, losses: int, share: float) -> float:
+    """Returns the probability that at least `count` of the losses are in a part that has this share of all packets."""
+    from scipy.stats import binom
 
-    return float(poisson.sf(count - 1, mean))
+    return float(binom.sf(count - 1, losses, share))
