@@ -43,7 +43,9 @@ def limited_by(scenario: Scenario) -> set[str]:
     [
         ({}, "window"),
         ({"tcp.receiver_window": "500 KB"}, "window"),
-        ({"tcp.receiver_window": "auto"}, "buffer"),
+        ({"tcp.receiver_window": "auto", "switch.buffer": "0.05 BDP"}, "buffer"),
+        # A larger buffer only distributes the link in another way among flows that have most of their shares.
+        ({"tcp.receiver_window": "auto"}, "link"),
         (
             {"tcp.receiver_window": "auto", "network.trunk_loss": {"kind": "bernoulli", "probability": 1e-3}},
             "random loss",
@@ -191,10 +193,14 @@ def test_datagrams_that_are_lost_are_limited_by_their_path(changes: dict[str, ob
     assert limited_by(geo(**{"duration": "10 s", **changes})) == {limit}
 
 
-@pytest.mark.parametrize("policy", ["codel", "fq-codel", {"kind": "red", "min": 5, "max": 15}])
+@pytest.mark.parametrize(
+    "policy",
+    [{"kind": "codel", "target": "1 ms"}, {"kind": "fq-codel", "target": "1 ms"}, {"kind": "red", "min": 5, "max": 15}],
+)
 def test_drops_of_a_queue_discipline_are_not_those_of_a_full_buffer(policy: object) -> None:
-    changes = {"network.trunk_delay": "150 ms", "tcp.profile": "linux-6", "switch.policy": policy, "duration": "20 s"}
-    result = simulate(geo(**changes))
+    path = {"network.trunk_delay": "300 ms", "network.sources": 1, "duration": "40 s"}
+    linux = {"tcp.profile": "linux-6", "tcp.congestion": "linux-reno"}
+    result = simulate(geo(**path, **linux, **{"switch.policy": policy}))
     assert {one.limited_by for one in result.flow_limits} == {"AQM"}
     assert limit_lines(result.flow_limits)[0].endswith(
         "the queue discipline dropped packets before its buffer was full"
@@ -203,6 +209,7 @@ def test_drops_of_a_queue_discipline_are_not_those_of_a_full_buffer(policy: obje
 
 def test_drops_of_a_policy_that_depends_on_the_buffer_count_as_those_of_the_buffer() -> None:
     changes = {"network.trunk_delay": "100 ms", "tcp.receiver_window": "auto", "switch.policy": "selective-drop"}
+    changes["switch.buffer"] = "0.1 BDP"
     result = simulate(geo(**changes))
     assert at_port(result, "switch1->switch2", "packets_lost_aqm") > 0
     assert {one.limited_by for one in result.flow_limits} == {"buffer"}
@@ -276,7 +283,8 @@ def test_flows_that_wait_for_the_timeout_of_a_loss_are_limited_by_its_cause() ->
         sent == 1 and not timeouts for sent, timeouts in zip(flows["sent_segments"], flows["timeouts"], strict=True)
     ]
     assert sum(silent) == 6
-    assert {one.limited_by for one in limits(result)} == {"buffer"}
+    found = [one.limited_by for one in limits(result)]
+    assert {limit for limit, is_silent in zip(found, silent, strict=True) if is_silent} == {"buffer"}
 
 
 def test_a_busy_link_does_not_limit_a_flow_of_which_nothing_arrived() -> None:
@@ -324,7 +332,7 @@ def test_one_loss_at_the_end_does_not_change_what_limited_a_flow() -> None:
 
 
 def test_runs_that_were_stored_without_reductions_are_judged_by_losses() -> None:
-    result = simulate(geo(**{"tcp.receiver_window": "auto"}))
+    result = simulate(geo(**{"tcp.receiver_window": "auto", "switch.buffer": "0.05 BDP"}))
     columns = {name: part for name, part in result.columns.items() if name != "reductions"}
     assert {one.limited_by for one in limits_of(result.scenario, columns)} == {"buffer"}
 
@@ -527,8 +535,8 @@ def test_a_flow_that_retransmits_is_not_in_a_slow_start_without_losses() -> None
     assert result.flows["fast_retransmits"][0] > 0
     assert result.reductions.empty
     (one,) = limits(result)
-    assert one.limited_by == "congestion"
-    assert limit_lines([one])[0].endswith("congestion control set the rate, not a loss")
+    # BBR counts no reductions, so that the losses show the cause.
+    assert one.limited_by == "buffer"
 
 
 def test_reordering_is_not_a_timeout() -> None:

@@ -3,7 +3,9 @@
 import json
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +38,7 @@ while c.recv(100000): pass
 
 
 def flow(times_s: dict[str, float], cwnd_bytes: int = 50_000) -> RealFlow:
-    counters = {"lasted_s": 10.0, "busy_s": 10.0, "window_s": 0.0, "buffer_s": 0.0, **times_s}
+    counters: dict[str, Any] = {"lasted_s": 10.0, "busy_s": 10.0, "window_s": 0.0, "buffer_s": 0.0, **times_s}
     return RealFlow(
         host="a", port=4000, peer="b", peer_port=80, acked_bytes=10_000_000, retransmitted=3, rtt_s=0.6, cwnd_bytes=cwnd_bytes,
         peer_window_bytes=65_535, send_buffer_bytes=87_040, **counters,
@@ -46,10 +48,10 @@ def flow(times_s: dict[str, float], cwnd_bytes: int = 50_000) -> RealFlow:
 @pytest.mark.parametrize(
     ("times_s", "limit", "advice"),
     [
-        ({"window_s": 9.0}, "receiver's window", "raise the third value of net.ipv4.tcp_rmem, or SO_RCVBUF, at b"),
+        ({"window_s": 9.0}, "window", "raise the third value of net.ipv4.tcp_rmem, or SO_RCVBUF, at b"),
         ({"buffer_s": 6.0}, "send buffer", "raise the third value of net.ipv4.tcp_wmem, or SO_SNDBUF, at a"),
         ({"busy_s": 2.0}, "application", "the program had nothing to send"),
-        ({"buffer_s": 3.0}, "path", "the congestion control held data back, 3 segments retransmitted"),
+        ({"buffer_s": 3.0}, "congestion", "congestion control set the rate, not a loss, 3 segments retransmitted"),
     ],
 )
 def test_a_connection_is_limited_by_what_held_it_longest(times_s: dict[str, float], limit: str, advice: str) -> None:
@@ -57,7 +59,7 @@ def test_a_connection_is_limited_by_what_held_it_longest(times_s: dict[str, floa
     assert found.limited_by == limit
     assert sum(found.shares.values()) == pytest.approx(1)
     (line,) = lines([found])
-    assert line.startswith(f"a:4000 -> b:80: 8 Mbit/s, limited by the {limit} ")
+    assert line.startswith(f"a:4000 -> b:80: 8 Mbit/s, limited by {limit} ")
     assert line.endswith(advice)
 
 
@@ -65,7 +67,19 @@ def test_a_congestion_window_beyond_another_limit_is_none() -> None:
     assert flow({"buffer_s": 3.0}, cwnd_bytes=90_000).shares["send buffer"] == 1
     # Linux 6.18 counts nothing for CUBIC in congestion avoidance, whose window exceeds the buffer all the time.
     assert flow({}, cwnd_bytes=90_000).shares["send buffer"] == 1
-    assert flow({"window_s": 3.0}, cwnd_bytes=70_000).shares["receiver's window"] == 1
+    assert flow({"window_s": 3.0}, cwnd_bytes=70_000).shares["window"] == 1
+
+
+def test_send_buffer_limits_only_if_a_larger_one_helps() -> None:
+    """Over 600 ms and 50 Mbit/s, slow start takes 4.2 s, so that 29 Mbit/s are possible within 10 s."""
+    geo = replace(flow({"buffer_s": 9.6}), retransmitted=0, path_bps=50e6, acked_bytes=36_000_000)
+    assert geo.possible_bps == pytest.approx(29e6, rel=0.02)
+    assert geo.limited_by == "slow start"
+    assert str(geo).endswith(
+        "limited by slow start in 10.0 s; the run is too short for the round trip, 0 segments retransmitted"
+    )
+    assert replace(geo, acked_bytes=20_000_000).limited_by == "send buffer"
+    assert replace(geo, path_limit="link").limited_by == "link"
 
 
 def test_the_kernels_counters_are_read_where_they_are() -> None:
@@ -97,7 +111,7 @@ def test_the_kernels_counters_are_read_where_they_are() -> None:
 @pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize(
     ("buffers", "pause", "limit"),
-    [((20_000, 0), 0, "send buffer"), ((0, 4000), 0, "receiver's window"), ((0, 0), 0.7, "application")],
+    [((20_000, 0), 0, "send buffer"), ((0, 4000), 0, "window"), ((0, 0), 0.7, "application")],
 )
 def test_the_certificate_says_what_limited_a_real_connection(
     idle: str, tmp_path: Path, buffers: tuple[int, int], pause: float, limit: str
@@ -115,7 +129,7 @@ def test_the_certificate_says_what_limited_a_real_connection(
     assert done.returncode == 0, done.stderr
     (found,) = [one for one in json.loads(report.read_text())["flows"] if one["host"] == "source1"]
     assert (found["peer"], found["peer_port"], found["limited_by"]) == ("sink1", 5000, limit)
-    assert f"limited by the {limit}" in done.stderr
+    assert f"limited by {limit}" in done.stderr
 
 
 # A server that sends two megabytes and closes the connection at once, and a client that reads them.

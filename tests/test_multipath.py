@@ -184,4 +184,4 @@ def test_a_further_path_has_no_limit_and_does_not_count_as_a_flow() -> None:
 def test_a_stack_without_timeouts_is_not_limited_by_timeouts() -> None:
     result = simulate(two_paths({"quic": QUIC | {"congestion": "bbr3"}, "second": SECOND}))
     assert result.flows["timeouts"].isna().tolist() == [True, True]
-    assert result.flow_limits[0].limited_by == "congestion"
+    assert result.flow_limits[0].limited_by == "link"

@@ -365,15 +365,15 @@ class Result:
 
     @cached_property
     def flow_limits(self) -> tuple[FlowLimit, ...]:
-        """The factor that limited each flow, in the order of the flows; `limits` has the same data as a frame."""
+        """The limit of each flow and its remedy, in the order of the flows; `limits` has the same data as a frame."""
         return tuple(limits(self.scenario, self.columns))
 
     @cached_property
     def limits(self) -> pd.DataFrame:
-        """A row per flow with its limit: see `analysis.limits.FlowLimit`."""
+        """A row per flow with its limit and its remedy: see `analysis.limits.FlowLimit.row`."""
         import pandas as pd
 
-        return pd.DataFrame(map(vars, self.flow_limits))
+        return pd.DataFrame(limit.row for limit in self.flow_limits)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -676,7 +676,7 @@ class Result:
         return {
             **self._identity(),
             **{name: records(self.part(name)) for name in PARTS if self._has_part(name)},
-            "limits": [dict(vars(limit)) for limit in self.flow_limits],
+            "limits": [limit.row for limit in self.flow_limits],
             "warnings": list(self.warnings),
         }
 

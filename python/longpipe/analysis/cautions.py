@@ -12,10 +12,11 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.analysis.files import doubts_of_files
+from longpipe.analysis.limits.fields import Fields
 from longpipe.analysis.overload import overloads
-from longpipe.analysis.paths import OVER_TCP, Resolved, port_name
+from longpipe.analysis.paths import OVER_TCP, Resolved, paths, port_name
 from longpipe.analysis.replaced import replaced_delays, replaced_rates
-from longpipe.analysis.shapers import cake_bps, line_bytes
+from longpipe.analysis.shapers import buckets, cake_bps, line_bytes, longest_passing_bytes
 from longpipe.analysis.windows import window_warnings
 from longpipe.garbage import without_collections
 from longpipe.ip import packet_bytes
@@ -53,6 +54,7 @@ FEWEST_STEPS: Final = 4
 _NUMBERS: Final = re.compile(r"(?<![\w.])\d+(\.\d+)?")
 # Maximum number of ports or fields that a warning about several of them names.
 _MOST_NAMED: Final = 3
+_ARTICLES: Final = {"burst": "a", "mtu": "an"}
 _REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or another random part"
 # SACK delay [ps] in the profile `linux-6`, which the user did not choose explicitly.
 SACK_DELAY_PS: Final = TIME.parse(PROFILES["linux-6"]["ack"]["sack_delay"])
@@ -89,6 +91,7 @@ def _by_importance(scenario: Scenario) -> Iterator[tuple[int, str]]:
         _never_wait(resolved),
         _never_reached(resolved),
         # Defaults apply.
+        _default_rates(scenario),
         _other_ways_back(scenario),
         _ended_series(resolved),
         _default_buffer(scenario),
@@ -107,6 +110,26 @@ def _merged(lines: Iterable[str]) -> Iterator[str]:
     for text, own in subjects.items():
         more = f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else ""
         yield f"{', '.join(own[:_MOST_NAMED])}{more}: {text}"
+
+
+def _default_rates(scenario: Scenario) -> Iterator[str]:
+    """Yields a line per rate of a dumbbell that is a default and limits flows, although another rate was given."""
+    network, resolved = scenario.network, scenario.resolved
+    if network.kind != "dumbbell":
+        return
+    rates = {name: getattr(network, name) for name in ("access_rate", "trunk_rate")}
+    defaults = [name for name, rate in rates.items() if rate == type(network).model_fields[name].default]
+    if len(defaults) != 1:
+        return
+    (name,), (other,) = defaults, rates.keys() - set(defaults)
+    fields = Fields(scenario)
+    limited = [path for path in paths(resolved) if fields.rate_of(path.bottleneck) == f"network.{name}"]
+    if limited:
+        who = f"{len(limited)} flows" if len(limited) > 1 else limited[0].flow
+        yield (
+            f"network.{name}: not given, its default of {rates[name]} limits {who}, not network.{other}, "
+            f"{rates[other]}; set it to choose another rate"
+        )
 
 
 def _default_buffer(scenario: Scenario) -> Iterator[str]:
@@ -306,19 +329,15 @@ def _counted_bps(link: Resolved, packet: int) -> float:
 
 
 def _pass_nothing(resolved: Resolved) -> Iterator[str]:
-    """Yields a line per policer or shaper whose bucket is smaller than a full packet of a flow over its link."""
-    buckets = [
-        (k, one)
-        for k, link in enumerate(resolved["links"])
-        for one in link.get("conditioners", ())
-        if "burst_bytes" in one
-    ]
-    longest_of = _longest_packets(resolved) if buckets else {}
-    for k, one in buckets:
-        longest = longest_of.get(k, 0)
-        if one["burst_bytes"] < longest:
-            short = f"{one['kind']} with a burst of {one['burst_bytes']} B drops all packets of {longest} B"
-            yield f"{port_name(resolved, k)}: {short}; needs a burst of at least one packet"
+    """Yields a line per policer or shaper that drops full packets of a flow over its link, whatever their rate."""
+    conditioned = [(k, one) for k, link in enumerate(resolved["links"]) for one in buckets(link)]
+    longest_of = _longest_packets(resolved, datagrams=True) if conditioned else {}
+    for k, one in conditioned:
+        passing, longest = longest_passing_bytes(one), longest_of.get(k, 0)
+        if passing < longest:
+            name = "burst" if one["burst_bytes"] == passing else "mtu"
+            where = f"{port_name(resolved, k)}: {one['kind']} with {_ARTICLES[name]} {name} of {passing} B"
+            yield f"{where} drops all packets of {longest} B; needs {_ARTICLES[name]} {name} of at least one packet"
 
 
 def _mark_nothing(resolved: Resolved) -> Iterator[str]:

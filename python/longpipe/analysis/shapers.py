@@ -82,6 +82,11 @@ def buckets(link: Resolved) -> list[Resolved]:
     return [one for kind in ("policer", "tbf") for one in own if one["kind"] == kind]
 
 
+def longest_passing_bytes(bucket: Resolved) -> int:
+    """Returns the length [bytes] of the longest IP packet that a policer or `tbf` passes, whatever the rate."""
+    return int(min(bucket["burst_bytes"], bucket.get("mtu_bytes") or math.inf))
+
+
 def port_limit_bps(ports: Mapping[str, Any], number: int, link: Resolved, seconds: float, *, policers: bool) -> float:
     """Returns `shaped_bps` of a run's port for the time that its counters cover, which is `seconds` long.
 

@@ -1,13 +1,28 @@
 """What limited the TCP connections of real programs, determined from their kernels' counters."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from longpipe.analysis.limits import MEANINGS
+from longpipe.analysis.limits.causes import Limit as LimitOfRun
+from longpipe.analysis.limits.evidence import BUSY
+from longpipe.analysis.limits.kinds import SLOW_START_ROUND_TRIPS
+from longpipe.analysis.limits.ports import Ports
+from longpipe.analysis.paths import sustained_bps
+from longpipe.live.hosts import Plan
 from longpipe.units import RATE, SIZE
 
-Limit = Literal["application", "receiver's window", "send buffer", "path"]
+# Limits of `longpipe run`, and the send buffer of a real host.
+Limit = LimitOfRun | Literal["send buffer"]
+# States of a sender whose times the kernel counts; "path" is the time in which congestion control held data back.
+State = Literal["application", "window", "send buffer", "path"]
 
+# Factor by which a larger buffer or window must raise the rate of a connection in order to limit it.
+RISES: Final = 1.05
+# Size of the initial window of Linux [segments], in full segments of Ethernet [bytes].
+_INITIAL_BYTES: Final = 10 * 1448
 # Maximum number of connections in the report, and minimum amount of data [bytes] that a reported connection has sent.
 MOST_SHOWN: Final = 5
 LEAST_BYTES: Final = 10_000
@@ -40,10 +55,13 @@ class RealFlow:
     cwnd_bytes: int
     peer_window_bytes: int | None
     send_buffer_bytes: int
+    # Rate of the slowest link of the path, and the limit that the counters of the path's ports show.
+    path_bps: float = math.inf
+    path_limit: LimitOfRun = "congestion"
 
     @property
-    def shares(self) -> dict[Limit, float]:
-        """Returns, for each limit, the share of the connection's duration in which it was the limit."""
+    def shares(self) -> dict[State, float]:
+        """Returns the share of the connection's duration in each state of the sender."""
         whole_s = max(self.lasted_s, self.busy_s, 1e-9)
         path_s = max(0.0, self.busy_s - self.window_s - self.buffer_s)
         window_s, buffer_s = self.window_s, self.buffer_s
@@ -56,39 +74,64 @@ class RealFlow:
             window_s, path_s = window_s + path_s, 0.0
         return {
             "path": path_s / whole_s,
-            "receiver's window": window_s / whole_s,
+            "window": window_s / whole_s,
             "send buffer": buffer_s / whole_s,
             "application": max(0.0, 1 - self.busy_s / whole_s),
         }
 
     @property
+    def rate_bps(self) -> float:
+        """Returns the mean rate of acknowledged data [bit/s]."""
+        return 8 * self.acked_bytes / max(self.lasted_s, self.busy_s, 1e-9)
+
+    @property
+    def possible_bps(self) -> float:
+        """Returns the mean rate [bit/s] with large buffers and windows: that of the path after a slow start."""
+        pipe_bytes = self.path_bps * self.rtt_s / 8
+        if not math.isfinite(pipe_bytes) or not self.lasted_s:
+            return math.inf
+        growing_s = max(0.0, math.log2(max(1.0, pipe_bytes / _INITIAL_BYTES)) - 1) * self.rtt_s
+        return self.path_bps * max(0.0, 1 - growing_s / self.lasted_s)
+
+    @property
     def limited_by(self) -> Limit:
-        """Returns the limit that applied for the largest part of the connection's duration."""
+        """Returns the limit of the connection, by the names of `longpipe run`, and "send buffer".
+
+        It is that of the state in which the sender spent the largest part of the time. A window or a buffer limits only
+        if a larger one would raise the rate; otherwise the path or its slow start does.
+        """
         shares = self.shares
-        return max(shares, key=lambda limit: shares[limit])
+        most = max(shares, key=lambda state: shares[state])
+        if most == "application":
+            return most
+        if most != "path" and self.possible_bps >= RISES * self.rate_bps:
+            return most
+        rounds = self.lasted_s / self.rtt_s if self.rtt_s else math.inf
+        is_growing = not self.retransmitted and (most != "path" or rounds < SLOW_START_ROUND_TRIPS)
+        return "slow start" if is_growing and self.path_limit == "congestion" else self.path_limit
 
     @property
     def advice(self) -> str:
         """Returns a description of the limit, and the setting that changes it."""
-        match self.limited_by:
-            case "receiver's window":
-                size = "" if self.peer_window_bytes is None else f" ({SIZE.format(self.peer_window_bytes)} at the end)"
-                return f"{size}; raise the third value of net.ipv4.tcp_rmem, or SO_RCVBUF, at {self.peer}"
-            case "send buffer":
-                size = SIZE.format(self.send_buffer_bytes)
-                return f" ({size} at the end); raise the third value of net.ipv4.tcp_wmem, or SO_SNDBUF, at {self.host}"
-            case "application":
-                return "; the program had nothing to send"
-            case "path":
-                return f"; the congestion control held data back, {self.retransmitted} segments retransmitted"
+        limit = self.limited_by
+        if limit == "window":
+            size = "" if self.peer_window_bytes is None else f" ({SIZE.format(self.peer_window_bytes)} at the end)"
+            return f"{size}; raise the third value of net.ipv4.tcp_rmem, or SO_RCVBUF, at {self.peer}"
+        if limit == "send buffer":
+            size = SIZE.format(self.send_buffer_bytes)
+            return f" ({size} at the end); raise the third value of net.ipv4.tcp_wmem, or SO_SNDBUF, at {self.host}"
+        if limit == "application":
+            return "; the program had nothing to send"
+        return f"; {MEANINGS[limit]}, {self.retransmitted} segments retransmitted"
 
     def __str__(self) -> str:
         """Returns a line with both ends, the rate, the limit and advice."""
-        rate = RATE.format(round(8 * self.acked_bytes / max(self.lasted_s, self.busy_s, 1e-9) / 1e4) * 10_000)
-        share = self.shares[self.limited_by]
+        rate = RATE.format(round(self.rate_bps / 1e4) * 10_000)
+        limit, shares = self.limited_by, self.shares
+        share = f" {shares[limit]:.0%} of" if limit in shares else " in"
         return (
-            f"{self.host}:{self.port} -> {self.peer}:{self.peer_port}: {rate}, limited by the {self.limited_by} "
-            f"{share:.0%} of {self.lasted_s:.1f} s{self.advice}"
+            f"{self.host}:{self.port} -> {self.peer}:{self.peer_port}: {rate}, limited by {limit}{share} "
+            f"{self.lasted_s:.1f} s{self.advice}"
         )
 
 
@@ -119,6 +162,36 @@ def real_flows(
                 flow = replace(flow, acked_bytes=acked_bytes, lasted_s=lasted_s, retransmitted=retransmitted)
             found.append(flow)
     return tuple(sorted(found, key=lambda flow: -flow.acked_bytes))
+
+
+def with_path(
+    flows: Iterable[RealFlow], plan: Plan, ports: Mapping[str, Any], elapsed_s: float
+) -> tuple[RealFlow, ...]:
+    """Returns the connections with the rate and the limit of their paths, from the counters of a run's ports."""
+    resolved = plan.scenario.resolved
+    counted, names = Ports(resolved, ports, elapsed_s), [node["name"] for node in resolved["nodes"]]
+    routes: dict[tuple[str, str], list[int]] = {}
+    for flow in resolved["flows"]:
+        for route in (flow["route"], flow["return_route"]):
+            ends = resolved["links"][route[0]]["from"], resolved["links"][route[-1]]["to"]
+            routes.setdefault((names[ends[0]], names[ends[1]]), route)
+    found = []
+    for flow in flows:
+        route = routes.get((flow.host, flow.peer), [])
+        if route:
+            slowest = min(route, key=lambda link: sustained_bps(resolved["links"][link]))
+            limit = _of_ports(counted, route, slowest, is_reduced=flow.retransmitted > 0)
+            flow = replace(flow, path_bps=sustained_bps(resolved["links"][slowest]), path_limit=limit)
+        found.append(flow)
+    return tuple(found)
+
+
+def _of_ports(ports: Ports, route: list[int], slowest: int, *, is_reduced: bool) -> LimitOfRun:
+    """Returns the limit that the ports of a route show: the slowest link if busy, or the cause of most losses."""
+    if ports.used[slowest] >= BUSY:
+        return "shaper" if ports.is_shaped(slowest) else "link"
+    losses = ports.losses_by_limit(route, "buffer" if ports.all_sized_by_buffer(route) else "AQM")
+    return max(losses, key=lambda limit: losses[limit]) if is_reduced and losses else "congestion"
 
 
 def lines(flows: Iterable[RealFlow]) -> Iterator[str]:

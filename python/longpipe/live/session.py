@@ -15,7 +15,7 @@ from longpipe.errors import RunError, ScenarioError
 from longpipe.live import outside, records, sockets
 from longpipe.live.carrier import USUAL, Attached, Carrier, Settings
 from longpipe.live.certificate import Certificate
-from longpipe.live.flow_limits import real_flows
+from longpipe.live.flow_limits import real_flows, with_path
 from longpipe.live.hosts import Plan
 from longpipe.live.spaces import End, open_end
 from longpipe.live.waiting import LONGEST_WAIT_S
@@ -101,7 +101,9 @@ def run(
         names = {address: end.host.name for end in ends for address in (end.host.address, end.host.address_6)}
         connections = {end.host.name: end.connections for end in ends}
         flows = real_flows(connections, names, carrier.connections())
-        certificate = carrier.certificate(sum(end.dropped for end in ends), kinds, flows)
+        certificate = carrier.certificate(sum(end.dropped for end in ends), kinds)
+        flows = with_path(flows, plan, certificate.ports, certificate.elapsed_s)
+        certificate = replace(certificate, flows=flows)
     return LiveRun(1 if status is None else status, certificate)
 
 

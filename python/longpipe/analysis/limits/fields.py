@@ -1,0 +1,160 @@
+"""Fields of a scenario that determine its directed links and the connections of its flows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from longpipe.scenario.motion import Satellites
+from longpipe.scenario.network import Dumbbell, Graph
+from longpipe.scenario.switch import TailDrop
+
+if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
+    from longpipe.scenario.switch import Policy
+
+# Nodes of a dumbbell's trunk.
+_TRUNK: Final = ("switch1", "switch2")
+
+
+class LinkFields(NamedTuple):
+    """Dotted fields of a directed link, and the values of those that are parts of a scenario.
+
+    A field is "" if the link has none: the links of a dumbbell's hosts have neither losses nor conditioners.
+    """
+
+    rate: str
+    buffer: str
+    policy: str
+    loss: str = ""
+    conditioners: str = ""
+    path: str = ""
+    policy_now: Any = None
+    conditioners_now: tuple[Any, ...] = ()
+    path_now: Any = None
+    loss_now: Any = None
+
+    def first(self, kind: str) -> int | None:
+        """Returns the number of the first conditioner of a kind; None if there is none."""
+        return next((i for i, one in enumerate(self.conditioners_now) if one.kind == kind), None)
+
+
+class Fields:
+    """Names of the fields that determine the links and flows of a scenario."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._network, self.scenario, self.resolved = scenario.network, scenario, scenario.resolved
+        self._names = [node["name"] for node in self.resolved["nodes"]]
+        self._owners = _owners(self._network)
+        self._number_of = {}
+        if isinstance(self._network, Graph):
+            paths = enumerate(link.path for link in self._network.links)
+            # Link whose satellites are nodes of the resolved scenario.
+            self._spread = next((i for i, path in paths if isinstance(path, Satellites)), None)
+            for i, link in enumerate(self._network.links):
+                self._number_of[link.between] = i, False
+                self._number_of[link.between[::-1]] = i, True
+
+    def of_link(self, k: int) -> LinkFields | None:
+        """Returns the fields of a directed link of the resolved scenario; links of satellites have those of their path.
+
+        Returns None if no field determines the link.
+        """
+        link = self.resolved["links"][k]
+        ends = self._names[link["from"]], self._names[link["to"]]
+        if isinstance(self._network, Dumbbell):
+            return _of_dumbbell(self._network, ends, self.scenario.switch.policy)
+        if ends in self._number_of:
+            number, is_back = self._number_of[ends]
+        elif self._spread is not None:
+            number, is_back = self._spread, False
+        else:
+            return None
+        way, where = self._network.links[number], f"network.links.{number}."
+        prefix = f"{where}return_" if is_back else where
+        at_host = self.resolved["nodes"][link["from"]]["kind"] == "host"
+        own_path = is_back and way.return_path is not None
+        policy = (way.return_policy if is_back else None) or way.policy or self.scenario.switch.policy
+        return LinkFields(
+            rate=f"{prefix}rate",
+            buffer=f"{where}host_buffer" if at_host else f"{prefix}buffer",
+            policy=f"{where}host_policy" if at_host else f"{prefix}policy",
+            loss=f"{prefix}loss",
+            conditioners=f"{prefix}conditioners",
+            path=f"{where}return_path" if own_path else f"{where}path",
+            policy_now=(way.host_policy or TailDrop()) if at_host else policy,
+            conditioners_now=way.return_conditioners if is_back else way.conditioners,
+            path_now=way.return_path if own_path else way.path,
+            loss_now=way.return_loss if is_back else way.loss,
+        )
+
+    def rate_of(self, k: int) -> str:
+        """Returns the field that determines the rate of a directed link, or "" if its path or no field does."""
+        own = self.of_link(k)
+        return "" if own is None or "service" in self.resolved["links"][k].get("motion", {}) else own.rate
+
+    def proxy_buffer(self, node: str) -> tuple[str, str]:
+        """Returns the field of the buffer of the proxy at a node, and its value."""
+        if isinstance(self._network, Dumbbell):
+            return "network.pep.buffer", str(self._network.pep and self._network.pep.buffer)
+        number, found = next((i, one) for i, one in enumerate(self._network.nodes) if one.name == node)
+        return f"network.nodes.{number}.pep.buffer", str(found.pep and found.pep.buffer)
+
+    def of_flow(self, flow: str, name: str) -> str:
+        """Returns the field that determines a TCP field of a flow: its own, its group's, or the scenario's."""
+        prefix, owner = self._owners.get(flow, ("", None))
+        first = name.split(".")[0]
+        if owner is not None and owner.tcp is not None and first in owner.tcp.model_fields_set:
+            return f"{prefix}.tcp.{name}"
+        return f"tcp.{name}"
+
+
+def _of_dumbbell(network: Dumbbell, ends: tuple[str, str], policy: Policy) -> LinkFields:
+    if ends == _TRUNK:
+        return LinkFields(
+            rate="network.trunk_rate",
+            buffer="switch.buffer",
+            policy="switch.policy",
+            loss="network.trunk_loss",
+            conditioners="network.conditioners",
+            path="network.path",
+            policy_now=policy,
+            conditioners_now=network.conditioners,
+            path_now=network.path,
+            loss_now=network.trunk_loss,
+        )
+    if ends == _TRUNK[::-1]:
+        own_path = network.return_path is not None
+        return LinkFields(
+            rate="network.return_rate",
+            buffer="network.return_buffer",
+            policy="network.return_policy",
+            loss="network.return_loss",
+            conditioners="network.return_conditioners",
+            path="network.return_path" if own_path else "network.path",
+            policy_now=network.return_policy or policy,
+            conditioners_now=network.return_conditioners,
+            path_now=network.return_path if own_path else network.path,
+            loss_now=network.return_loss,
+        )
+    if not any(end.startswith(("source", "sink", "vbr-")) for end in ends):
+        # A link of the satellites between the switches.
+        return LinkFields(
+            "network.trunk_rate", "switch.buffer", "switch.policy", path="network.path", policy_now=policy
+        )
+    if ends[0] in _TRUNK:
+        return LinkFields("network.access_rate", "switch.buffer", "switch.policy", policy_now=policy)
+    return LinkFields(
+        "network.access_rate",
+        "network.host_buffer",
+        "network.host_policy",
+        policy_now=network.host_policy or TailDrop(),
+    )
+
+
+def _owners(network: Dumbbell | Graph) -> Mapping[str, tuple[str, Any]]:
+    """Returns, by flow, the dotted name of the group or flow with its own fields, and this group or flow."""
+    if isinstance(network, Graph):
+        return {flow.name: (f"network.flows.{i}", flow) for i, flow in enumerate(network.flows)}
+    groups = enumerate(network.group or ())
+    return {flow: (f"network.group.{i}", group) for i, group in groups for flow in group.flows}

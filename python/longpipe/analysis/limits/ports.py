@@ -1,0 +1,135 @@
+"""Counters of a run's ports: busy shares, mean queueing delays, and losses by their cause."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from longpipe.aal5 import CELL_BYTES
+from longpipe.analysis.limits.causes import OF_CAUSE, OF_COUNTER, SIZED_BY_BUFFER, Limit
+from longpipe.analysis.shapers import cake_bps, port_limit_bps
+
+if TYPE_CHECKING:
+    from longpipe.analysis.paths import Path, Resolved
+
+
+class Ports:
+    """Counters of a run's ports. A port has the number of its directed link, which is also its row in the columns."""
+
+    def __init__(self, resolved: Resolved, columns: Mapping[str, Any], duration_s: float) -> None:
+        self._unit = "packets" if resolved["framing"] == "ip" else "cells"
+        self._links, self._columns, self._duration_s = resolved["links"], columns, duration_s
+        self.names: Sequence[str] = columns["port"]
+        self.utilization: Sequence[float] = columns["utilization"]
+        lost = [name for name in columns if name.startswith(f"{self._unit}_lost_")]
+        arrived = [name for name in (f"{self._unit}_in", f"{self._unit}_duplicated") if name in columns]
+        losses = zip(_sums(columns, lost), _sums(columns, arrived), strict=True)
+        # Share of the arriving packets that each port passes on.
+        self._passed = [1 - min(1.0, packets / (of or 1)) if packets else 1.0 for packets, of in losses]
+        self._delays_s = self._mean_delays_s()
+        self._shaped = [self._shaper_used(number) for number in range(len(self._links))]
+        # Used share of each link's capacity, which is the rate of its shaper if that is less than its own.
+        self.used: Sequence[float] = [
+            min(1.0, max(shares)) for shares in zip(self.utilization, self._shaped, strict=True)
+        ]
+        self._sized_by_buffer = [link["policy"]["kind"] in SIZED_BY_BUFFER for link in self._links]
+        self._by_limit = {
+            name: OF_CAUSE.get(suffix) or OF_COUNTER.get(suffix, "buffer")
+            for name in lost
+            for suffix in (name.removeprefix(f"{self._unit}_lost_"),)
+        }
+
+    def _mean_delays_s(self) -> list[float]:
+        """Returns the mean queueing delay [s] at each port, without the packet's own transmission."""
+        queues, left = (self._columns[name] for name in (f"mean_queue_{self._unit}", f"{self._unit}_out"))
+        found = []
+        for queue, out, used, link in zip(queues, left, self.utilization, self._links, strict=True):
+            if not queue or not out or math.isnan(queue):
+                found.append(0.0)
+            elif self._unit == "cells":
+                # The stored mean covers only a single class.
+                found.append(8 * CELL_BYTES * queue / link["rate_bps"])
+            else:
+                found.append(max(0.0, queue - used) * self._duration_s / out)
+        return found
+
+    def delay_s(self, ports: Iterable[int]) -> float:
+        """Returns the sum of the ports' mean queueing delays [s]."""
+        return sum([self._delays_s[port] for port in ports])
+
+    def all_sized_by_buffer(self, ports: Iterable[int]) -> bool:
+        """Returns whether no port has a policy that drops packets before its buffer is full."""
+        return all(map(self._sized_by_buffer.__getitem__, ports))
+
+    def is_shaped(self, port: int) -> bool:
+        """Returns whether the shaper of a link, rather than the link, limits what it sends.
+
+        A link behind a slower shaper is used in proportion to the two rates, and idles while packets wait.
+        """
+        return self._shaped[port] > self.utilization[port]
+
+    def _shaper_used(self, port: int) -> float:
+        """Returns the used share of the rate of a link's shaper, which may count other lengths than the link; or 0."""
+        link = self._links[port]
+        limit_bps = port_limit_bps(self._columns, port, link, self._duration_s, policers=False)
+        used = self.utilization[port] * float(link["rate_bps"]) / limit_bps
+        # Runs that early versions stored do not contain what CAKE counted.
+        if math.isfinite(rate_bps := cake_bps(link)) and "shaper_bytes" in self._columns:
+            used = max(used, 8 * self._columns["shaper_bytes"][port] / (rate_bps * self._duration_s))
+        return used
+
+    def may_disorder(self, ports: Iterable[int]) -> bool:
+        """Returns whether packets overtook each other at one of the ports or on its link, or were duplicated."""
+        counted = [self._columns[name] for name in ("overtakings", "packets_duplicated") if name in self._columns]
+        return any(column[port] for column in counted for port in ports)
+
+    def lost_share(self, ports: Iterable[int]) -> float:
+        """Returns the loss rate over the given consecutive ports."""
+        return 1 - math.prod([self._passed[port] for port in ports])
+
+    def losses_by_limit(self, ports: Collection[int], aqm: Limit) -> Counter[Limit]:
+        """Returns the ports' losses [packets or cells; corrupted frames] by the limit that they indicate.
+
+        Drops of a policy count as `aqm`.
+        """
+        found: Counter[Limit] = Counter()
+        for name, limit in self._by_limit.items():
+            column = self._columns[name]
+            found[aqm if limit == "AQM" else limit] += sum([column[port] for port in ports])
+        return +found
+
+    def bytes_out(self, port: int) -> int:
+        """Returns the number of bytes that left a port of IP packets."""
+        return int(self._columns["bytes_out"][port])
+
+    def indicating(self, port: int, limit: Limit, aqm: Limit) -> int:
+        """Returns how many packets a port lost, or marked, for a reason that indicates a limit."""
+        if limit == "marks":
+            return (
+                int(self._columns[f"{self._unit}_marked"][port] or 0) if f"{self._unit}_marked" in self._columns else 0
+            )
+        return self.losses_by_limit((port,), aqm)[limit]
+
+    def max_round_trip_s(self, path: Path) -> float:
+        """Returns the RTT [s] of a flow whose packets find each queue at its maximum length."""
+        unit_bytes = path.packet_bytes if self._unit == "packets" else CELL_BYTES
+        peaks = self._columns[f"peak_queue_{self._unit}"]
+        queues_s = [
+            8 * unit_bytes * float(peaks[port] or 0) / float(self._links[port]["rate_bps"])
+            for port in (*path.route, *path.return_route)
+        ]
+        return path.round_trip_s + sum(queues_s)
+
+    def max_queued(self, ports: Iterable[int]) -> int:
+        """Returns the maximum total number of packets in the queues of these ports; for ATM, the number of cells."""
+        peaks = self._columns[f"peak_queue_{self._unit}"]
+        return sum([peaks[port] or 0 for port in ports])
+
+
+def _sums(ports: Mapping[str, Sequence[Any]], names: Sequence[str]) -> Sequence[int]:
+    """Returns, for each port, the sum of the given columns."""
+    if len(names) == 1:
+        return ports[names[0]]
+    return list(map(sum, zip(*(ports[name] for name in names), strict=True))) or [0] * len(ports["port"])

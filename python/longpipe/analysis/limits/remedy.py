@@ -1,0 +1,132 @@
+"""Remedies as data: one change of a field of a scenario, and the changes that several limits name."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from longpipe.scenario.motion import Coded, File, Moving
+from longpipe.units import RATE, SIZE, SYMBOLS
+
+if TYPE_CHECKING:
+    from longpipe.analysis.limits.evidence import Evidence
+    from longpipe.analysis.limits.fields import LinkFields
+    from longpipe.scenario import Scenario
+
+# Factor by which a remedy raises a rate, unless another link is the next limit.
+MORE: Final = 4
+# Path that leaves rate and delay to the link: without variation and outages.
+_CONSTANT: Final = {"kind": "moving"}
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change of one field of a scenario: `scenario.with_(**{remedy.field: remedy.value})` applies it.
+
+    `field` is dotted, as in "network.links.2.rate". `value` is a text, a number, or a table or list as in a scenario
+    file.
+    """
+
+    field: str
+    value: Any
+
+    def applied_to(self, scenario: Scenario) -> Scenario:
+        """Returns the scenario with the changed field; raises ScenarioError if another field forbids the value."""
+        return scenario.with_(**{self.field: self.value})
+
+    def __str__(self) -> str:
+        """Returns the assignment, as in a scenario file."""
+        value = f"'{self.value}'" if isinstance(self.value, str) else self.value
+        return f"{self.field} = {value}"
+
+
+def faster(e: Evidence, link: int) -> Remedy | None:
+    """Returns a higher rate of a directed link, which is that of its path if this varies the rate.
+
+    It is at most the rate of the next slower link or policer, because packets beyond that would only be lost there.
+    """
+    own = e.run.fields.of_link(link)
+    if own is None:
+        return None
+    factor = e.headroom(link)
+    match own.path_now:
+        case Moving(rate=steps) if steps:
+            return Remedy(f"{own.path}.rate", [[at, _raised(rate, factor)] for at, rate in steps])
+        case Coded(symbol_rate=rate):
+            return Remedy(f"{own.path}.symbol_rate", SYMBOLS.format(round(factor * SYMBOLS.parse(rate))))
+        case File() if "service" in e.run.resolved["links"][link].get("motion", {}):
+            highest = max(_rates_bps(e.run.resolved["links"][link]["motion"]["service"]))
+            return Remedy(own.path, {**_CONSTANT, "rate": [["0 s", RATE.format(MORE * highest)]]})
+    return Remedy(own.rate, RATE.format(round(factor * e.run.resolved["links"][link]["rate_bps"])))
+
+
+def faster_shaper(e: Evidence, link: int) -> Remedy | None:
+    """Returns twice the rate of the shaper of a directed link: `tbf`, or CAKE's."""
+    own = e.run.fields.of_link(link)
+    if own is None:
+        return None
+    tbf = next((i for i, one in enumerate(own.conditioners_now) if one.kind == "tbf"), None)
+    policy = own.policy_now
+    shaped_bps = RATE.parse(own.conditioners_now[tbf].rate) if tbf is not None else math.inf
+    if policy.kind == "cake" and policy.rate is not None and RATE.parse(policy.rate) < shaped_bps:
+        return Remedy(own.policy, {**policy.model_dump(exclude_none=True), "rate": _raised(policy.rate)})
+    return None if tbf is None else faster_bucket(own, tbf)
+
+
+def faster_bucket(own: LinkFields, i: int) -> Remedy:
+    """Returns twice the rate of a policer or `tbf`, or of all its rates if it has a peak rate."""
+    bucket = own.conditioners_now[i]
+    if bucket.peak is None:
+        return Remedy(f"{own.conditioners}.{i}.rate", _raised(bucket.rate))
+    changed = {"rate": _raised(bucket.rate), "peak": _raised(bucket.peak)}
+    return Remedy(own.conditioners, _with_item(own, i, changed))
+
+
+def larger_bucket(own: LinkFields, i: int, longest_bytes: int) -> Remedy:
+    """Returns a policer or `tbf` that passes packets of this length, and has a larger bucket."""
+    bucket = own.conditioners_now[i]
+    burst_bytes = SIZE.parse(bucket.burst)
+    is_short = bucket.mtu is not None and SIZE.parse(bucket.mtu) < longest_bytes
+    burst = f"{max(4 * burst_bytes, 4 * longest_bytes)} B"
+    if is_short and burst_bytes >= longest_bytes:
+        return Remedy(f"{own.conditioners}.{i}.mtu", f"{longest_bytes} B")
+    if is_short:
+        return Remedy(own.conditioners, _with_item(own, i, {"mtu": f"{longest_bytes} B", "burst": burst}))
+    return Remedy(f"{own.conditioners}.{i}.burst", burst)
+
+
+def constant_path(own: LinkFields) -> Remedy:
+    """Returns a path without outages; one of a file or of satellites becomes a link with constant rate and delay."""
+    if isinstance(own.path_now, Moving | Coded) and (own.path_now.outages.intervals or own.path_now.outages.every):
+        return Remedy(f"{own.path}.outages", {})
+    if isinstance(own.path_now, Moving) and own.path_now.rate:
+        return Remedy(f"{own.path}.rate", [])
+    return Remedy(own.path, dict(_CONSTANT))
+
+
+def in_order(own: LinkFields) -> Remedy | None:
+    """Returns a link that keeps the order of packets and duplicates none; None if it does so already."""
+    kept = [one for one in own.conditioners_now if one.kind not in ("jitter", "reordering", "duplication")]
+    if len(kept) < len(own.conditioners_now):
+        return Remedy(own.conditioners, [one.model_dump(exclude_none=True) for one in kept])
+    if own.path_now is not None and getattr(own.path_now, "order", "fifo") == "free":
+        return Remedy(f"{own.path}.order", "fifo")
+    return None
+
+
+def _with_item(own: LinkFields, i: int, changes: dict[str, str]) -> list[dict[str, Any]]:
+    tables = [one.model_dump(exclude_none=True) for one in own.conditioners_now]
+    tables[i] |= changes
+    return tables
+
+
+def _raised(rate: str, factor: float = MORE) -> str:
+    return RATE.format(round(factor * RATE.parse(rate)))
+
+
+def _rates_bps(service: dict[str, Any]) -> list[int]:
+    """Returns the rates of a path [bit/s]; those of a schedule are its mean over each line's millisecond."""
+    if service["kind"] == "opportunities":
+        return [round(8000 * service["bytes"] * len(service["instants_ps"]) / (service["instants_ps"][-1] / 1e9))]
+    return [rate for _, rate in service["steps"]]
