@@ -36,13 +36,10 @@ pub struct Counter {
     latest: bool,
     /// Whether the next ACK must be sent without delay.
     is_due: bool,
-    /// Whether ACKs carry the AccECN option with byte counters.
-    reports_bytes: bool,
 }
 
-impl Counter {
-    /// Returns the counters of a new connection.
-    pub fn new(reports_bytes: bool) -> Counter {
+impl Default for Counter {
+    fn default() -> Counter {
         Counter {
             packets: INITIAL_CEP,
             marked: 0,
@@ -50,10 +47,11 @@ impl Counter {
             unreported: 0,
             latest: false,
             is_due: false,
-            reports_bytes,
         }
     }
+}
 
+impl Counter {
     /// Counts an arriving packet with `bytes` of payload.
     pub fn take(&mut self, ecn: Ecn, bytes: u32) {
         let Ecn { marked, capable, .. } = ecn;
@@ -62,18 +60,15 @@ impl Counter {
         } else if capable {
             self.unmarked += u64::from(bytes);
         }
-        // From this packet on, the counter of unmarked bytes increases instead; the receiver reports this immediately
-        // (section 3.2.3.3).
-        let ends = self.reports_bytes && capable && !marked && self.latest;
         let begins = marked && !self.latest;
         self.latest = marked;
         self.packets += u64::from(marked);
         self.unreported += u32::from(marked);
-        self.is_due |= begins || ends || self.unreported >= MARKS_PER_ACK;
+        self.is_due |= begins || self.unreported >= MARKS_PER_ACK;
     }
 
-    /// Returns whether an ACK must be sent immediately: the marking has changed, or MARKS_PER_ACK marked packets are
-    /// unreported.
+    /// Returns whether an ACK must be sent immediately: a marked packet followed an unmarked one, or MARKS_PER_ACK
+    /// marked packets are unreported. The end of marks is reported by the next regular ACK (section 3.2.3.3).
     pub fn is_due(&self) -> bool {
         self.is_due
     }

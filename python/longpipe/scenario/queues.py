@@ -101,7 +101,8 @@ class Pie(Model):
     beta: Gain = Field(default=1.25, description="Gain for the change in delay [1/s]; RFC 8033 section 4.2")
     least_backlog: Backlog = Field(
         default="3000 B",
-        description="PIE neither drops nor marks up to this backlog [bytes]; RFC 8033 section 4.1, two packets",
+        description="PIE neither drops nor marks up to this backlog [bytes]; RFC 8033 section 4.1, two packets; with "
+        "the rules of ns-3, two packets of any length",
     )
     delay: Literal["sojourn", "departure-rate", "departure-time"] = Field(
         default="sojourn",

@@ -6,7 +6,7 @@ use crate::scenario::{PieConfig, PieDelay, PieRules};
 use longpipe_events::{Ring, Span, Time, PS_PER_SECOND};
 
 const MILLISECOND: u64 = PS_PER_SECOND / 1_000;
-/// Queueing delay above which each update adds another 2 % to the probability (Linux: `pie_calculate_probability`).
+/// Queueing delay above which each update of Linux adds another 2 % to the probability (`calculate_probability`).
 const HIGH_DELAY: Span = Span(250 * MILLISECOND);
 const HIGH_STEP: f64 = 0.02;
 /// Maximum increase per update of a probability that is at least 0.1 (RFC 8033 section 5.5).
@@ -22,10 +22,13 @@ const SURE_FROM: f64 = 8.5;
 const MEASURED_BYTES: u64 = 16_384;
 /// Byte count by which ns-3 represents the absence of a measurement cycle.
 const DQCOUNT_INVALID: u64 = u64::MAX;
-/// Weight of a new measurement in the average: 2^14 / 2^16 (RFC 8033 appendix A).
+/// Weight of a new measurement in the average: 2^14 / 2^16 (RFC 8033 appendix B).
 const TIME_WEIGHT: f64 = 0.25;
 /// Time [ps] without congestion after which ns-3 allows another burst.
 const BURST_RESET: u64 = 3 * PS_PER_SECOND / 2;
+
+/// Number of waiting packets up to which ns-3 neither drops nor marks, if the queue's limit is a number of packets.
+const SHORT_QUEUE: u64 = 2;
 
 /// Placeholder for a transmission start that is not known yet.
 const UNKNOWN: Time = Time(u64::MAX);
@@ -160,9 +163,13 @@ impl Pie {
     #[inline(always)]
     pub fn decide(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
         self.update_before(arrival.now);
-        let goes = self.is_to_go(arrival.bytes_waiting, draw);
+        if self.config.rules == PieRules::Rfc8033 && self.is_uncongested() {
+            // RFC 8033 appendix A, `enque`.
+            self.allowance = Span(self.config.burst_ps);
+        }
+        let goes = self.is_to_go(arrival, draw);
         let marked = goes && self.config.ecn && arrival.capable && self.probability <= MAX_MARK_PROBABILITY;
-        if goes && (!marked || self.config.rules == PieRules::Linux) {
+        if goes && (!marked || self.config.rules != PieRules::Ns3) {
             self.sum = 0.0;
         }
         match (goes, marked) {
@@ -172,9 +179,9 @@ impl Pie {
         }
     }
 
-    /// Returns whether packets that find the line idle leave the state unchanged, provided that the packet before them
-    /// was transmitted without waiting. In this state no packet waits, so each packet only confirms the delay of zero
-    /// that RFC 8033's estimate yields.
+    /// Returns whether packets that find the line idle need not be processed, provided that the packet before them was
+    /// transmitted without waiting. In this state no packet waits, so each packet only confirms the delay of zero, and
+    /// may restore the burst allowance, which the next packet that waits restores, too.
     pub fn ignores_idle_arrivals(&self) -> bool {
         let PieConfig { delay, rules, .. } = self.config;
         delay == PieDelay::Sojourn && rules == PieRules::Rfc8033
@@ -237,7 +244,7 @@ impl Pie {
         self.sum = 0.0;
     }
 
-    fn is_to_go(&mut self, bytes_waiting: u64, draw: impl FnOnce() -> f64) -> bool {
+    fn is_to_go(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> bool {
         if self.allowance.0 > 0 {
             return false;
         }
@@ -245,7 +252,11 @@ impl Pie {
             (self.burst, self.allowance) = (Burst::Protected, Span(self.config.burst_ps));
         }
         let low_delay = 2 * self.delay_before.0 < self.config.target_ps && self.probability < 0.2;
-        if low_delay || bytes_waiting <= self.config.least_backlog_bytes {
+        let short = match self.config.rules {
+            PieRules::Ns3 => arrival.packets_waiting <= SHORT_QUEUE,
+            PieRules::Rfc8033 | PieRules::Linux => arrival.bytes_waiting <= self.config.least_backlog_bytes,
+        };
+        if low_delay || short {
             return false;
         }
         if self.config.derandomize {
@@ -370,14 +381,19 @@ impl Pie {
         let idle = delay.0 == 0 && before.0 == 0;
         if idle && !(self.config.rules == PieRules::Linux && self.bytes_waiting > 0) {
             self.probability *= match self.config.rules {
-                PieRules::Ns3 => 0.98,
-                PieRules::Rfc8033 | PieRules::Linux => 63.0 / 64.0,
+                PieRules::Rfc8033 | PieRules::Ns3 => 0.98,
+                PieRules::Linux => 63.0 / 64.0,
             };
         }
         self.probability = self.probability.clamp(0.0, 1.0);
-        let low_delay = 2 * delay.0 < self.config.target_ps && 2 * before.0 < self.config.target_ps;
-        self.move_burst(low_delay && self.probability == 0.0, known);
+        self.move_burst(self.is_uncongested(), known);
         self.delay_before = delay;
+    }
+
+    /// Returns whether the probability is zero, and the latest two delays are shorter than half of the target.
+    fn is_uncongested(&self) -> bool {
+        let is_short = |delay: Span| 2 * delay.0 < self.config.target_ps;
+        self.probability == 0.0 && is_short(self.delay) && is_short(self.delay_before)
     }
 
     /// Returns the change in the probability, scaled down for small probabilities (RFC 8033 section 4.2).
@@ -402,33 +418,32 @@ impl Pie {
         } else {
             step
         };
-        // ns-3 does not have this step.
-        if self.delay > HIGH_DELAY && self.config.rules != PieRules::Ns3 {
+        if self.delay > HIGH_DELAY && self.config.rules == PieRules::Linux {
             step + HIGH_STEP
         } else {
             step
         }
     }
 
-    /// Updates the burst allowance. `low_delay` is true if delays are short and the probability is zero.
-    fn move_burst(&mut self, low_delay: bool, known: bool) {
-        if low_delay && known && self.config.delay == PieDelay::DepartureRate {
+    /// Updates the burst allowance; `known` is whether the delay has been measured.
+    fn move_burst(&mut self, uncongested: bool, known: bool) {
+        if uncongested && known && self.config.delay == PieDelay::DepartureRate {
             self.departures.reset(self.config.rules);
         }
         let left = Span(self.allowance.0.saturating_sub(self.config.update_ps));
         match self.config.rules {
-            PieRules::Rfc8033 => self.allowance = if low_delay { Span(self.config.burst_ps) } else { left },
-            PieRules::Linux if low_delay && known => self.allowance = Span(self.config.burst_ps),
+            PieRules::Rfc8033 => self.allowance = left,
+            PieRules::Linux if uncongested && known => self.allowance = Span(self.config.burst_ps),
             PieRules::Linux => {}
             PieRules::Ns3 => {
                 self.allowance = left;
-                let low_delay = low_delay && left.0 == 0;
+                let unused = uncongested && left.0 == 0;
                 self.burst = match self.burst {
-                    Burst::Protected if low_delay => Burst::LowDelay { updates: 0 },
-                    Burst::LowDelay { updates } if low_delay && updates + 1 > BURST_RESET / self.config.update_ps => {
+                    Burst::Protected if unused => Burst::LowDelay { updates: 0 },
+                    Burst::LowDelay { updates } if unused && updates + 1 > BURST_RESET / self.config.update_ps => {
                         Burst::None
                     }
-                    Burst::LowDelay { updates } if low_delay => Burst::LowDelay { updates: updates + 1 },
+                    Burst::LowDelay { updates } if unused => Burst::LowDelay { updates: updates + 1 },
                     Burst::LowDelay { .. } => Burst::LowDelay { updates: 0 },
                     other => other,
                 };

@@ -93,7 +93,7 @@ pub enum PieDelay {
     /// Queue length divided by the mean departure rate, as in ns-3.
     DepartureRate,
     /// Queue length times the mean time that 2^14 bytes took to depart, divided by 2^14 bytes (RFC 8033 section 5.2,
-    /// appendix A).
+    /// appendix B).
     DepartureTime,
 }
 

@@ -38,8 +38,9 @@ fn of(marked: bool) -> Ecn {
 
 #[test]
 fn rfc_9768_appendix_a_1_byte_counters_wrap_at_2_24_and_never_decrease() {
-    // Columns: s.ceb, counter in the option, increase.
+    // Columns: s.ceb, counter in the option, increase. The first row is from the RFC.
     let table = [
+        (33_554_433, 1_461, 1_460),
         (0, 1_460, 1_460),
         (0xff_ffff, 0x100_0003, 4),
         (0x7ff_ff00, 0x800_0100, 0x200),
@@ -53,8 +54,15 @@ fn rfc_9768_appendix_a_1_byte_counters_wrap_at_2_24_and_never_decrease() {
 
 #[test]
 fn rfc_9768_appendix_a_2_2_bytes_show_whether_the_field_has_wrapped() {
-    let mss = 1_000;
     // Columns: marked bytes, d.cep, dSafer.cep, and the number of marked packets that the bytes select.
+    for (bytes, least, safest, packets) in [(1_460, 0, 8, 8), (1_460, 2, 10, 2), (10_200, 7, 15, 7)] {
+        assert_eq!(
+            likely(bytes, 1_460, least, safest),
+            packets,
+            "example of the RFC: {bytes} {least} {safest}"
+        );
+    }
+    let mss = 1_000;
     let table = [
         // If eight more packets were marked, the mean payload would be less than half of an MSS.
         (2_000, 2, 10, 2),
@@ -73,7 +81,7 @@ fn rfc_9768_appendix_a_2_2_bytes_show_whether_the_field_has_wrapped() {
 
 #[test]
 fn rfc_9768_section_3_2_1_byte_counters_count_payload_from_their_initial_values() {
-    let mut counter = Counter::new(true);
+    let mut counter = Counter::default();
     let reported = |counter: &Counter| (counter.counts().unmarked(), counter.counts().marked());
     assert_eq!(reported(&counter), (1, 0));
     for (ecn, bytes) in [
@@ -89,7 +97,7 @@ fn rfc_9768_section_3_2_1_byte_counters_count_payload_from_their_initial_values(
 
 #[test]
 fn rfc_9768_section_3_2_1_the_packet_counter_starts_at_five_and_wraps_at_eight() {
-    let mut counter = Counter::new(false);
+    let mut counter = Counter::default();
     let reported: Vec<u8> = [false, true, true, true, true, false, true]
         .map(|marked| {
             counter.take(of(marked), 1);
@@ -101,7 +109,7 @@ fn rfc_9768_section_3_2_1_the_packet_counter_starts_at_five_and_wraps_at_eight()
 
 #[test]
 fn rfc_9768_section_3_2_2_5_1_the_first_mark_and_two_unreported_marks_trigger_acks() {
-    let mut counter = Counter::new(false);
+    let mut counter = Counter::default();
     let mut due = |marked| {
         counter.take(of(marked), 1);
         let due = counter.is_due();
@@ -115,29 +123,22 @@ fn rfc_9768_section_3_2_2_5_1_the_first_mark_and_two_unreported_marks_trigger_ac
 }
 
 #[test]
-fn rfc_9768_section_3_2_3_3_with_the_option_the_end_of_marks_triggers_an_ack() {
-    let mut counter = Counter::new(true);
-    let mut due = |ecn| {
-        counter.take(ecn, 1);
-        let due = counter.is_due();
-        if due {
-            counter.next_ace();
-        }
-        due
-    };
-    let marked = of(true);
-    let seen = [
-        of(false),
-        marked,
-        of(false),
-        of(false),
-        marked,
-        Ecn::default(),
-        of(false),
-        marked,
-    ]
-    .map(&mut due);
-    assert_eq!(seen, [false, true, true, false, true, false, false, true]);
+fn rfc_9768_section_3_2_3_3_end_of_marks_waits_for_the_next_ack() {
+    let mut receiver = Receiver::new(&config(2, true, true));
+    let mut sequence = 0;
+    let reported = [false, false, true, false, false, false].map(|marked| {
+        let segment = DataSegment {
+            sequence,
+            length: 100,
+            ecn: of(marked),
+            ..DataSegment::default()
+        };
+        sequence += 100;
+        receiver.on_segment(Time(0), &segment);
+        receiver.poll_transmit(Time(0)).map(|ack| ack.counts.marked())
+    });
+    // Every second packet is acknowledged, and the marked one, whose ACK begins another pair.
+    assert_eq!(reported, [None, Some(0), Some(100), None, Some(100), None]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Processing of an ACK by the retransmission queue: newly delivered segments, RTT samples and the delivery rate.
 
 use super::*;
+use crate::segment::TIMESTAMP_TICK;
 
 impl RetransmissionQueue {
     /// Processes an ACK of all bytes below `una` with SACK blocks and a timestamp echo, if any.
@@ -12,7 +13,7 @@ impl RetransmissionQueue {
         blocks: impl Iterator<Item = (u64, u64)>,
     ) -> AckSummary {
         let before = self.delivered;
-        let echoed = echo.filter(|_| una > self.una).map(|echo| now - echo);
+        let echoed = echo.filter(|_| una > self.una).map(|echo| echoed_rtt(now, echo));
         let (mut acked, mut retransmitted) = (RttSamples::default(), false);
         let mut deliveries = Deliveries {
             highest: self.highest,
@@ -154,4 +155,11 @@ impl RetransmissionQueue {
             app_limited: newest.app_limited,
         }
     }
+}
+
+/// Returns the RTT of a segment by its timestamp echo, in whole milliseconds and at least one (tcp_ack_update_rtt of
+/// Linux).
+fn echoed_rtt(now: Time, echo: Time) -> Span {
+    let tick = TIMESTAMP_TICK.0;
+    Span((now.0 / tick - echo.0 / tick).max(1) * tick)
 }

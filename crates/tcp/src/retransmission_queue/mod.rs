@@ -65,7 +65,8 @@ pub struct LatestDelivery {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckSummary {
     /// RTT sample for congestion controllers and the minimum RTT, taken from the last newly SACKed segment; if there is
-    /// none, from the last newly acknowledged segment; otherwise, from the timestamp echo (Linux: `ca_rtt_us`).
+    /// none, from the last newly acknowledged segment; otherwise, from the timestamp echo, in milliseconds (Linux:
+    /// `ca_rtt_us`).
     /// Retransmitted segments and segments SACKed earlier give no sample.
     pub rtt: Option<Span>,
     /// Minimum RTT of the last 300 s.

@@ -69,10 +69,11 @@ fn linux_rtt_samples_come_from_newly_reported_segments() {
     let summary = rtx_queue.on_ack(Time(300), 20, Some(Time(101)), [(50, 60)].into_iter());
     assert_eq!(sampled(summary), (Some(199), Some(195)));
     // Retransmitted segments and segments that were SACKed before give no sample; a timestamp echo or a newly SACKed
-    // segment gives one.
+    // segment gives one. An echo gives at least a millisecond.
+    let millisecond = Span::millis(1).0;
     for (echo, blocks, expected) in [
         (None, vec![], (None, None)),
-        (Some(Time(250)), vec![], (Some(50), Some(50))),
+        (Some(Time(250)), vec![], (Some(millisecond), Some(millisecond))),
         (Some(Time(250)), vec![(50, 60)], (Some(195), Some(195))),
     ] {
         let mut rtx_queue = begun();
@@ -82,6 +83,26 @@ fn linux_rtt_samples_come_from_newly_reported_segments() {
             expected
         );
         assert_eq!(rtx_queue.least_rtt(), Some(Span(expected.1.unwrap_or(97).min(97))));
+    }
+}
+
+#[test]
+fn linux_a_timestamp_echo_counts_milliseconds() {
+    // Microseconds of the retransmission and of its ACK, and the difference of their timestamps [ms].
+    for (sent, acked, expected) in [
+        (0, 100_003, 100),
+        (400, 100_403, 100),
+        (998, 101_001, 101),
+        (999, 100_999, 100),
+        (500, 900, 1),
+    ] {
+        let mut rtx_queue = with_losses();
+        rtx_queue.on_sent(Time(0), 0, 10, 10);
+        rtx_queue.on_sent(Time(0) + Span::micros(sent), 0, 10, 10);
+        let echo = Some(Time(0) + Span::micros(sent));
+        let summary = rtx_queue.on_ack(Time(0) + Span::micros(acked), 10, echo, [].into_iter());
+        assert_eq!(summary.rtt, Some(Span::millis(expected)), "{sent} {acked}");
+        assert_eq!(summary.seq_rtt, summary.rtt);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Active queue management at enqueue, RED and PIE, compared with recordings of ns-3.
 
-use super::{column, constant, differ, drawn, expected, packet, rows, Event, MS, RATE};
+use super::{column, constant, differ, expected, listed, packet, rows, Event, MS, RATE};
 use crate::common::queued::Packet;
 use longpipe_events::Time;
 use longpipe_network::policies::pie::Pie;
@@ -41,7 +41,7 @@ pub fn events_at_rate(
         let arrival = Arrival {
             now,
             bytes: packet.bytes,
-            capable: false,
+            capable: packet.capable,
             packets_waiting: backlog.len(),
             bytes_waiting: backlog.bytes(),
             idle_since: match busy_until {
@@ -49,7 +49,12 @@ pub fn events_at_rate(
                 Some(end) => (end < now).then_some(end),
             },
         };
-        if policy.decide(&arrival, &mut || uniforms.next().unwrap()) == Verdict::Admit {
+        let verdict = policy.decide(&arrival, &mut || uniforms.next().unwrap());
+        let marked = verdict == Verdict::Mark && arrival.capable;
+        if marked {
+            events.push(("mark", packet.index, now.0 / 1_000));
+        }
+        if marked || verdict == Verdict::Admit {
             let starts = busy_until.map_or(now, |end| end.max(now));
             busy_until = Some(Time(starts.0 + 8 * packet.bytes * 1_000_000_000 / rate(starts) * 1_000));
             begins.push_back(starts);
@@ -108,7 +113,7 @@ fn red_averages_and_drops_equal_those_of_ns_3() {
     };
     for (name, arrivals, config) in [
         ("red-gentle-wait-c12", constant(), red(true)),
-        ("red-hard-wait-lcg", drawn(), red(false)),
+        ("red-hard-wait-lcg", listed("arrivals-lcg"), red(false)),
         ("ared-c12", constant(), adaptive),
     ] {
         let mut watched = WatchedRed {
@@ -172,6 +177,25 @@ fn steps() -> Vec<Packet> {
     times.zip(0..).map(|(ns, index)| packet(index, 0, ns, 1000)).collect()
 }
 
+fn watched_pie(delay: PieDelay, derandomize: bool) -> WatchedPie {
+    let config = PieConfig {
+        target_ps: 15 * MS,
+        update_ps: 15 * MS,
+        burst_ps: 150 * MS,
+        alpha: 0.125,
+        beta: 1.25,
+        least_backlog_bytes: 2000,
+        delay,
+        rules: PieRules::Ns3,
+        derandomize,
+        ecn: false,
+    };
+    WatchedPie {
+        pie: Pie::new(&config),
+        updates: vec![],
+    }
+}
+
 #[test]
 fn pie_probabilities_and_drops_equal_those_of_ns_3() {
     for (name, arrivals, delay, derandomize) in [
@@ -179,22 +203,7 @@ fn pie_probabilities_and_drops_equal_those_of_ns_3() {
         ("pie-derand-c12", constant(), PieDelay::Sojourn, true),
         ("pie-rate-steps", steps(), PieDelay::DepartureRate, false),
     ] {
-        let config = PieConfig {
-            target_ps: 15 * MS,
-            update_ps: 15 * MS,
-            burst_ps: 150 * MS,
-            alpha: 0.125,
-            beta: 1.25,
-            least_backlog_bytes: 2000,
-            delay,
-            rules: PieRules::Ns3,
-            derandomize,
-            ecn: false,
-        };
-        let mut watched = WatchedPie {
-            pie: Pie::new(&config),
-            updates: vec![],
-        };
+        let mut watched = watched_pie(delay, derandomize);
         let events = events_at_enqueue(&arrivals, &mut watched);
         let expected_probabilities = column::<f64>(&rows(&format!("{name}.prob")), 1);
         for (step, (found, expected)) in watched.updates.iter().zip(&expected_probabilities).enumerate() {
@@ -206,4 +215,12 @@ fn pie_probabilities_and_drops_equal_those_of_ns_3() {
         assert!(watched.updates.len() > 650);
         assert_eq!(differ(&events, &expected(&format!("{name}.events"))), None, "{name}");
     }
+}
+
+/// ns-3 neither drops nor marks while at most two packets wait, whatever their lengths.
+#[test]
+fn pie_drops_equal_those_of_ns_3_for_packets_of_random_lengths() {
+    let events = events_at_enqueue(&listed("arrivals-lcgsize"), &mut watched_pie(PieDelay::Sojourn, false));
+    assert_eq!(events.len(), 1339);
+    assert_eq!(differ(&events, &expected("pie-lcgsize.events")), None);
 }

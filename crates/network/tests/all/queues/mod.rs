@@ -67,8 +67,9 @@ fn constant() -> Vec<Packet> {
     regular(|i| i * 8_000_000 / 12)
 }
 
-fn drawn() -> Vec<Packet> {
-    let rows = rows("arrivals-lcg");
+/// Returns the packets in a table of times and lengths.
+fn listed(name: &str) -> Vec<Packet> {
+    let rows = rows(name);
     let (times, sizes) = (column(&rows, 0), column(&rows, 1));
     (0..)
         .zip(times)
@@ -158,7 +159,7 @@ fn codel_drops_and_marks_equal_those_of_ns_3() {
         ("codel-ecn-c12", constant(), true),
         // With this spacing, the sojourn times are just below the target.
         ("codel-c10.5", regular(|i| i * 761_904), false),
-        ("codel-lcg", drawn(), false),
+        ("codel-lcg", listed("arrivals-lcg"), false),
     ] {
         let events = codel(&arrivals, &codel_config(CodelArithmetic::Ns3, ecn));
         assert_eq!(differ(&events, &expected(&format!("{name}.events"))), None, "{name}");

@@ -2,7 +2,7 @@
 //! and uses the RFC's departure-rate estimator.
 
 use super::at_enqueue::{events_at_rate, EnqueueDecision};
-use super::{constant, differ, drawn, MS, RATE};
+use super::{constant, differ, listed, MS, RATE};
 use crate::common::queued::Packet;
 use longpipe_events::Time;
 use longpipe_network::policies::pie::Pie;
@@ -15,7 +15,8 @@ const UPDATE: f64 = 0.015;
 const MAX_BURST: f64 = 0.150;
 const DQ_THRESHOLD: f64 = 16_384.0;
 
-/// The variables of RFC 8033 appendix A.
+/// The variables of RFC 8033 appendix B. The queue is always active, and the decay of the probability has the condition
+/// of section 4.2.
 #[derive(Default)]
 struct Rfc {
     drop_prob: f64,
@@ -86,18 +87,12 @@ impl Rfc {
         if self.drop_prob >= 0.1 && p > 0.02 {
             p = 0.02;
         }
-        if now > 0.25 {
-            p += 0.02;
-        }
         self.drop_prob += p;
         if now == 0.0 && before == 0.0 {
-            self.drop_prob *= 1.0 - 1.0 / 64.0;
+            self.drop_prob *= 0.98;
         }
         self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
         self.burst_allowance = (self.burst_allowance - UPDATE).max(0.0);
-        if self.drop_prob == 0.0 && now < REFERENCE / 2.0 && before < REFERENCE / 2.0 {
-            self.burst_allowance = MAX_BURST;
-        }
         self.qdelay_old = now;
         self.probabilities.push(self.drop_prob);
     }
@@ -147,10 +142,15 @@ impl Rfc {
 impl EnqueueDecision for Rfc {
     fn decide(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
         self.pass(arrival.now);
-        if self.drop_early(draw) {
-            Verdict::Refuse
-        } else {
+        if self.drop_prob == 0.0 && self.current_qdelay < REFERENCE / 2.0 && self.qdelay_old < REFERENCE / 2.0 {
+            self.burst_allowance = MAX_BURST;
+        }
+        if !self.drop_early(draw) {
             Verdict::Admit
+        } else if self.drop_prob < 0.1 && arrival.capable {
+            Verdict::Mark
+        } else {
+            Verdict::Refuse
         }
     }
 
@@ -197,6 +197,15 @@ fn bursts() -> Vec<Packet> {
     constant().into_iter().filter(kept).collect()
 }
 
+/// Returns packets of which every second one is ECN-capable.
+fn capable(packets: Vec<Packet>) -> Vec<Packet> {
+    let capable = |packet: Packet| Packet {
+        capable: packet.index.is_multiple_of(2),
+        ..packet
+    };
+    packets.into_iter().map(capable).collect()
+}
+
 #[test]
 fn pie_with_departure_times_follows_rfc_8033() {
     let config = |delay| PieConfig {
@@ -209,14 +218,16 @@ fn pie_with_departure_times_follows_rfc_8033() {
         delay,
         rules: PieRules::Rfc8033,
         derandomize: true,
-        ecn: false,
+        ecn: true,
     };
     let same: fn(Time) -> u64 = |_| RATE;
     for (name, arrivals, rate, min) in [
         ("constant", constant(), same, 1000),
-        ("drawn", drawn(), same, 100),
+        ("drawn", listed("arrivals-lcg"), same, 100),
         ("changing", constant(), alternating, 1000),
         ("bursts", bursts(), alternating, 100),
+        ("marked", capable(constant()), same, 1000),
+        ("marked at random", capable(listed("arrivals-lcg")), same, 100),
     ] {
         let watched = |delay| Watched {
             pie: Pie::new(&config(delay)),
@@ -243,7 +254,9 @@ fn pie_with_departure_times_follows_rfc_8033() {
             );
         }
         assert!(rfc.probabilities.len() > 500, "{name}");
-        assert!(found.len() > min, "{name}: {} drops", found.len());
+        assert!(found.len() > min, "{name}: {} drops and marks", found.len());
+        let marks = found.iter().filter(|event| event.0 == "mark").count();
+        assert_eq!(marks > 0, name.starts_with("marked"), "{name}: {marks} marks");
         assert_eq!(differ(&found, &expected), None, "{name}");
         assert_ne!(
             differ(&events_at_rate(&arrivals, &mut by_rate, rate), &expected),
