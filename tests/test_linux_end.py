@@ -119,15 +119,45 @@ def test_a_transfer_takes_as_long_as_its_path_says() -> None:
     assert least_s < row["completion_s"] < least_s + 6 * round_trip_s
 
 
+# Rate and rate of the return link [bit/s], buffer [packet], and Linux's retransmissions in 10 s.
+SLOW_RETURNS = [(10_000_000, 200_000, 83, 0), (10_000_000, 250_000, 41, 41), (5_000_000, 166_666, 62, 29)]
+
+
+def over_a_slow_return(traffic: Any, rate_bps: int, return_bps: int, packets: int) -> int:  # noqa: ANN401 - any kind
+    """Returns the retransmissions of BBR if ACKs of single segments queue on the return link."""
+    scenario = Scenario(
+        framing="ip",
+        duration="10 s",
+        network={
+            "kind": "dumbbell",
+            "sources": 1,
+            "access_rate": "10 Gbit/s",
+            "access_delay": "0 s",
+            "exit_delay": "0 s",
+            "trunk_rate": f"{rate_bps} bit/s",
+            "trunk_delay": "50 ms",
+            "return_rate": f"{return_bps} bit/s",
+            "return_buffer": "1000 packets",
+        },
+        switch={"buffer": f"{packets} packets"},
+        traffic=traffic,
+        tcp={"profile": "linux-6", "congestion": "bbr", "hz": 100, "pacing_burst": "1 segment"},
+    )
+    return int(simulate(scenario).flows.retransmitted_segments[0])
+
+
+@pytest.mark.parametrize(("rate_bps", "return_bps", "packets", "expected"), SLOW_RETURNS)
+def test_bbr_over_slow_return_retransmits_as_linux(rate_bps: int, return_bps: int, packets: int, expected: int) -> None:
+    assert over_a_slow_return("greedy", rate_bps, return_bps, packets) == pytest.approx(expected, abs=2)
+
+
 @kernel
-def test_a_file_written_at_once_takes_as_long_as_in_linux_if_writes_are_modelled() -> None:
-    changes = {"network.trunk_rate": "50 Mbit/s", "network.trunk_delay": "15 ms", "switch.buffer": "unlimited"}
-    linux = path({"congestion": "cubic", "size": "100 KB"}).with_(**changes)
-    default = linux.with_(traffic={"kind": "transfer", "size": "100 KB"}, **{"tcp.profile": "linux-6"})
-    with_writes = default.with_(**{"tcp.ack.write_every": "20 ms"})
-    linux_s, default_s, with_writes_s = (simulate(one).flows.completion_s[0] for one in (linux, default, with_writes))
-    assert with_writes_s == pytest.approx(linux_s, rel=1e-3)
-    assert default_s < 0.9 * linux_s
+@pytest.mark.parametrize(("rate_bps", "return_bps", "packets", "expected"), SLOW_RETURNS)
+def test_linux_over_slow_return_retransmits_as_recorded(
+    rate_bps: int, return_bps: int, packets: int, expected: int
+) -> None:
+    linux = {"kind": "stack", "stack": "linux", "congestion": "bbr"}
+    assert over_a_slow_return(linux, rate_bps, return_bps, packets) == expected
 
 
 @kernel

@@ -327,7 +327,8 @@ def test_an_adopted_run_has_the_efficiency_of_a_new_one(tmp_path: Path, size: st
     ("changes", "stays"),
     [
         ({"tcp.recovery": "sack", **PACKETS}, True),
-        ({**PACKETS, "switch.policy": {"kind": "pie"}}, True),
+        ({**PACKETS, "switch.policy": {"kind": "pie"}}, False),
+        ({**PACKETS, "switch.policy": {"kind": "codel"}}, True),
         ({"tcp.recovery": "rack", **MARKS}, False),
         ({"tcp.recovery": "rfc6675", **MARKS}, False),
         ({"tcp.congestion": "cubic", **PACKETS}, False),
@@ -389,7 +390,7 @@ def test_engine_10_holds_but_for_bbr_cells_and_rows_of_vc_queue(changes: dict[st
     fields = json.loads(SHORT.with_(**changes).to_json())
     assert holds("10", fields) is stays
     assert holds("6", json.loads(SHORT.to_json()))
-    assert earlier_names(_core.__engine__)[:6] == ("15", "14", "13", "12", "11", "10")
+    assert earlier_names(_core.__engine__)[:7] == ("16", "15", "14", "13", "12", "11", "10")
 
 
 @pytest.mark.parametrize(
@@ -444,7 +445,7 @@ DUPLICATION = {"kind": "duplication", "probability": 0.1}
         ({}, False),
         (PACKETS, True),
         ({"tcp.profile": "linux-6", **PACKETS}, False),
-        ({"tcp.profile": "linux-6", "tcp.ack": "immediate", **PACKETS}, True),
+        ({"tcp.profile": "linux-6", "tcp.ack": "immediate", **PACKETS}, False),
         ({"tcp.ack": "linux", **PACKETS}, False),
         ({"traffic.kind": "stream", "traffic.rate": "1 Mbit/s", **PACKETS}, True),
         ({"traffic.kind": "voice", **PACKETS}, True),
@@ -514,3 +515,20 @@ def test_engine_14_holds_but_for_datagrams_in_buffers_of_packets_and_token_bucke
 def test_engine_15_holds_but_for_shapers_that_count_other_lengths(policy: dict[str, object], stays: bool) -> None:
     changes = {"switch.policy": {"kind": "cake", **policy}, **PACKETS}
     assert holds("15", json.loads(SHORT.with_(**changes).to_json())) is stays
+
+
+@pytest.mark.parametrize(
+    ("changes", "stays"),
+    [
+        ({}, True),
+        ({"tcp.ack": "linux"}, False),
+        ({"tcp.profile": "linux-6"}, False),
+        ({"tcp.recovery": "rack"}, True),
+        ({"tcp.recovery": "rack", "tcp.timer": {"kind": "fine", "timestamps": True}}, False),
+        ({"switch.policy": {"kind": "pie"}, **PACKETS}, False),
+        ({"switch.policy": {"kind": "pie", "rules": "linux"}, **PACKETS}, True),
+        ({"tcp.ecn": "accurate", "switch.policy": {"kind": "codel", "ecn": True}, **PACKETS}, False),
+    ],
+)
+def test_engine_16_holds_but_for_what_engine_17_changed(changes: dict[str, object], stays: bool) -> None:
+    assert holds("16", json.loads(SHORT.with_(**changes).to_json())) is stays

@@ -9,6 +9,7 @@
 //! connection is established; `preconnect` converts from one clock to the other.
 
 use crate::config::MAX_WINDOW_FIELD;
+use crate::segment::TIMESTAMP_TICK as TICK;
 use longpipe_events::{MaybeTime, Span, Time};
 use std::collections::VecDeque;
 
@@ -74,12 +75,40 @@ struct Smoothed {
     round_trip: Span,
     /// Echo of the latest segment measured; None before the first.
     echo: Option<Echo>,
-    /// Time of the first ACK in each tick, starting with the tick that a segment echoed most recently.
-    first: MaybeTime,
-    second: MaybeTime,
-    later: VecDeque<Time>,
+    /// The first ACK in each tick, starting with the tick that a segment echoed most recently.
+    first: Option<SentAck>,
+    second: Option<SentAck>,
+    later: VecDeque<SentAck>,
+    /// The latest ACK that the receiver sent.
+    latest: AckOrder,
+    /// The latest ACK that had arrived when the current segment was sent; `AckOrder::LAST` if it is unknown.
+    echoed: AckOrder,
     /// End of the tick of the latest ACK [ps]; 0 before the first ACK.
     until: u64,
+}
+
+/// Position of an ACK among all ACKs of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AckOrder {
+    /// Acknowledgement number.
+    pub number: u64,
+    /// Number of earlier ACKs with this acknowledgement number.
+    pub duplicates: u32,
+}
+
+impl AckOrder {
+    /// The last of all ACKs.
+    pub const LAST: AckOrder = AckOrder {
+        number: u64::MAX,
+        duplicates: u32::MAX,
+    };
+}
+
+/// An ACK that the receiver sent.
+#[derive(Clone, Copy, Debug)]
+struct SentAck {
+    sent: Time,
+    order: AckOrder,
 }
 
 /// The ACK that a segment echoes.
@@ -95,55 +124,62 @@ enum Echo {
 /// echo arrives.
 const INEXACT: Span = Span::micros(10);
 
-/// A tick of Linux's timestamps.
-const TICK: Span = Span::millis(1);
-
 impl Smoothed {
     /// Returns the estimator without a measurement.
     fn new() -> Smoothed {
         Smoothed {
             round_trip: Span(u64::MAX),
             echo: None,
-            first: MaybeTime::NONE,
-            second: MaybeTime::NONE,
+            first: None,
+            second: None,
             later: VecDeque::new(),
+            latest: AckOrder::default(),
+            echoed: AckOrder::LAST,
             until: 0,
         }
     }
 
-    /// Records that an ACK is sent.
+    /// Records that an ACK of all bytes before `number` is sent.
     #[inline]
-    fn on_ack(&mut self, now: Time) {
+    fn on_ack(&mut self, now: Time, number: u64) {
+        let duplicates = if number == self.latest.number {
+            self.latest.duplicates + 1
+        } else {
+            0
+        };
+        self.latest = AckOrder { number, duplicates };
         if now.0 >= self.until {
-            self.record(now);
+            let order = self.latest;
+            self.record(SentAck { sent: now, order });
         }
     }
 
     /// Records the first ACK of a tick.
     #[inline(never)]
-    fn record(&mut self, now: Time) {
-        self.until = (now.0 / TICK.0 + 1) * TICK.0;
-        if self.first == MaybeTime::NONE {
-            self.first = now.into();
-        } else if self.second == MaybeTime::NONE {
-            self.second = now.into();
+    fn record(&mut self, ack: SentAck) {
+        self.until = (ack.sent.0 / TICK.0 + 1) * TICK.0;
+        if self.first.is_none() {
+            self.first = Some(ack);
+        } else if self.second.is_none() {
+            self.second = Some(ack);
         } else {
-            self.later.push_back(now);
+            self.later.push_back(ack);
         }
     }
 
-    /// Records an RTT sample of a segment that was sent at `sent` and arrived at `now`. `ack_delay` is the one-way
-    /// delay of the ACK that the segment echoes, `since_handshake` the time since the SYN-ACK was sent.
+    /// Records an RTT sample of a segment that was sent at `sent` and arrived at `now`. `ack_delay` is the minimum
+    /// one-way delay of ACKs; `since_handshake` is the time since the SYN-ACK was sent.
     #[inline]
     fn measure(&mut self, now: Time, sent: Time, ack_delay: Span, since_handshake: Span) {
-        let arrived = |ack: &Time| ack.0 + ack_delay.0 <= sent.0;
-        while self.second.get().as_ref().is_some_and(arrived) {
+        let echoed = self.echoed;
+        let arrived = |ack: &SentAck| ack.order <= echoed && ack.sent.0 + ack_delay.0 <= sent.0;
+        while self.second.as_ref().is_some_and(arrived) {
             self.first = self.second;
-            self.second = self.later.pop_front().into();
+            self.second = self.later.pop_front();
         }
-        let (echo, ticks) = match self.first.get().filter(arrived) {
+        let (echo, ticks) = match self.first.filter(arrived) {
             Some(ack) => {
-                let tick = ack.0 / TICK.0;
+                let tick = ack.sent.0 / TICK.0;
                 (Echo::Tick(tick), now.0 / TICK.0 - tick)
             }
             None => (Echo::Handshake, since_handshake.0 / TICK.0),
@@ -357,13 +393,26 @@ impl GrowingWindow {
         smoothed.round_trip
     }
 
-    /// Records that an ACK is sent; later segments echo its time. If timestamps are off, no segment is measured, and
-    /// nothing is recorded, because only measurements remove records.
+    /// Returns whether RTTs are measured by the ACKs that segments echo.
+    pub fn measures_by_echoes(&self) -> bool {
+        self.smoothed.is_some()
+    }
+
+    /// Sets the latest ACK that had arrived when the next segment was sent.
     #[inline]
-    pub fn on_ack(&mut self, now: Time) {
+    pub fn set_echoed(&mut self, echoed: AckOrder) {
+        if let Some(smoothed) = &mut self.smoothed {
+            smoothed.echoed = echoed;
+        }
+    }
+
+    /// Records that an ACK of all bytes before `number` is sent; later segments echo its time. If timestamps are off, no
+    /// segment is measured, and nothing is recorded, because only measurements remove records.
+    #[inline]
+    pub fn on_ack(&mut self, now: Time, number: u64) {
         let measures = self.min_delay.0 < u64::MAX;
         if let (Some(smoothed), true) = (&mut self.smoothed, measures) {
-            smoothed.on_ack(now + self.preconnect);
+            smoothed.on_ack(now + self.preconnect, number);
         }
     }
 
@@ -502,10 +551,10 @@ mod tests {
         let mut window = GrowingWindow::new(MSS as u32, true);
         let at = |micros: u64| Time(Span::micros(micros).0);
         window.measure(at(100_000), at(50_000));
-        window.on_ack(at(100_000));
-        window.on_ack(at(100_900));
+        window.on_ack(at(100_000), 1);
+        window.on_ack(at(100_900), 2);
         // The ACK reaches the sender at 150 ms, and the next one at 151.2 ms.
-        window.on_ack(at(101_200));
+        window.on_ack(at(101_200), 3);
         let sent = [150_100, 150_500, 151_100, 151_300].map(at);
         let found = sent.map(|sent| window.measure(Time(sent.0 + Span::millis(60).0), sent));
         let first = Span::micros(100_000 + 10_000 / 8);
@@ -522,13 +571,13 @@ mod tests {
         let mut window = GrowingWindow::new(MSS as u32, true);
         let recorded = |window: &GrowingWindow| {
             let smoothed = window.smoothed.as_ref()?;
-            let known = [smoothed.first, smoothed.second].map(|ack| usize::from(ack != MaybeTime::NONE));
-            Some(known.iter().sum::<usize>() + smoothed.later.len())
+            let known = smoothed.first.iter().chain(&smoothed.second).count();
+            Some(known + smoothed.later.len())
         };
-        (0..100).for_each(|tick| window.on_ack(Time(tick * TICK.0)));
+        (0..100).for_each(|tick| window.on_ack(Time(tick * TICK.0), tick));
         assert_eq!(recorded(&window), Some(0));
         window.measure(Time(100 * TICK.0), Time(50 * TICK.0));
-        window.on_ack(Time(100 * TICK.0));
+        window.on_ack(Time(100 * TICK.0), 100);
         assert_eq!(recorded(&window), Some(1));
     }
 
@@ -569,7 +618,7 @@ mod tests {
                 grown.push(segment);
             }
             if segment <= 16 || segment % 2 == 0 {
-                window.on_ack(arrived);
+                window.on_ack(arrived, segment * MSS);
             }
         }
         // The first RTT enlarges the buffer slightly.

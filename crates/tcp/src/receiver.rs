@@ -4,17 +4,15 @@ mod answers;
 mod blocks;
 mod compression;
 mod delays;
-mod writes;
 
 use crate::accurate::Counter;
 use crate::config::{AckConfig, EcnConfig, TcpConfig};
-use crate::growing_window::{Beyond, GrowingWindow};
+use crate::growing_window::{AckOrder, Beyond, GrowingWindow};
 use crate::ranges::Ranges;
 use crate::segment::{DataSegment, Opening, MAX_SACK_BLOCKS};
 use compression::Compression;
 use delays::Delays;
 use longpipe_events::{MaybeTime, Span, Time};
-use writes::Writes;
 
 /// The receiving side of one connection. The application reads data at once, so the window never closes. The most
 /// frequently used fields come first, so that many connections fit in the cache.
@@ -63,8 +61,6 @@ pub struct Receiver {
     window: Option<Box<GrowingWindow>>,
     /// SACK compression.
     compression: Option<Box<Compression>>,
-    /// The application's writes; the segment that ends a write is acknowledged at once.
-    writes: Option<Box<Writes>>,
     /// Number of segments still to be acknowledged at once.
     quick: u32,
     ecn: EcnConfig,
@@ -126,19 +122,17 @@ impl Receiver {
     pub fn new(config: &TcpConfig) -> Receiver {
         let acks_immediately = config.ack == AckConfig::Immediate {} && !config.timestamps() && config.ecn.is_off();
         let (ack_every, timeout_ps, quick) = rule(&config.ack);
-        let (delays, window, compression, writes) = match config.ack {
+        let (delays, window, compression) = match config.ack {
             AckConfig::Linux {
                 least_round_trip,
                 sack_delay_ps,
-                write_every_ps,
                 ..
             } => (
                 Some(Delays::new(Span(timeout_ps), config.hz, Span(config.preconnect_ps))),
                 Some(window(config, least_round_trip)),
                 Compression::new(sack_delay_ps).filter(|_| config.recovery.sack_blocks() > 0),
-                Writes::new(write_every_ps, config.mss_bytes),
             ),
-            _ => (None, None, None, None),
+            _ => (None, None, None),
         };
         let sends_clock = config.congestion.measures_delay();
         let acks_carry_more = !config.ecn.is_off() || sends_clock || config.advertises_growth();
@@ -152,15 +146,14 @@ impl Receiver {
             delays,
             slow_path_only: quick > 0 || window.is_some() || !config.ecn.is_off() || config.handshake,
             acks_carry_more,
-            in_order_fast_path: !acks_carry_more && writes.is_none(),
+            in_order_fast_path: !acks_carry_more,
             window: window.map(Box::new),
             compression: compression.map(Box::new),
-            writes: writes.map(Box::new),
             quick,
             sends_clock,
             ecn: config.ecn,
             echoes_mark: false,
-            counter: Counter::new(config.ecn.counts_bytes()),
+            counter: Counter::default(),
             before_mark: None,
             sack_blocks: config.recovery.sack_blocks().min(config.room_for_blocks() as u32) as u8,
             latest: 0,
@@ -189,6 +182,20 @@ impl Receiver {
     pub fn disable_shortcuts(&mut self) {
         self.disable_fast_path();
         self.slow_path_only = true;
+    }
+
+    /// Returns whether the receiver measures RTTs by the timestamps that segments echo.
+    pub(crate) fn measures_by_echoes(&self) -> bool {
+        self.window.as_ref().is_some_and(|window| window.measures_by_echoes())
+    }
+
+    /// Sets the latest ACK that had arrived when the next segment was sent. The caller must call this function before it
+    /// passes the segment to the receiver.
+    #[inline]
+    pub fn set_echoed(&mut self, echoed: AckOrder) {
+        if let Some(window) = &mut self.window {
+            window.set_echoed(echoed);
+        }
     }
 
     /// Requests a repetition of the latest ACK, even if nothing new has arrived.
@@ -306,7 +313,9 @@ impl Receiver {
         if self.delays.is_some() {
             self.start_quick_acks(now, &segment, (in_order, marks));
         }
-        let pushed = self.ends_write(now, &segment, in_order);
+        // Only in-order segments are delivered to the application, and only their PSH flag is examined
+        // (tcp_event_data_recv); the application reads them at once, and thereby sends the ACK (tcp_cleanup_rbuf).
+        let pushed = segment.push && in_order;
         let acks_immediately = self.must_ack_immediately(now, &segment, in_order.then_some(before));
         if triggers {
             // The ACK that the growing window requests is that of the next segment (tcp_grow_window).
@@ -319,7 +328,6 @@ impl Receiver {
             let waits = !acks_immediately && self.compression.is_some();
             let wait = if waits { self.compressed(fresh) } else { None };
             match wait {
-                // The application reads a segment that ends a write at once, and thereby triggers the waiting ACK.
                 Some(wait) if !pushed => self.deadline = self.deadline.min((now + wait).into()),
                 _ => self.pending = true,
             }
@@ -381,14 +389,6 @@ impl Receiver {
                 _ => window.on_established(now, segment.timestamp.get()),
             }
         }
-    }
-
-    /// Returns whether an in-order segment ends a write. Only in-order segments are delivered to the application, and only
-    /// their PSH flag is examined (tcp_event_data_recv).
-    fn ends_write(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
-        let range = (segment.sequence, segment.end());
-        let ends = |writes: &mut Box<Writes>| writes.on_segment(now, self.acknowledged, range);
-        self.writes.as_mut().is_some_and(ends) && in_order
     }
 
     /// Returns whether a segment is acknowledged at once: it is one of the first segments, the window grew, or it is
@@ -477,7 +477,7 @@ impl Receiver {
     #[inline]
     fn stamp_ack(&mut self, now: Time) {
         if let (true, Some(window)) = (self.pending, &mut self.window) {
-            window.on_ack(now);
+            window.on_ack(now, self.next);
         }
     }
 

@@ -13,6 +13,8 @@ const COUNTS_OPTION_BYTES: u32 = 12;
 const SHORT_COUNTS_OPTION_BYTES: u32 = 8;
 /// Length of a timestamp option, including padding [byte] (RFC 7323 appendix A).
 pub const TIMESTAMP_OPTION_BYTES: u32 = 12;
+/// Unit of Linux's timestamps (TCP_TS_HZ).
+pub const TIMESTAMP_TICK: Span = Span::millis(1);
 
 /// A segment with payload. Sequence numbers are 64-bit byte offsets and never wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +31,9 @@ pub struct DataSegment {
     pub ecn: Ecn,
     /// Role in the handshake.
     pub opening: Opening,
+    /// PSH: the segment ends a write of the application (RFC 9293 section 3.9.1.2). Set only if the receiver
+    /// acknowledges as Linux does.
+    pub push: bool,
 }
 
 /// Role of a packet in the handshake.

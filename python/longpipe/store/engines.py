@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 # What each engine changed:
+# 17: Linux's ACKs at ends of writes, its last segment, and its receiver's RTT; RTTs of retransmissions with timestamps;
+#     PIE by RFC 8033; the AccECN option; the efficiency of dumbbells with groups of direction "back".
 # 16: the efficiency of trunks with a CAKE shaper that counts overhead or framing, and what such shapers counted.
 # 15: buffers in BDP or in time of scenarios without TCP, and, after a warm-up, the efficiency of shapers and policers.
 # 14: how receivers with Linux's ACKs acknowledge data beyond a hole, and how much space these data occupy; datagrams
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 # 2: CUBIC; efficiency accounts for timestamps and short segments.
 # Builds before engine numbers are named by a hash of their sources. Two of them have the results of engine 1, but the
 # earlier one relied on an order of ACKs that graphs and VBR do not guarantee.
-_NOW: Final = "16"
+_NOW: Final = "17"
+_SIXTEENTH: Final = "16"
 _FIFTEENTH: Final = "15"
 _FOURTEENTH: Final = "14"
 _THIRTEENTH: Final = "13"
@@ -100,6 +103,15 @@ def _has_disordered_datagrams(text: str) -> bool:
     return _DATAGRAMS.search(text) is not None and _DISORDERS.search(text) is not None
 
 
+# Matches what engine 17 changed: ACKs by Linux's rules, PIE by the RFC, Accurate ECN, and groups of direction "back".
+_OTHER_IN_17: Final = re.compile(rf'{_ACKS_OF_LINUX}|"(rfc-8033|ns-3|accurate)"|"direction": "back"')
+
+
+def _is_changed_by_17(text: str) -> bool:
+    """Returns whether engine 17 changed a run; with timestamps, RACK measures retransmissions in milliseconds."""
+    return _OTHER_IN_17.search(text) is not None or ('"rack"' in text and '"timestamps": true' in text)
+
+
 # Matches CAKE's overhead, framing and minimum length unless they are the defaults.
 _COUNTED: Final = re.compile(r'"overhead": -?[1-9]|"framing": "(atm|ptm)"|"mpu": [1-9]')
 # Match buffers whose size in packets or cells depends on the length of a full-sized packet, and a token bucket.
@@ -146,6 +158,7 @@ def _traces_queues_of_packets(text: str) -> bool:
 # changed its runs; `holds` also checks the causes that engines 11, 13 and 14 changed. Vegas' parameters are in every
 # scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
+    (_SIXTEENTH, _is_changed_by_17),
     (_FIFTEENTH, lambda text: '"cake"' in text and _COUNTED.search(text) is not None),
     (_FOURTEENTH, _is_changed_by_15),
     (_THIRTEENTH, _is_changed_by_14),
@@ -172,6 +185,7 @@ def earlier_names(engine: str) -> tuple[str, ...]:
     """Returns the names that older builds used for this engine, in order of preference."""
     return (
         (
+            _SIXTEENTH,
             _FIFTEENTH,
             _FOURTEENTH,
             _THIRTEENTH,

@@ -15,6 +15,7 @@ use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::{Circuit, Flow};
 use longpipe_events::Time;
+use longpipe_tcp::sender::GREEDY;
 
 /// Application of a flow, including the state of both of its ends.
 #[derive(Clone, Debug)]
@@ -166,6 +167,9 @@ impl<P: Probe> Hosts<P> {
     fn write_all<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         let state = &mut self.flows[flow.index()];
         state.sender.write_up_to(state.size);
+        if state.size < GREEDY {
+            state.sender.close();
+        }
         if let Some(stop) = state.stop.get() {
             self.expect_action(flow, stop);
         }

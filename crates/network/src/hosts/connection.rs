@@ -102,6 +102,15 @@ impl Connection {
         hash.instant(self.receiver.next_timeout().get());
     }
 
+    /// Informs the receiver which ACK the next segment echoes; the segment was sent at `sent` and begins at byte
+    /// `sequence`.
+    #[inline(always)]
+    pub fn set_echoed(&mut self, sent: MaybeTime, sequence: u64) {
+        if let Some(echoed) = self.sender.echoed(sent, sequence) {
+            self.receiver.set_echoed(echoed);
+        }
+    }
+
     /// Invoked when `awaited` bytes have been delivered.
     #[cold]
     pub fn on_awaited(&mut self, now: Time) {
@@ -191,6 +200,7 @@ impl Ends {
     /// their segments take the slow path.
     pub fn new(tcp: &TcpConfig, phase: Span, takes_shortcuts: bool) -> Ends {
         let (mut sender, mut receiver) = (Sender::new(tcp, phase), Receiver::new(tcp));
+        sender.record_echoes_for(&receiver);
         if !takes_shortcuts {
             sender.disable_shortcuts();
             receiver.disable_shortcuts();

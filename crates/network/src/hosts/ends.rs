@@ -144,6 +144,7 @@ impl<P: Probe> Hosts<P> {
         let now = self.clock.now;
         let state = &mut self.flows[flow.index()];
         self.probe.received(now, flow, frame, segment);
+        state.set_echoed(segment.timestamp, segment.sequence);
         state.receiver.on_segment(now, segment);
         if state.receiver.delivered() >= state.awaited {
             state.on_awaited(now);

@@ -299,6 +299,7 @@ impl Ip {
         let OnWire { arrival, packet } = next;
         let flow = packet.vc().flow();
         let state = &mut hosts.flows[flow.index()];
+        state.set_echoed(stamp, packet.sequence());
         let receiver = &mut state.receiver;
         if !receiver.take_in_order(arrival, packet.sequence(), packet.payload_bytes(stamp), stamp) {
             return false;

@@ -44,8 +44,11 @@ const ACCURATE: u64 = 1 << 60;
 const STAMP_ALONE: u64 = 1 << 61;
 /// The packet of an external program carries ECT(1) instead of ECT(0) (RFC 9331).
 const SCALABLE: u64 = 1 << 62;
+/// PSH in the TCP header.
+pub(super) const PUSH: u64 = 1 << 63;
 /// Flags that require end points to process the packet individually.
-const EXTRAS: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | EXTERNAL | OPENING | ACCURATE;
+const EXTRAS: u64 =
+    OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | EXTERNAL | OPENING | ACCURATE | PUSH;
 
 /// Returns the handshake bits.
 #[inline(always)]
@@ -421,6 +424,7 @@ impl Packet {
                 reduced: self.rest & REDUCED != 0,
             },
             opening,
+            push: self.rest & PUSH != 0,
         }
     }
 

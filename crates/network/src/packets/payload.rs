@@ -1,7 +1,7 @@
 //! Payloads from which packets are created.
 
 use super::contents::Datagram;
-use super::packet::{ace_bits, opening_bits, Options, CAPABLE, DATAGRAM, MARKED, REDUCED};
+use super::packet::{ace_bits, opening_bits, Options, CAPABLE, DATAGRAM, MARKED, PUSH, REDUCED};
 use longpipe_events::MaybeTime;
 use longpipe_tcp::segment::{header_bytes, ByteCounts, Ecn, Opening};
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -67,7 +67,8 @@ impl Payload for DataSegment {
             reduced,
         } = self.ecn;
         let bit = |set: bool, bit: u64| if set { bit } else { 0 };
-        bit(capable, CAPABLE) | bit(marked, MARKED) | bit(reduced, REDUCED) | opening_bits(self.opening)
+        let flags = bit(capable, CAPABLE) | bit(marked, MARKED) | bit(reduced, REDUCED) | bit(self.push, PUSH);
+        flags | opening_bits(self.opening)
     }
 }
 

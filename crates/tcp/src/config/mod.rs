@@ -357,8 +357,8 @@ pub enum AckConfig {
         /// if true.
         #[serde(default, skip_serializing_if = "is_none")]
         least_round_trip: bool,
-        /// Interval at which the application fills the sender's buffer [ps]. The segment that ends a write carries PSH
-        /// and is acknowledged at once. 0: the boundaries of writes are unknown. Serialized only if it is not 0.
+        /// Interval at which the application fills the sender's buffer [ps]; 0: the application waits until a third of
+        /// the buffer is free. Serialized only if it is not 0.
         #[serde(default, skip_serializing_if = "is_none")]
         write_every_ps: u64,
         /// Whether ACKs advertise a window that grows from 64 KiB up to `receiver_window_bytes` (Linux:

@@ -155,6 +155,7 @@ impl Sender {
         if ack.acknowledgement < self.flight.una {
             return;
         }
+        self.on_ack_of_writes(now, ack.acknowledgement);
         if ack.window > 0 {
             self.take_window(ack);
         }

@@ -25,7 +25,7 @@ impl Sender {
         let Some(rtx_queue) = cc_state.rtx_queue.as_mut() else {
             return false;
         };
-        if !(rack.is_at_rest() && rtx_queue.is_in_order(acknowledgement)) {
+        if !(rack.is_at_rest() && rtx_queue.is_in_order(acknowledgement) && acknowledgement < self.refill_at) {
             return false;
         }
         let flight = &mut self.flight;
@@ -67,7 +67,7 @@ impl Sender {
         true
     }
 
-    /// Returns a full segment that was never sent before, if the window and the pacer allow it. May be called only
+    /// Returns a full segment without PSH that was never sent before, if the window and the pacer allow it. May be called only
     /// after `is_in_order`, `take_in_order` or `resume_in_order` has returned true; the timers are set by
     /// `end_in_order`.
     #[inline]
@@ -80,6 +80,7 @@ impl Sender {
             timestamp: self.stamp(now),
             ecn: Ecn::default(),
             opening: Opening::Over,
+            push: false,
         })
     }
 
@@ -106,7 +107,7 @@ impl Sender {
         let (sequence, mss) = (flight.nxt, u64::from(flight.mss));
         let end = sequence + mss;
         let in_flight = end - flight.una;
-        let fits = (in_flight <= flight.rwnd()) & (in_flight as i64 as f64 <= flight.cwnd()) & (end <= self.written);
+        let fits = (in_flight <= flight.rwnd()) & (in_flight as i64 as f64 <= flight.cwnd()) & (end <= self.plain_end);
         if !(fits && sequence == flight.max) {
             return None;
         }
@@ -124,6 +125,9 @@ impl Sender {
             optional.on_sent_if_restart_only(now);
         }
         (flight.nxt, flight.max) = (end, end);
+        if let Some(echoes) = &mut self.echoes {
+            echoes.on_sent(now, sequence, flight);
+        }
         rtx_queue.on_sent_next(now, end);
         if cc_state.reports_transmissions {
             let sent = Sent {
@@ -149,7 +153,7 @@ impl Sender {
     }
 
     /// Ends the processing of an ACK by `take_in_order` and sets the timers. Returns whether nothing more can be sent:
-    /// no short segment may be sent, and the application has more data than the window or the pacer allows.
+    /// the window or the pacer does not allow the next segment, which is full and carries no PSH.
     #[inline]
     pub fn end_in_order(&mut self, now: Time) -> bool {
         self.set_timers_in_order(now);
@@ -196,10 +200,11 @@ impl Sender {
         in_order && self.may_take_in_order && !self.may_be_idle()
     }
 
-    /// Returns whether the application has enough data for a full segment, and no short segment may be sent before it.
+    /// Returns whether the next segment is full and without PSH, so that only the window or the pacer can prevent its
+    /// transmission.
     #[inline]
     pub fn has_full_segment(&self) -> bool {
-        self.short_at_end_only && self.written - self.flight.nxt >= u64::from(self.flight.mss)
+        self.short_at_end_only && self.plain_end - self.flight.nxt >= u64::from(self.flight.mss)
     }
 }
 
@@ -258,7 +263,12 @@ mod tests {
                 match passing.pop_first().map(|(_, what)| what) {
                     Some(Passing::Data(segment)) => receiver.on_segment(now, &segment),
                     Some(Passing::Ack(ack)) => sender.on_ack(now, &ack),
-                    Some(Passing::Written(end)) => sender.write_up_to(end),
+                    Some(Passing::Written(end)) => {
+                        sender.write_up_to(end);
+                        if end + 300 == total * MSS {
+                            sender.close();
+                        }
+                    }
                     None => {}
                 }
             } else {
@@ -298,7 +308,7 @@ mod tests {
         #[test]
         fn transmissions_with_and_without_shortcuts_are_equal(
             (control, pacing, idle_restart, timestamps) in (0..4, any::<bool>(), any::<bool>(), any::<bool>()),
-            (ack, probe) in (0..3, any::<bool>()),
+            (ack, probe) in (0..4, any::<bool>()),
             lost in prop::collection::vec(1u64..300, 0..12),
             written in prop::collection::vec(1u64..200, 1..4),
         ) {
@@ -323,7 +333,7 @@ mod tests {
                 idle_restart,
                 ack: match ack {
                     0 => AckConfig::Immediate {},
-                    1 => AckConfig::Linux { timeout_ps: Span::millis(40).0, quick: 16, least_round_trip: true, sack_delay_ps: Span::millis(1).0, write_every_ps: Span::millis(20).0, growing_window: true },
+                    1 | 2 => AckConfig::Linux { timeout_ps: Span::millis(40).0, quick: 16, least_round_trip: true, sack_delay_ps: Span::millis(1).0, write_every_ps: if ack == 1 { Span::millis(20).0 } else { 0 }, growing_window: ack == 1 },
                     _ => AckConfig::Delayed { segments: 2, timeout_ps: Span::millis(40).0, quick: 0 },
                 },
                 ..config()

@@ -1,6 +1,7 @@
 //! The sending end point.
 
 mod acks;
+mod echoes;
 mod in_order;
 mod journal_entries;
 pub(crate) mod opening;
@@ -8,6 +9,7 @@ mod records;
 mod state;
 mod timers;
 mod transmit;
+mod writes;
 
 use crate::cc_state::CcState;
 use crate::config::TcpConfig;
@@ -16,18 +18,22 @@ use crate::congestion::limits::Limits;
 use crate::congestion::window_handle::WindowHandle;
 use crate::congestion::{CarefulResume, Congestion, SavedPath};
 use crate::flight::Flight;
+use crate::growing_window::AckOrder;
 use crate::journal::{EventCause, Journal};
 use crate::optional_features::OptionalFeatures;
 use crate::pacer::Pacer;
+use crate::receiver::Receiver;
 use crate::recovery::recover::Recover;
 use crate::recovery::trigger::Triggers;
 use crate::recovery::Recovery;
 use crate::timer::RttEstimator;
+use echoes::Echoes;
 use longpipe_events::{MaybeTime, Span, Stream, Time};
 pub use state::{SenderState, TcpInfo};
 use std::num::NonZeroU64;
 use std::ops::AddAssign;
 use timers::{Timer, Timers};
+use writes::Writes;
 
 /// Number of bytes written by a greedy application, whose data never end.
 pub const GREEDY: u64 = u64::MAX;
@@ -106,6 +112,16 @@ pub struct Sender {
     /// has no ECN, handshake or ssthresh estimation.
     may_take_in_order: bool,
     optional: Option<Box<OptionalFeatures>>,
+    /// Writes of the application, if the receiver acknowledges as Linux does.
+    writes: Option<Box<Writes>>,
+    /// Full segments that were never sent and end at this byte or earlier carry no PSH.
+    plain_end: u64,
+    /// Acknowledgement number at which the application continues a write that waits for space in the send buffer.
+    refill_at: u64,
+    /// The ACKs whose timestamps segments echo, if the receiver measures RTTs by these echoes.
+    echoes: Option<Box<Echoes>>,
+    /// Whether the last segment carries FIN, which does not need room in cwnd.
+    sends_fin: bool,
     /// State for a congestion controller that needs more than the number of acknowledged bytes.
     cc_state: Option<Box<CcState>>,
     recovery: Recovery,
@@ -162,8 +178,10 @@ impl Sender {
         let reports_transmissions = !wants.is_nothing() || config.pacing;
         let needs_cc_state = reports_transmissions || !congestion.needs_acked_bytes_only();
         let rwnd_varies = config.advertises_growth();
-        let may_use_fast_path = optional.is_none() && !needs_cc_state && !rwnd_varies;
-        let may_take_in_order = restarts_at_most(optional.as_deref());
+        let writes = Writes::new(config);
+        let may_use_fast_path = optional.is_none() && !needs_cc_state && !rwnd_varies && writes.is_none();
+        let are_regular = writes.as_ref().is_some_and(|writes| writes.are_regular());
+        let may_take_in_order = restarts_at_most(optional.as_deref()) && !are_regular;
         let mut flight = Flight {
             most_rwnd: config.advertised_window() as u32,
             ..Flight::new(limits, config.first_window(), mss)
@@ -187,6 +205,11 @@ impl Sender {
             recovery,
             congestion,
             written: 0,
+            plain_end: 0,
+            writes,
+            refill_at: u64::MAX,
+            echoes: None,
+            sends_fin: false,
             timers: Timers::IDLE,
             rto: rtt.constant_rto(),
             rtt,
@@ -246,14 +269,69 @@ impl Sender {
         opening::end(self);
     }
 
-    /// Records that the application has written all data up to byte `end`.
+    /// Records that the application has written all data up to byte `end`; this byte ends a write.
     pub fn write_up_to(&mut self, end: u64) {
+        let before = self.written;
+        self.written = before.max(end);
+        if let Some(writes) = &mut self.writes {
+            writes.on_write(&self.flight, self.written, before);
+        }
+        self.update_plain_end();
+    }
+
+    /// Makes data up to byte `end` available to the sender without ending a write.
+    pub fn extend_up_to(&mut self, end: u64) {
         self.written = self.written.max(end);
+        if let Some(writes) = &mut self.writes {
+            writes.skip_to(self.written);
+        }
+        self.update_plain_end();
+    }
+
+    /// Records that the application closes the connection after the data written so far. The last segment then carries
+    /// FIN, unless it was sent before; Linux sends it even if cwnd has no room (tcp_cwnd_test).
+    pub fn close(&mut self) {
+        self.sends_fin = self.writes.is_some();
     }
 
     /// Records that the application writes no data in addition to those that have been sent.
     pub fn stop_writing(&mut self) {
         self.written = self.written.min(self.flight.max);
+        if let Some(writes) = &mut self.writes {
+            writes.truncate(self.written);
+        }
+        self.update_plain_end();
+    }
+
+    /// Records which ACKs segments echo, if `receiver` measures RTTs by these echoes.
+    pub fn record_echoes_for(&mut self, receiver: &Receiver) {
+        let measures = self.timestamps && receiver.measures_by_echoes();
+        self.echoes = measures.then(Box::default);
+    }
+
+    /// Returns the latest ACK that had arrived when a segment was sent, if it is recorded.
+    #[inline]
+    pub fn echoed(&mut self, sent: MaybeTime, sequence: u64) -> Option<AckOrder> {
+        Some(self.echoes.as_mut()?.echoed(sent.get()?, sequence))
+    }
+
+    /// Continues the application's writes when an ACK arrives.
+    fn on_ack_of_writes(&mut self, now: Time, acknowledgement: u64) {
+        if let Some(writes) = &mut self.writes {
+            writes.on_ack(now, &self.flight, acknowledgement, self.written);
+            self.update_plain_end();
+        }
+    }
+
+    /// Updates what depends on the application's writes and on the data sent.
+    fn update_plain_end(&mut self) {
+        self.plain_end = self.written;
+        if let Some(writes) = &self.writes {
+            self.refill_at = writes.refill_at(self.written);
+            if let Some(end) = writes.next_end(self.flight.max) {
+                self.plain_end = self.written.min(end - 1);
+            }
+        }
     }
 
     /// Returns the congestion controller.
@@ -442,7 +520,7 @@ mod tests {
     use super::*;
     use crate::config::{tests, AckConfig, RackConfig, RecoveryConfig, TimerConfig};
     use crate::congestion::{CongestionConfig, HyblaConfig};
-    use crate::{AckSegment, Receiver};
+    use crate::AckSegment;
     use std::mem::offset_of;
 
     #[test]

@@ -220,7 +220,8 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
         parts(sender, now)?.rtx_queue.next_lost()
     };
     let fits = |length: u32| (in_flight + u64::from(length)) as i64 as f64 <= cwnd;
-    let segment = match lost {
+    let fin = sender.fin_segment();
+    let segment = match lost.filter(|&(_, length)| fin.is_none() || fits(length)) {
         Some((sequence, length)) => {
             if !fits(length) || has_to_wait(sender, now, length) {
                 return None;
@@ -234,7 +235,7 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
         None => {
             let length = sender.room(sender.flight.rwnd());
             let whole = length > 0 && (length == sender.flight.mss || sender.may_send_short(length));
-            if whole && (probes || fits(length)) {
+            if whole && (probes || fits(length) || fin.is_some()) {
                 if !probes && has_to_wait(sender, now, length) {
                     return None;
                 }

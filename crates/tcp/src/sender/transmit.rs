@@ -1,6 +1,7 @@
 //! Selection of the next segment to send.
 
 use super::timers::Timer;
+use super::writes::Writes;
 use super::{opening, records, Sender, NOTHING};
 use crate::congestion::control::Sent;
 use crate::congestion::window_handle::WindowAdjustment;
@@ -39,6 +40,7 @@ impl Sender {
                 timestamp: self.stamp(now),
                 ecn: Ecn::default(),
                 opening: Opening::Over,
+                push: self.take_push(now, sequence, self.flight.mss),
             });
         }
         if self.short_at_end_only && self.is_spent() {
@@ -74,7 +76,8 @@ impl Sender {
     /// Returns a segment shorter than the MSS, if the window and silly-window avoidance allow it.
     #[inline(never)]
     fn poll_short(&mut self, now: Time, window: u64) -> Option<DataSegment> {
-        let (sequence, length) = (self.flight.nxt, self.room(window));
+        let sequence = self.flight.nxt;
+        let length = self.fin_segment().unwrap_or_else(|| self.room(window));
         if length == 0 || (length < self.flight.mss && !self.may_send_short(length)) {
             return None;
         }
@@ -242,6 +245,32 @@ impl Sender {
             || u64::from(length) >= flight.rwnd() / 2
     }
 
+    /// Returns the length of the next segment if it is the last one, carries FIN, was never sent before, and the
+    /// receiver's window has room for it. Linux sends this segment whatever the congestion window (tcp_cwnd_test).
+    pub(super) fn fin_segment(&self) -> Option<u32> {
+        let flight = &self.flight;
+        let length = self.written - flight.nxt;
+        let is_last = self.sends_fin && flight.nxt == flight.max && (1..=u64::from(flight.mss)).contains(&length);
+        (is_last && self.written <= flight.una + flight.rwnd()).then_some(length as u32)
+    }
+
+    /// Returns whether a segment that is sent now carries PSH.
+    #[inline(always)]
+    fn take_push(&mut self, now: Time, sequence: u64, length: u32) -> bool {
+        self.writes.is_some() && self.take_push_of_writes(now, sequence, length)
+    }
+
+    #[inline(never)]
+    fn take_push_of_writes(&mut self, now: Time, sequence: u64, length: u32) -> bool {
+        if let Some(echoes) = &mut self.echoes {
+            echoes.on_sent(now, sequence, &self.flight);
+        }
+        let push = |writes: &Writes| writes.push(sequence, sequence + u64::from(length));
+        let pushed = self.writes.as_deref().is_some_and(push);
+        self.update_plain_end();
+        pushed
+    }
+
     pub(super) fn emit(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
         if let Some(optional) = &mut self.optional {
             optional.on_sent(now);
@@ -260,6 +289,7 @@ impl Sender {
             timestamp: self.stamp(now),
             ecn,
             opening: Opening::Over,
+            push: self.take_push(now, sequence, length),
         }
     }
 

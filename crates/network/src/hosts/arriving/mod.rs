@@ -255,6 +255,7 @@ fn begin<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, slot: Connec
         .draw_from(Stream::new(own.seed, "control of arriving flows", entity));
     let bytes = own.flows[number].bytes;
     ends.sender.write_up_to(bytes);
+    ends.sender.close();
     state.renew(ends, now, bytes);
     state.application = Application::ConnectionSlot(slot);
     for actor in [Actor::Sender(flow), Actor::Receiver(flow)] {

@@ -76,7 +76,14 @@ pub(super) fn on_ack<P: Probe, M: Medium>(
 fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let ready = ready_bytes(hosts, flow);
     let edge = forwarding(hosts, flow).map_or(u64::MAX, |forwarding| forwarding.windows.known());
-    hosts.flows[flow.index()].sender.write_up_to(ready.min(edge));
+    let state = &mut hosts.flows[flow.index()];
+    let end = ready.min(edge);
+    if end == state.size {
+        state.sender.write_up_to(end);
+        state.sender.close();
+    } else {
+        state.sender.extend_up_to(end);
+    }
     hosts.send_data(medium, flow);
     let space = hosts.flows[flow.index()].sender.flight();
     let stalls = space.una == space.max && space.max == edge && edge < ready;

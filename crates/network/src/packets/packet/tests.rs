@@ -15,11 +15,12 @@ proptest! {
         counts in prop::option::of(any::<[u32; 2]>()),
         window in any::<u32>(),
         opening in prop::sample::select(vec![Opening::Over, Opening::Syn(8), Opening::Syn(20), Opening::Ack]),
+        push in any::<bool>(),
     ) {
         let blocks = ends.map(|end| SackBlock::new(end / 2, end));
         let blocks = if !blocks[0].is_some() { Default::default() } else { blocks };
         let counts = counts.map_or(ByteCounts::NONE, |[unmarked, marked]| ByteCounts::new(unmarked.into(), marked.into()));
-        let data = DataSegment { sequence, length, retransmission: request, timestamp: stamp.into(), ecn: Ecn { capable, marked, reduced }, opening };
+        let data = DataSegment { sequence, length, retransmission: request, timestamp: stamp.into(), ecn: Ecn { capable, marked, reduced }, opening, push };
         let ack = AckSegment { acknowledgement: sequence, echo: stamp.into(), blocks, ace, clock: clock.into(), opening, counts, window };
         // Receivers advertise a clock or a growing window only if timestamps are used.
         let ack = if stamp.is_some() { ack } else { AckSegment { clock: MaybeTime::NONE, window: 0, ..ack } };

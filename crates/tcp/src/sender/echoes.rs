@@ -1,0 +1,92 @@
+//! The ACKs that had arrived when segments were sent. A segment echoes the timestamp of the latest ACK that the sender
+//! had received (RFC 7323 section 3.2), from which the receiver measures the RTT. Packets contain no echo, so the
+//! receiver looks up the position of this ACK among its ACKs.
+
+use crate::flight::Flight;
+use crate::growing_window::AckOrder;
+use longpipe_events::Time;
+use std::collections::VecDeque;
+
+/// A transmission that followed an ACK.
+#[derive(Clone, Copy, Debug)]
+struct Transmission {
+    sent: Time,
+    /// First byte of the segment.
+    sequence: u64,
+    echoed: AckOrder,
+}
+
+/// The transmissions whose segments may still be in transit.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Echoes {
+    transmissions: VecDeque<Transmission>,
+    /// ACK that the latest segment echoes.
+    latest: AckOrder,
+    /// ACK that the segment echoes that arrived last.
+    arrived: AckOrder,
+}
+
+impl Echoes {
+    /// Records a transmission.
+    #[inline]
+    pub fn on_sent(&mut self, sent: Time, sequence: u64, flight: &Flight) {
+        let echoed = AckOrder {
+            number: flight.una,
+            duplicates: flight.duplicates,
+        };
+        // A timeout resets the number of duplicates.
+        if echoed > self.latest {
+            self.latest = echoed;
+            let transmission = Transmission { sent, sequence, echoed };
+            self.transmissions.push_back(transmission);
+        }
+    }
+
+    /// Returns the ACK that a segment echoes, which was sent at `sent` and begins at byte `sequence`. Segments are looked
+    /// up in the order in which they arrive; for one that was overtaken, the ACK may be too late.
+    #[inline]
+    pub fn echoed(&mut self, sent: Time, sequence: u64) -> AckOrder {
+        // Of segments sent at one time, the receiver may process the first one before the sender sends the others.
+        let precedes = |one: &Transmission| one.sent < sent || (one.sent == sent && one.sequence <= sequence);
+        while let Some(one) = self.transmissions.front().copied().filter(precedes) {
+            self.arrived = one.echoed;
+            self.transmissions.pop_front();
+        }
+        self.arrived
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::limits::Limits;
+
+    #[test]
+    fn a_segment_echoes_the_latest_ack_before_its_transmission() {
+        let (mut echoes, mut flight) = (Echoes::default(), Flight::new(Limits::new(1.0, 1.0), 1000, 100));
+        let sent = [
+            (10, 0, 0),
+            (20, 100, 0),
+            (20, 100, 0),
+            (20, 200, 0),
+            (30, 200, 1),
+            (30, 200, 0),
+            (40, 300, 0),
+        ];
+        for ((time, una, duplicates), sequence) in sent.into_iter().zip((100..).step_by(100)) {
+            (flight.una, flight.duplicates) = (una, duplicates);
+            echoes.on_sent(Time(time), sequence, &flight);
+        }
+        let found: Vec<_> = sent
+            .into_iter()
+            .zip((100..).step_by(100))
+            .map(|((time, ..), sequence)| echoes.echoed(Time(time), sequence))
+            .map(|echoed| (echoed.number, echoed.duplicates))
+            .collect();
+        assert_eq!(
+            found,
+            [(0, 0), (100, 0), (100, 0), (200, 0), (200, 1), (200, 1), (300, 0)]
+        );
+        assert!(echoes.transmissions.is_empty());
+    }
+}
