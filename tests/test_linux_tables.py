@@ -110,6 +110,30 @@ def test_losses_at_a_distance_leave_linux_s_goodput(losses: str, control: LinuxC
     assert result.flows["retransmitted_segments"].sum() == linux.retransmissions
 
 
+@pytest.mark.parametrize(
+    ("round_trip", "buffer", "every", "goodput", "srtt_ms", "retransmissions"),
+    [
+        ("20 ms", 100, None, 28.692, 48.63, 165),
+        ("20 ms", 1000, 500, 26.385, 21.02, 134),
+        ("50 ms", 1000, 500, 12.604, 51.07, 65),
+        ("100 ms", 1000, 500, 7.787, 101.44, 41),
+    ],
+)
+def test_westwood_rounds_round_trips_of_whole_ticks_as_linux_does(
+    round_trip: str, buffer: int, every: int | None, goodput: float, srtt_ms: float, retransmissions: int
+) -> None:
+    """Goodput [Mbit/s] and median SRTT of Linux 6.1.176 from 10 to 30 s, over 30 Mbit/s with every 500th packet lost.
+
+    Without losses, Linux measures RTTs a microsecond above the path's, which count as a tick more. With losses, RTTs are
+    also measured by timestamps in milliseconds.
+    """
+    lose = () if every is None else tuple(range(every, 100_000, every))
+    result = run("westwood", rate="30 Mbit/s", round_trip=round_trip, buffer=buffer, lose=lose, duration="30 s")
+    assert goodput_mbps(result, 10, 30) == pytest.approx(goodput, rel=0.03)
+    assert median_srtt_ms(result, 10, 30) == pytest.approx(srtt_ms, rel=0.01)
+    assert result.flows["retransmitted_segments"].sum() == pytest.approx(retransmissions, abs=2)
+
+
 @pytest.mark.parametrize("control", ["cubic", "reno"])
 def test_lost_packets_are_sent_again_in_linux_s_order(control: LinuxControl) -> None:
     sent = pd.read_csv(TABLES / "transfers-sent.csv.gz").query("control == @control")

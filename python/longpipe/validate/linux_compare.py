@@ -45,8 +45,9 @@ BEFORE_BUCKET_BPS: Final = BEHIND_BUCKET_BPS // 10
 DRAWING: Final = ("red", "pie", "choke", "cake")
 _COUNTED: Final = ("lost_overflow", "lost_aqm", "lost_injected", "marked")
 # The time from a segment to the one that its ACK releases exceeds the path's RTT by 2.9 us in the guest, because the
-# guest's clock advances at each reading (measured with RTTs of 277 and 460 ms). A controller that rounds up to ticks,
-# such as Westwood, measures one tick more if the RTT is a multiple of 10 ms.
+# guest's clock advances at each reading (measured with RTTs of 277 and 460 ms). RTTs that Linux measures are 1 to 2 us
+# longer than the path's. Westwood, which rounds up to ticks, therefore measures one tick more if the path's RTT is a
+# multiple of 10 ms, until an RTT is measured by timestamps, which count milliseconds: by the ACK of a retransmission.
 LONGER_PS: Final = 3_000_000
 # Half of the guest's largest receive buffer [bytes], and the resulting window scale (tcp_select_initial_window).
 WINDOW_BYTES: Final = 32 << 20
