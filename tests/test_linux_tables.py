@@ -134,6 +134,15 @@ def test_westwood_rounds_round_trips_of_whole_ticks_as_linux_does(
     assert result.flows["retransmitted_segments"].sum() == pytest.approx(retransmissions, abs=2)
 
 
+def test_westwood_counts_the_first_ack_as_linux_does() -> None:
+    """The first ACK takes Linux's slow path, in which an ACK that Westwood has not counted is a segment.
+
+    The threshold after the first recovery is that of Linux 6.1.176; without this segment, it is 24.
+    """
+    result = run("westwood", rate="5 Mbit/s", round_trip="460 ms", buffer=536, lose=(264,), duration="5 s")
+    assert at(np.array([4.0]), result.traces["cwnd"], "ssthresh_bytes")[0] / MSS == 25
+
+
 @pytest.mark.parametrize("control", ["cubic", "reno"])
 def test_lost_packets_are_sent_again_in_linux_s_order(control: LinuxControl) -> None:
     sent = pd.read_csv(TABLES / "transfers-sent.csv.gz").query("control == @control")

@@ -35,6 +35,8 @@ struct flow {
 	struct tcp_sock tp;
 	struct longpipe_connection connection;
 	u64 delivered, marked, lost;
+	/* Window that the latest ACK advertised; 0 before the first one, whose field differs from the unscaled one of a SYN-ACK. */
+	u64 window;
 	/* Windows that the sender has, and whether the module has changed them where it could not answer. */
 	u32 shown_cwnd, shown_ssthresh;
 	bool keeps_cwnd, keeps_ssthresh;
@@ -265,8 +267,10 @@ static void on_acked(void *state, const struct longpipe_sample *sample, const st
 	struct tcp_sock *tp = &f->tp;
 	u64 now = flight->now_ps, rtt = sample->rtt_ps > 0 ? (u64)sample->rtt_ps : 0;
 	u64 sent = now > rtt ? now - rtt : 0, una = flight->una - sample->acked;
+	bool window_changed = flight->rwnd != f->window;
 	u32 flags = 0;
 
+	f->window = flight->rwnd;
 	establish(f, sent, una, flight);
 	if (f->idle) {
 		f->idle = false;
@@ -302,8 +306,8 @@ static void on_acked(void *state, const struct longpipe_sample *sample, const st
 		ops_of(f)->pkts_acked(sk_of(f), &acked);
 	}
 	if (ops_of(f)->in_ack_event) {
-		/* Once a hole is filled the window field changes, too. */
-		if (sample->has_sack_blocks || sample->acked == 0 || tp->inet_conn.icsk_ca_state != TCP_CA_Open)
+		/* Header prediction fails if the window field has changed, which is also the case when a hole is filled. */
+		if (window_changed || sample->has_sack_blocks || sample->acked == 0 || tp->inet_conn.icsk_ca_state != TCP_CA_Open)
 			flags |= CA_ACK_SLOWPATH;
 		if (flags && sample->marked)
 			flags |= CA_ACK_ECE;

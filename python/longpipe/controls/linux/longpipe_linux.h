@@ -20,7 +20,7 @@
 #include "longpipe_control.h"
 
 /* Raised when a change of this header or of longpipe_linux.c can change results; part of the identity of a module. */
-#define LONGPIPE_LINUX_HEADER 2
+#define LONGPIPE_LINUX_HEADER 3
 
 #ifndef LONGPIPE_LINUX
 #define LONGPIPE_LINUX 601

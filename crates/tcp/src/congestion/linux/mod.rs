@@ -72,6 +72,9 @@ pub struct Linux<M> {
     established: bool,
     /// Whether nothing is in flight, so that the next segment triggers `CA_EVENT_TX_START`.
     idle: bool,
+    /// Window that the latest ACK advertised [byte]. It is 0 before the first ACK, which has another window field than the
+    /// SYN-ACK, because only that of the SYN-ACK is not scaled.
+    window: u64,
 }
 
 impl<M: Module> Variant for Linux<M> {
@@ -83,6 +86,7 @@ impl<M: Module> Variant for Linux<M> {
             socket: Socket::new(),
             established: false,
             idle: false,
+            window: 0,
         }
     }
 }
@@ -154,14 +158,18 @@ impl<M: Module> Control for Linux<M> {
         self.socket.refresh(sample.now, flight);
         self.socket.is_paced = sample.paced;
         let (before, mss) = (self.socket.windows(), flight.mss);
+        let window = std::mem::replace(&mut self.window, flight.rwnd());
         let acked = AckedSegments {
             acked: socket::segments(sample.acked, mss),
             delivered: socket::segments(sample.delivered, mss),
             marked: socket::segments(sample.marked, mss),
             acked_bytes: sample.acked,
             rtt_us: sample.rtt.map(|rtt| socket::micros(sample.now, rtt)),
-            // The ACK that fills a hole also changes the window field, so Linux processes it in its slow path.
-            slow_path: sample.has_sack_blocks || sample.acked == 0 || self.socket.ca_state != CaState::Open,
+            // Header prediction fails if the window field has changed, which is also the case when an ACK fills a hole.
+            slow_path: window != flight.rwnd()
+                || sample.has_sack_blocks
+                || sample.acked == 0
+                || self.socket.ca_state != CaState::Open,
         };
         self.module.on_acked(&acked, &mut self.socket);
         if flight.outstanding() == 0 {

@@ -105,6 +105,8 @@ impl WitnessSender {
             state: WitnessState::Open,
             prior: (0.0, 0.0),
         };
+        // No ACK of the recorded sequences has another window than the one before, not even the first.
+        sender.flight.rwnd = 0;
         sender.control.set_hz(hz.parse().expect("ticks per second"));
         sender.control.on_start(handshake, &mut sender.flight);
         sender
