@@ -344,12 +344,12 @@ def test_engine_7_holds_but_for_what_engine_8_changed(changes: dict[str, object]
     ("changes", "stays"),
     [
         ({"tcp.recovery": "rfc6675", **MARKS}, True),
-        ({"tcp.congestion": "westwood", **PACKETS}, True),
+        ({"tcp.congestion": "westwood", **PACKETS}, False),
         ({"tcp.ack": "linux", **MARKS}, False),
         ({"tcp.profile": "linux-6", **MARKS}, False),
     ],
 )
-def test_engine_8_holds_but_for_linux_s_acks(changes: dict[str, object], stays: bool) -> None:
+def test_engine_8_holds_but_for_linux_s_acks_and_westwood(changes: dict[str, object], stays: bool) -> None:
     assert holds("8", json.loads(SHORT.with_(**changes).to_json())) is stays
 
 
@@ -358,7 +358,7 @@ def test_engine_8_holds_but_for_linux_s_acks(changes: dict[str, object], stays: 
     [
         ({"tcp.recovery": "sack", **PACKETS}, True),
         ({"tcp.recovery": "rfc6675", **MARKS}, True),
-        ({"tcp.congestion": "westwood", **PACKETS}, True),
+        ({"tcp.congestion": "westwood", **PACKETS}, False),
         ({"tcp.congestion": "linux-reno", **PACKETS}, True),
         ({"tcp.congestion": "cubic", **PACKETS}, False),
         ({"tcp.congestion": {"kind": "python", "class": f"{DATA}/classes/aimd.py:Aimd"}, **PACKETS}, False),

@@ -103,13 +103,15 @@ def _has_disordered_datagrams(text: str) -> bool:
     return _DATAGRAMS.search(text) is not None and _DISORDERS.search(text) is not None
 
 
-# Matches what engine 17 changed: ACKs by Linux's rules, PIE by the RFC, Accurate ECN, and groups of direction "back".
-_OTHER_IN_17: Final = re.compile(rf'{_ACKS_OF_LINUX}|"(rfc-8033|ns-3|accurate)"|"direction": "back"')
+# Matches what engine 17 changed: ACKs by Linux's rules, PIE by the RFC, Accurate ECN, Westwood, which a module may be, too,
+# and groups of direction "back".
+_OTHER_IN_17: Final = re.compile(rf'{_ACKS_OF_LINUX}|"(rfc-8033|ns-3|accurate|westwood|module)"|"direction": "back"')
 
 
 def _is_changed_by_17(text: str) -> bool:
-    """Returns whether engine 17 changed a run; with timestamps, RACK measures retransmissions in milliseconds."""
-    return _OTHER_IN_17.search(text) is not None or ('"rack"' in text and '"timestamps": true' in text)
+    """Returns whether engine 17 changed a run; with timestamps, retransmissions are measured in milliseconds."""
+    records = _OTHER_IN_8.search(text) is not None
+    return _OTHER_IN_17.search(text) is not None or (records and '"timestamps": true' in text)
 
 
 # Matches CAKE's overhead, framing and minimum length unless they are the defaults.
