@@ -103,8 +103,8 @@ def _has_disordered_datagrams(text: str) -> bool:
     return _DATAGRAMS.search(text) is not None and _DISORDERS.search(text) is not None
 
 
-# Matches what engine 17 changed: ACKs by Linux's rules, PIE by the RFC, Accurate ECN, Westwood, which a module may be, too,
-# and groups of direction "back".
+# Matches what engine 17 changed: ACKs by Linux's rules, PIE by the RFC, Accurate ECN, Westwood, which a module may be,
+# too, and groups of direction "back".
 _OTHER_IN_17: Final = re.compile(rf'{_ACKS_OF_LINUX}|"(rfc-8033|ns-3|accurate|westwood|module)"|"direction": "back"')
 
 
