@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Remedy:
+class MissingSetting:
     """A setting that a scenario lacks: `cause`, another field, needs that `field` has this value; both are dotted.
 
     `cause` is None for a setting that changes the whole scenario, which only the user can choose.
@@ -37,7 +37,7 @@ class ScenarioError(ValueError):
     `remedies` contains settings that would solve some of the problems.
     """
 
-    def __init__(self, *problems: str, remedies: Iterable[Remedy] = ()) -> None:
+    def __init__(self, *problems: str, remedies: Iterable[MissingSetting] = ()) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
         self.remedies = tuple(remedies)

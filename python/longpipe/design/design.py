@@ -13,7 +13,7 @@ from longpipe.analysis.measure import Measure, Specification, parse_all
 from longpipe.design import cost
 from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction, parse_word, products
-from longpipe.errors import Remedy, ScenarioError, check_kind
+from longpipe.errors import MissingSetting, ScenarioError, check_kind
 from longpipe.scenario import LARGEST_SEED, Scenario
 from longpipe.scenario.overrides import overridden_fields
 
@@ -193,7 +193,7 @@ class Design:
 
     def _built(self) -> list[Scenario]:
         found, problems = [], {}
-        remedies: list[Remedy] = []
+        remedies: list[MissingSetting] = []
         for point in self.points:
             try:
                 found.append(self.scenario(point))

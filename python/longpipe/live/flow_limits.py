@@ -9,7 +9,7 @@ from longpipe.analysis.limits import MEANINGS
 from longpipe.analysis.limits.causes import Limit as LimitOfRun
 from longpipe.analysis.limits.evidence import BUSY
 from longpipe.analysis.limits.kinds import SLOW_START_ROUND_TRIPS
-from longpipe.analysis.limits.ports import Ports
+from longpipe.analysis.limits.ports import PortCounters
 from longpipe.analysis.paths import sustained_bps
 from longpipe.live.hosts import Plan
 from longpipe.units import RATE, SIZE
@@ -169,7 +169,7 @@ def with_path(
 ) -> tuple[RealFlow, ...]:
     """Returns the connections with the rate and the limit of their paths, from the counters of a run's ports."""
     resolved = plan.scenario.resolved
-    counted, names = Ports(resolved, ports, elapsed_s), [node["name"] for node in resolved["nodes"]]
+    counted, names = PortCounters(resolved, ports, elapsed_s), [node["name"] for node in resolved["nodes"]]
     routes: dict[tuple[str, str], list[int]] = {}
     for flow in resolved["flows"]:
         for route in (flow["route"], flow["return_route"]):
@@ -186,7 +186,7 @@ def with_path(
     return tuple(found)
 
 
-def _of_ports(ports: Ports, route: list[int], slowest: int, *, is_reduced: bool) -> LimitOfRun:
+def _of_ports(ports: PortCounters, route: list[int], slowest: int, *, is_reduced: bool) -> LimitOfRun:
     """Returns the limit that the ports of a route show: the slowest link if busy, or the cause of most losses."""
     if ports.used[slowest] >= BUSY:
         return "shaper" if ports.is_shaped(slowest) else "link"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.errors import Remedy, ScenarioError
+from longpipe.errors import MissingSetting, ScenarioError
 from longpipe.scenario import conditioners
 from longpipe.scenario.network import Dumbbell, FlowFields
 from longpipe.scenario.queues import Red
@@ -44,7 +44,7 @@ def check_network(framing: Framing, network: Network, switch: Switch, topology: 
     _refuse(problems, lambda: _remedies(framing, network, switch, topology, tcps))
 
 
-def _refuse(problems: Iterator[str], remedies: Callable[[], Iterable[Remedy]] = tuple) -> None:
+def _refuse(problems: Iterator[str], remedies: Callable[[], Iterable[MissingSetting]] = tuple) -> None:
     if found := dict.fromkeys(islice(problems, MOST_PROBLEMS)):
         raise ScenarioError(*found, remedies=remedies())
 
@@ -72,13 +72,13 @@ def _tcp_problems(framing: Framing, network: Network, topology: Topology, tcps: 
 
 def _remedies(
     framing: Framing, network: Network, switch: Switch, topology: Topology, tcps: Sequence[Tcp]
-) -> Iterator[Remedy]:
+) -> Iterator[MissingSetting]:
     """Yields the settings that would end violations of constraints, each in the part that has its cause."""
     yield from _framing_remedies(framing, network, switch, topology, tcps)
     for field, policy in policies(network, switch, topology):
         if isinstance(policy, Red) and (framing == "aal5") != (policy.unit == "cells"):
             place = _settable(field)
-            yield Remedy(f"{place}.unit", "cells" if framing == "aal5" else "packets", place)
+            yield MissingSetting(f"{place}.unit", "cells" if framing == "aal5" else "packets", place)
     distinct, fields = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}, FlowFields(network)
     for i, tcp in distinct.values():
         for constraint in tcp.constraints:
@@ -88,29 +88,29 @@ def _remedies(
                 own = tcp_field(fields, i, topology.graph.flows[i], field)
                 # A part whose own setting is the cause must not change that of other parts.
                 place = own if own.startswith("network") else f"{cause.removesuffix(constraint.cause)}{field}"
-                yield Remedy(_settable(place), value, _settable(cause))
+                yield MissingSetting(_settable(place), value, _settable(cause))
 
 
 def _framing_remedies(
     framing: Framing, network: Network, switch: Switch, topology: Topology, tcps: Sequence[Tcp]
-) -> Iterator[Remedy]:
+) -> Iterator[MissingSetting]:
     """Yields the framing that queues and ECN need, and a buffer that this framing accepts."""
     queues = {policy.kind for _, policy in policies(network, switch, topology)}
     marked = framing == "aal5" and any(tcp.ecn.kind != "off" for tcp in tcps)
     if framing == "ip" and queues.difference(FOR_PACKETS):
-        yield Remedy("framing", "aal5")
+        yield MissingSetting("framing", "aal5")
         accepted = ("cells", "BDP", UNLIMITED, *TIME.units)
     elif framing == "aal5" and (queues.difference(FOR_CELLS) or marked):
-        yield Remedy("framing", "ip")
+        yield MissingSetting("framing", "ip")
         if switch.policy.kind not in FOR_PACKETS:
-            yield Remedy("switch.policy", TailDrop().kind)
+            yield MissingSetting("switch.policy", TailDrop().kind)
         accepted = ("packets", "BDP", UNLIMITED, *TIME.units, *SIZE.units)
     else:
         return
     if "buffer" in switch.model_fields_set and switch.buffer.split()[-1] not in accepted:
-        yield Remedy("switch.buffer", "1 BDP")
+        yield MissingSetting("switch.buffer", "1 BDP")
     if framing == "ip" and any(tcp.ecn.kind != "off" for tcp in tcps):
-        yield Remedy("tcp.ecn", "off")
+        yield MissingSetting("tcp.ecn", "off")
 
 
 def _settable(field: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from longpipe.errors import Remedy, ScenarioError
+from longpipe.errors import MissingSetting, ScenarioError
 from longpipe.scenario.overrides import is_within
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.tcp import Tcp
@@ -22,13 +22,13 @@ T = TypeVar("T")
 
 def with_remedies(
     build: Callable[[Mapping[str, object]], T], changes: Mapping[str, object]
-) -> tuple[T, tuple[Remedy, ...]]:
+) -> tuple[T, tuple[MissingSetting, ...]]:
     """Builds a scenario with changes of dotted fields, and with the settings that these changes need.
 
     Returns the scenario and the added settings. A field that `changes` sets keeps its value. Raises ScenarioError if
     the scenario is invalid for other reasons.
     """
-    added: dict[str, Remedy] = {}
+    added: dict[str, MissingSetting] = {}
     while True:
         try:
             return build({**changes, **{field: one.value for field, one in added.items()}}), tuple(added.values())
@@ -46,12 +46,12 @@ def of_control(congestion: object, profile: str) -> dict[str, Any]:
     return dict(one.remedy for one in tcp.constraints if one.remedy is not None and one.is_violated(tcp))
 
 
-def described(remedies: Iterable[Remedy]) -> list[str]:
+def described(remedies: Iterable[MissingSetting]) -> list[str]:
     """Returns a line per setting that `with_remedies` has added."""
     return [f"{one.cause} also sets {one.field}={_as_value(one.value)}, which it needs" for one in remedies]
 
 
-def as_options(remedies: Iterable[Remedy]) -> list[str]:
+def as_options(remedies: Iterable[MissingSetting]) -> list[str]:
     """Returns the options of a command that add these settings."""
     found = (f"{one.field}={_as_value(one.value)}" for one in remedies)
     return [f"--set {text}" if " " not in text else f'--set "{text}"' for text in dict.fromkeys(found)]
@@ -72,7 +72,7 @@ def kept_fields(scenario: Scenario, changes: Mapping[str, object]) -> Iterator[s
         )
 
 
-def _is_needed(remedy: Remedy, changes: Mapping[str, object]) -> bool:
+def _is_needed(remedy: MissingSetting, changes: Mapping[str, object]) -> bool:
     """Returns whether the changes set the cause of a remedy and not its field."""
     if remedy.cause is None:
         return False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.analysis.limits.causes import OF_CAUSE, Limit
 from longpipe.analysis.limits.fields import Fields
-from longpipe.analysis.limits.ports import Ports
+from longpipe.analysis.limits.ports import PortCounters
 from longpipe.analysis.limits.remedy import MORE, Remedy, larger_bucket
 from longpipe.analysis.limits.used import Demands, Proxies
 from longpipe.analysis.loads import Loads, active_time
@@ -80,7 +80,7 @@ class Run:
         self.begin_s = begin_s(columns)
         # Times are measured from the end of a warm-up, as the counters are.
         self.duration_s = TIME.parse(scenario.duration) / 1e12 - self.begin_s
-        self.ports = Ports(self.resolved, columns["ports"], self.duration_s)
+        self.ports = PortCounters(self.resolved, columns["ports"], self.duration_s)
         self.paths = paths(self.resolved)
         self.loads = Loads(self.resolved, columns, self.paths, self.duration_s)
         self.demands = Demands(scenario, columns)

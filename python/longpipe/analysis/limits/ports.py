@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from longpipe.analysis.paths import Path, Resolved
 
 
-class Ports:
+class PortCounters:
     """Counters of a run's ports. A port has the number of its directed link, which is also its row in the columns."""
 
     def __init__(self, resolved: Resolved, columns: Mapping[str, Any], duration_s: float) -> None:

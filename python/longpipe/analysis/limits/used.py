@@ -9,7 +9,7 @@ from longpipe.analysis.demands import written_bytes
 from longpipe.analysis.proxies import proxy_buffers
 
 if TYPE_CHECKING:
-    from longpipe.analysis.limits.ports import Ports
+    from longpipe.analysis.limits.ports import PortCounters
     from longpipe.analysis.paths import Path, Resolved
     from longpipe.scenario import Scenario
 
@@ -23,7 +23,7 @@ SERVED: Final = 0.95
 class Proxies:
     """Shares of the proxies' buffers that the data in flight of the connections on both sides take."""
 
-    def __init__(self, resolved: Resolved, columns: Columns, ports: Ports) -> None:
+    def __init__(self, resolved: Resolved, columns: Columns, ports: PortCounters) -> None:
         self._ports, self._buffers = ports, proxy_buffers(resolved)
         flows, relays = columns["flows"], columns.get("relays", {})
         self._sent_bytes: dict[str, int] = dict(zip(flows["flow"], flows["sent_bytes"], strict=True))
