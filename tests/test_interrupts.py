@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import run
 from longpipe import Scenario
 from longpipe.design import Design, Factor
 from longpipe.interrupts import TerminatedError, deferred, terminable
@@ -225,3 +226,10 @@ def test_ctrl_c_in_a_script_notes_how_many_runs_are_kept() -> None:
     note = "study 'lan': 1 of 4 runs finished and kept (store: in memory); the same call continues"
     assert stopped.value.__notes__ == [note]
     assert study.run(workers=1).complete
+
+
+def test_interruption_of_one_command_does_not_change_the_next() -> None:
+    with pytest.raises(TerminatedError), terminable():
+        os.kill(os.getpid(), signal.SIGTERM)
+    done = run("run", "no.toml")
+    assert (done.returncode, done.stderr.split(":")[0]) == (2, "error")

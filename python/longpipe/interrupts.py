@@ -38,7 +38,7 @@ def end_of_command() -> tuple[int, str] | None:
 
 
 def answered() -> None:
-    """Marks an interruption as answered: the command continues with the results that it has."""
+    """Forgets an interruption: the command continues with the results that it has, or another one begins."""
     _received.clear()
 
 

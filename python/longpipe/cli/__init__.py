@@ -14,7 +14,7 @@ from longpipe.cli.safe import Console
 from longpipe.cli.usage import error_line, option_line
 from longpipe.errors import RunError, ScenarioError, plain, shortened
 from longpipe.files import kept_apart
-from longpipe.interrupts import INTERRUPTED, end_of_command, exit_on_interrupt
+from longpipe.interrupts import INTERRUPTED, answered, end_of_command, exit_on_interrupt
 
 HELP = (
     "Simulate TCP over long fat networks, packet by packet or ATM cell by cell.\n\n"
@@ -107,6 +107,8 @@ def _run() -> int | None:
 
     Raises KeyboardInterrupt if a signal has caused another error, for example in code of a library.
     """
+    # A script or a test may run several commands in one process.
+    answered()
     try:
         with bash.joined_words(), kept_apart():
             status: int | None = app(prog_name="longpipe", standalone_mode=False)
