@@ -256,7 +256,7 @@ class Interval:
 
     @property
     def rtt(self) -> float:
-        """Mean of the RTT samples [s]."""
+        """Mean of the RTT samples of SRTT, which include the receiver's delay of the ACK [s]."""
 
     @property
     def lowest_rtt(self) -> float:
