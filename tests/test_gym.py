@@ -23,6 +23,7 @@ from longpipe.gym import Action, Draws, Features, LinkEnv, LinkParallelEnv, Link
 from longpipe.gym.actions import ACTIONS  # noqa: E402
 from longpipe.gym.features import NAMES, blank  # noqa: E402
 from longpipe.gym.observations import OBSERVATIONS, REWARDS  # noqa: E402
+from longpipe.scenario.base import LARGEST_WINDOW  # noqa: E402
 
 # The path has 12 Mbit/s, 30 ms and a buffer of 1 BDP.
 PATH = Scenario.from_toml("""
@@ -33,6 +34,8 @@ switch.buffer = "1 BDP"
 network = {kind = "dumbbell", sources = 1, trunk_rate = "12 Mbit/s", trunk_delay = "14 ms", access_rate = "1 Gbit/s"}
 """)
 TWO = PATH.with_(**{"network.sources": 2})
+# The window that the receivers of agents advertise; it determines which segments carry PSH and are acknowledged at once.
+OF_AGENTS = {"tcp.receiver_window": LARGEST_WINDOW}
 
 
 def of(**measured: float) -> Features:
@@ -206,7 +209,7 @@ def test_without_actions_orcas_environment_is_cubic() -> None:
         for _ in range(300):
             *_, information = env.step(np.zeros(1, dtype=np.float32))
             windows[information["time_s"]] = information["window_bytes"]
-        trace = simulate(scenario.with_(**{"traces.cwnd": True})).traces["cwnd"]
+        trace = simulate(scenario.with_(**OF_AGENTS, **{"traces.cwnd": True})).traces["cwnd"]
         for time_s, window in list(windows.items())[::10]:
             before = trace[trace["time_s"] <= time_s]["cwnd_bytes"]
             # A recovery changes the window between two ACKs that the agent sees.
@@ -278,7 +281,7 @@ def test_a_step_has_the_acks_that_arrive_in_it(fields: dict[str, Any]) -> None:
     while not env.step(np.zeros(1, dtype=np.float32))[3]:
         pass
     seed = int(gymnasium.utils.seeding.np_random(1)[0].integers(2**63))
-    run = simulate(lossy.with_(**{"tcp.congestion": Fixed, "traces.sequence": True}), seed)
+    run = simulate(lossy.with_(**OF_AGENTS, **{"tcp.congestion": Fixed, "traces.sequence": True}), seed)
     acks = run.traces["sequence"].query("event == 1")["time_s"].to_numpy()
     ends = np.array([now for now, _ in counted])
     found = np.diff(np.searchsorted(acks, np.concatenate([[ends[0] - 0.005], ends]), side="right"))
@@ -514,7 +517,8 @@ def test_a_policy_over_cubic_that_does_nothing_is_cubic_bit_by_bit() -> None:
     for path in (lossy, lossy.with_(**{"tcp.congestion": "linux-reno"})):
         base = "cubic" if path is lossy else "linux-reno"
         policy = control(still, action="orca", base=base)
-        assert simulate(path.with_(**{"tcp.congestion": policy})).state_hash == simulate(path).state_hash
+        plain = simulate(path.with_(**OF_AGENTS))
+        assert simulate(path.with_(**{"tcp.congestion": policy})).state_hash == plain.state_hash
     with pytest.raises(ScenarioError, match=r"base 'cubik'; did you mean 'cubic'\?"):
         path.with_(**{"tcp.congestion": control(still, action="orca", base="cubik")})
 
