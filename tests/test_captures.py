@@ -421,7 +421,10 @@ def test_packets_of_stacks_are_captured_whole(stack: str, tmp_path: Path) -> Non
         udp = found[found["udp.length"].notna()]
         assert len(udp) > 100
         assert set(udp["udp.checksum.status"]) == set(udp["ip.checksum.status"]) == {"1"}
-        assert udp["_ws.malformed"].isna().all()
+        # The reports of WebRTC are encrypted (SRTCP), but tshark dissects their ciphertext.
+        readable = udp[~udp["_ws.col.Protocol"].isin(["RTCP", "SRTCP"])]
+        assert len(readable) > 100
+        assert readable["_ws.malformed"].isna().all()
     datagrams = source[source["udp.length"].notna()]
     sent = datagrams[datagrams["ip.src"] == "10.0.0.1"]
     assert len(sent) == result.flows.sent_segments[0] if stack == "str0m" else len(sent) == result.stacks.datagrams[0]

@@ -107,7 +107,9 @@ def test_bbr_probes_by_a_quarter_in_each_eighth_rtt_and_for_the_rtt_every_ten_se
     steady = (times > 12) & (times < 20)
     least = rtts[steady].min()
     assert least == pytest.approx(0.0412, rel=0.05)
-    assert rtts[steady].max() == pytest.approx(BBR_PROBE_GAIN * least, rel=0.05)
+    # Linux probes until 1.25 BDP and an allowance of 8 segments are in flight: three bursts of 2, and 2 in this phase
+    # (bbr_quantization_budget).
+    assert rtts[steady].max() == pytest.approx(BBR_PROBE_GAIN * least + 8 * 0.0006, rel=0.02)
     high = rtts[steady] > 1.125 * least
     cycles = np.count_nonzero(high[1:] & ~high[:-1])
     assert cycles == pytest.approx(8 / (BBR_PHASES * least), rel=0.1)

@@ -19,12 +19,14 @@ PATHS: dict[str, dict[str, object]] = {
     "cells": {"framing": "aal5", "switch.buffer": "500 cells", "switch.policy": "epd"},
 }
 
+DURATION_S = 6
+
 
 @cache
 def run(recovery: str, path: str = "full buffers") -> Result:
     traces = {f"traces.{name}": True for name in ("cwnd", "sequence", "rtt", "arrivals", "events")}
     changes: dict[str, object] = {
-        "duration": "6 s",
+        "duration": f"{DURATION_S} s",
         "network.sources": 3,
         "tcp.recovery": recovery,
         **PATHS[path],
@@ -321,14 +323,23 @@ def test_reductions_during_a_recovery_do_not_leave_slow_start() -> None:
     assert below > 0
 
 
-def test_recovery_lasts_until_what_was_under_way_is_acknowledged() -> None:
-    result = run("sack")
-    recovery = phases(result, "flow1").query("phase == 'recovery'").iloc[0]
-    rows = result.traces["sequence"].query("flow == 'flow1'")
-    sent = rows[(rows["event"] == 0) & (rows["time_s"] <= recovery["begin_s"])]
-    furthest = (sent["sequence_bytes"] + sent["length_bytes"]).max()
-    acks = rows[(rows["event"] == 1) & (rows["sequence_bytes"] >= furthest)]
-    assert recovery["end_s"] == acks["time_s"].iloc[0]
+def test_recovery_lasts_until_the_data_in_flight_are_acknowledged() -> None:
+    """A timeout and the end of the run end a recovery, too."""
+    completed = 0
+    for path in PATHS:
+        result = run("sack", path)
+        for name in result.flows["flow"]:
+            rows = result.traces["sequence"].query("flow == @name")
+            timeouts = loss_events(result, name).query("event == 'timeout'")["time_s"]
+            for recovery in phases(result, name).query("phase == 'recovery'").to_dict("records"):
+                sent = rows[(rows["event"] == 0) & (rows["time_s"] <= recovery["begin_s"])]
+                furthest = (sent["sequence_bytes"] + sent["length_bytes"]).max()
+                acks = rows[(rows["event"] == 1) & (rows["sequence_bytes"] >= furthest)]
+                acknowledged = acks["time_s"].min()
+                ends = [acknowledged, timeouts[timeouts > recovery["begin_s"]].min(), DURATION_S]
+                assert recovery["end_s"] == np.nanmin(ends), (path, name, recovery)
+                completed += recovery["end_s"] == acknowledged
+    assert completed > 3
 
 
 def test_slow_start_ends_at_the_threshold() -> None:

@@ -122,10 +122,12 @@ def test_cong_control_of_linux_6_10_gets_four_arguments_and_sets_the_rate() -> N
     assert build([AIMD]).linux == "6.1"
     with pytest.raises(ScenarioError, match=r"tcp_rate\.c:\d+: does not compile: .*incompatible pointer"):
         build([RATE], "6.1")
-    # A gain of 1 keeps the queue empty at the full rate; a gain of 5/4 fills it.
-    gentle, eager = (simulate(with_module(RATE, gain=gain).with_(**{"traces.rtt": True})) for gain in (256, 320))
-    queue = [np.median(result.traces["rtt"].query("time_s > 3")["srtt_s"]) - 0.0918 for result in (gentle, eager)]
-    assert queue[0] < 0.004 < 0.05 < queue[1]
+    # A gain of 1 keeps the rate and an empty queue; a gain of 5/4 fills it. A packet takes 1.2 ms. The RTT would include
+    # the time for which an ACK waits for a second segment.
+    gentle, eager = (simulate(with_module(RATE, gain=gain).with_(**{"traces.queue": True})) for gain in (256, 320))
+    trunk = "port == 'switch1->switch2' and time_s > 3"
+    packets = [result.traces["queue"].query(trunk)["queue_packets"] for result in (gentle, eager)]
+    assert packets[0].max() * 0.0012 < 0.004 < 0.05 < packets[1].median() * 0.0012
     assert eager.efficiency > 0.75
 
 
