@@ -17,7 +17,7 @@ from longpipe.fit.features import _overflow as overflow
 from longpipe.fit.path_file import read, write
 from longpipe.fit.reported import estimates, report, scenario
 from longpipe.fit.search import Candidate
-from longpipe.fit.series import observed, simulated
+from longpipe.fit.series import TRACES, observed, simulated
 from longpipe.fit.whatif import whatif
 from longpipe.measured.headers import Segment, name_of, segment_of
 from longpipe.measured.pcap import CaptureFile
@@ -208,7 +208,7 @@ def test_two_settings_are_compared_over_any_scenario(framing: str, tmp_path: Pat
 
 
 def test_series_are_those_of_the_first_flow() -> None:
-    fields = {"framing": "ip", "duration": "1 s", "traces": {"sequence": True, "rtt": True}}
+    fields = {"framing": "ip", "duration": "1 s", "traces": {"sequence": True, "rtt": True, "drops": True}}
     result = simulate(Scenario().with_(**fields, **{"network.sources": 2}))
     rtt = result.traces["rtt"]
     own = rtt.loc[rtt["flow"] == result.flows["flow"][0], "rtt_s"].dropna()
@@ -223,7 +223,7 @@ def test_a_capture_and_the_trace_of_one_run_have_the_same_series(tmp_path: Path)
     }  # fmt: skip
     tcp = {"profile": "linux-6", "congestion": "cubic", "handshake": False, "initial_rtt": "40 ms"}
     path = Scenario(framing="ip", duration="30 s").with_(
-        network=network, tcp=tcp, **{"switch.buffer": "40 packets", "traces.sequence": True, "traces.rtt": True}
+        network=network, tcp=tcp, **{"switch.buffer": "40 packets"}, **TRACES
     )
     (tmp_path / "path.toml").write_text(path.to_toml())
     capture = tmp_path / "sender.pcapng"

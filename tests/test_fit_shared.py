@@ -12,6 +12,7 @@ from longpipe.fit import fit, observe
 from longpipe.fit.features import features
 from longpipe.fit.path_file import write
 from longpipe.fit.reported import estimates, report
+from longpipe.fit.series import TRACES, simulated
 from longpipe.fit.whatif import whatif
 from longpipe.units import RATE
 
@@ -111,3 +112,19 @@ def test_flows_in_separate_queues_give_no_certainty(tmp_path: Path) -> None:
     write(told, tmp_path / "path.toml")
     predicted = whatif(tmp_path / "path.toml", {"tcp.congestion": "bbr"}, 3)
     assert all(math.isnan(one.changed[1]) for one in predicted.measures)
+
+
+def test_losses_of_a_run_are_those_of_each_flow(tmp_path: Path) -> None:
+    path = captured(
+        tmp_path / "host.pcapng",
+        rate="8 Mbit/s",
+        delays=["20 ms"],
+        buffer=60,
+        controls=["cubic", "linux-reno"],
+        policy="tail-drop",
+    )
+    found = fit(observe(path), ["cubic", "linux-reno"])
+    result = simulate(report(found).scenario.with_(**TRACES))
+    lost = [simulated(result, found.seen.duration_s, flow).lost for flow in (0, 1)]
+    assert min(lost) > 0
+    assert sum(lost) == result.ports["packets_lost_overflow"].sum()

@@ -10,7 +10,7 @@ import numpy as np
 from longpipe.analysis.cautions import seedless
 from longpipe.errors import RunError
 from longpipe.fit.model_error import GOODPUT, model_error
-from longpipe.fit.series import simulated
+from longpipe.fit.series import TRACES, simulated
 from longpipe.fit.steady import deviation_line, goodput_bps
 from longpipe.fit.whatif import single_run
 from longpipe.interrupts import TerminatedError, answered
@@ -80,7 +80,7 @@ def _shortened(scenario: Scenario, mss: int) -> Scenario:
     """Returns the scenario with the traces that its goodput needs, and with a shorter duration if it is very long."""
     longest_s = _MOST_PACKETS * 8 * mss / min(link["rate_bps"] for link in scenario.resolved["links"])
     shorter = {"duration": f"{max(1, int(longest_s))} s"} if TIME.parse(scenario.duration) / 1e12 > longest_s else {}
-    return scenario.with_(**{"traces.sequence": True, "traces.rtt": True}, **shorter)
+    return scenario.with_(**TRACES, **shorter)
 
 
 def _goodput(scenario: Scenario, seed: int) -> float:

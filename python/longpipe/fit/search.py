@@ -16,7 +16,7 @@ from longpipe.fit.features import PathFeatures, features
 from longpipe.fit.managed import chance_of_tail_drop, managed_policies, marked
 from longpipe.fit.policer import FittedPolicer
 from longpipe.fit.sender import may_pace, usual_flight
-from longpipe.fit.series import FlowSeries, in_distribution, in_losses, observed, over_time, simulated
+from longpipe.fit.series import TRACES, FlowSeries, in_distribution, in_losses, observed, over_time, simulated
 from longpipe.interrupts import TerminatedError, answered
 from longpipe.run import simulate
 
@@ -410,16 +410,17 @@ def _simulate(
     by_distribution = queue != TAIL_DROP or task.is_alternative
     # Losses that the hypothesis states by packet number.
     given = 0 if isinstance(hypothesis.loss, str) else len(hypothesis.loss.get("indices", ()))
+    lost = series.lost if task.flow else int(found.overflow.sum()) + given
     runs, distances, of_losses = [], [], []
     try:
-        scenario = hypothesis.scenario(**{"traces.sequence": True, "traces.rtt": True, **fixed})
+        scenario = hypothesis.scenario(**{**TRACES, **fixed})
         is_random = hypothesis.control in _RANDOM or bool(hypothesis.conditioners)
         draws = is_random or (by_distribution and queue not in _EXACT)
         for seed in _SEEDS if draws else _SEEDS[:1]:
             run = simulated(simulate(scenario, seed=seed), seen.duration_s, task.flow)
             apart, losses = in_distribution(series, run, found.base_rtt_s.value, packet_s), 0.0
             if not by_distribution:
-                in_time = over_time(series, run), in_losses(int(found.overflow.sum()) + given, run.lost)
+                in_time = over_time(series, run), in_losses(lost, run.lost)
                 apart, losses = min((apart, losses), in_time, key=sum) if draws else in_time
             runs.append(run)
             distances.append(apart)

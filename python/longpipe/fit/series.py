@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from longpipe.fit.observed import ObservedFlow
@@ -23,8 +25,8 @@ _QUANTILES: Final = np.linspace(0.025, 0.975, 39)
 # Differences between waiting times are relative to the mean wait, or to this many packets' transmission time if that is
 # longer.
 _LEAST_WAIT: Final = 2.0
-# Columns of a run's losses at queues and on links.
-_LOSSES: Final = ("packets_lost_overflow", "packets_lost_aqm", "packets_lost_injected")
+# Traces that the series of a simulated flow need, as scenario fields.
+TRACES: Final = {"traces.sequence": True, "traces.rtt": True, "traces.drops": True}
 # Maximum distance at any one time, used if one flow has data in flight and the other has none.
 _FARTHEST: Final = 3.0
 
@@ -56,7 +58,7 @@ def observed(seen: ObservedFlow, duration_s: float) -> FlowSeries:
 
 
 def simulated(result: Result, duration_s: float, flow: int = 0) -> FlowSeries:
-    """Returns the series of a flow, counted from 0, of a run with the traces `sequence` and `rtt`."""
+    """Returns the series of a flow, counted from 0, of a run with the traces of `TRACES`."""
     columns = result.part("traces")
     sequence, rtt = columns["sequence"], columns["rtt"]
     own = np.asarray(sequence["flow"]) == flow
@@ -69,11 +71,15 @@ def simulated(result: Result, duration_s: float, flow: int = 0) -> FlowSeries:
     flight = _latest(times[sent], np.maximum.accumulate(ends[sent]), grid) - delivered
     samples = np.asarray(rtt["rtt_s"], dtype=float)
     known = ~np.isnan(samples) & (np.asarray(rtt["flow"]) == flow)
-    ports = result.part("ports")
-    # ATM ports lack these columns.
-    lost = sum(int(count) for name in _LOSSES for count in ports.get(name, ()))
     latest = _latest(np.asarray(rtt["time_s"])[known], samples[known], grid, np.nan)
-    return FlowSeries(grid, delivered, flight, latest, samples[known], lost)
+    return FlowSeries(grid, delivered, flight, latest, samples[known], _lost(columns["drops"], flow))
+
+
+def _lost(drops: Mapping[str, Any], flow: int) -> int:
+    """Returns the number of a flow's data packets that were dropped, from the trace `drops`."""
+    # The causes of marks, and the sequence numbers of ACKs, are not those of lost data.
+    data = np.asarray(drops["sequence_bytes"]) >= 0
+    return int((data & (np.asarray(drops["flow"]) == flow) & (np.asarray(drops["cause"]) > 0)).sum())
 
 
 def _delivered(event: Any, times: Any, byte: Numbers, ends: Numbers, grid: Numbers) -> Numbers:  # noqa: ANN401 - arrays of several types

@@ -19,7 +19,7 @@ from longpipe.errors import ScenarioError
 from longpipe.fit.draws import drawn
 from longpipe.fit.model_error import GOODPUT, MEDIAN_RTT, model_error
 from longpipe.fit.path_file import read
-from longpipe.fit.series import FlowSeries, simulated
+from longpipe.fit.series import TRACES, FlowSeries, simulated
 from longpipe.fit.steady import STEADY, deviation_line, goodput_bps
 from longpipe.result import duration_s
 from longpipe.run import simulate
@@ -118,7 +118,6 @@ def whatif(
     # the pair for the picture.
     pairs = [*draws, *draws, {}] if fitted else draws
     pictured = len(pairs) - 1 if fitted else 0
-    traced = {"traces.sequence": True, "traces.rtt": True}
     unit = "packets" if scenario.framing == "ip" else "cells"
 
     begins: list[float | None] = []
@@ -127,7 +126,7 @@ def whatif(
     def both(seed: int) -> tuple[list[FlowSeries], dict[str, float], dict[str, float]]:
         series, values = [], []
         for more in ({}, changes):
-            one = scenario.with_(**pairs[seed], **traced).with_(**more)
+            one = scenario.with_(**pairs[seed], **TRACES).with_(**more)
             result = simulate(one, seed=seed)
             own = {measure.name: measure(result) / _unit(measure)[1] for measure in asked}
             known = [int(k) for k in np.unique(result.part("traces")["sequence"]["flow"])]
@@ -135,7 +134,7 @@ def whatif(
             known = known[:1] if fitted else known
             flows = [simulated(result, duration_s(one), k) for k in known]
             begin = None if fitted else begin_s(result.columns) or None
-            values.append(_measures(result, flows, unit, begin) | own)
+            values.append(_measures(result, flows, None if fitted else unit, begin) | own)
             if seed == pictured:
                 series.append(flows[0] if flows else simulated(result, duration_s(one)))
                 begins.append(begin)
@@ -195,10 +194,15 @@ def _unit(measure: Measure) -> tuple[str, float]:
     return measure.unit, measure.scale
 
 
-def _measures(result: Result, flows: list[FlowSeries], unit: str, begin: float | None) -> dict[str, float]:
-    """Returns the measures of a run. Goodput and RTT are NaN if no TCP flow was traced, as for arriving flows."""
+def _measures(result: Result, flows: list[FlowSeries], unit: str | None, begin: float | None) -> dict[str, float]:
+    """Returns the measures of a run. Goodput and RTT are NaN if no TCP flow was traced, as for arriving flows.
+
+    Losses are packets or cells (`unit`) at all ports or, without a unit, packets of `flows`.
+    """
     ports = result.ports
     lost = sum(float(ports[name].sum()) for name in ports.columns if name.startswith(f"{unit}_lost_"))
+    if unit is None:
+        lost = float(sum(one.lost for one in flows))
     return {
         GOODPUT: sum(goodput_bps(one.grid, one.delivered, begin_s=begin) for one in flows) if flows else math.nan,
         MEDIAN_RTT: _median_rtt([(one.grid, one.rtt) for one in flows], begin),
