@@ -18,11 +18,10 @@ from thorough import one_in
 TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "varying-paths.csv")
 # Quantities that exceed the tolerances, by path: docs/queues.md lists them.
 BEYOND: dict[int, set[str]] = {
-    0: {"goodput_mbps"}, 1: {"goodput_mbps"}, 5: {"goodput_mbps"},
-    2: {"goodput_mbps", "median_wait_ms", "drops"},
+    1: {"goodput_mbps"}, 2: {"goodput_mbps"}, 5: {"goodput_mbps"}, 7: {"drops"},
 }  # fmt: skip
 # Number of runs of longpipe, each with a path that is .1 ms longer, because the trajectory of one to three flows is
-# chaotic even if no queue is random. With these changes, the goodput of path 1 is between 12.1 and 13.2 Mbit/s.
+# chaotic even if no queue is random. With these changes, the goodput of path 1 is between 12.2 and 13.3 Mbit/s.
 DRAWS = 6
 
 
