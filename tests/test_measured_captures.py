@@ -356,36 +356,57 @@ def test_data_that_acks_or_sack_blocks_report_are_not_in_flight() -> None:
 
 
 @pytest.fixture(scope="module")
-def recovering(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pd.DataFrame]:
-    """Returns the sender's capture of a run with SACK and losses at a full queue, and the run's trace `flight`."""
+def recovering(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, pd.DataFrame]]:
+    """Returns the sender's capture of a run with SACK and losses at a full queue, and the run's traces."""
     scenario = Scenario(duration="20 s", framing="ip").with_(
         **{
             "network": {"kind": "dumbbell", "sources": 1, "trunk_rate": "12 Mbit/s", "trunk_delay": "110 ms"},
             "switch.buffer": "200 packets",
             "tcp.profile": "linux-6",
             "traces.flight": True,
+            "traces.sequence": True,
         }
     )
     path = tmp_path_factory.mktemp("recovering") / "sender.pcapng"
     result = simulate(scenario, captures={"host:source1": path})
     assert result.flows["retransmitted_segments"].iloc[0] > 20
-    return path, result.traces["flight"]
+    return path, dict(result.traces)
 
 
-def test_data_in_flight_are_those_of_the_simulated_sender(recovering: tuple[Path, pd.DataFrame]) -> None:
-    path, trace = recovering
+def reported(sequence: pd.DataFrame) -> tuple[list[float], list[int]]:
+    """Returns the times [s] of ACKs and SACK blocks, and the bytes that they report for the first time."""
+    known = np.zeros(int((sequence["sequence_bytes"] + sequence["length_bytes"]).max()), dtype=bool)
+    times, new = [], []
+    una = 0
+    for time_s, event, byte, length in sequence[["time_s", "event", "sequence_bytes", "length_bytes"]].to_numpy():
+        if event == 0:
+            continue
+        begin, end = (una, int(byte)) if event == 1 else (max(int(byte), una), int(byte + length))
+        una = max(una, int(byte)) if event == 1 else una
+        times.append(time_s)
+        new.append(int((~known[begin:end]).sum()))
+        known[begin:end] = True
+    return times, new
+
+
+def test_data_in_flight_are_those_of_the_simulated_sender(recovering: tuple[Path, dict[str, pd.DataFrame]]) -> None:
+    path, traces = recovering
+    trace = traces["flight"]
     (one,) = read(path).subjects
     flight = one.of("in flight")
     assert flight is not None
     # The first samples precede the initial window of ten segments, which the sender sends at the same time.
     at = np.searchsorted(trace["time_s"], flight.time_s, side="right") - 1
-    apart = (trace["in_flight_bytes"].to_numpy()[at] - flight.numbers)[flight.time_s > 1] / count(one, "mss")
-    # A sample is taken before the sender responds to the ACK with up to two segments.
-    assert 0 <= apart.min() <= apart.max() <= 2
+    apart = (trace["in_flight_bytes"].to_numpy()[at] - flight.numbers)[flight.time_s > 1]
+    # The trace has the data in flight before each ACK, the capture those after it and before the sender's response.
+    # Times of captures are whole nanoseconds.
+    times, new = reported(traces["sequence"])
+    until = np.append(0, np.cumsum(new))[np.searchsorted(times, flight.time_s + 1e-9)]
+    assert apart.tolist() == np.diff(until, prepend=0)[flight.time_s > 1].tolist()
     assert flight.numbers.max() == pytest.approx(trace["in_flight_bytes"].max(), rel=0.01)
 
 
-def test_read_and_fit_have_the_same_data_in_flight(recovering: tuple[Path, pd.DataFrame]) -> None:
+def test_read_and_fit_have_the_same_data_in_flight(recovering: tuple[Path, dict[str, pd.DataFrame]]) -> None:
     path, _ = recovering
     flight = read(path).subjects[0].of("in flight")
     assert flight is not None
