@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+import longpipe
 from commands import PLAIN
 from longpipe import Scenario
 from longpipe.cli import _Commands
 from thorough import examples
 
+PACKAGE = str(Path(longpipe.__file__).parent)
 DATA = Path(__file__).parent / "data"
 MODULE = DATA / "modules" / "tcp_aimd.c"
 # Arguments with which a command takes long, or as long as it can.
@@ -83,6 +85,9 @@ def test_signal_ends_a_command_with_one_line(case: int, tmp_path: Path) -> None:
     lines = [f"64 bytes from 10.0.0.1: icmp_seq={i} ttl=64 time={20 + i % 7} ms" for i in range(1, 20000)]
     (tmp_path / "p.txt").write_text("PING 10.0.0.1 (10.0.0.1) 56(84) bytes of data.\n" + "\n".join(lines) + "\n")
     status, errors = interrupted(command, after_s, number, tmp_path)
+    if status == -number and PACKAGE not in errors:
+        # Before longpipe's first line, the reaction is Python's own.
+        return
     assert "Traceback" not in errors
     assert "Error" not in errors
     if status in SIGNALS[number][:1]:
