@@ -27,7 +27,7 @@ def waited_since(before_s: float | None, pressure: Path = PRESSURE) -> float | N
 
 
 def shown(time_s: float | None, elapsed_s: float) -> str | None:
-    """Returns a line if tasks waited so long that programs may have been delayed; None otherwise."""
+    """Returns a line if tasks waited for more than 1 % of the elapsed time, which delays programs; None otherwise."""
     if time_s is None or elapsed_s <= 0 or time_s <= _NOTABLE * elapsed_s:
         return None
     percent = min(100.0, 100 * time_s / elapsed_s)

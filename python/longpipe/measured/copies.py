@@ -1,6 +1,6 @@
 """Finds copies of packets: at several interfaces of a router, which forwards them, and of a switch's mirror port.
 
-A mirror port copies what enters and what leaves the switch, so that each packet is captured twice, at one interface.
+A mirror port copies the packets that enter the switch and those that leave it, so that each is captured twice there.
 """
 
 from __future__ import annotations
