@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Papers that `make reproduce` reproduces; by default all of them.
-PAPERS ?= $(shell $(BIN)/python -c 'from longpipe.papers import IDS; print(*IDS)')
+PAPERS ?= $(shell $(BIN)/python -c 'from longpipe_evidence.papers import IDS; print(*IDS)')
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 
 # All crates except the bindings for browsers, which are tested in a browser. The bindings for Python have no Rust tests, but are
@@ -116,7 +116,7 @@ PAGE := python/longpipe/lab/page.html
 WASM := target/wasm32-unknown-unknown/wasm/longpipe_wasm.wasm
 BINDGEN := target/bindgen/debug/bindgen
 LAB := $(shell find lab/src -type f) lab/build.mjs lab/tsconfig.json
-DESCRIBED := $(shell find python/longpipe/scenario python/longpipe/lab python/longpipe/papers -name '*.py') \
+DESCRIBED := $(shell find python/longpipe/scenario python/longpipe/lab python/longpipe_evidence/papers -name '*.py') \
 	python/longpipe/units.py python/longpipe/absent.py Cargo.toml crates/network/src/lib.rs $(wildcard scenarios/*.toml python/longpipe/examples/*.toml)
 
 lab: $(PAGE)

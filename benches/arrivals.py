@@ -14,10 +14,10 @@ import time
 from typing import Final
 
 from longpipe import Scenario, simulate
-from longpipe.papers.lbd_01.transfers import Transfer
-from longpipe.validate import ns2
-from longpipe.validate.ns2_flows import compare, random_flows
-from longpipe.validate.processor_sharing import exact_slowdown, round_robin
+from longpipe_evidence.papers.lbd_01.transfers import Transfer
+from longpipe_evidence.validate import ns2
+from longpipe_evidence.validate.ns2_flows import compare, random_flows
+from longpipe_evidence.validate.processor_sharing import exact_slowdown, round_robin
 
 MILLION: Final = 10**6
 LOADS: Final = (0.3, 0.5, 0.8)

@@ -25,8 +25,8 @@ from longpipe.satellites.hypatia import LINKS, SATELLITES
 from longpipe.scenario import Scenario
 from longpipe.store import Store, studies
 from longpipe.study import Study, bundle
-from longpipe.validate import linux_paths
-from longpipe.validate.packetdrill import run_script
+from longpipe_evidence.validate import linux_paths
+from longpipe_evidence.validate.packetdrill import run_script
 from test_live_records import arrival, end, record
 
 ROOT: Final = Path(__file__).parent.parent

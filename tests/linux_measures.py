@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from longpipe.result import Result
-from longpipe.validate.linux_shared import jain
+from longpipe_evidence.validate.linux_shared import jain
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,12 +14,12 @@ import pytest
 
 from longpipe.cli.reproduce import parts
 from longpipe.locks import locked
-from longpipe.papers import frr_96, lbd_01
-from longpipe.papers.experiments import Experiment
 from longpipe.report import drawing
 from longpipe.report.folder import Part
 from longpipe.store import Store
 from longpipe.study import Runner
+from longpipe_evidence.papers import frr_96, lbd_01
+from longpipe_evidence.papers.experiments import Experiment
 
 # Files in addition to tables and figures.
 WRITTEN: Final = {"provenance.json", "report.json", "report.txt", "scenarios.csv"}

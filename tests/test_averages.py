@@ -8,10 +8,10 @@ import pytest
 
 from longpipe.analysis.intervals import deviation, estimate, estimate_average
 from longpipe.analysis.readable import written
-from longpipe.papers.rounding import difference, rounded
-from longpipe.papers.seeds import seeds_text
 from longpipe.report.parts import NOTHING
 from longpipe.study.until import needed
+from longpipe_evidence.papers.rounding import difference, rounded
+from longpipe_evidence.papers.seeds import seeds_text
 
 
 def test_a_table_mentions_rows_that_no_seed_defines() -> None:

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from longpipe import Result, Scenario, simulate, stacks
 from longpipe.cli import app
-from longpipe.suites import bbr_phases
-from longpipe.suites.bbr_draft import NOQ, PROBE_ROUNDS, STARTUP_ROUNDS, SUITE
+from longpipe_evidence.suites import bbr_phases
+from longpipe_evidence.suites.bbr_draft import NOQ, PROBE_ROUNDS, STARTUP_ROUNDS, SUITE
 
 needs_stacks = pytest.mark.skipif(stacks.installed() is None, reason="longpipe_stacks is not installed: make stacks")
 ROUND_TRIP_S = 0.04

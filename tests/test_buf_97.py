@@ -16,20 +16,20 @@ from longpipe.analysis.claims import Verdict, judge
 from longpipe.analysis.knee import knee
 from longpipe.cli.reproduce import parts
 from longpipe.errors import ScenarioError
-from longpipe.papers import frr_96
-from longpipe.papers.buf_97 import PAPER, figures
-from longpipe.papers.buf_97.beyond import BEYOND, experiments, grid, small_buffer_bdp
-from longpipe.papers.buf_97.bounds import start_up_bound
-from longpipe.papers.buf_97.links import LINKS
-from longpipe.papers.experiments import Experiment, Factors
-from longpipe.papers.reproduction import Reproduction, reproduce_beyond, table_rows
-from longpipe.papers.sensitivity import closest, with_baseline
-from longpipe.papers.text import show, text_of
 from longpipe.report.folder import Part
 from longpipe.report.parts import NOTHING
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
+from longpipe_evidence.papers import frr_96
+from longpipe_evidence.papers.buf_97 import PAPER, figures
+from longpipe_evidence.papers.buf_97.beyond import BEYOND, experiments, grid, small_buffer_bdp
+from longpipe_evidence.papers.buf_97.bounds import start_up_bound
+from longpipe_evidence.papers.buf_97.links import LINKS
+from longpipe_evidence.papers.experiments import Experiment, Factors
+from longpipe_evidence.papers.reproduction import Reproduction, reproduce_beyond, table_rows
+from longpipe_evidence.papers.sensitivity import closest, with_baseline
+from longpipe_evidence.papers.text import show, text_of
 from reproduced import WRITTEN, drawn_here
 
 
@@ -217,8 +217,8 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     claims = tuple(judge(claim, replicated, replicated) for claim in PAPER.claims)
     made_up = Reproduction(PAPER, "train", 3, 1.0, runs, table_rows(PAPER, runs), claims)
     with drawn_here(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("longpipe.papers.replicated.reproduce", lambda *_, **__: made_up)
-        patch.setattr("longpipe.papers.replicated.reproduce_beyond", lambda *_, **__: made_up_beyond(grid()))
+        patch.setattr("longpipe_evidence.papers.replicated.reproduce", lambda *_, **__: made_up)
+        patch.setattr("longpipe_evidence.papers.replicated.reproduce_beyond", lambda *_, **__: made_up_beyond(grid()))
         parts.run(PAPER, Part.REPRODUCTION, 3, directory, Runner(Store()))
         parts.run(PAPER, Part.BEYOND, 1, directory, Runner(Store()))
     return directory

@@ -9,7 +9,7 @@ from commands import run
 from longpipe import CaptureError, Result, Scenario, ScenarioError, simulate, stacks
 from longpipe.scenario.base import kinds
 from longpipe.scenario.recovery import Recovery
-from longpipe.validate import linux_kernel
+from longpipe_evidence.validate import linux_kernel
 from pcap import (
     ANALYSIS,
     analysed,

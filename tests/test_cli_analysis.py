@@ -15,7 +15,7 @@ from longpipe.cli.design.plan import parse_factor
 from longpipe.cli.run import change
 from longpipe.design.text import from_json, to_json
 
-WWW_98 = str(resources.files("longpipe.papers.www_98") / "published.csv")
+WWW_98 = str(resources.files("longpipe_evidence.papers.www_98") / "published.csv")
 WAN = ["--factors", "tcp,buffer_bdp,policy", "--where", "network=wan"]
 
 

@@ -17,9 +17,9 @@ from cluster import Cluster, cluster
 from jobs import Fatal, expected, outcomes
 from longpipe import Scenario, ScenarioError
 from longpipe.executors import ExecutorError, Failure, Job, executor_for
-from longpipe.papers.reproduction import reproduce
 from longpipe.store import Store
 from longpipe.study import Progress, Runner, complete_study
+from longpipe_evidence.papers.reproduction import reproduce
 from reproduced import PAPER
 
 SHORT = Scenario(name="short", duration="20 ms")

@@ -8,8 +8,8 @@ from longpipe import Scenario, simulate
 from longpipe.analysis.metrics import fairness
 from longpipe.analysis.shares import max_min_shares
 from longpipe.cli.run.tables import show
-from longpipe.papers.text import text_of
 from longpipe.scenario.topology import as_graph
+from longpipe_evidence.papers.text import text_of
 
 
 def test_max_min_shares_over_several_links() -> None:

@@ -11,12 +11,12 @@ import pytest
 
 from commands import run as command
 from longpipe.errors import ScenarioError
-from longpipe.validate import fit_runs
-from longpipe.validate.fit_criterion import FitCriterion
-from longpipe.validate.fit_judged import judged
-from longpipe.validate.fit_runs import Campaign, collect, missing, window_distance
-from longpipe.validate.linux import MSS, LinuxCase, LinuxRun, seconds
-from longpipe.validate.linux_disciplines import switch_of
+from longpipe_evidence.validate import fit_runs
+from longpipe_evidence.validate.fit_criterion import FitCriterion
+from longpipe_evidence.validate.fit_judged import judged
+from longpipe_evidence.validate.fit_runs import Campaign, collect, missing, window_distance
+from longpipe_evidence.validate.linux import MSS, LinuxCase, LinuxRun, seconds
+from longpipe_evidence.validate.linux_disciplines import switch_of
 
 SMALL = Campaign(seed=5, paths=2, queues=4, mixed=0, control_paths=1, loss_draws=2, most_s=2.0)
 

@@ -5,12 +5,12 @@ import pytest
 
 from longpipe import Scenario, simulate
 from longpipe.analysis.claims import Verdict, judge
-from longpipe.papers import frr_96
-from longpipe.papers.experiments import Experiment
-from longpipe.papers.frr_96 import PAPER, measure
-from longpipe.papers.frr_96.claims import PEAK_CELLS
 from longpipe.scenario import Dumbbell
 from longpipe.units import SIZE
+from longpipe_evidence.papers import frr_96
+from longpipe_evidence.papers.experiments import Experiment
+from longpipe_evidence.papers.frr_96 import PAPER, measure
+from longpipe_evidence.papers.frr_96.claims import PEAK_CELLS
 
 # The last row of each published table: plain UBR, EPD, Selective Drop, FBA.
 PRINTED_AVERAGES = {

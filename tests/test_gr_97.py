@@ -8,15 +8,15 @@ import pytest
 from longpipe import Scenario, simulate
 from longpipe.analysis.claims import Verdict, judge
 from longpipe.cli.reproduce import parts
-from longpipe.papers import PAPERS, gr_97
-from longpipe.papers.experiments import Experiment
-from longpipe.papers.gr_97 import PAPER, figures, measure
-from longpipe.papers.gr_97.summaries import outside
-from longpipe.papers.reproduction import Reproduction, table_rows
 from longpipe.report.folder import Folder, Part
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
+from longpipe_evidence.papers import PAPERS, gr_97
+from longpipe_evidence.papers.experiments import Experiment
+from longpipe_evidence.papers.gr_97 import PAPER, figures, measure
+from longpipe_evidence.papers.gr_97.summaries import outside
+from longpipe_evidence.papers.reproduction import Reproduction, table_rows
 from reproduced import WRITTEN, drawn_here
 
 PUBLISHED = {
@@ -69,7 +69,7 @@ def found() -> Reproduction:
 
 def test_a_directory_holds_report_tables_runs_and_figures(found: Reproduction, tmp_path: Path) -> None:
     with drawn_here(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("longpipe.papers.replicated.reproduce", lambda *_, **__: found)
+        patch.setattr("longpipe_evidence.papers.replicated.reproduce", lambda *_, **__: found)
         parts.run(PAPER, Part.REPRODUCTION, 3, tmp_path, Runner(Store()))
     names = ("link-shares", "network", "vbr-period", "by-factor")
     figures = {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
@@ -209,8 +209,8 @@ def test_values_outside_are_explained_by_the_variant_that_comes_nearest(
     helps = (varied["variant"] == "clock phase 0") & (varied["network"] == "lan")
     varied["mean"] = varied["mean"].where(~helps, varied["published"] + 0.01)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("longpipe.papers.replicated.reproduce", lambda *_, **__: found)
-        patch.setattr("longpipe.papers.replicated.sensitivity", lambda *_, **__: varied)
+        patch.setattr("longpipe_evidence.papers.replicated.reproduce", lambda *_, **__: found)
+        patch.setattr("longpipe_evidence.papers.replicated.sensitivity", lambda *_, **__: varied)
         patch.setattr(Folder, "figures", lambda *_: None)
         parts.run(PAPER, Part.SENSITIVITY, 1, tmp_path, Runner(Store()))
         assert "After longpipe reproduce gr-97 into" in capsys.readouterr().out

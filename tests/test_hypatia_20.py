@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
-from longpipe.papers import hypatia_20
-from longpipe.papers.experiments import Experiment
-from longpipe.papers.hypatia_20 import PAPER, claims, experiments, measure
 from longpipe.run import simulate
+from longpipe_evidence.papers import hypatia_20
+from longpipe_evidence.papers.experiments import Experiment
+from longpipe_evidence.papers.hypatia_20 import PAPER, claims, experiments, measure
 
 # The pair's route changes abruptly at 33 s, and there is no route for ten seconds.
 PAIR = "rio-petersburg"

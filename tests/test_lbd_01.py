@@ -11,16 +11,16 @@ from documented import is_rounded, table_rows
 from longpipe import _core
 from longpipe.analysis.claims import Claim, Exact, Verdict, judge
 from longpipe.cli.reproduce import parts
-from longpipe.papers.lbd_01 import PAPER, beyond, figures
-from longpipe.papers.lbd_01.courses import Course, first_overflow
-from longpipe.papers.lbd_01.numbers import gains
-from longpipe.papers.lbd_01.reproduction import TransferReproduction, reproduce
-from longpipe.papers.lbd_01.transfers import METRICS, PACKET_BYTES, SEGMENTS, Transfer, transfers
-from longpipe.papers.lbd_01.variants import VARIANTS
 from longpipe.report.folder import Part
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
+from longpipe_evidence.papers.lbd_01 import PAPER, beyond, figures
+from longpipe_evidence.papers.lbd_01.courses import Course, first_overflow
+from longpipe_evidence.papers.lbd_01.numbers import gains
+from longpipe_evidence.papers.lbd_01.reproduction import TransferReproduction, reproduce
+from longpipe_evidence.papers.lbd_01.transfers import METRICS, PACKET_BYTES, SEGMENTS, Transfer, transfers
+from longpipe_evidence.papers.lbd_01.variants import VARIANTS
 from reproduced import WRITTEN, whole_lbd_01
 
 

@@ -16,10 +16,19 @@ from longpipe import ScenarioError, simulate
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
 from longpipe.units import RATE
-from longpipe.validate.linux import MSS, PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run, run_each
-from longpipe.validate.linux_compare import LinuxComparison, compare, longpipe_name, scenario
-from longpipe.validate.linux_judged import FEW_PACKETS, Judgement, Tolerances, only_shares_differ
-from longpipe.validate.linux_tables import CONTROLS, PATHS, PHASES, TRANSFERS, content, draw, measures
+from longpipe_evidence.validate.linux import (
+    MSS,
+    PACKET_BYTES,
+    LinuxCase,
+    LinuxControl,
+    LinuxFlow,
+    LinuxRun,
+    run,
+    run_each,
+)
+from longpipe_evidence.validate.linux_compare import LinuxComparison, compare, longpipe_name, scenario
+from longpipe_evidence.validate.linux_judged import FEW_PACKETS, Judgement, Tolerances, only_shares_differ
+from longpipe_evidence.validate.linux_tables import CONTROLS, PATHS, PHASES, TRANSFERS, content, draw, measures
 
 TABLES = Path(__file__).parent / "data" / "linux"
 

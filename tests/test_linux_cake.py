@@ -11,11 +11,11 @@ import pytest
 
 from linux_measures import shared
 from longpipe import Result, Scenario, simulate
-from longpipe.validate.linux import STEADY, LinuxCase, seconds
-from longpipe.validate.linux_cake import PATHS, SEEDS, draw_cake
-from longpipe.validate.linux_compare import scenario
-from longpipe.validate.linux_conditioners import CAKED, HEADERS_BYTES, DatagramCase
-from longpipe.validate.linux_disciplines import switch_of
+from longpipe_evidence.validate.linux import STEADY, LinuxCase, seconds
+from longpipe_evidence.validate.linux_cake import PATHS, SEEDS, draw_cake
+from longpipe_evidence.validate.linux_compare import scenario
+from longpipe_evidence.validate.linux_conditioners import CAKED, HEADERS_BYTES, DatagramCase
+from longpipe_evidence.validate.linux_disciplines import switch_of
 from thorough import one_in
 
 DATA = Path(__file__).parent / "data" / "linux"

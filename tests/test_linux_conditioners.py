@@ -13,9 +13,9 @@ import pytest
 from linux_measures import at, shared
 from longpipe import Result, Scenario, simulate
 from longpipe.units import RATE
-from longpipe.validate.linux import PACKET_BYTES, STEADY, LinuxCase, seconds
-from longpipe.validate.linux_compare import scenario
-from longpipe.validate.linux_conditioners import (
+from longpipe_evidence.validate.linux import PACKET_BYTES, STEADY, LinuxCase, seconds
+from longpipe_evidence.validate.linux_compare import scenario
+from longpipe_evidence.validate.linux_conditioners import (
     ETHERNET_BYTES,
     HEADERS_BYTES,
     POLICED,
@@ -24,7 +24,7 @@ from longpipe.validate.linux_conditioners import (
     TCP,
     DatagramCase,
 )
-from longpipe.validate.linux_conditioners import POLICED_BBR as POLICED_BBR_CASES
+from longpipe_evidence.validate.linux_conditioners import POLICED_BBR as POLICED_BBR_CASES
 
 DATA = Path(__file__).parent / "data" / "linux"
 POLICED_DATAGRAMS = pd.read_csv(DATA / "policed-datagrams.csv.gz")

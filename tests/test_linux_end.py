@@ -20,8 +20,8 @@ from longpipe.ip import bottleneck, packet_bytes
 from longpipe.scenario import Stack
 from longpipe.scenario.stack import CONTROLS, LINUX
 from longpipe.units import TIME
-from longpipe.validate import linux_kernel
-from longpipe.validate.linux import MSS, LinuxControl
+from longpipe_evidence.validate import linux_kernel
+from longpipe_evidence.validate.linux import MSS, LinuxControl
 from thorough import THOROUGH
 
 LACKING = linux_kernel.problem()
@@ -32,7 +32,7 @@ WIRE_BPS = 10_000_000 * 1500 / 1514
 
 
 def path(traffic: dict[str, Any], duration: str = "3 s", buffer: str = "101 packets", **others: object) -> Scenario:
-    """Returns one flow over 10 Mbit/s and 100 ms: the path of controls.csv (see longpipe.validate.linux_compare)."""
+    """Returns one flow over 10 Mbit/s and 100 ms: the path of controls.csv (see longpipe_evidence.validate.linux_compare)."""
     network: dict[str, Any] = {
         "kind": "dumbbell",
         "sources": 1,
@@ -233,7 +233,7 @@ def test_a_connection_that_cannot_be_made_is_reported() -> None:
 
 
 def tabled(control: str, duration: str) -> Result:
-    """Runs a control over the path of controls.csv, as longpipe.validate.linux_compare describes it."""
+    """Runs a control over the path of controls.csv, as longpipe_evidence.validate.linux_compare describes it."""
     wire = packet_bytes(MSS, timestamps=True)
     links = bottleneck(round(WIRE_BPS), wire, wire - MSS, TIME.parse("100 ms"))
     return simulate(path({"congestion": control}, duration=duration, network=links), seed=1)

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from commands import run
-from longpipe.validate import linux_kernel
-from longpipe.validate.linux import LinuxCase
-from longpipe.validate.linux_ends import EndComparison, EndRun, scenario
+from longpipe_evidence.validate import linux_kernel
+from longpipe_evidence.validate.linux import LinuxCase
+from longpipe_evidence.validate.linux_ends import EndComparison, EndRun, scenario
 
 OWN = EndRun(goodput_mbits=9.5, srtt_ms=180.0, drops=100, cpu_s=6.0)
 

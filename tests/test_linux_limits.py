@@ -11,8 +11,8 @@ import pytest
 
 from linux_guest import kernel
 from longpipe import simulate
-from longpipe.validate.linux import LinuxCase, LinuxFlow, run_each
-from longpipe.validate.linux_compare import scenario
+from longpipe_evidence.validate.linux import LinuxCase, LinuxFlow, run_each
+from longpipe_evidence.validate.linux_compare import scenario
 
 INITIAL_WINDOW = 10
 ADMITTED = {

@@ -13,9 +13,9 @@ from longpipe import Scenario, simulate
 from longpipe.controls.compiler import build
 from longpipe.controls.usage import usage
 from longpipe.result import Result
-from longpipe.validate.linux import MSS, LinuxCase, LinuxFlow
-from longpipe.validate.linux_compare import scenario
-from longpipe.validate.linux_tables import SEGMENTS
+from longpipe_evidence.validate.linux import MSS, LinuxCase, LinuxFlow
+from longpipe_evidence.validate.linux_compare import scenario
+from longpipe_evidence.validate.linux_tables import SEGMENTS
 from thorough import one_in
 
 TABLES = Path(__file__).parent / "data" / "linux"

@@ -11,13 +11,13 @@ import pytest
 from commands import run as command
 from linux_guest import kernel
 from longpipe import ScenarioError, simulate
-from longpipe.validate import linux_paths
-from longpipe.validate.linux import LinuxCase, LinuxFlow, LinuxRun, run, run_each
-from longpipe.validate.linux_compare import TRUNK, scenario
-from longpipe.validate.linux_disciplines import switch_of
-from longpipe.validate.linux_paths import CONTROLS, DRAWS, KEY, collect, draw, missing, read, tick
-from longpipe.validate.linux_paths_judged import TIMES, judged
-from longpipe.validate.linux_ticks import after
+from longpipe_evidence.validate import linux_paths
+from longpipe_evidence.validate.linux import LinuxCase, LinuxFlow, LinuxRun, run, run_each
+from longpipe_evidence.validate.linux_compare import TRUNK, scenario
+from longpipe_evidence.validate.linux_disciplines import switch_of
+from longpipe_evidence.validate.linux_paths import CONTROLS, DRAWS, KEY, collect, draw, missing, read, tick
+from longpipe_evidence.validate.linux_paths_judged import TIMES, judged
+from longpipe_evidence.validate.linux_ticks import after
 from thorough import one_in
 
 FILE = Path(__file__).parent / "data" / "linux" / "control-paths.csv"

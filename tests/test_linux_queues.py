@@ -9,8 +9,8 @@ import pytest
 
 from linux_measures import goodput_mbps, median_srtt_ms
 from longpipe import simulate
-from longpipe.validate.linux import LinuxCase, LinuxFlow
-from longpipe.validate.linux_compare import scenario
+from longpipe_evidence.validate.linux import LinuxCase, LinuxFlow
+from longpipe_evidence.validate.linux_compare import scenario
 from thorough import one_in
 
 TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "queues.csv")

@@ -10,10 +10,10 @@ from commands import run as run_command
 from linux_guest import kernel
 from longpipe import Scenario, ScenarioError
 from longpipe.units import TIME
-from longpipe.validate.linux import LinuxCase, LinuxRun, run_each
-from longpipe.validate.linux_compare import LONGER_PS
-from longpipe.validate.linux_compare import scenario as as_scenario
-from longpipe.validate.linux_scenario import case_of
+from longpipe_evidence.validate.linux import LinuxCase, LinuxRun, run_each
+from longpipe_evidence.validate.linux_compare import LONGER_PS
+from longpipe_evidence.validate.linux_compare import scenario as as_scenario
+from longpipe_evidence.validate.linux_scenario import case_of
 
 LINK = """
 name = "link"

@@ -7,9 +7,9 @@ import pytest
 
 from linux_measures import shared
 from longpipe import simulate
-from longpipe.validate.linux import STEADY, seconds
-from longpipe.validate.linux_compare import scenario
-from longpipe.validate.linux_shared import SEEDS, SHARED, draw_shared
+from longpipe_evidence.validate.linux import STEADY, seconds
+from longpipe_evidence.validate.linux_compare import scenario
+from longpipe_evidence.validate.linux_shared import SEEDS, SHARED, draw_shared
 from thorough import one_in
 
 TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "shared-paths.csv")

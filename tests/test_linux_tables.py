@@ -10,9 +10,9 @@ import pytest
 from linux_measures import at, goodput_mbps, median_srtt_ms
 from longpipe import simulate
 from longpipe.result import Result
-from longpipe.validate.linux import MSS, LinuxCase, LinuxControl, LinuxFlow, seconds
-from longpipe.validate.linux_compare import scenario
-from longpipe.validate.linux_tables import draw
+from longpipe_evidence.validate.linux import MSS, LinuxCase, LinuxControl, LinuxFlow, seconds
+from longpipe_evidence.validate.linux_compare import scenario
+from longpipe_evidence.validate.linux_tables import draw
 from thorough import one_in
 
 TABLES = Path(__file__).parent / "data" / "linux"

@@ -21,7 +21,7 @@ from longpipe.live import run as run_programs
 from longpipe.live.link_log import entries
 from longpipe.live.measures import kills, replays
 from longpipe.live.records import MAGIC, read
-from longpipe.validate.kernel import available, compare
+from longpipe_evidence.validate.kernel import available, compare
 from thorough import one_in
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from longpipe import Result, Scenario, simulate
-from longpipe.papers.mechanisms import loss_synchronization, mean_correlation, needless
+from longpipe_evidence.papers.mechanisms import loss_synchronization, mean_correlation, needless
 
 # Transfers that end before the run does, so that every transmitted copy has arrived or is lost.
 BASE = Scenario.example("fiber").with_(

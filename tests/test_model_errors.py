@@ -8,9 +8,9 @@ import pytest
 from commands import run
 from longpipe.fit.model_error import ERRORS, OTHERS
 from longpipe.fit.search import CONTROLS
-from longpipe.validate.linux_compare import longpipe_name
-from longpipe.validate.linux_paths import read
-from longpipe.validate.model_errors import ALL, MEASURES, SHARE, errors_of_paths, quantiles
+from longpipe_evidence.validate.linux_compare import longpipe_name
+from longpipe_evidence.validate.linux_paths import read
+from longpipe_evidence.validate.model_errors import ALL, MEASURES, SHARE, errors_of_paths, quantiles
 from thorough import THOROUGH
 
 FILE = Path(__file__).parent / "data" / "linux" / "control-paths.csv"

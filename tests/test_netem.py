@@ -13,8 +13,17 @@ from linux_guest import kernel
 from longpipe import simulate
 from longpipe.cli import app
 from longpipe.live.certificate import Certificate
-from longpipe.validate.linux_conditioners import ETHERNET_BYTES, HEADERS_BYTES, DatagramCase
-from longpipe.validate.netem import CASES, LENGTH, Delays, NetemComparison, compare, lost_share, over_live, spread_ms
+from longpipe_evidence.validate.linux_conditioners import ETHERNET_BYTES, HEADERS_BYTES, DatagramCase
+from longpipe_evidence.validate.netem import (
+    CASES,
+    LENGTH,
+    Delays,
+    NetemComparison,
+    compare,
+    lost_share,
+    over_live,
+    spread_ms,
+)
 from thorough import THOROUGH
 
 

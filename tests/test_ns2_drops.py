@@ -11,10 +11,10 @@ import pytest
 from commands import run
 from longpipe import simulate
 from longpipe.units import SIZE
-from longpipe.validate import ns2, ns2_figures
-from longpipe.validate.ns2 import available
-from longpipe.validate.ns2_drops import Comparison, DropCase, Flavor, compare
-from longpipe.validate.ns2_rules import Rule, explain
+from longpipe_evidence.validate import ns2, ns2_figures
+from longpipe_evidence.validate.ns2 import available
+from longpipe_evidence.validate.ns2_drops import Comparison, DropCase, Flavor, compare
+from longpipe_evidence.validate.ns2_rules import Rule, explain
 from thorough import one_in
 
 pytestmark = pytest.mark.skipif(not available(), reason="ns-2 is not installed (Debian's package ns2)")

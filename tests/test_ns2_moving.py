@@ -10,8 +10,8 @@ import pytest
 
 from longpipe import Scenario, simulate
 from longpipe.units import SIZE
-from longpipe.validate import ns2
-from longpipe.validate.ns2_drops import DropCase, Flavor
+from longpipe_evidence.validate import ns2
+from longpipe_evidence.validate.ns2_drops import DropCase, Flavor
 from test_vegas import MSS, RATES, ns2_sent
 from test_vegas import path as vegas_path
 

@@ -16,7 +16,7 @@ from longpipe import Scenario, simulate
 from longpipe.scenario import Flow, Graph, Link, Node, Switch, Tcp, Traces
 from longpipe.scenario.loss import PacketLoss
 from longpipe.scenario.recovery import Tahoe
-from longpipe.validate import ns2
+from longpipe_evidence.validate import ns2
 
 DATA = Path(__file__).parent / "data"
 LOST = {"multiple_tahoe": (11, 12, 13, 14, 16, 17, 18, 19), "multiple2_tahoe": (11, 12, 13, 14, 16)}

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from commands import run
-from longpipe.papers.lbd_01.transfers import Transfer
-from longpipe.validate.ns2 import available
-from longpipe.validate.ns2_figures import sequences
-from longpipe.validate.ns2_transfers import compare
+from longpipe_evidence.papers.lbd_01.transfers import Transfer
+from longpipe_evidence.validate.ns2 import available
+from longpipe_evidence.validate.ns2_figures import sequences
+from longpipe_evidence.validate.ns2_transfers import compare
 from thorough import one_in
 
 needs_ns2 = pytest.mark.skipif(not available(), reason="ns-2 is not installed (Debian's package ns2)")

@@ -40,6 +40,7 @@ def test_the_sdist_has_scenarios_pages_and_examples(tmp_path: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     wanted = {"CITATION.cff", "CHANGELOG.md", "docs/tutorial.md", "docs/how-to/satellite-buffer.md"}
     wanted |= {f"scenarios/{path.name}" for path in (ROOT / "scenarios").glob("*.toml")}
+    wanted |= {"python/longpipe_evidence/validate/ns2.tcl", "python/longpipe_evidence/papers/frr_96/statements.csv"}
     wanted |= {f"python/longpipe/examples/{name}.toml" for name in EXAMPLES}
     controls = "python/longpipe/controls"
     wanted |= {f"{controls}/include/longpipe_control.h", f"{controls}/linux/longpipe_linux.h"}

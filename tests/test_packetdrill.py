@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from longpipe.cli import app
-from longpipe.validate.packetdrill import run_script
+from longpipe_evidence.validate.packetdrill import run_script
 
 SCRIPTS = Path(__file__).parent / "data" / "packetdrill"
 OPENING = """\

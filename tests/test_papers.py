@@ -12,13 +12,15 @@ import pytest
 
 import commands
 import longpipe
-from longpipe import Scenario, ScenarioError, papers
-from longpipe.papers import IDS, PAPERS, hypatia_20
-from longpipe.papers.paper import published_data
-from longpipe.papers.replicated import ReplicatedPaper
+import longpipe_evidence
+from longpipe import Scenario, ScenarioError
 from longpipe.report.cells import anchor
 from longpipe.report.cells import cells as cells_of
 from longpipe.store import Store
+from longpipe_evidence import papers
+from longpipe_evidence.papers import IDS, PAPERS, hypatia_20
+from longpipe_evidence.papers.paper import published_data
+from longpipe_evidence.papers.replicated import ReplicatedPaper
 from reproduced import PAPER as SHORT
 from reproduced import short_frr_96
 
@@ -27,8 +29,8 @@ TOY = {
 """A paper of one table: two buffers on the LAN."""
 
 from longpipe.analysis.claims import Claim, Condition, mean_by_seed
-from longpipe.papers.experiments import Beyond, Caption, Experiment, Variant
-from longpipe.papers.replicated import ReplicatedPaper
+from longpipe_evidence.papers.experiments import Beyond, Caption, Experiment, Variant
+from longpipe_evidence.papers.replicated import ReplicatedPaper
 from longpipe.scenario import Scenario
 
 BASE = Scenario(duration="20 ms").with_(**{"network.sources": 2, "switch.ties": "random"})
@@ -104,8 +106,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a copy of longpipe to which a paper was added, as a folder and a line in the registry."""
     home = tmp_path_factory.mktemp("toy")
     # The copy includes Python's compiled files, which take six seconds to create.
-    shutil.copytree(Path(longpipe.__file__).parent, home / "longpipe")
-    papers = home / "longpipe" / "papers"
+    for package in (longpipe, longpipe_evidence):
+        shutil.copytree(Path(str(package.__file__)).parent, home / package.__name__)
+    papers = home / "longpipe_evidence" / "papers"
     (papers / "toy_26").mkdir()
     for name, text in TOY.items():
         (papers / "toy_26" / name).write_text(text)
@@ -176,7 +179,7 @@ def test_messages_name_the_paper_that_was_added(home: Path) -> None:
 def test_one_table_is_that_of_the_whole_paper(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    monkeypatch.setattr("longpipe.papers.frr_96.PAPER", SHORT)
+    monkeypatch.setattr("longpipe_evidence.papers.frr_96.PAPER", SHORT)
     # The runs of the paper are already in the store.
     store = Store(shutil.copy(short_frr_96(tmp_path_factory) / "runs.db", tmp_path))
     found = papers.reproduce("frr-96", seeds=1, table=2, store=store, workers=1)
@@ -241,7 +244,9 @@ def test_a_file_says_if_a_run_of_it_prints_other_values_and_how_to_get_the_paper
     assert comment.startswith(f"{paper}: Its efficiency ")
     call = comment.partition("Python returns the paper's numbers: ")[2]
     short = scenario.with_(duration="400 ms")
-    assert eval(call, {"longpipe": longpipe, "scenario": short, "seed": 1}).keys() >= {"efficiency", "fairness"}
+    assert eval(
+        call, {"longpipe_evidence": longpipe_evidence, "longpipe": longpipe, "scenario": short, "seed": 1}
+    ).keys() >= {"efficiency", "fairness"}
     grid = cells_of(PAPERS[paper])
     assert grid.columns[-1].group == "prints other values, see the note"
     assert grid.note.startswith("Its efficiency ")

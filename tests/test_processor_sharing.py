@@ -2,10 +2,10 @@
 
 import pytest
 
-from longpipe.papers.lbd_01.transfers import Transfer
-from longpipe.validate import ns2
-from longpipe.validate.ns2_flows import compare, random_flows
-from longpipe.validate.processor_sharing import MSS, exact_slowdown, round_robin
+from longpipe_evidence.papers.lbd_01.transfers import Transfer
+from longpipe_evidence.validate import ns2
+from longpipe_evidence.validate.ns2_flows import compare, random_flows
+from longpipe_evidence.validate.processor_sharing import MSS, exact_slowdown, round_robin
 from thorough import THOROUGH, one_in
 
 

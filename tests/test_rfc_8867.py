@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from longpipe import stacks
 from longpipe.cli import app
-from longpipe.suites import SUITES
-from longpipe.suites.rfc_8867 import SUITE
 from longpipe.units import RATE, TIME
+from longpipe_evidence.suites import SUITES
+from longpipe_evidence.suites.rfc_8867 import SUITE
 
 needs_stacks = pytest.mark.skipif(stacks.installed() is None, reason="longpipe_stacks is not installed: make stacks")
 # Times [s] and capacities [Mbit/s] of the RFC's tables, as in Cisco's rmcat-wired-test-suite.cc (ns3-rmcat).

@@ -12,7 +12,7 @@ import pytest
 from commands import run
 from longpipe import stacks
 from longpipe.live.certificate import Certificate
-from longpipe.validate.stacks_live import (
+from longpipe_evidence.validate.stacks_live import (
     CONTROLS,
     LEAST_BUFFER_PACKETS,
     RATES_MBITS,

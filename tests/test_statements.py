@@ -2,9 +2,9 @@
 
 import pytest
 
-from longpipe.papers import IDS, PAPERS
-from longpipe.papers.replicated import ReplicatedPaper
-from longpipe.papers.statements import NOT_TESTABLE, Statement, counts, statements
+from longpipe_evidence.papers import IDS, PAPERS
+from longpipe_evidence.papers.replicated import ReplicatedPaper
+from longpipe_evidence.papers.statements import NOT_TESTABLE, Statement, counts, statements
 
 FOUNDING = IDS[:5]
 

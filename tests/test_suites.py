@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from longpipe.cli import app
 from longpipe.errors import ScenarioError
-from longpipe.suites import IDS, SUITES
-from longpipe.suites.rfc_7928 import LEVELS
-from longpipe.suites.suite import SuitePart
 from longpipe.units import RATE, SIZE, TIME
+from longpipe_evidence.suites import IDS, SUITES
+from longpipe_evidence.suites.rfc_7928 import LEVELS
+from longpipe_evidence.suites.suite import SuitePart
 
 # Parts with a thousand flows, which take seconds to check.
 MANY = {"4.4.1", "4.4.2", "4.4.3", "4.4.4", "5.1", "6.3"}

@@ -12,14 +12,14 @@ from typer.testing import CliRunner
 from longpipe import _core, simulate
 from longpipe.analysis.claims import Condition, Verdict
 from longpipe.cli import app
-from longpipe.papers import FOUNDING
-from longpipe.papers.today.answers import QUESTIONS, answers, conclusions
-from longpipe.papers.today.conclusions import Fate, Question, answer, fate
-from longpipe.papers.today.experiments import DESIGNS, experiments, measure
-from longpipe.papers.today.inapplicable import REASONS
-from longpipe.papers.today.paths import CLASS_SHARES, PAGE, PAGE_KB, PATHS, REQUESTS, clients
-from longpipe.papers.today.results import frozen
 from longpipe.units import TIME
+from longpipe_evidence.papers import FOUNDING
+from longpipe_evidence.papers.today.answers import QUESTIONS, answers, conclusions
+from longpipe_evidence.papers.today.conclusions import Fate, Question, answer, fate
+from longpipe_evidence.papers.today.experiments import DESIGNS, experiments, measure
+from longpipe_evidence.papers.today.inapplicable import REASONS
+from longpipe_evidence.papers.today.paths import CLASS_SHARES, PAGE, PAGE_KB, PATHS, REQUESTS, clients
+from longpipe_evidence.papers.today.results import frozen
 from reproduced import drawn_here
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from commands import run
 from longpipe import simulate, stacks
-from longpipe.validate.stacks import BUFFERS_BDP, RATES_MBITS, ROUND_TRIPS_MS, deviating, draw, scenario
+from longpipe_evidence.validate.stacks import BUFFERS_BDP, RATES_MBITS, ROUND_TRIPS_MS, deviating, draw, scenario
 
 needs_stacks = pytest.mark.skipif(stacks.installed() is None, reason="longpipe_stacks is not installed: make stacks")
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from longpipe import Scenario, simulate
-from longpipe.validate import ns2
+from longpipe_evidence.validate import ns2
 
 SEGMENTS, PACKET_BYTES, MSS = 3000, 640, 600
 RATES = ("1600 kbit/s", "3200 kbit/s", "6400 kbit/s")

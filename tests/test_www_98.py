@@ -8,16 +8,16 @@ import pytest
 from longpipe import simulate
 from longpipe.analysis.claims import Verdict, judge
 from longpipe.cli.reproduce import parts
-from longpipe.papers import PAPERS, www_98
-from longpipe.papers.experiments import Experiment
-from longpipe.papers.reproduction import Reproduction, table_rows
-from longpipe.papers.www_98 import PAPER, figures, measure
-from longpipe.papers.www_98.variation import Documents
 from longpipe.report.folder import Folder, Part
 from longpipe.scenario import Web
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import BUFFER, RATE, SIZE, TIME
+from longpipe_evidence.papers import PAPERS, www_98
+from longpipe_evidence.papers.experiments import Experiment
+from longpipe_evidence.papers.reproduction import Reproduction, table_rows
+from longpipe_evidence.papers.www_98 import PAPER, figures, measure
+from longpipe_evidence.papers.www_98.variation import Documents
 from reproduced import WRITTEN
 
 PUBLISHED = {
@@ -58,7 +58,7 @@ def found() -> Reproduction:
 
 def written(found: Reproduction, out: Path) -> str:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("longpipe.papers.replicated.reproduce", lambda *_, **__: found)
+        patch.setattr("longpipe_evidence.papers.replicated.reproduce", lambda *_, **__: found)
         patch.setattr(Folder, "figures", lambda *_: None)
         parts.run(PAPER, Part.REPRODUCTION, found.seeds, out, Runner(Store()))
     return (out / "report.txt").read_text()

@@ -45,7 +45,7 @@ NOISE = 1e-12
 
 
 def table(name: str) -> pd.DataFrame:
-    with (resources.files("longpipe.papers.www_98") / name).open(encoding="utf-8") as file:
+    with (resources.files("longpipe_evidence.papers.www_98") / name).open(encoding="utf-8") as file:
         return pd.read_csv(file, dtype=str)
 
 

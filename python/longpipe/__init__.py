@@ -13,7 +13,7 @@ if sys.orig_argv[1:3] == ["-m", "longpipe"] or sys.argv[0].rpartition("/")[2] ==
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from longpipe import papers, pictures, satellites, store
+    from longpipe import pictures, satellites, store
     from longpipe._core import __version__ as __version__
     from longpipe.analysis.anova import Anova, anova
     from longpipe.captures import CaptureError
@@ -68,7 +68,6 @@ __all__ = [
     "Web",
     "anova",
     "compiled",
-    "papers",
     "pictures",
     "run_until",
     "satellites",
@@ -94,7 +93,6 @@ if not TYPE_CHECKING:
             "ScenarioError": "longpipe.errors",
             "Study": "longpipe.study",
             "anova": "longpipe.analysis.anova",
-            "papers": "longpipe.papers",
             "pictures": "longpipe.pictures",
             "run_until": "longpipe.study",
             "satellites": "longpipe.satellites",

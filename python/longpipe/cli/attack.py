@@ -300,7 +300,7 @@ def _write(hunt: Attack, folder: Path, name: str, sender: Sender, scenario: Scen
 
 def _is_for_linux(*scenarios: Scenario) -> bool:
     """Returns whether user-mode Linux supports the paths and the congestion controls of the scenarios."""
-    from longpipe.validate.linux_scenario import case_of
+    from longpipe_evidence.validate.linux_scenario import case_of
 
     try:
         for one in scenarios:

@@ -53,7 +53,7 @@ def _configuration(name: str) -> str:
     """Returns the scenario of a paper's configuration as TOML text, from "PAPER: NAME"."""
     # Imported here so that other commands start faster.
     from longpipe.errors import nearest, shortened
-    from longpipe.papers import IDS, PAPERS
+    from longpipe_evidence.papers import IDS, PAPERS
 
     paper, _, cell = (part.strip() for part in name.partition(":"))
     if paper not in IDS:

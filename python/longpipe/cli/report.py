@@ -12,8 +12,8 @@ from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import StoreOption, opened
 from longpipe.errors import ScenarioError
-from longpipe.papers import IDS
 from longpipe.report.folder import RECORD
+from longpipe_evidence.papers import IDS
 
 RESULTS: Final = Path("results")
 

@@ -26,12 +26,12 @@ from longpipe.cli.storing import (
 )
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_directory, write_text
-from longpipe.suites import IDS, SUITES
+from longpipe_evidence.suites import IDS, SUITES
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from longpipe.suites.outcome import PartOutcome
+    from longpipe_evidence.suites.outcome import PartOutcome
 
 # Options that --list does not use.
 NOT_LISTED: Final = ("--out", "-o", "--executor", "--workers", "--memory", "--store", "--no-store")
@@ -92,8 +92,8 @@ def suite(
     from longpipe.cli.progress import Bar
     from longpipe.cli.warnings import warn_of_changes
     from longpipe.study import Runner
-    from longpipe.suites.outcome import run
-    from longpipe.suites.page import UNCHANGED, file_name, page
+    from longpipe_evidence.suites.outcome import run
+    from longpipe_evidence.suites.page import UNCHANGED, file_name, page
 
     asked = SUITES[name]
     if control is not None:
@@ -129,7 +129,7 @@ def suite(
 def _show(console: Console, found: PartOutcome) -> None:
     """Prints the means, criteria and note of a part."""
     from longpipe.cli.console import show_table
-    from longpipe.suites.criteria import verdicts
+    from longpipe_evidence.suites.criteria import verdicts
 
     part = found.part
     console.print(f"{part.id} {part.title}", style="bold", markup=False, highlight=False)
@@ -157,6 +157,6 @@ def _shown(row: dict[Any, Any], head: str) -> str:
     value = row[head]
     if not isinstance(value, float):
         return escape(str(value))
-    from longpipe.suites.outcome import margin
+    from longpipe_evidence.suites.outcome import margin
 
     return "-" if math.isnan(value) else written(value, margin(row, head), 3)

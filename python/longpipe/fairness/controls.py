@@ -9,7 +9,7 @@ from typing import Any
 from longpipe.errors import ScenarioError, nearest
 from longpipe.scenario.remedies import of_control
 from longpipe.scenario.stack import CONTROLS, MEDIA
-from longpipe.suites.rfc_9743 import control_of
+from longpipe_evidence.suites.rfc_9743 import control_of
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from longpipe.examples import EXAMPLES, example
 from longpipe.lab import beyond
-from longpipe.papers.buf_97 import PAPER as BUF_97
-from longpipe.papers.frr_96 import PAPER as FRR_96
-from longpipe.papers.gr_97 import PAPER as GR_97
-from longpipe.papers.lbd_01.transfers import Transfer
-from longpipe.papers.replicated import ReplicatedPaper
-from longpipe.papers.www_98 import PAPER as WWW_98
 from longpipe.scenario import Scenario
+from longpipe_evidence.papers.buf_97 import PAPER as BUF_97
+from longpipe_evidence.papers.frr_96 import PAPER as FRR_96
+from longpipe_evidence.papers.gr_97 import PAPER as GR_97
+from longpipe_evidence.papers.lbd_01.transfers import Transfer
+from longpipe_evidence.papers.replicated import ReplicatedPaper
+from longpipe_evidence.papers.www_98 import PAPER as WWW_98
 
 Json = dict[str, Any]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from longpipe.report.parts import Cell, Column, Grid
 
 if TYPE_CHECKING:
-    from longpipe.papers.paper import Paper
+    from longpipe_evidence.papers.paper import Paper
 
 
 def anchor(paper: str, name: str) -> str:

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import Final
 
-from longpipe.papers import PAPERS
 from longpipe.report import scoreboard
 from longpipe.report.page import render
 from longpipe.report.parts import Report
 from longpipe.report.results import Results
 from longpipe.report.section import section
 from longpipe.report.svg import Palette
+from longpipe_evidence.papers import PAPERS
 
 TITLE: Final = "Papers on TCP over long, fat pipes, simulated again"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from longpipe.papers import PAPERS
-from longpipe.papers.names import NAMES
-from longpipe.papers.paper import Paper
 from longpipe.report.parts import NOTHING, Cell, Column, Grid
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.scenario.timers import Coarse
 from longpipe.scenario.traffic import RandomStart
 from longpipe.units import TIME
+from longpipe_evidence.papers import PAPERS
+from longpipe_evidence.papers.names import NAMES
+from longpipe_evidence.papers.paper import Paper
 
 
 def _dumbbell(scenario: Scenario) -> Dumbbell:

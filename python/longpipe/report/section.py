@@ -6,10 +6,6 @@ from typing import Any, Final
 
 import pandas as pd
 
-from longpipe.papers.frozen import Frozen, frozen
-from longpipe.papers.names import NAMES
-from longpipe.papers.paper import Paper
-from longpipe.papers.statements import statements
 from longpipe.report.cells import cells
 from longpipe.report.folder import Part
 from longpipe.report.frames import download, grid
@@ -18,6 +14,10 @@ from longpipe.report.parts import Downloads, Facts, Grid, Picture, Section, clai
 from longpipe.report.results import Results
 from longpipe.report.statements import grid as statement_grid
 from longpipe.report.svg import Palette
+from longpipe_evidence.papers.frozen import Frozen, frozen
+from longpipe_evidence.papers.names import NAMES
+from longpipe_evidence.papers.paper import Paper
+from longpipe_evidence.papers.statements import statements
 
 MACHINE: Final = {"system": "system", "processor": "processor", "cores": "cores", "memory_gb": "memory [GB]"}
 

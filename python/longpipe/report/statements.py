@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.papers.statements import counts, statements
 from longpipe.report.evidence import decisive
 from longpipe.report.parts import Cell, Column, Grid
+from longpipe_evidence.papers.statements import counts, statements
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -21,8 +21,8 @@ from longpipe.cli.storing import (
 )
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_directory
-from longpipe.papers import FOUNDING, IDS, PAPERS
 from longpipe.report.folder import Part, in_use, is_current, records
+from longpipe_evidence.papers import FOUNDING, IDS, PAPERS
 
 # Default directory of --today.
 TODAY: Final = Path("results/today")

@@ -8,11 +8,11 @@ from longpipe.cli.outputs import is_stdout, write_output
 from longpipe.cli.progress import Bar
 from longpipe.cli.safe import Console
 from longpipe.errors import ScenarioError
-from longpipe.papers import PAPERS
-from longpipe.papers.paper import Findings, Paper
-from longpipe.papers.text import REPORT_WIDTH
 from longpipe.report.folder import Folder, Part
 from longpipe.study import Runner
+from longpipe_evidence.papers import PAPERS
+from longpipe_evidence.papers.paper import Findings, Paper
+from longpipe_evidence.papers.text import REPORT_WIDTH
 
 VARIANT_SEEDS: Final = 2
 # Label of the progress bar after the paper's name.

@@ -9,14 +9,14 @@ from typing import Final
 from longpipe import _core
 from longpipe.cli.progress import Bar
 from longpipe.cli.reproduce.parts import console
-from longpipe.papers.text import text_of
-from longpipe.papers.today import results as of_today
-from longpipe.papers.today.answers import answers
-from longpipe.papers.today.experiments import SEEDS
-from longpipe.papers.today.page import page
-from longpipe.papers.today.text import show
 from longpipe.report.folder import Folder, Part
 from longpipe.study import Runner
+from longpipe_evidence.papers.text import text_of
+from longpipe_evidence.papers.today import results as of_today
+from longpipe_evidence.papers.today.answers import answers
+from longpipe_evidence.papers.today.experiments import SEEDS
+from longpipe_evidence.papers.today.page import page
+from longpipe_evidence.papers.today.text import show
 
 PAGE: Final = "today.html"
 

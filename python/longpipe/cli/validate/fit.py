@@ -38,8 +38,8 @@ def fit(
     """
     from rich.console import Console
 
-    from longpipe.validate import fit_results, fit_runs
-    from longpipe.validate.linux import LEAST_S
+    from longpipe_evidence.validate import fit_results, fit_runs
+    from longpipe_evidence.validate.linux import LEAST_S
 
     if judge and collect:
         raise ScenarioError("--judge: not together with --collect; needs one of them, or none for both")
@@ -61,8 +61,8 @@ def fit(
 
 def _judged(folder: Path) -> bool:
     """Prints a line for each criterion and each case that does not meet it; returns whether all criteria are met."""
-    from longpipe.validate import fit_results, fit_runs
-    from longpipe.validate.fit_judged import judged
+    from longpipe_evidence.validate import fit_results, fit_runs
+    from longpipe_evidence.validate.fit_judged import judged
 
     fits = fit_results.read(folder)
     if fits.empty:

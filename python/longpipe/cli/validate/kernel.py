@@ -38,7 +38,7 @@ def kernel(
     # Imported here because pandas and the engine take a second to load.
     from longpipe.cli.live.path import check_machine
     from longpipe.cli.run import change
-    from longpipe.validate.kernel import Both, available, compare
+    from longpipe_evidence.validate.kernel import Both, available, compare
 
     check_machine()
     fields = dict(change(text) for text in changes or [])

@@ -13,8 +13,8 @@ from longpipe.cli.quantities import PACKETS, share, whole_number_of
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_bytes
-from longpipe.validate.linux import LinuxCase, LinuxFlow
-from longpipe.validate.linux_judged import FEW_PACKETS, Tolerances
+from longpipe_evidence.validate.linux import LinuxCase, LinuxFlow
+from longpipe_evidence.validate.linux_judged import FEW_PACKETS, Tolerances
 
 DIFFERENT = 1
 _DEFAULTS = {name: field.default for name, field in LinuxCase.model_fields.items()}
@@ -95,7 +95,7 @@ def linux(
     # Imported here because pandas and the engine take a second to load.
     from longpipe.cli.run import change
     from longpipe.cli.validate import linux_shown
-    from longpipe.validate.linux_compare import compare
+    from longpipe_evidence.validate.linux_compare import compare
 
     found = compare(case, alone=alone, **dict(change(text) for text in changes or []))
     judged = found.judged(Tolerances(goodput=within, round_trip=within, counts=counts_within))

@@ -8,10 +8,10 @@ from rich.table import Table
 from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
-from longpipe.validate.linux import LinuxControl
+from longpipe_evidence.validate.linux import LinuxControl
 
 if TYPE_CHECKING:
-    from longpipe.validate.linux_ends import EndComparison
+    from longpipe_evidence.validate.linux_ends import EndComparison
 
 DIFFERENT = 1
 
@@ -35,7 +35,7 @@ def linux_ends(
 
     from longpipe.cli.console import show_table, terminal
     from longpipe.cli.progress import RunBar
-    from longpipe.validate.linux_ends import CONTROLS, compare, runs
+    from longpipe_evidence.validate.linux_ends import CONTROLS, compare, runs
 
     controls: list[LinuxControl] = []
     for name in control or CONTROLS:

@@ -8,10 +8,10 @@ import typer
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
-from longpipe.validate.linux import LinuxControl
+from longpipe_evidence.validate.linux import LinuxControl
 
 if TYPE_CHECKING:
-    from longpipe.validate.linux_paths_judged import PathJudgement
+    from longpipe_evidence.validate.linux_paths_judged import PathJudgement
 
 DIFFERENT = 1
 
@@ -33,8 +33,8 @@ def linux_paths(
     """
     from rich.console import Console
 
-    from longpipe.validate import linux_paths as store
-    from longpipe.validate.linux_paths_judged import judged
+    from longpipe_evidence.validate import linux_paths as store
+    from longpipe_evidence.validate.linux_paths_judged import judged
 
     if judge and collect:
         raise ScenarioError("--judge: not together with --collect; needs one of them, or none for both")
@@ -59,10 +59,10 @@ def linux_paths(
 
 def _show(found: "list[PathJudgement]", paths: int) -> bool:
     """Prints a line for each control, one for each path that differs, and whether all criteria are met."""
-    from longpipe.validate.linux_judged import COUNTS, QUANTITIES
-    from longpipe.validate.linux_paths import CONTROLS, NOT_MODELLED
-    from longpipe.validate.linux_paths_causes import CAUSES
-    from longpipe.validate.linux_paths_judged import COUNTS_SHARE, STEADY_SHARE, TIMES
+    from longpipe_evidence.validate.linux_judged import COUNTS, QUANTITIES
+    from longpipe_evidence.validate.linux_paths import CONTROLS, NOT_MODELLED
+    from longpipe_evidence.validate.linux_paths_causes import CAUSES
+    from longpipe_evidence.validate.linux_paths_judged import COUNTS_SHARE, STEADY_SHARE, TIMES
 
     met = True
     echo(f"{'control':<10}{'paths':>6}{'goodput and round trip':>24}{'losses and marks':>18}{'retransmitted':>15}")

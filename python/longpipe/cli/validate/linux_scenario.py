@@ -27,7 +27,7 @@ def linux_scenario(
     """
     from longpipe import Scenario
     from longpipe.errors import ScenarioError
-    from longpipe.validate.linux_scenario import case_of, replay
+    from longpipe_evidence.validate.linux_scenario import case_of, replay
 
     scenarios = [Scenario.from_toml(file) for file in files]
     for file, scenario in zip(files, scenarios, strict=True):

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from longpipe.cli.console import show_table, terminal
-from longpipe.validate.linux_compare import LinuxComparison, missing
-from longpipe.validate.linux_judged import COUNTS, FEW_PACKETS, QUANTITIES, Judgement, only_shares_differ
+from longpipe_evidence.validate.linux_compare import LinuxComparison, missing
+from longpipe_evidence.validate.linux_judged import COUNTS, FEW_PACKETS, QUANTITIES, Judgement, only_shares_differ
 
 LABELS = {
     "goodput_mbps": ("goodput\n[Mbit/s]", "{:.3f}"),

@@ -21,8 +21,8 @@ def model_errors(
     """
     import pandas as pd
 
-    from longpipe.validate import linux_paths
-    from longpipe.validate.model_errors import MEASURES, errors_of_paths, quantiles
+    from longpipe_evidence.validate import linux_paths
+    from longpipe_evidence.validate.model_errors import MEASURES, errors_of_paths, quantiles
 
     found = linux_paths.read(file)
     chosen = found[found["control"].isin(control)] if control else found

@@ -33,7 +33,7 @@ def netem(
     # Imported here because NumPy and the engine take a second to load.
     from longpipe.cli.live.path import check_machine
     from longpipe.errors import ScenarioError, nearest
-    from longpipe.validate.netem import CASES, compare, lost_share, spread_ms
+    from longpipe_evidence.validate.netem import CASES, compare, lost_share, spread_ms
 
     for name in cases or []:
         if name not in CASES:

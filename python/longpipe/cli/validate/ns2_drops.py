@@ -14,8 +14,8 @@ from longpipe.cli.quantities import PACKETS, whole_number_of
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file
-from longpipe.validate.ns2_drops import Comparison, DropCase, compare
-from longpipe.validate.ns2_rules import explain
+from longpipe_evidence.validate.ns2_drops import Comparison, DropCase, compare
+from longpipe_evidence.validate.ns2_rules import explain
 
 DIFFERENT = 1
 # Larger time differences are due to a different rule, not to rounding or to the bytes of SACK blocks.
@@ -85,7 +85,7 @@ def ns2_drops(
 def _draw(comparison: Comparison, path: Path) -> list[Path]:
     # Imported here because Matplotlib takes a second to load.
     from longpipe.pictures.saving import save
-    from longpipe.validate import ns2_figures
+    from longpipe_evidence.validate import ns2_figures
 
     return save(ns2_figures.drops(comparison), path.with_suffix(""))
 

@@ -30,7 +30,7 @@ def ns2_random(
 
     from longpipe.cli.console import show_table, terminal
     from longpipe.cli.progress import RunBar
-    from longpipe.validate.ns2_random import FLAVORS, count, run
+    from longpipe_evidence.validate.ns2_random import FLAVORS, count, run
 
     chosen = [flavor for flavor in FLAVORS if tcp in (None, flavor)]
     if not chosen:

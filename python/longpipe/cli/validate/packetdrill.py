@@ -23,7 +23,7 @@ def packetdrill(
     statement that longpipe cannot interpret is reported with its line. The exit status is 1 unless all scripts pass.
     """
     # Imported here because the engine takes a while to load.
-    from longpipe.validate.packetdrill import run_script
+    from longpipe_evidence.validate.packetdrill import run_script
 
     outcomes = [run_script(path, shown) for path, shown in _files(scripts)]
     for outcome in outcomes:

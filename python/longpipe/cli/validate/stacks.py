@@ -31,7 +31,7 @@ def stacks(
 
     from longpipe.cli.console import show_table, terminal
     from longpipe.cli.progress import RunBar
-    from longpipe.validate.stacks import IMPLEMENTATIONS, run
+    from longpipe_evidence.validate.stacks import IMPLEMENTATIONS, run
 
     found = []
     with RunBar("stacks") as bar:

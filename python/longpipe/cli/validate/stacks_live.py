@@ -11,7 +11,7 @@ from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from longpipe.validate.stacks_live import LiveComparison
+    from longpipe_evidence.validate.stacks_live import LiveComparison
 
 DIFFERENT = 1
 # Share of the paths that must agree.
@@ -47,7 +47,7 @@ def stacks_live(
     from longpipe.cli.live.path import check_machine
     from longpipe.cli.progress import RunBar
     from longpipe.stacks import transfer
-    from longpipe.validate.stacks_live import compare, draw
+    from longpipe_evidence.validate.stacks_live import compare, draw
 
     transfer()
     check_machine()

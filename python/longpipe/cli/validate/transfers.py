@@ -14,9 +14,9 @@ from longpipe.cli.progress import RunBar
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
-from longpipe.papers.lbd_01.transfers import BUFFERS, FLAVORS, W_STARS, Transfer
-from longpipe.papers.lbd_01.transfers import transfers as all_transfers
-from longpipe.validate.ns2_transfers import TransferComparison, compare
+from longpipe_evidence.papers.lbd_01.transfers import BUFFERS, FLAVORS, W_STARS, Transfer
+from longpipe_evidence.papers.lbd_01.transfers import transfers as all_transfers
+from longpipe_evidence.validate.ns2_transfers import TransferComparison, compare
 
 # Criteria for completion times: difference, share of the transfers within it, and maximum difference.
 CLOSE, SHARE, FURTHEST = 0.02, 0.9, 0.05
@@ -80,7 +80,7 @@ def _agree(table: pd.DataFrame) -> bool:
 def _draw(found: TransferComparison, path: Path) -> list[Path]:
     # Imported here because Matplotlib takes a second to load.
     from longpipe.pictures.saving import save
-    from longpipe.validate import ns2_figures
+    from longpipe_evidence.validate import ns2_figures
 
     return save(ns2_figures.sequence(found), path.with_suffix(""))
 

@@ -1,6 +1,0 @@
-"""Tests the TCP sender with packetdrill scripts (Cardwell et al., USENIX ATC 2013)."""
-
-from longpipe.validate.packetdrill.outcome import Outcome, Verdict
-from longpipe.validate.packetdrill.run import run_script
-
-__all__ = ["Outcome", "Verdict", "run_script"]

@@ -1,0 +1,150 @@
+"""ATM Forum/97-0616: the buffer that SACK needs over one LEO hop, several LEO hops and a GEO satellite."""
+
+from functools import cache
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from longpipe.analysis import metrics
+from longpipe.result import Result
+from longpipe.scenario import Scenario
+from longpipe.units import TIME
+from longpipe_evidence.papers.buf_97.beyond import BEYOND
+from longpipe_evidence.papers.buf_97.claims import CLAIMS, SPREAD
+from longpipe_evidence.papers.buf_97.links import BASE, LINKS, SLOW_RATE, on_link
+from longpipe_evidence.papers.buf_97.summaries import SUMMARIES
+from longpipe_evidence.papers.buf_97.variants import VARIANTS, WATCHED
+from longpipe_evidence.papers.denominator import full_segments_bps
+from longpipe_evidence.papers.duplicates import duplicate_share
+from longpipe_evidence.papers.experiments import Caption, Experiment, Factors
+from longpipe_evidence.papers.mechanisms import needless
+from longpipe_evidence.papers.recorded import Recording
+from longpipe_evidence.papers.replicated import ReplicatedPaper
+
+# The paper does not specify the order of simultaneous cells.
+DETERMINISTIC_TIES: Final = "rotating"
+
+# Each replication draws the order of simultaneous cells and the phase of the hosts' common clock. ATM Forum/96-1761, by
+# the same authors, says that all sources of this configuration start together and share a coarse timer.
+DRAWN: Final[dict[str, object]] = {
+    "switch.ties": "random",
+    "tcp.timer.phase": {"kind": "common"},
+}
+
+# The other convention: one clock per host, and starts within one tick.
+SPREAD_STARTS: Final[dict[str, object]] = {
+    "switch.ties": "random",
+    "tcp.timer.phase": {"kind": "per-flow"},
+    "start": {"kind": "random", "over": "100 ms"},
+}
+
+# Section 2 assumes "135 Mbps approximately" as the maximum for TCP.
+ATTAINABLE_BPS: Final = 135e6
+# Without SONET overhead the links carry cells at their whole rate.
+FAST_RATE: Final = "155.52 Mbit/s"
+# The buffers that the paper recommends: at least half a round trip.
+SUFFICIENT_RTT: Final = 0.5
+# Start-up phase that a summary shows separately, as a fraction of a run.
+START_UP: Final = 0.2
+PARTS_SHARE: Final = 0.5
+
+
+@cache
+def experiments() -> list[Experiment]:
+    """Yields the 72 points of Figures 2 to 4, the same with spread starts, and parts with sufficient buffers only.
+
+    The parts use links of 155.52 Mbit/s, and the first fifth of the run.
+    """
+    found = []
+    for network, link in LINKS.items():
+        for buffer, sources in product(link.buffers_cells, link.sources):
+            factors: Factors = {
+                "network": network,
+                "sources": sources,
+                "buffer_cells": buffer,
+                "buffer_rtt": link.round_trips(buffer),
+            }
+            single = _scenario(factors)
+            drawn = single.with_(**DRAWN)
+            found.append(Experiment(factors, drawn, single, link.figure))
+            found.append(Experiment({**factors, "part": SPREAD}, single.with_(**SPREAD_STARTS)))
+            if link.round_trips(buffer) >= SUFFICIENT_RTT:
+                parts = {
+                    "155.52": {"network.access_rate": FAST_RATE, "network.trunk_rate": FAST_RATE},
+                    "start-up": {"duration": TIME.format(round(START_UP * TIME.parse(link.duration)))},
+                }
+                for part, changes in parts.items():
+                    changed = drawn.with_(**changes)
+                    found.append(Experiment({**factors, "part": part}, changed, share_of_seeds=PARTS_SHARE))
+    return found
+
+
+def _scenario(factors: Factors) -> Scenario:
+    link = LINKS[str(factors["network"])]
+    return BASE.with_(
+        **{
+            **on_link(link),
+            "name": " ".join(str(factors[name]) for name in ("network", "sources", "buffer_cells")),
+            "network.sources": factors["sources"],
+            "switch.buffer": f"{factors['buffer_cells']} cells",
+            "switch.ties": DETERMINISTIC_TIES,
+            "tcp.recovery": "sack",
+        }
+    )
+
+
+def measure(result: Result) -> dict[str, float]:
+    """Returns the metrics of section 2; `efficiency` uses the links' rate, `printed_efficiency` 135 Mbit/s."""
+    flows, throughput_bps = result.columns["flows"], float(result.throughputs_bps.sum())
+    return {
+        "efficiency": metrics.efficiency(result.throughputs_bps, full_segments_bps(result)),
+        "fairness": result.fairness,
+        "printed_efficiency": throughput_bps / ATTAINABLE_BPS,
+        "timeouts": int(np.sum(flows["timeouts"])),
+        "fast_retransmits": int(np.sum(flows["fast_retransmits"])),
+        "duplicates": duplicate_share(result),
+        "delivered_bytes": int(np.sum(flows["delivered_bytes"])),
+    }
+
+
+def _late(experiment: Experiment) -> bool:
+    """Selects five sources with a buffer of 2 RTT on the longer links, for claim buf-9."""
+    factors = experiment.factors
+    return factors["network"] != "leo" and factors["sources"] == 5 and factors["buffer_rtt"] == 2.0
+
+
+PAPER: Final = ReplicatedPaper(
+    id="buf-97",
+    title="UBR buffer requirements for TCP/IP over satellite networks (ATM Forum/97-0616, July 1997)",
+    data=None,
+    tables_title="Simulated; the paper prints only curves",
+    factors={"network": "link", "sources": "N", "buffer_cells": "cells", "buffer_rtt": "RTT"},
+    columns="sources",
+    column_names={5: "N 5", 15: "N 15", 50: "N 50", 100: "N 100"},
+    metrics=("efficiency", "fairness"),
+    series="network",
+    captions=tuple(
+        Caption(int(link.figure), link.figure, metric, f"{metric} over {link.name}", kind="Figure")
+        for metric in ("efficiency", "fairness")
+        for link in LINKS.values()
+    ),
+    experiments=experiments,
+    measure=measure,
+    claims=CLAIMS,
+    variants=VARIANTS,
+    watched=WATCHED,
+    conditions=(
+        f"Links of {SLOW_RATE} of cells; efficiency is relative to their capacity and includes the start-up. The paper "
+        f"prints "
+        "curves and conclusions, no numbers. "
+        f"Single run: {DETERMINISTIC_TIES} order of simultaneous cells, clocks and starts at 0, nothing random. "
+        "Replications draw by seed the order of simultaneous cells and the phase of the hosts' common 100 ms clock; "
+        "all sources start together, as the authors write in 96-1761. Claims whose id ends in -spread are judged by "
+        "runs with starts within 100 ms and a clock per host."
+    ),
+    summaries=SUMMARIES,
+    seeds=10,
+    beyond=BEYOND,
+    recordings=(Recording(("events",), _late, needless, seeds=3),),
+)

@@ -1,0 +1,220 @@
+"""Conclusions of ATM Forum/97-0616, as conditions on replicated runs."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+import pandas as pd
+
+from longpipe.analysis.claims import Claim, Condition, Conditions, CorrelationCondition, mean_by_seed
+from longpipe.analysis.correlation import rank_correlation
+from longpipe_evidence.papers.buf_97.bounds import start_up_bound
+from longpipe_evidence.papers.buf_97.links import LINKS
+
+SUFFICIENT_RTT: Final = 0.5
+FEW: Final = 5
+FAST: Final = "155.52"
+# Runs of the figures with starts within 100 ms and a clock per host.
+SPREAD: Final = "spread"
+# Maximum increase of efficiency that counts as no gain, and maximum loss of fairness.
+NO_GAIN: Final = 0.02
+
+
+def _figures(runs: pd.DataFrame, network: str) -> pd.DataFrame:
+    """Returns the runs of one of Figures 2 to 4."""
+    return runs[runs["table"] == LINKS[network].figure]
+
+
+def spread(conditions: Conditions) -> Conditions:
+    """Applies a condition to the runs with spread starts."""
+
+    def of_spread(runs: pd.DataFrame) -> Iterator[Condition]:
+        figures = {network: link.figure for network, link in LINKS.items()}
+        chosen = runs[runs["part"] == SPREAD]
+        yield from conditions(chosen.assign(table=chosen["network"].map(figures)))
+
+    return of_spread
+
+
+def _half_is_enough(runs: pd.DataFrame) -> Iterator[Condition]:
+    for network, link in LINKS.items():
+        chosen = _figures(runs, network)
+        chosen = chosen[chosen["buffer_rtt"] > SUFFICIENT_RTT]
+        for n in link.sources:
+            bound = start_up_bound(link, n)
+            name = f"E({network}, N {n}, more than half a round trip), of which the start-up allows {bound:.3f}"
+            yield Condition(name, mean_by_seed(chosen, "efficiency", sources=n), above=0.98)
+
+
+def _half_is_enough_at_full_rate(runs: pd.DataFrame) -> Iterator[Condition]:
+    for network in LINKS:
+        by_seed = mean_by_seed(runs[runs["part"] == FAST], "printed_efficiency", network=network)
+        yield Condition(f"E({network}, half a round trip or more), 155.52 over 135 Mbit/s", by_seed, above=0.98)
+
+
+def _tiny_fails(runs: pd.DataFrame) -> Iterator[Condition]:
+    for network, link in LINKS.items():
+        n, smallest_buffer = max(link.sources), min(link.buffers_cells)
+        chosen = _figures(runs, network)
+        smallest = mean_by_seed(chosen, "efficiency", buffer_cells=smallest_buffer, sources=n)
+        best = chosen[chosen["sources"] == n].groupby(["seed", "buffer_cells"])["efficiency"].mean()
+        name = f"E({network}, N {n}, {smallest_buffer} cells) - half of the best of any buffer"
+        yield Condition(name, smallest - best.groupby("seed").max() / 2, below=0.0)
+
+
+def _rises(runs: pd.DataFrame) -> Iterator[Condition]:
+    for network in LINKS:
+        chosen = _figures(runs, network)
+        chosen = chosen[chosen["buffer_rtt"] < 1]
+        curves = chosen.groupby(["seed", "sources"])
+        correlations = pd.Series({levels: _rank_correlation(curve) for levels, curve in curves})
+        smallest = correlations.groupby(level=0).min()
+        name = f"rank correlation of E with the buffer below 1 RTT ({network}, smallest N's; 0 if E is constant)"
+        yield CorrelationCondition(name, smallest, above=0.9)
+
+
+def _rank_correlation(curve: pd.DataFrame) -> float:
+    """Returns Spearman's rank correlation of efficiency and buffer; 0 for a constant efficiency."""
+    if curve["efficiency"].min() == curve["efficiency"].max():
+        return 0.0
+    return rank_correlation(curve["buffer_cells"], curve["efficiency"])
+
+
+def _levels_off(runs: pd.DataFrame) -> Iterator[Condition]:
+    for network in LINKS:
+        chosen = _figures(runs, network)
+        whole = mean_by_seed(chosen, "efficiency", buffer_rtt=1.0)
+        with_largest = mean_by_seed(chosen, "efficiency", buffer_rtt=float(chosen["buffer_rtt"].max()))
+        name = f"E({network}) with the largest buffer - with 1 RTT, mean over N"
+        yield Condition(name, with_largest - whole, above=-NO_GAIN, below=NO_GAIN)
+
+
+def _knee_sharpens(runs: pd.DataFrame) -> Iterator[Condition]:
+    for network, link in LINKS.items():
+        chosen = _figures(runs, network)
+        gains = {
+            n: mean_by_seed(chosen, "efficiency", sources=n, buffer_rtt=0.5)
+            - mean_by_seed(chosen, "efficiency", sources=n, buffer_rtt=0.0625)
+            for n in link.sources
+        }
+        for fewer, more in pairwise(link.sources):
+            name = f"gain of E from .0625 to .5 RTT ({network}), N {more} - N {fewer}"
+            yield Condition(name, gains[more] - gains[fewer], above=0.0)
+
+
+def _more_can_cost(runs: pd.DataFrame) -> Iterator[Condition]:
+    costs = {}
+    for network in ("multi-leo", "geo"):
+        chosen = _figures(runs, network)
+        whole, double = (mean_by_seed(chosen, "efficiency", sources=FEW, buffer_rtt=b) for b in (1.0, 2.0))
+        costs[network] = whole - double
+    # The claim holds for either link.
+    best = max(costs, key=lambda network: float(costs[network].mean()))
+    other = ", ".join(f"{costs[network].mean():.3f} on {network}" for network in costs if network != best)
+    yield Condition(f"E(1 RTT) - E(2 RTT), N {FEW}, {best} ({other})", costs[best], above=0.0)
+
+
+def _late_copies(runs: pd.DataFrame) -> Iterator[Condition]:
+    for network in ("multi-leo", "geo"):
+        chosen = _figures(runs, network)
+        half, double = (mean_by_seed(chosen, "duplicates", sources=FEW, buffer_rtt=b) for b in (0.5, 2.0))
+        name = f"share of duplicate segments, 2 RTT - 0.5 RTT, N {FEW}, {network}"
+        yield Condition(name, double - half, above=0.0)
+        timeouts = mean_by_seed(chosen, "timeouts", sources=FEW, buffer_rtt=2.0)
+        yield Condition(f"timeouts per run at 2 RTT, N {FEW}, {network}", timeouts, above=1.0)
+
+
+def _timers_expire_too_early(runs: pd.DataFrame) -> Iterator[Condition]:
+    recorded = runs[runs["part"] == "recorded"]
+    for network in ("multi-leo", "geo"):
+        early = mean_by_seed(recorded, "needless_timeouts", network=network)
+        name = f"timeouts per run while a copy of the segment is on its way, 2 RTT, N {FEW}, {network}"
+        yield Condition(name, early, above=1.0)
+
+
+def _fair(runs: pd.DataFrame) -> Iterator[Condition]:
+    for network, link in LINKS.items():
+        n = max(link.sources)
+        chosen = _figures(runs, network)
+        chosen = chosen[(chosen["buffer_rtt"] >= SUFFICIENT_RTT) & (chosen["sources"] == n)]
+        by_seed = mean_by_seed(chosen, "fairness")
+        name = f"F({network}, N {n}, half a round trip or more{_defined(chosen)})"
+        yield Condition(name, by_seed, above=0.95)
+
+
+def _defined(runs: pd.DataFrame) -> str:
+    """Returns the number of buffers at which fairness is defined, unless it is defined at all of them in every seed."""
+    buffers, by_seed = runs["buffer_cells"].nunique(), runs.groupby("seed")["fairness"].count()
+    least, most = by_seed.min(), by_seed.max()
+    if least == buffers:
+        return ""
+    counted = f"{least}" if least == most else f"{least} to {most}"
+    return f"; mean over {counted} of {buffers} buffers, nothing is delivered with the others"
+
+
+def _both(number: int, text: str, conditions: Conditions, note: str = "") -> tuple[Claim, Claim]:
+    """Returns a claim for both start conventions."""
+    return (
+        Claim(f"buf-{number}", text, conditions, note=note),
+        Claim(f"buf-{number}-spread", f"{text} (starts spread, a clock per host)", spread(conditions), False, note),
+    )
+
+
+CLAIMS: Final = (
+    *_both(
+        1,
+        "Buffers of more than half a round trip give over 98 % whatever the number of sources",
+        _half_is_enough,
+        "Over GEO the doubling of slow start alone leaves less than 98 % of 100 s: no buffer can meet the limit there.",
+    ),
+    Claim(
+        "buf-1-155",
+        "The same with 155.52 Mbit/s of cells, relative to the paper's 135 Mbit/s",
+        _half_is_enough_at_full_rate,
+        published=False,
+        note="The mean over the numbers of sources: the paper's own denominator with its links' whole rate.",
+    ),
+    *_both(
+        2,
+        "Very small buffers give a very low throughput, with many sources sometimes none",
+        _tiny_fails,
+        "The limit, half of the best, is longpipe's own.",
+    ),
+    *_both(
+        3,
+        "Efficiency rises with the buffer up to one round trip",
+        _rises,
+        "The limit of .9 for the rank correlation is longpipe's own.",
+    ),
+    *_both(
+        4,
+        "The knee is sharper for more sources",
+        _knee_sharpens,
+    ),
+    *_both(5, "At long delay and few sources more than one round trip of buffer can cost", _more_can_cost),
+    *_both(
+        6,
+        "Fairness is high for many sources",
+        _fair,
+        "The limit of .95 is longpipe's own; the paper prints no fairness.",
+    ),
+    *_both(
+        7,
+        "Beyond one round trip the efficiency stays about the same",
+        _levels_off,
+        "The tolerance of .02 is longpipe's own.",
+    ),
+    *_both(
+        8,
+        "With more than one round trip of buffer, queued retransmissions are retransmitted again by timeouts",
+        _late_copies,
+        "The limit of one timeout per run is longpipe's own.",
+    ),
+    Claim(
+        "buf-9",
+        "These timers expire while a copy of the segment is on its way",
+        _timers_expire_too_early,
+        published=False,
+        note="Counted in recorded events, with the starts of the figures. The limit of one per run is longpipe's own.",
+    ),
+)

@@ -1,0 +1,138 @@
+"""Figures of ATM Forum/97-0616: efficiency and fairness against buffer, and the buffer that a satellite link needs."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from longpipe.analysis.knee import knee
+from longpipe.pictures.style import BLUE, GREEN, ORANGE, PURPLE, VERMILION
+from longpipe_evidence.papers.buf_97.links import LINKS
+from longpipe_evidence.papers.names import NAMES
+from longpipe_evidence.papers.reproduction import Reproduction
+from longpipe_evidence.papers.seeds import mean_text
+from longpipe_evidence.papers.topology import topology
+
+# Markers that keep the lines distinguishable in greyscale.
+COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE)
+MARKERS: Final = ("o", "s", "^", "D", "v")
+# Efficiency below which a flavor's maximum is not a useful target.
+GOOD: Final = 0.9
+LABELS: Final = {"efficiency": "efficiency", "fairness": "fairness (Jain's index)"}
+
+
+def figures(found: Reproduction) -> dict[str, Figure]:
+    """Returns Figure 1, and Figures 2 to 4 with each metric in one figure, by file name."""
+    network = topology(found.paper.networks()["leo"], "buf-97, Figure 1: N sources; here one LEO hop with 5 of them")
+    return {"network": network, **{metric: against_buffer(found, metric) for metric in found.paper.metrics}}
+
+
+def beyond_figures(summaries: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
+    """Returns the figure of the extension by file name."""
+    return {"how-much-buffer": how_much_buffer(summaries["buffer-needed"])}
+
+
+def curve(found: Reproduction, network: str, sources: int, metric: str) -> pd.DataFrame:
+    """Returns a curve of Figures 2 to 4, a row per buffer: cells, RTT, single run, mean over seeds, 95 % interval."""
+    rows = found.rows
+    chosen = rows[(rows["network"] == network) & (rows["sources"] == sources) & (rows["metric"] == metric)]
+    columns = ["buffer_cells", "buffer_rtt", "deterministic", "mean", "mean_low", "mean_high"]
+    return chosen[columns].sort_values("buffer_cells", ignore_index=True)
+
+
+def against_buffer(found: Reproduction, metric: str) -> Figure:
+    """Draws a metric against the buffer: a panel per link, a line per number of sources, rings at the knees."""
+    figure = Figure(figsize=(13, 5.2), layout="constrained")
+    for panel, (network, link) in zip(figure.subplots(1, 3, sharey=True), LINKS.items(), strict=True):
+        for sources, colour, marker in zip(link.sources, COLOURS, MARKERS, strict=False):
+            _curve(
+                panel,
+                curve(found, network, sources, metric),
+                f"N {sources}",
+                colour,
+                marker,
+                knees=metric != "fairness",
+            )
+        panel.axvline(0.5, color="0.7", linewidth=0.8, linestyle=":")
+        panel.set_title(f"Figure {link.figure}: {link.name}", loc="left", fontsize=10)
+        _buffer_axis(panel, link.buffers_cells, link.round_trip_cells)
+        panel.legend(frameon=False, fontsize=8, loc="center right", bbox_to_anchor=(1.0, 0.3))
+    figure.axes[0].set_ylabel(LABELS[metric])
+    figure.axes[0].set_ylim(-0.03, 1.03)
+    more = {"efficiency": ", ring: 95 % of the line's best", "fairness": "; no point where nothing is delivered"}
+    figure.suptitle(
+        f"buf-97: SACK and Selective Drop; line: {mean_text(found.seeds)}; "
+        f"cross: one run without random numbers{more[metric]}"
+    )
+    return figure
+
+
+def how_much_buffer(needed: pd.DataFrame) -> Figure:
+    """Draws the buffer that each flavor needs against the number of sources, and the results with BDP / sqrt(N)."""
+    figure = Figure(figsize=(13, 8), layout="constrained")
+    panels = figure.subplots(2, len(LINKS), sharex=True, sharey="row")
+    for (above, below), (network, link) in zip(panels.T, LINKS.items(), strict=True):
+        of_link = needed[needed["network"] == network]
+        for (tcp, lines), colour, marker in zip(of_link.groupby("tcp", sort=False), COLOURS, MARKERS, strict=True):
+            style = {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.3}
+            name = NAMES[str(tcp)]
+            above.plot(lines["sources"], lines["needed_bdp"], label=name, **style)
+            poor = lines[lines["best_efficiency"] < GOOD]
+            above.plot(poor["sources"], poor["needed_bdp"], marker, color=colour, markersize=5, markerfacecolor="white")
+            above.fill_between(lines["sources"], lines["lowest_bdp"], lines["highest_bdp"], color=colour, alpha=0.1)
+            below.plot(lines["sources"], lines["small_efficiency"], label=name, **style)
+        sources = np.geomspace(of_link["sources"].min(), of_link["sources"].max(), 50)
+        above.plot(sources, 1 / np.sqrt(sources), color="0.3", linestyle="--", linewidth=1, label="BDP / √N")
+        above.axhline(0.5, color="0.3", linestyle=":", linewidth=1, label="the paper's ½ round trip")
+        above.set_title(link.name, loc="left", fontsize=10)
+        above.set_xscale("log")
+        numbers = sorted(of_link["sources"].unique())
+        above.set_xticks(numbers, [f"{n}" for n in numbers])
+        above.minorticks_off()
+        above.set_yscale("log", base=2)
+        below.set_xlabel("sources N")
+        below.set_ylim(-0.03, 1.03)
+        for panel in (above, below):
+            _plain(panel)
+    panels[0, 0].set_ylabel(f"buffer for 95 % of the flavor's best [BDP]\n(hollow: a best below {GOOD})")
+    panels[1, 0].set_ylabel("efficiency with a buffer of BDP / √N")
+    panels[0, 0].yaxis.set_major_formatter(lambda value, _: f"{value:g}" if value >= 1 else f"1/{1 / value:g}")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    figure.suptitle("How much buffer does a satellite link need? (Selective Drop, greedy flows, start-up included)")
+    return figure
+
+
+def _curve(axes: Axes, points: pd.DataFrame, label: str, colour: str, marker: str, *, knees: bool) -> None:
+    x, mean = points["buffer_rtt"], points["mean"]
+    # One seed gives no interval; error bars of NaN would still appear in the legend.
+    margins = None if points["mean_low"].isna().all() else (mean - points["mean_low"], points["mean_high"] - mean)
+    axes.errorbar(x, mean, margins, color=colour, marker=marker, markersize=5, linewidth=1.3, capsize=2, label=label)
+    axes.plot(x, points["deterministic"], "x", color=colour, markersize=5, alpha=0.6)
+    if knees:
+        at = knee(x, mean)
+        axes.plot(at, np.interp(np.log(at), np.log(x), mean), "o", markersize=13, markerfacecolor="none", color=colour)
+
+
+def _buffer_axis(axes: Axes, cells: tuple[int, ...], round_trip_cells: int) -> None:
+    _plain(axes)
+    axes.set_xscale("log", base=2)
+    ticks = [2.0**k for k in range(-6, 2)]
+    axes.set_xticks(ticks, [f"{tick:g}" if tick >= 1 else f"1/{1 / tick:g}" for tick in ticks])
+    axes.set_xlabel("buffer [round trips]")
+    above = axes.secondary_xaxis(
+        "top", functions=(lambda x: np.asarray(x) * round_trip_cells, lambda x: np.asarray(x) / round_trip_cells)
+    )
+    above.set_xscale("log", base=2)
+    above.set_xticks(list(cells[::2]), [f"{count:,}".replace(",", " ") for count in cells[::2]], fontsize=8)
+    above.minorticks_off()
+    above.set_xlabel("buffer [cells]", fontsize=8)
+
+
+def _plain(axes: Axes) -> None:
+    axes.grid(color="0.92")
+    axes.set_axisbelow(True)
+    axes.spines[["right"]].set_visible(False)

@@ -1,0 +1,91 @@
+"""Output of each part of a replicated paper's reproduction: files, figures and tables for the terminal."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from longpipe.report.folder import Part, records
+from longpipe_evidence.papers.paper import Findings
+from longpipe_evidence.papers.reproduction import Reproduction, scenarios
+from longpipe_evidence.papers.sensitivity import closest, explained, explanations, summary
+from longpipe_evidence.papers.text import show, show_frames, show_sensitivity, text_of
+
+if TYPE_CHECKING:
+    from longpipe_evidence.papers.experiments import Beyond
+    from longpipe_evidence.papers.replication import Replication
+
+# File in which a sensitivity run explains the rows of `outside.csv`.
+EXPLAINED: Final = "explained.csv"
+
+
+def of_reproduction(found: Reproduction) -> Findings:
+    """Returns the report, numbers, tables, runs, summaries and scenarios of a reproduction."""
+    shown, planned = partial(show, found), scenarios(found.paper, found.seeds)
+    tables = {"tables": found.rows, "runs": found.runs, **found.summaries, "scenarios": planned}
+    return Findings(
+        texts={"report.txt": text_of(shown), "report.json": found.to_json(), **csv(tables)},
+        show=shown,
+        contents=f"{found.seconds:.0f} s. Report, tables, runs and figures",
+        drawn=found,
+        record={"seconds": round(found.seconds, 1), "runs": len(found.runs)},
+        tables={**_printed(found), **found.summaries},
+    )
+
+
+def _printed(found: Reproduction) -> dict[str, pd.DataFrame]:
+    """Returns the paper's tables by name, with the rows of all their metrics."""
+    tables: dict[str, list[pd.DataFrame]] = {}
+    for caption in found.paper.captions:
+        rows = found.rows[(found.rows["table"] == caption.table) & (found.rows["metric"] == caption.metric)]
+        tables.setdefault(f"{caption.kind} {caption.number}", []).append(rows)
+    return {name: pd.concat(rows, ignore_index=True) for name, rows in tables.items()}
+
+
+def of_sensitivity(paper: Replication, found: pd.DataFrame, folder: Path) -> Findings:
+    """Returns errors by variant and, if the folder contains a reproduction, variants that explain outside values."""
+    outside = _outside(paper, folder)
+    texts, summaries, hint = {}, {}, ""
+    if outside is not None:
+        rows = explained(paper, outside, found)
+        texts[EXPLAINED] = rows.to_csv(index=False)
+        title = f"published values outside the range of the seeds, listed in {EXPLAINED}"
+        summaries[title] = explanations(paper, rows)
+    elif "outside" in paper.summaries:
+        first = f"longpipe reproduce {paper.id} into {folder}"
+        hint = f"After {first} this explains each value outside the range of the seeds."
+    shown = partial(show_sensitivity, paper, found, summaries)
+    texts |= {
+        "sensitivity.txt": text_of(shown),
+        "sensitivity-rows.csv": found.to_csv(index=False),
+        "sensitivity.csv": summary(paper, found).to_csv(),
+        "closest.csv": closest(paper, found).to_csv(index=False),
+    }
+    return Findings(texts, shown, contents="The same as sensitivity.csv and .txt", hint=hint)
+
+
+def of_beyond(beyond: Beyond, runs: pd.DataFrame) -> Findings:
+    """Returns the runs of an extension, and their summary tables."""
+    summaries = {name: summarize(runs) for name, summarize in beyond.summaries.items()}
+    return Findings(
+        csv({"beyond": runs, **summaries}),
+        partial(show_frames, summaries),
+        contents="Runs, tables and figures",
+        drawn=summaries,
+    )
+
+
+def csv(frames: dict[str, pd.DataFrame]) -> dict[str, str]:
+    """Returns tables as CSV files by name."""
+    return {f"{name}.csv": frame.to_csv(index=False) for name, frame in frames.items()}
+
+
+def _outside(paper: Replication, folder: Path) -> pd.DataFrame | None:
+    """Returns the published values outside the range of a folder's reproduction; None if it has no such table."""
+    file = folder / "outside.csv"
+    if "outside" not in paper.summaries or Part.REPRODUCTION not in records(folder) or not file.exists():
+        return None
+    return pd.read_csv(file, dtype={"table": str})

@@ -1,0 +1,158 @@
+"""Transfers of lbd-01 over time: normalized throughput and its slope; packets sent, acknowledged and lost."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from longpipe import simulate
+from longpipe.result import Result
+from longpipe.scenario import Dumbbell
+from longpipe.units import RATE, TIME
+from longpipe_evidence.papers.lbd_01.transfers import MSS, PACKET_BYTES, Transfer
+
+TRACES: Final = {"traces": {"sequence": True, "queue": True, "cwnd": True}}
+# Minimum gap between losses of different overflows [RTT].
+GAP: Final = 0.5
+# Share of the bottleneck that counts as fully used.
+FULL: Final = 0.98
+# Number of RTTs until ACKs reach the pace of congestion avoidance, and number of RTTs excluded at the end of the
+# transfer.
+SETTLED: Final = 3
+LEFT_OUT: Final = 2
+
+
+@dataclass(frozen=True)
+class Course:
+    """A recorded transfer: `sent`, `lost` and `acknowledged` are frames of `s` and `packet`."""
+
+    transfer: Transfer
+    result: Result
+
+    @classmethod
+    def of(cls, transfer: Transfer, **changes: object) -> "Course":
+        """Runs a transfer with changed (dotted) fields."""
+        return cls(transfer, simulate(transfer.scenario(**TRACES, **changes)))
+
+    @cached_property
+    def round_trip_s(self) -> float:
+        """Returns the propagation delay in both directions."""
+        network = self.result.scenario.network
+        assert isinstance(network, Dumbbell)  # noqa: S101 - all of its networks are dumbbells
+        return 2 * TIME.parse(network.trunk_delay) / 1e12
+
+    @cached_property
+    def sent(self) -> pd.DataFrame:
+        """Returns every packet sent; `again` marks retransmissions."""
+        trace = self.result.traces["sequence"]
+        sent = trace[trace["event"] == 0]
+        columns = {"s": sent["time_s"], "packet": sent["sequence_bytes"] // MSS, "again": sent["retransmission"]}
+        return pd.DataFrame(columns).reset_index(drop=True)
+
+    @cached_property
+    def acknowledged(self) -> pd.DataFrame:
+        """Returns every ACK received; packets below `packet` are acknowledged."""
+        trace = self.result.traces["sequence"]
+        acks = trace[trace["event"] == 1]
+        return pd.DataFrame({"s": acks["time_s"], "packet": acks["sequence_bytes"] // MSS}).reset_index(drop=True)
+
+    @cached_property
+    def lost(self) -> pd.DataFrame:
+        """Returns packets that found the bottleneck's buffer full, at their arrival times."""
+        queue = self.result.traces["queue"]
+        # A single flow keeps its order, so packets arrive at the bottleneck in the order in which they were sent.
+        trunk = queue[queue["port"] == "switch1->switch2"].reset_index(drop=True)
+        full = trunk.index[trunk["queue_packets"] > self.transfer.buffer_packets]
+        columns = {"s": trunk.loc[full, "time_s"].to_numpy(), "packet": self.sent.loc[full, "packet"].to_numpy()}
+        return pd.DataFrame(columns)
+
+    @cached_property
+    def first_overflow(self) -> pd.DataFrame:
+        """Returns the losses of the first overflow, which ends slow start."""
+        return first_overflow(self.lost, self.round_trip_s)
+
+    @property
+    def recovery_s(self) -> float:
+        """Returns the time from the first loss until all packets of the first overflow are acknowledged."""
+        return self.recovered_s - float(self.lost["s"].iloc[0])
+
+    @property
+    def recovered_s(self) -> float:
+        """Returns the time at which all packets of the first overflow are acknowledged."""
+        last = self.first_overflow["packet"].max()
+        return float(self.acknowledged.loc[self.acknowledged["packet"] > last, "s"].iloc[0])
+
+    @property
+    def second_loss_s(self) -> float:
+        """Returns the time of the first drop after the first overflow, or nan if there was none."""
+        later = self.lost["s"].iloc[len(self.first_overflow) :]
+        return float(later.iloc[0]) if len(later) else float("nan")
+
+    @property
+    def pipe_full_s(self) -> float:
+        """Returns the middle of the first RTT after the recovery in which the bottleneck is busy throughout."""
+        steps = self.throughput()
+        full = steps[(steps["s"] > self.recovered_s) & (steps["throughput"] >= FULL)]
+        return float(full["s"].iloc[0]) if len(full) else float("nan")
+
+    @property
+    def reductions_s(self) -> list[float]:
+        """Returns the times at which ssthresh changes."""
+        trace = self.result.traces["cwnd"]
+        thresholds = trace["ssthresh_bytes"].to_numpy()
+        return [float(s) for s in trace["time_s"].to_numpy()[1:][thresholds[1:] != thresholds[:-1]]]
+
+    @property
+    def estimate_packets(self) -> float:
+        """Returns the threshold estimated from the first ACKs, or nan if there is no estimate."""
+        thresholds = self.result.traces["cwnd"]["ssthresh_bytes"]
+        finite = thresholds[np.isfinite(thresholds)]
+        return float(finite.iloc[0]) / MSS if len(finite) else float("nan")
+
+    def throughput(self, begin_s: float = 0.0, end_s: float | None = None) -> pd.DataFrame:
+        """Returns T_N in steps of an RTT: `s`, the middle of each, and `throughput`, a fraction of the bottleneck.
+
+        Each arriving packet is acknowledged, so ACKs count arrivals half an RTT later.
+        """
+        network = self.result.scenario.network
+        assert isinstance(network, Dumbbell)  # noqa: S101 - all of its networks are dumbbells
+        step_s = self.round_trip_s
+        last_s = float(self.acknowledged["s"].iloc[-1])
+        edges = np.arange(begin_s, last_s if end_s is None else min(end_s + step_s / 2, last_s), step_s)
+        arrived, _ = np.histogram(self.acknowledged["s"], edges)
+        share = arrived * 8 * PACKET_BYTES / (RATE.parse(network.trunk_rate) * step_s)
+        return pd.DataFrame({"s": edges[:-1] + step_s / 2, "throughput": share})
+
+    def avoidance_s(self) -> tuple[float, float]:
+        """Returns the start and end of the congestion avoidance that first fills the pipe, or else lasts to the end."""
+        trace = self.result.traces["cwnd"]
+        windows = trace["cwnd_bytes"].to_numpy() / MSS
+        thresholds, times = trace["ssthresh_bytes"].to_numpy() / MSS, trace["time_s"].to_numpy()
+        cuts = [*(np.flatnonzero(thresholds[1:] != thresholds[:-1]) + 1), len(times)]
+        for begin, end in pairwise(cuts):
+            linear = begin + np.flatnonzero(windows[begin:end] >= thresholds[begin])
+            if not len(linear) or not np.isfinite(thresholds[begin]):
+                continue
+            full = linear[windows[linear] >= self.transfer.w_star_packets]
+            if end == len(times) or (len(full) and full[0] > linear[0]):
+                at_end = times[end - 1] - LEFT_OUT * self.round_trip_s
+                return float(times[linear[0]]), float(times[full[0]] if len(full) else at_end)
+        raise ValueError(f"{self.result.scenario.name}: no congestion avoidance")
+
+    def slope_per_s(self) -> float:
+        """Returns the slope of T_N in congestion avoidance below the bottleneck's rate, by least squares."""
+        begin_s, end_s = self.avoidance_s()
+        step_s = self.round_trip_s
+        steps = self.throughput(begin_s + SETTLED * step_s, end_s)
+        if len(steps) < 3:
+            return float("nan")
+        return float(np.polyfit(steps["s"], steps["throughput"], 1)[0])
+
+
+def first_overflow(lost: pd.DataFrame, round_trip_s: float) -> pd.DataFrame:
+    """Returns the losses up to the first gap between their times `s`."""
+    gaps = (lost["s"].diff() > GAP * round_trip_s).to_numpy()
+    return lost.iloc[: int(gaps.argmax())] if gaps.any() else lost

@@ -1,0 +1,134 @@
+"""Runs the transfers of lbd-01, compares and judges them."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from longpipe.analysis.claims import Judgement, judge
+from longpipe.study.progress import Progress
+from longpipe_evidence.papers.lbd_01.claims import Recorded, claims
+from longpipe_evidence.papers.lbd_01.courses import Course
+from longpipe_evidence.papers.lbd_01.numbers import FIGURE_6, WATCHED, Courses, falls_again, numbers, slopes, stall
+from longpipe_evidence.papers.lbd_01.transfers import (
+    BASE,
+    FLAVORS,
+    FLAVORS_BEYOND,
+    ID,
+    METRICS,
+    SEED,
+    Transfer,
+    measure,
+    row,
+    transfers,
+)
+from longpipe_evidence.papers.reproduction import head, plain
+
+# For type checking only, because processes that draw figures do not need the database.
+if TYPE_CHECKING:
+    from longpipe.study import Runner
+
+
+@dataclass(frozen=True)
+class TransferReproduction:
+    """Results of `reproduce`.
+
+    `runs` has a row per configuration: `w_star_packets`, `buffer_bdp`, `tcp` and the results of `measure`, the paper's
+    72 configurations first. `numbers` contains every number that the paper prints: `published`, `simulated`, `error`
+    (relative). `courses` contains the transfers recorded over time.
+    """
+
+    seconds: float
+    runs: pd.DataFrame
+    numbers: pd.DataFrame
+    courses: Courses
+    claims: tuple[Judgement, ...]
+
+    def to_json(self) -> str:
+        """Returns the reproduction as JSON text; intervals, which do not exist for one run, are null."""
+        tables = {"figure-2": FLAVORS, "beyond": FLAVORS_BEYOND}
+        report = {
+            **head(ID, BASE.engine, 1, self.seconds),
+            "tables": [
+                {"table": name, "rows": [self._row(one) for one in rows.to_dict("records")]}
+                for name, flavors in tables.items()
+                for rows in [self.runs[self.runs["tcp"].isin(flavors)]]
+            ],
+            "numbers": [
+                {str(name): plain(value) for name, value in one.items()} for one in self.numbers.to_dict("records")
+            ],
+            "claims": [claim.record() for claim in self.claims],
+        }
+        return json.dumps(report, indent=2, allow_nan=False) + "\n"
+
+    def _row(self, one: dict[Any, Any]) -> dict[str, Any]:
+        factors = {name: plain(one[name]) for name in ("w_star_packets", "buffer_bdp", "tcp")}
+        printed = self.numbers[
+            (self.numbers["quantity"] == "completion_time")
+            & (self.numbers["w_star_packets"] == one["w_star_packets"])
+            & (self.numbers["buffer_bdp"] == one["buffer_bdp"])
+            & (self.numbers["tcp"] == one["tcp"])
+        ]["published"]
+        known = {"completion_time_s": float(printed.iloc[0])} if len(printed) else {}
+        return factors | {name: _metric(one[name], known.get(name)) for name in METRICS}
+
+
+def _metric(value: Any, published: float | None) -> dict[str, Any]:  # noqa: ANN401 - int or float
+    """Returns a metric of one run in the form that metrics of replicated runs have."""
+    measured = plain(value)
+    unknown = dict.fromkeys(("low", "high", "mean_low", "mean_high"))
+    return {"published": published, "deterministic": measured, "mean": measured, **unknown}
+
+
+def reproduce(runner: Runner) -> TransferReproduction:
+    """Runs the missing transfers of the paper, records some over time, and compares the results with the paper."""
+    began = time.monotonic()
+    planned = [*transfers(), *transfers(FLAVORS_BEYOND)]
+    in_all = len(planned) + len(WATCHED)
+    runs = measured(planned, runner.telling(lambda now: runner.progress(replace(now, wanted=in_all))))
+    courses: dict[Transfer, Course] = {}
+    for number, transfer in enumerate(WATCHED, start=1):
+        courses[transfer] = Course.of(transfer)
+        runner.progress(Progress(in_all, len(planned), number))
+    of_paper = runs[runs["tcp"].isin(FLAVORS)]
+    recoveries = {tcp: courses[transfer].recovery_s for tcp, transfer in FIGURE_6.items()}
+    conclusions = claims(
+        Recorded(
+            slopes(courses),
+            recoveries,
+            courses[FIGURE_6["newreno"]].estimate_packets,
+            falls_again(courses),
+            stall(courses),
+            {w: courses[Transfer(w, 0.5, "sack")].pipe_full_s for w in (20, 80)},
+            courses[Transfer(20, 0.5, "sack")].second_loss_s,
+        )
+    )
+    return TransferReproduction(
+        seconds=time.monotonic() - began,
+        runs=runs,
+        numbers=numbers(runs, courses),
+        courses=courses,
+        claims=tuple(judge(claim, of_paper, of_paper) for claim in conclusions),
+    )
+
+
+def scenarios() -> pd.DataFrame:
+    """Returns the scenarios of `reproduce`, a row each: `scenario`, `digest`, `replicated`, `seeds`."""
+    found = [transfer.scenario() for transfer in (*transfers(), *transfers(FLAVORS_BEYOND))]
+    return pd.DataFrame(
+        {"scenario": scenario.name, "digest": scenario.digest(), "replicated": False, "seeds": SEED}
+        for scenario in found
+    )
+
+
+def measured(planned: list[Transfer], runner: Runner) -> pd.DataFrame:
+    """Runs the missing transfers. Returns a row of results for each transfer."""
+    jobs = [(transfer.scenario(), SEED) for transfer in planned]
+    runner.complete(jobs)
+    return pd.DataFrame(
+        row(transfer, measure(runner.require(*job))) for transfer, job in zip(planned, jobs, strict=True)
+    )

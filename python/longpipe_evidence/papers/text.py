@@ -1,0 +1,229 @@
+"""Reproductions as text: published and simulated tables, claims, variants; differences are shown from 96 columns on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from io import StringIO
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from longpipe.analysis.claims import Judgement, Verdict
+from longpipe.report.parts import NOTHING
+from longpipe_evidence.papers.names import NAMES
+from longpipe_evidence.papers.rounding import LARGE_DIFFERENCE, difference, rounded
+from longpipe_evidence.papers.seeds import seeds_text
+from longpipe_evidence.papers.sensitivity import errors, watched
+
+if TYPE_CHECKING:
+    from longpipe_evidence.papers.experiments import Caption
+    from longpipe_evidence.papers.replication import Replication
+    from longpipe_evidence.papers.reproduction import Reproduction
+
+REPORT_WIDTH: Final = 100
+
+STYLES = {Verdict.HOLDS: "green", Verdict.UNDECIDED: "yellow", Verdict.FAILS: "red"}
+WIDTH_WITH_DIFFERENCES = 96
+# Maximum number of rows of a printed table; longer ones are only written to a file.
+MOST_ROWS = 60
+
+Record = Mapping[Hashable, Any]
+
+
+def text_of(show: Callable[[Console], None]) -> str:
+    """Returns the printed output, as a report contains it."""
+    text = StringIO()
+    show(Console(file=text, width=REPORT_WIDTH))
+    return text.getvalue()
+
+
+def show(found: Reproduction, console: Console) -> None:
+    """Prints every table of the paper with the replicated values, then the claims."""
+    paper = found.paper
+    console.print(paper.title, style="bold", highlight=False)
+    console.print(paper.conditions, style="dim", highlight=False)
+    for caption in paper.captions:
+        console.print()
+        differences = paper.data is not None and console.width >= WIDTH_WITH_DIFFERENCES
+        console.print(_table(found, caption, differences=differences), highlight=False)
+    if found.claims:
+        console.print()
+        show_claims(found.claims, console, paper.judged)
+    for name, frame in found.summaries.items():
+        console.print()
+        if len(frame) > MOST_ROWS:
+            console.print(f"{name.capitalize()}: {len(frame)} rows, in {name}.csv", highlight=False)
+        else:
+            console.print(_summary(name, frame), highlight=False)
+
+
+def show_frames(frames: Mapping[str, pd.DataFrame], console: Console) -> None:
+    """Prints tables with their names."""
+    for name, frame in frames.items():
+        console.print(_summary(name, frame), highlight=False)
+
+
+def show_sensitivity(
+    paper: Replication, found: pd.DataFrame, summaries: Mapping[str, pd.DataFrame], console: Console
+) -> None:
+    """Prints the errors of every variant, by series and by column, selected rows, and summaries."""
+    metrics = " and ".join(paper.metrics)
+    error = "error" if paper.data else "difference from the baseline,"
+    overview = _Variants(f"Mean absolute {error} of {metrics}; their means in the selected rows")
+    overview.add(errors(found, paper.series), 3)
+    overview.add(watched(paper, found), 2)
+    console.print(overview.table(), highlight=False)
+    for level, rows in found.groupby(paper.series, sort=False):
+        by_column = _Variants(f"{str(level).capitalize()}: mean absolute {error} of {metrics}, by {paper.columns}")
+        by_column.add(errors(rows, paper.columns), 3)
+        console.print()
+        console.print(by_column.table(), highlight=False)
+    for name, frame in summaries.items():
+        console.print()
+        console.print(_summary(name, frame), highlight=False)
+
+
+def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table:
+    paper, metric = found.paper, caption.metric
+    rows = found.rows[(found.rows["table"] == caption.table) & (found.rows["metric"] == metric)]
+    # Errors of the replicated means, and of the single run if there is one.
+    errors = {"mean": "error", "deterministic": "single run"}
+    errors = {of: label for of, label in errors.items() if rows[of].notna().any()}
+    title = f"{caption.kind} {caption.number}: {caption.title}"
+    if paper.data:
+        title += f"; mean absolute error {_short(_error(rows, 'mean'), 3)}"
+        if "deterministic" in errors:
+            title += f", of the single run {_short(_error(rows, 'deterministic'), 3)}"
+    table = _plain_table(title)
+    varying = [name for name in paper.factors if name != paper.columns and len(rows[name].unique()) > 1]
+    factors = {name: paper.factors[name] for name in varying}
+    columns = {level: name for level, name in paper.column_names.items() if (rows[paper.columns] == level).any()}
+    configurations = [tuple(map(_level, levels)) for levels, _ in rows.groupby(list(factors), sort=False)]
+    widths = [max(map(len, column)) for column in zip(factors.values(), *configurations, strict=True)]
+    table.add_column(f"\n{_aligned(factors.values(), widths)}", no_wrap=True)
+    for name in columns.values():
+        head = f"{name}\n{'publ' if paper.data else 'once':>4} {'mean':>4}{'±95%':<4}"
+        table.add_column(f"{head} {'diff':>4}" if differences else head, no_wrap=True)
+    for configuration, (_, group) in zip(configurations, rows.groupby(list(factors), sort=False), strict=True):
+        entries = {record[paper.columns]: record for record in group.to_dict("records")}
+        table.add_row(
+            _aligned(configuration, widths),
+            *(_entry(entries[level], differences=differences) for level in columns),
+        )
+    seeds = seeds_text(rows, paper.factors, NAMES)
+    if not paper.data:
+        table.caption = f"once: the single run; mean ±95%: of {seeds}"
+        return table
+    averages = {record[paper.columns]: record for record in found.averages(caption).to_dict("records")}
+    table.add_row("average", *(_entry(averages[level], differences=differences) for level in columns), style="bold")
+    for of, label in errors.items():
+        by_column = [_error(rows[rows[paper.columns] == level], of) for level in columns]
+        table.add_row(label, *(f"{'':>5}{_short(value, 3)}" for value in by_column), style="dim")
+    table.caption = (
+        f"publ: published; mean ±95%: its interval, of {seeds}\n"
+        f"{'diff: mean - published; ' if differences else ''}"
+        "error: mean absolute error of the means"
+        f"{'; single run: that of the single run' if 'deterministic' in errors else ''}"
+    )
+    return table
+
+
+def _aligned(texts: Iterable[str], widths: Iterable[int]) -> str:
+    return " ".join(f"{text:>{width}}" for text, width in zip(texts, widths, strict=True))
+
+
+def _error(rows: pd.DataFrame, of: str) -> float:
+    return float((rows[of] - rows["published"]).abs().mean())
+
+
+def _entry(record: Record, *, differences: bool) -> str:
+    first = record["deterministic"] if math.isnan(record["published"]) else record["published"]
+    off = difference(record["mean"], first)
+    margin = (record["mean_high"] - record["mean_low"]) / 2
+    interval = "" if math.isnan(margin) else f"±{_short(margin, 2):.3}"
+    shown = f"{'-' if off < 0 else '+'}{_short(abs(off), 2)}"
+    if abs(off) > LARGE_DIFFERENCE:
+        shown = f"[bold yellow]{shown}[/]"
+    entry = f"{_short(first, 2):>4} {_short(record['mean'], 2):>4}{interval:<4}"
+    return f"{entry} {shown}" if differences else entry
+
+
+def show_claims(claims: Iterable[Judgement], console: Console, title: str) -> None:
+    """Prints each claim with its verdict and evidence, under a title that describes how they are judged."""
+    console.print(title, style="bold", highlight=False)
+    for claim in claims:
+        verdict = f"[{STYLES[claim.verdict]}]{claim.verdict:<9}[/]"
+        console.print(f"{claim.id} {verdict} {escape(claim.text)}", highlight=False)
+        for line in claim.evidence:
+            console.print(Padding(escape(line), (0, 0, 0, 6)), style="dim", highlight=False)
+        if claim.note:
+            console.print(Padding(escape(claim.note), (0, 0, 0, 6)), style="dim italic", highlight=False)
+
+
+def _summary(name: str, frame: pd.DataFrame) -> Table:
+    table = _plain_table(name[:1].upper() + name[1:])
+    for column in frame.columns:
+        head = escape(str(column).replace("_", "\n"))
+        table.add_column(head, justify="right" if is_numeric_dtype(frame[column]) else "left")
+    for row in frame.itertuples(index=False):
+        table.add_row(*(_plain(cell) if isinstance(cell, float) else escape(str(cell)) for cell in row))
+    return table
+
+
+def _plain_table(title: str) -> Table:
+    return Table(
+        title=escape(title),
+        title_justify="left",
+        title_style="bold",
+        caption_justify="left",
+        caption_style="dim",
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        header_style="bold",
+    )
+
+
+class _Variants:
+    """A table with a row per variant, filled column by column."""
+
+    def __init__(self, title: str) -> None:
+        self._table = _plain_table(title)
+        self._table.add_column("variant", no_wrap=True)
+        self._rows: dict[str, list[str]] = {}
+
+    def add(self, frame: pd.DataFrame, digits: int) -> None:
+        """Adds one column for each name in the frame's columns without their last level, the metric."""
+        for name in dict.fromkeys(column[:-1] for column in frame.columns):
+            heading = " ".join(str(level) for level in name)
+            self._table.add_column(heading.replace(" ", "\n"), justify="right")
+            values = frame[[column for column in frame.columns if column[:-1] == name]]
+            for variant, numbers in zip(values.index, values.to_numpy(), strict=True):
+                cell = " ".join(f"{_short(number, digits):>4}" for number in numbers)
+                self._rows.setdefault(str(variant), []).append(cell)
+
+    def table(self) -> Table:
+        for variant, cells in self._rows.items():
+            self._table.add_row(variant, *cells)
+        return self._table
+
+
+def _plain(value: float) -> str:
+    return NOTHING if math.isnan(value) else f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def _level(level: object) -> str:
+    return NAMES.get(level, level) if isinstance(level, str) else str(level)
+
+
+def _short(value: float, digits: int) -> str:
+    """Formats a number without the zero before its decimal point, halves rounded up: .81, 1.00; NaN is a dash."""
+    if math.isnan(value):
+        return NOTHING
+    return f"{rounded(value, digits):.{digits}f}".removeprefix("0")

@@ -1,0 +1,34 @@
+"""Verdicts on all conclusions of the documents, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import pandas as pd
+
+from longpipe_evidence.papers.statements import statements
+from longpipe_evidence.papers.today import bursts, long_lived, transfers, web
+from longpipe_evidence.papers.today.conclusions import Answer, Fate, Question, answer
+from longpipe_evidence.papers.today.inapplicable import REASONS
+
+QUESTIONS: Final[dict[str, Question]] = {
+    question.statement: question
+    for question in (*long_lived.QUESTIONS, *bursts.QUESTIONS, *web.QUESTIONS, *transfers.QUESTIONS)
+}
+
+
+def conclusions(document: str) -> list[str]:
+    """Returns the ids of a document's conclusions; definitions, settings and figures are not conclusions."""
+    return [one.id for one in statements(document) if one.claims]
+
+
+def answers(documents: Iterable[str], runs: pd.DataFrame) -> dict[str, list[Answer]]:
+    """Returns the verdict on each conclusion of these documents."""
+    return {document: [_answer(one, runs) for one in conclusions(document)] for document in documents}
+
+
+def _answer(statement: str, runs: pd.DataFrame) -> Answer:
+    if statement in REASONS:
+        return Answer(statement, Fate.INAPPLICABLE, REASONS[statement])
+    return answer(QUESTIONS[statement], runs)

@@ -1,0 +1,46 @@
+"""Tables of the designs' runs: allocation of variation, and means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from longpipe.analysis.anova import anova
+
+if TYPE_CHECKING:
+    from longpipe_evidence.papers.today.experiments import Design
+
+# Rows and columns of the tables of means of each design; the levels of `network` are blocks of columns.
+SHOWN: Final = {
+    "long-lived": ("policy", "tcp"),
+    "bursts": ("guaranteed", "tcp"),
+    "web": ("policy", "tcp"),
+    "transfer": ("w_star_packets", "tcp"),
+}
+LINK: Final = "network"
+
+
+def variation(runs: pd.DataFrame, design: Design, response: str) -> pd.DataFrame:
+    """Returns the percentage of a response's variation by component (rows), for each link (columns)."""
+    chosen = runs[runs["design"] == design.id]
+    factors = [name for name in design.levels if name != LINK]
+    parts = dict(list(chosen.groupby(LINK, sort=False))) if LINK in design.levels else {"all": chosen}
+    found = {}
+    for link, of_link in parts.items():
+        # Deterministic senders give equal runs for each seed, so the block explains no variation.
+        fitted = anova(of_link, response, factors, order=2, blocks="seed")
+        found[link] = fitted.variation.set_index("component")["percent"].dropna().drop("total variation")
+    return pd.DataFrame(found).rename_axis("component").reset_index()
+
+
+def means(runs: pd.DataFrame, design: Design) -> Iterator[tuple[pd.DataFrame, str, str]]:
+    """Yields the means of each response by the design's rows and columns, with the names of the response and rows."""
+    chosen = runs[runs["design"] == design.id]
+    rows, columns = SHOWN[design.id]
+    over = [LINK, columns] if LINK in design.levels else [columns]
+    for response in [*design.responses, *(["median_s"] if design.id == "web" else [])]:
+        frame = chosen.pivot_table(response, index=rows, columns=over, sort=False)
+        frame.columns = [" ".join(map(str, column if isinstance(column, tuple) else (column,))) for column in frame]
+        yield frame.reset_index(), response, rows

@@ -1,0 +1,44 @@
+"""Verdicts on the documents' conclusions, as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from rich.markup import escape
+from rich.padding import Padding
+
+from longpipe_evidence.papers.statements import statements
+from longpipe_evidence.papers.today.conclusions import Answer, Fate
+from longpipe_evidence.papers.today.page import evidence
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+STYLES: Final = {
+    Fate.SURVIVES: "green",
+    Fate.IN_PART: "yellow",
+    Fate.UNDECIDED: "yellow",
+    Fate.FAILS: "red",
+    Fate.INAPPLICABLE: "dim",
+}
+
+
+def show(found: Mapping[str, list[Answer]], console: Console) -> None:
+    """Prints each conclusion with its verdict, evidence and reason, and the number of conclusions by verdict."""
+    for document, answers in found.items():
+        console.print(document, style="bold", highlight=False)
+        stated = {one.id: one.text for one in statements(document)}
+        for one in answers:
+            console.print(
+                f"{one.statement:<4} [{STYLES[one.fate]}]{one.fate}[/]  {escape(stated[one.statement])}",
+                highlight=False,
+            )
+            for line in filter(None, (evidence(one), one.reason)):
+                console.print(Padding(escape(line), (0, 0, 0, 5)), style="dim", highlight=False)
+    counts = {fate: sum(one.fate is fate for answers in found.values() for one in answers) for fate in Fate}
+    total = sum(counts.values())
+    console.print(
+        f"\n{total} conclusions: " + ", ".join(f"{fate} {count}" for fate, count in counts.items()) + ".",
+        highlight=False,
+    )

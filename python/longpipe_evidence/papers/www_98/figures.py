@@ -1,0 +1,80 @@
+"""Figures of ATM Forum/98-0876: published and simulated values, and the analysis of variation link by link."""
+
+from typing import Final
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from longpipe.analysis import figures as analysis
+from longpipe.pictures.style import BLUE, VERMILION, plain
+from longpipe_evidence.papers.names import NAMES
+from longpipe_evidence.papers.reproduction import Reproduction
+from longpipe_evidence.papers.seeds import counted
+from longpipe_evidence.papers.topology import topology
+from longpipe_evidence.papers.www_98.claims import FLAVORS
+from longpipe_evidence.papers.www_98.summaries import NETWORKS, replicated
+from longpipe_evidence.papers.www_98.variation import LETTERS, LEVEL
+
+COLOURS: Final = (BLUE, VERMILION)
+POLICIES: Final = {"epd": "EPD", "selective-drop": "Selective Drop"}
+
+
+def figures(found: Reproduction) -> dict[str, Figure]:
+    """Returns figures by file name: one of all tables; per link main effects, interactions and explained variation."""
+    runs = found.runs[found.runs["replicated"]].rename(columns={"tcp": "TCP", "buffer_bdp": "buffer [RTT]"})
+    drawn = {metric: by_buffer(found, metric) for metric in LETTERS}
+    for network in NETWORKS:
+        fits = [replicated(runs, network, metric, ("TCP", "buffer [RTT]", "policy")) for metric in LETTERS]
+        drawn[f"variation-{network}"] = _named(analysis.variation_explained(*fits), network)
+        for metric, fit in zip(LETTERS, fits, strict=True):
+            drawn[f"effects-{network}-{metric}"] = _named(analysis.main_effects(fit, LEVEL), network)
+            drawn[f"interactions-{network}-{metric}"] = _named(analysis.interactions(fit), network)
+    drawn["network"] = topology(found.paper.networks()["wan"], "www-98, Figure 1: 100 pairs; here 5 of them on the WAN")
+    return drawn
+
+
+def points(found: Reproduction, metric: str) -> pd.DataFrame:
+    """Returns a row per configuration: factors, `published`, `mean`, and the span `low` to `high` of 95 % of runs."""
+    rows = found.rows[found.rows["metric"] == metric]
+    return rows[[*found.paper.factors, "published", "mean", "low", "high"]].reset_index(drop=True)
+
+
+def by_buffer(found: Reproduction, metric: str) -> Figure:
+    """Draws a metric against the buffer: a row of panels per link, a column per flavor; bars span 95 % of runs."""
+    chosen = points(found, metric)
+    figure = Figure(figsize=(11, 8), layout="constrained")
+    panels = figure.subplots(len(NETWORKS), len(FLAVORS), sharex=True, sharey="row")
+    for row, network in zip(panels, NETWORKS, strict=True):
+        for panel, tcp in zip(row, FLAVORS, strict=True):
+            _panel(panel, chosen[(chosen["network"] == network) & (chosen["tcp"] == tcp)])
+            panel.set_title(f"{network.upper()}, {NAMES[tcp]}", loc="left", fontsize=10)
+        row[0].set_ylabel(metric)
+    for panel in panels[-1]:
+        panel.set_xlabel("buffer [RTT]")
+    bars = "bars hold 95 % of single runs" if found.seeds > 1 else "no interval"
+    figure.suptitle(f"www-98, {metric}: published, and simulated with {counted(found.seeds)} ({bars})")
+    handles = [
+        Line2D([], [], color=colour, marker="o", label=f"{name}, simulated mean")
+        for name, colour in zip(POLICIES.values(), COLOURS, strict=True)
+    ]
+    handles.append(Line2D([], [], color="0.3", linestyle="", marker="D", markerfacecolor="white", label="published"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def _panel(panel: Axes, chosen: pd.DataFrame) -> None:
+    plain(panel)
+    for (policy, colour), shift in zip(zip(POLICIES, COLOURS, strict=True), (-0.08, 0.08), strict=True):
+        of_policy = chosen[chosen["policy"] == policy].sort_values("buffer_bdp").reset_index(drop=True)
+        places = of_policy.index + shift
+        panel.vlines(places, of_policy["low"], of_policy["high"], color=colour, linewidth=4, alpha=0.25)
+        panel.plot(places, of_policy["mean"], color=colour, marker="o", markersize=4, linewidth=1.2)
+        panel.plot(places, of_policy["published"], "D", markerfacecolor="white", markeredgecolor=colour, markersize=6)
+    panel.set_xticks([0, 1, 2], ["0.5", "1", "2"])
+
+
+def _named(figure: Figure, network: str) -> Figure:
+    figure.suptitle(f"www-98, {network.upper()}: {figure.get_suptitle()}", fontsize=10)
+    return figure

@@ -1,0 +1,116 @@
+"""Random paths for every congestion control of Linux 6.1: draws them, runs them in Linux and keeps the results.
+
+Each run's results become a row of a CSV file as soon as the run has finished, so an interrupted collection continues
+where it ended.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import pandas as pd
+
+from longpipe_evidence.validate.linux import PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run_each
+from longpipe_evidence.validate.linux_tables import PHASES, draw_from, measures
+from longpipe_evidence.validate.linux_ticks import after
+from longpipe_evidence.validate.row_table import RowTable
+
+CONTROLS: Final[tuple[LinuxControl, ...]] = (
+    "reno", "cubic", "bic", "htcp", "hybla", "illinois", "scalable", "highspeed", "vegas", "veno", "westwood", "dctcp",
+    "bbr",
+)  # fmt: skip
+# Controls of Linux 6.1 that longpipe does not model.
+NOT_MODELLED: Final[tuple[LinuxControl, ...]] = ("cdg", "lp", "nv", "yeah")
+PATHS: Final = 40
+# Number of runs of a path in Linux; BBR has several, because it draws its phase at random, so that means are compared.
+DRAWS: Final = {"bbr": PHASES}
+# Marking threshold of DCTCP's queue as a share of the buffer; at least two packets.
+MARKING_SHARE, LEAST_MARKING = 1 / 3, 2
+KEY: Final = ["control", "path", "draw"]
+DRAWN: Final = ("rate", "round_trip", "buffer", "discipline", "duration")
+COLUMNS: Final = (
+    *KEY, *DRAWN, "loss", "seed", "kernel", "goodput_mbps", "first_goodput_mbps", "median_srtt_ms", "drops",
+    "link_losses", "retransmissions", "marks", "receiver_limited_s",
+)  # fmt: skip
+_TEXTS: Final = ("control", "rate", "round_trip", "discipline", "duration", "kernel")
+_WHOLE: Final = ("path", "draw", "buffer", "seed")
+_TABLE: Final = RowTable(COLUMNS, _TEXTS, _WHOLE, "a CSV file of longpipe validate linux-paths --collect")
+# Spacing of seeds: the first seed of a path's guest starts is the path's number times this.
+SEEDS_APART: Final = 1000
+
+Run = tuple[LinuxControl, int, int]
+
+
+def draw(control: LinuxControl, number: int) -> tuple[LinuxCase, float]:
+    """Draws a control's path `number` (from 0) and its loss probability; its paths are not `linux_tables.draw`'s."""
+    case, loss = draw_from(Random(f"{control} path {number}"))  # noqa: S311 - not used for cryptography
+    discipline = _marking(case.buffer) if control == "dctcp" else case.discipline
+    return case.model_copy(update={"flows": (LinuxFlow(control=control),), "discipline": discipline}), loss
+
+
+def _marking(buffer: int) -> str:
+    """Returns RED configured as a step, which marks every packet that finds more than MARKING_SHARE of the buffer."""
+    packets = max(LEAST_MARKING, round(buffer * MARKING_SHARE))
+    # `tc` requires a maximum above the minimum: two bytes in Linux correspond to one byte in longpipe, whose packets
+    # are shorter.
+    least = packets * PACKET_BYTES
+    words = {"limit": buffer * PACKET_BYTES, "min": least, "max": least + 2, "avpkt": PACKET_BYTES, "burst": packets}
+    return f"red {' '.join(f'{name} {value}' for name, value in words.items())} probability 1 ecn"
+
+
+def read(file: Path) -> pd.DataFrame:
+    """Returns the finished runs of a file, if the file exists. Raises ScenarioError if it has other content."""
+    return _TABLE.read(file)
+
+
+def missing(found: pd.DataFrame, controls: Sequence[LinuxControl], paths: int) -> list[list[Run]]:
+    """Returns the runs missing from a file, in one list per start of the guest.
+
+    DCTCP and the other controls of a path need separate starts, because DCTCP's receiver echoes marks differently.
+    """
+    done = set(found[KEY].itertuples(index=False, name=None))
+    starts: list[list[Run]] = []
+    for number in range(paths):
+        runs = [(control, number, one) for control in controls for one in range(DRAWS.get(control, 1))]
+        left = [run for run in runs if run not in done]
+        starts.extend([run for run in left if (run[0] == "dctcp") == dctcp] for dctcp in (False, True))
+    return [start for start in starts if start]
+
+
+def tick(control: LinuxControl, number: int, one: int, seed: int) -> float:
+    """Returns the time [s] from a tick of the guest's clock to the start of a run.
+
+    `seed` encodes the number of the path's runs that were finished when the guest started.
+    """
+    finished = seed % SEEDS_APART
+    runs = [(each, number, which) for each in CONTROLS for which in range(DRAWS.get(each, 1))]
+    started = [run for run in runs if (run[0] == "dctcp") == (control == "dctcp")]
+    before = started[finished if control != "dctcp" else 0 : started.index((control, number, one)) + 1]
+    return after([draw(each, number)[0] for each, number, _ in before])
+
+
+def collect(file: Path, controls: Sequence[LinuxControl], paths: int, tell: Callable[[str], None]) -> None:
+    """Runs the missing cases of a file in Linux, and appends a row for each run as soon as it has finished."""
+    for start in missing(read(file), controls, paths):
+        # After an interruption, different cases precede each case in the guest, so the start uses a different seed.
+        seed = SEEDS_APART * start[0][1] + int((read(file)["path"] == start[0][1]).sum())
+        cases = [draw(control, number)[0] for control, number, _ in start]
+        for run, found in zip(start, run_each(cases, seed=seed), strict=True):
+            row = _row(run, found, seed)
+            _TABLE.append(file, row)
+            tell(f"{run[0]} {run[1]} {run[2]}: {row['goodput_mbps']} Mbit/s, {row['drops']} packets lost")
+
+
+def _row(run: Run, found: LinuxRun, seed: int) -> dict[str, object]:
+    control, number, _ = run
+    return {
+        **dict(zip(KEY, run, strict=True)),
+        **{name: getattr(found.case, name) for name in DRAWN},
+        "loss": draw(control, number)[1],
+        "seed": seed,
+        "kernel": found.kernel,
+        **measures(found),
+        "marks": found.marks,
+        "receiver_limited_s": found.receiver_limited_s[0],
+    }
