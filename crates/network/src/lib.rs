@@ -31,7 +31,7 @@ mod time_varying;
 
 /// Engine number, which is raised whenever any bit of a result changes. `tests/all/golden.rs` compares the engine's
 /// results with recorded ones.
-pub const ENGINE: u32 = 17;
+pub const ENGINE: u32 = 18;
 
 pub use drops::{DropCause, Dropped, LostData};
 pub use hosts::external::{ExternalPacket, Fate, Outcome};

@@ -179,9 +179,6 @@ impl Sender {
         let needs_cc_state = reports_transmissions || !congestion.needs_acked_bytes_only();
         let rwnd_varies = config.advertises_growth();
         let writes = Writes::new(config);
-        let may_use_fast_path = optional.is_none() && !needs_cc_state && !rwnd_varies && writes.is_none();
-        let are_regular = writes.as_ref().is_some_and(|writes| writes.are_regular());
-        let may_take_in_order = restarts_at_most(optional.as_deref()) && !are_regular;
         let mut flight = Flight {
             most_rwnd: config.advertised_window() as u32,
             ..Flight::new(limits, config.first_window(), mss)
@@ -200,7 +197,7 @@ impl Sender {
         if config.idle_restart && Span(config.preconnect_ps) > rtt.rto() {
             flight.limits = Limits::new(flight.cwnd().min(initial_window), flight.ssthresh());
         }
-        Sender {
+        let mut sender = Sender {
             flight,
             recovery,
             congestion,
@@ -216,8 +213,8 @@ impl Sender {
             timed: NOTHING,
             timed_since: Time::ZERO,
             measured: None,
-            fast_path: may_use_fast_path,
-            may_use_fast_path,
+            fast_path: false,
+            may_use_fast_path: false,
             rwnd_varies,
             optional,
             cc_state,
@@ -230,12 +227,14 @@ impl Sender {
             timestamps: config.timestamps(),
             uniform_segments: short_at_end_only && !config.timestamps(),
             shortcuts: true,
-            may_take_in_order,
+            may_take_in_order: false,
             counters: SenderCounters::default(),
             next_cause: None,
             go_back_cause: EventCause::Timeout,
             journal: Journal::default(),
-        }
+        };
+        sender.choose_paths(false);
+        sender
     }
 
     /// Sets the random stream of the congestion controller.
@@ -338,6 +337,18 @@ impl Sender {
     #[cfg(test)]
     pub fn congestion(&self) -> &Congestion {
         &self.congestion
+    }
+
+    /// Decides which shortcuts the sender may ever take, from its features; `observed` means that an observer needs
+    /// every ACK. Neither shortcut knows the writes of an application, except that in-order ACKs may be processed while
+    /// each write waits for space.
+    fn choose_paths(&mut self, observed: bool) {
+        let has_only_window = self.optional.is_none() && self.cc_state.is_none() && !self.rwnd_varies;
+        self.may_use_fast_path = has_only_window && self.writes.is_none() && !observed;
+        let are_regular = self.writes.as_ref().is_some_and(|writes| writes.are_regular());
+        let restarts_at_most = self.optional.as_deref().is_none_or(OptionalFeatures::restarts_only);
+        self.may_take_in_order = self.shortcuts && restarts_at_most && !are_regular;
+        self.update_fast_path();
     }
 
     /// Re-evaluates whether the sender may use the ACK fast path.
@@ -498,11 +509,6 @@ impl Sender {
     pub fn is_done(&self) -> bool {
         self.flight.una >= self.written
     }
-}
-
-/// Returns whether a sender has no optional features other than the idle restart.
-fn restarts_at_most(optional: Option<&OptionalFeatures>) -> bool {
-    optional.is_none_or(OptionalFeatures::restarts_only)
 }
 
 /// Returns the expiration time of a retransmission timer that is started now with duration `rto`; if `rto` is None, the

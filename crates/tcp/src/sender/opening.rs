@@ -3,7 +3,7 @@
 //! section 5).
 
 use super::timers::Timer;
-use super::{restarts_at_most, Sender};
+use super::Sender;
 use crate::cc_state::CcState;
 use crate::congestion::window_handle::WindowAdjustment;
 use crate::congestion::Congestion;
@@ -122,10 +122,7 @@ pub(super) fn end(sender: &mut Sender) {
     if optional.is_nothing() {
         sender.optional = None;
     }
-    let has_only_window = sender.optional.is_none() && sender.cc_state.is_none() && !sender.rwnd_varies;
-    sender.may_use_fast_path = has_only_window && !handshake.slow_path;
-    sender.may_take_in_order = sender.shortcuts && restarts_at_most(sender.optional.as_deref());
-    sender.update_fast_path();
+    sender.choose_paths(handshake.slow_path);
 }
 
 /// Initializes the sender with an RTT that is known before the first segment is sent.
