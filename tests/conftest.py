@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import uuid
@@ -22,6 +23,10 @@ _OWN = tempfile.mkdtemp(prefix="longpipe-tests-")
 # These are set before test modules copy the environment for the commands that they start.
 os.environ["LONGPIPE_STORE"] = str(Path(_OWN) / "runs.db")
 os.environ["XDG_STATE_HOME"] = str(Path(_OWN) / "state")
+# A shell's background jobs ignore SIGINT, nohup ignores SIGHUP, and the commands that tests start would inherit both.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 # Garbage collections are rare with longpipe's threshold; each one searches millions of objects of all tests' libraries.
