@@ -10,6 +10,9 @@ from typing import Final
 
 import pytest
 
+# Compilation takes many minutes on a busy machine.
+pytestmark = pytest.mark.timeout(3600)
+
 ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "docs" / "how-to" / "add-a-tcp-variant.md"
 # Build folder of the Rust tests, as used by `make test`.
