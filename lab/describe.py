@@ -35,5 +35,8 @@ class Core(ModuleType):
 if __name__ == "__main__":
     sys.modules["longpipe._core"] = Core()
     from longpipe.lab.description import description
+    from longpipe.lab.presets import presets
+    from longpipe_evidence.papers.presets import presets as presets_of_papers
 
-    json.dump(description(Path(sys.argv[1])), sys.stdout, allow_nan=False)
+    data = description([*presets(Path(sys.argv[1])), *presets_of_papers()])
+    json.dump(data, sys.stdout, allow_nan=False)

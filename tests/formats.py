@@ -18,13 +18,13 @@ from longpipe.inputs import load_json
 from longpipe.inputs.frame import column_named, in_base_units, read_frame
 from longpipe.live import replay
 from longpipe.measured import read as read_measured
-from longpipe.report.folder import RECORD, records
 from longpipe.run import simulate
 from longpipe.satellites import Constellation
 from longpipe.satellites.hypatia import LINKS, SATELLITES
 from longpipe.scenario import Scenario
 from longpipe.store import Store, studies
 from longpipe.study import Study, bundle
+from longpipe_evidence.papers.report.folder import RECORD, records
 from longpipe_evidence.validate import linux_paths
 from longpipe_evidence.validate.packetdrill import run_script
 from test_live_records import arrival, end, record

@@ -12,14 +12,14 @@ from unittest.mock import patch
 
 import pytest
 
-from longpipe.cli.reproduce import parts
 from longpipe.locks import locked
-from longpipe.report import drawing
-from longpipe.report.folder import Part
 from longpipe.store import Store
 from longpipe.study import Runner
+from longpipe_evidence.cli.reproduce import parts
 from longpipe_evidence.papers import frr_96, lbd_01
 from longpipe_evidence.papers.experiments import Experiment
+from longpipe_evidence.papers.report import drawing
+from longpipe_evidence.papers.report.folder import Part
 
 # Files in addition to tables and figures.
 WRITTEN: Final = {"provenance.json", "report.json", "report.txt", "scenarios.csv"}

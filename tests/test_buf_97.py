@@ -14,19 +14,19 @@ from matplotlib.collections import LineCollection
 from longpipe import simulate
 from longpipe.analysis.claims import Verdict, judge
 from longpipe.analysis.knee import knee
-from longpipe.cli.reproduce import parts
 from longpipe.errors import ScenarioError
-from longpipe.report.folder import Part
 from longpipe.report.parts import NOTHING
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
+from longpipe_evidence.cli.reproduce import parts
 from longpipe_evidence.papers import frr_96
 from longpipe_evidence.papers.buf_97 import PAPER, figures
 from longpipe_evidence.papers.buf_97.beyond import BEYOND, experiments, grid, small_buffer_bdp
 from longpipe_evidence.papers.buf_97.bounds import start_up_bound
 from longpipe_evidence.papers.buf_97.links import LINKS
 from longpipe_evidence.papers.experiments import Experiment, Factors
+from longpipe_evidence.papers.report.folder import Part
 from longpipe_evidence.papers.reproduction import Reproduction, reproduce_beyond, table_rows
 from longpipe_evidence.papers.sensitivity import closest, with_baseline
 from longpipe_evidence.papers.text import show, text_of

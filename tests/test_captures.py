@@ -7,9 +7,9 @@ import pytest
 
 from commands import run
 from longpipe import CaptureError, Result, Scenario, ScenarioError, simulate, stacks
+from longpipe.linux_end import kernel as linux_kernel
 from longpipe.scenario.base import kinds
 from longpipe.scenario.recovery import Recovery
-from longpipe_evidence.validate import linux_kernel
 from pcap import (
     ANALYSIS,
     analysed,

@@ -27,7 +27,8 @@ def test_an_option_of_mm_link_that_is_not_known_is_named_before_it_takes_a_sched
 
 def commands_of(command: Any, name: str = "longpipe") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - Click's Command
     yield name, command
-    for word in getattr(command, "names", None) or getattr(command, "commands", {}):
+    names = command.list_commands(Context(command)) if hasattr(command, "list_commands") else ()
+    for word in names:
         inner = command.get_command(Context(command), word)
         yield from commands_of(inner, f"{name} {word}")
 
@@ -37,8 +38,8 @@ def test_help_texts_lose_no_brackets() -> None:
     for name, command in commands_of(get_command(app)):
         texts = [command.help, command.epilog, *(getattr(param, "help", None) for param in command.params)]
         for text in filter(None, texts):
-            # Tags that rich interprets, other than those of a style.
-            words = re.findall(r"(?<!\\)\[([a-zA-Z][^\[\]]*)\]", text)
+            # Tags that rich interprets, which begin with a small letter, other than those of a style.
+            words = re.findall(r"(?<!\\)\[([a-z][^\[\]]*)\]", text)
             if found := [word for word in words if word not in ("bold", "dim")]:
                 lost[name] = found
     assert lost == {}

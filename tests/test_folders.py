@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from longpipe.locks import locked, taken
-from longpipe.report.folder import RECORD, Folder, Part, in_use, is_current, records
+from longpipe_evidence.papers.report.folder import RECORD, Folder, Part, in_use, is_current, records
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 
@@ -19,7 +19,7 @@ ROUNDS = 12
 WRITER = """
 import sys
 from pathlib import Path
-from longpipe.report.folder import Folder, Part
+from longpipe_evidence.papers.report.folder import Folder, Part
 
 path, who, rounds, begun = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])
 for i in range(rounds):

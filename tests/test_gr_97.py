@@ -7,15 +7,15 @@ import pytest
 
 from longpipe import Scenario, simulate
 from longpipe.analysis.claims import Verdict, judge
-from longpipe.cli.reproduce import parts
-from longpipe.report.folder import Folder, Part
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
+from longpipe_evidence.cli.reproduce import parts
 from longpipe_evidence.papers import PAPERS, gr_97
 from longpipe_evidence.papers.experiments import Experiment
 from longpipe_evidence.papers.gr_97 import PAPER, figures, measure
 from longpipe_evidence.papers.gr_97.summaries import outside
+from longpipe_evidence.papers.report.folder import Folder, Part
 from longpipe_evidence.papers.reproduction import Reproduction, table_rows
 from reproduced import WRITTEN, drawn_here
 

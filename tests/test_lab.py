@@ -30,6 +30,7 @@ from longpipe.lab.fields import dimensions, models
 from longpipe.lab.presets import presets
 from longpipe.run import simulate
 from longpipe.scenario import Scenario, ScenarioError
+from longpipe_evidence.papers.presets import presets as presets_of_papers
 from strategies import fields, ip_fields_of_the_lab
 from test_constraints import CASES
 from thorough import examples
@@ -230,15 +231,20 @@ def without_none(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     return [without_none(one) for one in value] if isinstance(value, list) else value
 
 
+def all_presets() -> list[dict[str, Any]]:
+    """Returns the presets that the page contains."""
+    return [*presets(ROOT / "scenarios"), *presets_of_papers()]
+
+
 @built
 def test_every_preset_is_resolved_as_python_does() -> None:
-    tables = [preset["fields"] for preset in presets(ROOT / "scenarios") if "core" not in preset]
+    tables = [preset["fields"] for preset in all_presets() if "core" not in preset]
     assert len(tables) > 30
     assert_equal(tables)
 
 
 def test_presets_are_all_examples_and_files_resolved_where_the_page_cannot() -> None:
-    found = {preset["name"]: preset for preset in presets(ROOT / "scenarios")}
+    found = {preset["name"]: preset for preset in all_presets()}
     assert set(EXAMPLES) | {file.stem for file in (ROOT / "scenarios").glob("*.toml")} <= set(found)
     resolved = {name: preset["core"] for name, preset in found.items() if "core" in preset}
     assert resolved.keys() == {*MOVING, "geo-pep"}
@@ -461,7 +467,7 @@ def test_the_page_causes_a_warning_every_part_and_every_unit() -> None:
 def test_the_data_of_the_page_need_no_compiled_core() -> None:
     script = ROOT / "lab" / "describe.py"
     done = subprocess.run([sys.executable, script, ROOT / "scenarios"], capture_output=True, text=True, check=True)
-    assert done.stdout == json.dumps(description(ROOT / "scenarios"))
+    assert done.stdout == json.dumps(description(all_presets()))
 
 
 def test_the_command_opens_the_page_with_a_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -569,7 +575,7 @@ def test_a_page_that_was_not_built_reports_how_to_build(tmp_path: Path, monkeypa
 
 
 def test_every_link_of_the_pages_is_of_a_preset_or_a_step_that_there_is() -> None:
-    names = {preset["name"] for preset in presets(ROOT / "scenarios")}
+    names = {preset["name"] for preset in all_presets()}
     links = [
         link for page in (ROOT / "docs").glob("*.md") for link in re.findall(r'lab\.html#([^"]*)', page.read_text())
     ]

@@ -10,17 +10,17 @@ import pytest
 from documented import is_rounded, table_rows
 from longpipe import _core
 from longpipe.analysis.claims import Claim, Exact, Verdict, judge
-from longpipe.cli.reproduce import parts
-from longpipe.report.folder import Part
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
+from longpipe_evidence.cli.reproduce import parts
 from longpipe_evidence.papers.lbd_01 import PAPER, beyond, figures
 from longpipe_evidence.papers.lbd_01.courses import Course, first_overflow
 from longpipe_evidence.papers.lbd_01.numbers import gains
 from longpipe_evidence.papers.lbd_01.reproduction import TransferReproduction, reproduce
 from longpipe_evidence.papers.lbd_01.transfers import METRICS, PACKET_BYTES, SEGMENTS, Transfer, transfers
 from longpipe_evidence.papers.lbd_01.variants import VARIANTS
+from longpipe_evidence.papers.report.folder import Part
 from reproduced import WRITTEN, whole_lbd_01
 
 

@@ -17,10 +17,10 @@ from rich.console import Console
 from longpipe import Result, RunError, Scenario, ScenarioError, linux_end, simulate
 from longpipe.cli.run.tables import show
 from longpipe.ip import bottleneck, packet_bytes
+from longpipe.linux_end import kernel as linux_kernel
 from longpipe.scenario import Stack
 from longpipe.scenario.stack import CONTROLS, LINUX
 from longpipe.units import TIME
-from longpipe_evidence.validate import linux_kernel
 from longpipe_evidence.validate.linux import MSS, LinuxControl
 from thorough import THOROUGH
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from commands import run
-from longpipe_evidence.validate import linux_kernel
+from longpipe.linux_end import kernel as linux_kernel
 from longpipe_evidence.validate.linux import LinuxCase
 from longpipe_evidence.validate.linux_ends import EndComparison, EndRun, scenario
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from longpipe import Scenario, simulate
-from longpipe_evidence.validate import linux_kernel
+from longpipe.linux_end import kernel as linux_kernel
 from thorough import THOROUGH
 
 TABLE = Path(__file__).parent / "data" / "linux" / "files.csv"

@@ -11,13 +11,13 @@ from typing import Final
 import pytest
 
 from longpipe.errors import RunError
-from longpipe_evidence.validate.linux_kernel import Kernel
+from longpipe.linux_end.kernel import Kernel
 
 # Runs a program in place of the guest's kernel, prints its process number, and waits.
 RUNNING: Final = """
 import sys, time
 from pathlib import Path
-from longpipe_evidence.validate.linux_kernel import _running
+from longpipe_evidence.validate.linux_boot import _running
 
 with _running(sys.argv[2:], {}, Path(sys.argv[1])) as guest:
     print(guest.pid, flush=True)

@@ -14,13 +14,13 @@ import commands
 import longpipe
 import longpipe_evidence
 from longpipe import Scenario, ScenarioError
-from longpipe.report.cells import anchor
-from longpipe.report.cells import cells as cells_of
 from longpipe.store import Store
 from longpipe_evidence import papers
 from longpipe_evidence.papers import IDS, PAPERS, hypatia_20
 from longpipe_evidence.papers.paper import published_data
 from longpipe_evidence.papers.replicated import ReplicatedPaper
+from longpipe_evidence.papers.report.cells import anchor
+from longpipe_evidence.papers.report.cells import cells as cells_of
 from reproduced import PAPER as SHORT
 from reproduced import short_frr_96
 
@@ -123,7 +123,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 SEVERAL = """
 import json, sys
 from longpipe.cli import main
-from longpipe.report import drawing
+from longpipe_evidence.papers.report import drawing
 
 def draw(module, function, subject, directory):
     return [name for _, names in drawing._share(module, function, subject, directory, 0, 1) for name in names]

@@ -17,15 +17,15 @@ from longpipe import Scenario, _core
 from longpipe.design import Design, Factor
 from longpipe.errors import ScenarioError
 from longpipe.report import study as study_page
-from longpipe.report.folder import Part, is_current, records
 from longpipe.report.frames import download, grid
-from longpipe.report.papers import page
 from longpipe.report.parts import claims_of, number
-from longpipe.report.results import Results
 from longpipe.report.svg import DARK_CARD, Palette, contrast, in_the_dark, inline
 from longpipe.study import Study, complete_study
 from longpipe_evidence.papers import frr_96
 from longpipe_evidence.papers.lbd_01.claims import Recorded, claims
+from longpipe_evidence.papers.report.folder import Part, is_current, records
+from longpipe_evidence.papers.report.page import page
+from longpipe_evidence.papers.report.results import Results
 from longpipe_evidence.papers.statements import statements
 from reproduced import PAPER, short_frr_96, whole_lbd_01
 

@@ -12,12 +12,12 @@ from rich.console import Console
 
 from commands import run
 from longpipe import Scenario, _core
-from longpipe.cli.reproduce import parts
 from longpipe.pictures.saving import save
-from longpipe.report.folder import Part
 from longpipe.store import Store
 from longpipe.study import Runner
+from longpipe_evidence.cli.reproduce import parts
 from longpipe_evidence.papers.frr_96 import figures
+from longpipe_evidence.papers.report.folder import Part
 from longpipe_evidence.papers.reproduction import Reproduction, reproduce
 from longpipe_evidence.papers.text import show
 from reproduced import PAPER, WRITTEN, short_frr_96

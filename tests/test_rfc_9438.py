@@ -12,12 +12,12 @@ import pytest
 from documented import is_rounded, table_rows
 from longpipe import ScenarioError, simulate
 from longpipe.analysis.claims import judge
-from longpipe.cli.reproduce import parts
-from longpipe.report.cells import anchor
-from longpipe.report.folder import Part
-from longpipe.report.results import Results
 from longpipe.store import Store
 from longpipe.study import Runner
+from longpipe_evidence.cli.reproduce import parts
+from longpipe_evidence.papers.report.cells import anchor
+from longpipe_evidence.papers.report.folder import Part
+from longpipe_evidence.papers.report.results import Results
 from longpipe_evidence.papers.rfc_9438 import PAPER, beyond, claims, connections, variants
 from longpipe_evidence.papers.rfc_9438.connections import CONTROLS, connection, measure, published
 from reproduced import drawn_here

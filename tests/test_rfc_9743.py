@@ -10,10 +10,11 @@ from typer.testing import CliRunner
 
 from longpipe import ScenarioError
 from longpipe.cli import app
+from longpipe.fairness.controls import control_of
 from longpipe_evidence.suites import SUITES
 from longpipe_evidence.suites.criteria import at_least, compared, not_less, verdicts
 from longpipe_evidence.suites.outcome import PartOutcome
-from longpipe_evidence.suites.rfc_9743 import control_of, of_control
+from longpipe_evidence.suites.rfc_9743 import of_control
 from longpipe_evidence.suites.suite import Criterion, SuitePart
 
 CLASS = Path(__file__).parent / "data" / "classes" / "aimd.py"

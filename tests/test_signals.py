@@ -6,13 +6,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import cast
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 
 import longpipe
 from commands import PLAIN
 from longpipe import Scenario
-from longpipe.cli import _Commands
+from longpipe.cli import app
 from thorough import examples
 
 PACKAGE = str(Path(longpipe.__file__).parent)
@@ -56,7 +59,7 @@ START = (
 
 
 def test_sweep_covers_every_command() -> None:
-    assert set(ARGUMENTS) == set(_Commands.names)
+    assert set(ARGUMENTS) == set(cast(TyperGroup, get_command(app)).commands)
 
 
 def interrupted(command: str, after_s: float, number: signal.Signals, folder: Path) -> tuple[int, str]:

@@ -7,14 +7,14 @@ import pytest
 
 from longpipe import simulate
 from longpipe.analysis.claims import Verdict, judge
-from longpipe.cli.reproduce import parts
-from longpipe.report.folder import Folder, Part
 from longpipe.scenario import Web
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import BUFFER, RATE, SIZE, TIME
+from longpipe_evidence.cli.reproduce import parts
 from longpipe_evidence.papers import PAPERS, www_98
 from longpipe_evidence.papers.experiments import Experiment
+from longpipe_evidence.papers.report.folder import Folder, Part
 from longpipe_evidence.papers.reproduction import Reproduction, table_rows
 from longpipe_evidence.papers.www_98 import PAPER, figures, measure
 from longpipe_evidence.papers.www_98.variation import Documents

@@ -18,6 +18,7 @@ from longpipe import RunError, Scenario, simulate
 from longpipe.lab import embed, fragment
 from longpipe.lab.presets import presets
 from longpipe.units import TIME
+from longpipe_evidence.papers.presets import presets as presets_of_papers
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -40,10 +41,15 @@ def entry(scenario: Scenario) -> dict[str, object]:
     return {"toml": scenario.to_toml(), "state_hash": result.state_hash, **numbers}
 
 
+def all_presets() -> list[dict[str, Any]]:
+    """Returns the presets that the page contains."""
+    return [*presets(ROOT / "scenarios"), *presets_of_papers()]
+
+
 def of_presets(*, resolved: bool) -> dict[str, dict[str, object]]:
     """Returns shortened presets: those that the page resolves, or those that it contains `resolved`."""
     found = {}
-    for preset in presets(ROOT / "scenarios"):
+    for preset in all_presets():
         if ("core" in preset) != resolved:
             continue
         scenario = Scenario(**preset["fields"])
@@ -57,7 +63,7 @@ def of_presets(*, resolved: bool) -> dict[str, dict[str, object]]:
 
 def of_whole(name: str) -> dict[str, object]:
     """Returns the result of a whole preset, as the page opens it."""
-    (preset,) = (one for one in presets(ROOT / "scenarios") if one["name"] == name)
+    (preset,) = (one for one in all_presets() if one["name"] == name)
     return {"preset": name, "state_hash": simulate(Scenario(**preset["fields"]), seed=1).state_hash}
 
 
@@ -108,7 +114,7 @@ def of_modules() -> dict[str, object]:
             with_module(every_hook, path.with_(**{"network.sources": 3})),
             path.with_(**{"network.sources": 4, "network.group": [*groups, {"name": "cubic"}]}),
         ]
-        (preset,) = (one for one in presets(ROOT / "scenarios") if one["name"] == "lan-5-epd")
+        (preset,) = (one for one in all_presets() if one["name"] == "lan-5-epd")
         nonsense = [simulate(with_module(misbehaves, path, misbehaves=which)).replaced for which in (1, 2)]
         failures = []
         for which in (3, 5, 6):

@@ -197,7 +197,7 @@ def _lab() -> Part:
 
 def _linux() -> Part:
     """Checks the guest kernel, installed or fetched earlier, and its requirements."""
-    from longpipe_evidence.validate import linux_kernel
+    from longpipe.linux_end import kernel as linux_kernel
 
     use = "Linux's TCP: longpipe validate linux, traffic.stack = 'linux'"
     kernel, problem = linux_kernel.find(), linux_kernel.problem()

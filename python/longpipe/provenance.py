@@ -1,26 +1,12 @@
 """Provenance of results: code, libraries and machine."""
 
-import hashlib
 import os
 import platform
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 # Libraries that affect numbers or figures.
 LIBRARIES: Final = ("numpy", "pandas", "scipy", "statsmodels", "matplotlib")
-
-
-@cache
-def code_digest() -> str:
-    """Returns the SHA-256 of the installed package including the core, which identifies the code of results."""
-    package = Path(__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(package.rglob("*")):
-        if path.is_file() and path.suffix != ".pyc":
-            digest.update(f"{path.relative_to(package)}\0".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
 
 
 def software() -> dict[str, str]:

@@ -41,9 +41,6 @@ class _Commands(Commands):
         "init",
         "fields",
         "satellites",
-        "reproduce",
-        "report",
-        "suite",
         "fairness",
         "design",
         "advise",
@@ -55,7 +52,6 @@ class _Commands(Commands):
         "study",
         "cc",
         "live",
-        "validate",
     )
 
 

@@ -28,6 +28,8 @@ from longpipe.errors import RunError, ScenarioError
 from longpipe.files import check_directory, write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from longpipe.attack.attack import Attack
     from longpipe.attack.target import Target
     from longpipe.attack.varied import Varied
@@ -278,8 +280,8 @@ def _finish(hunt: Attack, folder: Path) -> None:
         files = [str(folder / f"{name}.toml") for name in ("control", "reference")]
         for file in files:
             print_line(f"Run it: {shlex.join(['longpipe', 'run', file, '--seed', str(seeds[0])])}")
-        if hunt.found and _is_for_linux(control, reference):
-            print_line(f"Replay it in Linux: {shlex.join(['longpipe', 'validate', 'linux-scenario', *files])}")
+        for line in _replays(dict(zip(files, (control, reference), strict=True))) if hunt.found else ():
+            print_line(line)
         print_line(f"Files: {folder}")
     print_line(f"Repeat: {command}")
 
@@ -298,16 +300,13 @@ def _write(hunt: Attack, folder: Path, name: str, sender: Sender, scenario: Scen
     write_text(folder / f"{name}.toml", "".join(f"# {line}\n" for line in lines) + text)
 
 
-def _is_for_linux(*scenarios: Scenario) -> bool:
-    """Returns whether user-mode Linux supports the paths and the congestion controls of the scenarios."""
-    from longpipe_evidence.validate.linux_scenario import case_of
+def _replays(scenarios: Mapping[str, Scenario]) -> Iterator[str]:
+    """Yields a line with a command for each other implementation that can run all of the scenarios."""
+    from longpipe.extensions import REPLAYS, extensions, load
 
-    try:
-        for one in scenarios:
-            case_of(one)
-    except ScenarioError:
-        return False
-    return True
+    for name, target in extensions(REPLAYS).items():
+        if (command := load(target)(scenarios)) is not None:
+            yield f"Replay it in {name}: {shlex.join(command)}"
 
 
 def _draw(hunt: Attack, folder: Path) -> list[str]:

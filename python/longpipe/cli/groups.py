@@ -9,38 +9,46 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from longpipe.extensions import COMMANDS, extensions
+
 
 class OnDemand(MutableMapping[str, Any]):
-    """Commands by name.
+    """Commands by name: those of `longpipe.cli` in the order of `names`, followed by those of other packages.
 
     Each is imported and built on first use, because building all of them takes as long as a short run. The command
     `name` is the function `name` of the module `longpipe.cli.name`, or the module's `app`. A module may define a
-    command class as `COMMAND`.
+    command class as `COMMAND`. Modules of other packages are the entry points `longpipe.commands`, which are searched
+    only for a list of commands or for a name that is not in `names`.
     """
 
     def __init__(self, names: tuple[str, ...], built: dict[str, Any]) -> None:
-        self._built = dict.fromkeys(names) | built
+        self._modules = {name: f"longpipe.cli.{name}" for name in names}
+        self._built = built
+
+    def module(self, name: str) -> str | None:
+        """Returns the module of a command that is not built yet; None if it is built or unknown."""
+        return None if name in self._built else self._modules.get(name) or extensions(COMMANDS).get(name)
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - Click's Command, which Typer does not export
-        if (command := self._built[name]) is None:
-            command = self._built[name] = _command(name)
-        return command
+        if (module := self.module(name)) is not None:
+            self._built[name] = _command(name, module)
+        return self._built[name]
 
     def __setitem__(self, name: str, command: object) -> None:
         self._built[name] = command
 
     def __delitem__(self, name: str) -> None:
-        del self._built[name]
+        raise TypeError(f"{name}: commands cannot be removed")
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._built)
+        return iter(dict.fromkeys((*self._modules, *extensions(COMMANDS), *self._built)))
 
     def __len__(self) -> int:
-        return len(self._built)
+        return len(list(iter(self)))
 
 
-def _command(name: str) -> Any:  # noqa: ANN401 - Click's Command
-    module = import_module(f"longpipe.cli.{name}")
+def _command(name: str, home: str) -> Any:  # noqa: ANN401 - Click's Command
+    module = import_module(home)
     parent = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False, add_completion=False)
     # With a callback, Typer makes it a group even if it has a single command.
     parent.callback()(_nothing)
@@ -51,11 +59,11 @@ def _command(name: str) -> Any:  # noqa: ANN401 - Click's Command
     return cast(TyperGroup, get_command(parent)).commands[name]
 
 
-def _listed(name: str) -> Any:  # noqa: ANN401 - Click's Command
+def _listed(name: str, home: str) -> Any:  # noqa: ANN401 - Click's Command
     """Returns a command with its help text alone, because building all options takes half of the time of a list."""
-    module = import_module(f"longpipe.cli.{name}")
+    module = import_module(home)
     if hasattr(module, "app"):
-        return _command(name)
+        return _command(name, home)
     return TyperCommand(name, help=inspect.getdoc(getattr(module, name)), rich_markup_mode="rich")
 
 
@@ -70,8 +78,7 @@ class Commands(TyperGroup):
 
     def __init__(self, *, commands: Any = None, **attributes: Any) -> None:  # noqa: ANN401 - as in Typer
         super().__init__(**attributes)
-        self.commands = OnDemand(self.names, dict(commands or {}))
-        self._own = frozenset(commands or {})
+        self.commands = self._on_demand = OnDemand(self.names, dict(commands or {}))
         self._lists = False
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - Click's Context and HelpFormatter
@@ -84,8 +91,8 @@ class Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - Click's Context and Command
         """Returns a command, or None for an unknown name."""
-        if self._lists and cmd_name in self.names and cmd_name not in self._own:
-            return _listed(cmd_name)
+        if self._lists and (module := self._on_demand.module(cmd_name)) is not None:
+            return _listed(cmd_name, module)
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's Context, which Typer does not export

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from longpipe.absent import known as known_name
 from longpipe.errors import ScenarioError, nearest
+from longpipe.scenario.base import kinds
+from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.remedies import of_control
 from longpipe.scenario.stack import CONTROLS, MEDIA
-from longpipe_evidence.suites.rfc_9743 import control_of
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,24 @@ class Sender:
             return cls(rest, {"traffic": {"kind": "stack", "stack": stack, "congestion": control}})
         name, value = control_of(f"python:{text}" if colon and kind not in ("module", "python") else text, option)
         return cls(name, {"tcp": {"congestion": value, **of_control(value, "linux-6")}})
+
+
+def control_of(text: str, option: str = "--control") -> tuple[str, Any]:
+    """Returns the name and value of a control: "module:FILE", "python:CLASS", or the name of one of longpipe's own.
+
+    For any other text, raises ScenarioError that names `option`.
+    """
+    kind, colon, rest = text.partition(":")
+    if colon and kind == "module" and rest:
+        return Path(rest).stem, {"kind": "module", "file": rest}
+    if colon and kind == "python" and rest:
+        return rest.rpartition(":")[2], {"kind": "python", "class": rest}
+    known = [name for name in kinds(Congestion) if name not in ("module", "python")]
+    if text not in known:
+        forms = "or 'module:FILE.c', 'module:FILE.so', 'python:FILE.py:CLASS'"
+        said = known_name(text, known) or nearest(text, known)
+        raise ScenarioError(f"{option}: {text!r}; {said}, {forms}")
+    return text, text
 
 
 def senders(text: str) -> tuple[Sender, ...]:

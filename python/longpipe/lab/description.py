@@ -1,6 +1,6 @@
 """Data about longpipe that is built into the lab; `lab/describe.py` in the sources prints it."""
 
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longpipe import _core
@@ -11,7 +11,6 @@ from longpipe.controls.facts import INTERFACE
 from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
 from longpipe.lab import beyond
 from longpipe.lab.fields import dimensions, models
-from longpipe.lab.presets import presets
 from longpipe.scenario import BUFFER_OF_ROUTERS
 from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_BUFFER_PS, MOST_CELLS, MOST_WINDOW_SCALE
 from longpipe.scenario.checks import LONGEST_PATH_PS
@@ -22,8 +21,8 @@ from longpipe.scenario.variant import FIRST
 from longpipe.scenario.windows import SMALLEST, TIMES_PATH
 
 
-def description(folder: Path | None = None) -> dict[str, Any]:
-    """Returns JSON-compatible data: models, units, constants, texts and presets, including the files of `folder`."""
+def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns JSON-compatible data: models, units, constants, texts and the given presets."""
     return {
         "version": _core.__version__,
         "engine": _core.__engine__,
@@ -57,5 +56,5 @@ def description(folder: Path | None = None) -> dict[str, Any]:
         "policies": {"cells": FOR_CELLS, "packets": FOR_PACKETS},
         "limits": dict(MEANINGS),
         "beyond": {"network": dict(beyond.OF_NETWORK), "kinds": list(beyond.RESOLVED_BY_PYTHON)},
-        "presets": presets(folder),
+        "presets": list(presets),
     }

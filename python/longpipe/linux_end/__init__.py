@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from longpipe.errors import RunError, ScenarioError
 
 if TYPE_CHECKING:
-    from longpipe_evidence.validate.linux_kernel import Kernel
+    from longpipe.linux_end.kernel import Kernel
 
 _HERE: Final = Path(__file__).parent
 _GET: Final = "`apt install user-mode-linux gcc libc6-dev` (Debian 12, x86-64)"
@@ -21,7 +21,7 @@ _GET: Final = "`apt install user-mode-linux gcc libc6-dev` (Debian 12, x86-64)"
 
 @cache
 def _installed() -> "Kernel | None":
-    from longpipe_evidence.validate import linux_kernel
+    from longpipe.linux_end import kernel as linux_kernel
 
     if sys.platform != "linux" or platform.machine() != linux_kernel.MACHINE:
         return None
@@ -51,9 +51,9 @@ def register(wanted: str) -> None:
 
 def _preload() -> Path:
     """Returns the library that is preloaded into the kernel."""
-    from longpipe_evidence.validate import linux_kernel
+    from longpipe.linux_end import kernel as linux_kernel
 
-    sources = (*linux_kernel.SHIM, _HERE / "lockstep.c")
+    sources = (linux_kernel.SHIM, _HERE / "lockstep.c")
     return _built("lockstep.so", sources, ("-O2", "-shared", "-fPIC"), ("-ldl",))
 
 
@@ -63,7 +63,7 @@ def _first_process() -> Path:
 
 
 def _built(name: str, sources: tuple[Path, ...], options: tuple[str, ...], libraries: tuple[str, ...] = ()) -> Path:
-    from longpipe_evidence.validate import linux_kernel
+    from longpipe.linux_end import kernel as linux_kernel
 
     if shutil.which("cc", path=linux_kernel.SYSTEM_PATH) is None:
         raise ScenarioError(f"traffic.stack: linux needs the compiler cc; needs {_GET}")

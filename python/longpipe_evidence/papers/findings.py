@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from longpipe.report.folder import Part, records
 from longpipe_evidence.papers.paper import Findings
+from longpipe_evidence.papers.report.folder import Part, records
 from longpipe_evidence.papers.reproduction import Reproduction, scenarios
 from longpipe_evidence.papers.sensitivity import closest, explained, explanations, summary
 from longpipe_evidence.papers.text import show, show_frames, show_sensitivity, text_of

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from longpipe.report.cells import anchor
-from longpipe.report.folder import Part
 from longpipe.report.parts import MINUS, NOTHING, Cell, Column, Grid, number
 from longpipe_evidence.papers.experiments import cell_name
 from longpipe_evidence.papers.names import NAMES
 from longpipe_evidence.papers.paper import Distance
 from longpipe_evidence.papers.reasons import Footnotes
+from longpipe_evidence.papers.report.cells import anchor
+from longpipe_evidence.papers.report.folder import Part
 from longpipe_evidence.papers.rounding import LARGE_DIFFERENCE, difference, rounded
 from longpipe_evidence.papers.seeds import seeds_text
 from longpipe_evidence.papers.sensitivity import BASELINE, errors, watched
 
 if TYPE_CHECKING:
-    from longpipe.report.results import Results
     from longpipe_evidence.papers.experiments import Caption
     from longpipe_evidence.papers.replication import Replication
+    from longpipe_evidence.papers.report.results import Results
     from longpipe_evidence.papers.tables import Tables
 
 # Change in a mean absolute error that is large enough to be highlighted.

@@ -19,11 +19,11 @@ from longpipe_evidence.papers import PAPERS, package_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from longpipe.report.folder import Part
     from longpipe.report.parts import Grid
-    from longpipe.report.results import Results
     from longpipe.scenario import Scenario
     from longpipe.study import Runner
+    from longpipe_evidence.papers.report.folder import Part
+    from longpipe_evidence.papers.report.results import Results
     from longpipe_evidence.papers.tables import Tables
 
 

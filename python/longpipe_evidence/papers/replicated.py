@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from longpipe.report.folder import Part
 from longpipe_evidence.papers import findings, page
 from longpipe_evidence.papers.experiments import cell_name
 from longpipe_evidence.papers.paper import Distance, Findings
 from longpipe_evidence.papers.replication import Replication
+from longpipe_evidence.papers.report.folder import Part
 from longpipe_evidence.papers.reproduction import reproduce, reproduce_beyond
 from longpipe_evidence.papers.sensitivity import sensitivity
 
 if TYPE_CHECKING:
     from longpipe.report.parts import Grid
-    from longpipe.report.results import Results
     from longpipe.scenario import Scenario
     from longpipe.study import Runner
+    from longpipe_evidence.papers.report.results import Results
     from longpipe_evidence.papers.tables import Tables
 
 

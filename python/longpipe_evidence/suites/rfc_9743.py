@@ -3,15 +3,12 @@
 Tests a control in competition with CUBIC, Reno and BBR.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from longpipe.absent import known as known_name
-from longpipe.errors import ScenarioError, nearest
-from longpipe.scenario.base import kinds
-from longpipe.scenario.congestion import Congestion
+from longpipe.errors import ScenarioError
+from longpipe.fairness.controls import control_of
 from longpipe_evidence.suites.criteria import BASELINE, CONTROL, at_least, at_most, compared, not_less
 from longpipe_evidence.suites.suite import Criterion, Suite, SuitePart, over
 
@@ -46,24 +43,6 @@ QUEUES: Final[dict[str, Any]] = {
     "codel, marks": {"kind": "codel", "ecn": True},
     "fq-codel, marks": {"kind": "fq-codel", "ecn": True},
 }
-
-
-def control_of(text: str, option: str = "--control") -> tuple[str, Any]:
-    """Returns the name and value of a control: "module:FILE", "python:CLASS", or the name of one of longpipe's own.
-
-    For any other text, raises ScenarioError that names `option`.
-    """
-    kind, colon, rest = text.partition(":")
-    if colon and kind == "module" and rest:
-        return Path(rest).stem, {"kind": "module", "file": rest}
-    if colon and kind == "python" and rest:
-        return rest.rpartition(":")[2], {"kind": "python", "class": rest}
-    known = [name for name in kinds(Congestion) if name not in ("module", "python")]
-    if text not in known:
-        forms = "or 'module:FILE.c', 'module:FILE.so', 'python:FILE.py:CLASS'"
-        said = known_name(text, known) or nearest(text, known)
-        raise ScenarioError(f"{option}: {text!r}; {said}, {forms}")
-    return text, text
 
 
 def _scenario(

@@ -16,7 +16,7 @@ from longpipe.measured.pcap import CaptureFile
 from longpipe.scenario.base import Delay, Duration, FileSize, Instant, Model, Probability, Rate
 from longpipe.scenario.loss import PacketNumber
 from longpipe.units import RATE, SIZE, TIME
-from longpipe_evidence.validate import linux_kernel
+from longpipe_evidence.validate import linux_boot
 
 LinuxControl = Literal[
     "reno", "cubic", "bbr", "hybla", "westwood", "htcp", "illinois", "veno", "scalable", "highspeed", "bic", "dctcp",
@@ -218,7 +218,7 @@ def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
     timeout_s = START_S + math.fsum(PACKET_S * _packets_at_most(case) for case in cases)
     guests = [case.guest for case in cases]
     try:
-        yield from linux_kernel.boot(
+        yield from linux_boot.boot(
             guests, seed=seed, timeout_s=timeout_s, read=lambda number, folder: _read(cases[number], folder)
         )
     except RunError as error:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from longpipe_evidence.validate import linux_kernel
+from longpipe_evidence.validate import linux_boot
 from longpipe_evidence.validate.linux import LinuxCase, LinuxFlow
 
 # Ethernet's header, which Linux's queueing disciplines count and its ingress policers do not [bytes].
@@ -161,7 +161,7 @@ def delays(seed: int = 0) -> Iterator[pd.DataFrame]:
         sent, arrived = (pd.read_csv(share / name) for name in ("sent.csv", "arrivals.csv"))
         return distribution(DELAYED[number], sent["sent_ns"].to_numpy(), arrived)
 
-    yield from linux_kernel.boot([case.guest for case in DELAYED], seed=seed, timeout_s=TIMEOUT_S, read=read)
+    yield from linux_boot.boot([case.guest for case in DELAYED], seed=seed, timeout_s=TIMEOUT_S, read=read)
 
 
 def distribution(case: DatagramCase, sent_ns: npt.NDArray[np.int64], arrived: pd.DataFrame) -> pd.DataFrame:
@@ -192,4 +192,4 @@ def measured(cases: Sequence[DatagramCase], seed: int = 0) -> Iterator[pd.DataFr
             }
         )
 
-    yield from linux_kernel.boot([case.guest for case in cases], seed=seed, timeout_s=TIMEOUT_S, read=read)
+    yield from linux_boot.boot([case.guest for case in cases], seed=seed, timeout_s=TIMEOUT_S, read=read)

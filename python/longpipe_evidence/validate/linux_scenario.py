@@ -96,6 +96,16 @@ def replay(scenario: Scenario, seeds: Sequence[int]) -> LinuxReplay:
     )
 
 
+def command(scenarios: Mapping[str, Scenario]) -> list[str] | None:
+    """Returns the command that replays scenario files, from scenarios by file name; None if Linux has no such path."""
+    try:
+        for scenario in scenarios.values():
+            case_of(scenario)
+    except ScenarioError:
+        return None
+    return ["longpipe", "validate", "linux-scenario", *scenarios]
+
+
 def case_of(scenario: Scenario) -> LinuxCase:
     """Converts a scenario to a case.
 

@@ -12,11 +12,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from longpipe import Scenario
+from longpipe.linux_end import kernel as linux_kernel
 from longpipe.live.answers import answer
 from longpipe.live.carrier import USUAL, Settings
 from longpipe.live.certificate import Certificate
 from longpipe.live.hosts import plan
-from longpipe_evidence.validate import linux_kernel
+from longpipe_evidence.validate import linux_boot
 from longpipe_evidence.validate.linux_conditioners import ETHERNET_BYTES, HEADERS_BYTES, DatagramCase, in_guest
 
 PORT: Final = 5202
@@ -163,7 +164,7 @@ def compare(cases: Sequence[NetemCase], count: int = DATAGRAMS, settings: Settin
         in_guest(f"netem {case.words}", [(int(at), LENGTH) for at in sent])
         for case, (sent, _, _) in zip(cases, lived, strict=True)
     ]
-    measured = linux_kernel.boot(guest, seed=0, timeout_s=TIMEOUT_S, read=lambda _, share: _read(share))
+    measured = linux_boot.boot(guest, seed=0, timeout_s=TIMEOUT_S, read=lambda _, share: _read(share))
     return [
         NetemComparison(case, netem, live, certificate)
         for case, (_, netem), (_, live, certificate) in zip(cases, measured, lived, strict=True)

@@ -5,14 +5,14 @@ from typing import Final
 
 import pandas as pd
 
-from longpipe.report.cells import anchor
 from longpipe.report.frames import cell, grid
 from longpipe.report.parts import Cell, Column, Grid, number
-from longpipe.report.results import Results
 from longpipe_evidence.papers.lbd_01.numbers import HALF
 from longpipe_evidence.papers.lbd_01.transfers import BUFFERS, FLAVORS, FLAVORS_BEYOND, ID, Transfer
 from longpipe_evidence.papers.names import NAMES
 from longpipe_evidence.papers.paper import Distance
+from longpipe_evidence.papers.report.cells import anchor
+from longpipe_evidence.papers.report.results import Results
 from longpipe_evidence.papers.tables import Tables
 
 # Relative error that is large enough to be highlighted on a page.

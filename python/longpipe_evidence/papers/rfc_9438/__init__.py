@@ -17,9 +17,9 @@ from longpipe_evidence.papers.rfc_9438.variants import sensitivity
 
 if TYPE_CHECKING:
     from longpipe.report.parts import Grid
-    from longpipe.report.results import Results
     from longpipe.scenario import Scenario
     from longpipe.study import Runner
+    from longpipe_evidence.papers.report.results import Results
     from longpipe_evidence.papers.tables import Tables
 
 

@@ -5,11 +5,11 @@ from typing import Final
 
 import pandas as pd
 
-from longpipe.report.cells import anchor
 from longpipe.report.frames import cell, grid
 from longpipe.report.parts import NOTHING, Cell, Column, Grid, number
-from longpipe.report.results import Results
 from longpipe_evidence.papers.paper import Distance
+from longpipe_evidence.papers.report.cells import anchor
+from longpipe_evidence.papers.report.results import Results
 from longpipe_evidence.papers.rfc_9438.connections import ID, NAMES, connection
 from longpipe_evidence.papers.tables import Tables
 

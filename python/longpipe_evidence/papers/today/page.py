@@ -9,12 +9,12 @@ import pandas as pd
 
 from longpipe.analysis.claims import Verdict
 from longpipe.pictures.saving import to_svg
-from longpipe.report.evidence import decisive
 from longpipe.report.frames import download, grid
 from longpipe.report.page import render
 from longpipe.report.parts import NOTHING, Cell, Column, Downloads, Grid, Picture, Report, Section, claims_of
 from longpipe.report.svg import Palette, inline
 from longpipe_evidence.papers.lbd_01.transfers import SEGMENTS
+from longpipe_evidence.papers.report.evidence import decisive
 from longpipe_evidence.papers.statements import statements
 from longpipe_evidence.papers.today.conclusions import Answer, Fate
 from longpipe_evidence.papers.today.experiments import DESIGNS

@@ -1,13 +1,7 @@
-"""User-mode Linux: finds or fetches the kernel, and runs cases in it.
+"""Runs cases in user-mode Linux."""
 
-The kernel is Debian's package `user-mode-linux` (Linux 6.1 in Debian 12): a process that uses the host's file system
-read-only. The kernel is GPL-2.0: longpipe runs it but does not link to it or contain it.
-"""
-
-import hashlib
 import json
 import os
-import platform
 import shlex
 import shutil
 import signal
@@ -17,28 +11,21 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import psutil
 
-from longpipe.errors import RunError, ScenarioError
-from longpipe.object_cache import cache_folder
+from longpipe.errors import RunError
+from longpipe.linux_end import kernel as linux_kernel
+from longpipe.linux_end.kernel import PROGRAM, SYSTEM_PATH
 
-PROGRAM: Final = "linux.uml"
-PACKAGE: Final = "user-mode-linux"
 GUEST: Final = Path(__file__).parent / "linux_guest"
-SHIM: Final = (GUEST / "shim.c",)
-MACHINE: Final = "x86_64"
-# Other programs that the host needs: a compiler for the shim, and tools that set up the path.
-TOOLS: Final = {"cc": "gcc libc6-dev", "ip": "iproute2", "tc": "iproute2", "mount": "mount", "sysctl": "procps"}
 # Interval at which the host checks whether a case has finished [s].
 POLL_S: Final = 0.05
 # Ratio of the limits of real time and of CPU time.
 BUSY: Final = 10.0
-SYSTEM_PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
 BOOT: Final = (
     "mem=512M",
     "rootfstype=hostfs",
@@ -57,63 +44,6 @@ BOOT: Final = (
 Read = TypeVar("Read")
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """The kernel's program, and the folder that contains its modules in one subfolder per version."""
-
-    program: Path
-    modules: Path
-
-    @property
-    def version(self) -> str:
-        """Returns the kernel's version, as in 6.1.176.
-
-        Raises RunError if there are modules for several versions and the program does not report its own version.
-        """
-        found = sorted(folder.name for folder in self.modules.iterdir())
-        if len(found) == 1:
-            return found[0]
-        # An upgrade leaves the modules of the previous kernel if they were changed.
-        done = subprocess.run([self.program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
-        told = done.stdout.strip()
-        if told not in found:
-            raise RunError(f"{self.program}: version {told!r}; needs its modules in {self.modules}, which has {found}")
-        return told
-
-
-def home() -> Path:
-    """Returns the folder, within the user's cache, for the unpacked package and the shim."""
-    return cache_folder("linux")
-
-
-def find() -> Kernel | None:
-    """Returns the installed or previously unpacked kernel, or None."""
-    installed = shutil.which(PROGRAM)
-    for program in (Path(installed) if installed else None, home() / "usr" / "bin" / PROGRAM):
-        if program is not None and program.exists():
-            modules = program.parent.parent / "lib" / "uml" / "modules"
-            if modules.is_dir():
-                return Kernel(program, modules)
-    return None
-
-
-def problem() -> str | None:
-    """Returns the reason why the guest cannot run here, and the packages to install; None if it can."""
-    unfit = _unfit()
-    if unfit is not None:
-        return unfit
-    return None if find() is not None else f"not installed; get it: apt install {PACKAGE} (Debian)"
-
-
-def get() -> Kernel:
-    """Returns the kernel, fetched by `apt-get download` if necessary. Raises ScenarioError if it is unavailable."""
-    unfit = _unfit()
-    found = (find() or _fetch()) if unfit is None else None
-    if found is None:
-        raise ScenarioError(f"{PROGRAM}: {unfit or problem()}")
-    return found
-
-
 def boot(
     cases: Sequence[Mapping[str, Any]], *, seed: int, timeout_s: float, read: Callable[[int, Path], Read]
 ) -> Iterator[Read]:
@@ -124,8 +54,8 @@ def boot(
     before it. `timeout_s` limits the guest's CPU time [s] for all cases together, and BUSY times `timeout_s` limits the
     real time. Raises ScenarioError if the kernel is unavailable, and RunError if the guest does not finish.
     """
-    kernel = get()
-    shim = _shim()
+    kernel = linux_kernel.get()
+    shim = linux_kernel.shim()
     with tempfile.TemporaryDirectory(prefix="longpipe-linux-") as name:
         share = Path(name)
         for number, case in enumerate(cases):
@@ -230,67 +160,3 @@ def _running(command: list[str], environment: Mapping[str, str], share: Path) ->
             with suppress(ProcessLookupError):
                 os.killpg(guest.pid, signal.SIGKILL)
             guest.wait()
-
-
-def _unfit() -> str | None:
-    if sys.platform != "linux" or platform.machine() != MACHINE:
-        return f"needs Linux on {MACHINE}; this is {sys.platform} on {platform.machine()}"
-    lacks = {tool: package for tool, package in TOOLS.items() if shutil.which(tool, path=SYSTEM_PATH) is None}
-    if lacks:
-        packages = " ".join(dict.fromkeys(lacks.values()))
-        return f"needs {', '.join(lacks)}; get it: apt install {packages} (Debian)"
-    return None
-
-
-def _fetch() -> Kernel | None:
-    """Unpacks the package into the cache without installing it; returns None if apt cannot fetch it."""
-    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        return None
-    home().parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home().parent) as name:
-        folder = Path(name)
-        # If apt runs as root, it downloads files as another user, who needs access to the folder.
-        folder.chmod(0o755)
-        got = subprocess.run(  # noqa: S603 - a fixed command
-            ["apt-get", "download", "-qq", PACKAGE],  # noqa: S607
-            cwd=folder,
-            capture_output=True,
-            check=False,
-        )
-        packages = list(folder.glob("*.deb"))
-        if got.returncode != 0 or not packages:
-            return None
-        subprocess.run(["dpkg-deb", "-x", packages[0].name, "new"], cwd=folder, check=True)  # noqa: S603, S607
-        home().mkdir(exist_ok=True)
-        with suppress(OSError):
-            # Another process may have moved its own copy there first.
-            (folder / "new" / "usr").rename(home() / "usr")
-    return find()
-
-
-def _shim() -> Path:
-    """Returns the shim, a library that the guest's kernel preloads."""
-    return compiled("shim.so", SHIM, ("-O2", "-shared", "-fPIC"), libraries=("-ldl",))
-
-
-def compiled(name: str, sources: Sequence[Path], options: Sequence[str], libraries: Sequence[str] = ()) -> Path:
-    """Returns a program or library, built once per version of its sources, in its own folder in the user's cache.
-
-    Raises RunError if the compiler rejects it.
-    """
-    digest = hashlib.sha256(repr((name, options)).encode())
-    for source in sources:
-        digest.update(source.read_bytes())
-    path = home() / digest.hexdigest()[:16] / name
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            built = Path(folder) / name
-            compiler = shutil.which("cc", path=SYSTEM_PATH) or "cc"
-            command = [compiler, *options, "-o", str(built), *map(str, sources), *libraries]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-            if done.returncode != 0:
-                reason = (done.stderr.strip().splitlines() or ["without a word"])[0]
-                raise RunError(f"cc: cannot build {sources[0]}: {reason}")
-            built.replace(path)
-    return path

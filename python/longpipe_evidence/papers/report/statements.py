@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.report.evidence import decisive
 from longpipe.report.parts import Cell, Column, Grid
+from longpipe_evidence.papers.report.evidence import decisive
 from longpipe_evidence.papers.statements import counts, statements
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from longpipe.report.results import Results
+    from longpipe_evidence.papers.report.results import Results
 
 
 def grid(results: Results) -> Grid:

@@ -12,8 +12,8 @@ from longpipe.cli.outputs import check_output, is_stdout, write_output
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import StoreOption, opened
 from longpipe.errors import ScenarioError
-from longpipe.report.folder import RECORD
 from longpipe_evidence.papers import IDS
+from longpipe_evidence.papers.report.folder import RECORD
 
 RESULTS: Final = Path("results")
 
@@ -97,8 +97,8 @@ def _statements(names: list[str], results: Path, *, is_study: bool) -> None:
     if not names:
         raise ScenarioError(f"--results: {results} has no paper; needs longpipe reproduce PAPER")
     from longpipe.cli.safe import Console
-    from longpipe.report import statements
-    from longpipe.report.results import Results
+    from longpipe_evidence.papers.report import statements
+    from longpipe_evidence.papers.report.results import Results
 
     statements.show([Results(name, results / name) for name in dict.fromkeys(names)], Console())
 
@@ -108,8 +108,8 @@ def _papers(names: list[str], results: Path) -> str:
         raise ScenarioError(
             f"--results: {results} has no paper; needs longpipe reproduce PAPER, or the name of a study"
         )
-    from longpipe.report.papers import page
-    from longpipe.report.results import Results
+    from longpipe_evidence.papers.report.page import page
+    from longpipe_evidence.papers.report.results import Results
 
     return page(Results(name, results / name) for name in dict.fromkeys(names))
 

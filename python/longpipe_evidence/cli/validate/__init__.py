@@ -8,7 +8,7 @@ from longpipe.cli.groups import LazyGroup
 class Validate(LazyGroup):
     """Group whose commands take the defaults of their options from scenarios."""
 
-    home = "longpipe.cli.validate.commands"
+    home = "longpipe_evidence.cli.validate.commands"
 
 
 app = typer.Typer(

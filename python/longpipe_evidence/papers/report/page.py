@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import Final
 
-from longpipe.report import scoreboard
 from longpipe.report.page import render
 from longpipe.report.parts import Report
-from longpipe.report.results import Results
-from longpipe.report.section import section
 from longpipe.report.svg import Palette
 from longpipe_evidence.papers import PAPERS
+from longpipe_evidence.papers.report import scoreboard
+from longpipe_evidence.papers.report.results import Results
+from longpipe_evidence.papers.report.section import section
 
 TITLE: Final = "Papers on TCP over long, fat pipes, simulated again"
 

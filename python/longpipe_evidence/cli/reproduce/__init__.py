@@ -21,8 +21,8 @@ from longpipe.cli.storing import (
 )
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_directory
-from longpipe.report.folder import Part, in_use, is_current, records
 from longpipe_evidence.papers import FOUNDING, IDS, PAPERS
+from longpipe_evidence.papers.report.folder import Part, in_use, is_current, records
 
 # Default directory of --today.
 TODAY: Final = Path("results/today")
@@ -89,8 +89,8 @@ def reproduce(
         check_directory("--out", folder)
         # Without --seeds nothing is simulated, and no store is needed.
         with opened_store(store, no_store=no_store or (seeds is None and store is None)) as kept, repeatable(kept):
-            from longpipe.cli.reproduce import today as of_today
             from longpipe.study import Runner
+            from longpipe_evidence.cli.reproduce import today as of_today
 
             of_today.run(papers, seeds, folder, Runner(kept, executor, workers, fresh, memory=memory))
         return
@@ -110,8 +110,8 @@ def reproduce(
     check_output("--json", json)
     if table is not None:
         with opened_store(store, no_store=no_store) as kept, repeatable(kept):
-            from longpipe.cli.reproduce import parts
             from longpipe.study import Runner
+            from longpipe_evidence.cli.reproduce import parts
 
             parts.show_table(PAPERS[papers[0]], table, seeds, Runner(kept, executor, workers, fresh, memory=memory))
         return
@@ -125,8 +125,8 @@ def reproduce(
             continue
         with opened_store(store, no_store=no_store) as kept, repeatable(kept):
             # Imported here because the database, pandas and SciPy take a second to load.
-            from longpipe.cli.reproduce import parts
             from longpipe.study import Runner
+            from longpipe_evidence.cli.reproduce import parts
 
             runner = Runner(kept, executor, workers, fresh, memory=memory)
             parts.run(PAPERS[paper], part, asked, folder, runner, json=json)

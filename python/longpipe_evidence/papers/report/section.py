@@ -6,17 +6,17 @@ from typing import Any, Final
 
 import pandas as pd
 
-from longpipe.report.cells import cells
-from longpipe.report.folder import Part
 from longpipe.report.frames import download, grid
-from longpipe.report.parameters import parameters
 from longpipe.report.parts import Downloads, Facts, Grid, Picture, Section, claims_of
-from longpipe.report.results import Results
-from longpipe.report.statements import grid as statement_grid
 from longpipe.report.svg import Palette
 from longpipe_evidence.papers.frozen import Frozen, frozen
 from longpipe_evidence.papers.names import NAMES
 from longpipe_evidence.papers.paper import Paper
+from longpipe_evidence.papers.report.cells import cells
+from longpipe_evidence.papers.report.folder import Part
+from longpipe_evidence.papers.report.parameters import parameters
+from longpipe_evidence.papers.report.results import Results
+from longpipe_evidence.papers.report.statements import grid as statement_grid
 from longpipe_evidence.papers.statements import statements
 
 MACHINE: Final = {"system": "system", "processor": "processor", "cores": "cores", "memory_gb": "memory [GB]"}

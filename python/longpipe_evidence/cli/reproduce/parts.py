@@ -8,10 +8,10 @@ from longpipe.cli.outputs import is_stdout, write_output
 from longpipe.cli.progress import Bar
 from longpipe.cli.safe import Console
 from longpipe.errors import ScenarioError
-from longpipe.report.folder import Folder, Part
 from longpipe.study import Runner
 from longpipe_evidence.papers import PAPERS
 from longpipe_evidence.papers.paper import Findings, Paper
+from longpipe_evidence.papers.report.folder import Folder, Part
 from longpipe_evidence.papers.text import REPORT_WIDTH
 
 VARIANT_SEEDS: Final = 2

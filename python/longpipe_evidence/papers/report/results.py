@@ -11,8 +11,8 @@ import pandas as pd
 from longpipe.errors import ScenarioError
 from longpipe.inputs import load_json, read_bytes, read_text
 from longpipe.inputs.frame import read_frame
-from longpipe.report.folder import RECORD, Part, records
 from longpipe.report.svg import Drawing, Palette, inline
+from longpipe_evidence.papers.report.folder import RECORD, Part, records
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import Final
 
 from longpipe import _core
 from longpipe.cli.progress import Bar
-from longpipe.cli.reproduce.parts import console
-from longpipe.report.folder import Folder, Part
 from longpipe.study import Runner
+from longpipe_evidence.cli.reproduce.parts import console
+from longpipe_evidence.papers.report.folder import Folder, Part
 from longpipe_evidence.papers.text import text_of
 from longpipe_evidence.papers.today import results as of_today
 from longpipe_evidence.papers.today.answers import answers

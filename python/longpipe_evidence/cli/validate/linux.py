@@ -94,7 +94,7 @@ def linux(
     )
     # Imported here because pandas and the engine take a second to load.
     from longpipe.cli.run import change
-    from longpipe.cli.validate import linux_shown
+    from longpipe_evidence.cli.validate import linux_shown
     from longpipe_evidence.validate.linux_compare import compare
 
     found = compare(case, alone=alone, **dict(change(text) for text in changes or []))

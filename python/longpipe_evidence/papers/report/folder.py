@@ -9,15 +9,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from longpipe import _core
+import longpipe
+import longpipe_evidence
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.inputs import load_json, read_bytes
 from longpipe.locks import give_back, locked, taken
-from longpipe.provenance import code_digest, machine, software
+from longpipe.provenance import machine, software
+from longpipe.store import engine_version
 
 RECORD: Final = "provenance.json"
 
@@ -46,7 +49,7 @@ class Folder:
         self._part = part
         self._about = {
             "document": document,
-            "engine": _core.__engine__,
+            "engine": engine_version(),
             "seeds": seeds,
             "default_seeds": default_seeds,
             **_here(),
@@ -66,7 +69,7 @@ class Folder:
     def figures(self, module: str, subject: object, function: str = "figures") -> None:
         """Draws the figures that a module's function returns for `subject` (a dict by file stem) as PNG and SVG."""
         # The process pool is imported here because loading it is slow.
-        from longpipe.report.drawing import draw
+        from longpipe_evidence.papers.report.drawing import draw
 
         self._files.extend(draw(module, function, subject, self._staged))
 
@@ -143,7 +146,20 @@ def is_current(path: Path, part: Part, document: str, seeds: int | None) -> bool
 
 
 def _here() -> dict[str, Any]:
-    return {"code": code_digest(), "software": software()}
+    return {"code": _code_digest(), "software": software()}
+
+
+@cache
+def _code_digest() -> str:
+    """Returns the SHA-256 of both installed packages including the core, which identifies the code of results."""
+    digest = hashlib.sha256()
+    for package in (longpipe, longpipe_evidence):
+        folder = Path(str(package.__file__)).parent
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.suffix != ".pyc":
+                digest.update(f"{path.relative_to(folder.parent)}\0".encode())
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _digest(path: Path) -> str | None:

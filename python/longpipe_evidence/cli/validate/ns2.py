@@ -38,7 +38,7 @@ def ns2(
     """
     check_output("--json", json)
     # Imported here because SciPy and Matplotlib take a second to load.
-    from longpipe.cli.validate import transfers
+    from longpipe_evidence.cli.validate import transfers
 
     chosen = transfers.chosen(tcp, w_star, buffer)
     if not transfers.run(chosen, guard=guard, json=json, figure=figure):

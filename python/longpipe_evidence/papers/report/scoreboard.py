@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from longpipe.analysis.claims import Verdict
-from longpipe.report.evidence import decisive
-from longpipe.report.parameters import differences
 from longpipe.report.parts import NOTHING, Cell, Column, Grid, Section, number
-from longpipe.report.results import Results
 from longpipe_evidence.papers import PAPERS
 from longpipe_evidence.papers.paper import Distance
+from longpipe_evidence.papers.report.evidence import decisive
+from longpipe_evidence.papers.report.parameters import differences
+from longpipe_evidence.papers.report.results import Results
 
 
 def section(folders: Iterable[Results]) -> Section:

@@ -1,0 +1,1 @@
+"""Commands of this package, which `longpipe` finds by the entry points `longpipe.commands`."""

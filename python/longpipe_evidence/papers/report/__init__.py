@@ -1,0 +1,1 @@
+"""The results of reproduced documents: their folders, and the page about them."""
