@@ -11,9 +11,9 @@ use crate::monitor::{Length, Monitor};
 use longpipe_events::{Span, Stream, Time};
 use longpipe_tcp::config::CongestionConfig;
 use longpipe_tcp::congestion::control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, Sent, Wants};
-use longpipe_tcp::congestion::limits::Limits;
-use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
-use longpipe_tcp::flight::Flight;
+use longpipe_tcp::congestion::flight::Flight;
+use longpipe_tcp::congestion::flight::Limits;
+use longpipe_tcp::congestion::user::{Controller, Plugin, Requirements};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -4,8 +4,8 @@
 use crate::complaints::{Complaints, Kind};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::congestion::control::{CwndUpdate, Pacing};
-use longpipe_tcp::flight::Flight;
-use longpipe_tcp::pacer;
+use longpipe_tcp::congestion::flight::Flight;
+use longpipe_tcp::congestion::pacing;
 
 /// Largest window [byte]: RFC 7323 allows window scaling up to 1 GiB.
 pub(crate) const LARGEST_WINDOW: f64 = (1u64 << 30) as f64;
@@ -97,7 +97,7 @@ impl Answers {
             }
             _ => {
                 let least = if burst == 0 { 2 } else { u64::from(burst) };
-                let pacing = pacer::at_rate(taken, least, self.least_rtt, flight);
+                let pacing = pacing::at_rate(taken, least, self.least_rtt, flight);
                 self.paced = Some((taken, burst, self.least_rtt, pacing));
                 Some(pacing)
             }

@@ -3,8 +3,8 @@
 use longpipe_events::{Span, Stream, Time};
 use longpipe_tcp::config::CongestionConfig;
 use longpipe_tcp::congestion::control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, Sent, Wants};
+use longpipe_tcp::congestion::flight::Flight;
 use longpipe_tcp::congestion::Congestion;
-use longpipe_tcp::flight::Flight;
 
 /// The base controller of one connection. Its hooks are invoked like those of a sender's controller, with the window
 /// that the user's controller has set.

@@ -6,7 +6,7 @@ use longpipe_events::{Span, Time};
 use longpipe_network::scenario::TrafficConfig;
 use longpipe_network::{Scenario, ScenarioError, Simulation};
 use longpipe_tcp::config::CongestionConfig;
-use longpipe_tcp::congestion::loaded::{ModuleConfig, Slot};
+use longpipe_tcp::congestion::user::{ModuleConfig, Slot};
 use std::sync::Arc;
 
 /// Maximum simulated time that a simulation runs at its start until all agents have an RTT sample.

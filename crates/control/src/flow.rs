@@ -7,8 +7,8 @@ use longpipe_plugin::table::{self as interface, NO_TIME, SAME_RATE};
 use longpipe_tcp::congestion::control::{
     Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, RecoveryPhase, Sent, Wants,
 };
-use longpipe_tcp::congestion::loaded::Controller;
-use longpipe_tcp::flight::Flight;
+use longpipe_tcp::congestion::flight::Flight;
+use longpipe_tcp::congestion::user::Controller;
 use std::ffi::c_int;
 
 /// A connection.

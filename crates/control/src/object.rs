@@ -11,7 +11,7 @@ use longpipe_events::Stream;
 use longpipe_plugin::table::{
     Ack, Connection, Control, Flight, Grant, Lost, Parameter, Sample, Sent, SIZE_WITHOUT_ON_ACKED, VERSION,
 };
-use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
+use longpipe_tcp::congestion::user::{Controller, Plugin, Requirements};
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::fs::OpenOptions;
 use std::io::Write;

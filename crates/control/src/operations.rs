@@ -5,7 +5,7 @@ use crate::complaints::Complaints;
 use longpipe_events::Stream;
 use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent};
 use longpipe_tcp::congestion::control::Wants;
-use longpipe_tcp::congestion::loaded::{Plugin, Requirements};
+use longpipe_tcp::congestion::user::{Plugin, Requirements};
 use std::ffi::c_int;
 use std::fmt::Debug;
 

@@ -4,7 +4,7 @@ use crate::operations::Object;
 use crate::settings::LoadError;
 use longpipe_network::Scenario;
 use longpipe_tcp::config::CongestionConfig;
-use longpipe_tcp::congestion::loaded::ModuleConfig;
+use longpipe_tcp::congestion::user::ModuleConfig;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use crate::report::flows::{ArrivedReport, DatagramReport, ProxyReport, VideoRepo
 use crate::report::state_hash::StateHash;
 use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
 use longpipe_events::Time;
-use longpipe_tcp::reductions::Totals;
+use longpipe_tcp::journal::attribution::Totals;
 
 /// Results of flows, web traffic, datagrams and proxies.
 type FlowReports = (

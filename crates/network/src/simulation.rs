@@ -27,7 +27,7 @@ use crate::scenario::refusal::ScenarioError;
 use crate::scenario::topology::{Step, Topology};
 use crate::scenario::{connection_slot_bytes, Engine, Framing, Scenario};
 use longpipe_events::{memory, Time};
-use longpipe_tcp::reductions::Totals;
+use longpipe_tcp::journal::attribution::Totals;
 use std::fmt;
 
 /// A run in progress.

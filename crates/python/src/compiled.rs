@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::records::Grant;
-use longpipe_tcp::flight::Flight;
+use longpipe_tcp::congestion::flight::Flight;
 use pyo3::prelude::*;
 use std::ffi::c_void;
 

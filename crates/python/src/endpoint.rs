@@ -3,7 +3,7 @@
 use crate::ScenarioError;
 use longpipe_events::{Span, Time};
 use longpipe_tcp::config::TcpConfig;
-use longpipe_tcp::recovery::rack::CongestionState;
+use longpipe_tcp::journal::CongestionState;
 use longpipe_tcp::segment::MAX_SACK_BLOCKS;
 use longpipe_tcp::{AckSegment, Problem, SackBlock, Sender};
 use pyo3::exceptions::PyValueError;

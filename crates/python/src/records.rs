@@ -6,7 +6,7 @@
 use longpipe_control::monitor::Monitor;
 use longpipe_events::{Span, Time};
 use longpipe_tcp::congestion::control::{Ack, LostSegment, RecoveryPhase, Sent};
-use longpipe_tcp::flight::Flight;
+use longpipe_tcp::congestion::flight::Flight;
 use pyo3::prelude::*;
 
 /// A record that is passed to a hook.

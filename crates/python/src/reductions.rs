@@ -2,7 +2,7 @@
 
 use crate::floats;
 use longpipe_network::{DropCause, Scenario};
-use longpipe_tcp::reductions::{LossCause, Totals};
+use longpipe_tcp::journal::attribution::{LossCause, Totals};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strum::VariantNames;

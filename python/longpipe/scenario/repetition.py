@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # With PIE's default interval of 15 ms, a run can last up to 173 days.
 MOST_REPETITIONS: Final = 10**9
-# Maximum number of times that an RTO doubles: MAX_BACKOFF in crates/tcp/src/timer.rs.
+# Maximum number of times that an RTO doubles: MAX_BACKOFF in crates/tcp/src/sender/retransmission_timer.rs.
 MAX_BACKOFF: Final = 6
 
 

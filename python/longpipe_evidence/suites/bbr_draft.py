@@ -213,7 +213,7 @@ SUITE: Final = Suite(
         "Not observable in these flows of noq, whose application neither pauses nor limits the rate: 2, 6, 7, 11, 20. "
         "Not observable without the sender's state: 4 and 9, whose link changes when the sender enters a state.",
         "Unit tests of longpipe's BBRv3 check all 22 cases, including its internal state: "
-        "crates/tcp/src/congestion/bbr3/cases.",
+        "crates/tcp/src/congestion/model/bbr3/cases.",
     ),
     seeds=5,
     judgement=(

@@ -17,7 +17,7 @@ use executor::Executor;
 use guest::Guest;
 use longpipe_events::Stream;
 use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent};
-use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
+use longpipe_tcp::congestion::user::{Controller, Plugin, Requirements};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -16,7 +16,7 @@ use crate::scenario::topology::Entry;
 use crate::scenario::{FlowConfig, LinkConfig, Scenario, StartConfig, StopConfig, TrafficConfig};
 use longpipe_events::{MaybeTime, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
-use longpipe_tcp::reductions::Totals;
+use longpipe_tcp::journal::attribution::Totals;
 use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
 
 /// Aligns the following fields to a cache line.

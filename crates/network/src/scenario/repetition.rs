@@ -8,7 +8,7 @@ use crate::atm::aal5::CELL_BITS;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
 use longpipe_events::PS_PER_SECOND;
 use longpipe_tcp::config::TimerConfig;
-use longpipe_tcp::timer::MAX_BACKOFF;
+use longpipe_tcp::sender::retransmission_timer::MAX_BACKOFF;
 use longpipe_tcp::Problem;
 
 /// Maximum number of repetitions of one activity in a run: updates of a controller, timeouts, changes of a loss state,

@@ -8,7 +8,7 @@ use longpipe_network::ip::report::PacketReport;
 use longpipe_network::observe::traces::DropTrace;
 use longpipe_network::scenario::{Engine, FlowConfig, Framing, Scenario, TrafficConfig};
 use longpipe_network::{DropCause, Probe, Recorder, Report, Simulation};
-use longpipe_tcp::reductions::Totals;
+use longpipe_tcp::journal::attribution::Totals;
 use proptest::test_runner::TestCaseError;
 use std::cell::RefCell;
 use std::fmt::Debug;

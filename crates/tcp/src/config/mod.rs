@@ -5,7 +5,6 @@ mod timer;
 
 use crate::congestion::CarefulResumeConfig;
 pub use crate::congestion::{AimdConfig, CongestionConfig, CongestionKind, VegasConfig, DEFAULT_HZ};
-use crate::growing_window;
 use crate::problem::Problem;
 pub use crate::recovery::{
     NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig,
@@ -207,7 +206,7 @@ impl TcpConfig {
     /// Returns the receiver window [byte] that the sender assumes before the first ACK.
     pub fn first_window(&self) -> u64 {
         if self.advertises_growth() {
-            growing_window::first(self.advertised_window(), self.mss_bytes)
+            first_window(self.advertised_window(), self.mss_bytes)
         } else {
             self.advertised_window()
         }
@@ -311,6 +310,16 @@ impl TcpConfig {
             .problem()
             .or_else(|| self.timer.problem().map(|problem| problem.within("timer")))
     }
+}
+
+/// Half of a socket's initial buffer [byte] (tcp_rmem). The initial window leaves room for one segment
+/// (tcp_init_buffer_space).
+pub const INITIAL_BOUND: u64 = 65_536;
+/// Returns the window of the SYN-ACK, in whole segments [byte] (tcp_select_initial_window). `most` is the largest
+/// window [byte].
+pub fn first_window(most: u64, mss: u32) -> u64 {
+    let (first, mss) = (INITIAL_BOUND.min(most), u64::from(mss));
+    (first / mss * mss).max(mss)
 }
 
 /// Values of CONFIG_HZ for which Linux's arithmetic is valid.

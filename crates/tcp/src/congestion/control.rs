@@ -1,8 +1,8 @@
 //! Interface between the sender and a congestion controller: the events that the controller receives, and the window
 //! updates that it returns.
 
-use super::stage::Model;
-use crate::flight::Flight;
+use crate::congestion::flight::Flight;
+use crate::congestion::path_model::Model;
 use longpipe_events::{Span, Stream, Time};
 
 /// A congestion controller: computes cwnd, ssthresh and, optionally, a pacing rate. It has no access to the sender's

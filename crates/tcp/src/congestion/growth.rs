@@ -1,7 +1,7 @@
 //! Window growth as a function of delivered segments, in floating point, for controllers that follow a paper or an RFC.
 
-use super::control::{Ack, CwndUpdate};
-use crate::flight::Flight;
+use crate::congestion::control::{Ack, CwndUpdate};
+use crate::congestion::flight::Flight;
 
 /// An ACK that increases cwnd; all values are in segments.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,9 @@
 //! Test support: a congestion controller with a window but without a sender or a network, and ACKs for it.
 
-use super::control::{Ack, AckSample, Cause, RecoveryPhase, Usage};
-use super::limits::Limits;
-use super::{Congestion, CongestionConfig};
-use crate::flight::Flight;
+use crate::congestion::control::{Ack, AckSample, Cause, RecoveryPhase, Usage};
+use crate::congestion::flight::Flight;
+use crate::congestion::flight::Limits;
+use crate::congestion::{Congestion, CongestionConfig};
 use longpipe_events::{Span, Time};
 
 /// Payload of a segment [byte].

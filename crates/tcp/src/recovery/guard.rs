@@ -1,6 +1,6 @@
 //! Suppression of repeated fast retransmits, and the choice of ACKs that restart the timer during recovery.
 
-use crate::flight::Flight;
+use crate::congestion::flight::Flight;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 

@@ -7,13 +7,16 @@ pub mod recover;
 mod reno;
 mod rfc6675;
 mod sack;
+mod scoreboard;
 mod tahoe;
 pub mod trigger;
 mod vanilla;
+pub mod window_handle;
 
 use crate::congestion::control::Wants;
-use crate::congestion::window_handle::WindowHandle;
-use crate::flight::Flight;
+use crate::congestion::flight::Flight;
+use crate::journal::CongestionState;
+use crate::recovery::window_handle::WindowHandle;
 use crate::segment::AckSegment;
 use crate::variant::variants;
 pub use guard::TimerRestart;
@@ -115,12 +118,12 @@ fn is_off(on: &bool) -> bool {
 impl Recovery {
     /// Returns the congestion state for observers. Recovery algorithms other than RACK distinguish only whether a loss
     /// is being repaired.
-    pub fn state(&self) -> rack::CongestionState {
+    pub fn state(&self) -> CongestionState {
         match self {
             Recovery::Rack(rack) => rack.state(),
-            Recovery::Reno(reno) if !reno.is_idle() => rack::CongestionState::Recovery,
-            other if other.repairs() => rack::CongestionState::Recovery,
-            _ => rack::CongestionState::Open,
+            Recovery::Reno(reno) if !reno.is_idle() => CongestionState::Recovery,
+            other if other.repairs() => CongestionState::Recovery,
+            _ => CongestionState::Open,
         }
     }
 

@@ -4,8 +4,9 @@ use super::guard::{Guard, TimerRestart};
 use super::recover::{Advance, Next, Recover, Resend};
 use super::trigger::Trigger;
 use crate::congestion::control::Cause;
-use crate::congestion::window_handle::{WindowAdjustment, WindowHandle};
-use crate::flight::Flight;
+use crate::congestion::flight::Flight;
+use crate::congestion::WindowAdjustment;
+use crate::recovery::window_handle::WindowHandle;
 use crate::variant::{Parameters, Variant};
 use serde::{Deserialize, Serialize};
 

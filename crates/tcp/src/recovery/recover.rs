@@ -2,8 +2,8 @@
 
 use super::trigger::Trigger;
 use crate::congestion::control::Wants;
-use crate::congestion::window_handle::WindowHandle;
-use crate::flight::Flight;
+use crate::congestion::flight::Flight;
+use crate::recovery::window_handle::WindowHandle;
 use crate::segment::AckSegment;
 
 /// A recovery algorithm, which decides which segments to retransmit. It accesses the window only through its

@@ -4,7 +4,8 @@ use super::guard::Guard;
 use super::recover::{Recover, Resend};
 use super::trigger::Trigger;
 use crate::congestion::control::Cause;
-use crate::congestion::window_handle::{WindowAdjustment, WindowHandle};
+use crate::congestion::WindowAdjustment;
+use crate::recovery::window_handle::WindowHandle;
 use crate::variant::{Parameters, Variant};
 use serde::{Deserialize, Serialize};
 

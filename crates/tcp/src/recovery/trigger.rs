@@ -1,6 +1,6 @@
 //! Conditions for a fast retransmit: number of duplicate ACKs, and minimum interval between fast retransmits.
 
-use crate::flight::Flight;
+use crate::congestion::flight::Flight;
 use longpipe_events::{MaybeTime, Span, Time};
 
 /// Conditions for the fast retransmits of one sender.

@@ -2,16 +2,17 @@
 
 use super::timers::Timer;
 use super::{opening, records, Sender, NOTHING};
-use crate::cc_state::CcState;
 use crate::congestion::control::{Ack, AckSample, Cause};
-use crate::congestion::window_handle::{WindowAdjustment, WindowHandle};
-use crate::flight::Flight;
+use crate::congestion::flight::Flight;
+use crate::congestion::WindowAdjustment;
 use crate::journal::EventCause;
-use crate::marks::Marks;
 use crate::recovery::rack::RecoveryStep;
 use crate::recovery::recover::{Advance, Recover, Resend};
+use crate::recovery::window_handle::WindowHandle;
 use crate::retransmission_queue::AckSummary;
 use crate::segment::AckSegment;
+use crate::sender::cc_state::CcState;
+use crate::sender::ecn::Marks;
 use longpipe_events::{MaybeTime, Span, Time};
 
 /// State of the sender at the arrival of an ACK, before the ACK is processed.

@@ -2,8 +2,8 @@
 //! had received (RFC 7323 section 3.2), from which the receiver measures the RTT. Packets contain no echo, so the
 //! receiver looks up the position of this ACK among its ACKs.
 
-use crate::flight::Flight;
-use crate::growing_window::AckOrder;
+use crate::congestion::flight::Flight;
+use crate::receiver::autotuning::AckOrder;
 use longpipe_events::Time;
 use std::collections::VecDeque;
 
@@ -59,7 +59,7 @@ impl Echoes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::limits::Limits;
+    use crate::congestion::flight::Limits;
 
     #[test]
     fn a_segment_echoes_the_latest_ack_before_its_transmission() {

@@ -4,12 +4,12 @@
 use super::acks::BeforeAck;
 use super::timers::Timer;
 use super::{expiry, Sender};
-use crate::cc_state::CcState;
 use crate::congestion::control::Sent;
 use crate::recovery::rack::RecoveryStep;
 use crate::recovery::Recovery;
 use crate::retransmission_queue::RetransmissionQueue;
 use crate::segment::{DataSegment, Ecn, Opening};
+use crate::sender::cc_state::CcState;
 use longpipe_events::{MaybeTime, Time};
 
 impl Sender {

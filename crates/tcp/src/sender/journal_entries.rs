@@ -1,8 +1,8 @@
 //! Entries that a sender writes into its journal, and access to the journal.
 
 use super::Sender;
+use crate::journal::attribution::{Loss, LossCause, Totals};
 use crate::journal::{EventCause, EventKind, SenderEvent};
-use crate::reductions::{Loss, LossCause, Totals};
 use longpipe_events::Time;
 
 impl Sender {

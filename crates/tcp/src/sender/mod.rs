@@ -1,32 +1,39 @@
 //! The sending end point.
 
 mod acks;
+mod cc_state;
 mod echoes;
+mod ecn;
+mod handshake;
+mod hoe;
 mod in_order;
 mod journal_entries;
 pub(crate) mod opening;
+mod optional_features;
+pub mod pacer;
 mod records;
+pub mod retransmission_timer;
 mod state;
 mod timers;
 mod transmit;
 mod writes;
 
-use crate::cc_state::CcState;
 use crate::config::TcpConfig;
 use crate::congestion::control::{Cause, Pacing};
-use crate::congestion::limits::Limits;
-use crate::congestion::window_handle::WindowHandle;
+use crate::congestion::flight::Flight;
+use crate::congestion::flight::Limits;
 use crate::congestion::{CarefulResume, Congestion, SavedPath};
-use crate::flight::Flight;
-use crate::growing_window::AckOrder;
 use crate::journal::{EventCause, Journal};
-use crate::optional_features::OptionalFeatures;
-use crate::pacer::Pacer;
+use crate::receiver::autotuning::AckOrder;
 use crate::receiver::Receiver;
 use crate::recovery::recover::Recover;
 use crate::recovery::trigger::Triggers;
+use crate::recovery::window_handle::WindowHandle;
 use crate::recovery::Recovery;
-use crate::timer::RttEstimator;
+use crate::sender::cc_state::CcState;
+use crate::sender::optional_features::OptionalFeatures;
+use crate::sender::pacer::Pacer;
+use crate::sender::retransmission_timer::RttEstimator;
 use echoes::Echoes;
 use longpipe_events::{MaybeTime, Span, Stream, Time};
 pub use state::{SenderState, TcpInfo};

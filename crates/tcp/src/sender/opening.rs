@@ -4,12 +4,11 @@
 
 use super::timers::Timer;
 use super::Sender;
-use crate::cc_state::CcState;
-use crate::congestion::window_handle::WindowAdjustment;
-use crate::congestion::Congestion;
-use crate::flight::Flight;
-use crate::handshake::{Due, Handshake};
+use crate::congestion::flight::Flight;
+use crate::congestion::{Congestion, WindowAdjustment};
 use crate::segment::{AckSegment, DataSegment, Opening};
+use crate::sender::cc_state::CcState;
+use crate::sender::handshake::{Due, Handshake};
 use longpipe_events::{MaybeTime, Span, Time};
 
 /// Maximum number of SYN retransmissions after which the full initial window is still used. It is 1 because the first

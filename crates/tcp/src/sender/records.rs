@@ -3,13 +3,14 @@
 
 use super::timers::Timer;
 use super::{Sender, NOTHING};
-use crate::cc_state::CcState;
 use crate::congestion::control::Cause;
-use crate::congestion::window_handle::WindowHandle;
+use crate::journal::CongestionState;
 use crate::journal::EventCause;
-use crate::recovery::rack::{CongestionState, Rack};
+use crate::recovery::rack::Rack;
+use crate::recovery::window_handle::WindowHandle;
 use crate::retransmission_queue::{AckSummary, RetransmissionQueue};
 use crate::segment::{AckSegment, DataSegment};
+use crate::sender::cc_state::CcState;
 use longpipe_events::{MaybeTime, Time};
 
 /// The parts of a sender that RACK uses.

@@ -1,8 +1,8 @@
 //! State of a sender for observers: as in Linux's TCP_INFO for packetdrill scripts, and for traces.
 
 use super::Sender;
-use crate::congestion::stage::Model;
-use crate::recovery::rack::CongestionState;
+use crate::congestion::path_model::Model;
+use crate::journal::CongestionState;
 use crate::retransmission_queue::Count;
 use longpipe_events::MaybeTime;
 

@@ -4,7 +4,7 @@ use super::timers::Timer;
 use super::writes::Writes;
 use super::{opening, records, Sender, NOTHING};
 use crate::congestion::control::Sent;
-use crate::congestion::window_handle::WindowAdjustment;
+use crate::congestion::WindowAdjustment;
 use crate::journal::EventCause;
 use crate::recovery::recover::{Next, Recover};
 use crate::recovery::Recovery;

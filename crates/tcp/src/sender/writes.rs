@@ -9,7 +9,7 @@
 //! scenario sets an interval (`write_every`), an application that does not wait writes again once per interval.
 
 use crate::config::{AckConfig, TcpConfig};
-use crate::flight::Flight;
+use crate::congestion::flight::Flight;
 use longpipe_events::{Span, Time};
 use std::collections::VecDeque;
 
@@ -162,7 +162,7 @@ impl Writes {
 mod tests {
     use super::*;
     use crate::config::tests::config;
-    use crate::congestion::limits::Limits;
+    use crate::congestion::flight::Limits;
 
     const MSS: u64 = 1448;
 

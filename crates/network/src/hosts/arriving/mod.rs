@@ -20,7 +20,7 @@ use crate::scenario::{ConnectionSlots, FlowArrivalsConfig, Scenario, TrafficConf
 use longpipe_events::memory::Growing;
 use longpipe_events::{MaybeTime, Stream, Time};
 use longpipe_tcp::config::TcpConfig;
-use longpipe_tcp::reductions::Totals;
+use longpipe_tcp::journal::attribution::Totals;
 use longpipe_tcp::sender::SenderCounters;
 use process::Process;
 use std::cmp::Reverse;

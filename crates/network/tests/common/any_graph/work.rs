@@ -4,7 +4,7 @@ use crate::common::SECOND;
 use longpipe_network::atm::aal5::{frame_cells, CELL_BITS};
 use longpipe_network::scenario::{ArrivalTimesConfig, FlowConfig, Framing, Scenario, TrafficConfig};
 use longpipe_tcp::config::TimerConfig;
-use longpipe_tcp::timer::MAX_BACKOFF;
+use longpipe_tcp::sender::retransmission_timer::MAX_BACKOFF;
 
 /// Returns a duration [ps] within which about `max` cells or packets traverse links.
 pub fn duration_ps(scenario: &Scenario, max: u64) -> u64 {

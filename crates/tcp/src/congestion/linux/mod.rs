@@ -4,12 +4,24 @@
 //! order: an ACK is reported to the module first, then the congestion state changes, then the window grows. Loss
 //! recovery uses the window and the threshold that the module sets when the ACK is reported.
 
+pub mod bic;
+pub mod dctcp;
+pub mod htcp;
+pub mod hybla;
+pub mod hystart;
+pub mod illinois;
+pub mod reno;
+pub mod scalable;
+mod search;
 mod socket;
+pub mod vegas;
+pub mod veno;
+pub mod westwood;
 #[cfg(test)]
 mod witness;
 
-use super::control::{Ack, AckSample, Cause, Control, CwndUpdate, RecoveryPhase, Wants};
-use crate::flight::Flight;
+use crate::congestion::control::{Ack, AckSample, Cause, Control, CwndUpdate, RecoveryPhase, Wants};
+use crate::congestion::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{Span, Time};
 pub use socket::{micros, AckedSegments, CaState, Socket, DEFAULT_HZ};

@@ -1,9 +1,9 @@
 //! The socket that Linux's controllers read and write: windows in whole segments, times in ticks of the kernel's clock.
 
-use super::super::control::{Ack, CwndUpdate};
-use super::super::growth::whole_part;
-use super::super::hystart::whole_micros;
-use crate::flight::Flight;
+use crate::congestion::control::{Ack, CwndUpdate};
+use crate::congestion::flight::Flight;
+use crate::congestion::growth::whole_part;
+use crate::congestion::linux::hystart::whole_micros;
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 
 /// Slow-start threshold of a connection without losses (`TCP_INFINITE_SSTHRESH`).

@@ -8,14 +8,14 @@
 //! cwnd to ssthresh at once.
 
 use crate::congestion::control::{Ack, AckSample, Cause, RecoveryPhase, Usage};
-use crate::congestion::limits::Limits;
+use crate::congestion::flight::Flight;
+use crate::congestion::flight::Limits;
 use crate::congestion::trial::ack_of;
 use crate::congestion::{
     BicConfig, Congestion, CongestionConfig, CubicConfig, CubicRules, DctcpConfig, HighspeedConfig, HighspeedRules,
     HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig, LinuxRenoConfig, ScalableConfig, ScalableRules,
     VegasConfig, VegasRules, VenoConfig, WestwoodConfig,
 };
-use crate::flight::Flight;
 use longpipe_events::{Span, Time};
 
 const WITNESS: &str = include_str!("witness.csv");

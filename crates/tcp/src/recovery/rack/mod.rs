@@ -12,16 +12,16 @@ mod prr;
 mod spurious;
 
 use super::recover::Recover;
-use crate::config::DEFAULT_HZ;
+
 use crate::congestion::control::{self, Cause, Wants};
-use crate::congestion::window_handle::{WindowAdjustment, WindowHandle};
-use crate::journal::EventCause;
+use crate::congestion::{WindowAdjustment, DEFAULT_HZ};
+use crate::journal::{CongestionState, EventCause};
+use crate::recovery::window_handle::WindowHandle;
 use crate::retransmission_queue::{AckSummary, DetectedLosses, LatestDelivery, RetransmissionQueue};
 use crate::segment::AckSegment;
 use crate::variant::Variant;
 pub use config::RackConfig;
 use longpipe_events::{MaybeTime, Span, Time, PS_PER_SECOND};
-pub use phase::CongestionState;
 use phase::Phase;
 use prr::Prr;
 use spurious::{FRto, ReorderingWindow, UndoState};

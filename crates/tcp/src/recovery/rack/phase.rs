@@ -1,7 +1,7 @@
 //! Congestion state of a sender (Linux: `tcp_ca_state`).
 
 use crate::congestion::control;
-use strum::VariantNames;
+use crate::journal::CongestionState;
 
 /// Congestion state, and the end of the data to which it applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,18 +35,4 @@ impl Phase {
             Phase::Loss(_) => CongestionState::Loss,
         }
     }
-}
-
-/// Congestion state for traces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantNames)]
-#[strum(serialize_all = "kebab-case")]
-pub enum CongestionState {
-    /// No loss is being repaired.
-    Open,
-    /// CWR: the window is being reduced because of ECN marks.
-    Reduced,
-    /// Fast recovery.
-    Recovery,
-    /// Recovery after the retransmission timer expired.
-    Loss,
 }

@@ -1,8 +1,9 @@
 //! Proportional rate reduction: during recovery, the sender transmits in proportion to delivered data (RFC 9937, as in
 //! Linux).
 
-use crate::congestion::window_handle::{WindowAdjustment, WindowHandle};
-use crate::flight::Flight;
+use crate::congestion::flight::Flight;
+use crate::congestion::WindowAdjustment;
+use crate::recovery::window_handle::WindowHandle;
 
 /// State of one recovery.
 #[derive(Clone, Copy, Debug, Default)]

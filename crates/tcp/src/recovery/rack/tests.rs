@@ -2,9 +2,9 @@
 //! tcp_recovery.c).
 
 use super::*;
-use crate::congestion::limits::Limits;
+use crate::congestion::flight::Flight;
+use crate::congestion::flight::Limits;
 use crate::congestion::{Congestion, CongestionConfig, LinuxRenoConfig};
-use crate::flight::Flight;
 use crate::journal::Journal;
 
 const MSS: u64 = 1000;

@@ -1,0 +1,352 @@
+//! Vegas: keeps between α and β segments in the path's queues (Brakmo and Peterson 1995).
+//!
+//! Once per RTT it compares the expected and the actual rate, from which the number of queued segments is estimated:
+//! diff = cwnd · (1 − base RTT / RTT).
+
+use crate::congestion::control::{Ack, Cause, Control, CwndUpdate, Wants};
+use crate::congestion::flight::Flight;
+use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Linux, Module, Socket};
+use crate::congestion::paper_or_linux::{Ruled, Rules};
+use crate::congestion::rfc::aimd::halved;
+use crate::problem::Problem;
+use crate::variant::{Parameters, Variant};
+use longpipe_events::Time;
+use serde::{Deserialize, Serialize};
+
+/// Bounds on the estimated data in queues [segment].
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct VegasConfig {
+    /// cwnd grows if the estimate is below this bound.
+    pub alpha: f64,
+    /// cwnd shrinks if the estimate is above this bound.
+    pub beta: f64,
+    /// Slow start ends if the estimate is above this bound.
+    pub gamma: f64,
+    /// Rules of 1995 or of Linux; serialized only if they are not the rules of 1995.
+    #[serde(default, skip_serializing_if = "is_brakmo")]
+    pub rules: VegasRules,
+}
+
+/// Available sets of rules.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum VegasRules {
+    /// Rules of the paper, as in ns-2.
+    #[default]
+    #[serde(rename = "brakmo-1995")]
+    Brakmo1995,
+    /// Rules of tcp_vegas.c: uses the minimum RTT sample of each RTT; slow start doubles every RTT and ends at the
+    /// window that the path holds without queues.
+    Linux,
+}
+
+fn is_brakmo(rules: &VegasRules) -> bool {
+    *rules == VegasRules::Brakmo1995
+}
+
+impl Rules for VegasConfig {
+    fn is_linux(&self) -> bool {
+        self.rules == VegasRules::Linux
+    }
+}
+
+/// Vegas with the rules of its paper or of Linux.
+pub type Vegas = Ruled<Brakmo, Linux<LinuxVegas>>;
+
+impl Parameters for VegasConfig {
+    fn problem(&self) -> Option<Problem> {
+        let VegasConfig { alpha, beta, gamma, .. } = *self;
+        let fine = alpha > 0.0 && beta >= alpha && beta.is_finite() && gamma > 0.0 && gamma.is_finite();
+        (!fine).then(|| {
+            Problem::new(
+                "vegas",
+                format!("alpha {alpha}, beta {beta}, gamma {gamma}"),
+                "needs 0 < alpha <= beta and gamma > 0, in segments",
+            )
+        })
+    }
+}
+
+/// Growth of cwnd during the current RTT.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum GrowthMode {
+    /// One segment per ACK.
+    Double,
+    /// cwnd grows by one segment in the whole RTT.
+    Linear,
+    /// No growth.
+    None,
+}
+
+/// State of a sender with the rules of Brakmo and Peterson (1995).
+#[derive(Clone, Debug)]
+pub struct Brakmo {
+    config: VegasConfig,
+    /// Sum [ps] and number of RTT samples since the tagged segment was sent.
+    sum: u64,
+    count: u64,
+    /// First byte of the tagged segment; the acknowledgment of this segment ends the current RTT.
+    tagged: u64,
+    growth: GrowthMode,
+}
+
+/// Change in the window caused by one ACK, other than growth.
+#[derive(Clone, Copy, Default)]
+struct WindowChange {
+    /// Reduction of cwnd [byte].
+    cut: f64,
+    /// Whether slow start ends.
+    leaves_slow_start: bool,
+}
+
+/// Minimum cwnd [segment]; ssthresh has this value, too, after slow start (ns-2).
+const LEAST_SEGMENTS: f64 = 2.0;
+
+impl Variant for Brakmo {
+    type Config = VegasConfig;
+
+    fn new(config: &VegasConfig) -> Brakmo {
+        Brakmo {
+            config: *config,
+            sum: 0,
+            count: 0,
+            tagged: 0,
+            growth: GrowthMode::Double,
+        }
+    }
+}
+
+impl Control for Brakmo {
+    /// Requests an RTT sample of every segment.
+    fn wants(&self) -> Wants {
+        Wants::RECORDS
+    }
+
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
+        let turn = self.measure(ack, flight);
+        if ack.grows {
+            self.grown(flight, turn)
+        } else {
+            CwndUpdate::unchanged(flight)
+        }
+    }
+
+    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> CwndUpdate {
+        CwndUpdate::reduced(cause, halved(flight), flight)
+    }
+}
+
+impl Brakmo {
+    /// Records the RTT sample of an ACK and, at the end of an RTT, sets the growth for the next one.
+    fn measure(&mut self, ack: &Ack, flight: &Flight) -> WindowChange {
+        if let Some(round_trip) = ack.rtt {
+            self.sum += round_trip.0;
+            self.count += 1;
+        }
+        if flight.una <= self.tagged {
+            return WindowChange::default();
+        }
+        let turn = match ack.least_rtt {
+            Some(base) if self.count > 0 => {
+                let window = (flight.outstanding() + ack.acked) as f64 / flight.mss();
+                let round_trip = self.sum as f64 / self.count as f64;
+                self.adjust(ack.cwnd, flight, window * (1.0 - base.0 as f64 / round_trip))
+            }
+            _ => WindowChange::default(),
+        };
+        (self.sum, self.count) = (0, 0);
+        self.tagged = flight.nxt;
+        turn
+    }
+
+    /// Determines the change in the window in the next RTT. `cwnd` is the window in the last RTT, and `diff` is the
+    /// number of queued segments.
+    fn adjust(&mut self, cwnd: f64, flight: &Flight, diff: f64) -> WindowChange {
+        let VegasConfig { alpha, beta, gamma, .. } = self.config;
+        let mut turn = WindowChange::default();
+        if cwnd < flight.ssthresh() {
+            // The queue reflects the window only if the window did not grow during the RTT.
+            if self.growth == GrowthMode::Double {
+                self.growth = GrowthMode::None;
+            } else if diff > gamma {
+                // At this point, cwnd is too large by an eighth (as in Brakmo's code and in ns-2's).
+                self.growth = GrowthMode::None;
+                turn = WindowChange {
+                    cut: cwnd / 8.0,
+                    leaves_slow_start: true,
+                };
+            } else {
+                self.growth = GrowthMode::Double;
+            }
+        } else if diff > beta {
+            (turn.cut, self.growth) = (flight.mss(), GrowthMode::None);
+        } else if diff < alpha {
+            self.growth = GrowthMode::Linear;
+        } else {
+            self.growth = GrowthMode::None;
+        }
+        turn
+    }
+
+    fn grown(&self, flight: &Flight, turn: WindowChange) -> CwndUpdate {
+        let (cwnd, mss) = (flight.cwnd(), flight.mss());
+        let growth = match self.growth {
+            GrowthMode::Double if cwnd < flight.ssthresh() => mss,
+            GrowthMode::Double | GrowthMode::Linear => mss * mss / cwnd,
+            GrowthMode::None => 0.0,
+        };
+        let least = LEAST_SEGMENTS * mss;
+        let window = if turn.cut > 0.0 {
+            (cwnd - turn.cut).max(least)
+        } else {
+            cwnd + growth
+        };
+        let update = CwndUpdate::window(window.min(flight.rwnd as f64), flight);
+        if turn.leaves_slow_start {
+            CwndUpdate {
+                threshold: least,
+                ..update
+            }
+        } else {
+            update
+        }
+    }
+}
+
+/// State of a sender with Linux's rules; RTTs are in microseconds.
+#[derive(Clone, Debug)]
+pub struct LinuxVegas {
+    config: VegasConfig,
+    /// Whether the estimate is valid: no loss and no reordering (Linux: doing_vegas_now).
+    enabled: bool,
+    /// First byte after the current RTT, and number and minimum of the RTT samples in this RTT.
+    end: u64,
+    count: u32,
+    min_rtt: u32,
+    /// Minimum RTT sample since the connection was last idle.
+    base_rtt: u32,
+}
+
+/// If an RTT has at most this number of RTT samples, they are ignored, because all of them may come from delayed ACKs.
+const FEW: u32 = 2;
+/// No RTT sample.
+const UNKNOWN: u32 = 0x7fff_ffff;
+
+impl Module for LinuxVegas {
+    type Config = VegasConfig;
+
+    fn new(config: &VegasConfig) -> LinuxVegas {
+        LinuxVegas {
+            config: *config,
+            enabled: true,
+            end: 0,
+            count: 0,
+            min_rtt: UNKNOWN,
+            base_rtt: UNKNOWN,
+        }
+    }
+
+    fn on_acked(&mut self, acked: &AckedSegments, _socket: &mut Socket) {
+        if let Some(rtt) = acked.rtt_us {
+            let rtt = rtt + 1;
+            (self.base_rtt, self.min_rtt) = (self.base_rtt.min(rtt), self.min_rtt.min(rtt));
+            self.count += 1;
+        }
+    }
+
+    fn grow(&mut self, acked: u32, socket: &mut Socket) {
+        if !self.enabled {
+            socket.grow_as_reno(acked);
+        } else if socket.snd_una > self.end {
+            self.end = socket.snd_nxt;
+            if self.count <= FEW {
+                socket.grow_as_reno(acked);
+            } else {
+                self.adjust(acked, socket);
+            }
+            (self.count, self.min_rtt) = (0, UNKNOWN);
+        } else if socket.in_slow_start() {
+            socket.slow_start(acked);
+        }
+    }
+
+    fn set_state(&mut self, state: CaState, socket: &mut Socket) {
+        if state == CaState::Open {
+            self.enable(socket);
+        } else {
+            self.enabled = false;
+        }
+    }
+
+    fn on_event(&mut self, event: CaEvent, socket: &mut Socket) {
+        if event == CaEvent::TransmitStart {
+            self.base_rtt = UNKNOWN;
+            self.enable(socket);
+        }
+    }
+}
+
+impl LinuxVegas {
+    /// Starts an RTT.
+    fn enable(&mut self, socket: &Socket) {
+        self.enabled = true;
+        (self.end, self.count, self.min_rtt) = (socket.snd_nxt, 0, UNKNOWN);
+    }
+
+    /// Sets cwnd for the next RTT.
+    fn adjust(&mut self, acked: u32, socket: &mut Socket) {
+        let VegasConfig { alpha, beta, gamma, .. } = self.config;
+        let cwnd = socket.snd_cwnd;
+        let without_queue = u64::from(cwnd) * u64::from(self.base_rtt) / u64::from(self.min_rtt);
+        let queued = f64::from(cwnd.wrapping_mul(self.min_rtt - self.base_rtt) / self.base_rtt);
+        if socket.in_slow_start() {
+            if queued > gamma {
+                socket.snd_cwnd = cwnd.min(without_queue as u32 + 1);
+                socket.snd_ssthresh = socket.snd_ssthresh.min(socket.snd_cwnd);
+            } else {
+                socket.slow_start(acked);
+            }
+        } else if queued > beta {
+            socket.snd_cwnd -= 1;
+            socket.snd_ssthresh = socket.snd_ssthresh.min(socket.snd_cwnd);
+        } else if queued < alpha {
+            socket.snd_cwnd += 1;
+        }
+        socket.snd_cwnd = socket.snd_cwnd.max(2).min(socket.snd_cwnd_clamp);
+        // ssthresh is at least three quarters of cwnd.
+        let quarters = socket.snd_cwnd / 2 + socket.snd_cwnd / 4;
+        socket.snd_ssthresh = socket.snd_ssthresh.max(quarters);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::trial::Trial;
+    use crate::congestion::CongestionConfig;
+    use longpipe_events::Span;
+
+    fn linux() -> CongestionConfig {
+        CongestionConfig::Vegas(VegasConfig {
+            alpha: 2.0,
+            beta: 4.0,
+            gamma: 1.0,
+            rules: VegasRules::Linux,
+        })
+    }
+
+    /// In the integer arithmetic of tcp_vegas.c, with a window of 100 segments and an RTT of 10 ms, an increase of 0.1
+    /// ms in the RTT indicates 1 queued segment, 0.3 ms indicate 2 segments, and 0.6 ms indicate 5 segments.
+    #[test]
+    fn linux_changes_cwnd_by_a_segment_per_rtt_below_alpha_and_above_beta() {
+        for (longer, moved) in [(100, 1.0), (300, 0.0), (600, -1.0)] {
+            let mut trial = Trial::new(&linux(), 100.0).over(Span::millis(10));
+            trial.ack();
+            let mut trial = trial.over(Span(Span::millis(10).0 + Span::micros(longer).0));
+            let windows: Vec<f64> = (0..100).map(|_| trial.ack()).collect();
+            let before = windows[0];
+            assert_eq!(windows[99] - before, moved, "{longer} us: {windows:?}");
+        }
+    }
+}

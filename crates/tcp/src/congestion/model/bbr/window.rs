@@ -1,0 +1,157 @@
+//! Pacing rate and cwnd from the model of the path.
+
+use super::*;
+
+impl Bbr {
+    /// Sets the pacing rate to the bandwidth times `gain`; before the pipe is full the rate never decreases.
+    pub(super) fn set_rate(&mut self, gain: f64, srtt: Option<Span>, flight: &Flight) {
+        let bits = |bandwidth: f64, gain: f64| 8.0 * MARGIN * gain * bandwidth;
+        let before = self
+            .rate
+            .or_else(|| srtt.map(|srtt| bits(flight.cwnd() / srtt.as_seconds(), HIGH_GAIN)));
+        let rate = bits(self.bandwidth(), gain);
+        let rate = match before {
+            Some(before) if !self.pipe.full && rate <= before => Some(before),
+            None if rate == 0.0 => None,
+            _ => Some(rate),
+        };
+        if rate != self.rate {
+            self.rate = rate;
+            self.burst = burst(rate.unwrap_or(0.0), flight);
+        }
+    }
+
+    pub(super) fn pacing(&mut self, least_rtt: Option<Span>, flight: &Flight) -> Option<Pacing> {
+        let rate = self.rate?;
+        let least_rtt = least_rtt.or(self.min_rtt.rtt);
+        match self.paced {
+            Some((before, rtt, pacing)) if before == rate && rtt == least_rtt => Some(pacing),
+            _ => {
+                let pacing = pacing::at_rate(rate, least_burst(rate), least_rtt, flight);
+                self.paced = Some((rate, least_rtt, pacing));
+                Some(pacing)
+            }
+        }
+    }
+
+    /// Returns the target for the data in flight [byte]: `gain` times the BDP plus a few bursts, rounded up to an even
+    /// number of segments.
+    pub(super) fn inflight(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
+        self.with_bursts(self.bdp(bandwidth, gain, flight)) * flight.mss()
+    }
+
+    /// Returns the data in flight [byte] at the time when the next burst leaves, which is `held` from now (Linux:
+    /// bbr_packets_in_net_at_edt). Until then, whole segments are delivered at the estimated bandwidth. With a gain
+    /// above 1 the burst itself is included.
+    pub(super) fn in_flight_at_departure(&self, in_flight: u64, held: Span, flight: &Flight) -> f64 {
+        let burst = if self.pacing_gain() > 1.0 { self.burst } else { 0.0 };
+        let arrives = whole_part(self.bandwidth() * held.as_seconds() / flight.mss());
+        (in_flight as f64 + (burst - arrives) * flight.mss()).max(0.0)
+    }
+
+    /// Returns `gain` times the BDP [segment].
+    pub(super) fn bdp(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
+        match self.min_rtt.rtt {
+            Some(rtt) => rounded_up(gain * bandwidth * rtt.as_seconds() / flight.mss()),
+            None => FIRST_WINDOW,
+        }
+    }
+
+    /// Returns `segments` plus an allowance for bursts, rounded up to an even number, plus two if the gain is above 1
+    /// (bbr_quantization_budget).
+    pub(super) fn with_bursts(&self, segments: f64) -> f64 {
+        let pairs = 2.0 * rounded_up((segments + BURSTS * self.burst) / 2.0);
+        pairs + if self.mode == Mode::ProbeBw(PROBE_UP) { 2.0 } else { 0.0 }
+    }
+
+    /// Saves cwnd for the end of a recovery or ProbeRTT (bbr_save_cwnd).
+    pub(super) fn save_cwnd(&mut self, flight: &Flight) {
+        let cwnd = flight.cwnd();
+        self.prior_cwnd = if self.phase == RecoveryPhase::Open && self.mode != Mode::ProbeRtt {
+            cwnd
+        } else {
+            self.prior_cwnd.max(cwnd)
+        };
+    }
+
+    /// Returns cwnd after an ACK [byte].
+    pub(super) fn window(&mut self, ack: &Ack, flight: &Flight) -> f64 {
+        let mss = flight.mss();
+        let arrived = ack.delivered as f64;
+        let mut cwnd = flight.cwnd();
+        if std::mem::take(&mut self.min_rtt.ended) {
+            cwnd = cwnd.max(self.prior_cwnd);
+        }
+        if ack.delivered > 0 {
+            let conserved = self.in_recovery(&mut cwnd, ack, mss);
+            cwnd = conserved.unwrap_or_else(|| self.grown(cwnd, arrived, flight));
+        }
+        if self.mode == Mode::ProbeRtt {
+            cwnd = cwnd.min(LEAST_SEGMENTS * mss);
+        }
+        cwnd.min((flight.most_rwnd as f64).max(mss))
+    }
+
+    /// Subtracts losses from cwnd, and restores it at the end of a recovery. Returns cwnd during packet conservation
+    /// (bbr_set_cwnd_to_recover_or_restore).
+    pub(super) fn in_recovery(&mut self, cwnd: &mut f64, ack: &Ack, mss: f64) -> Option<f64> {
+        let in_flight_before = (ack.in_flight + ack.delivered) as f64;
+        *cwnd = (*cwnd - ack.lost as f64).max(mss);
+        let before = std::mem::replace(&mut self.phase, ack.phase);
+        if ack.phase == RecoveryPhase::Recovery && before != RecoveryPhase::Recovery {
+            self.packet_conservation = true;
+            self.rounds.until = self.delivered;
+            *cwnd = in_flight_before;
+        } else if ack.phase == RecoveryPhase::Open && before != RecoveryPhase::Open {
+            self.packet_conservation = false;
+            *cwnd = cwnd.max(self.prior_cwnd);
+        }
+        self.packet_conservation.then(|| cwnd.max(in_flight_before))
+    }
+
+    /// Increases cwnd towards the target, and returns it.
+    pub(super) fn grown(&self, cwnd: f64, arrived: f64, flight: &Flight) -> f64 {
+        let mss = flight.mss();
+        let bandwidth = self.bandwidth();
+        let room = if self.pipe.full {
+            whole_part(self.aggregation.room(bandwidth) / mss)
+        } else {
+            0.0
+        };
+        let target = self.with_bursts(self.bdp(bandwidth, self.window_gain(), flight) + room) * mss;
+        let grown = if self.pipe.full {
+            (cwnd + arrived).min(target)
+        } else if cwnd < target || (self.delivered as f64) < FIRST_WINDOW * mss {
+            cwnd + arrived
+        } else {
+            cwnd
+        };
+        grown.max(LEAST_SEGMENTS * mss)
+    }
+}
+
+/// Returns the size of a burst at a rate [segment].
+fn burst(rate: f64, flight: &Flight) -> f64 {
+    let bytes = (rate / 8.0 / BURSTS_PER_SECOND).min(MOST_BYTES);
+    whole_part(bytes / flight.mss()).clamp(least_burst(rate) as f64, MOST_SEGMENTS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::flight::Limits;
+
+    #[test]
+    fn whole_segments_are_delivered_until_the_next_burst_leaves() {
+        let mut bbr = Bbr::new(&BbrConfig {});
+        bbr.max_bw.add(0, 1e6, PEAK_ROUNDS);
+        let flight = Flight::new(Limits::new(1e5, 1e5), 1 << 30, 1000);
+        let next = |bbr: &Bbr, micros| bbr.in_flight_at_departure(10_000, Span::micros(micros), &flight);
+        bbr.mode = Mode::ProbeBw(1);
+        let found = [0, 999, 1000, 2500, 60_000].map(|micros| next(&bbr, micros));
+        assert_eq!(found, [10_000.0, 10_000.0, 9000.0, 8000.0, 0.0]);
+        // With a gain above 1, the burst itself is included.
+        (bbr.mode, bbr.burst) = (Mode::ProbeBw(PROBE_UP), 2.0);
+        assert_eq!([0, 1000].map(|micros| next(&bbr, micros)), [12_000.0, 11_000.0]);
+    }
+}

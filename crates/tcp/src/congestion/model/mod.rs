@@ -1,0 +1,7 @@
+//! Controllers that keep a model of the path, and set a pacing rate and the window during recovery.
+
+pub mod bbr;
+pub mod bbr3;
+pub mod copa;
+mod max_filter;
+pub mod prague;

@@ -1,0 +1,293 @@
+//! CUBIC in Linux's integer arithmetic (tcp_cubic.c).
+
+use super::config::{CubicConfig, MARK_BETA};
+use crate::congestion::control::{Ack, Cause};
+use crate::congestion::flight::Flight;
+use crate::congestion::linux::hystart::{Hystart, SlowStart, TrainSample};
+use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Module, Socket};
+
+/// The module's state.
+#[derive(Clone, Debug)]
+pub struct LinuxCubic {
+    config: CubicConfig,
+    slow_start: SlowStart,
+    /// C as scaled by the kernel: in 1/1024 segment/s³ per 100 ms, times 10.
+    scale: u64,
+    /// Number of segments to be acknowledged before cwnd grows by one segment.
+    each: u32,
+    /// The window and the tick for which `each` was computed.
+    computed: (u32, u64),
+    /// Window at the latest reduction; 0 before the first reduction.
+    last_max: u32,
+    /// Minimum RTT sample [µs]; 0 before the first sample.
+    delay_min: u32,
+    epoch: Option<LinuxEpoch>,
+}
+
+/// Growth since a reduction.
+#[derive(Clone, Copy, Debug)]
+struct LinuxEpoch {
+    /// Start of the epoch [tick], shifted by all idle periods.
+    began: u64,
+    /// Time from the start to the plateau (K) [1/1024 s].
+    k: u64,
+    /// Window at the plateau.
+    origin: u32,
+    /// Window that Reno would have, and number of segments acknowledged since that window last grew.
+    reno_cwnd: u32,
+    acked: u32,
+}
+
+/// Unit of C and β, 1/1024 (BICTCP_BETA_SCALE), and of times, 1/1024 s (BICTCP_HZ).
+const SCALE: u32 = 1024;
+const SCALE_BITS: u32 = 10;
+/// The module's C is defined per 100 ms.
+const PER_SECOND: u64 = 10;
+/// Bounds on `each`: the maximum before the first loss, which makes cwnd grow by at least 5 % per RTT, and the minimum.
+const START: u32 = 20;
+const LEAST_EACH: u32 = 2;
+/// While cwnd is above the cubic, it grows by one segment in this number of windows.
+const IDLE: u32 = 100;
+/// Time after which `each` is recomputed even if the window is unchanged: 1/32 s.
+const COMPUTED_PER_SECOND: u32 = 32;
+/// Minimum window after a reduction [segment].
+const LEAST: u32 = 2;
+
+impl Module for LinuxCubic {
+    type Config = CubicConfig;
+
+    fn new(config: &CubicConfig) -> LinuxCubic {
+        let scale = (config.scaling * f64::from(SCALE) / PER_SECOND as f64).round() as u64;
+        LinuxCubic {
+            config: *config,
+            slow_start: SlowStart::new(config.hystart),
+            scale: scale.max(1) * PER_SECOND,
+            each: 0,
+            computed: (0, 0),
+            last_max: 0,
+            delay_min: 0,
+            epoch: None,
+        }
+    }
+
+    /// Also runs Linux's HyStart, with every RTT sample, including those of duplicate ACKs with SACK blocks
+    /// (`cubictcp_acked`).
+    fn on_acked(&mut self, acked: &AckedSegments, socket: &mut Socket) {
+        let Some(rtt_us) = acked.rtt_us.filter(|_| !self.is_blind(socket)) else {
+            return;
+        };
+        let delay = rtt_us.max(1);
+        if self.delay_min == 0 || self.delay_min > delay {
+            self.delay_min = delay;
+        }
+        if let (Hystart::Linux(trains), true) = (&mut self.slow_start.hystart, socket.in_slow_start()) {
+            let sample = TrainSample {
+                now_us: socket.now_us(),
+                una: socket.snd_una,
+                nxt: socket.snd_nxt,
+                cwnd: socket.snd_cwnd,
+                rtt_us: u64::from(delay),
+                min_rtt_us: u64::from(self.delay_min),
+                pacing_rate: socket.pacing_rate(),
+                is_paced: socket.is_paced,
+            };
+            if trains.ends_at(&sample) {
+                socket.snd_ssthresh = socket.snd_cwnd;
+            }
+        }
+    }
+
+    /// Evaluates the criteria that the kernel's module does not have.
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight, socket: &mut Socket) {
+        let hystart = &self.slow_start.hystart;
+        let counts = !matches!(hystart, Hystart::Linux(_)) && (ack.grows || hystart.counts_duplicates());
+        if counts && socket.in_slow_start() {
+            self.slow_start.on_ack(ack, flight, socket);
+        }
+    }
+
+    fn grow(&mut self, acked: u32, socket: &mut Socket) {
+        if !socket.is_cwnd_limited() {
+            return;
+        }
+        let left = if socket.in_slow_start() {
+            socket.slow_start(self.slow_start.credit(acked))
+        } else {
+            acked
+        };
+        if left > 0 {
+            self.compute(left, socket);
+            socket.grow_per(self.each, left);
+        }
+    }
+
+    fn ssthresh(&mut self, cause: Cause, socket: &Socket) -> u32 {
+        let beta = self.beta(matches!(cause, Cause::Mark { abe: true }));
+        let cwnd = socket.snd_cwnd;
+        self.last_max = if self.config.fast_convergence && cwnd < self.last_max {
+            cwnd.wrapping_mul(SCALE + beta) / (2 * SCALE)
+        } else {
+            cwnd
+        };
+        self.epoch = None;
+        self.slow_start.hystart.on_reduction();
+        (cwnd.wrapping_mul(beta) / SCALE).max(LEAST)
+    }
+
+    fn set_state(&mut self, state: CaState, socket: &mut Socket) {
+        if state == CaState::Loss {
+            (self.each, self.computed, self.last_max) = (0, (0, 0), 0);
+            (self.delay_min, self.epoch) = (0, None);
+            self.slow_start.hystart.on_timeout(socket.now_us(), socket.snd_nxt);
+        }
+    }
+
+    /// Shifts the epoch by an idle period; the last segment before it was sent at `lsndtime`.
+    fn on_event(&mut self, event: CaEvent, socket: &mut Socket) {
+        if let (CaEvent::TransmitStart, Some(epoch)) = (event, &mut self.epoch) {
+            let now = socket.jiffies();
+            let idle = now.saturating_sub(socket.jiffies_at(socket.lsndtime));
+            if idle > 0 {
+                epoch.began = (epoch.began + idle).min(now);
+            }
+        }
+    }
+}
+
+impl LinuxCubic {
+    /// Returns whether RTT samples are ignored, as they are in the first second after a reduction.
+    fn is_blind(&self, socket: &Socket) -> bool {
+        self.epoch
+            .is_some_and(|epoch| socket.jiffies() - epoch.began < u64::from(socket.hz()))
+    }
+
+    /// Returns the factor by which a reduction multiplies cwnd, in units of 1/1024.
+    fn beta(&self, abe: bool) -> u32 {
+        let beta = if abe { MARK_BETA } else { self.config.beta };
+        ((beta * f64::from(SCALE)).round() as u32).min(SCALE - 1)
+    }
+
+    /// Computes the number of segments to be acknowledged before cwnd grows by one segment, at most once per tick and
+    /// window.
+    fn compute(&mut self, acked: u32, socket: &Socket) {
+        let (cwnd, now) = (socket.snd_cwnd, socket.jiffies());
+        if let Some(epoch) = &mut self.epoch {
+            epoch.acked += acked;
+        }
+        let (last_cwnd, last_time) = self.computed;
+        if last_cwnd == cwnd && now - last_time <= u64::from(socket.hz() / COMPUTED_PER_SECOND) {
+            return;
+        }
+        let mut epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => LinuxEpoch::begin(now, cwnd, self.last_max, acked, self.scale),
+        };
+        if self.epoch.is_none() || now != last_time {
+            self.computed = (cwnd, now);
+            self.each = self.by_cubic(&epoch, cwnd, socket);
+        }
+        if self.config.reno_friendly {
+            self.each = self.each.min(epoch.by_reno(cwnd, self.beta(false)));
+        }
+        self.each = self.each.max(LEAST_EACH);
+        self.epoch = Some(epoch);
+    }
+
+    /// Returns the number of segments to be acknowledged before cwnd grows by one segment, according to the cubic one
+    /// minimum RTT ahead.
+    fn by_cubic(&self, epoch: &LinuxEpoch, cwnd: u32, socket: &Socket) -> u32 {
+        let ticks = socket.jiffies() - epoch.began + u64::from(socket.usecs_to_jiffies(self.delay_min));
+        let t = (ticks << SCALE_BITS) / u64::from(socket.hz());
+        let off = t.abs_diff(epoch.k);
+        let cube = self.scale.wrapping_mul(off).wrapping_mul(off).wrapping_mul(off);
+        let delta = (cube >> (4 * SCALE_BITS)) as u32;
+        let target = if t < epoch.k {
+            epoch.origin.wrapping_sub(delta)
+        } else {
+            epoch.origin.wrapping_add(delta)
+        };
+        let each = if target > cwnd {
+            cwnd / (target - cwnd)
+        } else {
+            IDLE * cwnd
+        };
+        if self.last_max == 0 {
+            each.min(START)
+        } else {
+            each
+        }
+    }
+}
+
+impl LinuxEpoch {
+    /// Starts an epoch at a window of `cwnd` segments, which may be below or above the window at the latest reduction.
+    fn begin(now: u64, cwnd: u32, last_max: u32, acked: u32, scale: u64) -> LinuxEpoch {
+        let distance = u64::from(last_max.saturating_sub(cwnd));
+        let factor = (1u64 << (4 * SCALE_BITS)) / scale;
+        LinuxEpoch {
+            began: now,
+            k: if distance > 0 {
+                u64::from(cube_root(factor * distance))
+            } else {
+                0
+            },
+            origin: last_max.max(cwnd),
+            reno_cwnd: cwnd,
+            acked,
+        }
+    }
+
+    /// Returns the number of segments to be acknowledged before cwnd grows by one segment, according to Reno's
+    /// estimated window with a reduction factor of `beta`.
+    fn by_reno(&mut self, cwnd: u32, beta: u32) -> u32 {
+        let eighths = 8 * (SCALE + beta) / 3 / (SCALE - beta);
+        let window = (cwnd.wrapping_mul(eighths) / 8).max(1);
+        while self.acked > window {
+            self.acked -= window;
+            self.reno_cwnd += 1;
+        }
+        if self.reno_cwnd > cwnd {
+            cwnd / (self.reno_cwnd - cwnd)
+        } else {
+            u32::MAX
+        }
+    }
+}
+
+/// The kernel's table of cube roots, indexed by the six leading bits of a number.
+#[rustfmt::skip]
+const ROOTS: [u8; 64] = [
+      0,  54,  54,  54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156,
+    157, 161, 164, 168, 170, 173, 176, 179, 181, 185, 187, 190, 192, 194, 197, 199,
+    200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221, 222, 224, 225, 227, 229,
+    231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
+];
+
+/// Returns the cube root with a mean error of 0.2 %: the kernel's table and one step of Newton's method.
+fn cube_root(number: u64) -> u32 {
+    let digits = u64::BITS - number.leading_zeros();
+    if digits < 7 {
+        return (u32::from(ROOTS[number as usize]) + 35) >> 6;
+    }
+    let thirds = ((digits * 84) >> 8) - 1;
+    let leading = (number >> (3 * thirds)) as usize;
+    let root = ((u32::from(ROOTS[leading]) + 10) << thirds) >> 6;
+    let quotient = number / (u64::from(root) * u64::from(root - 1));
+    ((2 * root + quotient as u32) * 341) >> 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cube_root_has_an_error_below_five_percent() {
+        for number in (1..60u32)
+            .flat_map(|power| [3u64.pow(power.min(39)), 1 << power])
+            .filter(|&n| n > 1 << 12)
+        {
+            let ratio = f64::from(cube_root(number)) / (number as f64).cbrt();
+            assert!((0.95..1.01).contains(&ratio), "{number}: {ratio}");
+        }
+    }
+}

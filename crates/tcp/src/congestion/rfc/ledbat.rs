@@ -1,0 +1,243 @@
+//! LEDBAT: keeps the one-way queueing delay at a target, so that it yields to other traffic (RFC 6817).
+//!
+//! The one-way delay is the difference of the two timestamps of an ACK (RFC 7323). The queueing delay is the one-way
+//! delay minus its minimum over the last BASE_HISTORY minutes, so the offset between the clocks cancels.
+
+use crate::congestion::control::{Ack, Cause, Control, CwndUpdate};
+use crate::congestion::flight::Flight;
+use crate::problem::Problem;
+use crate::variant::{Parameters, Variant};
+use longpipe_events::{Span, Time, PS_PER_SECOND};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Parameters of RFC 6817 section 2.5.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct LedbatConfig {
+    /// Target queueing delay (TARGET) [ps].
+    pub target_ps: u64,
+    /// Growth per window of ACKs without queueing (GAIN) [segment].
+    pub gain: f64,
+    /// Maximum excess of cwnd over the data in flight (ALLOWED_INCREASE) [segment].
+    pub allowed_increase: f64,
+    /// Number of minutes BASE_HISTORY over which the base delay is the minimum delay.
+    pub base_history: u32,
+    /// Number of delay samples CURRENT_FILTER whose minimum is the current delay.
+    pub current_filter: u32,
+}
+
+/// Maximum target; the RFC allows at most 100 ms, some papers use more.
+const LONGEST_TARGET: u64 = 100 * PS_PER_SECOND;
+
+impl Parameters for LedbatConfig {
+    fn problem(&self) -> Option<Problem> {
+        let wrong =
+            |field, value: &dyn ToString, accepted: &str| Some(Problem::new(field, value.to_string(), accepted));
+        match *self {
+            LedbatConfig { target_ps, .. } if !(1..=LONGEST_TARGET).contains(&target_ps) => {
+                wrong("congestion.target", &target_ps, "needs 1 ps to 100 s")
+            }
+            LedbatConfig { gain, .. } if !(gain > 0.0 && gain <= 1.0) => {
+                wrong("congestion.gain", &gain, "needs more than 0, at most 1")
+            }
+            LedbatConfig { allowed_increase, .. } if !(allowed_increase > 0.0 && allowed_increase <= 1e6) => wrong(
+                "congestion.allowed_increase",
+                &allowed_increase,
+                "needs more than 0, at most 1 000 000",
+            ),
+            LedbatConfig { base_history, .. } if !(1..=1000).contains(&base_history) => {
+                wrong("congestion.base_history", &base_history, "needs 1 to 1000 minutes")
+            }
+            LedbatConfig { current_filter, .. } if !(1..=1000).contains(&current_filter) => {
+                wrong("congestion.current_filter", &current_filter, "needs 1 to 1000")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// State of a LEDBAT sender.
+#[derive(Clone, Debug)]
+pub struct Ledbat {
+    config: LedbatConfig,
+    /// Minimum delay of each of the last minutes with a sample.
+    base: VecDeque<Span>,
+    /// Number of the minute of the last entry of `base`.
+    minute: Option<u64>,
+    /// The latest delays.
+    current: VecDeque<Span>,
+}
+
+/// Minimum cwnd (MIN_CWND) [segment].
+const LEAST: f64 = 2.0;
+const MINUTE: Span = Span::seconds(60);
+
+impl Variant for Ledbat {
+    type Config = LedbatConfig;
+
+    fn new(config: &LedbatConfig) -> Ledbat {
+        Ledbat {
+            config: *config,
+            base: VecDeque::new(),
+            minute: None,
+            current: VecDeque::new(),
+        }
+    }
+}
+
+impl Control for Ledbat {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
+        if let Some(delay) = ack.delay {
+            self.measure(delay, ack.now);
+        }
+        match self.queueing() {
+            Some(queueing) if ack.grows => self.moved(queueing, ack, flight),
+            _ => CwndUpdate::unchanged(flight),
+        }
+    }
+
+    /// Halves the window, but not to less than two segments (section 2.4.2, on data loss). Slow start does not follow.
+    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> CwndUpdate {
+        let mss = flight.mss();
+        let window = flight.cwnd().min((flight.cwnd() / 2.0).max(LEAST * mss));
+        CwndUpdate::reduced(cause, window, flight)
+    }
+}
+
+impl Ledbat {
+    /// Records a one-way delay.
+    fn measure(&mut self, delay: Span, now: Time) {
+        let minute = now.0 / MINUTE.0;
+        match self.base.back_mut() {
+            Some(least) if self.minute == Some(minute) => *least = delay.min(*least),
+            _ => {
+                self.minute = Some(minute);
+                keep(&mut self.base, delay, self.config.base_history);
+            }
+        }
+        keep(&mut self.current, delay, self.config.current_filter);
+    }
+
+    /// Returns the queueing delay, or None before the first sample.
+    fn queueing(&self) -> Option<Span> {
+        let least = |delays: &VecDeque<Span>| delays.iter().min().copied();
+        Some(Span(least(&self.current)?.0.saturating_sub(least(&self.base)?.0)))
+    }
+
+    /// Changes cwnd in proportion to the distance of the queueing delay from the target.
+    fn moved(&self, queueing: Span, ack: &Ack, flight: &Flight) -> CwndUpdate {
+        let (mss, cwnd, target) = (flight.mss(), flight.cwnd(), self.config.target_ps as f64);
+        let off_target = (target - queueing.0 as f64) / target;
+        let moved = cwnd + self.config.gain * off_target * ack.acked as f64 * mss / cwnd;
+        let most = (flight.outstanding() + ack.acked) as f64 + self.config.allowed_increase * mss;
+        CwndUpdate::window(moved.min(most).max(LEAST * mss).min(flight.rwnd as f64), flight)
+    }
+}
+
+/// Appends a delay, and keeps only the last `most` delays.
+fn keep(delays: &mut VecDeque<Span>, delay: Span, most: u32) {
+    if delays.len() == most as usize {
+        delays.pop_front();
+    }
+    delays.push_back(delay);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::trial::Trial;
+    use crate::congestion::CongestionConfig;
+
+    const BASE: Span = Span::millis(30);
+
+    fn config() -> LedbatConfig {
+        LedbatConfig {
+            target_ps: Span::millis(100).0,
+            gain: 1.0,
+            allowed_increase: 1.0,
+            base_history: 10,
+            current_filter: 4,
+        }
+    }
+
+    /// Returns a trial that has already recorded the delay of an empty path.
+    fn settled(config: LedbatConfig, window: f64) -> Trial {
+        let mut trial = Trial::new(&CongestionConfig::Ledbat(config), window);
+        trial.delay = Some(BASE);
+        trial.ack_after(Span(0), true);
+        trial
+    }
+
+    /// Returns the window after `acks` ACKs that report the given queueing delay.
+    fn moved(trial: &mut Trial, queueing: Span, acks: usize) -> f64 {
+        trial.delay = Some(Span(BASE.0 + queueing.0));
+        (0..acks).fold(trial.window(), |_, _| trial.ack_after(Span::millis(1), true))
+    }
+
+    #[test]
+    fn rfc_6817_section_2_4_2_the_window_changes_in_proportion_to_off_target() {
+        // cwnd += GAIN · off_target · bytes_newly_acked · MSS / cwnd: the window changes by 1, 0.5, 0, -0.5 and -1
+        // segments per window.
+        for (queueing, off) in [(0, 1.0), (50, 0.5), (100, 0.0), (150, -0.5), (200, -1.0)] {
+            let mut trial = settled(config(), 100.0);
+            // The current delay is the minimum of the last four samples.
+            let before = moved(&mut trial, Span::millis(queueing), 3);
+            let after = moved(&mut trial, Span::millis(queueing), 1);
+            assert!(
+                (after - before - off / before).abs() < 1e-12,
+                "{queueing} ms: {before} {after}"
+            );
+        }
+        let mut half = settled(LedbatConfig { gain: 0.5, ..config() }, 100.0);
+        let before = half.window();
+        assert!((moved(&mut half, Span(0), 1) - before - 0.5 / before).abs() < 1e-12);
+    }
+
+    #[test]
+    fn rfc_6817_the_window_is_at_most_a_segment_above_flightsize_and_at_least_two() {
+        // One segment was in flight.
+        let mut eager = settled(
+            LedbatConfig {
+                allowed_increase: 4.0,
+                ..config()
+            },
+            100.0,
+        );
+        assert_eq!(eager.ack_after(Span(0), false), 5.0);
+        let mut queue = settled(config(), 4.0);
+        assert_eq!(moved(&mut queue, Span::seconds(3), 50), LEAST);
+    }
+
+    #[test]
+    fn rfc_6817_a_loss_halves_the_window_and_a_timeout_sets_it_to_a_segment() {
+        assert_eq!(settled(config(), 100.0).reduce(Cause::FastRetransmit).0.floor(), 50.0);
+        assert_eq!(settled(config(), 3.0).reduce(Cause::FastRetransmit).0, 2.0);
+        assert_eq!(settled(config(), 100.0).reduce(Cause::Timeout).0, 1.0);
+    }
+
+    #[test]
+    fn rfc_6817_section_2_4_2_the_base_delay_expires_after_base_history_minutes() {
+        let mut ledbat = Ledbat::new(&LedbatConfig {
+            base_history: 2,
+            ..config()
+        });
+        let mut queueing = |delay: u64, seconds: u64| {
+            for _ in 0..4 {
+                ledbat.measure(Span::millis(delay), Time::ZERO + Span::seconds(seconds));
+            }
+            ledbat.queueing()
+        };
+        assert_eq!(queueing(30, 0), Some(Span(0)));
+        assert_eq!(queueing(80, 59), Some(Span::millis(50)));
+        assert_eq!(queueing(80, 61), Some(Span::millis(50)));
+        assert_eq!(queueing(80, 121), Some(Span(0)));
+        assert_eq!(queueing(20, 122), Some(Span(0)));
+    }
+
+    #[test]
+    fn without_a_delay_sample_the_window_is_unchanged() {
+        let mut trial = Trial::new(&CongestionConfig::Ledbat(config()), 10.0);
+        assert_eq!(trial.ack(), 10.0);
+    }
+}

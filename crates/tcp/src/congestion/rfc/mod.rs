@@ -1,0 +1,7 @@
+//! Controllers that an RFC or a paper specifies.
+
+pub mod aimd;
+pub mod careful_resume;
+pub mod cubic;
+pub mod highspeed;
+pub mod ledbat;
