@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from longpipe import Factor, Scenario
 from longpipe.design import Design
-from longpipe.design.pilot import measured_cost
 from longpipe.store import Store
 from longpipe.study import Study
+from longpipe.study.pilot import measured_cost
 
 BUFFERS: Final = Factor.over("switch.buffer", ["0.5 BDP", "1 BDP", "4 BDP"], "buffer")
 QUEUES: Final = Factor.over("switch.policy", ["tail-drop", "pie", "codel", "fq-codel"], "queue")

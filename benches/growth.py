@@ -56,7 +56,7 @@ NETWORKS: Final = {"dumbbell": dumbbell, "groups": groups, "star": star}
 def steps(kind: str, flows: int) -> Iterator[tuple[str, float]]:
     """Yields each column of a row with its CPU time [s]."""
     from longpipe import Scenario, simulate
-    from longpipe.analysis.cautions import cautions
+    from longpipe.cautions.cautions import cautions
 
     network = NETWORKS[kind](flows)
 

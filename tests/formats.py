@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from longpipe.analysis.anova import anova
-from longpipe.analysis.cautions import cautions
+from longpipe.cautions.cautions import cautions
 from longpipe.design import Design, Factor
 from longpipe.examples import EXAMPLES, example
 from longpipe.fit import observe

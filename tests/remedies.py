@@ -16,9 +16,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from limit_scenarios import scenario
 from longpipe import Result, Scenario, ScenarioError, simulate
 from longpipe.analysis.limits import Limit, Remedy, remedies
-from longpipe.analysis.loads import active_time
-from longpipe.analysis.warm_up import begin_s
+from longpipe.metrics.warm_up import begin_s
 from longpipe.units import TIME
+from longpipe.verdicts.loads import active_time
 
 # Factor by which a remedy must raise the goodput of its flow.
 RISES: Final = 1.05

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from longpipe import Result, Scenario, ScenarioError, simulate
-from longpipe.analysis.asked import NamedMeasure
+from longpipe.measures.named import NamedMeasure
 
 # Length of a segment's headers without options [bytes].
 HEADERS = 40

@@ -26,10 +26,10 @@ from longpipe.advise.tables import alternatives
 from longpipe.advise.templates import gateway
 from longpipe.advise.theory import rules
 from longpipe.advise.words import confidence, headline, legend
-from longpipe.analysis.measure import parse
-from longpipe.analysis.requirements import Requirement
 from longpipe.cli.design.plan import parse_factor
 from longpipe.design.ranges import Range
+from longpipe.measures.measure import parse
+from longpipe.measures.requirements import Requirement
 from longpipe.store import Store
 from longpipe.study import Progress, Runner
 from longpipe.units import TIME

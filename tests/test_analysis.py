@@ -11,12 +11,12 @@ import pytest
 from scipy import stats
 
 from longpipe import ScenarioError
-from longpipe.analysis import figures
 from longpipe.analysis.anova import anova
 from longpipe.analysis.bootstrap import bootstrap
 from longpipe.analysis.checks import AssumptionWarning, check
 from longpipe.analysis.comparisons import tukey
 from longpipe.analysis.ranks import aligned_ranks
+from longpipe.pictures import variation
 from longpipe.pictures.saving import save
 from worked_examples import BATTERY, BATTERY_UNBALANCED, ETCHING, GRAFTS, MEMORY_CACHE, SEVEN_IN_EIGHT
 
@@ -279,7 +279,7 @@ def test_bad_questions_to_an_analysis_are_rejected() -> None:
     incomplete = anova(GRAFTS.drop(index=3), "y", ["pressure"], blocks="batch")
     assert message(lambda: bootstrap(incomplete)).startswith("blocks: 'batch' lacks runs of some combinations")
     additive = anova(BATTERY, "y", ["material", "temperature"], order=1)
-    assert message(lambda: figures.interactions(additive)).startswith("order: the model has no interaction")
+    assert message(lambda: variation.interactions(additive)).startswith("order: the model has no interaction")
 
 
 def test_levels_keep_the_order_of_numbers_and_of_appearance() -> None:
@@ -291,22 +291,22 @@ def test_levels_keep_the_order_of_numbers_and_of_appearance() -> None:
 
 def test_figures_show_the_numbers_of_the_analysis(tmp_path: Path) -> None:
     found = anova(BATTERY, "y", ["material", "temperature"])
-    points = figures.main_effect_points(found, 0.95)
+    points = variation.main_effect_points(found, 0.95)
     means = BATTERY.groupby("material")["y"].mean()
     assert list(points[points["factor"] == "material"]["mean"]) == pytest.approx(list(means))
-    lines = figures.interaction_points(found, "material", "temperature").set_index(["across", "line"])["mean"]
+    lines = variation.interaction_points(found, "material", "temperature").set_index(["across", "line"])["mean"]
     assert lines[1, 15] == pytest.approx(134.75)
-    shares = figures.variation_shares([found])["y"]
+    shares = variation.variation_shares([found])["y"]
     assert shares.sum() == pytest.approx(100)
     assert list(shares.index) == ["temperature", "material", "material:temperature", "error"]
-    quantiles = figures.residual_points(found).sort_values("residual")["normal_quantile"]
+    quantiles = variation.residual_points(found).sort_values("residual")["normal_quantile"]
     assert quantiles.is_monotonic_increasing
     assert quantiles.sum() == pytest.approx(0)
     drawn = {
-        "main": figures.main_effects(found),
-        "interactions": figures.interactions(found),
-        "variation": figures.variation_explained(found),
-        "residuals": figures.residuals(found),
+        "main": variation.main_effects(found),
+        "interactions": variation.interactions(found),
+        "variation": variation.variation_explained(found),
+        "residuals": variation.residuals(found),
     }
     for name, figure in drawn.items():
         assert all(path.stat().st_size > 5000 for path in save(figure, tmp_path / name))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from longpipe.analysis.intervals import deviation, estimate, estimate_average
-from longpipe.analysis.readable import written
+from longpipe.measures.readable import written
 from longpipe.report.parts import NOTHING
 from longpipe.study.until import needed
 from longpipe_evidence.papers.rounding import difference, rounded

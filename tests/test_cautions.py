@@ -8,8 +8,8 @@ import pytest
 from commands import run
 from longpipe import Design, Factor, Result, Scenario, ScenarioError, Study, run_until, simulate
 from longpipe.advise.templates import gateway
-from longpipe.analysis.cautions import cautions, seedless
-from longpipe.analysis.overload import overloads, payload_bps
+from longpipe.cautions.cautions import cautions, seedless
+from longpipe.cautions.overload import overloads, payload_bps
 from longpipe.cli.warnings import warn
 
 ROOT = Path(__file__).parents[1]

@@ -334,7 +334,7 @@ def interrupted(command: list[str], ready: Callable[[], bool]) -> tuple[int, str
 
 
 def test_the_head_of_a_run_names_what_differs_from_it(tmp_path: Path) -> None:
-    from longpipe.analysis.heads import heads
+    from longpipe.scenario.summary import summary_lines
 
     hosts = [("a", "r1"), ("b", "r1"), ("r2", "c"), ("r2", "d")]
     links = [Link(between=ends, rate="1 Gbit/s", delay="1 ms") for ends in hosts]
@@ -351,11 +351,11 @@ def test_the_head_of_a_run_names_what_differs_from_it(tmp_path: Path) -> None:
             "tcp": {"profile": "linux-6"}, "network": Graph.of(links, flows),
         }
     )  # fmt: skip
-    assert heads(scenario)[-1] == "but x2: bbr, mss 1000 B; r1->r2: fq-codel"
-    assert not heads(Scenario(duration="1 ms"))[-1].startswith("but")
+    assert summary_lines(scenario)[-1] == "but x2: bbr, mss 1000 B; r1->r2: fq-codel"
+    assert not summary_lines(Scenario(duration="1 ms"))[-1].startswith("but")
     file = Path(__file__).parent / "data" / "classes" / "aimd.py"
     of_class = Scenario().with_(**{"tcp.congestion": {"kind": "python", "class": f"{file}:Aimd"}})
-    assert heads(of_class)[1].startswith("python aimd.py:Aimd TCP with reno, ")
+    assert summary_lines(of_class)[1].startswith("python aimd.py:Aimd TCP with reno, ")
 
 
 @pytest.mark.parametrize(
@@ -363,20 +363,20 @@ def test_the_head_of_a_run_names_what_differs_from_it(tmp_path: Path) -> None:
     [("0.5 BDP", "0.5 BDP (552 cells)"), ("100 ms", "100 ms (36679 cells)"), ("300 cells", "300 cells")],
 )
 def test_the_head_of_a_run_states_the_size_of_a_buffer_in_bdp_or_time(buffer: str, head: str) -> None:
-    from longpipe.analysis.heads import heads
+    from longpipe.scenario.summary import summary_lines
 
     scenario = Scenario().with_(**{"network.trunk_delay": "1495 us", "switch.buffer": buffer})
-    assert heads(scenario)[1].endswith(f"; tail-drop at {head}")
+    assert summary_lines(scenario)[1].endswith(f"; tail-drop at {head}")
 
 
 def test_the_head_of_a_run_states_the_rtos_that_follow_from_another_tick() -> None:
-    from longpipe.analysis.heads import heads
+    from longpipe.scenario.summary import summary_lines
 
     def timer(**fields: str) -> dict[str, str]:
         return {"kind": "coarse", **fields}
 
     def head(**fields: str) -> str:
-        return heads(Scenario().with_(**{"tcp.timer": timer(**fields)}))[1]
+        return summary_lines(Scenario().with_(**{"tcp.timer": timer(**fields)}))[1]
 
     assert ", ticks of 100 ms; " in head()
     assert ", ticks of 500 ms (RTO 15 s at first, 320 s at most); " in head(tick="500 ms")
@@ -384,7 +384,7 @@ def test_the_head_of_a_run_states_the_rtos_that_follow_from_another_tick() -> No
     assert ", ticks of 500 ms (RTO 6 s at first, 64 s at most); " in bsd
     groups = [{"name": "old", "tcp": {"timer": timer(tick="500 ms")}}, {"name": "new"}]
     mixed = Scenario().with_(network={"kind": "dumbbell", "group": groups})
-    assert heads(mixed)[-1] == "but old: ticks of 500 ms (RTO 15 s at first, 320 s at most)"
+    assert summary_lines(mixed)[-1] == "but old: ticks of 500 ms (RTO 15 s at first, 320 s at most)"
 
 
 @pytest.mark.parametrize(
@@ -398,7 +398,7 @@ def test_the_head_of_a_run_states_the_rtos_that_follow_from_another_tick() -> No
     ],
 )
 def test_the_head_of_a_run_describes_tcp_only_if_a_flow_uses_it(traffics: list[str], head: str) -> None:
-    from longpipe.analysis.heads import heads
+    from longpipe.scenario.summary import summary_lines
 
     traffic = {
         "cbr": {"kind": "cbr", "rate": "1 Mbit/s"},
@@ -408,7 +408,9 @@ def test_the_head_of_a_run_describes_tcp_only_if_a_flow_uses_it(traffics: list[s
     }
     groups = [{"name": name, "traffic": traffic[name]} for name in traffics]
     network = {"kind": "dumbbell", "group": groups}
-    line = heads(Scenario.model_validate({"framing": "ip", "network": network, "switch": {"buffer": "50 packets"}}))[1]
+    line = summary_lines(
+        Scenario.model_validate({"framing": "ip", "network": network, "switch": {"buffer": "50 packets"}})
+    )[1]
     assert head in line
     assert ("TCP" in line) == ("greedy" in traffics)
 
@@ -429,10 +431,10 @@ def test_the_head_of_a_run_describes_tcp_only_if_a_flow_uses_it(traffics: list[s
     ],
 )
 def test_the_head_of_a_run_has_changed_parameters(tcp: dict[str, Any], policy: object, head: str) -> None:
-    from longpipe.analysis.heads import heads
+    from longpipe.scenario.summary import summary_lines
 
     scenario = Scenario(framing="ip", tcp=tcp, switch={"buffer": "50 packets", "policy": policy})
-    assert head in heads(scenario)[1]
+    assert head in summary_lines(scenario)[1]
 
 
 @pytest.mark.parametrize(

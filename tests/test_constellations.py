@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from longpipe import Result, Scenario, simulate, stacks
-from longpipe.analysis.cautions import cautions
-from longpipe.analysis.heads import heads
+from longpipe.cautions.cautions import cautions
 from longpipe.errors import ScenarioError
 from longpipe.live.hosts import plan
 from longpipe.pictures.path import path_series
 from longpipe.satellites import Constellation, RoundTrips, round_trips, shell, station
+from longpipe.scenario.summary import summary_lines
 
 REFERENCE: Final = Path(__file__).parent / "data" / "satellites"
 MANILA_DALIAN: Final = {"shell": "kuiper-630", "from": "Manila", "to": "Dalian", "as": "graph", "step": "100 ms"}
@@ -286,5 +286,5 @@ def test_the_head_states_the_longest_round_trip_of_all_routes(step: str) -> None
     path = {"shell": "starlink-550", "from": "London", "to": "New York", "step": step}
     link = over({**path}, "20 s")
     graph = over({**path, "as": "graph"}, "20 s")
-    longest = [float(re.findall(r"round trip at most ([0-9.]+) ms", heads(one)[0])[0]) for one in (link, graph)]
+    longest = [float(re.findall(r"round trip at most ([0-9.]+) ms", summary_lines(one)[0])[0]) for one in (link, graph)]
     assert longest[0] <= longest[1] <= 1.005 * longest[0]

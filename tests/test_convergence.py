@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from longpipe import Scenario, ScenarioError, simulate
-from longpipe.analysis.convergence import COLUMN, by_flow
-from longpipe.analysis.paths import paths
+from longpipe.metrics.convergence import COLUMN, by_flow
+from longpipe.scenario.paths import paths
 
 
 def _scenario(**fields: Any) -> Scenario:  # noqa: ANN401 - parts of a scenario

@@ -12,8 +12,8 @@ import pytest
 
 from commands import run
 from longpipe import Scenario, ScenarioError
-from longpipe.analysis.asked import NamedMeasure
 from longpipe.inputs.table import Table, read_table
+from longpipe.measures.named import NamedMeasure
 from longpipe.run import simulate
 from longpipe.scenario import Cbr, Dumbbell, Graph, Group, Switch, Voice
 from longpipe.scenario.network import Flow

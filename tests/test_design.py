@@ -18,12 +18,12 @@ from longpipe.cli.design.plan import _outcome
 from longpipe.design import Cost, Design, Factor, Fraction
 from longpipe.design.cost import cpu_s
 from longpipe.design.level_names import legend_names
-from longpipe.design.pilot import LONGEST_S, WITHIN_S, Measured, extrapolated, measured_cost, measured_run
 from longpipe.design.text import from_json, to_json
 from longpipe.executors import Job
 from longpipe.scenario import Red
 from longpipe.store import Store, pack
 from longpipe.study import Progress, Study, run_until
+from longpipe.study.pilot import LONGEST_S, WITHIN_S, Measured, extrapolated, measured_cost, measured_run
 from longpipe.study.until import FIRST, following, needed, parse_margin, skewness_of
 from thorough import examples
 

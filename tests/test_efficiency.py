@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 
 import commands
 from longpipe import Result, Scenario, simulate
-from longpipe.analysis.efficiency import Offer, attainable_bytes
-from longpipe.analysis.measures import measure, names
 from longpipe.examples import EXAMPLES
+from longpipe.measures.defaults import measure, names
+from longpipe.metrics.efficiency import Offer, attainable_bytes
 from strategies import mixes
 from thorough import examples
 

@@ -9,11 +9,11 @@ import pytest
 
 from commands import run
 from longpipe import Result, Scenario, ScenarioError, anova, pictures, simulate
-from longpipe.analysis.measure import parse, parse_all
-from longpipe.analysis.order import fewest, quantile_interval, ranks
-from longpipe.analysis.requirements import Requirement
+from longpipe.analysis.quantile_intervals import fewest, quantile_interval, ranks
 from longpipe.design import Design, Factor
 from longpipe.design.text import from_json, to_json
+from longpipe.measures.measure import parse, parse_all
+from longpipe.measures.requirements import Requirement
 from longpipe.pictures.sweep import sweep_means
 from longpipe.study import Study, run_until
 

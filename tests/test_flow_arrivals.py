@@ -9,12 +9,12 @@ import pytest
 
 from commands import run
 from longpipe import Design, Factor, Result, Scenario, ScenarioError, Study, pictures, simulate
-from longpipe.analysis.demands import demands_bps
-from longpipe.analysis.slowdowns import slowdowns
+from longpipe.metrics.slowdowns import slowdowns
 from longpipe.result import records
 from longpipe.scenario.flow_sizes import FixedSizes, ParetoSizes, WebSearchSizes
 from longpipe.store import Store
 from longpipe.store.packing import pack
+from longpipe.verdicts.demands import demands_bps
 
 PARETO = {"kind": "flow-arrivals", "load": 0.5, "sizes": "pareto"}
 WINDOW = {"receiver_window": "1 MB", "initial_window": "1000 segments"}

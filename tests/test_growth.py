@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import pytest
 
 from longpipe import Scenario, ScenarioError, simulate
-from longpipe.analysis import convergence
-from longpipe.analysis.cautions import cautions
+from longpipe.cautions.cautions import cautions
 from longpipe.design import Design, Factor
+from longpipe.metrics import convergence
 from longpipe.scenario import KEPT, Dumbbell, Graph, Link
 from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.points import Points

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from longpipe import Result, Scenario, simulate
-from longpipe.analysis.paths import paths
 from longpipe.errors import ScenarioError
 from longpipe.scenario.jitter import table_of
+from longpipe.scenario.paths import paths
 
 DELAYS = pd.read_csv(Path(__file__).parent / "data" / "linux" / "netem-delays.csv")
 # Conditioners of longpipe for the tc arguments of each netem case.

@@ -7,13 +7,13 @@ import pytest
 
 from longpipe import Scenario, simulate
 from longpipe.advise.theory import LOSS_BASED
-from longpipe.analysis.cautions import DRAWN_CONTROLS, MARK, SELECTIVE, cautions, seedless
-from longpipe.analysis.paths import OVER_TCP
+from longpipe.cautions.cautions import DRAWN_CONTROLS, MARK, SELECTIVE, cautions, seedless
 from longpipe.fit.search import _RANDOM
 from longpipe.scenario.base import kinds
 from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.loss import Loss
+from longpipe.scenario.paths import OVER_TCP
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.remedies import of_control
 from longpipe.scenario.switch import FOR_PACKETS

@@ -7,8 +7,8 @@ import pytest
 from longpipe import Graph, Result, Scenario, ScenarioError, Switch, pictures, simulate
 from longpipe.analysis.limits import FlowLimit, idle_lines, limit_lines, notes
 from longpipe.analysis.limits import limits as limits_of
-from longpipe.analysis.paths import paths
-from longpipe.analysis.windows import window_warnings
+from longpipe.cautions.windows import window_warnings
+from longpipe.scenario.paths import paths
 
 GEO = """
 framing = "ip"

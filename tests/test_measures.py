@@ -8,8 +8,8 @@ import pytest
 
 from commands import run
 from longpipe import Scenario, ScenarioError, simulate
-from longpipe.analysis.asked import NamedMeasure
 from longpipe.design import Design, Factor
+from longpipe.measures.named import NamedMeasure
 from longpipe.store import Store
 from longpipe.study import Study, run_until
 

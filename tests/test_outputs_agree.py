@@ -18,7 +18,7 @@ import pytest
 
 from commands import run
 from longpipe import Scenario, Study, pictures, simulate
-from longpipe.analysis.warm_up import begin_s
+from longpipe.metrics.warm_up import begin_s
 from longpipe.pictures import Recorded
 from longpipe.pictures.delay import drop_counts
 from longpipe.pictures.queue import queue_by_flow

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from longpipe import Result, Scenario, ScenarioError, pictures, simulate
-from longpipe.analysis.asked import NamedMeasure
 from longpipe.cli import app
+from longpipe.measures.named import NamedMeasure
 from longpipe.pictures.delay import delay_points, drop_counts
 from longpipe.result import records
 from longpipe.store import Store

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longpipe import Scenario, ScenarioError
-from longpipe.analysis.asked import NamedMeasure
-from longpipe.analysis.measure import StandardMeasure
-from longpipe.analysis.readable import readable, written
 from longpipe.cli.analyse import analyse
 from longpipe.cli.design.means import interval_text, means
 from longpipe.design import Design
+from longpipe.measures.measure import StandardMeasure
+from longpipe.measures.named import NamedMeasure
+from longpipe.measures.readable import readable, written
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from longpipe import Scenario
-from longpipe.analysis.cautions import cautions
+from longpipe.cautions.cautions import cautions
 from longpipe.scenario.motion import OwnSatellites
 from longpipe.scenario.motion import Path as AnyPath
 

@@ -7,8 +7,8 @@ import pytest
 
 from longpipe import Result, Scenario, _core, simulate
 from longpipe.aal5 import cell_tax, packet_cells
-from longpipe.analysis import metrics
 from longpipe.errors import ScenarioError
+from longpipe.metrics import atm_forum
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +31,12 @@ def test_cell_tax(mss: int, share: float) -> None:
     ("throughputs", "index"), [([1, 1, 1], 1.0), ([1, 0, 0, 0], 0.25), ([2, 1], 0.9), ([5], 1.0), ([0, 0], math.nan)]
 )
 def test_jain_fairness(throughputs: list[float], index: float) -> None:
-    assert metrics.fairness(throughputs) == pytest.approx(index, nan_ok=True)
+    assert atm_forum.fairness(throughputs) == pytest.approx(index, nan_ok=True)
 
 
 def test_the_index_of_equal_throughputs_is_not_above_1_by_a_rounding_error() -> None:
     # (7 x)^2 / (7 * 7 x^2) rounds to 1 + 2^-52 here.
-    assert metrics.fairness([388445.0960797577] * 7) == 1
+    assert atm_forum.fairness([388445.0960797577] * 7) == 1
 
 
 def test_one_flow_alone_fills_the_trunk_but_never_more() -> None:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 
 from longpipe import Design, Factor
-from longpipe.analysis.cautions import cautions
-from longpipe.analysis.paths import paths
+from longpipe.cautions.cautions import cautions
 from longpipe.cli.init import commented_toml
 from longpipe.scenario import (
     CommonPhase,
@@ -22,6 +21,7 @@ from longpipe.scenario import (
     Tcp,
 )
 from longpipe.scenario.congestion import Vegas
+from longpipe.scenario.paths import paths
 from longpipe.scenario.recovery import NewReno, NewRenoOptions, Tahoe, Vanilla
 from longpipe.scenario.resolve import resolve
 from strategies import scenarios

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from longpipe import Scenario, ScenarioError, measured
-from longpipe.analysis.cautions import cautions
-from longpipe.analysis.files import read_from_files
+from longpipe.cautions.cautions import cautions
+from longpipe.cautions.files import read_from_files
 from longpipe.cli.analyse import analyse
 from longpipe.scenario.rows import _short
 from longpipe.units import TIME

@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from longpipe.analysis.metrics import efficiency, fairness
-from longpipe.analysis.sums import total
+from longpipe.metrics.atm_forum import efficiency, fairness
+from longpipe.metrics.sums import total
 
 
 @pytest.mark.parametrize("count", [*range(20), 63, 64, 127, 128, 129, 136, 137, 255, 256, 257, 1000, 4099])

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from longpipe import Control, RunError, Scenario, ScenarioError, simulate, user_code
-from longpipe.analysis.measure import parse
 from longpipe.controls import classes, isolation
+from longpipe.measures.measure import parse
 
 PATH = Scenario.example("fiber").with_(**{"duration": "1 s", "network.sources": 1, "tcp.profile": "linux-6"})
 CLASS = "from longpipe import Control\nclass A(Control):\n    def on_ack(self, ack):\n        {hook}\n"

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from longpipe import Control, Scenario, ScenarioError, simulate, user_files
-from longpipe.analysis.functions import FunctionMeasure
 from longpipe.controls import classes
+from longpipe.measures.functions import FunctionMeasure
 
 CONTROL = """
 from longpipe import Control, Grant

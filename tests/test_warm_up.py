@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from longpipe import Result, Scenario, ScenarioError, simulate
-from longpipe.analysis.mser import truncation
 from longpipe.design import Design, Factor
+from longpipe.metrics.mser import truncation
 from longpipe.store import Store
 from longpipe.study import Study
 from longpipe.units import TIME

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from longpipe import Result, Scenario, ScenarioError, simulate
-from longpipe.analysis.shares import max_min_shares, relative_throughputs
-from longpipe.analysis.web import response_times
 from longpipe.cli.run import run
+from longpipe.metrics.shares import max_min_shares, relative_throughputs
+from longpipe.metrics.web import response_times
 from longpipe.store import Store, pack
 
 

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from longpipe.analysis.paths import OVER_TCP, whole
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, write_text
 from longpipe.ip import packet_bytes
+from longpipe.scenario.paths import OVER_TCP, whole
 from longpipe.scenario.stack import LINUX, QUIC
 
 if TYPE_CHECKING:

@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import orjson
 
 from longpipe import _core, drops
-from longpipe.analysis import convergence, delays, demands, metrics, slowdowns, web
-from longpipe.analysis.cautions import cautions
-from longpipe.analysis.efficiency import Trunk, attainable_bytes, offers, trunk_after_vbr
 from longpipe.analysis.limits import FlowLimit, limit_lines, limits, notes
-from longpipe.analysis.lockout import locked_out
-from longpipe.analysis.paths import trunk as trunk_of
-from longpipe.analysis.sums import total
-from longpipe.analysis.warm_up import begin_s
 from longpipe.captures import Capture
+from longpipe.cautions.cautions import cautions
 from longpipe.errors import ScenarioError, in_one_line
 from longpipe.files import check_directory, write_text
 from longpipe.garbage import without_collections
+from longpipe.metrics import atm_forum, convergence, delays, slowdowns, web
+from longpipe.metrics.efficiency import Trunk, attainable_bytes, offers, trunk_after_vbr
+from longpipe.metrics.sums import total
+from longpipe.metrics.warm_up import begin_s
 from longpipe.scenario import Dumbbell, Scenario
+from longpipe.scenario.paths import trunk as trunk_of
 from longpipe.trace_frames import TraceFrames
 from longpipe.units import TIME
+from longpipe.verdicts import demands
+from longpipe.verdicts.lockout import locked_out
 
 # pandas takes 80 MB and a third of a second, so the first frame loads it; NumPy takes as long as a short run.
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class Result:
 
         `reordered_packets` counts the packets that arrived after a packet of the flow that was sent later (RFC 4737),
         without retransmissions and duplicates; it is nan for real stacks.
-        With `traces.arrivals` it has `convergence_s`: see `analysis.convergence.by_flow`.
+        With `traces.arrivals` it has `convergence_s`: see `metrics.convergence.by_flow`.
         """
         return _frame(self.part("flows"))
 
@@ -179,7 +180,7 @@ class Result:
 
         The queues are those of UBR if the port has UBR circuits. With framing "ip" it counts packets and bytes, and
         with `traces.delay` it has the mean, the median, and the 95th and 99th percentiles of the queueing delay [s]:
-        see `analysis.delays.by_port`. After a warm-up, with a token bucket at any port, `shaped_bps` is the mean rate
+        see `metrics.delays.by_port`. After a warm-up, with a token bucket at any port, `shaped_bps` is the mean rate
         that the port's shapers allowed, and `policed_bps` the rate that shapers and policers allowed (nan without a
         limit). With a CAKE shaper at any port, `shaper_bytes` are the bytes that it counted, with overhead and framing.
 
@@ -282,12 +283,12 @@ class Result:
 
     @cached_property
     def response_times(self) -> pd.DataFrame:
-        """A row per class of files: see `analysis.web.response_times`."""
+        """A row per class of files: see `metrics.web.response_times`."""
         return _frame(self.part("response_times"))
 
     @cached_property
     def waiting(self) -> pd.DataFrame:
-        """One row with the response times of all files; empty without web traffic: see `analysis.web.waiting`."""
+        """One row with the response times of all files; empty without web traffic: see `metrics.web.waiting`."""
         return _frame(self.part("waiting"))
 
     @cached_property
@@ -304,7 +305,7 @@ class Result:
         """A row per flow that arrived: flow, size [bytes], times of arrival and completion [s], and slowdown.
 
         The slowdown is the time from arrival to completion, divided by the time that the same transfer takes over an
-        idle path (`analysis.slowdowns.ideal_s`). Both are nan for a flow that is not complete at the end. Raises
+        idle path (`metrics.slowdowns.ideal_s`). Both are nan for a flow that is not complete at the end. Raises
         ScenarioError for a run with flow arrivals from a store, because stores do not keep the rows.
         """
         import numpy as np
@@ -321,7 +322,7 @@ class Result:
 
     @cached_property
     def slowdowns(self) -> pd.DataFrame:
-        """A row per flow with `flow-arrivals` and class of sizes: see `analysis.slowdowns.slowdowns`."""
+        """A row per flow with `flow-arrivals` and class of sizes: see `metrics.slowdowns.slowdowns`."""
         return _frame(self.part("slowdowns"))
 
     @cached_property
@@ -541,7 +542,7 @@ class Result:
 
     @cached_property
     def _throughputs_bps(self) -> list[float]:
-        return metrics.throughputs_bps(self.columns["flows"]["delivered_bytes"], self.measured_s)
+        return atm_forum.throughputs_bps(self.columns["flows"]["delivered_bytes"], self.measured_s)
 
     @property
     def total_bps(self) -> float:
@@ -553,7 +554,7 @@ class Result:
         """Largest throughput that the trunk could carry in the direction of `efficiency` [bit/s]; nan for a graph.
 
         It is the payload that fits into the trunk's capacity, minus the VBR cells sent, if all packets are those of the
-        flow with the least header overhead: see `analysis.efficiency`.
+        flow with the least header overhead: see `metrics.efficiency`.
         """
         return self._attainable_bps(back=self._is_upload) if self._trunks else math.nan
 
@@ -596,7 +597,7 @@ class Result:
         """Payload delivered over a dumbbell's trunk, divided by the maximum that it could carry in this run: 0 to 1.
 
         It is that of the direction from switch1 to switch2 or, if all flows have the direction `back`, of the other
-        one. It is nan for a graph, which has no single trunk, and if VBR used the whole trunk. `analysis.efficiency`
+        one. It is nan for a graph, which has no single trunk, and if VBR used the whole trunk. `metrics.efficiency`
         defines the maximum, and which data count after a warm-up.
         """
         return self._efficiency(back=self._is_upload) if self._trunks else math.nan
@@ -618,7 +619,7 @@ class Result:
         if begin_s(self.columns):
             # The third bound only limits rounding errors: the trunk cannot have used more than its capacity.
             x = [min(total(x), self._most_payload_bps(self._trunks[back].used_bps, back=back), most_bps)]
-        return metrics.efficiency(x, most_bps)
+        return atm_forum.efficiency(x, most_bps)
 
     @cached_property
     def demands_bps(self) -> npt.NDArray[np.float64]:
@@ -648,20 +649,20 @@ class Result:
         """
         if not self.demands_differ:
             flows = zip(self._throughputs_bps, self._demands_bps, strict=True)
-            return metrics.fairness(x for x, demand in flows if not math.isnan(demand))
+            return atm_forum.fairness(x for x, demand in flows if not math.isnan(demand))
         # Imported here because most runs contain only greedy flows.
-        from longpipe.analysis import shares
+        from longpipe.metrics import shares
 
         resolved = self.scenario.resolved
         left_bps = {trunk_of(resolved, back=back): one.full_packets_bps for back, one in self._trunks.items()}
-        return metrics.fairness(shares.of_paths(self.scenario, self.throughputs_bps, self.demands_bps, left_bps))
+        return atm_forum.fairness(shares.of_paths(self.scenario, self.throughputs_bps, self.demands_bps, left_bps))
 
     def measure(self, what: str | Callable[[Any], Any]) -> float:
         """Returns a measure of the run in base units: "bulk.throughput / throughput", and others as in `design`.
 
         Raises ScenarioError for text that cannot be read, and for a measure that the scenario does not have.
         """
-        from longpipe.analysis.measure import parse
+        from longpipe.measures.measure import parse
 
         measure = parse(what)
         measure.check(self.scenario)

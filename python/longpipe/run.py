@@ -86,7 +86,7 @@ def _without_warm_up(
     The scenario runs twice, in full and up to the end of the warm-up; the counters of the second run are subtracted
     from those of the first.
     """
-    from longpipe.analysis.warm_up import TRACES, automatic, since
+    from longpipe.metrics.warm_up import TRACES, automatic, since
 
     resolved = without_warm_up(scenario.resolved)
     is_automatic = scenario.resolved[WARM_UP] == AUTOMATIC

@@ -1,6 +1,6 @@
 /**
  * Efficiency of a dumbbell: delivered payload divided by the maximum payload that its trunk could carry, as in
- * longpipe.analysis.efficiency.
+ * longpipe.metrics.efficiency.
  */
 import type { Json, JsonTable } from "../scenario/core";
 import { NUMBERS } from "../scenario/model";

@@ -1,4 +1,4 @@
-/** Metrics of a run, as defined in ATM Forum/96-1761 section 3.2 and in longpipe.analysis.metrics. */
+/** Metrics of a run, as defined in ATM Forum/96-1761 section 3.2 and in longpipe.metrics.atm_forum. */
 import { valueOf } from "../scenario/check";
 import type { JsonTable } from "../scenario/core";
 import type { Resolved } from "../scenario/resolve";
@@ -102,7 +102,7 @@ function most(values: number[]): number {
     return values.filter((value) => !Number.isNaN(value)).reduce((all, one) => Math.max(all, one), 0);
 }
 
-/** Returns the bytes that web servers and applications with a rate wrote, by flow, as in longpipe.analysis.demands. */
+/** Returns the bytes that web servers and applications with a rate wrote, by flow, as in longpipe.verdicts.demands. */
 function writtenOf(run: Counted): Map<string, number> {
     const tables = [["web", "scheduled_bytes"], ["streams", "written_bytes"]] as const;
     return new Map(

@@ -1,4 +1,4 @@
-/** Max-min fair shares of the flows' demands, as in longpipe.analysis.shares. */
+/** Max-min fair shares of the flows' demands, as in longpipe.metrics.shares. */
 import type { Json, JsonTable } from "../scenario/core";
 import { NUMBERS } from "../scenario/model";
 

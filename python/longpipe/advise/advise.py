@@ -13,7 +13,7 @@ from longpipe.advise.budget import Budget, SpentError
 from longpipe.advise.quantities import is_share, quantity
 from longpipe.advise.question import ZONE, ZONE_OF_SHARES, Question, tolerance
 from longpipe.advise.selection import FEWEST, Allowances, Selection
-from longpipe.analysis.cautions import seedless
+from longpipe.cautions.cautions import seedless
 from longpipe.study.progress import Progress, ignore
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from longpipe.analysis.intervals import estimate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from longpipe.analysis.requirements import Requirement
+    from longpipe.measures.requirements import Requirement
 
     Numbers = NDArray[np.float64]
 

@@ -71,7 +71,7 @@ def page(answer: Answer, command: str, *, stored: bool = True) -> str:
 
 
 def _pictures(answer: Answer, palette: Palette) -> Iterator[Picture]:
-    from longpipe.pictures.advice import front
+    from longpipe.advise.picture import front
 
     figure = front(answer)
     drawing = inline(to_svg(figure, "front"), "front", palette)

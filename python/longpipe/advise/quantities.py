@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from longpipe.analysis import expressions
-from longpipe.analysis.dimensions import NUMBER, same_dimension
-from longpipe.analysis.measure import Measure
-from longpipe.analysis.readable import INDEXES
 from longpipe.errors import ScenarioError
+from longpipe.measures import expressions
+from longpipe.measures.dimensions import NUMBER, same_dimension
+from longpipe.measures.measure import Measure
+from longpipe.measures.readable import INDEXES
 from longpipe.report.parts import number
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from longpipe.advise.quantities import head, quantity
 from longpipe.advise.ranges import Uncertain, situations
-from longpipe.analysis.measure import Measure, parse
-from longpipe.analysis.requirements import Requirement
 from longpipe.design import Design, Factor
 from longpipe.errors import ScenarioError
+from longpipe.measures.measure import Measure, parse
+from longpipe.measures.requirements import Requirement
 from longpipe.scenario import Scenario
 from longpipe.scenario.overrides import overridden
 

@@ -11,7 +11,7 @@ from longpipe.advise.answer import limit_text
 from longpipe.advise.quantities import shown, unit
 from longpipe.advise.question import tolerance
 from longpipe.advise.theory import rules
-from longpipe.analysis.overload import overloads
+from longpipe.cautions.overload import overloads
 from longpipe.report.parts import number, with_margin
 
 if TYPE_CHECKING:

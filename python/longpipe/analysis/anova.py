@@ -12,7 +12,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from longpipe.analysis.columns import with_expression
 from longpipe.analysis.effects import Effect, Fit, fit
 from longpipe.analysis.factors import (
     Cells,
@@ -25,9 +24,10 @@ from longpipe.analysis.factors import (
     text_of,
 )
 from longpipe.analysis.quantiles import f_tail, t_quantile
-from longpipe.analysis.readable import p_text
 from longpipe.analysis.whole_table import WholeTable
 from longpipe.errors import ScenarioError
+from longpipe.measures.columns import with_expression
+from longpipe.measures.readable import p_text
 
 # An error below this share of the sum of squares counts as zero, because it may be a rounding error.
 ROUNDING = 1e-22

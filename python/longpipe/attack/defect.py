@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from longpipe.analysis import expressions
-from longpipe.analysis.dimensions import Dimension, same_dimension
-from longpipe.analysis.measure import ExpressionMeasure, Measure, parse
 from longpipe.errors import ScenarioError, shortened
+from longpipe.measures import expressions
+from longpipe.measures.dimensions import Dimension, same_dimension
+from longpipe.measures.measure import ExpressionMeasure, Measure, parse
 
 if TYPE_CHECKING:
     from longpipe.result import Result

@@ -108,8 +108,8 @@ def _argument(context: typer.Context) -> str:
 
 
 def _of_study(context: typer.Context) -> tuple[list[str], list[str]]:
-    from longpipe.analysis.measures import names
     from longpipe.cli.storing import opened
+    from longpipe.measures.defaults import names
     from longpipe.study import Study
 
     try:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longpipe.analysis.readable import written
 from longpipe.cli.storing import (
     ExecutorOption,
     MemoryOption,
@@ -23,6 +22,7 @@ from longpipe.cli.storing import (
 from longpipe.errors import ScenarioError
 from longpipe.fairness import SEEDS
 from longpipe.files import check_directory, write_text
+from longpipe.measures.readable import written
 
 if TYPE_CHECKING:
     from rich.table import Table

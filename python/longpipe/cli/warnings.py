@@ -6,14 +6,14 @@ import warnings
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Final, TextIO
 
-from longpipe.analysis.cautions import cautions
-from longpipe.analysis.files import read_from_files
-from longpipe.analysis.paths import max_memory_bytes
+from longpipe.cautions.cautions import cautions
+from longpipe.cautions.files import read_from_files
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.memory import limit_bytes
 from longpipe.memory import shown as bytes_shown
 from longpipe.scenario import Scenario
+from longpipe.scenario.paths import max_memory_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

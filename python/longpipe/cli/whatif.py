@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from longpipe.analysis.readable import decimals_of, form_of, written
 from longpipe.cli.progress import RunBar
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import PICTURES, check_file
+from longpipe.measures.readable import decimals_of, form_of, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -91,7 +91,7 @@ def _show(found: WhatIf, path: Path) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from longpipe.analysis.cautions import seedless
+    from longpipe.cautions.cautions import seedless
     from longpipe.cli.console import show_table, terminal
     from longpipe.fit.whatif import LEAST_WITHOUT_DISTRIBUTION
 

@@ -9,11 +9,11 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from longpipe.analysis.measure import Measure, Specification, parse_all
 from longpipe.design import cost
 from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction, parse_word, products
 from longpipe.errors import MissingSetting, ScenarioError, check_kind
+from longpipe.measures.measure import Measure, Specification, parse_all
 from longpipe.scenario import LARGEST_SEED, Scenario
 from longpipe.scenario.overrides import overridden_fields
 
@@ -50,7 +50,7 @@ class Design:
     never change the seeds of earlier ones. `blocks` numbers the block of each point, `fraction` shows which effects a
     two-level design cannot separate. `measures` are requested in addition to those of every run:
     "bulk=flow:bulk.throughput", "web.p95", "bulk/throughput", "share=file.py:function" or a function of a result
-    (`analysis.measure`); a text may refer to earlier ones by name.
+    (`measures.measure`); a text may refer to earlier ones by name.
 
     Raises ScenarioError for an empty or too large design, factors with the same name, and seeds or replications out of
     range. `scenarios` and everything that uses it raise it for levels that a scenario rejects.
@@ -214,7 +214,7 @@ class Design:
         They concern windows that fill neither the path nor its buffer, paths that end before the run, and seeds without
         effect.
         """
-        from longpipe.analysis import cautions
+        from longpipe.cautions import cautions
 
         return tuple(cautions.of_points(self.scenarios, self.replications))
 

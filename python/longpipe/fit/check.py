@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from longpipe.analysis.cautions import seedless
+from longpipe.cautions.cautions import seedless
 from longpipe.errors import RunError
 from longpipe.fit.model_error import GOODPUT, model_error
 from longpipe.fit.series import TRACES, simulated

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from longpipe.analysis.dimensions import BITS_PER_SECOND, SECONDS, text_of
 from longpipe.analysis.intervals import CONFIDENCE, deviation, estimate
-from longpipe.analysis.measure import parse_all
 from longpipe.analysis.quantiles import t_quantile
-from longpipe.analysis.warm_up import begin_s
 from longpipe.errors import ScenarioError
 from longpipe.fit.draws import drawn
 from longpipe.fit.model_error import GOODPUT, MEDIAN_RTT, model_error
 from longpipe.fit.path_file import read
 from longpipe.fit.series import TRACES, FlowSeries, simulated
 from longpipe.fit.steady import STEADY, deviation_line, goodput_bps
+from longpipe.measures.dimensions import BITS_PER_SECOND, SECONDS, text_of
+from longpipe.measures.measure import parse_all
+from longpipe.metrics.warm_up import begin_s
 from longpipe.result import duration_s
 from longpipe.run import simulate
 from longpipe.scenario import Scenario
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from longpipe.analysis.measure import Measure, Specification
+    from longpipe.measures.measure import Measure, Specification
     from longpipe.result import Result
 
     Numbers = NDArray[np.float64]

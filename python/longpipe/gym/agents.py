@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from longpipe.analysis.paths import OVER_TCP
 from longpipe.errors import ScenarioError, nearest
 from longpipe.ip import packet_bytes
 from longpipe.scenario import Scenario
@@ -12,6 +11,7 @@ from longpipe.scenario.buffers import bytes_of
 from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.jitter import delay_with_jitter_ps
 from longpipe.scenario.network import Dumbbell
+from longpipe.scenario.paths import OVER_TCP
 from longpipe.scenario.series import mean_rate_bps
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.warm_up import without_warm_up

@@ -10,8 +10,8 @@ from longpipe.analysis.limits.causes import Limit as LimitOfRun
 from longpipe.analysis.limits.evidence import BUSY
 from longpipe.analysis.limits.kinds import SLOW_START_ROUND_TRIPS
 from longpipe.analysis.limits.ports import PortCounters
-from longpipe.analysis.paths import sustained_bps
 from longpipe.live.hosts import Plan
+from longpipe.scenario.paths import sustained_bps
 from longpipe.units import RATE, SIZE
 
 # Limits of `longpipe run`, and the send buffer of a real host.

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from longpipe.analysis.efficiency import payload_share
-from longpipe.analysis.paths import OVER_TCP, ranked, whole
-from longpipe.analysis.shapers import FULL_PACKET_BYTES, shaped_bps
+from longpipe.metrics.efficiency import payload_share
 from longpipe.pictures.path import path_series
 from longpipe.pictures.recorded import Run, shown_s
 from longpipe.pictures.style import GREY, OUTAGE
+from longpipe.scenario.paths import OVER_TCP, ranked, whole
+from longpipe.scenario.shapers import FULL_PACKET_BYTES, shaped_bps
 
 PS: Final = 1e12
 # Maximum number of handovers that are marked; more would obscure the picture.

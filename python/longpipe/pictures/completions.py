@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.analysis.slowdowns import ALL, by_size
 from longpipe.errors import ScenarioError
+from longpipe.metrics.slowdowns import ALL, by_size
 from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.recorded import Completing, check_flows, name_of, of_flows, rows_of
 from longpipe.pictures.style import DASHES, PALETTE, colour, figure_of, legend, logarithmic, plain, title_of

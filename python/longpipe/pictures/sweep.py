@@ -17,14 +17,14 @@ from matplotlib.transforms import ScaledTranslation
 
 from longpipe.analysis.conditions import matching
 from longpipe.analysis.intervals import estimate
-from longpipe.analysis.readable import INDEXES, Readable, readable
 from longpipe.errors import ScenarioError, check_kind, nearest
+from longpipe.measures.readable import INDEXES, Readable, readable
 from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.style import colour, figure_of, legend, logarithmic, plain, text_colour, title_in, title_of
 from longpipe.units import RATE, SIZE, TIME
 
 if TYPE_CHECKING:
-    from longpipe.analysis.measure import Specification
+    from longpipe.measures.measure import Specification
     from longpipe.study import Study
 
 _LEVEL: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*)?")

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from longpipe.analysis.paths import port_name
 from longpipe.errors import ScenarioError
 from longpipe.pictures.network import network
 from longpipe.pictures.saving import to_svg
@@ -14,6 +13,7 @@ from longpipe.report.parts import NOTHING, Cell, Column, Grid, Part, Picture, Se
 from longpipe.report.svg import Palette, inline
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.scenario.overrides import is_within
+from longpipe.scenario.paths import port_name
 from longpipe.study import Study
 from longpipe.units import RATE, TIME
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 
-from longpipe.analysis.readable import p_text
+from longpipe.measures.readable import p_text
 from longpipe.report.parts import NOTHING, Cell, Column, Download, Grid, number
 
 # Tables with more rows are collapsed initially.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from markupsafe import Markup
 
-from longpipe.analysis.readable import written
+from longpipe.measures.readable import written
 
 # Typographic characters for a missing value and for a negative sign.
 NOTHING: Final = "\N{EN DASH}"

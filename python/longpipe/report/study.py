@@ -9,13 +9,13 @@ from typing import Any, Final
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from longpipe.analysis import figures as draw
 from longpipe.analysis.anova import Anova
 from longpipe.analysis.checks import AssumptionWarning, check
 from longpipe.analysis.intervals import estimate
-from longpipe.analysis.readable import INDEXES, Readable, readable
 from longpipe.design.text import to_json
 from longpipe.errors import ScenarioError, nearest
+from longpipe.measures.readable import INDEXES, Readable, readable
+from longpipe.pictures import variation as draw
 from longpipe.pictures.saving import to_svg
 from longpipe.pictures.sweep import numeric, sweep
 from longpipe.report import design

@@ -360,10 +360,10 @@ class Scenario(Model):
     def _repr_html_(self) -> str:
         """Returns the text that `longpipe run` prints, followed by all fields in a collapsed section, for notebooks."""
         # Imported here because it is needed only in notebooks.
-        from longpipe.analysis.heads import heads
         from longpipe.notebook import folded, paragraph
+        from longpipe.scenario.summary import summary_lines
 
-        about = paragraph([f"{self.name}: {self.duration} of simulated time", *heads(self)])
+        about = paragraph([f"{self.name}: {self.duration} of simulated time", *summary_lines(self)])
         return about + folded(f"All fields; digest {self.digest()[:12]}", self.to_toml())
 
     def to_toml(self) -> str:

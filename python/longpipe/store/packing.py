@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from longpipe.analysis.measures import measure
 from longpipe.drops import RENAMED_COUNTERS
+from longpipe.measures.defaults import measure
 from longpipe.result import PARTS, Result
 from longpipe.scenario import Scenario
 

@@ -55,7 +55,7 @@ RUNS: Final = sa.Table(
     # Duration of the simulation [s], and the machine.
     sa.Column("seconds", sa.Float),
     sa.Column("machine", sa.String(255)),
-    # `analysis.measures.measure` of the run, as JSON.
+    # `measures.defaults.measure` of the run, as JSON.
     sa.Column("measures", sa.Text),
     # Checksums of its summary and of its trace files, as JSON.
     sa.Column("parts", sa.Text),

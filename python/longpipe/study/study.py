@@ -21,9 +21,9 @@ from longpipe.trust import UntrustedCodeError, UntrustedCodeWarning, granting, n
 if TYPE_CHECKING:
     import pandas as pd
 
-    from longpipe.analysis.measure import Specification
     from longpipe.design import Design
     from longpipe.executors import Where
+    from longpipe.measures.measure import Specification
     from longpipe.result import Result
     from longpipe.scenario import Scenario
     from longpipe.study.changes import Change
@@ -242,9 +242,9 @@ class Study:
         `what` is a column, or anything that `Design.measures` takes, which may use requested measures by name. Raises
         ScenarioError for text that cannot be read, and for a name that another measure has.
         """
-        from longpipe.analysis.functions import FunctionMeasure
-        from longpipe.analysis.measure import parse
-        from longpipe.analysis.readable import column_of
+        from longpipe.measures.functions import FunctionMeasure
+        from longpipe.measures.measure import parse
+        from longpipe.measures.readable import column_of
 
         asked = self.design.asked
         if isinstance(what, str) and (what.isidentifier() or any(one.name == what for one in asked)):
@@ -313,7 +313,7 @@ class Study:
         asked = self.design.asked
         if not asked:
             return found
-        from longpipe.analysis.measure import is_of_columns, of_columns
+        from longpipe.measures.measure import is_of_columns, of_columns
 
         heads = ["point", *self.design.levels(1), "replication", "seed"]
         columns = {name: values for name, values in found.items() if name not in heads}
@@ -339,7 +339,7 @@ class Study:
     def frame(self, measure: Measuring | None = None) -> pd.DataFrame:
         """Returns a row per finished run: `point`, `block` (if any), the factors, `replication`, `seed`, measures.
 
-        The measures are those of `analysis.measures.measure`, or those that `measure` returns for each result.
+        The measures are those of `measures.defaults.measure`, or those that `measure` returns for each result.
         """
         runs = self.runs(finished_only=True)
         if measure is None:
@@ -408,7 +408,7 @@ class Study:
         import pandas as pd
 
         from longpipe.analysis.factors import check_level
-        from longpipe.analysis.order import quantile_interval
+        from longpipe.analysis.quantile_intervals import quantile_interval
 
         for given in (share, level):
             check_level(given)

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from longpipe.analysis import expressions
-from longpipe.analysis.dimensions import same_dimension
 from longpipe.analysis.factors import check_level
 from longpipe.analysis.intervals import copies, deviation
-from longpipe.analysis.measure import Measure, parse
-from longpipe.analysis.measures import names
 from longpipe.analysis.quantiles import t_quantile
-from longpipe.analysis.readable import column_of
 from longpipe.design.design import Design
 from longpipe.errors import ScenarioError, nearest
 from longpipe.executors import Where
+from longpipe.measures import expressions
+from longpipe.measures.defaults import names
+from longpipe.measures.dimensions import same_dimension
+from longpipe.measures.measure import Measure, parse
+from longpipe.measures.readable import column_of
 from longpipe.study.progress import Progress, ignore
 from longpipe.study.study import Study
 

@@ -10,7 +10,6 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.analysis.readable import written
 from longpipe.cli.completers import among
 from longpipe.cli.given import refuse
 from longpipe.cli.run import change
@@ -26,6 +25,7 @@ from longpipe.cli.storing import (
 )
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_directory, write_text
+from longpipe.measures.readable import written
 from longpipe_evidence.suites import IDS, SUITES
 
 if TYPE_CHECKING:

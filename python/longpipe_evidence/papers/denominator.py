@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from longpipe.analysis.paths import paths
 from longpipe.result import Result
 from longpipe.scenario import Dumbbell
+from longpipe.scenario.paths import paths
 from longpipe.units import RATE
 
 

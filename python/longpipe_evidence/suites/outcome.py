@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from longpipe.analysis.intervals import estimate
-from longpipe.analysis.readable import readable
+from longpipe.measures.readable import readable
 from longpipe_evidence.suites.over_time import OverTime, figures
 
 if TYPE_CHECKING:

@@ -15,16 +15,16 @@ from longpipe.analysis.limits.fields import Fields
 from longpipe.analysis.limits.ports import PortCounters
 from longpipe.analysis.limits.remedy import MORE, Remedy, larger_bucket
 from longpipe.analysis.limits.used import Demands, Proxies
-from longpipe.analysis.loads import Loads, active_time
-from longpipe.analysis.paths import Path, paths, ranked, sustained_bps
-from longpipe.analysis.shapers import FULL_PACKET_BYTES, buckets, shaped_bps
-from longpipe.analysis.warm_up import begin_s
+from longpipe.metrics.warm_up import begin_s
 from longpipe.scenario.datagrams import longest_bytes
+from longpipe.scenario.paths import Path, paths, ranked, sustained_bps
+from longpipe.scenario.shapers import FULL_PACKET_BYTES, buckets, shaped_bps
 from longpipe.units import SIZE, TIME
+from longpipe.verdicts.loads import Loads, active_time
 
 if TYPE_CHECKING:
-    from longpipe.analysis.paths import Resolved
     from longpipe.scenario import Scenario
+    from longpipe.scenario.paths import Resolved
 
 # Columns that the core returns, by part of the result and by name.
 Columns = Mapping[str, Mapping[str, Any]]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from longpipe.aal5 import CELL_BYTES
 from longpipe.analysis.limits.causes import OF_CAUSE, OF_COUNTER, SIZED_BY_BUFFER, Limit
-from longpipe.analysis.shapers import cake_bps, port_limit_bps
+from longpipe.scenario.shapers import cake_bps, port_limit_bps
 
 if TYPE_CHECKING:
-    from longpipe.analysis.paths import Path, Resolved
+    from longpipe.scenario.paths import Path, Resolved
 
 
 class PortCounters:

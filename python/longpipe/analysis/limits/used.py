@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.analysis.demands import written_bytes
-from longpipe.analysis.proxies import proxy_buffers
+from longpipe.scenario.proxies import proxy_buffers
+from longpipe.verdicts.demands import written_bytes
 
 if TYPE_CHECKING:
     from longpipe.analysis.limits.ports import PortCounters
-    from longpipe.analysis.paths import Path, Resolved
     from longpipe.scenario import Scenario
+    from longpipe.scenario.paths import Path, Resolved
 
     Columns = Mapping[str, Mapping[str, Any]]
 

@@ -9,16 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from longpipe.analysis import figures as draw
 from longpipe.analysis.anova import Anova, anova
 from longpipe.analysis.bootstrap import bootstrap
 from longpipe.analysis.checks import AssumptionWarning, check
-from longpipe.analysis.columns import with_expression
 from longpipe.analysis.comparisons import tukey
 from longpipe.analysis.conditions import matching
 from longpipe.analysis.factors import check_level
 from longpipe.analysis.ranks import aligned_ranks
-from longpipe.analysis.readable import readable
 from longpipe.cli.analyse.tables import show
 from longpipe.cli.console import print_written, terminal
 from longpipe.cli.outputs import is_stdout, write_output
@@ -27,6 +24,9 @@ from longpipe.cli.storing import factors_of_study
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.inputs.frame import column_named, in_base_units, read_frame
+from longpipe.measures.columns import with_expression
+from longpipe.measures.readable import readable
+from longpipe.pictures import variation as draw
 from longpipe.pictures.saving import save
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pandas as pd
 
 from longpipe.analysis.anova import anova
-from longpipe.analysis.cautions import seedless
-from longpipe.analysis.readable import UNITS, readable
+from longpipe.cautions.cautions import seedless
 from longpipe.cli.design.means import shown_metrics
 from longpipe.design import Design
 from longpipe.errors import ScenarioError
+from longpipe.measures.readable import UNITS, readable
 
 # Minimum number of replications for useful intervals.
 ENOUGH = 5

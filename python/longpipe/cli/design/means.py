@@ -11,10 +11,10 @@ from rich.table import Table
 
 from longpipe.analysis.intervals import copies, estimate
 from longpipe.analysis.limits import without_further_paths
-from longpipe.analysis.paths import paths
-from longpipe.analysis.readable import INDEXES, Readable, readable, written
 from longpipe.design import Design
+from longpipe.measures.readable import INDEXES, Readable, readable, written
 from longpipe.scenario import Scenario
+from longpipe.scenario.paths import paths
 from longpipe.scenario.warm_up import NONE
 from longpipe.study import Study
 

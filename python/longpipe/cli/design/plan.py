@@ -20,13 +20,13 @@ from longpipe.cli.storing import opened, resumable
 from longpipe.cli.warnings import changes_shown, warn_of_design, warn_of_replaced_changes
 from longpipe.design import Design, Factor
 from longpipe.design.factor import Level, by_label, labels_of
-from longpipe.design.pilot import measured_cost
 from longpipe.design.ranges import Range
 from longpipe.errors import ScenarioError
 from longpipe.inputs import NoTomlError, parse_toml
 from longpipe.scenario import Scenario
 from longpipe.scenario.reference import may_be_absent
 from longpipe.study import Study, run_until
+from longpipe.study.pilot import measured_cost
 from longpipe.study.until import CONFIRMED_BY, Sequential, first_replications, margin_text, parse_until
 
 # A named level that is a table: split={at="switch1"}.

@@ -9,16 +9,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.analysis.delays import MEAN
-from longpipe.analysis.delays import QUANTILES as DELAYS
-from longpipe.analysis.heads import heads
 from longpipe.analysis.limits import FlowLimit, idle_lines, limit_lines, notes
-from longpipe.analysis.slowdowns import ALL, LEAST_FLOWS, TIMES
-from longpipe.analysis.slowdowns import QUANTILES as QUANTILES_OF_SLOWDOWNS
-from longpipe.analysis.web import QUANTILES
 from longpipe.cli.console import show_table
+from longpipe.metrics.delays import MEAN
+from longpipe.metrics.delays import QUANTILES as DELAYS
+from longpipe.metrics.slowdowns import ALL, LEAST_FLOWS, TIMES
+from longpipe.metrics.slowdowns import QUANTILES as QUANTILES_OF_SLOWDOWNS
+from longpipe.metrics.web import QUANTILES
 from longpipe.result import Result, records
 from longpipe.scenario.buffers import Framing
+from longpipe.scenario.summary import summary_lines
 
 Row = dict[str, Any]
 
@@ -40,7 +40,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     """
     scenario = result.scenario
     title = f"{scenario.name}: {scenario.duration} of simulated time, seed {result.seed}"
-    for line in (title, *heads(scenario)):
+    for line in (title, *summary_lines(scenario)):
         console.print(line, markup=False, highlight=False)
     limited = result.flow_limits
     most_flows, most_ports = (math.inf, math.inf) if everything else (MOST_FLOWS, MOST_PORTS)

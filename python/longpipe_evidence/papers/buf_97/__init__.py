@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from longpipe.analysis import metrics
+from longpipe.metrics import atm_forum
 from longpipe.result import Result
 from longpipe.scenario import Scenario
 from longpipe.units import TIME
@@ -98,7 +98,7 @@ def measure(result: Result) -> dict[str, float]:
     """Returns the metrics of section 2; `efficiency` uses the links' rate, `printed_efficiency` 135 Mbit/s."""
     flows, throughput_bps = result.columns["flows"], float(result.throughputs_bps.sum())
     return {
-        "efficiency": metrics.efficiency(result.throughputs_bps, full_segments_bps(result)),
+        "efficiency": atm_forum.efficiency(result.throughputs_bps, full_segments_bps(result)),
         "fairness": result.fairness,
         "printed_efficiency": throughput_bps / ATTAINABLE_BPS,
         "timeouts": int(np.sum(flows["timeouts"])),

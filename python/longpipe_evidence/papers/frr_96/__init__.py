@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Final
 
-from longpipe.analysis import metrics
+from longpipe.metrics import atm_forum
 from longpipe.result import Result
 from longpipe.scenario import Scenario
 from longpipe_evidence.papers.denominator import full_segments_bps
@@ -179,7 +179,7 @@ def measure(result: Result) -> dict[str, float]:
     """
     switches = result.ports[result.ports["kind"] == "switch"]
     return {
-        "efficiency": metrics.efficiency(result.throughputs_bps, full_segments_bps(result)),
+        "efficiency": atm_forum.efficiency(result.throughputs_bps, full_segments_bps(result)),
         "fairness": result.fairness,
         "cells_lost": int(switches.filter(like="cells_lost_").to_numpy().sum()),
         "peak_queue_cells": int(switches["peak_queue_cells"].max()),

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from longpipe.aal5 import cell_tax
-from longpipe.analysis import metrics
+from longpipe.metrics import atm_forum
 from longpipe.result import Result
 from longpipe.scenario import Scenario
 from longpipe_evidence.papers.denominator import full_segments_bps
@@ -171,7 +171,7 @@ def measure(result: Result) -> dict[str, float]:
     satellite = result.scenario.tcp.mss == f"{SATELLITE_MSS} B"
     flattering = cell_tax(SATELLITE_MSS) / cell_tax(PAPER_S_MSS) if satellite else 1.0
     flows, vbr = result.columns["flows"], result.columns["vbr"]
-    efficiency = metrics.efficiency(result.throughputs_bps, full_segments_bps(result))
+    efficiency = atm_forum.efficiency(result.throughputs_bps, full_segments_bps(result))
     return {
         "efficiency": efficiency * flattering,
         "fairness": result.fairness,

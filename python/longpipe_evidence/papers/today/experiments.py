@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from longpipe.analysis import metrics
+from longpipe.metrics import atm_forum
 from longpipe.result import Result
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.units import RATE
@@ -224,8 +224,8 @@ def _lost_datagrams(result: Result) -> int:
 
 def _of_long_lived(result: Result) -> dict[str, float]:
     throughputs = result.throughputs_bps
-    efficiency = metrics.efficiency(throughputs, full_segments_bps(result))
-    return {"efficiency": efficiency, "fairness": metrics.fairness(throughputs)}
+    efficiency = atm_forum.efficiency(throughputs, full_segments_bps(result))
+    return {"efficiency": efficiency, "fairness": atm_forum.fairness(throughputs)}
 
 
 def _of_bursts(result: Result) -> dict[str, float]:
@@ -235,8 +235,8 @@ def _of_bursts(result: Result) -> dict[str, float]:
     datagrams_bps, *tcp_bps = result.throughputs_bps
     packet_bytes = PACKET_BITS // 8
     left_bps = RATE.parse(network.trunk_rate) - datagrams_bps * packet_bytes / DATAGRAM_BYTES
-    efficiency = metrics.efficiency(np.array(tcp_bps), left_bps * MSS_BYTES / packet_bytes)
-    return {"efficiency": efficiency, "fairness": metrics.fairness(np.array(tcp_bps))}
+    efficiency = atm_forum.efficiency(np.array(tcp_bps), left_bps * MSS_BYTES / packet_bytes)
+    return {"efficiency": efficiency, "fairness": atm_forum.fairness(np.array(tcp_bps))}
 
 
 def _of_web(result: Result) -> dict[str, float]:

@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from longpipe.analysis import metrics
-from longpipe.analysis.shares import relative_throughputs
-from longpipe.analysis.web import QUANTILES
+from longpipe.metrics import atm_forum
+from longpipe.metrics.shares import relative_throughputs
+from longpipe.metrics.web import QUANTILES
 from longpipe.result import Result, duration_s
 from longpipe.scenario import Scenario
 from longpipe_evidence.papers.denominator import full_segments_bps
@@ -115,8 +115,8 @@ def measure(result: Result) -> dict[str, float]:
     relative = relative_throughputs(throughputs, demands, attainable_bps)
     waits = result.response_times
     return {
-        "efficiency": metrics.efficiency(throughputs, attainable_bps),
-        "fairness": metrics.fairness(relative),
+        "efficiency": atm_forum.efficiency(throughputs, attainable_bps),
+        "fairness": atm_forum.fairness(relative),
         "scheduled_bps": float(demands.sum()),
         "timeouts": int(result.flows["timeouts"].sum()),
         "fast_retransmits": int(result.flows["fast_retransmits"].sum()),

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from longpipe.analysis import figures as analysis
+from longpipe.pictures import variation as analysis
 from longpipe.pictures.style import BLUE, VERMILION, plain
 from longpipe_evidence.papers.names import NAMES
 from longpipe_evidence.papers.reproduction import Reproduction

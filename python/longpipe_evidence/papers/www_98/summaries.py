@@ -9,7 +9,7 @@ import pandas as pd
 from longpipe.analysis.anova import Anova, anova
 from longpipe.analysis.claims import Verdict, judge
 from longpipe.analysis.intervals import estimate
-from longpipe.analysis.web import QUANTILES
+from longpipe.metrics.web import QUANTILES
 from longpipe_evidence.papers.paper import published_data
 from longpipe_evidence.papers.www_98.claims import CLAIMS
 from longpipe_evidence.papers.www_98.variation import FACTORS, LETTERS, LEVEL

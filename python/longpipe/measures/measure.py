@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from longpipe.analysis import expressions
-from longpipe.analysis.asked import GRAMMAR, NAME, OF, QUANTITIES, NamedMeasure
-from longpipe.analysis.dimensions import BITS, BITS_PER_SECOND, NUMBER, Dimension, shown_in
-from longpipe.analysis.expressions import Expression
-from longpipe.analysis.functions import TARGET, FunctionMeasure
-from longpipe.analysis.readable import INDEXES
 from longpipe.errors import ScenarioError, nearest, shortened
+from longpipe.measures import expressions
+from longpipe.measures.dimensions import BITS, BITS_PER_SECOND, NUMBER, Dimension, shown_in
+from longpipe.measures.expressions import Expression
+from longpipe.measures.functions import TARGET, FunctionMeasure
+from longpipe.measures.named import GRAMMAR, NAME, OF, QUANTITIES, NamedMeasure
+from longpipe.measures.readable import INDEXES
 
 if TYPE_CHECKING:
     from longpipe.result import Result
@@ -76,7 +76,7 @@ class Measure(Protocol):
 
 @dataclass(frozen=True)
 class StandardMeasure:
-    """A measure that every run has: see `analysis.measures`."""
+    """A measure that every run has: see `measures.defaults`."""
 
     name: str
 
@@ -105,7 +105,7 @@ class StandardMeasure:
 
     def check(self, scenario: Scenario) -> None:
         """Raises ScenarioError for a measure that exists only for the other framing, or only for dumbbells."""
-        from longpipe.analysis.measures import names
+        from longpipe.measures.defaults import names
 
         known = names(scenario)
         if self.name not in known:
@@ -113,7 +113,7 @@ class StandardMeasure:
 
     def __call__(self, result: Result) -> float:
         """Returns the value; NaN if the scenario has none."""
-        from longpipe.analysis.measures import measure
+        from longpipe.measures.defaults import measure
 
         return measure(result).get(self.name, float("nan"))
 

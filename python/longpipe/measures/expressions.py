@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from longpipe.analysis.asked import QUANTITIES
-from longpipe.analysis.dimensions import NUMBER, Dimension, same_dimension, text_of, unit_named, unit_pattern
 from longpipe.errors import ScenarioError, nearest, shortened
+from longpipe.measures.dimensions import NUMBER, Dimension, same_dimension, text_of, unit_named, unit_pattern
+from longpipe.measures.named import QUANTITIES
 
 # A number, or an array that contains one number per run.
 Numbers = float | npt.NDArray[np.float64]

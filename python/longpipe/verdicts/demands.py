@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from longpipe.analysis.paths import OVER_TCP, whole
-from longpipe.analysis.warm_up import begin_s
+from longpipe.metrics.warm_up import begin_s
+from longpipe.scenario.paths import OVER_TCP, whole
 from longpipe.units import TIME
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from longpipe.analysis.paths import Resolved, port_name, sustained_bps, wire_bytes
 from longpipe.scenario.flow_sizes import mean_of_points
+from longpipe.scenario.paths import Resolved, port_name, sustained_bps, wire_bytes
 from longpipe.units import RATE
 
 # Largest index of a file's size within its class (ATM Forum/98-0876 section 5.2).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from longpipe.analysis.paths import Path, Resolved, paths
+from longpipe.scenario.paths import Path, Resolved, paths
 
 
 class ProxyBuffer(NamedTuple):

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from longpipe.analysis import expressions
-from longpipe.analysis.expressions import OPERATORS
 from longpipe.errors import ScenarioError, nearest
 from longpipe.inputs.frame import column_named, in_base_units, not_numbers
+from longpipe.measures import expressions
+from longpipe.measures.expressions import OPERATORS
 
 if TYPE_CHECKING:
     import pandas as pd

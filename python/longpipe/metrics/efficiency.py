@@ -33,8 +33,11 @@ from functools import partial
 from typing import Any
 
 from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES, ip_packet_cells
-from longpipe.analysis.paths import OVER_TCP, port_name, trunk
-from longpipe.analysis.shapers import (
+from longpipe.ip import packet_bytes
+from longpipe.metrics.warm_up import begin_s, capacity
+from longpipe.scenario.datagrams import HEADERS, longest_bytes
+from longpipe.scenario.paths import OVER_TCP, port_name, trunk
+from longpipe.scenario.shapers import (
     FULL_PACKET_BYTES,
     PTM_BYTES,
     cake_bps,
@@ -43,9 +46,6 @@ from longpipe.analysis.shapers import (
     port_limit_bps,
     shaped_bps,
 )
-from longpipe.analysis.warm_up import begin_s, capacity
-from longpipe.ip import packet_bytes
-from longpipe.scenario.datagrams import HEADERS, longest_bytes
 
 Resolved = Mapping[str, Any]
 Columns = Mapping[str, Mapping[str, Any]]

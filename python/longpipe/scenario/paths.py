@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from longpipe.aal5 import CELL_BYTES, packet_cells
-from longpipe.analysis.shapers import FULL_PACKET_BYTES, shaped_bps
 from longpipe.ip import packet_bytes
 from longpipe.scenario.jitter import delay_with_jitter_ps
+from longpipe.scenario.shapers import FULL_PACKET_BYTES, shaped_bps
 
 Resolved = Mapping[str, Any]
 

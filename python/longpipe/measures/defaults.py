@@ -1,7 +1,13 @@
 """Default measures of a design's runs."""
 
-from longpipe.result import Result
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from longpipe.scenario import Dumbbell, Scenario
+
+if TYPE_CHECKING:
+    from longpipe.result import Result
 
 
 def names(scenario: Scenario) -> list[str]:
@@ -19,7 +25,7 @@ def names(scenario: Scenario) -> list[str]:
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Returns efficiencies (0 to 1, see `analysis.efficiency`), fairness, total throughput [bit/s] and counters.
+    """Returns efficiencies (0 to 1, see `metrics.efficiency`), fairness, total throughput [bit/s] and counters.
 
     The counters are sums over all switches and flows.
     """

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from longpipe import _core
-from longpipe.analysis.convergence import COLUMN as CONVERGENCE
-from longpipe.analysis.delays import MEAN, QUANTILES
-from longpipe.analysis.dimensions import BITS_PER_SECOND, NUMBER, SECONDS, Dimension
-from longpipe.analysis.metrics import fairness
-from longpipe.analysis.paths import OVER_TCP, port_name, whole
 from longpipe.errors import ScenarioError, nearest
+from longpipe.measures.dimensions import BITS_PER_SECOND, NUMBER, SECONDS, Dimension
+from longpipe.metrics.atm_forum import fairness
+from longpipe.metrics.convergence import COLUMN as CONVERGENCE
+from longpipe.metrics.delays import MEAN, QUANTILES
+from longpipe.scenario.paths import OVER_TCP, port_name, whole
 
 if TYPE_CHECKING:
     from longpipe.result import Result

@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.analysis.shapers import limits_after
 from longpipe.scenario.series import mean_rate_bps
+from longpipe.scenario.shapers import limits_after
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,7 +176,7 @@ def automatic(resolved: Mapping[str, Any], columns: Columns) -> tuple[int, dict[
     """
     import numpy as np
 
-    from longpipe.analysis.mser import truncation
+    from longpipe.metrics.mser import truncation
 
     duration_ps = int(resolved["duration_ps"])
     arrivals = columns["traces"]["arrivals"]

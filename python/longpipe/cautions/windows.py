@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from longpipe.analysis.paths import Path, Resolved, paths, port_name, sustained_bps
-from longpipe.analysis.proxies import ProxyBuffer, proxy_buffers
 from longpipe.scenario.base import LARGEST_WINDOW
 from longpipe.scenario.buffers import bytes_of
+from longpipe.scenario.paths import Path, Resolved, paths, port_name, sustained_bps
+from longpipe.scenario.proxies import ProxyBuffer, proxy_buffers
 from longpipe.units import SIZE
 
 if TYPE_CHECKING:

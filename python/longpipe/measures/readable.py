@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from longpipe.errors import ScenarioError, nearest
 
 if TYPE_CHECKING:
-    from longpipe.analysis.measure import Measure
+    from longpipe.measures.measure import Measure
 
 # Measures between 0 and 1 that have no unit; `efficiency_back` exists if data are sent in both directions.
 INDEXES: Final = ("efficiency", "efficiency_back", "fairness")

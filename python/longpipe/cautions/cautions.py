@@ -11,13 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.analysis.files import doubts_of_files
 from longpipe.analysis.limits.fields import Fields
-from longpipe.analysis.overload import overloads
-from longpipe.analysis.paths import OVER_TCP, Resolved, paths, port_name
-from longpipe.analysis.replaced import replaced_delays, replaced_rates
-from longpipe.analysis.shapers import buckets, cake_bps, line_bytes, longest_passing_bytes
-from longpipe.analysis.windows import window_warnings
+from longpipe.cautions.files import doubts_of_files
+from longpipe.cautions.overload import overloads
+from longpipe.cautions.replaced import replaced_delays, replaced_rates
+from longpipe.cautions.windows import window_warnings
 from longpipe.garbage import without_collections
 from longpipe.ip import packet_bytes
 from longpipe.scenario.base import kinds_that
@@ -26,8 +24,10 @@ from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.datagrams import longest_bytes
 from longpipe.scenario.loss import Loss
 from longpipe.scenario.motion import Satellites
+from longpipe.scenario.paths import OVER_TCP, Resolved, paths, port_name
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.recovery import Recovery
+from longpipe.scenario.shapers import buckets, cake_bps, line_bytes, longest_passing_bytes
 from longpipe.scenario.switch import Policy
 from longpipe.scenario.topology import as_graph
 from longpipe.scenario.traffic import Traffic

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from longpipe.analysis import expressions
-from longpipe.analysis.dimensions import Dimension, same_dimension
-from longpipe.analysis.measure import Measure, parse
 from longpipe.errors import ScenarioError, shortened
+from longpipe.measures import expressions
+from longpipe.measures.dimensions import Dimension, same_dimension
+from longpipe.measures.measure import Measure, parse
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario

@@ -10,8 +10,8 @@ from itertools import accumulate
 from typing import Any, Final
 
 from longpipe.aal5 import CELL_BYTES
-from longpipe.analysis.paths import Path, Resolved, paths
-from longpipe.analysis.warm_up import begin_s
+from longpipe.metrics.warm_up import begin_s
+from longpipe.scenario.paths import Path, Resolved, paths
 
 Columns = Mapping[str, Mapping[str, Any]]
 # Start [s], end [s] and number of bytes of one sender's packets on a link.

@@ -9,13 +9,13 @@ from typing import Any, Final, Literal, cast
 
 from pydantic import BaseModel
 
-from longpipe.analysis.paths import OVER_TCP, Resolved, paths, whole
 from longpipe.errors import ScenarioError
 from longpipe.scenario import Graph, Scenario
 from longpipe.scenario.base import AUTO
 from longpipe.scenario.jitter import delay_with_jitter_ps
 from longpipe.scenario.module import Module
 from longpipe.scenario.own_class import Python
+from longpipe.scenario.paths import OVER_TCP, Resolved, paths, whole
 from longpipe.scenario.profiles import CLASSIC
 from longpipe.scenario.stack import is_own
 from longpipe.scenario.tcp import Tcp
@@ -31,7 +31,7 @@ Spans = dict[tuple[int, int, int], int]
 _TIMES: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 
-def heads(scenario: Scenario) -> list[str]:
+def summary_lines(scenario: Scenario) -> list[str]:
     """Returns framing, rates and delays; TCP; buffers and queue discipline; the first flows and links that differ."""
     tcp = scenario.tcp
     resolved = scenario.resolved

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from longpipe.analysis.sums import total
+from longpipe.metrics.sums import total
 
 
 def throughputs_bps(delivered_bytes: Iterable[int], duration_s: float) -> list[float]:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.analysis.paths import Path, paths, whole
+from longpipe.scenario.paths import Path, paths, whole
 
 if TYPE_CHECKING:
     import numpy as np

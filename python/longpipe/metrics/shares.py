@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from longpipe.analysis.paths import paths
+from longpipe.scenario.paths import paths
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario

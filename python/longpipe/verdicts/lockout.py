@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.analysis.loads import active_time
-from longpipe.analysis.paths import Path, paths, port_name
-from longpipe.analysis.warm_up import begin_s
+from longpipe.metrics.warm_up import begin_s
+from longpipe.scenario.paths import Path, paths, port_name
 from longpipe.units import RATE, TIME
+from longpipe.verdicts.loads import active_time
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario

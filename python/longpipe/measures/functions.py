@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe import trust, user_code
-from longpipe.analysis.dimensions import BITS, BITS_PER_SECOND, SECONDS, Dimension, shown_in
 from longpipe.errors import ScenarioError, nearest, shortened
+from longpipe.measures.dimensions import BITS, BITS_PER_SECOND, SECONDS, Dimension, shown_in
 
 if TYPE_CHECKING:
     from types import ModuleType

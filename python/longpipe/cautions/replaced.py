@@ -10,8 +10,8 @@ from longpipe.scenario.series import mean_rate_bps
 from longpipe.units import RATE, TIME
 
 if TYPE_CHECKING:
-    from longpipe.analysis.paths import Resolved
     from longpipe.scenario import Scenario
+    from longpipe.scenario.paths import Resolved
 
 # Nodes of a dumbbell's trunk.
 TRUNK: Final = ("switch1", "switch2")

@@ -1,0 +1,1 @@
+"""Warnings before a run about scenarios that do not test what they seem to test."""

@@ -1,0 +1,1 @@
+"""Measures of runs: the language of `--measure`, with dimensions, expressions and requirements."""

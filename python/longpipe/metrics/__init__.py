@@ -1,0 +1,1 @@
+"""Metrics of one run, computed from its counters and traces."""
