@@ -622,6 +622,18 @@ def test_another_question_does_not_replace_an_answer(tmp_path: Path) -> None:
     assert "flow:bulk*.throughput" in pages[1]
 
 
+def test_answer_without_a_choice_removes_an_earlier_one(tmp_path: Path) -> None:
+    (tmp_path / "link.toml").write_text(LINK)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "choice.toml").write_text("the choice with a smaller budget")
+    options = ("--choose", "switch.policy=tail-drop,fq-codel", "--maximise", "efficiency", "--first", "3", "-o", "out")
+    limits = ("--subject-to", "datagrams:call.p95 < 1 us", "--budget", "6 runs", "--workers", "1", "--no-store")
+    done = run("advise", "link.toml", *options, *limits, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "No choice: " in done.stdout
+    assert not (tmp_path / "out" / "choice.toml").exists()
+
+
 def test_the_command_writes_choice_tables_and_page(tmp_path: Path) -> None:
     (tmp_path / "link.toml").write_text(LINK)
     options = (

@@ -402,6 +402,8 @@ def test_a_control_that_fails_has_an_answer_without_a_picture(tmp_path: Path) ->
         "import longpipe\n\n\nclass Mine(longpipe.Control):\n    def on_ack(self, ack):\n        raise ValueError('mine')\n"
     )
     options = ["--control", "python:mine.py:Mine", "--may", "switch.buffer=\n100..200 ms", "--budget", "2 runs"]
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "throughput.svg").write_text("the picture of an interrupted search")
     done = run(
         "attack", "link.toml", *options, "--seeds", "1", "--workers", "1", "--no-store", "-o", "out", cwd=tmp_path
     )

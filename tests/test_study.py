@@ -5,12 +5,15 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from longpipe import Scenario, simulate
+from longpipe.executors import Job, Outcomes
+from longpipe.executors.base import run_job
 from longpipe.store import Store
 from longpipe.study import Progress, StudyError, complete_study
 
@@ -123,6 +126,22 @@ def test_a_failed_run_is_named_and_the_others_are_stored() -> None:
             complete_study([(SHORT, -1), (SHORT, 1), (SHORT, 2)], store)
         assert "\n" not in str(failed.value)
         assert [store.has(SHORT, seed) for seed in (1, 2)] == [True, True]
+
+
+class Backwards:
+    """Executor that completes the last run first."""
+
+    def run(self, jobs: Iterable[Job]) -> Outcomes:
+        for job in reversed(list(jobs)):
+            yield job, run_job(job)
+
+
+def test_failed_runs_are_named_in_the_order_of_jobs() -> None:
+    with closing(Store()) as store:
+        with pytest.raises(StudyError) as failed:
+            complete_study([(SHORT, seed) for seed in (-3, -1, -2)], store, executor=Backwards())
+        seeds = [line.partition("seed: ")[2].partition(";")[0] for line in str(failed.value).splitlines()]
+    assert seeds == ["-3", "-1", "-2"]
 
 
 def test_a_crashed_worker_costs_no_run(tmp_path: Path) -> None:

@@ -219,7 +219,10 @@ def advise(
         advice = ask(question, Runner(kept, executor, workers, memory=memory), spending, bar.update)
     answer = Answer(advice)
     command = typed_command()
-    if answer.choice is not None:
+    if answer.choice is None:
+        # A run with a smaller budget may have written a choice.
+        (folder / "choice.toml").unlink(missing_ok=True)
+    else:
         write_text(folder / "choice.toml", question.design.scenarios[answer.choice].to_toml())
     write_text(folder / "alternatives.csv", alternatives(answer).to_csv(index=False))
     write_text(folder / "runs.csv", runs(answer).to_csv(index=False))

@@ -318,7 +318,7 @@ def _draw(hunt: Attack, folder: Path) -> list[str]:
     from longpipe.pictures.overlays import overlay_runs
     from longpipe.pictures.saving import save_as
 
-    target = hunt.target
+    target, picture = hunt.target, folder / "throughput.svg"
     scenarios = zip((target.control, target.reference), target.pair(hunt.setting or {}), strict=True)
     try:
         runs = {
@@ -326,6 +326,8 @@ def _draw(hunt: Attack, folder: Path) -> list[str]:
             for sender, scenario in scenarios
         }
     except RunError as error:
+        # An interrupted search may have drawn another candidate.
+        picture.unlink(missing_ok=True)
         return [f"No picture, because the run failed: {error}"]
-    save_as(overlay_runs(runs, "throughput", []), folder / "throughput.svg")
+    save_as(overlay_runs(runs, "throughput", []), picture)
     return [f"With seed {target.answer_seeds[0]}: {line}" for result in runs.values() for line in result.deaths]

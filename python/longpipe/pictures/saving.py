@@ -8,6 +8,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from longpipe.errors import plain
+from longpipe.files import write_bytes
 from longpipe.pictures.figure import unescaped
 
 FORMATS: Final = ("png", "svg")
@@ -27,8 +28,10 @@ def save(figure: Figure, path: Path) -> list[Path]:
 def save_as(figure: Figure, path: Path) -> None:
     """Writes a figure in the format of the suffix: svg, pdf or png. The same figure gives the same bytes."""
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    buffer = BytesIO()
     with mpl.rc_context({"svg.hashsalt": "longpipe"}):
-        figure.savefig(path, dpi=200, metadata=undated.get(path.suffix, {}))
+        figure.savefig(buffer, format=path.suffix[1:], dpi=200, metadata=undated.get(path.suffix, {}))
+    write_bytes(path, buffer.getvalue())
 
 
 def to_svg(figure: Figure, name: str) -> str:

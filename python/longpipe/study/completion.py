@@ -39,8 +39,8 @@ def complete_study(
     `executor`, `workers` and `memory` are the arguments of `executors.executor_for`: by default a process for each
     core. Each run is stored as it finishes: after a kill, a Ctrl-C, a full disk or a crash, the same call continues.
     Runs of other processes on the same store are waited for, or taken over if the process dies. `progress` is called at
-    the beginning and after every run. Raises StudyError for runs that failed, after all others have been run;
-    StoreError as soon as nothing more can be stored; ExecutorError if the workers have ended.
+    the beginning and after every run. Raises StudyError for runs that failed, in the order of `jobs`, after all others
+    have been run; StoreError as soon as nothing more can be stored; ExecutorError if the workers have ended.
     """
     runner = executor_for(executor, workers, memory)
     wanted = {(scenario.digest(), str(seed)): (scenario, seed) for scenario, seed in jobs}
@@ -50,7 +50,7 @@ def complete_study(
     left = {key: job for key, job in wanted.items() if key not in done}
     if not left:
         return
-    failures: list[str] = []
+    failures: dict[Key, str] = {}
     work = {digest: estimated_cpu_s(scenario) for (digest, _), (scenario, _) in left.items()}
     undone_s = in_all_s = sum(work[digest] for digest, _ in left)
 
@@ -75,7 +75,7 @@ def complete_study(
                 for job, outcome in outcomes:
                     if isinstance(outcome, Failure):
                         store.fail(*job, outcome.reason)
-                        failures.append(f"{name(job)}: {outcome.reason}")
+                        failures[job[0].digest(), str(job[1])] = f"{name(job)}: {outcome.reason}"
                     else:
                         store.save(*job, outcome)
                     forget((job[0].digest(), str(job[1])))
@@ -88,7 +88,7 @@ def complete_study(
             time.sleep(wait_s)
             report()
     if failures:
-        raise StudyError("\n".join(failures))
+        raise StudyError("\n".join(failures[key] for key in wanted if key in failures))
 
 
 def _leased(left: dict[Key, Job], leases: Leases, forget: Callable[[Key], None], *, fresh: bool) -> Iterator[Job]:
