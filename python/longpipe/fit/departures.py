@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _HELD_S: Final = 0.4e-3
 # Number of later ACKs with which the departure of a packet is compared, if several flows share the bottleneck.
 _LATER: Final = 8
+# Share of packets that arrive after a later one, from which on packets overtake each other behind the bottleneck; none
+# do in 120 captures of Linux without reordering.
+_OVERTAKEN: Final = 0.001
 # Flows share a queue if the differences of their RTTs vary by less than this share of the RTTs' variation, or less than
 # the time of this number of ACKs.
 _MOST_OFF: Final = 0.3
@@ -55,7 +58,7 @@ class Packets:
 
     `sent_s`, `bits` of the IP packet, `lost`, `acked_s` (NaN if not acknowledged) and `sacked` have an element for each
     transmission, as has `flow`, the number of its flow: 0 for the fitted one. ACKs arrive as if all flows had the base
-    RTT of flow 0.
+    RTT of flow 0. If packets overtake each other, the ACK of arrival k of a flow is that of transmission k.
     """
 
     sent_s: Numbers
@@ -64,6 +67,24 @@ class Packets:
     acked_s: Numbers
     sacked: Flags
     flow: Counts
+
+
+def overtakes(seen: ObservedFlow) -> bool:
+    """Returns whether packets of a flow arrived after later ones that took their turn at the bottleneck behind them."""
+    acked = seen.sent_acked_s[~np.isnan(seen.sent_acked_s)]
+    earliest_later = np.minimum.accumulate(acked[::-1])[::-1][1:]
+    return bool((acked[:-1] > earliest_later).sum() > _OVERTAKEN * len(acked))
+
+
+def _in_order(seen: ObservedFlow) -> tuple[Numbers, Flags]:
+    """Returns the times of ACKs in the order of transmissions that arrived, and whether SACK blocks reported them."""
+    if not overtakes(seen):
+        return seen.sent_acked_s, seen.sent_sacked
+    arrived = np.flatnonzero(~np.isnan(seen.sent_acked_s))
+    order = arrived[np.argsort(seen.sent_acked_s[arrived], kind="stable")]
+    acked, sacked = seen.sent_acked_s.copy(), seen.sent_sacked.copy()
+    acked[arrived], sacked[arrived] = seen.sent_acked_s[order], seen.sent_sacked[order]
+    return acked, sacked
 
 
 def longer_s(seen: ObservedFlow, other: ObservedFlow) -> float | None:
@@ -101,6 +122,7 @@ def packets_of(seen: ObservedFlow, longer: Mapping[str, float]) -> Packets:
     flows = (seen, *(one for one in seen.shared if one.flow in longer))
     sent_s = np.concatenate([one.sent_s for one in flows])
     order = np.argsort(sent_s, kind="stable")
+    acks = [_in_order(one) for one in flows]
 
     def merged(columns: list[Any]) -> Any:  # noqa: ANN401 - arrays of several types
         return np.concatenate(columns)[order]
@@ -109,8 +131,8 @@ def packets_of(seen: ObservedFlow, longer: Mapping[str, float]) -> Packets:
         sent_s[order],
         merged([(one.sent_bytes + one.headers) * 8.0 for one in flows]),
         merged([one.sent_lost for one in flows]),
-        merged([one.sent_acked_s - longer.get(one.flow, 0.0) for one in flows]),
-        merged([one.sent_sacked for one in flows]),
+        merged([acked_s - longer.get(one.flow, 0.0) for one, (acked_s, _) in zip(flows, acks, strict=True)]),
+        merged([sacked for _, sacked in acks]),
         merged([np.full(len(one.sent_s), number) for number, one in enumerate(flows)]),
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from longpipe.fit.departures import Packets, busy_intervals, departures, longer_s, packets_of
+from longpipe.fit.departures import Packets, busy_intervals, departures, longer_s, overtakes, packets_of
 from longpipe.fit.estimate import FitEstimate
 from longpipe.fit.jitter import FittedJitter, jitter
 from longpipe.fit.policer import FittedPolicer, policer
@@ -106,11 +106,18 @@ def features(seen: ObservedFlow) -> PathFeatures:
     busy = busy_intervals(packets, base, rough.value if rough is not None else fastest)
     rate = constant_rate(busy, packet)
     steps = rate_steps(busy, packet, base / 2)
-    bps = rate.value if rate is not None else fastest
-    # The rates refer to the arrival times of ACKs.
-    over_time = [(one.at_s + base / 2 if one.at_s else 0.0, one.rate_bps.value) for one in steps] or [(0.0, bps)]
-    delays = jitter(busy, _rates_at(over_time, busy.begin_s), packet) if rate is not None else None
+    over_time = _over_time(steps, base, rate.value if rate is not None else fastest)
+    delays = None
+    if rate is not None:
+        delays = jitter(busy, _rates_at(over_time, busy.begin_s), packet, overtakes=overtakes(seen))
     range_s = delays.range_s.value if delays is not None else 0.0
+    if delays is not None and rate is not None:
+        # A packet that jitter delays appears to wait although the bottleneck is idle.
+        surely = busy_intervals(packets, base + range_s, rate.value)
+        if (waited := constant_rate(surely, packet)) is not None:
+            rate, steps = waited, rate_steps(surely, packet, base / 2)
+            over_time = _over_time(steps, base, rate.value)
+    bps = rate.value if rate is not None else fastest
     blur = delays.deviation_s * bps / packet if delays is not None else 0.0
     wait = _waits(packets, base, over_time)
     found = _found(packets, base, wait, over_time)
@@ -142,6 +149,11 @@ def features(seen: ObservedFlow) -> PathFeatures:
         policer=bucket,
         jitter=delays,
     )
+
+
+def _over_time(steps: tuple[RateStep, ...], base: float, bps: float) -> list[tuple[float, float]]:
+    """Returns the rates [bit/s] over the arrival times of ACKs [s]; `bps` is the rate if it is constant."""
+    return [(one.at_s + base / 2 if one.at_s else 0.0, one.rate_bps.value) for one in steps] or [(0.0, bps)]
 
 
 def _fastest(seen: ObservedFlow) -> float:

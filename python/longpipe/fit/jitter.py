@@ -1,16 +1,17 @@
-"""Jitter of a path: random delays of packets that keep their order, from the departures of a busy bottleneck.
+"""Jitter of a path: random delays of packets, and whether packets overtake, from departures of a busy bottleneck.
 
 A busy bottleneck sends packets at a constant rate. Delays of the packets behind it appear as deviations of the ACKs
-from that rate, over any interval. If each packet has a delay that is uniform from 0 to a range, and packets keep their
-order, then a packet arrives at the latest of its own time and those of its predecessors. The range is the one with
-which such packets deviate as much as the observed ones do.
+from that rate, over any interval. Each packet has a delay that is uniform from 0 to a range. If packets keep their
+order, then a packet arrives at the latest of its own time and those of its predecessors. If they overtake each other,
+arrival k is compared with departure k. The range is the one with which such packets deviate as much as the observed
+ones do.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from longpipe.fit.departures import BusyIntervals
 
     Numbers = NDArray[np.float64]
+
+Order = Literal["fifo", "free"]
 
 # Distance of two compared deviations: minimum number of ACKs, and minimum time [s], which exceeds the range of most
 # jitter, so that both are independent.
@@ -38,6 +41,9 @@ _LEAST_NEAR: Final = 0.5
 _PACKETS: Final = 20_000
 _MOST_S: Final = 0.2
 _HALVINGS: Final = 30
+# Minimum number of overtaken packets that are expected of packets that may overtake each other, at which their absence
+# shows that packets keep their order.
+_LEAST_OVERTAKEN: Final = 20.0
 # Relative half-width of the interval: in 12 captures of Linux with netem's jitter of 1 to 15 ms, the estimates differ
 # from the ranges by -2 to +19 %.
 _WITHIN: Final = 0.3
@@ -45,9 +51,13 @@ _WITHIN: Final = 0.3
 
 @dataclass(frozen=True)
 class FittedJitter:
-    """Delays that are uniform from 0 to `range_s` [s] and keep the order of packets."""
+    """Delays that are uniform from 0 to `range_s` [s].
+
+    `order` is "fifo" if packets keep their order, "free" if they overtake each other, and None if it is unknown.
+    """
 
     range_s: FitEstimate
+    order: Order | None
     # Standard deviation of the delays of packets that a busy bottleneck sends [s].
     deviation_s: float
 
@@ -60,13 +70,17 @@ class FittedJitter:
     def conditioner(self) -> dict[str, Any]:
         """Returns the jitter as a conditioner of a scenario."""
         half = f"{round(self.range_s.value * 5e5)} us"
-        return {"kind": "jitter", "delay": half, "jitter": half, "order": "fifo"}
+        return {"kind": "jitter", "delay": half, "jitter": half, "order": self.order or "fifo"}
 
 
-def jitter(busy: BusyIntervals, rates: Numbers, packet_bits: float) -> FittedJitter | None:
-    """Returns the jitter that intervals of a busy bottleneck show, given its rate in each; None if they show none."""
+def jitter(busy: BusyIntervals, rates: Numbers, packet_bits: float, *, overtakes: bool) -> FittedJitter | None:
+    """Returns the jitter that intervals of a busy bottleneck show, given its rate in each; None if they show none.
+
+    `overtakes` states whether packets overtook each other.
+    """
     off = busy.length_s - busy.bits / rates
-    is_held = busy.jitter_s > 0
+    # Where packets overtake each other, SACK blocks report many that are not lost.
+    is_held = (busy.jitter_s > 0) & (not overtakes)
     usual = busy.bits[~is_held]
     if not len(usual):
         return None
@@ -79,24 +93,41 @@ def jitter(busy: BusyIntervals, rates: Numbers, packet_bits: float) -> FittedJit
         return None
     observed = _spread((total[apart:] - total[:-apart])[alike])
     uniform = np.random.default_rng(0).random(_PACKETS)
+
+    def delays(range_s: float) -> Numbers:
+        return _delays(uniform, range_s, packet_s, each, overtakes=overtakes)
+
     low, high = 0.0, _MOST_S
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if _spread(_apart(_delays(uniform, middle, packet_s, each), apart)) < observed:
+        if _spread(_apart(delays(middle), apart)) < observed:
             low = middle
         else:
             high = middle
-    near = _spread(_apart(_delays(uniform, high, packet_s, each), 1))
+    near = _spread(_apart(delays(high), 1))
     if high < _LEAST_S or _spread(off[~is_held]) < _LEAST_NEAR * near:
         return None
-    deviation = float(_delays(uniform, high, packet_s, each).std())
-    return FittedJitter(FitEstimate(high, high * (1 - _WITHIN), high * (1 + _WITHIN)), deviation)
+    found = FitEstimate(high, high * (1 - _WITHIN), high * (1 + _WITHIN))
+    order: Order | None = "free" if overtakes else None
+    if not overtakes and len(busy) * each * _overtaken(float(found.low), packet_s) >= _LEAST_OVERTAKEN:
+        order = "fifo"
+    return FittedJitter(found, order, float(delays(high).std()))
 
 
-def _delays(uniform: Numbers, range_s: float, packet_s: float, each: int) -> Numbers:
-    """Returns the delays of every `each`-th packet that keeps its order, given uniform numbers from 0 to 1."""
+def _overtaken(range_s: float, packet_s: float) -> float:
+    """Returns the probability that a packet overtakes its predecessor if packets may overtake each other."""
+    return max(1 - packet_s / range_s, 0.0) ** 2 / 2
+
+
+def _delays(uniform: Numbers, range_s: float, packet_s: float, each: int, *, overtakes: bool) -> Numbers:
+    """Returns the delays of every `each`-th packet, given uniform numbers from 0 to 1.
+
+    If packets overtake each other, delay k is the time from departure k to arrival k.
+    """
     sent = packet_s * np.arange(len(uniform))
-    found: Numbers = (np.maximum.accumulate(sent + range_s * uniform) - sent)[::each]
+    arrivals = sent + range_s * uniform
+    in_order = np.sort(arrivals) if overtakes else np.maximum.accumulate(arrivals)
+    found: Numbers = (in_order - sent)[::each]
     return found
 
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.fit.candidates import IN_TRANSMISSION
+from longpipe.fit.jitter import Order
 from longpipe.fit.report import IPV6_NOTE, FitReport
 from longpipe.fit.search import TAIL_DROP
 from longpipe.fit.sender import outages, pauses
@@ -27,6 +28,8 @@ MANY_STEPS: Final = 8
 UNEXPLAINED: Final = 0.25
 # Share of a transfer during which its application may have no data.
 _IDLE: Final = 0.01
+# Order of packets with jitter, as the estimate states it.
+_ORDERS: Final[dict[Order | None, str]] = {"fifo": ", in order", "free": "; packets overtake each other", None: ""}
 # Largest buffer, in bandwidth-delay products, that is assumed for a path whose queue never overflowed.
 _MOST_PRODUCTS: Final = 4.0
 
@@ -189,8 +192,9 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
     if features.jitter is not None:
         spread = features.jitter.range_s.value
         rows["jitter"] = _row(
-            features.jitter.mean_s, "s", f"ACKs while segments waited: delays of 0 to {1e3 * spread:.3g} ms, in order"
-        )
+            features.jitter.mean_s, "s",
+            f"ACKs while segments waited: delays of 0 to {1e3 * spread:.3g} ms{_ORDERS[features.jitter.order]}",
+        )  # fmt: skip
     return rows
 
 
@@ -232,6 +236,8 @@ def undetermined(found: PathFit) -> list[str]:
         lines.append(f"{found.best.queue} from {', '.join(found.same_queues)}: they behave equally here")
     if not features.overflow.any() and not features.elsewhere.any() and found.best.queue == TAIL_DROP:
         lines.append("the drop policy of the queue: nothing was lost")
+    if features.jitter is not None and features.jitter.order is None:
+        lines.append("whether packets overtake each other: the jitter is too short; the fitted path keeps their order")
     left = found.seen.others + len(found.seen.shared) - len(found.others)
     if left:
         lines.append(f"the effect of {_connections(left)} in the capture: the fitted path does not have this traffic")
