@@ -64,7 +64,7 @@ impl Environment {
             agents.push(agent);
         }
         let mut environment = Environment {
-            simulation: Simulation::new(&scenario, seed, ())?,
+            simulation: Simulation::new(&scenario, seed)?,
             agents,
             flows: flows.to_vec(),
             may_complete: flows.iter().any(|&flow| {

@@ -34,6 +34,28 @@ impl Stream {
     pub fn fraction(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
+
+    /// Draws an exponentially distributed time with the given mean, using only comparisons (von Neumann 1951), so that
+    /// results are bit-identical on all machines.
+    pub fn exponential(&mut self, mean: u64) -> u64 {
+        let mut whole = 0u64;
+        loop {
+            let first = self.below(u64::MAX);
+            let (mut last, mut run) = (first, 1u32);
+            loop {
+                let next = self.below(u64::MAX);
+                if next >= last {
+                    break;
+                }
+                (last, run) = (next, run + 1);
+            }
+            if run % 2 == 1 {
+                let fraction = (u128::from(first) * u128::from(mean)) >> 64;
+                return mean.saturating_mul(whole).saturating_add(fraction as u64);
+            }
+            whole += 1;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -64,5 +86,21 @@ mod tests {
         }
         assert_eq!(seen, [true; 10]);
         assert_eq!(stream.below(0), 0);
+    }
+
+    #[test]
+    fn exponential_times_have_the_exponential_distribution() {
+        let mut stream = Stream::new(1, "test", 0);
+        let drawn: Vec<f64> = (0..1_000_000)
+            .map(|_| stream.exponential(1_000_000) as f64 / 1e6)
+            .collect();
+        let mean = drawn.iter().sum::<f64>() / 1e6;
+        assert!((mean - 1.0).abs() < 0.003, "{mean}");
+        for at in [0.1, 0.5, 1.0, 2.0, 4.0f64] {
+            let above = drawn.iter().filter(|&&one| one > at).count() as f64 / 1e6;
+            let expected = (-at).exp();
+            let deviation = (expected * (1.0 - expected) / 1e6).sqrt();
+            assert!((above - expected).abs() < 3.5 * deviation, "{at}: {above}");
+        }
     }
 }

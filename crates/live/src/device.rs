@@ -4,6 +4,7 @@ use crate::joined::Joined;
 use crate::segments::{process_header, Segmenter, VNET_HDR_BYTES};
 use rustix::io::{read, write, writev, Errno};
 use std::io::{self, IoSlice};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 const ETHERNET_BYTES: usize = 14;
@@ -11,6 +12,15 @@ const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 /// Maximum length of a packet from the kernel, including its virtio header.
 const LARGEST: usize = (1 << 16) + 64;
+
+/// A host with real programs.
+#[derive(Debug)]
+pub struct Host {
+    /// IP addresses of the host.
+    pub addresses: Vec<IpAddr>,
+    /// Device of the host.
+    pub device: Device,
+}
 
 /// A host's device with a nonblocking descriptor.
 #[derive(Debug)]

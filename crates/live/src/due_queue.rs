@@ -2,10 +2,11 @@
 //! the kernel together.
 
 use crate::clock::{nanoseconds, Clock};
+use crate::device::Host;
 use crate::joined::Joined;
 use crate::lead::Lead;
-use crate::live::{Host, LiveStatus};
 use crate::path::Path;
+use crate::status::LiveStatus;
 use longpipe_events::Time;
 
 /// When a packet is due, and the time [ns] by which it may have entered the path late.

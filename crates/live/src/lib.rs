@@ -24,7 +24,9 @@ pub mod record;
 pub mod routes;
 mod segments;
 mod sleep_history;
+pub mod status;
 pub mod store;
 
-pub use live::{Live, LiveStatus};
+pub use live::Live;
 pub use path::{Arrival, Path};
+pub use status::LiveStatus;

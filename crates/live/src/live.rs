@@ -2,22 +2,21 @@
 
 use crate::capture::Capture;
 use crate::clock::{nanoseconds, sleep, Clock};
-use crate::connections::{Connection, Connections};
-use crate::device::Device;
+use crate::connections::Connections;
+use crate::device::Host;
 use crate::due_queue::{Due, DueQueue};
 use crate::headers::{headers, mark};
 use crate::intake::Intake;
-use crate::lateness::Histogram;
 use crate::path::{Arrival, Counts, Path};
 use crate::record::Recorder;
 use crate::routes::{FlowPool, Routes};
 use crate::sleep_history::{SleepHistory, MAX_LATENCY_NS};
+use crate::status::LiveStatus;
 use crate::store::Store;
 use longpipe_events::{Span, Time};
 use longpipe_network::Fate;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, PoisonError};
 
@@ -39,15 +38,6 @@ const CHECK_INTERVAL: Span = Span(100_000_000_000);
 /// Interval at which the capture and the record are written, so that they exist if the process is killed.
 const WRITE_INTERVAL: Span = Span(1_000_000_000_000);
 
-/// A host with real programs.
-#[derive(Debug)]
-pub struct Host {
-    /// IP addresses of the host.
-    pub addresses: Vec<IpAddr>,
-    /// Device of the host.
-    pub device: Device,
-}
-
 /// Options of the loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -59,35 +49,6 @@ pub struct Options {
     pub real_time: bool,
     /// Host to which packets are routed if no host has their destination address.
     pub outside: Option<usize>,
-}
-
-/// State or result of a live run.
-#[derive(Clone, Debug, Default)]
-pub struct LiveStatus {
-    /// Time since the start.
-    pub elapsed: Time,
-    /// Counters of packets that entered.
-    pub counts: Counts,
-    /// Hash of all decisions.
-    pub decisions: u64,
-    /// Packets to addresses to which there is no route.
-    pub no_route: u64,
-    /// Packets that are not IP packets, or that are longer than the path allows.
-    pub rejected: u64,
-    /// Packets that a device did not accept at the time when they were due.
-    pub refused: u64,
-    /// Lateness of packets at entry and at delivery together.
-    pub lateness: Histogram,
-    /// Maximum time [ns] by which a packet was passed to its device before it was due.
-    pub earliest_ns: u64,
-    /// Number of late packets, including those that entered late and were lost or are on the path.
-    pub late: u64,
-    /// Longest time [ns] between two polls of the devices in which a packet would not have been noticed at once.
-    pub longest_pause_ns: u64,
-    /// Bytes of IP packets delivered to each host.
-    pub delivered_bytes: Vec<u64>,
-    /// TCP connections of which data were acknowledged; empty until the end of the run.
-    pub connections: Vec<Connection>,
 }
 
 /// Devices, the path between them, and the packets in flight.

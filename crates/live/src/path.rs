@@ -91,7 +91,7 @@ impl<P: Probe> Path<P> {
     /// Returns the first problem if the scenario is invalid.
     pub fn observed(scenario: &Scenario, seed: u64, probe: P) -> Result<Path<P>, ScenarioError> {
         Ok(Path {
-            simulation: Simulation::new(scenario, seed, probe)?,
+            simulation: Simulation::with_probe(scenario, seed, probe)?,
             now: Time::ZERO,
             end: Time(scenario.duration_ps),
             counts: Counts::default(),

@@ -55,7 +55,8 @@ fn main() {
         .expect("a trunk");
     for places in [&[][..], &[source], &[Place::Link(trunk)]] {
         let begin = Instant::now();
-        let mut simulation = Simulation::new(&scenario, 1, captures(&scenario, places)).expect("a valid scenario");
+        let mut simulation =
+            Simulation::with_probe(&scenario, 1, captures(&scenario, places)).expect("a valid scenario");
         simulation.run();
         let packets: u64 = simulation
             .into_probe()
@@ -69,6 +70,6 @@ fn main() {
         );
     }
     let begin = Instant::now();
-    Simulation::new(&scenario, 1, ()).expect("a valid scenario").run();
+    Simulation::new(&scenario, 1).expect("a valid scenario").run();
     println!("the same without a probe: {:.2} s", begin.elapsed().as_secs_f64());
 }

@@ -22,7 +22,7 @@ impl Work {
     fn of(scenario: &Scenario, engine: Engine) -> Work {
         let mut scenario = scenario.clone();
         scenario.engine = engine;
-        let mut simulation = Simulation::new(&scenario, 1, ()).expect("a valid scenario");
+        let mut simulation = Simulation::new(&scenario, 1).expect("a valid scenario");
         let begin = ProcessTime::now();
         simulation.run();
         let seconds = begin.elapsed().as_secs_f64();

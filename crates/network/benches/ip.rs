@@ -99,7 +99,7 @@ impl Work {
         let mut events = 0;
         let mut rates: Vec<f64> = (0..rounds)
             .map(|_| {
-                let mut simulation = Simulation::new(&scenario, 1, ()).expect("a valid scenario");
+                let mut simulation = Simulation::new(&scenario, 1).expect("a valid scenario");
                 let begin = ProcessTime::now();
                 simulation.run();
                 let seconds = begin.elapsed().as_secs_f64();
@@ -214,7 +214,7 @@ fn large_pipe() {
     flow.tcp.receiver_window_bytes = 1 << 30;
     flow.tcp.window_scale = 14;
     let begin = ProcessTime::now();
-    let mut simulation = Simulation::new(&scenario, 1, ()).expect("a valid scenario");
+    let mut simulation = Simulation::new(&scenario, 1).expect("a valid scenario");
     simulation.run();
     let report = simulation.report().expect("invariants hold");
     let completion = report.flows[0].completion.expect("it completes");

@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let times = arguments.next().map_or(Ok(1), |times| times.parse::<u32>())?;
     let scenario = Scenario::from_json(&std::fs::read_to_string(file)?)?;
     for _ in 0..times {
-        let mut simulation = Simulation::new(&scenario, seed, ())?;
+        let mut simulation = Simulation::new(&scenario, seed)?;
         let began = std::time::Instant::now();
         simulation.run();
         let seconds = began.elapsed().as_secs_f64();

@@ -1,10 +1,11 @@
 //! One run: its hosts, including the clock, and one medium.
 
 use crate::clock::Actor;
-use crate::hosts::external::{self, ExternalPacket};
+use crate::hosts::external;
+use crate::hosts::medium::Medium;
 use crate::hosts::{proxy, stream, Hosts};
-use crate::medium::Medium;
 use crate::observe::probe::Probe;
+use crate::packets::external::ExternalPacket;
 use crate::packets::{Circuit, Flow};
 use crate::report::flows::{ArrivedReport, DatagramReport, ProxyReport, VideoReport};
 use crate::report::state_hash::StateHash;
@@ -240,7 +241,7 @@ impl<P: Probe, M: Medium> AnyRun<P> for Run<P, M> {
 
     fn enter(&mut self, time: Time, vc: Circuit, packet: ExternalPacket) {
         self.advance_to(time);
-        external::ends::enter(&mut self.hosts, &mut self.medium, vc, packet);
+        external::enter(&mut self.hosts, &mut self.medium, vc, packet);
     }
 
     fn report(&mut self) -> Result<Report, InvariantError> {

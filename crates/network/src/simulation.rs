@@ -4,11 +4,9 @@
 //! The fast engine (`Trains`) takes shortcuts (`docs/shortcuts.md`), such as trains of cells, of which only the first
 //! and the last cell are processed. The results of both engines are identical.
 
-use crate::atm::aal5::Reassembler;
 use crate::atm::link::FedWire;
 use crate::atm::{vbr, Atm};
 use crate::hosts::connection::Connection;
-use crate::hosts::external::{ExternalPacket, Outcome};
 use crate::hosts::hosts;
 use crate::ip::port::router::Router;
 #[cfg(feature = "reference")]
@@ -18,6 +16,8 @@ use crate::ip::Ip;
 use crate::lookahead::early::EarlyHosts;
 use crate::lookahead::guarantees::Guarantees;
 use crate::observe::probe::Probe;
+use crate::packets::aal5::Reassembler;
+use crate::packets::external::{ExternalPacket, Outcome};
 use crate::packets::Circuit;
 use crate::report::{InvariantError, Report};
 use crate::run::{AnyRun, Run};
@@ -33,16 +33,68 @@ use std::fmt;
 /// A run in progress.
 pub struct Simulation<P: Probe>(Box<dyn AnyRun<P>>);
 
-impl<P: Probe> Simulation<P> {
-    /// Returns a run at time zero.
+impl Simulation<()> {
+    /// Returns a run at time zero that no probe observes. The function is not generic, so the engines for `()` are
+    /// compiled in this crate and not again in every crate that runs simulations.
     ///
     /// # Errors
     /// Returns the first problem if the scenario is invalid.
     ///
     /// # Panics
     /// This and all other functions unwind with a `MemoryLimit` if the run needs more memory than allowed.
-    pub fn new(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
-        probe.begin(scenario, seed)
+    pub fn new(scenario: &Scenario, seed: u64) -> Result<Simulation<()>, ScenarioError> {
+        Simulation::with_probe(scenario, seed, ())
+    }
+}
+
+impl<P: Probe> Simulation<P> {
+    /// Returns a run at time zero that `probe` observes.
+    ///
+    /// # Errors
+    /// Returns the first problem if the scenario is invalid.
+    pub fn with_probe(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
+        let (scenario, slots) = scenario.with_connection_slots()?;
+        let (scenario, slot_memory) = (&*scenario, connection_slot_bytes(&slots));
+        memory::take(fixed_bytes(scenario));
+        let topology = Topology::new(scenario)?;
+        let guarantees = Guarantees::new(scenario, &topology);
+        let early = EarlyHosts::new(scenario, &topology, &guarantees, probe.is_idle());
+        let lookahead = (&guarantees, &early);
+        let run: Box<dyn AnyRun<P>> = match (scenario.framing, scenario.engine) {
+            (Framing::Aal5, _) => {
+                let watched = (!probe.is_idle(), probe.wants_cells());
+                let atm = Atm::new(scenario, &topology, lookahead, seed, watched);
+                let at = (seed, &topology.entries()[..], atm.interval(scenario));
+                let hosts = hosts((scenario, slots), &topology, early, at, probe);
+                let mut run = Run::new(hosts, atm);
+                vbr::add_sources(&mut run.medium, &mut run.hosts, &scenario.vbr);
+                Box::new(run)
+            }
+            (Framing::Ip, Engine::Trains) => {
+                let ip = Ip::new(scenario, &topology, lookahead, seed);
+                let at = (seed, &ip.routes.entries()[..], Ip::interval(scenario, &topology));
+                let hosts = hosts((scenario, slots), &topology, early, at, probe);
+                Box::new(Run::new(hosts, ip))
+            }
+            #[cfg(not(feature = "reference"))]
+            (Framing::Ip, Engine::Reference) => {
+                return refuse(
+                    "engine",
+                    "reference",
+                    "needs trains, because this build does not include the reference engine",
+                );
+            }
+            #[cfg(feature = "reference")]
+            (Framing::Ip, Engine::Reference) => {
+                let reference = Reference::new(scenario, &topology, seed);
+                let at = (seed, &reference.entries()[..], Ip::interval(scenario, &topology));
+                let hosts = hosts((scenario, slots), &topology, early, at, probe);
+                Box::new(Run::new(hosts, reference))
+            }
+        };
+        // The scenario that includes the flows of connection slots is dropped here.
+        memory::give_back(slot_memory);
+        Ok(Simulation(run))
     }
 
     /// Processes up to `events` events. Returns false at the end of the run.
@@ -148,52 +200,6 @@ impl<P: Probe> fmt::Debug for Simulation<P> {
             .field("now", &now)
             .finish_non_exhaustive()
     }
-}
-
-/// Returns a run at time zero; see [`Simulation::new`].
-pub(crate) fn begin<P: Probe>(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
-    let (scenario, slots) = scenario.with_connection_slots()?;
-    let (scenario, slot_memory) = (&*scenario, connection_slot_bytes(&slots));
-    memory::take(fixed_bytes(scenario));
-    let topology = Topology::new(scenario)?;
-    let guarantees = Guarantees::new(scenario, &topology);
-    let early = EarlyHosts::new(scenario, &topology, &guarantees, probe.is_idle());
-    let lookahead = (&guarantees, &early);
-    let run: Box<dyn AnyRun<P>> = match (scenario.framing, scenario.engine) {
-        (Framing::Aal5, _) => {
-            let watched = (!probe.is_idle(), probe.wants_cells());
-            let atm = Atm::new(scenario, &topology, lookahead, seed, watched);
-            let at = (seed, &topology.entries()[..], atm.interval(scenario));
-            let hosts = hosts((scenario, slots), &topology, early, at, probe);
-            let mut run = Run::new(hosts, atm);
-            vbr::add_sources(&mut run.medium, &mut run.hosts, &scenario.vbr);
-            Box::new(run)
-        }
-        (Framing::Ip, Engine::Trains) => {
-            let ip = Ip::new(scenario, &topology, lookahead, seed);
-            let at = (seed, &ip.routes.entries()[..], Ip::interval(scenario, &topology));
-            let hosts = hosts((scenario, slots), &topology, early, at, probe);
-            Box::new(Run::new(hosts, ip))
-        }
-        #[cfg(not(feature = "reference"))]
-        (Framing::Ip, Engine::Reference) => {
-            return refuse(
-                "engine",
-                "reference",
-                "needs trains, because this build does not include the reference engine",
-            );
-        }
-        #[cfg(feature = "reference")]
-        (Framing::Ip, Engine::Reference) => {
-            let reference = Reference::new(scenario, &topology, seed);
-            let at = (seed, &reference.entries()[..], Ip::interval(scenario, &topology));
-            let hosts = hosts((scenario, slots), &topology, early, at, probe);
-            Box::new(Run::new(hosts, reference))
-        }
-    };
-    // The scenario that includes the flows of connection slots is dropped here.
-    memory::give_back(slot_memory);
-    Ok(Simulation(run))
 }
 
 /// Returns the memory [byte] that every run of the scenario needs, not counting the tables of its ports.

@@ -1,6 +1,6 @@
 //! Packet captures, opened before a run and reported after it.
 
-use crate::ScenarioError;
+use crate::errors::ScenarioError;
 use longpipe_network::observe::capture::{CaptureConfig, Captures, Place};
 use longpipe_network::Scenario;
 use pyo3::exceptions::PyOSError;

@@ -1,7 +1,7 @@
 //! Columns of datagram flows.
 
-use crate::floats;
-use longpipe_network::hosts::datagrams::delays::Delays;
+use crate::columns::floats;
+use longpipe_network::report::delays::Delays;
 use longpipe_network::report::flows::DatagramReport;
 use longpipe_network::report::Report;
 use longpipe_network::Scenario;

@@ -1,6 +1,6 @@
 //! One TCP sender that the caller drives step by step, by giving times and arriving ACKs, as in packetdrill scripts.
 
-use crate::ScenarioError;
+use crate::errors::ScenarioError;
 use longpipe_events::{Span, Time};
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::journal::CongestionState;

@@ -1,8 +1,8 @@
 //! Simulations that are controlled by agents in Python, several at a time.
 
+use crate::errors::{DefectError, ScenarioError};
 use crate::modules::{self, Controls};
-use crate::own_control::length;
-use crate::{DefectError, ScenarioError};
+use crate::own_control::{length, steering};
 use longpipe_control::agent::{Steering, FEATURES};
 use longpipe_control::environment::{Environment, Progress};
 use longpipe_control::monitor::Length;
@@ -140,16 +140,6 @@ impl Environments {
             episode.controls.failure(py)?;
         }
         Ok(())
-    }
-}
-
-/// Returns the quantity that actions change, by name.
-pub(crate) fn steering(name: &str) -> PyResult<Steering> {
-    match name {
-        "rate" => Ok(Steering::Rate),
-        "window" => Ok(Steering::Window),
-        "base" => Ok(Steering::Base),
-        _ => Err(PyValueError::new_err("steers: needs rate, window or base")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Columns of flows, and of the connections of split flows.
 
-use crate::floats;
+use crate::columns::floats;
 use longpipe_events::Time;
 use longpipe_network::report::flows::ProxyReport;
 use longpipe_network::report::{FlowReport, Report};

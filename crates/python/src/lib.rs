@@ -2,10 +2,13 @@
 
 mod arrived;
 mod capture;
+mod cell_ports;
+mod columns;
 mod compiled;
 mod datagrams;
 mod endpoint;
 mod environments;
+mod errors;
 mod flows;
 #[cfg(target_os = "linux")]
 mod live;
@@ -21,55 +24,20 @@ mod traces;
 mod videos;
 mod web;
 
+use errors::{ControlError, DefectError, MemoryLimitError, ScenarioError, StackDefectError};
 use longpipe_events::Time;
 use longpipe_network::defect::{guarded, Ended};
 use longpipe_network::report::Report;
 use longpipe_network::scenario::web::{CycleFrom, PoissonCut};
-use longpipe_network::scenario::{self, LinkConfig, Scenario};
+use longpipe_network::scenario::{self, Scenario};
 use longpipe_network::{Recorder, Simulation};
 use longpipe_tcp::config;
 use modules::Controls;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use stacks::Ends;
 use std::path::PathBuf;
 use strum::VariantNames;
-
-pyo3::create_exception!(
-    _core,
-    ScenarioError,
-    PyValueError,
-    "A scenario that cannot be run: field: value; what is accepted."
-);
-
-pyo3::create_exception!(
-    _core,
-    DefectError,
-    PyRuntimeError,
-    "A defect of longpipe, in one line; the scenario is not at fault."
-);
-
-pyo3::create_exception!(
-    _core,
-    StackDefectError,
-    PyRuntimeError,
-    "A defect of a real stack, in one line: the flow, the stack and its error."
-);
-
-pyo3::create_exception!(
-    _core,
-    MemoryLimitError,
-    PyRuntimeError,
-    "A run that exceeds its memory limit: the bytes that it needed next, and the limit."
-);
-
-pyo3::create_exception!(
-    _core,
-    ControlError,
-    PyRuntimeError,
-    "An error in a user's congestion controller: for a class, its exception, name, hook and time [s]; for a module, one line."
-);
 
 /// Number of events between two checks for Python's signals; these events take about 20 ms.
 const CHUNK: u64 = 200_000;
@@ -93,7 +61,7 @@ fn run(
     keep_state: bool,
 ) -> PyResult<Py<PyDict>> {
     guarded(memory_bytes, || {
-        columns(py, scenario_json, seed, progress, &captures, keep_state)
+        results(py, scenario_json, seed, progress, &captures, keep_state)
     })
     .unwrap_or_else(|ended| {
         Err(match ended {
@@ -104,7 +72,7 @@ fn run(
 }
 
 /// Returns the results of a run as columns.
-fn columns(
+fn results(
     py: Python<'_>,
     scenario_json: &str,
     seed: u64,
@@ -134,13 +102,13 @@ fn columns(
     result.set_item("relays", flows::proxies(py, &scenario, &report)?)?;
     result.set_item("reductions", reductions::columns(py, &scenario, &reductions)?)?;
     let ports = match scenario.framing {
-        scenario::Framing::Aal5 => ports(py, &scenario, &report)?,
+        scenario::Framing::Aal5 => cell_ports::ports(py, &scenario, &report)?,
         scenario::Framing::Ip => packet_ports::columns(py, &scenario, &report)?,
     };
     result.set_item("ports", ports)?;
     result.set_item("queues", packet_ports::queues(py, &scenario, &report)?)?;
-    result.set_item("classes", classes(py, &scenario, &report)?)?;
-    result.set_item("vbr", sources(py, &scenario, &report)?)?;
+    result.set_item("classes", cell_ports::classes(py, &scenario, &report)?)?;
+    result.set_item("vbr", cell_ports::sources(py, &scenario, &report)?)?;
     result.set_item("datagrams", datagrams::columns(py, &scenario, &report)?)?;
     if keep_state {
         result.set_item("delays", datagrams::delay_statistics(&report))?;
@@ -174,7 +142,7 @@ fn complete<P: longpipe_network::Probe + Send>(
         return stacks::complete(py, scenario, seed, probe, controls, progress);
     }
     let mut simulation =
-        Simulation::new(scenario, seed, probe).map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        Simulation::with_probe(scenario, seed, probe).map_err(|error| ScenarioError::new_err(error.to_string()))?;
     while py.detach(|| simulation.advance(CHUNK)) {
         py.check_signals()?;
         controls.failure(py)?;
@@ -189,105 +157,10 @@ fn complete<P: longpipe_network::Probe + Send>(
     Ok((report, simulation, Ends::default()))
 }
 
-fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
-    let columns = PyDict::new(py);
-    let names = (0..scenario.links.len()).map(|link| port_name(scenario, link));
-    columns.set_item("port", names.collect::<Vec<String>>())?;
-    let ports = &report.ports;
-    let kinds = ports.iter().map(|port| if port.host { "host" } else { "switch" });
-    columns.set_item("kind", kinds.collect::<Vec<&str>>())?;
-    let integers = |name, column: fn(&longpipe_network::report::PortReport) -> u64| {
-        columns.set_item(name, ports.iter().map(column).collect::<Vec<u64>>())
-    };
-    integers("cells_in", |port| port.cells_in)?;
-    integers("cells_out", |port| port.cells_out)?;
-    integers("cells_lost_overflow", |port| port.lost_overflow)?;
-    integers("cells_lost_aqm", |port| port.lost_aqm)?;
-    integers("cells_lost_discarded", |port| port.lost_discarded)?;
-    integers("cells_lost_injected", |port| port.lost_injected)?;
-    // The column is present only if the run has time-varying links.
-    if scenario.links.iter().any(|link| link.motion.is_some()) {
-        integers("cells_lost_outage", |port| port.lost_outage)?;
-        integers("cells_lost_on_wire", |port| port.lost_on_wire)?;
-    }
-    integers("cells_held", |port| port.held)?;
-    integers("frames_in", |port| port.frames_in)?;
-    integers("frames_damaged", |port| port.frames_damaged)?;
-    if has_bit_errors(scenario) {
-        integers("frames_lost_errors", |port| port.frames_corrupted)?;
-    }
-    integers("peak_queue_cells", |port| port.peak_queue)?;
-    columns.set_item(
-        "mean_queue_cells",
-        floats(ports.iter().map(|port| port.mean_queue.unwrap_or(f64::NAN))),
-    )?;
-    columns.set_item("utilization", floats(ports.iter().map(|port| port.utilization)))?;
-    Ok(columns)
-}
-
-fn classes<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
-    let columns = PyDict::new(py);
-    let rows = &report.classes;
-    let ports: Vec<String> = rows.iter().map(|row| port_name(scenario, row.port)).collect();
-    columns.set_item("port", ports)?;
-    columns.set_item("class", rows.iter().map(|row| row.class.name()).collect::<Vec<&str>>())?;
-    let integers = |name, column: fn(&longpipe_network::report::ClassReport) -> u64| {
-        columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>())
-    };
-    integers("cells_in", |row| row.counters.cells_in)?;
-    integers("cells_out", |row| row.counters.cells_out)?;
-    integers("cells_lost", |row| row.counters.lost())?;
-    integers("cells_held", |row| row.held)?;
-    integers("peak_queue_cells", |row| row.counters.peak_queue)?;
-    columns.set_item(
-        "mean_queue_cells",
-        floats(rows.iter().map(|row| row.mean_queue.unwrap_or(f64::NAN))),
-    )?;
-    Ok(columns)
-}
-
-fn sources<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
-    let columns = PyDict::new(py);
-    let names: Vec<&str> = scenario.vbr.iter().map(|source| source.name.as_str()).collect();
-    columns.set_item("source", names)?;
-    let rows = &report.sources;
-    let integers = |name, column: fn(&longpipe_network::report::SourceReport) -> u64| {
-        columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>())
-    };
-    integers("cells_sent", |row| row.sent)?;
-    integers("cells_delivered", |row| row.delivered)?;
-    integers("cells_lost", |row| row.lost)?;
-    columns.set_item("mean_delay_s", floats(rows.iter().map(|row| row.mean_delay)))?;
-    let extremes = rows.iter().map(|row| match row.delays {
-        Some((least, most)) => (least.as_seconds(), most.as_seconds()),
-        None => (f64::NAN, f64::NAN),
-    });
-    let (least, most): (Vec<f64>, Vec<f64>) = extremes.unzip();
-    columns.set_item("min_delay_s", floats(least.into_iter()))?;
-    columns.set_item("max_delay_s", floats(most.into_iter()))?;
-    Ok(columns)
-}
-
-pub(crate) fn port_name(scenario: &Scenario, link: usize) -> String {
-    let LinkConfig { from, to, .. } = scenario.links[link];
-    format!("{}->{}", scenario.nodes[from].name, scenario.nodes[to].name)
-}
-
 /// Returns whether any flow has real protocol stacks as its end points.
 fn has_stacks(scenario: &Scenario) -> bool {
     let mut flows = scenario.flows.iter();
     flows.any(|flow| matches!(flow.traffic, scenario::TrafficConfig::Stack(_)))
-}
-
-/// Returns whether any link has bit errors; otherwise results contain no column for them.
-pub(crate) fn has_bit_errors(scenario: &Scenario) -> bool {
-    let mut losses = scenario.links.iter().map(|link| &link.loss);
-    losses.any(|loss| matches!(loss, scenario::LossConfig::BitErrors { .. }))
-}
-
-/// Collects a column of a table as a list. NumPy is avoided because loading it takes longer than a short run.
-pub(crate) fn floats(values: impl Iterator<Item = f64>) -> Vec<f64> {
-    values.collect()
 }
 
 /// Returns the names of all variants of each kind, as resolved scenarios use them.

@@ -1,12 +1,13 @@
 //! Live runs, which take descriptors that Python has opened and return counters.
 
+use crate::errors::{DefectError, ScenarioError};
 use crate::modules::Controls;
-use crate::{DefectError, ScenarioError};
 use longpipe_events::{Span, Time};
 use longpipe_live::capture::Capture;
+use longpipe_live::device::Host;
 use longpipe_live::device::{take_over, Device};
 use longpipe_live::lateness::Histogram;
-use longpipe_live::live::{Host, Options};
+use longpipe_live::live::Options;
 use longpipe_live::machine_lateness;
 use longpipe_live::path::{Counts, CAUSE_NAMES};
 use longpipe_live::record::{self, ReadError, Recorder};
@@ -106,7 +107,7 @@ pub(crate) fn live_run<'py>(
         live.record(Recorder::append(&path).map_err(os_error)?);
     }
     if let Some((path, names)) = capture {
-        let links = (0..scenario.links.len()).map(|link| crate::port_name(&scenario, link));
+        let links = (0..scenario.links.len()).map(|link| crate::columns::port_name(&scenario, link));
         live.capture(Capture::create(&path, &names, links.collect()).map_err(os_error)?);
     }
     let ended = py.detach(|| live.run(stop.as_fd(), &watch.0));
@@ -300,7 +301,7 @@ fn quantiles<'py>(py: Python<'py>, histogram: &Histogram) -> PyResult<Bound<'py,
 fn ports(py: Python<'_>, result: &Bound<'_, PyDict>, scenario: &Scenario, path: &mut Path) -> PyResult<()> {
     let report = path.report().map_err(|error| DefectError::new_err(error.to_string()))?;
     let columns = match scenario.framing {
-        longpipe_network::scenario::Framing::Aal5 => crate::ports(py, scenario, &report)?,
+        longpipe_network::scenario::Framing::Aal5 => crate::cell_ports::ports(py, scenario, &report)?,
         longpipe_network::scenario::Framing::Ip => crate::packet_ports::columns(py, scenario, &report)?,
     };
     result.set_item("ports", columns)

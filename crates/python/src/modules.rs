@@ -1,7 +1,7 @@
 //! Congestion controllers loaded from files.
 
+use crate::errors::{ControlError, ScenarioError};
 use crate::own_control::{self, InRun};
-use crate::{ControlError, ScenarioError};
 use longpipe_control::{heartbeat, load, load_file, register, Object};
 use longpipe_network::Scenario;
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! Replaces `stacks.rs` on systems without real protocol stacks, and rejects scenarios that need them.
 
+use crate::errors::ScenarioError;
 use crate::modules::Controls;
-use crate::ScenarioError;
 use longpipe_network::{Probe, Report, Scenario, Simulation};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -1,9 +1,8 @@
 //! Congestion controllers that are classes in Python.
 
 use crate::compiled::Compiled;
-use crate::environments::steering;
+use crate::errors::{ControlError, ScenarioError};
 use crate::records::{AckRecord, EventRecord, Grant, IntervalRecord, LostRecord, Record, SentRecord};
-use crate::{ControlError, ScenarioError};
 use longpipe_control::agent::{Agent, Policy, Row, Steering};
 use longpipe_control::answer::{Answer, Answers};
 use longpipe_control::base::Base;
@@ -17,7 +16,7 @@ use longpipe_tcp::congestion::control::{self, Ack, AckSample, Cause, Control, Lo
 use longpipe_tcp::congestion::flight::Flight;
 use longpipe_tcp::congestion::flight::Limits;
 use longpipe_tcp::congestion::user::{Controller, Plugin, Requirements};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -145,6 +144,16 @@ pub(crate) fn length((kind, number): &(String, f64)) -> Length {
         "time" => Length::Time(Span((number * 1e12).round() as u64)),
         "acks" => Length::Acks(*number as u64),
         _ => Length::RoundTrips(*number),
+    }
+}
+
+/// Returns the quantity that actions change, by name.
+pub(crate) fn steering(name: &str) -> PyResult<Steering> {
+    match name {
+        "rate" => Ok(Steering::Rate),
+        "window" => Ok(Steering::Window),
+        "base" => Ok(Steering::Base),
+        _ => Err(PyValueError::new_err("steers: needs rate, window or base")),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Columns of the ports and queues of a run of IP packets.
 
-use crate::{floats, has_bit_errors, port_name, ScenarioError};
+use crate::columns::{floats, has_bit_errors, port_name};
+use crate::errors::ScenarioError;
 use longpipe_events::PS_PER_SECOND;
-use longpipe_network::ip::report::{PacketReport, TimeVaryingReport};
+use longpipe_network::report::packets::{PacketReport, TimeVaryingReport};
 use longpipe_network::report::{QueueReport, Report, TokenCredit};
 use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::scenario::PolicyConfig;

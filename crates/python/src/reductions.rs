@@ -1,6 +1,6 @@
 //! Columns of the causes of window reductions.
 
-use crate::floats;
+use crate::columns::floats;
 use longpipe_network::{DropCause, Scenario};
 use longpipe_tcp::journal::attribution::{LossCause, Totals};
 use pyo3::prelude::*;

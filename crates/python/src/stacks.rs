@@ -1,7 +1,8 @@
 //! Real protocol stacks at the ends of flows.
 
+use crate::columns::floats;
+use crate::errors::{DefectError, ScenarioError, StackDefectError};
 use crate::modules::Controls;
-use crate::{floats, DefectError, ScenarioError, StackDefectError};
 use longpipe_control::heartbeat;
 use longpipe_end::{Ecn, End, Outbox, PacketEvent, ProgramReport, Report as EndReport, State};
 use longpipe_lockstep::linux::guest::{Environment, Kernel};

@@ -1,8 +1,8 @@
 //! Columns of adaptive video: one table of flows, and one of chunks.
 
-use crate::floats;
+use crate::columns::floats;
 use longpipe_events::{Span, Time};
-use longpipe_network::hosts::files::File;
+use longpipe_network::report::files::File;
 use longpipe_network::report::flows::VideoReport;
 use longpipe_network::report::Report;
 use longpipe_network::scenario::TrafficConfig;

@@ -1,8 +1,8 @@
 //! Columns of web traffic: one table of flows, and one of files.
 
-use crate::floats;
+use crate::columns::floats;
 use longpipe_events::Time;
-use longpipe_network::hosts::files::File;
+use longpipe_network::report::files::File;
 use longpipe_network::report::{Report, WebReport};
 use longpipe_network::Scenario;
 use pyo3::prelude::*;

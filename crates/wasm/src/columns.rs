@@ -2,8 +2,8 @@
 
 use js_sys::{Array, Float64Array, Object, Reflect, Uint32Array, Uint8Array};
 use longpipe_events::Time;
-use longpipe_network::ip::report::PacketReport;
 use longpipe_network::report::flows::StreamReport;
+use longpipe_network::report::packets::PacketReport;
 use longpipe_network::report::{ClassReport, FlowReport, PortReport, Report, WebReport};
 use longpipe_network::scenario::{Framing, LinkConfig};
 use longpipe_network::{Recorder, Scenario};

@@ -116,7 +116,8 @@ impl Run {
 
 fn begin(mut scenario: Scenario, seed: u64, watching: PictureProbe) -> Result<Run, JsError> {
     let modules = modules::load(&mut scenario).map_err(|error| JsError::new(&error.0))?;
-    let simulation = Simulation::new(&scenario, seed, watching).map_err(|error| JsError::new(&error.to_string()))?;
+    let simulation =
+        Simulation::with_probe(&scenario, seed, watching).map_err(|error| JsError::new(&error.to_string()))?;
     Ok(Run {
         scenario,
         simulation,

@@ -2,7 +2,7 @@
 
 use crate::common::compare::caught;
 use crate::common::kept::Kept;
-use longpipe_network::ip::report::PacketReport;
+use longpipe_network::report::packets::PacketReport;
 use longpipe_network::scenario::{Engine, Framing, NodeKind, TrafficConfig};
 use longpipe_network::{Report, Simulation};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ fn run(kept: &Kept, engine: Engine) -> Option<Report> {
     let mut scenario = kept.scenario.clone();
     scenario.engine = engine;
     let outcome = caught(|| {
-        let mut simulation = Simulation::new(&scenario, kept.seed, ()).ok()?;
+        let mut simulation = Simulation::new(&scenario, kept.seed).ok()?;
         simulation.run();
         simulation.report().ok()
     });

@@ -2,16 +2,16 @@
 //! last such port, it is advanced through all further ports at once, with its computed arrival time at each of them,
 //! and only its frame has an event.
 
-use super::aal5::{frame_cells, Cell};
 use super::interface::WireArrival;
 use super::link::{FedWire, Feed};
 use super::Atm;
 use crate::clock::{Actor, UNKNOWN};
 use crate::hosts::application::Application;
 use crate::hosts::connection::Connection;
+use crate::hosts::transmissions;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
-use crate::observe::watch;
+use crate::packets::aal5::{frame_cells, Cell};
 use crate::packets::in_transit::REQUEST;
 use crate::packets::{Circuit, Link, Options, Packet};
 use crate::scenario::topology::Step;
@@ -30,7 +30,7 @@ impl Atm {
                     }
                     Some(WireArrival::Cell(cell)) => {
                         let departure = hosts.clock.now - nic.delay();
-                        watch::cell(&mut hosts.probe, &hosts.flows, link, None, departure, cell);
+                        transmissions::cell(&mut hosts.probe, &hosts.flows, link, None, departure, cell);
                         self.carry(hosts, link, hosts.clock.now, cell);
                     }
                     None => {}
@@ -89,7 +89,7 @@ impl Atm {
             };
             if !hosts.probe.is_idle() {
                 let departure = arrival - port.delay();
-                watch::cell(&mut hosts.probe, &hosts.flows, next, Some(at), departure, cell);
+                transmissions::cell(&mut hosts.probe, &hosts.flows, next, Some(at), departure, cell);
             }
             if !end.unshared {
                 if port.send(arrival, cell) {
@@ -124,13 +124,13 @@ impl Atm {
         let loss = port.take_loss();
         if let Some(loss) = loss {
             if way.is_none() {
-                watch::dropped_cell(&mut hosts.probe, &hosts.flows, link, at, loss.0, cell);
+                transmissions::dropped_cell(&mut hosts.probe, &hosts.flows, link, at, loss.0, cell);
             }
             self.lose_cell(hosts, link, &cell, loss);
         }
         let way = way?;
         if !hosts.probe.is_idle() {
-            watch::cell(&mut hosts.probe, &hosts.flows, link, Some(at), way.departure, cell);
+            transmissions::cell(&mut hosts.probe, &hosts.flows, link, Some(at), way.departure, cell);
         }
         let arrival = way.arrival?;
         let FedWire { end, feed, .. } = &mut self.links[link.index()];
@@ -165,7 +165,7 @@ impl Atm {
             }
             let Some(way) = way else { continue };
             if !hosts.probe.is_idle() {
-                watch::cell(&mut hosts.probe, &hosts.flows, link, None, way.departure, cell);
+                transmissions::cell(&mut hosts.probe, &hosts.flows, link, None, way.departure, cell);
             }
         }
         if first {
@@ -208,7 +208,7 @@ impl Atm {
                 let Some(WireArrival::Cell(passed)) = nic.pop() else {
                     break;
                 };
-                watch::cell(&mut hosts.probe, &hosts.flows, link, None, departure, passed);
+                transmissions::cell(&mut hosts.probe, &hosts.flows, link, None, departure, passed);
             }
         }
     }

@@ -1,6 +1,5 @@
 //! Event handling of the train engine: a frame is represented by its first and last cell.
 
-use super::aal5::{frame_cells, CELL_BITS};
 use super::by_sweeps;
 use super::interface::{Accepted, ScheduledFrame};
 use super::lanes::Edge;
@@ -8,9 +7,10 @@ use super::link::{FedWire, Feed};
 use super::port::trains::{First, Last, TrainPort};
 use super::Atm;
 use crate::clock::{Actor, CELL, UNKNOWN, WHOLE_FRAME};
-use crate::drops::DropCause;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
+use crate::packets::aal5::{frame_cells, CELL_BITS};
+use crate::packets::drops::DropCause;
 use crate::packets::{Circuit, Link, OnWire, Options, Packet};
 use crate::scenario::ends::LinkEnd;
 use crate::scenario::topology::{Step, Topology};

@@ -1,12 +1,12 @@
 //! Event handling of sweep ports: accepts frames from hosts, and delivers completed frames.
 
-use super::aal5::frame_cells;
 use super::interface::ScheduledFrame;
 use super::Atm;
 use crate::clock::{Actor, CELL, UNKNOWN};
-use crate::drops::{DropCause, Dropped};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
+use crate::packets::aal5::frame_cells;
+use crate::packets::drops::{DropCause, Dropped};
 use crate::packets::{Options, Packet};
 use longpipe_events::Time;
 

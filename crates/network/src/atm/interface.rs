@@ -1,10 +1,10 @@
 //! A host's interface: an unlimited FIFO of frames, which sends one cell per slot.
 
-use crate::atm::aal5::Cell;
-use crate::atm::slots::{SlotCursor, SlotGrid};
 use crate::impairments::loss::Loss;
+use crate::packets::aal5::Cell;
 use crate::packets::Circuit;
 use crate::packets::Packet;
+use crate::slots::{SlotCursor, SlotGrid};
 use longpipe_events::{Ring, Span, Time};
 
 /// A frame whose slots are assigned.

@@ -1,13 +1,13 @@
 //! Packets lost because of lost cells: each packet is reported once. Its sender attributes the loss to the cell that
 //! was lost first, whichever cell is reported first.
 
-use super::aal5::Cell;
 use super::Atm;
-use crate::drops::{DropCause, Dropped, LostData};
+use crate::hosts::transmissions::contents;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
-use crate::observe::watch::contents;
+use crate::packets::aal5::Cell;
 use crate::packets::contents::Contents;
+use crate::packets::drops::{DropCause, Dropped, LostData};
 use crate::packets::in_transit::REQUEST;
 use crate::packets::{Circuit, Link, Packet};
 use longpipe_events::Time;

@@ -1,9 +1,9 @@
 //! ATM: hosts' interfaces and switches' ports that carry AAL5 frames, cell by cell or by their first and last cells.
 
-pub mod aal5;
 mod by_cells;
 pub(crate) mod by_frames;
 mod by_sweeps;
+mod frame_errors;
 pub mod interface;
 pub(crate) mod lanes;
 pub mod link;
@@ -13,17 +13,16 @@ pub mod port;
 mod report;
 mod settled;
 mod shortcut;
-pub mod slots;
 pub(crate) mod sweeps;
 pub mod vbr;
 
+use crate::hosts::medium::Medium;
 use crate::hosts::Hosts;
-use crate::impairments::bit_errors::FrameErrors;
 use crate::lookahead::acks;
 use crate::lookahead::early::EarlyHosts;
 use crate::lookahead::guarantees::Guarantees;
-use crate::medium::Medium;
 use crate::observe::probe::Probe;
+use crate::packets::aal5::Reassembler;
 use crate::packets::payload::Payload;
 use crate::packets::{Circuit, Link, Options, Packet};
 use crate::report::state_hash::StateHash;
@@ -31,7 +30,7 @@ use crate::report::{InvariantError, MediumReport};
 use crate::scenario::topology::{usual_interval, Entry, Topology};
 use crate::scenario::Scenario;
 use crate::ties::TieRule;
-use aal5::Reassembler;
+use frame_errors::FrameErrors;
 use interface::ScheduledFrame;
 use lanes::EdgesInTransit;
 use link::{FedWire, Feed};

@@ -2,24 +2,24 @@
 
 mod sweeps;
 
-use crate::atm::aal5::frame_cells;
 use crate::atm::interface::Nic;
 use crate::atm::link::{Deliveries, FedWire, Feed};
 use crate::atm::port::admission::Admission;
-use crate::atm::port::class::Class;
 use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::red::RedOfFrames;
-use crate::atm::port::scheduler::Scheduler;
 use crate::atm::port::time_varying::TimeVaryingCellPort;
 use crate::atm::port::trains::{TrainParameters, TrainPort};
 use crate::atm::port::transit::Transit;
 use crate::atm::port::CellPort;
 use crate::atm::sweeps::Sweeps;
 use crate::impairments::loss::Loss;
+use crate::packets::aal5::frame_cells;
 use crate::packets::Circuit;
 use crate::policies::Policy;
 use crate::scenario::topology::Topology;
 use crate::scenario::{LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario};
+use crate::schedulers::class::Class;
+use crate::schedulers::Scheduler;
 use crate::ties::TieRule;
 use crate::time_varying::TimeVaryingLink;
 use longpipe_events::{Span, Time};

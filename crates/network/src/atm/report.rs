@@ -1,12 +1,12 @@
 //! Counters of links that carry cells, at the end of a run, with checked invariants.
 
 use super::link::{FedWire, Feed};
-use super::port::admission::QueueCounters;
-use super::port::class::Class;
 use super::vbr::on_off::{Meter, OnOff};
 use super::Atm;
+use crate::report::cells::QueueCounters;
 use crate::report::state_hash::StateHash;
 use crate::report::{check, ClassReport, InvariantError, MediumReport, PortReport, SourceReport};
+use crate::schedulers::class::Class;
 use longpipe_events::{Span, Time};
 
 /// Returns the counters of each link, each class and each VBR source.

@@ -3,9 +3,9 @@
 
 use super::link::{FedWire, Feed};
 use super::port::transit::Passed;
-use super::slots::SlotGrid;
 use super::Atm;
 use crate::scenario::topology::Topology;
+use crate::slots::SlotGrid;
 use longpipe_events::{Span, Time};
 
 /// Completes the counters of all ports.

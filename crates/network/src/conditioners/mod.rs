@@ -9,7 +9,7 @@ mod policer;
 pub(crate) mod tbf;
 mod token_bucket;
 
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use crate::packets::Packet;
 use crate::scenario::conditioners::ConditionerConfig;
 use longpipe_events::Time;

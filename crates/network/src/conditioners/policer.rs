@@ -4,7 +4,7 @@
 
 use super::token_bucket::{Bucket, Rates};
 use super::Decision;
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use crate::packets::Circuit;
 use crate::scenario::conditioners::{Exceed, PolicerConfig};
 use longpipe_events::Time;

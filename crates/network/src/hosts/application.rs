@@ -6,13 +6,13 @@
 use super::arriving::ConnectionSlot;
 use super::connection::Connection;
 use super::datagrams::Datagrams;
-use super::external::ExternalPackets;
 use super::requests::Requests;
 use super::stream::Writer;
 use super::{arriving, datagrams, proxy, request_response, stream, Hosts};
 use crate::clock::{Actor, START};
-use crate::medium::Medium;
+use crate::hosts::medium::Medium;
 use crate::observe::probe::Probe;
+use crate::packets::external::ExternalPackets;
 use crate::packets::{Circuit, Flow};
 use longpipe_events::Time;
 use longpipe_tcp::sender::GREEDY;

@@ -9,8 +9,8 @@
 
 use super::Hosts;
 use crate::clock::{Actor, START};
+use crate::hosts::medium::Medium;
 use crate::lookahead::early::{EarlyHost, EarlyHosts};
-use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::{Circuit, Link};
 use longpipe_events::{Entity, Key, Order, Time, Tournament};

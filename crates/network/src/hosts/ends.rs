@@ -2,7 +2,7 @@
 
 use super::{arriving, datagrams, external, proxy, request_response, Hosts};
 use crate::clock::UNKNOWN;
-use crate::medium::Medium;
+use crate::hosts::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::{AckWithoutOptions, SparseAck};
 use crate::packets::NO_OPTIONS;
@@ -89,7 +89,7 @@ impl<P: Probe> Hosts<P> {
     fn receive_other<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options) {
         let (flow, frame) = (packet.vc().flow(), packet.frame());
         if packet.is_external() {
-            external::ends::deliver(self, packet);
+            external::deliver(self, packet);
         } else if packet.is_datagram() {
             datagrams::ends::arrive(self, flow, frame, &packet.datagram());
         } else if packet.is_data() {

@@ -4,6 +4,7 @@
 //! chunk, stops when the buffer is empty, and continues with the next chunk.
 
 use super::web::Request;
+use crate::report::flows::Playback;
 use crate::scenario::{AdaptiveVideoConfig, BitrateRule};
 use longpipe_events::{MaybeTime, Span, Time};
 use std::collections::VecDeque;
@@ -36,19 +37,6 @@ enum Phase {
     Playing,
     /// The player has stopped requesting chunks, and plays those in its buffer.
     Ending,
-}
-
-/// Times that a player spent in playback and in stalls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Playback {
-    /// Time of playback.
-    pub played: Span,
-    /// Time without playback since playback first began.
-    pub stalled: Span,
-    /// Number of times that the buffer became empty.
-    pub stalls: u64,
-    /// Time at which the first chunk had arrived completely.
-    pub began: Option<Time>,
 }
 
 impl Player {
@@ -177,6 +165,7 @@ impl Player {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::flows::Playback;
     use longpipe_events::PS_PER_SECOND;
 
     const SECOND: u64 = PS_PER_SECOND;

@@ -1,8 +1,8 @@
 //! Reports about flows to the probe: lost packets, which are also reported to their senders, and events of senders.
 
 use super::Hosts;
-use crate::drops::{DropCause, Dropped};
 use crate::observe::probe::Probe;
+use crate::packets::drops::{DropCause, Dropped};
 use crate::packets::{Flow, Link, Packet};
 use longpipe_events::Time;
 use longpipe_tcp::journal::attribution::{Loss, LossCause};

@@ -2,7 +2,7 @@
 
 use super::Hosts;
 use crate::clock::{Actor, START};
-use crate::medium::Medium;
+use crate::hosts::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::in_transit::REQUEST;
 use crate::packets::{Circuit, Flow};

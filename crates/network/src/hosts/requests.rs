@@ -10,10 +10,11 @@
 //! acknowledged like files. The directions share circuits but no packets, because ACKs are sent at once and not
 //! piggybacked.
 
-use super::files::File;
-use super::player::{Playback, Player};
+use super::player::Player;
 use super::web::Client;
 use crate::packets::in_transit::InTransit;
+use crate::report::files::File;
+use crate::report::flows::Playback;
 use longpipe_events::memory::Growing;
 use longpipe_events::{MaybeTime, Span, Stream, Time};
 use longpipe_tcp::config::TcpConfig;

@@ -4,7 +4,6 @@
 //! Random numbers come from the flow's own stream, so two networks with the same seed have equal applications. All
 //! operations give bit-identical results, so times are equal on all machines.
 
-use crate::impairments::in_time::exponential;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
 use crate::scenario::{BurstsConfig, StreamConfig, Times, TrafficConfig, VideoConfig};
 use longpipe_events::{Stream, Time, PS_PER_SECOND};
@@ -149,7 +148,7 @@ impl Source {
                 Some((0, even.length))
             }
             Pattern::Poisson { even } => {
-                let first = exponential(&mut stream, even.at(1));
+                let first = stream.exponential(even.at(1));
                 Some((first, even.length))
             }
             Pattern::Video { config, frame } => {
@@ -186,7 +185,7 @@ impl Source {
                 Some((burst.0.saturating_add(even.at(*count)), even.length))
             }
             Pattern::Poisson { even } => {
-                let gap = exponential(&mut self.stream, even.at(1));
+                let gap = self.stream.exponential(even.at(1));
                 Some((before.saturating_add(gap), even.length))
             }
             Pattern::Video { config, frame } => {
@@ -211,7 +210,7 @@ impl Source {
 fn time(times: Times, mean: u64, stream: &mut Stream) -> u64 {
     match times {
         Times::Fixed {} => mean,
-        Times::Exponential {} => exponential(stream, mean),
+        Times::Exponential {} => stream.exponential(mean),
         Times::Pareto { shape } => pareto(mean as f64, shape, stream),
     }
 }
@@ -258,7 +257,7 @@ fn deviate(mean: u64, spread: f64, stream: &mut Stream) -> u64 {
     if scale == 0 {
         return mean;
     }
-    let deviation = exponential(stream, scale).min(mean);
+    let deviation = stream.exponential(scale).min(mean);
     if stream.below(2) == 0 {
         mean - deviation
     } else {

@@ -3,7 +3,7 @@
 use super::application::Application;
 use super::source::Source;
 use super::Hosts;
-use crate::medium::Medium;
+use crate::hosts::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::Flow;
 use crate::report::flows::StreamReport;

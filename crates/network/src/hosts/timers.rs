@@ -4,7 +4,7 @@
 
 use super::{request_response, Hosts};
 use crate::clock::{Actor, TIMER, UNKNOWN};
-use crate::medium::Medium;
+use crate::hosts::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::{Circuit, Flow};
 use longpipe_events::MaybeTime;

@@ -58,7 +58,7 @@ impl States {
             sojourns: Stream::new(seed, "sojourn", link),
             losses: Stream::new(seed, "loss", link),
         };
-        states.until = exponential(&mut states.sojourns, means[0]);
+        states.until = states.sojourns.exponential(means[0]);
         states
     }
 
@@ -66,7 +66,7 @@ impl States {
     pub fn loses(&mut self, now: Time) -> bool {
         while self.until <= now.0 {
             self.bad ^= true;
-            let sojourn = exponential(&mut self.sojourns, self.means[usize::from(self.bad)]);
+            let sojourn = self.sojourns.exponential(self.means[usize::from(self.bad)]);
             // A state of duration 0 would never advance the time.
             self.until = self.until.saturating_add(sojourn.max(1));
         }
@@ -74,47 +74,9 @@ impl States {
     }
 }
 
-/// Draws an exponentially distributed time with the given mean, using only comparisons (von Neumann 1951), so that
-/// results are bit-identical on all machines.
-pub(crate) fn exponential(stream: &mut Stream, mean: u64) -> u64 {
-    let mut whole = 0u64;
-    loop {
-        let first = stream.below(u64::MAX);
-        let (mut last, mut run) = (first, 1u32);
-        loop {
-            let next = stream.below(u64::MAX);
-            if next >= last {
-                break;
-            }
-            (last, run) = (next, run + 1);
-        }
-        if run % 2 == 1 {
-            let fraction = (u128::from(first) * u128::from(mean)) >> 64;
-            return mean.saturating_mul(whole).saturating_add(fraction as u64);
-        }
-        whole += 1;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sojourns_are_exponential() {
-        let mut stream = Stream::new(1, "test", 0);
-        let drawn: Vec<f64> = (0..1_000_000)
-            .map(|_| exponential(&mut stream, 1_000_000) as f64 / 1e6)
-            .collect();
-        let mean = drawn.iter().sum::<f64>() / 1e6;
-        assert!((mean - 1.0).abs() < 0.003, "{mean}");
-        for at in [0.1, 0.5, 1.0, 2.0, 4.0f64] {
-            let above = drawn.iter().filter(|&&one| one > at).count() as f64 / 1e6;
-            let expected = (-at).exp();
-            let deviation = (expected * (1.0 - expected) / 1e6).sqrt();
-            assert!((above - expected).abs() < 3.5 * deviation, "{at}: {above}");
-        }
-    }
 
     #[test]
     fn loss_shares_follow_the_time_in_each_state_at_any_load() {

@@ -1,8 +1,102 @@
 //! Injected losses: a link loses whole frames when they enter its port or interface.
 
 use super::in_time::{LossSteps, States};
-use crate::scenario::LossConfig;
 use longpipe_events::{Stream, Time};
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+
+/// Injected losses of a link: frames are lost when they enter the link's port, or because of bit errors at the end of
+/// the link.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum LossConfig {
+    /// No losses.
+    None {},
+    /// Frames with the given numbers are lost.
+    Packets {
+        /// Numbers of the lost frames, in ascending order, counted from 0.
+        indices: Vec<u64>,
+    },
+    /// The first frame at or after each of the given times is lost.
+    AtTimes {
+        /// Times [ps], ascending.
+        instants_ps: Vec<u64>,
+    },
+    /// Each frame is lost independently, with a constant probability.
+    Bernoulli {
+        /// Probability of a loss.
+        probability: f64,
+    },
+    /// Each frame is lost independently, with a probability that changes over time.
+    OverTime {
+        /// Times [ps], ascending, each with the loss probability from then on; the probability is 0 before the first
+        /// time.
+        steps_ps: Vec<(u64, f64)>,
+    },
+    /// A loss probability that depends on a state, which alternates between good and bad after exponentially
+    /// distributed durations.
+    GilbertElliottInTime {
+        /// Mean time [ps] in the good state.
+        good_ps: u64,
+        /// Mean time [ps] in the bad state.
+        bad_ps: u64,
+        /// Probability of a loss in the good state.
+        loss_in_good: f64,
+        /// Probability of a loss in the bad state.
+        loss_in_bad: f64,
+    },
+    /// A Markov chain with a good and a bad state, which makes a transition before each frame (Gilbert 1960, Elliott
+    /// 1963).
+    GilbertElliott {
+        /// Transition probability from good to bad.
+        good_to_bad: f64,
+        /// Transition probability from bad to good.
+        bad_to_good: f64,
+        /// Probability of a loss in the good state.
+        loss_in_good: f64,
+        /// Probability of a loss in the bad state.
+        loss_in_bad: f64,
+    },
+    /// Frames and packets with bit errors are lost; bit errors are independent.
+    BitErrors {
+        /// Bit error rate.
+        rate: f64,
+    },
+}
+
+impl LossConfig {
+    /// Returns an invalid value and the values that are accepted, if a value is invalid.
+    pub fn problem(&self) -> Option<(String, &'static str)> {
+        let instants: Vec<u64>;
+        let (probabilities, ascending) = match self {
+            LossConfig::None {} => return None,
+            LossConfig::Packets { indices } => (vec![], &indices[..]),
+            LossConfig::AtTimes { instants_ps } => (vec![], &instants_ps[..]),
+            LossConfig::Bernoulli { probability: p } | LossConfig::BitErrors { rate: p } => (vec![*p], &[][..]),
+            LossConfig::OverTime { steps_ps } => {
+                instants = steps_ps.iter().map(|step| step.0).collect();
+                (steps_ps.iter().map(|step| step.1).collect(), &instants[..])
+            }
+            LossConfig::GilbertElliottInTime {
+                loss_in_good,
+                loss_in_bad,
+                ..
+            } => (vec![*loss_in_good, *loss_in_bad], &[][..]),
+            LossConfig::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_in_good,
+                loss_in_bad,
+            } => (vec![*good_to_bad, *bad_to_good, *loss_in_good, *loss_in_bad], &[][..]),
+        };
+        if let Some(pair) = ascending.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Some((format!("{} then {}", pair[0], pair[1]), "needs ascending numbers"));
+        }
+        let outside = probabilities.into_iter().find(|p| !(0.0..=1.0).contains(p))?;
+        Some((outside.to_string(), "needs probabilities from 0 to 1"))
+    }
+}
 
 /// Loss model, which is invoked for each frame in the order of entry.
 #[derive(Clone, Debug)]
@@ -139,37 +233,6 @@ impl Loss {
             }
         }
     }
-}
-
-/// Returns an invalid value and the values that are accepted, if a value is invalid.
-pub fn problem(config: &LossConfig) -> Option<(String, &'static str)> {
-    let instants: Vec<u64>;
-    let (probabilities, ascending) = match config {
-        LossConfig::None {} => return None,
-        LossConfig::Packets { indices } => (vec![], &indices[..]),
-        LossConfig::AtTimes { instants_ps } => (vec![], &instants_ps[..]),
-        LossConfig::Bernoulli { probability: p } | LossConfig::BitErrors { rate: p } => (vec![*p], &[][..]),
-        LossConfig::OverTime { steps_ps } => {
-            instants = steps_ps.iter().map(|step| step.0).collect();
-            (steps_ps.iter().map(|step| step.1).collect(), &instants[..])
-        }
-        LossConfig::GilbertElliottInTime {
-            loss_in_good,
-            loss_in_bad,
-            ..
-        } => (vec![*loss_in_good, *loss_in_bad], &[][..]),
-        LossConfig::GilbertElliott {
-            good_to_bad,
-            bad_to_good,
-            loss_in_good,
-            loss_in_bad,
-        } => (vec![*good_to_bad, *bad_to_good, *loss_in_good, *loss_in_bad], &[][..]),
-    };
-    if let Some(pair) = ascending.windows(2).find(|pair| pair[0] >= pair[1]) {
-        return Some((format!("{} then {}", pair[0], pair[1]), "needs ascending numbers"));
-    }
-    let outside = probabilities.into_iter().find(|p| !(0.0..=1.0).contains(p))?;
-    Some((outside.to_string(), "needs probabilities from 0 to 1"))
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use super::port::egress_queue::EgressQueue;
 use super::port::line::{End, Line};
-use super::report::{PacketReport, TimeVaryingReport};
 use super::wire::{Port, Wire};
 use super::Ip;
+use crate::report::packets::{PacketReport, TimeVaryingReport};
 use crate::report::{check, InvariantError, QueueReport, TokenCredit};
 use longpipe_events::{Rate, Time};
 
@@ -13,11 +13,11 @@ fn report_of(port: &mut Port, line: &mut Line, in_flight: (u64, u64), now: Time)
     match port {
         Port::Interface(interface) => {
             interface.count_repeated(line);
-            let report = PacketReport::of_interface(interface, in_flight, now);
+            let report = interface.report(in_flight, now);
             (report, true, interface.rate)
         }
         Port::Router(router) => {
-            let report = PacketReport::of_router(&mut router.fifo, line, now);
+            let report = router.fifo.report(line, now);
             (report, router.accounts_agree(line, now), router.fifo.rate)
         }
         Port::ConstantRate(port) => (port.report(line, now), true, port.queue().rate()),

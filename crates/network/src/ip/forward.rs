@@ -9,10 +9,10 @@ use super::routes::Routes;
 use super::wire::Port;
 use super::Ip;
 use crate::clock::{CELL, UNKNOWN};
-use crate::drops::DropCause;
+use crate::hosts::transmissions;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
-use crate::observe::watch;
+use crate::packets::drops::DropCause;
 use crate::packets::payload::Payload;
 use crate::packets::NO_OPTIONS;
 use crate::packets::{Circuit, Link, OnWire, Options, Packet};
@@ -66,7 +66,7 @@ impl Ip {
             return None;
         };
         let departure = wire.left(arrival);
-        watch::packet(&mut hosts.probe, link, None, departure, packet, &options());
+        transmissions::packet(&mut hosts.probe, link, None, departure, packet, &options());
         if vc.is_back()
             && self.is_order_proven(
                 self.wires[link.index()].ack_lookahead,
@@ -94,7 +94,7 @@ impl Ip {
     ) {
         let wire = &mut self.wires[link.index()];
         if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
-            watch::packet(&mut hosts.probe, link, None, departure, packet, options);
+            transmissions::packet(&mut hosts.probe, link, None, departure, packet, options);
         }
         if !wire.port.has_egress_queue() {
             if let Some((time, cause)) = wire.port.take_loss(ready.min(hosts.clock.end)) {
@@ -105,7 +105,7 @@ impl Ip {
         let passed = wire.pass_again(ready, packet).map(|arrival| (arrival, packet));
         if let Some((arrival, packet)) = passed.or_else(|| self.enqueue(hosts, link, ready, packet, options)) {
             let departure = self.wires[link.index()].left(arrival);
-            watch::packet(&mut hosts.probe, link, None, departure, packet, options);
+            transmissions::packet(&mut hosts.probe, link, None, departure, packet, options);
             self.set_out(hosts, link, OnWire { arrival, packet }, options);
         }
     }
@@ -313,13 +313,13 @@ impl Ip {
                 }
                 None => {
                     if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
-                        watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
+                        transmissions::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
                     }
                     (arrival, packet) = self.mark_or_hold(hosts, link, reached, packet, options)?;
                     &self.wires[link.index()]
                 }
             };
-            watch::packet(
+            transmissions::packet(
                 &mut hosts.probe,
                 link,
                 Some(reached),

@@ -11,17 +11,16 @@ pub mod port;
 mod queued;
 #[cfg(feature = "reference")]
 pub(crate) mod reference;
-pub mod report;
 pub(crate) mod routes;
 mod shortcut;
 pub mod wire;
 
 use crate::clock::{Actor, CELL, WHOLE_FRAME};
+use crate::hosts::medium::Medium;
 use crate::hosts::Hosts;
 use crate::lookahead::acks;
 use crate::lookahead::early::EarlyHosts;
 use crate::lookahead::guarantees::Guarantees;
-use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
 use crate::packets::{Circuit, Flow, Link, OnWire, Options};

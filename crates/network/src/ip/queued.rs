@@ -8,9 +8,9 @@ use super::port::line::End;
 use super::wire::Port;
 use super::Ip;
 use crate::clock::Actor;
+use crate::hosts::transmissions;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
-use crate::observe::watch;
 use crate::packets::{Circuit, Link, OnWire, Options, Packet, NO_OPTIONS};
 use longpipe_events::{MaybeTime, Span, Time};
 
@@ -47,7 +47,7 @@ impl Ip {
         } = begun?;
         if arrival == MaybeTime::NONE {
             let arrived = self.wires[link.index()].port.arrival_of(&queued);
-            watch::packet(&mut hosts.probe, link, arrived, departure, queued.packet, options);
+            transmissions::packet(&mut hosts.probe, link, arrived, departure, queued.packet, options);
         }
         Some((arrival.get()?, queued.packet))
     }
@@ -104,7 +104,7 @@ impl Ip {
         };
         let wire = &self.wires[link.index()];
         let arrived = wire.port.arrival_of(&queued);
-        watch::packet(&mut hosts.probe, link, arrived, departure, packet, options);
+        transmissions::packet(&mut hosts.probe, link, arrived, departure, packet, options);
         let Some(arrival) = arrival.get() else { return };
         let line = &wire.line;
         let delivering_early = hosts.early_delivery.delivering_early;

@@ -1,7 +1,6 @@
 //! A directed link of an IP path: an output port, its wire, and the end of the wire.
 
 use crate::conditioners::jitter::LinkJitter;
-use crate::drops::DropCause;
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::constant_rate::{ConstantRatePort, StartedTransmission};
@@ -13,6 +12,7 @@ use crate::ip::port::router::Router;
 use crate::ip::port::time_varying::TimeVaryingPort;
 use crate::ip::port::variable_rate::VariableRatePort;
 use crate::lookahead::queueless::queueless;
+use crate::packets::drops::DropCause;
 use crate::packets::queued_options::QueuedOptions;
 use crate::packets::{Circuit, OnWire, Options, Packet};
 use crate::policies::aqm::Aqm;

@@ -6,7 +6,7 @@
 
 use super::early::EarlyHosts;
 use super::guarantees::Guarantees;
-use crate::atm::aal5::{frame_cells, CELL_BITS};
+use crate::packets::aal5::{frame_cells, CELL_BITS};
 use crate::packets::Circuit;
 use crate::scenario::topology::Topology;
 use crate::scenario::{Framing, Scenario};

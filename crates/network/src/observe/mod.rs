@@ -7,4 +7,3 @@ pub mod recorder;
 pub mod stack_packets;
 pub mod traces;
 pub mod vc_queue;
-pub(crate) mod watch;

@@ -1,15 +1,12 @@
 //! Interface for observers of a run. The probe `()` observes nothing and adds no code.
 
-use crate::atm::aal5::Cell;
-use crate::drops::Dropped;
-use crate::hosts::external::Fate;
 use crate::observe::capture::StackBytes;
 use crate::observe::stack_packets::StackPacket;
+use crate::packets::aal5::Cell;
 use crate::packets::contents::{Contents, Datagram};
+use crate::packets::drops::Dropped;
+use crate::packets::external::Fate;
 use crate::packets::{Circuit, Flow, Link};
-use crate::scenario::refusal::ScenarioError;
-use crate::scenario::Scenario;
-use crate::simulation::{self, Simulation};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::journal::SenderEvent;
 use longpipe_tcp::sender::SenderState;
@@ -28,14 +25,6 @@ pub struct Slot {
 
 /// An observer of a run. It does not influence the results.
 pub trait Probe: Send + Sized + 'static {
-    /// Returns a run at time zero that this probe observes; see [`Simulation::new`].
-    ///
-    /// # Errors
-    /// Returns the first problem if the scenario is invalid.
-    fn begin(self, scenario: &Scenario, seed: u64) -> Result<Simulation<Self>, ScenarioError> {
-        simulation::begin(scenario, seed, self)
-    }
-
     /// Returns whether the probe observes nothing, which allows hosts to process packets early. The result is constant
     /// during a run.
     #[inline(always)]
@@ -117,12 +106,6 @@ pub trait Probe: Send + Sized + 'static {
 }
 
 impl Probe for () {
-    // This is the default, but as it is not generic, the engines for `()` are compiled in this crate and not again in
-    // every crate that runs simulations.
-    fn begin(self, scenario: &Scenario, seed: u64) -> Result<Simulation<()>, ScenarioError> {
-        simulation::begin(scenario, seed, self)
-    }
-
     #[inline(always)]
     fn is_idle(&self) -> bool {
         true

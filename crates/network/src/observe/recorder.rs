@@ -1,7 +1,5 @@
 //! Recorder that stores the traces that a scenario requests as columns.
 
-use crate::atm::aal5::Cell;
-use crate::drops::Dropped;
 use crate::observe::arrived::Arrived;
 use crate::observe::probe::{Probe, Slot};
 use crate::observe::stack_packets::{PacketTrace, StackPacket};
@@ -10,7 +8,9 @@ use crate::observe::traces::{
     WindowTrace,
 };
 use crate::observe::vc_queue::VcQueues;
+use crate::packets::aal5::Cell;
 use crate::packets::contents::{Contents, Datagram};
+use crate::packets::drops::Dropped;
 use crate::packets::in_transit::REQUEST;
 use crate::packets::{Circuit, Flow, Link};
 use crate::scenario::TraceConfig;

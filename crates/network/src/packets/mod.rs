@@ -1,7 +1,10 @@
 //! Packets in transit, for all media.
 
+pub mod aal5;
 pub mod circuit;
 pub mod contents;
+pub mod drops;
+pub mod external;
 pub mod flow;
 pub mod in_transit;
 pub(crate) mod lanes;

@@ -1,7 +1,7 @@
 //! ACK filtering: an arriving ACK removes the waiting ACKs that it supersedes (RFC 3449 section 5.2.1).
 
 use super::{Backlog, PortState, QueueDisc, Queued};
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use longpipe_events::Time;
 
 /// A FIFO with ACK filtering.

@@ -2,7 +2,7 @@
 //! arriving packet is admitted, marked or dropped.
 
 use super::{Backlog, PortState, QueueDisc, Queued};
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use crate::policies::aqm::{Admission, Aqm};
 use crate::policies::{Arrival, Verdict};
 use longpipe_events::Time;

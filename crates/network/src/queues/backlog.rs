@@ -1,7 +1,7 @@
 //! A FIFO of packets, and the properties of packets that queue disciplines use.
 
 use super::PortState;
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use longpipe_events::{Ring, Time};
 
 /// A packet in a queue.

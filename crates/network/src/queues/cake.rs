@@ -6,7 +6,7 @@
 use super::subqueues::SubqueueCounters;
 use super::tin::{Keys, LineTime, Tin};
 use super::{PortState, QueueDisc, Queued};
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use crate::scenario::cake::{CakeAckFilter, CakeConfig};
 use longpipe_events::{mix, Stream, Time, PS_PER_NS};
 use std::cmp::Reverse;

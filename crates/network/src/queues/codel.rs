@@ -2,7 +2,7 @@
 //! intervals (RFC 8289).
 
 use super::{Backlog, PassThroughEffect, PortState, QueueDisc, Queued};
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use crate::scenario::{CodelArithmetic, CodelConfig};
 use longpipe_events::Time;
 

@@ -2,7 +2,7 @@
 
 use super::subqueues::SubqueueCounters;
 use super::Queued;
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use longpipe_events::Time;
 
 /// State of a port at the time when a packet arrives.

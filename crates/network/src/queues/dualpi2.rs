@@ -3,7 +3,7 @@
 
 use super::subqueues::SubqueueCounters;
 use super::{Backlog, PortState, QueueDisc, Queued};
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use crate::scenario::{DualPi2Config, TwoQueues};
 use longpipe_events::{Time, PS_PER_SECOND};
 

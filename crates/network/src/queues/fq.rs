@@ -2,7 +2,7 @@
 //! turn, and new flows precede old ones.
 
 use super::{Backlog, PortState, QueueDisc, Queued};
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use crate::scenario::FqConfig;
 use longpipe_events::{Span, Time};
 use std::collections::VecDeque;

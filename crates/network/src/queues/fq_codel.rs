@@ -2,7 +2,7 @@
 
 use super::codel::{Control, Law};
 use super::{Backlog, PassThroughEffect, PortState, QueueDisc, Queued};
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use crate::scenario::{FqCodelConfig, FqCodelRules};
 use longpipe_events::{mix, Ring, Time};
 

@@ -2,7 +2,7 @@
 //! earlier than with tail drop, by one queueing delay (Lakshman, Neidhardt and Ott 1996; Linux: `pfifo_head_drop`).
 
 use super::{Backlog, PortState, QueueDisc, Queued};
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use longpipe_events::Time;
 
 /// A FIFO that drops at its head.

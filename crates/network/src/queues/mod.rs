@@ -19,7 +19,7 @@ pub mod subqueues;
 pub mod tin;
 pub mod weighted;
 
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 pub use backlog::{Backlog, Queued};
 use disc::disciplines;
 pub use disc::{PassThroughEffect, PortState, QueueDisc};

@@ -1,7 +1,7 @@
 //! A FIFO with a policy that depends only on the occupancy: tail drop, Selective Drop or FBA.
 
 use super::{Backlog, PortState, QueueDisc, Queued};
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use crate::policies::{Occupancy, Policy};
 use longpipe_events::Time;
 use std::collections::BTreeMap;

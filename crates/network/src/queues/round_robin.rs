@@ -2,7 +2,7 @@
 //! periodically (McKenney 1990).
 
 use super::{Backlog, PortState, QueueDisc, Queued};
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use longpipe_events::{mix, Time};
 use std::collections::VecDeque;
 

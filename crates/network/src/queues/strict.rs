@@ -2,7 +2,7 @@
 
 use super::subqueues::SubqueueCounters;
 use super::{Backlog, PortState, QueueDisc, Queued};
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use longpipe_events::Time;
 
 /// The queue discipline: one queue per class.

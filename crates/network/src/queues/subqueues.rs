@@ -2,7 +2,7 @@
 //! queues of classes.
 
 use super::Queued;
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use longpipe_events::Time;
 
 /// Counters of one queue.

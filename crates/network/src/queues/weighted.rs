@@ -4,7 +4,7 @@
 use super::round_robin::{QueueMapping, RoundRobin};
 use super::subqueues::SubqueueCounters;
 use super::{PortState, QueueDisc, Queued};
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use longpipe_events::Time;
 
 /// The queue discipline: one queue per class.

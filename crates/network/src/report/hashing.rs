@@ -3,7 +3,7 @@
 use super::flows::{ArrivedReport, DatagramReport, ProxyReport, VideoReport};
 use super::state_hash::StateHash;
 use super::{ClassReport, PortReport, SourceReport, WebReport};
-use crate::hosts::files::File;
+use crate::report::files::File;
 use longpipe_events::Span;
 
 impl StateHash {

@@ -1,15 +1,19 @@
 //! Results of a run: counters by flow and by port, with checked invariants, and a hash of the final state.
 
+pub mod cells;
+pub mod delays;
+pub mod files;
 pub mod flows;
 mod hashing;
+pub mod packets;
 pub(crate) mod state_hash;
 
-use crate::atm::port::admission::QueueCounters;
-use crate::atm::port::class::Class;
 pub use crate::conditioners::TokenCredit;
-use crate::hosts::files::File;
-use crate::ip::report::PacketReport;
 use crate::queues::subqueues::SubqueueCounters;
+use crate::report::cells::QueueCounters;
+use crate::report::files::File;
+use crate::report::packets::PacketReport;
+use crate::schedulers::class::Class;
 use flows::{ArrivedReport, DatagramReport, ProxyReport, StreamReport, VideoReport};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::sender::SenderCounters;

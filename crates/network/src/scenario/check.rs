@@ -1,8 +1,6 @@
 //! Checks of a resolved scenario, part by part. `topology.rs` checks the graph and its routes.
 
-use crate::atm::aal5::frame_cells;
-use crate::atm::port::scheduler::ONE;
-use crate::impairments::loss;
+use crate::packets::aal5::frame_cells;
 use crate::scenario::bounds::{MAX_PATH_DELAY, MAX_WAIT};
 use crate::scenario::conditioners::{self, ConditionerConfig};
 use crate::scenario::ends::LinkEnd;
@@ -58,17 +56,11 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
             let problem = problem.within("policy");
             return refuse(field(&problem.field), problem.value, problem.accepted);
         }
-        match link.scheduler {
-            SchedulerConfig::GuaranteedRate { share_ppb } if share_ppb > ONE => {
-                return refuse(
-                    field("scheduler.share"),
-                    share_ppb,
-                    "needs at most one billion parts per billion",
-                );
-            }
-            _ => {}
+        if let Some(problem) = link.scheduler.problem() {
+            let problem = problem.within("scheduler");
+            return refuse(field(&problem.field), problem.value, problem.accepted);
         }
-        if let Some((value, accepted)) = loss::problem(&link.loss) {
+        if let Some((value, accepted)) = link.loss.problem() {
             return refuse(field("loss"), value, accepted);
         }
         if let Some(problem) = link.conditioners.iter().find_map(ConditionerConfig::problem) {

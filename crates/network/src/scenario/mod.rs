@@ -29,6 +29,8 @@ pub mod topology;
 mod traces;
 pub mod web;
 
+pub use crate::impairments::loss::LossConfig;
+pub use crate::schedulers::SchedulerConfig;
 pub use adaptive_video::{AdaptiveVideoConfig, BitrateRule};
 use conditioners::ConditionerConfig;
 pub use datagrams::{ArrivalsConfig, BurstsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
@@ -187,82 +189,6 @@ pub enum BufferUnit {
     Packets,
     /// Bytes of IP packets.
     Bytes,
-}
-
-/// Injected losses of a link: frames are lost when they enter the link's port, or because of bit errors at the end of
-/// the link.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
-pub enum LossConfig {
-    /// No losses.
-    None {},
-    /// Frames with the given numbers are lost.
-    Packets {
-        /// Numbers of the lost frames, in ascending order, counted from 0.
-        indices: Vec<u64>,
-    },
-    /// The first frame at or after each of the given times is lost.
-    AtTimes {
-        /// Times [ps], ascending.
-        instants_ps: Vec<u64>,
-    },
-    /// Each frame is lost independently, with a constant probability.
-    Bernoulli {
-        /// Probability of a loss.
-        probability: f64,
-    },
-    /// Each frame is lost independently, with a probability that changes over time.
-    OverTime {
-        /// Times [ps], ascending, each with the loss probability from then on; the probability is 0 before the first
-        /// time.
-        steps_ps: Vec<(u64, f64)>,
-    },
-    /// A loss probability that depends on a state, which alternates between good and bad after exponentially
-    /// distributed durations.
-    GilbertElliottInTime {
-        /// Mean time [ps] in the good state.
-        good_ps: u64,
-        /// Mean time [ps] in the bad state.
-        bad_ps: u64,
-        /// Probability of a loss in the good state.
-        loss_in_good: f64,
-        /// Probability of a loss in the bad state.
-        loss_in_bad: f64,
-    },
-    /// A Markov chain with a good and a bad state, which makes a transition before each frame (Gilbert 1960, Elliott
-    /// 1963).
-    GilbertElliott {
-        /// Transition probability from good to bad.
-        good_to_bad: f64,
-        /// Transition probability from bad to good.
-        bad_to_good: f64,
-        /// Probability of a loss in the good state.
-        loss_in_good: f64,
-        /// Probability of a loss in the bad state.
-        loss_in_bad: f64,
-    },
-    /// Frames and packets with bit errors are lost; bit errors are independent.
-    BitErrors {
-        /// Bit error rate.
-        rate: f64,
-    },
-}
-
-/// Schedulers between the classes of a port.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
-pub enum SchedulerConfig {
-    /// One queue, only for UBR.
-    Fifo {},
-    /// One queue per class; VBR has strict priority over UBR.
-    Priority {},
-    /// One queue per class; while both queues hold cells, UBR gets a guaranteed share of the slots.
-    GuaranteedRate {
-        /// Guaranteed share of UBR (GR) [parts per billion].
-        share_ppb: u64,
-    },
 }
 
 /// One TCP connection.

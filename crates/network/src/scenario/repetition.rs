@@ -4,7 +4,7 @@ use super::refusal::{refuse, refuse_unless, ScenarioError};
 use super::{
     BurstsConfig, FlowConfig, LinkConfig, LossConfig, OnOffConfig, PolicyConfig, Scenario, Times, TrafficConfig,
 };
-use crate::atm::aal5::CELL_BITS;
+use crate::packets::aal5::CELL_BITS;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
 use longpipe_events::PS_PER_SECOND;
 use longpipe_tcp::config::TimerConfig;

@@ -1,8 +1,6 @@
 //! The graph of a scenario, with the route of every circuit.
 
-use crate::atm::aal5::CELL_BITS;
-use crate::atm::port::class::Class;
-use crate::atm::slots::SlotGrid;
+use crate::packets::aal5::CELL_BITS;
 use crate::packets::{Circuit, Link};
 use crate::scenario::bounds::MAX_PATH_DELAY;
 use crate::scenario::check::{check_flow, check_path, check_scalars, check_vbr};
@@ -11,6 +9,8 @@ use crate::scenario::grouped::Grouped;
 use crate::scenario::refusal::{refuse, ScenarioError};
 use crate::scenario::repetition;
 use crate::scenario::{routes, LinkConfig, NodeKind, Scenario};
+use crate::schedulers::class::Class;
+use crate::slots::SlotGrid;
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 use std::cmp::Reverse;
 use std::collections::VecDeque;

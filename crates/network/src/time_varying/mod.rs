@@ -13,7 +13,6 @@ mod undisturbed;
 
 use crate::conditioners::aggregation::Aggregation;
 use crate::conditioners::jitter::LinkJitter;
-use crate::ip::port::line::share_used;
 use crate::scenario::bounds::AFTER_ANY_RUN;
 use crate::scenario::time_varying::{HoldOrDrop, InFlight, InService, ServiceConfig};
 use crate::scenario::LinkConfig;
@@ -325,7 +324,7 @@ impl TimeVaryingLink {
     /// bytes used.
     pub fn share_used(&self, (packets, bytes): (u64, u64), now: Time) -> f64 {
         if let Some(rate) = self.rate {
-            return share_used(rate, bytes, now);
+            return rate.share_used(bytes, now);
         }
         let could = self.capacity(now);
         if could == 0 {

@@ -7,7 +7,7 @@
 use super::finish;
 use super::outages::Outages;
 use super::steps::{work, Exact, RateSteps};
-use crate::atm::aal5::CELL_BYTES;
+use crate::packets::aal5::CELL_BYTES;
 use crate::scenario::time_varying::InService;
 use longpipe_events::Time;
 

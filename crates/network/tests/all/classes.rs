@@ -2,13 +2,13 @@
 
 use crate::common::{add_vbr, dumbbell, policy, tcp, Builder, LAN, SECOND, WAN};
 use longpipe_events::{Rate, Span, Time};
-use longpipe_network::atm::port::class::Class;
 use longpipe_network::atm::port::classes::{Feeder, VbrQueue};
-use longpipe_network::atm::port::scheduler::Scheduler;
-use longpipe_network::atm::slots::SlotGrid;
 use longpipe_network::atm::vbr::on_off::OnOff;
 use longpipe_network::report::{ClassReport, Report};
 use longpipe_network::scenario::{NodeKind, OnOffConfig, Scenario, SchedulerConfig};
+use longpipe_network::schedulers::class::Class;
+use longpipe_network::schedulers::Scheduler;
+use longpipe_network::slots::SlotGrid;
 use longpipe_network::{Circuit, Simulation};
 use longpipe_tcp::config::RecoveryKind;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ const MS: u64 = SECOND / 1000;
 const RATE: u64 = 155_520_000;
 
 fn run(scenario: &Scenario) -> Report {
-    let mut simulation = Simulation::new(scenario, 1, ()).expect("a valid scenario");
+    let mut simulation = Simulation::new(scenario, 1).expect("a valid scenario");
     simulation.run();
     simulation.report().expect("cells and bytes are conserved")
 }
@@ -184,16 +184,14 @@ fn vbr_must_not_meet_tcp_after_its_first_switch() {
     let access = build.link(host, 1, RATE, LAN);
     let exit = build.scenario.vbr[0].route[2];
     build.flow(vec![access, exit], tcp(RecoveryKind::Reno, 65_536));
-    let refused = Simulation::new(&build.scenario, 1, ())
-        .expect_err("they meet")
-        .to_string();
+    let refused = Simulation::new(&build.scenario, 1).expect_err("they meet").to_string();
     assert!(refused.starts_with("vbr[0].route: n0->n1; needs links"), "{refused}");
 }
 
 #[test]
 fn a_port_without_a_vbr_queue_is_rejected() {
     let scenario = with_vbr(SchedulerConfig::Fifo {}, 50 * MS, "epd");
-    let refused = Simulation::new(&scenario, 1, ()).expect_err("no queue").to_string();
+    let refused = Simulation::new(&scenario, 1).expect_err("no queue").to_string();
     assert_eq!(
         refused,
         "scheduler of n0->n1: fifo; has no queue for VBR; needs priority or guaranteed-rate"
@@ -239,7 +237,7 @@ fn vbr_without_a_switch_on_its_route_is_rejected() {
     let link = build.link(source, sink, RATE, LAN);
     scenario = build.scenario;
     scenario.vbr[0].route = vec![link];
-    let refused = Simulation::new(&scenario, 1, ()).expect_err("no port to share");
+    let refused = Simulation::new(&scenario, 1).expect_err("no port to share");
     assert_eq!(
         refused.to_string(),
         format!("vbr[0].route: n{source}->n{sink}; needs a switch between its two hosts")

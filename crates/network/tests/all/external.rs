@@ -25,7 +25,7 @@ fn external(scenario: &Scenario) -> Scenario {
 
 /// Returns the outcomes of external packets, which are collected `looks` times between two consecutive packets.
 fn outcomes(scenario: &Scenario, seed: u64, sent: &[(Time, Name, ExternalPacket)], looks: u64) -> Vec<Outcome> {
-    let mut simulation = Simulation::new(scenario, seed, ()).expect("a valid scenario");
+    let mut simulation = Simulation::new(scenario, seed).expect("a valid scenario");
     let (mut all, mut now) = (vec![], 0);
     for &(at, (vc, _), packet) in sent {
         for look in 1..=looks {
@@ -61,7 +61,7 @@ fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
     // instead.
     let Witness { sent, got } = witnessed(&scenario, seed);
     // Packets that carry a full segment must be valid in both directions.
-    prop_assume!(Simulation::new(&external(&scenario), seed, ()).is_ok());
+    prop_assume!(Simulation::new(&external(&scenario), seed).is_ok());
     let found = outcomes(&external(&scenario), seed, &sent, 0);
     let names: BTreeMap<u64, Name> = sent.iter().map(|&(_, name, packet)| (packet.id, name)).collect();
     let delivered: Vec<(Time, Name, bool)> = found
@@ -174,7 +174,7 @@ fn the_horizon_of_a_packet_in_flight_is_its_delivery_time() {
     scenario.framing = Framing::Ip;
     scenario.links.iter_mut().for_each(|link| link.buffer = None);
     let scenario = external(&scenario);
-    let mut simulation = Simulation::new(&scenario, 1, ()).expect("a valid scenario");
+    let mut simulation = Simulation::new(&scenario, 1).expect("a valid scenario");
     assert_eq!(simulation.horizon(), Time(u64::MAX));
     let packet = ExternalPacket {
         id: 0,

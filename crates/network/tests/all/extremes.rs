@@ -17,7 +17,7 @@ fn run(scenario: &Scenario, engine: Engine) -> Option<Report> {
         engine,
         ..scenario.clone()
     };
-    let mut simulation = Simulation::new(&scenario, 1, ()).expect("a valid scenario");
+    let mut simulation = Simulation::new(&scenario, 1).expect("a valid scenario");
     if simulation.advance(MOST_EVENTS) {
         return None;
     }
@@ -234,7 +234,7 @@ fn a_path_of_more_than_a_million_seconds_is_rejected() {
         (1_001, "flows[0].route: 1001 links of 1001000 s in total"),
         (20_000, "nodes["),
     ] {
-        let refused = Simulation::new(&chain(links, 1_000 * SECOND), 1, ());
+        let refused = Simulation::new(&chain(links, 1_000 * SECOND), 1);
         let line = refused.expect_err("times beyond 64 bits").to_string();
         assert!(line.starts_with(field), "{line}");
     }
@@ -250,7 +250,7 @@ fn a_path_of_more_than_a_million_seconds_is_rejected() {
 fn a_jitter_and_an_rto_beyond_their_bounds_are_rejected() {
     let mut scenario = chain(2, LAN);
     scenario.nodes[0].send_jitter_ps = 1_001 * SECOND;
-    let refused = Simulation::new(&scenario, 1, ()).expect_err("too long");
+    let refused = Simulation::new(&scenario, 1).expect_err("too long");
     assert_eq!(refused.field, "nodes[0].send_jitter");
     let mut scenario = chain(2, LAN);
     let TimerConfig::Coarse {
@@ -260,7 +260,7 @@ fn a_jitter_and_an_rto_beyond_their_bounds_are_rejected() {
         unreachable!("frr-96 has a coarse timer")
     };
     (*tick_ps, *max_rto_ticks) = (100 * SECOND, 1_000_000);
-    let refused = Simulation::new(&scenario, 1, ()).expect_err("too long");
+    let refused = Simulation::new(&scenario, 1).expect_err("too long");
     assert_eq!(
         refused.to_string(),
         "flows[0].tcp.timer.max_rto: 1000000 ticks of 100000000000000 ps; needs at most 100 000 s in total"
@@ -290,7 +290,7 @@ fn packets_that_cannot_leave_within_the_run_wait_until_after_it() {
         assert!(segments(&trains) >= 3 * ((1 << 30) / 65_000));
         assert_eq!(delivered(&trains), 0);
         let packets = as_packets(build.scenario);
-        let mut simulation = Simulation::new(&packets, 1, ()).expect("a valid scenario");
+        let mut simulation = Simulation::new(&packets, 1).expect("a valid scenario");
         simulation.run();
         let report = simulation.report().expect("packets and bytes are conserved");
         let held: u64 = report.packet_ports.iter().map(|port| port.packets_held).sum();

@@ -3,7 +3,7 @@
 use crate::common::packets::{ip, lost, packets};
 use crate::common::random::{RATE, RECOVERIES};
 use crate::common::{parking_lot, policy, run, short_routes_get_more, tcp, LAN, SECOND, WAN};
-use longpipe_network::ip::report::PacketReport;
+use longpipe_network::report::packets::PacketReport;
 use longpipe_network::scenario::{BufferUnit, LossConfig, Scenario, Ties, TrafficConfig};
 use longpipe_network::Simulation;
 use longpipe_tcp::config::RecoveryKind;
@@ -159,7 +159,7 @@ fn injected_losses_remove_packets_at_interfaces_and_ports() {
 #[test]
 fn options_for_cells_only_are_rejected_in_one_line() {
     let plain = packets(1, LAN, 10, "tail-drop", 1, &tcp(RecoveryKind::Reno, 5_120));
-    let refused = |scenario: Scenario| Simulation::new(&scenario, 1, ()).expect_err("refused").to_string();
+    let refused = |scenario: Scenario| Simulation::new(&scenario, 1).expect_err("refused").to_string();
     let mut epd = plain.clone();
     epd.links[0].policy = policy("epd");
     assert_eq!(

@@ -193,7 +193,7 @@ fn flows_that_cannot_be_split_are_rejected() {
     let refused = |change: fn(&mut Scenario), expected: &str| {
         let mut scenario = good.clone();
         change(&mut scenario);
-        let error = Simulation::new(&scenario, 1, ()).err().map(|error| error.to_string());
+        let error = Simulation::new(&scenario, 1).err().map(|error| error.to_string());
         assert!(
             error.as_ref().is_some_and(|error| error.contains(expected)),
             "{error:?}"

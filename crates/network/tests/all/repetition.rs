@@ -27,7 +27,7 @@ fn long_run(change: impl FnOnce(&mut Scenario)) -> Scenario {
 
 /// Returns the rejected field, if any.
 fn refused(scenario: &Scenario) -> Option<String> {
-    Simulation::new(scenario, 1, ()).err().map(|error| error.field)
+    Simulation::new(scenario, 1).err().map(|error| error.field)
 }
 
 fn pie(update_ps: u64) -> PolicyConfig {
@@ -213,7 +213,7 @@ fn bursts_closer_than_cells_on_their_link_are_rejected() {
         assert_eq!(refused(&scenario).as_deref(), field, "{on_ps} {off_ps}");
         if field.is_none() {
             scenario.engine = Engine::Reference;
-            let mut simulation = Simulation::new(&scenario, 1, ()).expect("a valid scenario");
+            let mut simulation = Simulation::new(&scenario, 1).expect("a valid scenario");
             simulation.run();
             let delivered = simulation.report().expect("cells are conserved").sources[0].delivered;
             // The number is 1 s divided by 424 us, minus the packets in transit.

@@ -176,7 +176,7 @@ fn refused(change_it: impl FnOnce(&mut Scenario)) -> String {
         vec![change(MS, &BY_S3), change(2 * MS, &BY_S2)],
     );
     change_it(&mut own);
-    let refused = Simulation::new(&own, 1, ()).expect_err("it is refused");
+    let refused = Simulation::new(&own, 1).expect_err("it is refused");
     refused.to_string()
 }
 

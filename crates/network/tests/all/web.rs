@@ -1,7 +1,7 @@
 //! Web traffic: requests and files over one connection.
 
 use crate::common::{dumbbell, policy, tcp, web, Builder, LAN, SECOND, WAN};
-use longpipe_network::hosts::files::File;
+use longpipe_network::report::files::File;
 use longpipe_network::scenario::web::{CycleFrom, WebConfig};
 use longpipe_network::scenario::{LossConfig, Scenario, StartConfig, TrafficConfig};
 use longpipe_network::{Report, Simulation};
@@ -20,7 +20,7 @@ fn with_web(mut scenario: Scenario, web: &WebConfig) -> Scenario {
 }
 
 fn run(scenario: &Scenario, seed: u64) -> Report {
-    let mut simulation = Simulation::new(scenario, seed, ()).expect("a valid scenario");
+    let mut simulation = Simulation::new(scenario, seed).expect("a valid scenario");
     simulation.run();
     simulation.report().expect("cells, bytes and files are accounted for")
 }
@@ -191,7 +191,7 @@ fn parameters_that_cannot_be_drawn_are_rejected() {
         let mut config = web();
         change(&mut config);
         let scenario = with_web(lan(1000, RecoveryKind::Reno, "epd"), &config);
-        Simulation::new(&scenario, 1, ()).err().map(|error| error.to_string())
+        Simulation::new(&scenario, 1).err().map(|error| error.to_string())
     };
     for (change, start) in [
         (

@@ -4,8 +4,8 @@ use super::invariants::{check_report, Trail};
 use super::transfers_agree;
 use super::witness::Witness;
 use longpipe_events::{Stream, Time};
-use longpipe_network::ip::report::PacketReport;
 use longpipe_network::observe::traces::DropTrace;
+use longpipe_network::report::packets::PacketReport;
 use longpipe_network::scenario::{Engine, FlowConfig, Framing, Scenario, TrafficConfig};
 use longpipe_network::{DropCause, Probe, Recorder, Report, Simulation};
 use longpipe_tcp::journal::attribution::Totals;
@@ -147,7 +147,7 @@ impl Run<'_> {
         let mut scenario = self.scenario.clone();
         scenario.engine = engine;
         let outcome = caught(|| {
-            let mut simulation = match Simulation::new(&scenario, self.seed, probe) {
+            let mut simulation = match Simulation::with_probe(&scenario, self.seed, probe) {
                 Ok(simulation) => simulation,
                 Err(error) => return Err(finding("refused", error.to_string())),
             };

@@ -187,7 +187,7 @@ fn round(value: &mut Value) {
 }
 
 fn finished<P: Probe>(scenario: &Scenario, seed: u64, probe: P) -> (Report, P) {
-    let mut simulation = Simulation::new(scenario, seed, probe).expect("a valid scenario");
+    let mut simulation = Simulation::with_probe(scenario, seed, probe).expect("a valid scenario");
     simulation.run();
     let report = simulation.report().expect("what entered is accounted for");
     (report, simulation.into_probe())

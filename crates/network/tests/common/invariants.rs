@@ -4,8 +4,8 @@
 use super::compare::Finding;
 use super::SECOND;
 use longpipe_events::Time;
-use longpipe_network::ip::report::PacketReport;
 use longpipe_network::queues::subqueues::SubqueueCounters;
+use longpipe_network::report::packets::PacketReport;
 use longpipe_network::report::{PortReport, QueueReport};
 use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::scenario::time_varying::ServiceConfig;

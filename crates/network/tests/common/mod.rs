@@ -249,7 +249,7 @@ impl Builder {
 /// Runs a scenario without a probe.
 #[allow(dead_code)]
 pub fn run(scenario: &Scenario, seed: u64) -> Report {
-    let mut simulation = Simulation::new(scenario, seed, ()).expect("a valid scenario");
+    let mut simulation = Simulation::new(scenario, seed).expect("a valid scenario");
     simulation.run();
     simulation.report().expect("what entered is accounted for")
 }
@@ -259,7 +259,7 @@ pub fn run(scenario: &Scenario, seed: u64) -> Report {
 pub fn watched(scenario: &Scenario, seed: u64) -> (Report, Recorder) {
     let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
     let watch: Watch = (recorder, (None, None));
-    let mut simulation = Simulation::new(scenario, seed, watch).expect("a valid scenario");
+    let mut simulation = Simulation::with_probe(scenario, seed, watch).expect("a valid scenario");
     simulation.run();
     let report = simulation.report().expect("what entered is accounted for");
     (report, simulation.into_probe().0)
@@ -270,7 +270,7 @@ pub fn watched(scenario: &Scenario, seed: u64) -> (Report, Recorder) {
 pub fn witnessed(scenario: &Scenario, seed: u64) -> Witness {
     let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
     let watch: Watch = (recorder, (None, Some(Witness::default())));
-    let mut simulation = Simulation::new(scenario, seed, watch).expect("a valid scenario");
+    let mut simulation = Simulation::with_probe(scenario, seed, watch).expect("a valid scenario");
     simulation.run();
     let (_, (_, witness)) = simulation.into_probe();
     witness.expect("a probe that is present")

@@ -6,10 +6,10 @@
 
 use crate::atm::plan::Plan;
 use crate::atm::port::sweep::{Input, NextHop, Stream, SweepParameters, SweepPort, SweepVc};
-use crate::atm::slots::{GridSums, SlotGrid};
 use crate::atm::sweeps::{Reach, Route, Sweeps, UpstreamPort};
 use crate::packets::{Circuit, Link};
 use crate::scenario::Framing;
+use crate::slots::{GridSums, SlotGrid};
 use longpipe_events::Span;
 use std::collections::BTreeMap;
 use std::sync::Arc;

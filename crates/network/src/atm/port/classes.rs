@@ -3,13 +3,13 @@
 //! The slot of a UBR cell is computed when the cell is admitted, because arrivals of VBR cells are known in advance and
 //! the UBR queue is a FIFO.
 
-use super::class::Class;
-use crate::atm::aal5::Cell;
-use crate::atm::port::admission::QueueCounters;
-use crate::atm::port::scheduler::Scheduler;
-use crate::atm::slots::{SlotCursor, SlotGrid};
 use crate::atm::vbr::on_off::OnOff;
+use crate::packets::aal5::Cell;
 use crate::packets::Circuit;
+use crate::report::cells::QueueCounters;
+use crate::schedulers::class::Class;
+use crate::schedulers::Scheduler;
+use crate::slots::{SlotCursor, SlotGrid};
 use longpipe_events::{Ring, Time};
 
 /// A VBR source whose link ends at the port.

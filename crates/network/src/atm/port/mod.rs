@@ -4,22 +4,21 @@
 //! advance. Departures therefore need no events: they are processed, in order, before any other access to the port.
 
 pub mod admission;
-pub mod class;
 pub mod classes;
 mod frame;
 pub mod red;
-pub mod scheduler;
 pub mod sweep;
 pub mod time_varying;
 pub mod trains;
 pub mod transit;
 
-use crate::atm::aal5::Cell;
-use crate::atm::slots::{SlotCursor, SlotGrid};
-use crate::drops::DropCause;
+use crate::packets::aal5::Cell;
+use crate::packets::drops::DropCause;
 use crate::packets::Circuit;
+use crate::report::cells::QueueCounters;
 use crate::scenario::bounds::AFTER_ANY_RUN;
-use admission::{Admission, QueueCounters};
+use crate::slots::{SlotCursor, SlotGrid};
+use admission::Admission;
 use classes::VbrQueue;
 use longpipe_events::{Ring, Span, Time};
 

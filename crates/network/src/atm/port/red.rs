@@ -1,7 +1,7 @@
 //! Random early detection for ATM: it uses the average number of cells of a port or of a VC, and decides once per
 //! frame, at the frame's first cell.
 
-use crate::atm::aal5::{frame_cells, CELL_BITS};
+use crate::packets::aal5::{frame_cells, CELL_BITS};
 use crate::policies::red::Red;
 use crate::policies::{Arrival, Occupancy, Verdict};
 use crate::scenario::{LinkConfig, PolicyConfig};

@@ -1,10 +1,11 @@
 //! The output port of a time-varying cell link, at a host or a switch. The times of a cell are known when it is
 //! admitted, and cells are admitted in order.
 
-use crate::atm::aal5::{Cell, CELL_BYTES};
-use crate::atm::port::admission::{Admission, QueueCounters};
-use crate::drops::DropCause;
+use crate::atm::port::admission::Admission;
+use crate::packets::aal5::{Cell, CELL_BYTES};
+use crate::packets::drops::DropCause;
 use crate::packets::Circuit;
+use crate::report::cells::QueueCounters;
 use crate::time_varying::{Passage, TimeVaryingLink, TransmissionOutcome};
 use longpipe_events::{Ring, Time};
 

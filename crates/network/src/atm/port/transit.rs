@@ -1,7 +1,7 @@
 //! A port of a switch that cannot queue, because it has a single input that is not faster than the port.
 
 use crate::atm::port::trains::Late;
-use crate::atm::slots::{SlotCursor, SlotGrid};
+use crate::slots::{SlotCursor, SlotGrid};
 use longpipe_events::{Span, Time};
 
 /// State of those cells of a VC that have passed the last port that can queue.

@@ -3,13 +3,13 @@
 
 pub mod on_off;
 
-use super::aal5::Cell;
 use super::link::Feed;
 use super::port::classes::Feeder;
 use super::Atm;
 use crate::clock::{Actor, Clock, VBR};
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
+use crate::packets::aal5::Cell;
 use crate::packets::{Circuit, Link};
 use crate::scenario::topology::Step;
 use crate::scenario::OnOffConfig;

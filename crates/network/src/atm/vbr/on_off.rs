@@ -1,8 +1,8 @@
 //! An on/off source of VBR cells: it sends at its peak rate while on, and nothing while off (gr-97 section 3).
 
-use crate::atm::aal5::CELL_BITS;
-use crate::atm::slots::{SlotCursor, SlotGrid};
+use crate::packets::aal5::CELL_BITS;
 use crate::scenario::OnOffConfig;
+use crate::slots::{SlotCursor, SlotGrid};
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 
 /// The cells of a source, in order, with their generation times and arrival times over the source's own link.

@@ -11,7 +11,7 @@ use super::application::Application;
 use super::connection::{clock_phase, Connection, Ends};
 use super::Hosts;
 use crate::clock::{Actor, START};
-use crate::medium::Medium;
+use crate::hosts::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::Flow;
 use crate::report::flows::{ArrivedFlow, ArrivedReport};

@@ -3,7 +3,6 @@
 //! All operations give bit-identical results, so that the flows are equal on all machines.
 
 use crate::hosts::source::pareto;
-use crate::impairments::in_time::exponential;
 use crate::scenario::{ArrivalTimesConfig, FlowArrivalsConfig, SizesConfig, ALL_FLOWS, MAX_FLOW_BYTES};
 use longpipe_events::{MaybeTime, Stream, Time};
 
@@ -52,7 +51,7 @@ impl Process {
     pub fn step(&mut self, time: Time) {
         let next = match &self.times {
             ArrivalTimesConfig::Poisson { gap_ps, sizes } => {
-                let after = time.0.checked_add(exponential(&mut self.gaps, *gap_ps));
+                let after = time.0.checked_add(self.gaps.exponential(*gap_ps));
                 after.map(|after| (after, size(sizes, &mut self.sizes)))
             }
             ArrivalTimesConfig::List { flows_ps } => {

@@ -1,8 +1,8 @@
 //! Sending and receiving applications of a datagram flow.
 
 use crate::clock::{Actor, START};
+use crate::hosts::medium::Medium;
 use crate::hosts::Hosts;
-use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::contents::Datagram;
 use crate::packets::{Circuit, Flow};

@@ -1,6 +1,5 @@
 //! UDP datagrams: traffic of their applications, and counters of losses, reordering and delays.
 
-pub mod delays;
 pub(super) mod ends;
 mod losses;
 
@@ -8,8 +7,8 @@ use crate::hosts::source::Source;
 use crate::packets::contents::Datagram;
 use crate::packets::in_transit::{InTransit, REQUEST};
 use crate::packets::Flow;
+use crate::report::delays::Delays;
 use crate::report::flows::DatagramReport;
-use delays::Delays;
 use longpipe_events::Time;
 use losses::Losses;
 

@@ -16,7 +16,7 @@ mod windows;
 
 use super::Hosts;
 use crate::clock::{Actor, START, UNKNOWN};
-use crate::medium::Medium;
+use crate::hosts::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::{Circuit, Flow};
 use crate::report::flows::ProxyReport;

@@ -14,9 +14,9 @@
 
 use super::egress_queue::{EgressQueue, QueuedPacket};
 use super::line::Line;
-use crate::ip::report::PacketReport;
 use crate::packets::{Options, Packet};
 use crate::queues::PassThroughEffect;
+use crate::report::packets::PacketReport;
 use longpipe_events::{MaybeTime, Span, Time};
 
 /// A packet whose transmission starts.

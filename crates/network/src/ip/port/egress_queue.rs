@@ -6,13 +6,12 @@ use crate::conditioners::aggregation::Aggregation;
 use crate::conditioners::duplication::Duplication;
 use crate::conditioners::tbf::Tbf;
 use crate::conditioners::{Policers, TokenCredit};
-use crate::drops::{DropCause, Drops};
 use crate::impairments::loss::Loss;
-use crate::ip::port::line::share_used;
-use crate::ip::report::PacketReport;
+use crate::packets::drops::{DropCause, Drops};
 use crate::packets::{Circuit, Flow, Options, Packet};
 use crate::queues::subqueues::SubqueueCounters;
 use crate::queues::{AnyDisc, PassThroughEffect, PortState, QueueDisc, Queued};
+use crate::report::packets::PacketReport;
 use crate::scenario::{BufferUnit, LinkConfig, PolicyConfig, Scenario};
 use longpipe_events::{MaybeTime, Rate, Time};
 use std::collections::VecDeque;
@@ -764,7 +763,7 @@ impl EgressQueue {
             packets_held,
             bytes_held,
             mean_packets: Some(packet_time as f64 / now.0 as f64),
-            utilization: share_used(self.rate(), self.report.bytes_out, now),
+            utilization: self.rate().share_used(self.report.bytes_out, now),
             shaper_bytes: self.disc.charged_bytes(),
             ..self.report
         }

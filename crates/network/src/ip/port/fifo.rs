@@ -4,11 +4,12 @@
 //! FIFO, this time is known on admission, so departures need no events: they are processed, in order, when the
 //! occupancy is needed. Without a policy, the occupancy is needed only if it may exceed its previous maximum.
 
-use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
 use crate::ip::port::accounts::ArrivalRule;
 use crate::ip::port::line::Line;
+use crate::packets::drops::DropCause;
 use crate::policies::{Arrival, Verdict};
+use crate::report::packets::PacketReport;
 use crate::scenario::{BufferConfig, BufferUnit};
 use longpipe_events::{Rate, Ring, Time};
 
@@ -283,6 +284,31 @@ impl Fifo {
         counters.packet_time += u128::from(packets) * u128::from(duration);
         self.bytes_out = counters.bytes_admitted - bytes;
         self.before.clear();
+    }
+
+    /// Returns the report of the port at `now`.
+    pub(crate) fn report(&mut self, line: &mut Line, now: Time) -> PacketReport {
+        let counters = self.counters_at(line, now);
+        let (packets_held, bytes_held) = self.held(line, now);
+        let bytes_out = counters.bytes_admitted - bytes_held;
+        PacketReport {
+            packets_in: counters.packets_admitted + counters.lost_overflow + counters.lost_aqm + counters.lost_injected,
+            packets_out: counters.packets_out,
+            lost_overflow: counters.lost_overflow,
+            lost_aqm: counters.lost_aqm,
+            lost_injected: counters.lost_injected,
+            packets_marked: counters.packets_marked,
+            packets_held,
+            bytes_in: counters.bytes_admitted + counters.bytes_lost,
+            bytes_out,
+            bytes_lost: counters.bytes_lost,
+            bytes_held,
+            peak_packets: counters.peak_packets,
+            peak_bytes: counters.peak_bytes,
+            mean_packets: Some(counters.packet_time as f64 / now.0 as f64),
+            utilization: self.rate.share_used(bytes_out, now),
+            ..PacketReport::default()
+        }
     }
 
     /// Returns the counters at `now`, the end of the run. They include the time that the queued packets have waited up

@@ -2,6 +2,7 @@
 
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::Line;
+use crate::report::packets::PacketReport;
 use longpipe_events::{Rate, Time};
 
 /// The sending interface of a host.
@@ -56,5 +57,24 @@ impl Interface {
         let (packets, bytes, _) = line.take_repeated();
         self.packets_in += packets;
         self.bytes_in += packets * bytes;
+    }
+
+    /// Returns the report of the interface at `now`. `packets_held` packets, which have `bytes_held` bytes, have not
+    /// arrived at the end of the wire, and count as held.
+    pub(crate) fn report(&self, (packets_held, bytes_held): (u64, u64), now: Time) -> PacketReport {
+        let bytes_out = self.bytes_in - self.bytes_lost - bytes_held;
+        PacketReport {
+            host: true,
+            packets_in: self.packets_in,
+            packets_out: self.packets_in - self.lost_injected - packets_held,
+            lost_injected: self.lost_injected,
+            packets_held,
+            bytes_in: self.bytes_in,
+            bytes_out,
+            bytes_lost: self.bytes_lost,
+            bytes_held,
+            utilization: self.rate.share_used(bytes_out, now),
+            ..PacketReport::default()
+        }
     }
 }

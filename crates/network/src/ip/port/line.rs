@@ -211,17 +211,6 @@ impl Line {
     }
 }
 
-/// Returns the utilization at `now` of a line of the given rate that has sent `bytes`. It is at most 1, even though
-/// departure times are rounded.
-pub fn share_used(rate: Rate, bytes: u64, now: Time) -> f64 {
-    (8.0 * bytes as f64 / (rate.0 as f64 * now.as_seconds())).min(1.0)
-}
-
-/// Returns whether a line of the given rate could have sent `bytes` by `now`. Departures are rounded to a picosecond.
-pub fn can_have_sent(rate: Rate, bytes: u64, now: Time) -> bool {
-    8 * u128::from(bytes) * u128::from(PS_PER_SECOND) < u128::from(rate.0) * (u128::from(now.0) + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,11 @@
 //! An output port of a time-varying link, at a host or a router. The times of a packet are known when it is admitted,
 //! and packets are admitted in order.
 
-use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::Line;
-use crate::ip::report::{PacketReport, TimeVaryingReport};
+use crate::packets::drops::DropCause;
 use crate::policies::{Occupancy, Policy};
+use crate::report::packets::{PacketReport, TimeVaryingReport};
 use crate::scenario::{BufferUnit, LinkConfig};
 use crate::time_varying::{Passage, TimeVaryingLink, TransmissionOutcome};
 use longpipe_events::{Rate, Ring, Time};

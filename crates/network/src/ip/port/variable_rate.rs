@@ -23,9 +23,9 @@
 use super::constant_rate::StartedTransmission;
 use super::egress_queue::{EgressQueue, QueuedPacket};
 use super::line::Line;
-use crate::drops::DropCause;
-use crate::ip::report::{PacketReport, TimeVaryingReport};
+use crate::packets::drops::DropCause;
 use crate::packets::{Circuit, Options, Packet};
+use crate::report::packets::{PacketReport, TimeVaryingReport};
 use crate::time_varying::{Passage, Service, TimeVaryingLink};
 use longpipe_events::{MaybeTime, Ring, Time};
 use std::collections::VecDeque;

@@ -2,13 +2,12 @@
 
 use super::port::Variation;
 use crate::conditioners::TokenCredit;
+use crate::hosts::transmissions;
 use crate::ip::port::egress_queue::{EgressQueue, QueuedPacket};
-use crate::ip::port::line::share_used;
-use crate::ip::report::PacketReport;
 use crate::observe::probe::Probe;
-use crate::observe::watch;
 use crate::packets::{Circuit, Link, Options, Packet};
 use crate::queues::subqueues::SubqueueCounters;
+use crate::report::packets::PacketReport;
 use crate::time_varying::Service;
 use longpipe_events::{Time, PS_PER_SECOND};
 use std::collections::VecDeque;
@@ -261,7 +260,7 @@ impl DiscPort {
         }
         for queued in packets {
             let arrival = (!self.queue.is_host()).then_some(queued.arrival);
-            watch::packet(probe, link, arrival, service.ends, queued.packet, &queued.options());
+            transmissions::packet(probe, link, arrival, service.ends, queued.packet, &queued.options());
         }
     }
 
@@ -280,7 +279,7 @@ impl DiscPort {
         let mut report = self.queue.report(now);
         if report.host {
             report.hold_on_wire(on_wire);
-            report.utilization = share_used(self.queue.rate(), report.bytes_out, now);
+            report.utilization = self.queue.rate().share_used(report.bytes_out, now);
         }
         if let Some(variation) = variation {
             variation.report.lost_outage = self.queue.lost_outage();

@@ -12,16 +12,16 @@ mod port;
 
 use super::port::egress_queue::EgressQueue;
 use super::queued;
-use super::report::PacketReport;
 use crate::clock::{TIMER, UNKNOWN};
-use crate::drops::{report_external, DropCause};
+use crate::hosts::medium::Medium;
+use crate::hosts::transmissions;
 use crate::hosts::Hosts;
 use crate::lookahead::queueless::queueless;
-use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::observe::watch;
+use crate::packets::drops::{report_external, DropCause};
 use crate::packets::payload::Payload;
 use crate::packets::{Circuit, Link, Options, Packet};
+use crate::report::packets::PacketReport;
 use crate::report::state_hash::StateHash;
 use crate::report::{check, InvariantError, MediumReport, QueueReport, TokenCredit};
 use crate::scenario::topology::{Entry, Topology};
@@ -300,7 +300,7 @@ impl Medium for Reference {
             for (departure, waiting) in port.departures(hosts.clock.end) {
                 let arrived = (!port.is_host()).then_some(waiting.arrival);
                 let (packet, options) = (waiting.packet, &waiting.options);
-                watch::packet(&mut hosts.probe, link, arrived, departure, packet, options);
+                transmissions::packet(&mut hosts.probe, link, arrived, departure, packet, options);
             }
         }
     }
@@ -402,7 +402,7 @@ impl Reference {
         if self.disc_ports[link.index()].is_none() {
             self.serve(link);
         }
-        watch::packet(&mut hosts.probe, link, arrived, now, packet, &options);
+        transmissions::packet(&mut hosts.probe, link, arrived, now, packet, &options);
     }
 
     /// Removes and returns the first packet of a wire, or None if bit errors corrupt it.

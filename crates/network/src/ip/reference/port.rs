@@ -4,16 +4,15 @@ mod variation;
 
 use crate::conditioners::jitter::LinkJitter;
 use crate::conditioners::{Policers, TokenCredit};
-use crate::drops::{DropCause, Drops};
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::egress_queue::Removed;
-use crate::ip::port::line::share_used;
-use crate::ip::report::PacketReport;
+use crate::packets::drops::{DropCause, Drops};
 use crate::packets::Circuit;
 use crate::packets::{Options, Packet};
 use crate::policies::aqm::{Admission, Aqm};
 use crate::policies::{Arrival, Occupancy, Policy, Verdict};
+use crate::report::packets::PacketReport;
 use crate::scenario::{BufferUnit, LinkConfig, Scenario};
 use crate::time_varying::{Service, TimeVaryingLink};
 use longpipe_events::memory::Growing;
@@ -462,7 +461,7 @@ impl ReferencePort {
         } else {
             report.mean_packets = Some(self.packet_time as f64 / now.0 as f64);
         }
-        report.utilization = share_used(self.rate(), report.bytes_out, now);
+        report.utilization = self.rate().share_used(report.bytes_out, now);
         if let Some(variation) = &mut self.motion {
             variation.add_to_report(&mut report, now);
         }

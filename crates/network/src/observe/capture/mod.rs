@@ -11,10 +11,10 @@ pub mod pcapng;
 mod point;
 mod udp;
 
-use crate::atm::aal5::{frame_cells, Cell};
-use crate::hosts::external::Fate;
 use crate::observe::probe::{Probe, Slot};
+use crate::packets::aal5::{frame_cells, Cell};
 use crate::packets::contents::{Contents, Datagram, External};
+use crate::packets::external::Fate;
 use crate::packets::{Circuit, Flow, Link};
 use crate::scenario::{FlowConfig, Scenario, TrafficConfig};
 use connection::{CapturedPacket, FlowState};

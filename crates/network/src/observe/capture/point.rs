@@ -1,11 +1,11 @@
 //! One capture point and its file.
 
-use crate::atm::aal5::{Cell, Reassembler};
 use crate::observe::capture::connection::CapturedPacket;
 use crate::observe::capture::external::StackPacketInFlight;
 use crate::observe::capture::headers::{address, identification, ConnectionHeaders, Handshake};
 use crate::observe::capture::pcapng::{CaptureInterface, Direction, LinkType, Writer};
 use crate::observe::capture::{CaptureConfig, Place};
+use crate::packets::aal5::{Cell, Reassembler};
 use crate::packets::contents::Contents;
 use crate::packets::Circuit;
 use crate::scenario::{FlowConfig, Framing, NodeKind, Scenario, TrafficConfig};

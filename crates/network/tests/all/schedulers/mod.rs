@@ -270,7 +270,7 @@ fn a_class_beyond_those_of_a_port_is_rejected_in_one_line() {
         quantum_bytes: 1514,
     });
     let flows = [(9_000_000, 972, 0), (9_000_000, 372, 2)];
-    let error = Simulation::new(&scenario(&flows, weighted, 50, 20), 1, ()).expect_err("it has two");
+    let error = Simulation::new(&scenario(&flows, weighted, 50, 20), 1).expect_err("it has two");
     assert_eq!(
         error.to_string(),
         "flows[1].class: 2; needs less than 2, the classes of n0->n1"

@@ -1,7 +1,7 @@
 //! Scales of times and rates: delays, timers and starts are multiples of packet times on most links.
 
 use crate::common::SECOND;
-use longpipe_network::atm::aal5::{frame_cells, CELL_BITS};
+use longpipe_network::aal5::{frame_cells, CELL_BITS};
 use longpipe_network::scenario::Framing;
 use proptest::prelude::*;
 

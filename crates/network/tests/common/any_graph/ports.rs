@@ -3,7 +3,7 @@
 use super::pace::part;
 use super::queues::{any_queue, QueueDraft};
 use crate::common::random::{any_policy, router_policy};
-use longpipe_network::atm::aal5::frame_cells;
+use longpipe_network::aal5::frame_cells;
 use longpipe_network::scenario::conditioners::{
     AggregationConfig, ConditionerConfig, DuplicationConfig, Exceed, JitterConfig, PolicerConfig, ReorderingConfig,
     TbfConfig,

@@ -4,7 +4,7 @@
 use super::graph::Graph;
 use super::pace::{part, Pace};
 use crate::common::SECOND;
-use longpipe_network::atm::aal5::CELL_BITS;
+use longpipe_network::aal5::CELL_BITS;
 use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{NodeKind, OnOffConfig, Scenario, SchedulerConfig};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Duration of a run in which a given number of cells or packets is sent.
 
 use crate::common::SECOND;
-use longpipe_network::atm::aal5::{frame_cells, CELL_BITS};
+use longpipe_network::aal5::{frame_cells, CELL_BITS};
 use longpipe_network::scenario::{ArrivalTimesConfig, FlowConfig, Framing, Scenario, TrafficConfig};
 use longpipe_tcp::config::TimerConfig;
 use longpipe_tcp::sender::retransmission_timer::MAX_BACKOFF;

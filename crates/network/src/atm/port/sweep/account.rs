@@ -1,10 +1,10 @@
 //! Counters of a sweep port at the end of the run.
 
-use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::sweep::{Stream, SweepPort};
 use crate::atm::port::trains::Late;
-use crate::atm::slots::SlotGrid;
 use crate::packets::Link;
+use crate::report::cells::QueueCounters;
+use crate::slots::SlotGrid;
 use longpipe_events::{Span, Time};
 
 /// Counters of a port at the end of the run.

@@ -3,7 +3,7 @@
 use crate::atm::port::frame::FrameState;
 use crate::atm::port::sweep::{CellRun, CompletedFrame, LostCell, NextHop, Sink, SweepPort};
 use crate::atm::port::trains::Late;
-use crate::drops::DropCause;
+use crate::packets::drops::DropCause;
 use crate::policies::{AfterLoss, Occupancy};
 use longpipe_events::memory::Growing;
 use longpipe_events::Time;

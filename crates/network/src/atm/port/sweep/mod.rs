@@ -11,13 +11,13 @@ mod intake;
 mod run;
 mod vc;
 
-use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::trains::Late;
-use crate::atm::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
-use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
+use crate::packets::drops::DropCause;
 use crate::packets::{Circuit, Link};
 use crate::policies::{AfterLoss, Policy};
+use crate::report::cells::QueueCounters;
+use crate::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
 use crate::ties::TieRule;
 pub use account::SweepCounters;
 use holding::Holding;

@@ -1,6 +1,6 @@
 //! Arrival times of batches at a port, and the port's slots at these times.
 
-use crate::atm::slots::SlotGrid;
+use crate::slots::SlotGrid;
 use longpipe_events::{Span, Time};
 
 /// Batch `k` consists of the cells that leave their interfaces in slot `k` and therefore reach the port at the same

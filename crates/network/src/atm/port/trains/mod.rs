@@ -17,12 +17,12 @@ mod running;
 mod settled;
 mod vc;
 
-use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::frame::FrameState;
-use crate::atm::slots::{GridSums, SlotGrid, StartSum};
-use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
+use crate::packets::drops::DropCause;
 use crate::policies::{AfterLoss, Occupancy, Policy};
+use crate::report::cells::QueueCounters;
+use crate::slots::{GridSums, SlotGrid, StartSum};
 use crate::ties::TieRule;
 use clock::{BatchClock, Known};
 use edge::FrameEdge;

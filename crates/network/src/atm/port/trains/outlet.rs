@@ -2,7 +2,7 @@
 
 use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::trains::clock::BatchSlots;
-use crate::atm::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
+use crate::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
 use longpipe_events::memory::Growing;
 use std::collections::VecDeque;
 

@@ -1,6 +1,5 @@
 //! Construction of a train port.
 
-use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::trains::clock::{BatchClock, Known};
 use crate::atm::port::trains::occupancy::OccupancyHistory;
@@ -8,11 +7,12 @@ use crate::atm::port::trains::outlet::{AllSlots, Outlet, SharedWithVbr};
 use crate::atm::port::trains::running::Batch;
 use crate::atm::port::trains::vc::TrainVc;
 use crate::atm::port::trains::TrainPort;
-use crate::atm::slots::{GridSums, SlotGrid, StartSum};
 use crate::impairments::loss::Loss;
 use crate::packets::{Circuit, Link};
 use crate::policies::Policy;
+use crate::report::cells::QueueCounters;
 use crate::scenario::ends::LinkEnd;
+use crate::slots::{GridSums, SlotGrid, StartSum};
 use crate::ties::TieRule;
 use longpipe_events::{Ring, Span};
 

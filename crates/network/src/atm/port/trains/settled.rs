@@ -1,11 +1,12 @@
 //! Counters of a train port at the end of the run.
 
-use crate::atm::aal5::Cell;
 use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::frame::FrameState;
 use crate::atm::port::trains::vc::Rank;
 use crate::atm::port::trains::vc::NONE;
-use crate::atm::port::trains::{Late, QueueCounters, TrainPort};
+use crate::atm::port::trains::{Late, TrainPort};
+use crate::packets::aal5::Cell;
+use crate::report::cells::QueueCounters;
 use longpipe_events::Time;
 
 impl TrainPort {

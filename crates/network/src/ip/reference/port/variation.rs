@@ -1,10 +1,10 @@
 //! Additional state of a port of a time-varying link.
 
 use super::{PacketAtPort, ReferencePort};
-use crate::drops::DropCause;
 use crate::ip::port::egress_queue::Removed;
-use crate::ip::report::{PacketReport, TimeVaryingReport};
+use crate::packets::drops::DropCause;
 use crate::packets::Packet;
+use crate::report::packets::{PacketReport, TimeVaryingReport};
 use crate::time_varying::{Passage, Service, TimeVaryingLink, TransmissionOutcome};
 use longpipe_events::{Span, Time};
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! Records of lost packets, with the cause of each loss.
 
-use crate::hosts::external::{Fate, Outcome};
+use crate::packets::external::{Fate, Outcome};
 use crate::packets::{Flow, Link, Packet};
 use longpipe_events::Time;
 use strum::VariantNames;

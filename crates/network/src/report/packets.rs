@@ -1,9 +1,6 @@
 //! Results of each port for a run with IP packets.
 
 use crate::impairments::bit_errors::BitErrors;
-use crate::ip::port::fifo::Fifo;
-use crate::ip::port::interface::Interface;
-use crate::ip::port::line::{can_have_sent, share_used, Line};
 use crate::report::state_hash::StateHash;
 use crate::time_varying::order::Overtakings;
 use longpipe_events::{Rate, Time};
@@ -98,28 +95,6 @@ pub struct PacketReport {
 }
 
 impl PacketReport {
-    /// Returns the report of a host's interface, whose packets count as held until they arrive.
-    pub(crate) fn of_interface(
-        interface: &Interface,
-        (packets_held, bytes_held): (u64, u64),
-        now: Time,
-    ) -> PacketReport {
-        let bytes_out = interface.bytes_in - interface.bytes_lost - bytes_held;
-        PacketReport {
-            host: true,
-            packets_in: interface.packets_in,
-            packets_out: interface.packets_in - interface.lost_injected - packets_held,
-            lost_injected: interface.lost_injected,
-            packets_held,
-            bytes_in: interface.bytes_in,
-            bytes_out,
-            bytes_lost: interface.bytes_lost,
-            bytes_held,
-            utilization: share_used(interface.rate, bytes_out, now),
-            ..PacketReport::default()
-        }
-    }
-
     /// Turns the report of a router's port into that of a host: `on_wire` packets and bytes, which have left but not
     /// arrived, count as held, and the queue's statistics are cleared.
     pub(crate) fn hold_on_wire(&mut self, on_wire: (u64, u64)) {
@@ -130,31 +105,6 @@ impl PacketReport {
         (self.peak_packets, self.peak_bytes, self.mean_packets) = (0, 0, None);
     }
 
-    /// Returns the report of a router's port.
-    pub(crate) fn of_router(fifo: &mut Fifo, line: &mut Line, now: Time) -> PacketReport {
-        let counters = fifo.counters_at(line, now);
-        let (packets_held, bytes_held) = fifo.held(line, now);
-        let bytes_out = counters.bytes_admitted - bytes_held;
-        PacketReport {
-            packets_in: counters.packets_admitted + counters.lost_overflow + counters.lost_aqm + counters.lost_injected,
-            packets_out: counters.packets_out,
-            lost_overflow: counters.lost_overflow,
-            lost_aqm: counters.lost_aqm,
-            lost_injected: counters.lost_injected,
-            packets_marked: counters.packets_marked,
-            packets_held,
-            bytes_in: counters.bytes_admitted + counters.bytes_lost,
-            bytes_out,
-            bytes_lost: counters.bytes_lost,
-            bytes_held,
-            peak_packets: counters.peak_packets,
-            peak_bytes: counters.peak_bytes,
-            mean_packets: Some(counters.packet_time as f64 / now.0 as f64),
-            utilization: share_used(fifo.rate, bytes_out, now),
-            ..PacketReport::default()
-        }
-    }
-
     /// Returns whether all packets and bytes are accounted for, and whether a line of this rate could have sent, by
     /// `now`, all bits that left. For `Interface` and `Router`, the first condition holds by construction, so they are
     /// checked by the balance of each router (`account.rs`) instead.
@@ -162,7 +112,7 @@ impl PacketReport {
         self.packets_in + self.packets_duplicated == self.packets_out + self.packets_lost() + self.packets_held
             && self.bytes_in + self.bytes_duplicated == self.bytes_out + self.bytes_lost + self.bytes_held
             && match self.motion {
-                None => can_have_sent(rate, self.bytes_out, now),
+                None => rate.can_have_sent(self.bytes_out, now),
                 Some(motion) => motion.within_capacity,
             }
     }

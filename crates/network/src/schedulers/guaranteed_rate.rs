@@ -1,6 +1,6 @@
 //! Guaranteed rate: of N cells that are sent while both classes hold cells, GR · N are UBR cells (gr-97 section 3).
 
-use crate::atm::port::class::Class;
+use super::class::Class;
 
 /// A share of 1, expressed in parts per billion.
 pub const ONE: u64 = 1_000_000_000;

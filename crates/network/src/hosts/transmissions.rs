@@ -1,8 +1,8 @@
 //! Reports to probes about cells and packets in transit.
 
-use crate::atm::aal5::Cell;
 use crate::hosts::connection::Connection;
 use crate::observe::probe::{Probe, Slot};
+use crate::packets::aal5::Cell;
 use crate::packets::contents::{Contents, External};
 use crate::packets::in_transit::REQUEST;
 use crate::packets::{Circuit, Link, Options, Packet};
