@@ -24,6 +24,7 @@ __all__ = [
     "__engine__",
     "__version__",
     "compiled_grant_fields",
+    "conditioner_draws",
     "control_hooks",
     "live_alone",
     "live_replay",
@@ -31,6 +32,7 @@ __all__ = [
     "module_calls",
     "module_is_loading",
     "module_name",
+    "policy_facts",
     "queue_names",
     "register_class",
     "register_linux",
@@ -67,6 +69,8 @@ class DelayStatistics:
     def quantile(self, share: float) -> float: ...
 
 def variant_names() -> dict[str, list[str]]: ...
+def conditioner_draws() -> dict[str, bool]: ...
+def policy_facts() -> dict[str, dict[str, bool | str]]: ...
 def queue_names(scenario_json: str) -> list[tuple[str, str]]: ...
 def register_module(digest: str, file: str | PathLike[str], name: str) -> None: ...
 def register_class(

@@ -9,8 +9,9 @@
 #![cfg_attr(not(feature = "reference"), allow(dead_code))]
 
 pub mod atm;
+mod bounds;
 mod clock;
-mod conditioners;
+pub mod conditioners;
 pub mod defect;
 pub mod hosts;
 mod impairments;

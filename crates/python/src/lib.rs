@@ -28,13 +28,14 @@ use errors::{ControlError, DefectError, MemoryLimitError, ScenarioError, StackDe
 use longpipe_events::Time;
 use longpipe_network::defect::{guarded, Ended};
 use longpipe_network::report::Report;
+use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::scenario::web::{CycleFrom, PoissonCut};
 use longpipe_network::scenario::{self, Scenario};
 use longpipe_network::{Recorder, Simulation};
 use longpipe_tcp::config;
 use modules::Controls;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{IntoPyDict, PyDict};
 use stacks::Ends;
 use std::path::PathBuf;
 use strum::VariantNames;
@@ -198,6 +199,33 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(names)
 }
 
+/// Returns the facts that each kind of policy declares: whether it exists for cells and for packets, when it decides,
+/// whether it draws random numbers, and which packets it marks.
+#[pyfunction]
+fn policy_facts(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let table = PyDict::new(py);
+    for (kind, facts) in scenario::PolicyConfig::VARIANTS
+        .iter()
+        .zip(scenario::PolicyConfig::FACTS)
+    {
+        let row = PyDict::new(py);
+        row.set_item("cells", facts.cells)?;
+        row.set_item("packets", facts.packets)?;
+        row.set_item("decides", <&str>::from(facts.decides))?;
+        row.set_item("draws", facts.draws)?;
+        row.set_item("marks", <&str>::from(facts.marks))?;
+        table.set_item(kind, row)?;
+    }
+    Ok(table)
+}
+
+/// Returns, for each kind of conditioner, whether it draws random numbers.
+#[pyfunction]
+fn conditioner_draws(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let kinds = ConditionerConfig::VARIANTS.iter().zip(ConditionerConfig::DRAWS);
+    kinds.into_py_dict(py)
+}
+
 /// The core of longpipe.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -209,6 +237,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StackDefectError", module.py().get_type::<StackDefectError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
+    module.add_function(wrap_pyfunction!(policy_facts, module)?)?;
+    module.add_function(wrap_pyfunction!(conditioner_draws, module)?)?;
     module.add_function(wrap_pyfunction!(packet_ports::queue_names, module)?)?;
     module.add("ControlError", module.py().get_type::<ControlError>())?;
     module.add_class::<datagrams::DelayStatistics>()?;

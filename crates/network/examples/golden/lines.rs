@@ -5,9 +5,9 @@ use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};
 use crate::paths::slower;
 use crate::Book;
-use longpipe_network::scenario::cake::{CakeAckFilter, CakeConfig, CakeFraming, CakeIsolation, CakeTins};
+use longpipe_network::queues::cake::{CakeAckFilter, CakeConfig, CakeFraming, CakeIsolation, CakeTins};
 use longpipe_network::scenario::conditioners::{AggregationConfig, ConditionerConfig};
-use longpipe_network::scenario::{BufferUnit, PolicyConfig, Scenario, StartConfig};
+use longpipe_network::scenario::{BufferUnit, HeadDropConfig, PolicyConfig, Scenario, StartConfig};
 use longpipe_tcp::config::{EcnConfig, RecoveryKind};
 
 const MS: u64 = SECOND / 1000;
@@ -85,7 +85,7 @@ pub fn add_all(book: &mut Book) {
     }
     let mut scenario = flows(false);
     let trunk = scenario.flows[0].route[1];
-    scenario.links[trunk].policy = PolicyConfig::HeadDrop {};
+    scenario.links[trunk].policy = PolicyConfig::HeadDrop(HeadDropConfig {});
     book.add("lines/head-drop", &scenario);
     for (name, interval_ps, max_packets) in [("slotted", Some(5 * MS), 16), ("free", None, 4)] {
         let mut scenario = flows(false);

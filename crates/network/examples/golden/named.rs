@@ -8,8 +8,8 @@ use crate::starts::cubic;
 use crate::Book;
 use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
-    BufferConfig, BufferUnit, Framing, LossConfig, PolicyConfig, Scenario, SchedulerConfig, StartConfig, Ties,
-    TrafficConfig,
+    BufferConfig, BufferUnit, EpdConfig, FbaConfig, Framing, LossConfig, PartialPacketDiscardConfig, PolicyConfig,
+    Scenario, SchedulerConfig, SelectiveDropConfig, StartConfig, Ties, TrafficConfig,
 };
 use longpipe_tcp::config::{
     AckConfig, CongestionConfig, PhaseConfig, RackConfig, RecoveryConfig, RecoveryKind, Rfc6675Config, TcpConfig,
@@ -301,30 +301,30 @@ fn policies() -> Vec<(&'static str, PolicyConfig)> {
         ("fba", policy("fba")),
         (
             "partial-packet-discard-whole",
-            PolicyConfig::PartialPacketDiscard { keep_last },
+            PolicyConfig::PartialPacketDiscard(PartialPacketDiscardConfig { keep_last }),
         ),
         (
             "epd-low",
-            PolicyConfig::Epd {
+            PolicyConfig::Epd(EpdConfig {
                 threshold: 0.3,
                 keep_last,
-            },
+            }),
         ),
         (
             "selective-drop-strict",
-            PolicyConfig::SelectiveDrop {
+            PolicyConfig::SelectiveDrop(SelectiveDropConfig {
                 threshold: 0.5,
                 z: 0.6,
                 keep_last,
-            },
+            }),
         ),
         (
             "fba-lenient",
-            PolicyConfig::Fba {
+            PolicyConfig::Fba(FbaConfig {
                 threshold: 0.4,
                 z: 1.5,
                 keep_last,
-            },
+            }),
         ),
     ]
 }

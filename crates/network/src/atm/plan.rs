@@ -113,7 +113,9 @@ impl<'a> Plan<'a> {
 
     fn policy(&self, link: usize) -> Policy {
         let config = &self.scenario.links[link];
-        Policy::new(&config.policy, config.buffer.map_or(u64::MAX, |buffer| buffer.limit))
+        config
+            .policy
+            .buffer_policy(config.buffer.map_or(u64::MAX, |buffer| buffer.limit))
     }
 
     /// Returns whether a port has a single input, from a port that is not faster, so that an arriving cell finds at

@@ -4,8 +4,70 @@
 //! When the transmitter starts a batch, it takes as many waiting packets as fit from the queue discipline. After the
 //! overhead of the batch, they are sent as one transmission, and all of them leave when it ends.
 
-use crate::scenario::conditioners::{AggregationConfig, ConditionerConfig};
+use super::{ConditionerConfig, Parameters};
+use crate::bounds::{refuse_unless, MAX_WAIT};
 use longpipe_events::PS_PER_SECOND;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Aggregation of packets into batches.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct AggregationConfig {
+    /// Batches begin at multiples of this interval [ps]; if absent, they begin whenever the transmitter is free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_ps: Option<u64>,
+    /// Idle time [ps] before each batch.
+    pub overhead_ps: u64,
+    /// Additional length [byte] of each packet in a batch.
+    pub packet_overhead_bytes: u32,
+    /// Maximum number of packets per batch.
+    pub max_packets: u32,
+    /// Maximum length [byte] of a batch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_size_bytes: Option<u64>,
+    /// Maximum duration [ps] of a batch, excluding its overhead, computed at the link rate when the batch starts; if
+    /// absent, a batch may take the rest of the interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_duration_ps: Option<u64>,
+}
+
+impl Parameters for AggregationConfig {
+    const DRAWS: bool = false;
+
+    fn problem(&self) -> Option<Problem> {
+        let time = |name, ps: Option<u64>, min: u64| {
+            let ps = ps?;
+            let fits = (min..=MAX_WAIT).contains(&ps);
+            refuse_unless(
+                fits,
+                name,
+                ps,
+                "needs at most 1000 s, in ps, and an interval or duration more than 0",
+            )
+        };
+        time("interval", self.interval_ps, 1)
+            .or_else(|| time("overhead", Some(self.overhead_ps), 0))
+            .or_else(|| time("max_duration", self.max_duration_ps, 1))
+            .or_else(|| {
+                let fits = self.packet_overhead_bytes <= 65_000;
+                refuse_unless(
+                    fits,
+                    "packet_overhead",
+                    self.packet_overhead_bytes,
+                    "needs at most 65000 bytes",
+                )
+            })
+            .or_else(|| {
+                let fits = (1..=1_000_000).contains(&self.max_packets);
+                refuse_unless(fits, "max_packets", self.max_packets, "needs 1 to 1000000 packets")
+            })
+            .or_else(|| {
+                let fits = self.interval_ps.is_none_or(|interval| self.overhead_ps < interval);
+                refuse_unless(fits, "overhead", self.overhead_ps, "needs less than the interval")
+            })
+    }
+}
 
 /// Timing of batches, and limits on their size.
 #[derive(Clone, Copy, Debug)]

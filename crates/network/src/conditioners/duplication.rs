@@ -4,8 +4,30 @@
 //! duplicated again.
 
 use super::correlated::Correlated;
-use crate::scenario::conditioners::ConditionerConfig;
+use super::{ConditionerConfig, Parameters};
+use crate::bounds::probability_problem;
 use longpipe_events::Stream;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Duplication (Linux: `netem duplicate`).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct DuplicationConfig {
+    /// Probability that a packet arrives twice.
+    pub probability: f64,
+    /// Correlation: weight of the previous draw.
+    pub correlation: f64,
+}
+
+impl Parameters for DuplicationConfig {
+    const DRAWS: bool = true;
+
+    fn problem(&self) -> Option<Problem> {
+        probability_problem("probability", self.probability)
+            .or_else(|| probability_problem("correlation", self.correlation))
+    }
+}
 
 /// Random duplication of packets.
 #[derive(Clone, Debug)]

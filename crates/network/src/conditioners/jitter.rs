@@ -4,8 +4,98 @@
 //! in units of 2⁻¹³ of the jitter.
 
 use super::correlated::Correlated;
-use crate::scenario::conditioners::{ConditionerConfig, JitterConfig, ReorderingConfig};
+use super::{ConditionerConfig, Parameters};
+use crate::bounds::{probability_problem, refuse_unless};
 use longpipe_events::{Stream, PS_PER_NS};
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+
+/// Limits of jitter [ps].
+const MAX_DELAY_PS: u64 = 1_000_000_000_000_000;
+const MAX_JITTER_PS: u64 = 2_000_000_000_000;
+
+/// Jitter (Linux: `netem delay`).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct JitterConfig {
+    /// Mean additional delay [ps].
+    pub delay_ps: u64,
+    /// Scale [ps] of the deviation from the mean.
+    pub jitter_ps: u64,
+    /// Inverse of the deviation's distribution function, in units of 2⁻¹³ of the jitter; if absent, the deviation is
+    /// uniform.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<Vec<i16>>,
+    /// Correlation: weight of the previous draw.
+    pub correlation: f64,
+    /// Whether packets may overtake each other.
+    pub order: OrderConfig,
+}
+
+/// Order of arrivals.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum OrderConfig {
+    /// Packets arrive in the order of their departure, at least a picosecond apart.
+    Fifo,
+    /// Each packet arrives after its own delay, so packets may overtake each other.
+    Free,
+}
+
+/// Reordering (Linux: `netem reorder`).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct ReorderingConfig {
+    /// Probability that a candidate skips the delay.
+    pub probability: f64,
+    /// Correlation: weight of the previous draw.
+    pub correlation: f64,
+    /// A packet is a candidate for skipping the delay if at least `gap` - 1 packets have been delayed since the last
+    /// one that skipped it.
+    pub gap: u32,
+}
+
+impl JitterConfig {
+    /// Returns the maximum additional delay [ps].
+    pub(crate) fn max_ps(&self) -> u64 {
+        // An entry of the distribution table is at most 4 times the jitter.
+        self.delay_ps + 4 * self.jitter_ps
+    }
+}
+
+impl Parameters for JitterConfig {
+    const DRAWS: bool = true;
+
+    fn problem(&self) -> Option<Problem> {
+        refuse_unless(
+            self.delay_ps <= MAX_DELAY_PS,
+            "delay",
+            self.delay_ps,
+            "needs at most 1000 s, in ps",
+        )
+        .or_else(|| {
+            let fits = self.jitter_ps <= MAX_JITTER_PS;
+            refuse_unless(fits, "jitter", self.jitter_ps, "needs at most 2 s, in ps")
+        })
+        .or_else(|| {
+            let empty = self.table.as_ref().is_some_and(Vec::is_empty);
+            refuse_unless(!empty, "table", "empty", "needs an entry or more")
+        })
+        .or_else(|| probability_problem("correlation", self.correlation))
+    }
+}
+
+impl Parameters for ReorderingConfig {
+    const DRAWS: bool = true;
+
+    fn problem(&self) -> Option<Problem> {
+        probability_problem("probability", self.probability)
+            .or_else(|| probability_problem("correlation", self.correlation))
+            .or_else(|| refuse_unless(self.gap > 0, "gap", self.gap, "needs at least 1 packet"))
+    }
+}
 
 /// Value of a table entry that corresponds to one `jitter` (`NETEM_DIST_SCALE`).
 const SCALE: i64 = 8192;
@@ -105,7 +195,7 @@ mod tests {
             jitter_ps: 2_000_000_000,
             table,
             correlation,
-            order: crate::scenario::time_varying::OrderConfig::Free,
+            order: OrderConfig::Free,
         }
     }
 

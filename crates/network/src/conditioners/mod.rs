@@ -1,20 +1,100 @@
 //! Conditioners of a port (RFC 2475 section 2.3.3): policers between a packet's arrival and the queue discipline; a
 //! shaper and aggregation between the queue discipline and the transmitter; jitter and reordering on the wire.
 
-pub(crate) mod aggregation;
+pub mod aggregation;
 mod correlated;
-pub(crate) mod duplication;
-pub(crate) mod jitter;
-mod policer;
-pub(crate) mod tbf;
+pub mod duplication;
+pub mod jitter;
+pub mod policer;
+pub mod tbf;
 mod token_bucket;
 
 use crate::packets::drops::DropCause;
 use crate::packets::Packet;
-use crate::scenario::conditioners::ConditionerConfig;
+use aggregation::AggregationConfig;
+use duplication::DuplicationConfig;
+use jitter::{JitterConfig, ReorderingConfig};
 use longpipe_events::Time;
-use policer::Policer;
-use tbf::Tbf;
+use longpipe_tcp::Problem;
+use policer::{Policer, PolicerConfig};
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+use tbf::{Tbf, TbfConfig};
+
+/// Parameters of a conditioner.
+pub trait Parameters {
+    /// Whether the conditioner draws random numbers.
+    const DRAWS: bool;
+
+    /// Returns the first invalid parameter, if any.
+    fn problem(&self) -> Option<Problem>;
+}
+
+/// Declares the conditioners, one per line, each with its name and the type of its parameters.
+macro_rules! conditioners {
+    ($($(#[$about:meta])* $name:ident($config:ty);)+) => {
+        /// A conditioner.
+        #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+        #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+        #[strum(serialize_all = "kebab-case")]
+        pub enum ConditionerConfig {
+            $($(#[$about])* $name($config),)+
+        }
+
+        impl ConditionerConfig {
+            /// Whether each kind draws random numbers, in the order of `VARIANTS`.
+            pub const DRAWS: &'static [bool] = &[$(<$config as Parameters>::DRAWS,)+];
+
+            /// Returns the first invalid parameter, if any.
+            pub(crate) fn problem(&self) -> Option<Problem> {
+                match self {
+                    $(ConditionerConfig::$name(conditioner) => conditioner.problem(),)+
+                }
+            }
+        }
+    };
+}
+
+conditioners! {
+    /// A token-bucket policer, which drops or marks packets that exceed a rate.
+    Policer(PolicerConfig);
+    /// A token-bucket shaper before the transmitter, which delays packets that exceed a rate.
+    Tbf(TbfConfig);
+    /// An additional delay on the wire, drawn for each packet.
+    Jitter(JitterConfig);
+    /// Reordering: some packets skip the jitter delay.
+    Reordering(ReorderingConfig);
+    /// Duplication: some packets arrive twice.
+    Duplication(DuplicationConfig);
+    /// A transmitter that sends packets in batches.
+    Aggregation(AggregationConfig);
+}
+
+/// If a link's conditioners cannot be combined, returns the invalid combination and the accepted ones.
+pub(crate) fn problem_of_all(configs: &[ConditionerConfig]) -> Option<(&'static str, &'static str)> {
+    let count = |is: fn(&ConditionerConfig) -> bool| configs.iter().filter(|&config| is(config)).count();
+    let shapers = count(|config| matches!(config, ConditionerConfig::Tbf(_)));
+    let jitters = count(|config| matches!(config, ConditionerConfig::Jitter(_)));
+    let reorderings = count(|config| matches!(config, ConditionerConfig::Reordering(_)));
+    let duplications = count(|config| matches!(config, ConditionerConfig::Duplication(_)));
+    let aggregations = count(|config| matches!(config, ConditionerConfig::Aggregation(_)));
+    if aggregations > 1 {
+        return Some(("two aggregations", "needs at most one aggregation"));
+    }
+    if aggregations > 0 && shapers > 0 {
+        return Some(("aggregation with tbf", "needs one of the two"));
+    }
+    if duplications > 1 {
+        return Some(("two duplications", "needs at most one duplication"));
+    }
+    match (shapers, jitters, reorderings) {
+        (2.., _, _) => Some(("two shapers", "needs at most one tbf")),
+        (_, 2.., _) => Some(("two jitters", "needs at most one jitter")),
+        (_, _, 2..) => Some(("two reorderings", "needs at most one reordering")),
+        (_, 0, 1) => Some(("reordering", "needs a jitter, whose delay packets skip")),
+        _ => None,
+    }
+}
 
 /// Bytes that may leave a port after a point in time in addition to a bucket's rate: its tokens, and the bytes that have
 /// passed the bucket but have not left the port. Both are `None` for a policer with a bucket for each circuit.

@@ -2,12 +2,51 @@
 //!
 //! The arithmetic follows Linux's `net/sched/act_police.c`, with the burst in ticks of 64 ns as iproute2 passes it.
 
-use super::token_bucket::{Bucket, Rates};
-use super::Decision;
+use super::token_bucket::{bucket_problem, Bucket, Rates};
+use super::{Decision, Parameters};
 use crate::packets::drops::DropCause;
 use crate::packets::Circuit;
-use crate::scenario::conditioners::{Exceed, PolicerConfig};
 use longpipe_events::Time;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// A policer (Linux: `tc police`).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct PolicerConfig {
+    /// Token rate [bit/s].
+    pub rate_bps: u64,
+    /// Size [byte] of the bucket.
+    pub burst_bytes: u64,
+    /// Peak rate [bit/s]; its bucket holds `mtu_bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_bps: Option<u64>,
+    /// Packet length [byte] above which packets always exceed the rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu_bytes: Option<u32>,
+    /// Treatment of packets that exceed the rate.
+    pub exceed: Exceed,
+    /// Whether each direction of each flow has its own bucket, rather than all sharing one.
+    pub per_flow: bool,
+}
+
+/// Treatment of packets that exceed a rate.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exceed {
+    /// Packets are dropped.
+    Drop,
+    /// ECN-capable packets are marked, other packets are dropped.
+    Mark,
+}
+
+impl Parameters for PolicerConfig {
+    const DRAWS: bool = false;
+
+    fn problem(&self) -> Option<Problem> {
+        bucket_problem(self.rate_bps, self.burst_bytes, self.peak_bps, self.mtu_bytes)
+    }
+}
 
 /// Tick [ns] of iproute2, and number of ticks per second.
 const TICK_NS: i64 = 64;

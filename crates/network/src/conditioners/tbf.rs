@@ -4,9 +4,40 @@
 //! packet that waits for tokens has already left the queue discipline, as with Linux's `qdisc_peek_dequeued`, but it
 //! still occupies the buffer.
 
-use super::token_bucket::{Bucket, LengthToTime, Rates};
-use crate::scenario::conditioners::{ConditionerConfig, TbfConfig};
+use super::token_bucket::{bucket_problem, Bucket, LengthToTime, Rates};
+use super::{ConditionerConfig, Parameters};
 use longpipe_events::{Time, PS_PER_NS};
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// A shaper (Linux: `tbf`).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct TbfConfig {
+    /// Token rate [bit/s].
+    pub rate_bps: u64,
+    /// Size [byte] of the bucket.
+    pub burst_bytes: u32,
+    /// Peak rate [bit/s]; its bucket holds `mtu_bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_bps: Option<u64>,
+    /// Maximum packet length [byte]; longer packets are dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu_bytes: Option<u32>,
+}
+
+impl Parameters for TbfConfig {
+    const DRAWS: bool = false;
+
+    fn problem(&self) -> Option<Problem> {
+        bucket_problem(
+            self.rate_bps,
+            u64::from(self.burst_bytes),
+            self.peak_bps,
+            self.mtu_bytes,
+        )
+    }
+}
 
 /// A shaper with its token bucket.
 #[derive(Clone, Debug)]

@@ -15,8 +15,6 @@ use crate::lookahead::queueless::queueless;
 use crate::packets::drops::DropCause;
 use crate::packets::queued_options::QueuedOptions;
 use crate::packets::{Circuit, OnWire, Options, Packet};
-use crate::policies::aqm::Aqm;
-use crate::policies::Policy;
 use crate::scenario::topology::Topology;
 use crate::scenario::{LinkConfig, PolicyConfig, Scenario};
 use crate::time_varying::TimeVaryingLink;
@@ -378,7 +376,7 @@ fn port(
     }
     // If no packet waits, none is dropped, marked or overtaken.
     let policy = match queueless {
-        true => &PolicyConfig::TailDrop {},
+        true => &PolicyConfig::TAIL_DROP,
         false => &link.policy,
     };
     if policy.serves() {
@@ -402,8 +400,8 @@ fn router(
     loss: Option<Box<Loss>>,
     (vcs, seed, index): (usize, u64, usize),
 ) -> Port {
-    let aqm = Aqm::new(policy, link.rate_bps, seed, index as u64);
-    let policy = Policy::new(policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
+    let aqm = policy.aqm(link.rate_bps, seed, index as u64);
+    let policy = policy.buffer_policy(link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
     let rate = Rate(link.rate_bps);
     Port::Router(Box::new(Router::new(rate, link.buffer, (policy, aqm), loss, vcs)))
 }

@@ -1,19 +1,23 @@
 //! Active queue management at enqueue: one algorithm with its random stream.
 
 use super::blue::Blue;
+use super::parameters::Parameters;
 use super::pie::Pie;
 use super::red::Red;
 use super::step_marking::StepMarking;
 use super::{Arrival, Verdict};
-use crate::scenario::PolicyConfig;
 use longpipe_events::{Stream, Time};
 
 /// The algorithms.
 #[derive(Clone, Debug)]
-enum Algorithm {
+pub enum Algorithm {
+    /// RED.
     Red(Red),
+    /// PIE.
     Pie(Pie),
+    /// Step marking.
     StepMarking(StepMarking),
+    /// BLUE.
     Blue(Blue),
 }
 
@@ -105,16 +109,10 @@ pub struct Aqm {
 }
 
 impl Aqm {
-    /// Creates the configured algorithm for a link of the given rate, or None if the policy is not active queue
-    /// management at enqueue.
-    pub fn new(config: &PolicyConfig, rate_bps: u64, seed: u64, link: u64) -> Option<Box<Aqm>> {
-        let (kind, ecn) = match config {
-            PolicyConfig::Red(red) => (Algorithm::Red(Red::new(red, rate_bps)), red.ecn),
-            PolicyConfig::Pie(pie) => (Algorithm::Pie(Pie::new(pie)), pie.ecn),
-            PolicyConfig::StepMarking(step) => (Algorithm::StepMarking(StepMarking::new(step)), true),
-            PolicyConfig::Blue(blue) => (Algorithm::Blue(Blue::new(blue)), blue.ecn),
-            _ => return None,
-        };
+    /// Creates the algorithm of a link of the given rate, or None if the policy is not active queue management at
+    /// enqueue.
+    pub fn new(policy: &impl Parameters, rate_bps: u64, seed: u64, link: u64) -> Option<Box<Aqm>> {
+        let (kind, ecn) = policy.algorithm(rate_bps)?;
         let stream = Stream::new(seed, "policy", link);
         Some(Box::new(Aqm { kind, ecn, stream }))
     }

@@ -1,6 +1,37 @@
 //! Early Packet Discard: a frame is dropped if X > R·K (Romanow and Floyd 1995; frr-96 section 1).
 
-use crate::policies::{AfterLoss, Occupancy};
+use super::parameters::{Decides, Facts, Parameters};
+use crate::bounds::threshold_problem;
+use crate::policies::{AfterLoss, Occupancy, Policy};
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of Early Packet Discard.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct EpdConfig {
+    /// R: fraction of the buffer above which new frames are dropped.
+    pub threshold: f64,
+    /// Whether the last cell of a damaged frame is admitted, because it delimits the frame.
+    pub keep_last: bool,
+}
+
+impl Parameters for EpdConfig {
+    const FACTS: Facts = Facts::new(Decides::ByFrame).of_cells_only();
+
+    fn problem(&self) -> Option<Problem> {
+        threshold_problem(self.threshold)
+    }
+
+    /// The buffer is empty, and the policy drops only while the occupancy is above a positive fraction of the buffer.
+    fn is_inert_without_queue(&self) -> bool {
+        true
+    }
+
+    fn buffer_policy(&self, capacity: f64) -> Policy {
+        Policy::Epd(Epd::new(capacity, self.threshold, self.keep_last))
+    }
+}
 
 /// Drops every new frame above a threshold.
 #[derive(Clone, Debug)]

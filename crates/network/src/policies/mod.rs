@@ -3,17 +3,17 @@
 
 pub mod aqm;
 pub mod blue;
-mod epd;
-mod fba;
-mod partial_packet_discard;
+pub mod epd;
+pub mod fba;
+pub mod parameters;
+pub mod partial_packet_discard;
 pub mod pie;
 pub mod red;
-mod selective_drop;
+pub mod selective_drop;
 pub mod step_marking;
-mod tail_drop;
+pub mod tail_drop;
 mod verdict;
 
-use crate::scenario::{PolicyConfig, QueueUnit};
 pub use verdict::{Arrival, Verdict};
 
 /// Occupancy of a port when the first cell of a frame, or a packet, arrives; in cells, packets or bytes (`QueueUnit`).
@@ -55,34 +55,6 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Creates the configured policy for a buffer of `capacity` cells.
-    pub fn new(config: &PolicyConfig, capacity: u64) -> Policy {
-        let k = capacity as f64;
-        match *config {
-            PolicyConfig::TailDrop {} => Policy::TailDrop,
-            PolicyConfig::PartialPacketDiscard { keep_last } => {
-                Policy::PartialPacketDiscard(partial_packet_discard::PartialPacketDiscard { keep_last })
-            }
-            PolicyConfig::Epd { threshold, keep_last } => Policy::Epd(epd::Epd::new(k, threshold, keep_last)),
-            PolicyConfig::SelectiveDrop {
-                threshold,
-                z,
-                keep_last,
-            } => Policy::SelectiveDrop(selective_drop::SelectiveDrop::new(k, threshold, z, keep_last)),
-            PolicyConfig::Fba {
-                threshold,
-                z,
-                keep_last,
-            } => Policy::Fba(fba::Fba::new(k, threshold, z, keep_last)),
-            // For cells, RED drops whole frames, and only the last cell of a damaged frame is admitted.
-            PolicyConfig::Red(ref red) if red.unit == QueueUnit::Cells => {
-                Policy::PartialPacketDiscard(partial_packet_discard::PartialPacketDiscard { keep_last: true })
-            }
-            // Active queue management and queue disciplines make their own drop decisions.
-            _ => Policy::TailDrop,
-        }
-    }
-
     /// Returns whether a new frame is dropped.
     #[inline]
     pub fn refuses(&self, occupancy: Occupancy) -> bool {
@@ -139,6 +111,10 @@ impl Policy {
 
 #[cfg(test)]
 mod tests {
+    use super::epd::EpdConfig;
+    use super::fba::FbaConfig;
+    use super::parameters::Parameters;
+    use super::selective_drop::SelectiveDropConfig;
     use super::*;
 
     fn occupancy(held: u64, vc_held: u64, active_vcs: u64) -> Occupancy {
@@ -151,27 +127,23 @@ mod tests {
 
     #[test]
     fn epd_drops_frames_only_above_its_threshold() {
-        let policy = Policy::new(
-            &PolicyConfig::Epd {
-                threshold: 0.8,
-                keep_last: true,
-            },
-            1000,
-        );
+        let policy = EpdConfig {
+            threshold: 0.8,
+            keep_last: true,
+        }
+        .buffer_policy(1000.0);
         assert!(!policy.refuses(occupancy(800, 0, 1)));
         assert!(policy.refuses(occupancy(801, 0, 1)));
     }
 
     #[test]
     fn selective_drop_drops_frames_of_vcs_above_their_share() {
-        let policy = Policy::new(
-            &PolicyConfig::SelectiveDrop {
-                threshold: 0.9,
-                z: 0.8,
-                keep_last: true,
-            },
-            1000,
-        );
+        let policy = SelectiveDropConfig {
+            threshold: 0.9,
+            z: 0.8,
+            keep_last: true,
+        }
+        .buffer_policy(1000.0);
         assert!(!policy.refuses(occupancy(900, 900, 5)));
         assert!(!policy.refuses(occupancy(950, 152, 5)));
         assert!(policy.refuses(occupancy(950, 153, 5)));
@@ -179,14 +151,12 @@ mod tests {
 
     #[test]
     fn fba_allows_smaller_shares_in_a_fuller_buffer() {
-        let policy = Policy::new(
-            &PolicyConfig::Fba {
-                threshold: 0.9,
-                z: 0.8,
-                keep_last: true,
-            },
-            1000,
-        );
+        let policy = FbaConfig {
+            threshold: 0.9,
+            z: 0.8,
+            keep_last: true,
+        }
+        .buffer_policy(1000.0);
         // With X = 950, the allowed ratio is 0.8 · 100/50 = 1.6, so with 5 VCs X_i may be up to 304 of 950.
         assert!(!policy.refuses(occupancy(950, 304, 5)));
         assert!(policy.refuses(occupancy(950, 305, 5)));

@@ -1,9 +1,91 @@
 //! PIE (proportional integral controller enhanced): updates the drop probability every 15 ms from the queueing delay
 //! (RFC 8033).
 
+use super::aqm::Algorithm;
+use super::parameters::{Decides, Facts, Marks, Parameters};
 use super::{Arrival, Verdict};
-use crate::scenario::{PieConfig, PieDelay, PieRules};
+use crate::bounds::{gain_problem, time_or_zero_problem, time_problem, update_problem};
 use longpipe_events::{Ring, Span, Time, PS_PER_SECOND};
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Proportional integral controller enhanced (RFC 8033).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct PieConfig {
+    /// Target queueing delay (QDELAY_REF) [ps].
+    pub target_ps: u64,
+    /// Update interval (T_UPDATE) [ps].
+    pub update_ps: u64,
+    /// Burst allowance (MAX_BURST) [ps].
+    pub burst_ps: u64,
+    /// Gain [1/s] for the deviation of the delay from the target.
+    pub alpha: f64,
+    /// Gain [1/s] for the change in the delay.
+    pub beta: f64,
+    /// Backlog [byte] up to which PIE neither drops nor marks.
+    pub least_backlog_bytes: u64,
+    /// Estimator of the delay.
+    pub delay: PieDelay,
+    /// Specification or implementation whose rules for bursts and for extreme probabilities are followed.
+    pub rules: PieRules,
+    /// Whether drops are spread out (derandomization, RFC 8033 section 5.4).
+    pub derandomize: bool,
+    /// Whether ECN-capable packets are marked instead of dropped while the probability is at most 0.1.
+    pub ecn: bool,
+}
+
+/// Estimators of the queueing delay in PIE.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum PieDelay {
+    /// Sojourn time of the packet that departed most recently.
+    Sojourn,
+    /// Queue length divided by the mean departure rate, as in ns-3.
+    DepartureRate,
+    /// Queue length times the mean time that 2^14 bytes took to depart, divided by 2^14 bytes (RFC 8033 section 5.2,
+    /// appendix B).
+    DepartureTime,
+}
+
+/// PIE's rules for bursts and for extreme probabilities, by their source.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum PieRules {
+    /// RFC 8033.
+    #[serde(rename = "rfc-8033")]
+    Rfc8033,
+    /// Linux.
+    Linux,
+    /// ns-3.
+    #[serde(rename = "ns-3")]
+    Ns3,
+}
+
+impl Parameters for PieConfig {
+    const FACTS: Facts = Facts::new(Decides::AtEnqueue).random().marking(Marks::WithEcn);
+
+    fn problem(&self) -> Option<Problem> {
+        time_problem("target", self.target_ps)
+            .or_else(|| update_problem(self.update_ps))
+            .or_else(|| time_or_zero_problem("burst", self.burst_ps))
+            .or_else(|| gain_problem("alpha", self.alpha))
+            .or_else(|| gain_problem("beta", self.beta))
+    }
+
+    /// A backlog of zero is never above `least_backlog_bytes`.
+    fn is_inert_without_queue(&self) -> bool {
+        true
+    }
+
+    fn update_ps(&self) -> Option<u64> {
+        Some(self.update_ps)
+    }
+
+    fn algorithm(&self, _rate_bps: u64) -> Option<(Algorithm, bool)> {
+        Some((Algorithm::Pie(Pie::new(self)), self.ecn))
+    }
+}
 
 const MILLISECOND: u64 = PS_PER_SECOND / 1_000;
 /// Queueing delay above which each update of Linux adds another 2 % to the probability (`calculate_probability`).

@@ -1,8 +1,118 @@
 //! Random early detection: the probability of a drop or mark grows with the average queue (Floyd and Jacobson 1993).
 
+use super::aqm::Algorithm;
+use super::parameters::{Decides, Facts, Marks, Parameters, QueueUnit};
+use super::partial_packet_discard::PartialPacketDiscard;
+use super::Policy;
 use super::{Arrival, Verdict};
-use crate::scenario::{QueueUnit, RedConfig, RedGap};
+use crate::bounds::{refuse_unless, share_problem};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Random early detection (Floyd and Jacobson 1993).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct RedConfig {
+    /// Average queue [packet, byte or cell] below which no packet is dropped.
+    pub min: f64,
+    /// Average queue [packet, byte or cell] at and above which every packet is dropped (twice this value if gentle).
+    pub max: f64,
+    /// Unit of the queue.
+    pub unit: QueueUnit,
+    /// Weight w_q of a new sample in the average.
+    pub weight: f64,
+    /// Drop probability at `max`.
+    pub max_p: f64,
+    /// Whether the probability rises gradually from max_p to 1 between `max` and twice `max`, instead of jumping to 1
+    /// at `max`.
+    pub gentle: bool,
+    /// Whether max_p adapts so that the average stays between the thresholds (Floyd, Gummadi and Shenker 2001).
+    pub adaptive: bool,
+    /// Distribution of the gaps between drops.
+    pub gap: RedGap,
+    /// Mean packet length [byte].
+    pub mean_packet_bytes: u32,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    pub ecn: bool,
+    /// Whether the average is computed separately for the cells of each VC.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub per_vc: bool,
+}
+
+/// Distribution of the gaps between drops.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum RedGap {
+    /// Uniformly distributed from 1 to 1/p (Floyd and Jacobson 1993).
+    Uniform,
+    /// Uniformly distributed from 1/p to 2/p (ns-2's wait).
+    Wait,
+    /// Drawn once per gap, as in Linux.
+    Drawn,
+}
+
+impl Parameters for RedConfig {
+    const FACTS: Facts = Facts::new(Decides::AtEnqueue)
+        .of_cells_too()
+        .random()
+        .marking(Marks::WithEcn);
+
+    fn problem(&self) -> Option<Problem> {
+        let RedConfig { min, max, .. } = *self;
+        let ordered = min > 0.0 && min < max && max <= 1e12;
+        refuse_unless(
+            ordered,
+            "max",
+            max,
+            "needs a mean of up to 1e12 above min, which needs to be above 0",
+        )
+        .or_else(|| share_problem("weight", self.weight))
+        .or_else(|| share_problem("max_p", self.max_p))
+        .or_else(|| refuse_unless(self.mean_packet_bytes > 0, "mean_packet", 0, "needs at least 1 byte"))
+        .or_else(|| {
+            let of_cells = self.unit == QueueUnit::Cells;
+            refuse_unless(of_cells || !self.per_vc, "per_vc", true, "needs unit cells").or_else(|| {
+                let accepted = "needs false if the unit is cells, which carry no marks of IP";
+                refuse_unless(!(of_cells && self.ecn), "ecn", true, accepted)
+            })
+        })
+        .or_else(|| {
+            let plain = !(self.gentle || self.adaptive) || self.gap != RedGap::Drawn;
+            refuse_unless(
+                plain,
+                "gap",
+                "drawn",
+                "needs uniform or wait if RED is gentle or adaptive",
+            )
+        })
+    }
+
+    fn takes_cells(&self) -> bool {
+        self.unit == QueueUnit::Cells
+    }
+
+    fn takes_packets(&self) -> bool {
+        self.unit != QueueUnit::Cells
+    }
+
+    /// The average queue stays at zero.
+    fn is_inert_without_queue(&self) -> bool {
+        self.min > 0.0
+    }
+
+    /// For cells, RED drops whole frames, and only the last cell of a damaged frame is admitted.
+    fn buffer_policy(&self, _capacity: f64) -> Policy {
+        match self.unit {
+            QueueUnit::Cells => Policy::PartialPacketDiscard(PartialPacketDiscard { keep_last: true }),
+            QueueUnit::Packets | QueueUnit::Bytes => Policy::TailDrop,
+        }
+    }
+
+    fn algorithm(&self, rate_bps: u64) -> Option<(Algorithm, bool)> {
+        Some((Algorithm::Red(Red::new(self, rate_bps)), self.ecn))
+    }
+}
 
 /// Minimum and maximum of max_p in adaptive RED, and the steps by which it changes (Floyd, Gummadi and Shenker 2001).
 const MAX_P_BOTTOM: f64 = 0.01;

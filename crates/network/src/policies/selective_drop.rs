@@ -1,6 +1,39 @@
 //! Selective Drop: a frame is dropped if X > R·K and X_i·N_a/X > Z (ATM Forum/96-1269; frr-96 section 1).
 
-use crate::policies::{AfterLoss, Occupancy};
+use super::parameters::{Decides, Facts, Parameters};
+use crate::bounds::{threshold_problem, z_problem};
+use crate::policies::{AfterLoss, Occupancy, Policy};
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Parameters of Selective Drop.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct SelectiveDropConfig {
+    /// R: fraction of the buffer above which frames may be dropped.
+    pub threshold: f64,
+    /// Z: load ratio above which a VC's frames are dropped.
+    pub z: f64,
+    /// Whether the last cell of a damaged frame is admitted, because it delimits the frame.
+    pub keep_last: bool,
+}
+
+impl Parameters for SelectiveDropConfig {
+    const FACTS: Facts = Facts::new(Decides::ByOccupancy).of_cells_too();
+
+    fn problem(&self) -> Option<Problem> {
+        threshold_problem(self.threshold).or_else(|| z_problem(self.z))
+    }
+
+    /// The buffer is empty, and the policy drops only while the occupancy is above a positive fraction of the buffer.
+    fn is_inert_without_queue(&self) -> bool {
+        true
+    }
+
+    fn buffer_policy(&self, capacity: f64) -> Policy {
+        Policy::SelectiveDrop(SelectiveDrop::new(capacity, self.threshold, self.z, self.keep_last))
+    }
+}
 
 /// Drops new frames of VCs that hold more than their share.
 #[derive(Clone, Debug)]

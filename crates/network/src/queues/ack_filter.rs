@@ -1,8 +1,29 @@
 //! ACK filtering: an arriving ACK removes the waiting ACKs that it supersedes (RFC 3449 section 5.2.1).
 
-use super::{Backlog, PortState, QueueDisc, Queued};
+use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued};
 use crate::packets::drops::DropCause;
+use crate::policies::parameters::{Decides, Facts, Parameters};
 use longpipe_events::Time;
+use serde::{Deserialize, Serialize};
+
+/// The ACK filter, which has no parameters.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct AckFilterConfig {}
+
+impl Parameters for AckFilterConfig {
+    const FACTS: Facts = Facts::new(Decides::AtDequeue);
+
+    fn is_inert_without_queue(&self) -> bool {
+        true
+    }
+}
+
+impl Discipline for AckFilterConfig {
+    fn disc<T: Queued>(&self, _port: &NewPort<'_>) -> AnyDisc<T> {
+        AnyDisc::AckFilter(AckFilter::default())
+    }
+}
 
 /// A FIFO with ACK filtering.
 #[derive(Clone, Debug)]

@@ -3,12 +3,14 @@
 //!
 //! The DSCP of a packet determines its tin, and a hash of its flow determines its queue within the tin (`tin.rs`).
 
+mod parameters;
+
 use super::subqueues::SubqueueCounters;
 use super::tin::{Keys, LineTime, Tin};
-use super::{PortState, QueueDisc, Queued};
+use super::{Endpoints, PortState, QueueDisc, Queued};
 use crate::packets::drops::DropCause;
-use crate::scenario::cake::{CakeAckFilter, CakeConfig};
 use longpipe_events::{mix, Stream, Time, PS_PER_NS};
+pub use parameters::{CakeAckFilter, CakeConfig, CakeFraming, CakeIsolation, CakeTins};
 use std::cmp::Reverse;
 
 /// The shaper. It releases a packet when the previous one has been sent at the configured rate. A failsafe time, which
@@ -33,9 +35,6 @@ impl Shaper {
     }
 }
 
-/// A circuit: the indices of its sending and receiving hosts, and its DSCP.
-pub type CakeCircuit = ([usize; 2], u32);
-
 /// The queue discipline.
 #[derive(Clone, Debug)]
 pub struct Cake<T> {
@@ -54,10 +53,10 @@ pub struct Cake<T> {
 
 impl<T: Queued> Cake<T> {
     /// Creates an empty discipline for the given circuits, indexed by number; `salt` determines the hashes.
-    pub fn new(config: &CakeConfig, circuits: impl Iterator<Item = CakeCircuit>, salt: u64, random: Stream) -> Cake<T> {
+    pub fn new(config: &CakeConfig, circuits: impl Iterator<Item = Endpoints>, salt: u64, random: Stream) -> Cake<T> {
         let hash = |kind: u64, number: u64| mix(salt ^ mix(kind << 32 | number)) as u32;
         let (by_flow, by_host) = config.isolation.hashes();
-        let keys = |(number, (hosts, dscp)): (usize, CakeCircuit)| {
+        let keys = |(number, (hosts, dscp)): (usize, Endpoints)| {
             let hosts = [hash(1, hosts[0] as u64), hash(2, hosts[1] as u64)];
             let of_host = |side: usize| if by_host[side] { hosts[side] } else { 0 };
             Keys {

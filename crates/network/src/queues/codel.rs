@@ -1,10 +1,71 @@
 //! Controlled delay (CoDel): drops packets at the head while the sojourn time stays above a target, at shrinking
 //! intervals (RFC 8289).
 
-use super::{Backlog, PassThroughEffect, PortState, QueueDisc, Queued};
+use super::{AnyDisc, Backlog, Discipline, NewPort, PassThroughEffect, PortState, QueueDisc, Queued};
+use crate::bounds::{refuse_unless, time_problem};
 use crate::packets::drops::DropCause;
-use crate::scenario::{CodelArithmetic, CodelConfig};
+use crate::policies::parameters::{Decides, Facts, Marks, Parameters};
 use longpipe_events::Time;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Controlled delay (RFC 8289).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct CodelConfig {
+    /// Acceptable standing queue delay (TARGET) [ps].
+    pub target_ps: u64,
+    /// Time [ps] for which the delay may exceed the target (INTERVAL).
+    pub interval_ps: u64,
+    /// Backlog [byte] behind a packet up to which the packet is never dropped.
+    pub least_backlog_bytes: u64,
+    /// Arithmetic of times.
+    pub arithmetic: CodelArithmetic,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    pub ecn: bool,
+}
+
+/// Arithmetic of CoDel.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum CodelArithmetic {
+    /// Picoseconds and exact square roots (RFC 8289 section 5).
+    Exact,
+    /// Units of 1024 ns, and one Newton iteration per drop for the square root, as in Linux.
+    Linux,
+    /// Like Linux, except that the next mark is scheduled relative to the previous one (ns-3).
+    #[serde(rename = "ns-3")]
+    Ns3,
+}
+
+impl Parameters for CodelConfig {
+    const FACTS: Facts = Facts::new(Decides::AtDequeue).marking(Marks::WithEcn);
+
+    fn problem(&self) -> Option<Problem> {
+        time_problem("target", self.target_ps)
+            .or_else(|| time_problem("interval", self.interval_ps))
+            .or_else(|| {
+                let ordered = self.interval_ps >= self.target_ps;
+                refuse_unless(
+                    ordered,
+                    "interval",
+                    self.interval_ps,
+                    "needs at least the target, in ps",
+                )
+            })
+    }
+
+    /// If no packet waits behind a packet, the backlog is at most `least_backlog_bytes`, so the target has no effect.
+    fn is_inert_without_queue(&self) -> bool {
+        true
+    }
+}
+
+impl Discipline for CodelConfig {
+    fn disc<T: Queued>(&self, _port: &NewPort<'_>) -> AnyDisc<T> {
+        AnyDisc::Codel(Codel::new(self))
+    }
+}
 
 /// Number of intervals after the end of a dropping state within which the next dropping state resumes its drop rate
 /// (RFC 8289 section 4.2).

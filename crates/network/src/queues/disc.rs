@@ -1,9 +1,13 @@
 //! The interface between a port and its queue discipline. It does not depend on the transmitter.
 
+use super::aqm_fifo::AqmFifo;
+use super::occupancy_fifo::OccupancyFifo;
 use super::subqueues::SubqueueCounters;
-use super::Queued;
+use super::{AnyDisc, Queued};
 use crate::packets::drops::DropCause;
-use longpipe_events::Time;
+use crate::policies::aqm::Aqm;
+use crate::policies::parameters::Parameters;
+use longpipe_events::{Stream, Time};
 
 /// State of a port at the time when a packet arrives.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +61,7 @@ pub trait QueueDisc<T: Queued> {
     fn dequeue(&mut self, now: Time, drop: impl FnMut(T, DropCause)) -> Option<T>;
 
     /// Returns the earliest time, at least `now`, at which `dequeue` may return a waiting packet. It is later than
-    /// `now` only for disciplines that shape (`PolicyConfig::shapes`).
+    /// `now` only for disciplines that shape (`Parameters::shapes`).
     fn release(&self, now: Time) -> Time {
         now
     }
@@ -92,7 +96,7 @@ pub trait QueueDisc<T: Queued> {
         now
     }
 
-    /// Returns the counters of the queues that `PolicyConfig::queue_names` names, in their order.
+    /// Returns the counters of the queues that `Parameters::queue_names` names, in their order.
     fn subqueues(&self) -> Vec<&SubqueueCounters> {
         Vec::new()
     }
@@ -105,6 +109,49 @@ pub trait QueueDisc<T: Queued> {
     /// Returns how packets for which the port calls `pass_through` affect later packets.
     fn pass_through_effect(&self) -> PassThroughEffect {
         PassThroughEffect::OfEach
+    }
+}
+
+/// A circuit: the indices of its sending and receiving hosts, and its class, which serves as its DSCP.
+pub type Endpoints = ([usize; 2], u32);
+
+/// A port whose discipline is created.
+pub struct NewPort<'a> {
+    /// Number of circuits of the scenario's flows.
+    pub circuits: usize,
+    /// Returns the end points of each circuit.
+    pub endpoints: &'a dyn Fn() -> Vec<Endpoints>,
+    /// Bit rate of the link.
+    pub rate_bps: u64,
+    /// Buffer size, in bytes if `by_bytes`, otherwise in packets.
+    pub limit: u64,
+    /// Whether the buffer size is in bytes.
+    pub by_bytes: bool,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Number of the link.
+    pub link: u64,
+}
+
+impl NewPort<'_> {
+    /// Returns the random stream of the link's policy.
+    pub fn salts(&self) -> Stream {
+        Stream::new(self.seed, "policy", self.link)
+    }
+}
+
+/// Creates the queue discipline of a policy. The default is a FIFO that drops at enqueue by active queue management or by
+/// the occupancy.
+pub trait Discipline: Parameters + Sized {
+    /// Creates the empty discipline of a port.
+    fn disc<T: Queued>(&self, port: &NewPort<'_>) -> AnyDisc<T> {
+        match Aqm::new(self, port.rate_bps, port.seed, port.link) {
+            Some(aqm) => AnyDisc::AqmFifo(AqmFifo::new(aqm)),
+            None => {
+                let policy = self.buffer_policy(port.limit as f64);
+                AnyDisc::OccupancyFifo(OccupancyFifo::new(policy, port.by_bytes))
+            }
+        }
     }
 }
 

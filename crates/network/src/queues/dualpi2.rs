@@ -2,10 +2,137 @@
 //! (RFC 9332).
 
 use super::subqueues::SubqueueCounters;
-use super::{Backlog, PortState, QueueDisc, Queued};
+use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued};
+use crate::bounds::{gain_problem, refuse_unless, time_or_zero_problem, time_problem, update_problem};
 use crate::packets::drops::DropCause;
-use crate::scenario::{DualPi2Config, TwoQueues};
+use crate::policies::parameters::{Decides, Divides, Facts, Marks, Parameters};
 use longpipe_events::{Time, PS_PER_SECOND};
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Two coupled queues under a PI controller (RFC 9332 appendix A).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct DualPi2Config {
+    /// Target queueing delay [ps] of the classic queue.
+    pub target_ps: u64,
+    /// Update interval [ps].
+    pub update_ps: u64,
+    /// Gain [1/s] for the deviation of the delay from the target.
+    pub alpha: f64,
+    /// Gain [1/s] for the change in the delay.
+    pub beta: f64,
+    /// Coupling factor k: the coupled mark probability of the low-latency queue is k p'.
+    pub coupling: f64,
+    /// Native marking of the low-latency queue.
+    pub marking: LowLatencyMarking,
+    /// Queue length, in packets, up to which the low-latency queue's native marking does not mark.
+    pub least_packets: u64,
+    /// Scheduler while both queues hold packets.
+    pub scheduler: TwoQueues,
+    /// Whether ECN-capable packets of the classic queue are marked instead of dropped.
+    pub ecn: bool,
+}
+
+/// Native marking based on the delay of the low-latency queue.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum LowLatencyMarking {
+    /// Marks all packets whose delay is at least a threshold.
+    Step {
+        /// Delay [ps] at and above which packets are marked.
+        threshold_ps: u64,
+    },
+    /// Marks with a probability that grows linearly with the delay.
+    Ramp {
+        /// Delay [ps] up to which the probability is 0.
+        min_ps: u64,
+        /// Delay [ps] at and above which the probability is 1.
+        max_ps: u64,
+    },
+}
+
+/// Methods by which two queues share a link.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum TwoQueues {
+    /// First come, first served, where low-latency packets are treated as if they had arrived earlier.
+    TimeShifted {
+        /// Time shift [ps].
+        shift_ps: u64,
+    },
+    /// The classic queue gets a share of the bytes while both queues hold packets.
+    Weighted {
+        /// Share of the classic queue.
+        classic: f64,
+    },
+}
+
+impl DualPi2Config {
+    /// Returns the native mark probability of the low-latency queue (RFC 9332 `laqm`) if its head packet has waited
+    /// `delay_ps` and it holds `packets` packets, including the head.
+    fn native_probability(&self, packets: u64, delay_ps: u64) -> f64 {
+        if packets <= self.least_packets {
+            return 0.0;
+        }
+        match self.marking {
+            LowLatencyMarking::Step { threshold_ps } => f64::from(u8::from(delay_ps >= threshold_ps)),
+            LowLatencyMarking::Ramp { min_ps, max_ps } if delay_ps <= min_ps => f64::from(u8::from(delay_ps >= max_ps)),
+            LowLatencyMarking::Ramp { min_ps, max_ps } => {
+                ((delay_ps - min_ps) as f64 / (max_ps - min_ps) as f64).min(1.0)
+            }
+        }
+    }
+}
+
+impl Parameters for DualPi2Config {
+    const FACTS: Facts = Facts::new(Decides::AtDequeue)
+        .marking(Marks::Scalable)
+        .dividing(Divides::ByScalability);
+
+    fn problem(&self) -> Option<Problem> {
+        time_problem("target", self.target_ps)
+            .or_else(|| update_problem(self.update_ps))
+            .or_else(|| gain_problem("alpha", self.alpha))
+            .or_else(|| gain_problem("beta", self.beta))
+            .or_else(|| {
+                let fits = (1.0..=100.0).contains(&self.coupling);
+                refuse_unless(fits, "coupling", self.coupling, "needs 1 to 100")
+            })
+            .or_else(|| match self.marking {
+                LowLatencyMarking::Step { threshold_ps } => time_or_zero_problem("marking.threshold", threshold_ps),
+                LowLatencyMarking::Ramp { min_ps, max_ps } => time_or_zero_problem("marking.max", max_ps)
+                    .or_else(|| refuse_unless(min_ps < max_ps, "marking.max", max_ps, "needs more than min, in ps")),
+            })
+            .or_else(|| match self.scheduler {
+                TwoQueues::TimeShifted { shift_ps } => time_or_zero_problem("scheduler.shift", shift_ps),
+                TwoQueues::Weighted { classic } => {
+                    let fits = classic > 0.0 && classic < 1.0;
+                    refuse_unless(fits, "scheduler.classic", classic, "needs a share in (0, 1)")
+                }
+            })
+    }
+
+    /// A packet that is alone in its queue and has no delay is not marked if the native marking of the low-latency queue
+    /// does not mark it, because the base probability stays at 0.
+    fn is_inert_without_queue(&self) -> bool {
+        self.native_probability(1, 0) == 0.0
+    }
+
+    fn queue_names(&self) -> Vec<String> {
+        vec!["low-latency".to_owned(), "classic".to_owned()]
+    }
+
+    fn update_ps(&self) -> Option<u64> {
+        Some(self.update_ps)
+    }
+}
+
+impl Discipline for DualPi2Config {
+    fn disc<T: Queued>(&self, _port: &NewPort<'_>) -> AnyDisc<T> {
+        AnyDisc::DualPi2(Box::new(DualPi2::new(self)))
+    }
+}
 
 /// One of the two queues, with its accumulated probability.
 #[derive(Clone, Debug)]

@@ -1,11 +1,58 @@
 //! Fair queueing as in Linux's `sch_fq`: each flow has a credit of bytes per turn, which is larger in the flow's first
 //! turn, and new flows precede old ones.
 
-use super::{Backlog, PortState, QueueDisc, Queued};
+use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued};
+use crate::bounds::{quantum_problem, refuse_unless, MAX_TIME_PS};
 use crate::packets::drops::DropCause;
-use crate::scenario::FqConfig;
+use crate::policies::parameters::{Decides, Facts, Parameters};
 use longpipe_events::{Span, Time};
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+
+/// Linux's fair queue (sch_fq), for senders that pace themselves.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct FqConfig {
+    /// Bytes that a flow may send per turn.
+    pub quantum_bytes: u32,
+    /// Bytes that a new flow may send in its first turn.
+    pub initial_quantum_bytes: u32,
+    /// Maximum number of queued packets per flow.
+    pub flow_limit: u32,
+    /// Idle time [ps] after which a flow starts with a full quantum.
+    pub refill_delay_ps: u64,
+}
+
+impl Parameters for FqConfig {
+    const FACTS: Facts = Facts::new(Decides::AtDequeue);
+
+    fn problem(&self) -> Option<Problem> {
+        let initial = self.initial_quantum_bytes;
+        quantum_problem(self.quantum_bytes)
+            .or_else(|| refuse_unless(initial >= 64, "initial_quantum", initial, "needs at least 64 bytes"))
+            .or_else(|| refuse_unless(self.flow_limit > 0, "flow_limit", 0, "needs at least 1 packet"))
+            .or_else(|| {
+                let fits = self.refill_delay_ps <= MAX_TIME_PS;
+                refuse_unless(
+                    fits,
+                    "refill_delay",
+                    self.refill_delay_ps,
+                    "needs at most 1000 s, in ps",
+                )
+            })
+    }
+
+    fn is_inert_without_queue(&self) -> bool {
+        self.flow_limit > 0
+    }
+}
+
+impl Discipline for FqConfig {
+    fn disc<T: Queued>(&self, port: &NewPort<'_>) -> AnyDisc<T> {
+        AnyDisc::Fq(Fq::new(self, port.circuits))
+    }
+}
 
 /// A flow's queue.
 #[derive(Clone, Debug)]

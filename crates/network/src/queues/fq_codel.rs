@@ -1,10 +1,83 @@
 //! Flow queueing with CoDel: one queue per flow, new flows first, each queue under CoDel (RFC 8290).
 
-use super::codel::{Control, Law};
-use super::{Backlog, PassThroughEffect, PortState, QueueDisc, Queued};
+use super::codel::{CodelArithmetic, CodelConfig, Control, Law};
+use super::{AnyDisc, Backlog, Discipline, NewPort, PassThroughEffect, PortState, QueueDisc, Queued};
+use crate::bounds::{queues_problem, refuse_unless};
 use crate::packets::drops::DropCause;
-use crate::scenario::{FqCodelConfig, FqCodelRules};
+use crate::policies::parameters::{Decides, Facts, Marks, Parameters};
 use longpipe_events::{mix, Ring, Time};
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Flow queueing with controlled delay (RFC 8290).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct FqCodelConfig {
+    /// Acceptable standing delay [ps] of a queue (TARGET).
+    pub target_ps: u64,
+    /// Time [ps] for which the delay may exceed the target (INTERVAL).
+    pub interval_ps: u64,
+    /// Backlog [byte] behind a packet up to which the packet is never dropped.
+    pub least_backlog_bytes: u64,
+    /// Arithmetic of times.
+    pub arithmetic: CodelArithmetic,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    pub ecn: bool,
+    /// Bytes that a queue may send per turn.
+    pub quantum_bytes: u32,
+    /// Number of queues among which a hash distributes the flows; None means one queue per flow.
+    pub queues: Option<u32>,
+    /// Specification or implementation whose rules for the backlog and for queues that become empty are followed.
+    pub rules: FqCodelRules,
+}
+
+/// Rules of FQ-CoDel, by their source.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum FqCodelRules {
+    /// RFC 8290: CoDel uses the backlog of the flow's own queue; a new queue that becomes empty moves to the list of
+    /// old queues.
+    #[serde(rename = "rfc-8290")]
+    Rfc8290,
+    /// Linux: CoDel uses the backlog of all queues; a new queue that becomes empty moves to the list of old queues only
+    /// if that list is not empty.
+    Linux,
+}
+
+impl FqCodelConfig {
+    /// Returns the CoDel configuration of each queue.
+    pub fn codel(&self) -> CodelConfig {
+        CodelConfig {
+            target_ps: self.target_ps,
+            interval_ps: self.interval_ps,
+            least_backlog_bytes: self.least_backlog_bytes,
+            arithmetic: self.arithmetic,
+            ecn: self.ecn,
+        }
+    }
+}
+
+impl Parameters for FqCodelConfig {
+    const FACTS: Facts = Facts::new(Decides::AtDequeue).marking(Marks::WithEcn);
+
+    fn problem(&self) -> Option<Problem> {
+        self.codel()
+            .problem()
+            .or_else(|| refuse_unless(self.quantum_bytes > 0, "quantum", 0, "needs at least 1 byte"))
+            .or_else(|| self.queues.and_then(queues_problem))
+    }
+
+    /// If no packet waits behind a packet, the backlog is at most `least_backlog_bytes`, so the target has no effect.
+    fn is_inert_without_queue(&self) -> bool {
+        true
+    }
+}
+
+impl Discipline for FqCodelConfig {
+    fn disc<T: Queued>(&self, port: &NewPort<'_>) -> AnyDisc<T> {
+        AnyDisc::FqCodel(FqCodel::new(self, port.circuits, port.salts().below(u64::MAX)))
+    }
+}
 
 /// Maximum number of packets dropped at once when the limit is exceeded.
 const LARGEST_BATCH: u64 = 64;

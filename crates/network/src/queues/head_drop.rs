@@ -1,9 +1,30 @@
 //! Drop from front: a packet that finds the buffer full removes the oldest packets, so that senders detect congestion
 //! earlier than with tail drop, by one queueing delay (Lakshman, Neidhardt and Ott 1996; Linux: `pfifo_head_drop`).
 
-use super::{Backlog, PortState, QueueDisc, Queued};
+use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued};
 use crate::packets::drops::DropCause;
+use crate::policies::parameters::{Decides, Facts, Parameters};
 use longpipe_events::Time;
+use serde::{Deserialize, Serialize};
+
+/// Drop from front, which has no parameters.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct HeadDropConfig {}
+
+impl Parameters for HeadDropConfig {
+    const FACTS: Facts = Facts::new(Decides::AtDequeue);
+
+    fn is_inert_without_queue(&self) -> bool {
+        true
+    }
+}
+
+impl Discipline for HeadDropConfig {
+    fn disc<T: Queued>(&self, _port: &NewPort<'_>) -> AnyDisc<T> {
+        AnyDisc::HeadDrop(HeadDrop::default())
+    }
+}
 
 /// A FIFO that drops at its head.
 #[derive(Clone, Debug)]

@@ -13,6 +13,7 @@ pub mod fq;
 pub mod fq_codel;
 pub mod head_drop;
 pub mod occupancy_fifo;
+pub mod policy;
 pub mod round_robin;
 pub mod strict;
 pub mod subqueues;
@@ -22,7 +23,7 @@ pub mod weighted;
 use crate::packets::drops::DropCause;
 pub use backlog::{Backlog, Queued};
 use disc::disciplines;
-pub use disc::{PassThroughEffect, PortState, QueueDisc};
+pub use disc::{Discipline, Endpoints, NewPort, PassThroughEffect, PortState, QueueDisc};
 use longpipe_events::Time;
 use subqueues::SubqueueCounters;
 

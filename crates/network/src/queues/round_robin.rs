@@ -1,10 +1,86 @@
 //! Deficit round robin (Shreedhar and Varghese 1996), and stochastic fairness queueing, whose hash may change
 //! periodically (McKenney 1990).
 
-use super::{Backlog, PortState, QueueDisc, Queued};
+use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued};
+use crate::bounds::{quantum_problem, queues_problem, time_problem};
 use crate::packets::drops::DropCause;
+use crate::policies::parameters::{Decides, Facts, Parameters};
 use longpipe_events::{mix, Time};
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+
+/// Deficit round robin (Shreedhar and Varghese 1996).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct DrrConfig {
+    /// Bytes that a queue may send per turn.
+    pub quantum_bytes: u32,
+    /// Number of queues among which a hash distributes the flows; None means one queue per flow.
+    pub queues: Option<u32>,
+}
+
+/// Stochastic fair queueing (McKenney 1990), with quanta in bytes.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct SfqConfig {
+    /// Bytes that a queue may send per turn.
+    pub quantum_bytes: u32,
+    /// Number of queues among which a hash distributes the flows.
+    pub queues: u32,
+    /// Interval [ps] at which the hash changes; None means that it never changes.
+    pub perturb_ps: Option<u64>,
+}
+
+impl Parameters for DrrConfig {
+    const FACTS: Facts = Facts::new(Decides::AtDequeue);
+
+    fn problem(&self) -> Option<Problem> {
+        quantum_problem(self.quantum_bytes).or_else(|| self.queues.and_then(queues_problem))
+    }
+
+    /// A scheduler chooses between queues, but if no packet ever waits, at most one queue holds a packet.
+    fn is_inert_without_queue(&self) -> bool {
+        true
+    }
+}
+
+impl Discipline for DrrConfig {
+    fn disc<T: Queued>(&self, port: &NewPort<'_>) -> AnyDisc<T> {
+        let (queues, spread) = match self.queues {
+            None => (port.circuits, QueueMapping::PerFlow),
+            Some(queues) => {
+                let (salt, perturb) = (port.salts().below(u64::MAX), None);
+                (queues as usize, QueueMapping::Hashed { salt, perturb })
+            }
+        };
+        let quanta = (0..queues).map(|_| u64::from(self.quantum_bytes));
+        AnyDisc::RoundRobin(RoundRobin::new(quanta, spread))
+    }
+}
+
+impl Parameters for SfqConfig {
+    const FACTS: Facts = Facts::new(Decides::AtDequeue);
+
+    fn problem(&self) -> Option<Problem> {
+        quantum_problem(self.quantum_bytes)
+            .or_else(|| queues_problem(self.queues))
+            .or_else(|| self.perturb_ps.and_then(|perturb| time_problem("perturb", perturb)))
+    }
+
+    /// A scheduler chooses between queues, but if no packet ever waits, at most one queue holds a packet.
+    fn is_inert_without_queue(&self) -> bool {
+        true
+    }
+}
+
+impl Discipline for SfqConfig {
+    fn disc<T: Queued>(&self, port: &NewPort<'_>) -> AnyDisc<T> {
+        let quanta = (0..self.queues).map(|_| u64::from(self.quantum_bytes));
+        let (salt, perturb) = (port.salts().below(u64::MAX), self.perturb_ps);
+        AnyDisc::RoundRobin(RoundRobin::new(quanta, QueueMapping::Hashed { salt, perturb }))
+    }
+}
 
 /// Assignment of flows to queues.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,45 @@
 //! Strict priority: transmits from the first class that has a waiting packet.
 
 use super::subqueues::SubqueueCounters;
-use super::{Backlog, PortState, QueueDisc, Queued};
+use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued};
+use crate::bounds::refuse_unless;
 use crate::packets::drops::DropCause;
+use crate::policies::parameters::{Decides, Divides, Facts, Parameters};
 use longpipe_events::Time;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Strict priority between classes.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct StrictPriorityConfig {
+    /// Number of classes.
+    pub classes: u32,
+}
+
+impl Parameters for StrictPriorityConfig {
+    const FACTS: Facts = Facts::new(Decides::AtDequeue).dividing(Divides::ByClass);
+
+    fn problem(&self) -> Option<Problem> {
+        let fits = (1..=256).contains(&self.classes);
+        refuse_unless(fits, "classes", self.classes, "needs 1 to 256 classes")
+    }
+
+    /// A scheduler chooses between queues, but if no packet ever waits, at most one queue holds a packet.
+    fn is_inert_without_queue(&self) -> bool {
+        true
+    }
+
+    fn classes(&self) -> Option<u32> {
+        Some(self.classes)
+    }
+}
+
+impl Discipline for StrictPriorityConfig {
+    fn disc<T: Queued>(&self, _port: &NewPort<'_>) -> AnyDisc<T> {
+        AnyDisc::Strict(Strict::new(self.classes))
+    }
+}
 
 /// The queue discipline: one queue per class.
 #[derive(Clone, Debug)]

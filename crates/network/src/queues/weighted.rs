@@ -3,9 +3,54 @@
 
 use super::round_robin::{QueueMapping, RoundRobin};
 use super::subqueues::SubqueueCounters;
-use super::{PortState, QueueDisc, Queued};
+use super::{AnyDisc, Discipline, NewPort, PortState, QueueDisc, Queued};
+use crate::bounds::{quantum_problem, refuse_unless};
 use crate::packets::drops::DropCause;
+use crate::policies::parameters::{Decides, Divides, Facts, Parameters};
 use longpipe_events::Time;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Weighted round robin over classes.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct WeightedPriorityConfig {
+    /// Quantum of each class per turn.
+    pub weights: Vec<u32>,
+    /// Quantum [byte] of one class.
+    pub quantum_bytes: u32,
+}
+
+impl Parameters for WeightedPriorityConfig {
+    const FACTS: Facts = Facts::new(Decides::AtDequeue).dividing(Divides::ByClass);
+
+    fn problem(&self) -> Option<Problem> {
+        let fits = (1..=256).contains(&self.weights.len());
+        refuse_unless(fits, "weights", self.weights.len(), "needs weights of 1 to 256 classes")
+            .or_else(|| {
+                let odd = self.weights.iter().find(|weight| !(1..=10_000).contains(*weight));
+                odd.map(|weight| Problem::new("weights", weight, "needs weights of 1 to 10 000"))
+            })
+            .or_else(|| quantum_problem(self.quantum_bytes))
+    }
+
+    /// A scheduler chooses between queues, but if no packet ever waits, at most one queue holds a packet.
+    fn is_inert_without_queue(&self) -> bool {
+        true
+    }
+
+    fn classes(&self) -> Option<u32> {
+        Some(self.weights.len() as u32)
+    }
+}
+
+impl Discipline for WeightedPriorityConfig {
+    fn disc<T: Queued>(&self, _port: &NewPort<'_>) -> AnyDisc<T> {
+        let quantum = u64::from(self.quantum_bytes);
+        let quanta = self.weights.iter().map(|&weight| u64::from(weight) * quantum);
+        AnyDisc::Weighted(Weighted::new(quanta))
+    }
+}
 
 /// The queue discipline: one queue per class.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Traffic of video players that request chunks over TCP, each chunk at a bitrate that the player selects.
 
-use super::refusal::refuse_unless;
+use crate::bounds::refuse_unless;
 use longpipe_events::PS_PER_SECOND;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Checks of a resolved scenario, part by part. `topology.rs` checks the graph and its routes.
 
+use crate::bounds::{MAX_PATH_DELAY, MAX_WAIT};
+use crate::conditioners::{self, ConditionerConfig};
 use crate::packets::aal5::frame_cells;
-use crate::scenario::bounds::{MAX_PATH_DELAY, MAX_WAIT};
-use crate::scenario::conditioners::{self, ConditionerConfig};
 use crate::scenario::ends::LinkEnd;
 use crate::scenario::flow_arrivals;
 use crate::scenario::forwarding;

@@ -1,7 +1,7 @@
 //! Datagram traffic: parameters of the applications, and their bounds.
 
-use super::bounds::MAX_WAIT;
-use super::refusal::refuse_unless;
+use crate::bounds::refuse_unless;
+use crate::bounds::MAX_WAIT;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,8 @@
 //! Traffic of flows that arrive, transfer their data and leave.
 
-use super::refusal::{refuse, refuse_unless, ScenarioError};
+use super::refusal::{refuse, ScenarioError};
 use super::{FlowConfig, Framing, Scenario, StartConfig, TrafficConfig};
+use crate::bounds::refuse_unless;
 use longpipe_events::{memory, PS_PER_SECOND};
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};

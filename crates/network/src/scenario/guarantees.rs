@@ -112,7 +112,7 @@ impl LinkConfig {
 impl Scenario {
     /// Returns whether the interface of the host at the start of a link is anything other than an unlimited FIFO.
     pub(crate) fn has_queue_at_host(&self, link: &LinkConfig) -> bool {
-        let plain = link.policy == (PolicyConfig::TailDrop {}) && link.buffer.is_none() && link.conditioners.is_empty();
+        let plain = link.policy == PolicyConfig::TAIL_DROP && link.buffer.is_none() && link.conditioners.is_empty();
         self.is_host(link.from) && !plain
     }
 }

@@ -4,8 +4,6 @@
 //! Defaults are set by the Python front end alone; here a missing or unknown field is an error.
 
 mod adaptive_video;
-pub mod bounds;
-pub mod cake;
 pub mod check;
 pub mod conditioners;
 mod datagrams;
@@ -14,13 +12,10 @@ mod flow_arrivals;
 mod forwarding;
 mod grouped;
 pub(crate) mod guarantees;
-mod policy;
-mod queue;
 pub(crate) mod refusal;
 mod repetition;
 pub mod rerouting;
 mod routes;
-mod schedulers;
 mod stack;
 mod stream;
 mod tcp_cache;
@@ -30,6 +25,25 @@ mod traces;
 pub mod web;
 
 pub use crate::impairments::loss::LossConfig;
+pub use crate::policies::blue::BlueConfig;
+pub use crate::policies::epd::EpdConfig;
+pub use crate::policies::fba::FbaConfig;
+pub use crate::policies::parameters::QueueUnit;
+pub use crate::policies::partial_packet_discard::PartialPacketDiscardConfig;
+pub use crate::policies::pie::{PieConfig, PieDelay, PieRules};
+pub use crate::policies::red::{RedConfig, RedGap};
+pub use crate::policies::selective_drop::SelectiveDropConfig;
+pub use crate::policies::step_marking::StepMarkingConfig;
+pub use crate::queues::ack_filter::AckFilterConfig;
+pub use crate::queues::codel::{CodelArithmetic, CodelConfig};
+pub use crate::queues::dualpi2::{DualPi2Config, LowLatencyMarking, TwoQueues};
+pub use crate::queues::fq::FqConfig;
+pub use crate::queues::fq_codel::{FqCodelConfig, FqCodelRules};
+pub use crate::queues::head_drop::HeadDropConfig;
+pub use crate::queues::policy::PolicyConfig;
+pub use crate::queues::round_robin::{DrrConfig, SfqConfig};
+pub use crate::queues::strict::StrictPriorityConfig;
+pub use crate::queues::weighted::WeightedPriorityConfig;
 pub use crate::schedulers::SchedulerConfig;
 pub use adaptive_video::{AdaptiveVideoConfig, BitrateRule};
 use conditioners::ConditionerConfig;
@@ -37,17 +51,8 @@ pub use datagrams::{ArrivalsConfig, BurstsConfig, CbrConfig, OnOffDatagramsConfi
 pub(crate) use flow_arrivals::{connection_slot_bytes, ConnectionSlots, ALL_FLOWS, MAX_FLOW_BYTES};
 pub use flow_arrivals::{ArrivalTimesConfig, FlowArrivalsConfig, SizesConfig};
 use longpipe_tcp::config::TcpConfig;
-pub use policy::PolicyConfig;
-pub use queue::{
-    BlueConfig, CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, QueueUnit,
-    RedConfig, RedGap, StepMarkingConfig,
-};
 pub use repetition::MOST_REPETITIONS;
 use rerouting::ReroutingConfig;
-pub use schedulers::{
-    DrrConfig, DualPi2Config, FqConfig, LowLatencyMarking, SfqConfig, StrictPriorityConfig, TwoQueues,
-    WeightedPriorityConfig,
-};
 use serde::{Deserialize, Serialize};
 pub use stack::{StackConfig, StackPathConfig};
 pub use stream::StreamConfig;

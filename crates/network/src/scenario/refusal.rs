@@ -1,7 +1,5 @@
 //! Errors of scenarios: field, value, and accepted values.
 
-use longpipe_tcp::Problem;
-
 /// A problem in a scenario, as one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {value}; {accepted}")]
@@ -25,9 +23,4 @@ pub(crate) fn refuse<T>(
         value: value.to_string(),
         accepted: accepted.into(),
     })
-}
-
-/// Returns an error for the field unless its value is valid.
-pub(super) fn refuse_unless(fits: bool, field: &str, value: impl ToString, accepted: &str) -> Option<Problem> {
-    (!fits).then(|| Problem::new(field, value, accepted))
 }

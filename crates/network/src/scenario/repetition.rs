@@ -1,9 +1,8 @@
 //! Bounds on repeated events that occur even if no packet is sent, so that every run ends.
 
-use super::refusal::{refuse, refuse_unless, ScenarioError};
-use super::{
-    BurstsConfig, FlowConfig, LinkConfig, LossConfig, OnOffConfig, PolicyConfig, Scenario, Times, TrafficConfig,
-};
+use super::refusal::{refuse, ScenarioError};
+use super::{BurstsConfig, FlowConfig, LinkConfig, LossConfig, OnOffConfig, Scenario, Times, TrafficConfig};
+use crate::bounds::refuse_unless;
 use crate::packets::aal5::CELL_BITS;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
 use longpipe_events::PS_PER_SECOND;
@@ -65,11 +64,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
 }
 
 fn intervals_of_link(link: &LinkConfig) -> impl Iterator<Item = (&'static str, u64)> {
-    let update = match &link.policy {
-        PolicyConfig::Pie(pie) => Some(("policy.update", pie.update_ps)),
-        PolicyConfig::DualPi2(dual) => Some(("policy.update", dual.update_ps)),
-        _ => None,
-    };
+    let update = link.policy.update_ps().map(|update_ps| ("policy.update", update_ps));
     let cycle = match link.loss {
         LossConfig::GilbertElliottInTime { good_ps, bad_ps, .. } => {
             Some(("loss.good and bad", good_ps.saturating_add(bad_ps)))

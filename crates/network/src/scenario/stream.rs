@@ -1,8 +1,8 @@
 //! Traffic of applications that write to a TCP socket over time.
 
 use super::datagrams::RATES;
-use super::refusal::refuse_unless;
 use super::BurstsConfig;
+use crate::bounds::refuse_unless;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};

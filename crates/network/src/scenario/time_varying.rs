@@ -1,7 +1,8 @@
 //! Time-varying links: rate, delay, outages and order of arrivals.
 
-use super::bounds::MAX_WAIT;
 use super::LinkConfig;
+use crate::bounds::MAX_WAIT;
+pub use crate::conditioners::jitter::OrderConfig;
 use longpipe_events::PS_PER_SECOND;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -81,17 +82,6 @@ pub enum Instant {
     End,
     /// When the first bit is sent.
     Start,
-}
-
-/// Order of arrivals.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum OrderConfig {
-    /// Packets arrive in the order of their departure, at least a picosecond apart.
-    Fifo,
-    /// Each packet arrives after its own delay, so packets may overtake each other.
-    Free,
 }
 
 /// Outages, and the treatment of packets during them.

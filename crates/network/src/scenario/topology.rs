@@ -1,8 +1,8 @@
 //! The graph of a scenario, with the route of every circuit.
 
+use crate::bounds::MAX_PATH_DELAY;
 use crate::packets::aal5::CELL_BITS;
 use crate::packets::{Circuit, Link};
-use crate::scenario::bounds::MAX_PATH_DELAY;
 use crate::scenario::check::{check_flow, check_path, check_scalars, check_vbr};
 use crate::scenario::ends::{way_ends, LinkEnd};
 use crate::scenario::grouped::Grouped;

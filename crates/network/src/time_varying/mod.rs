@@ -11,9 +11,9 @@ mod slots;
 mod steps;
 mod undisturbed;
 
+use crate::bounds::AFTER_ANY_RUN;
 use crate::conditioners::aggregation::Aggregation;
 use crate::conditioners::jitter::LinkJitter;
-use crate::scenario::bounds::AFTER_ANY_RUN;
 use crate::scenario::time_varying::{HoldOrDrop, InFlight, InService, ServiceConfig};
 use crate::scenario::LinkConfig;
 use delay::Delay;

@@ -1,7 +1,7 @@
 //! Transmission opportunities: given times, at each of which a number of bytes can be sent, as in mahimahi's trace
 //! files.
 
-use crate::scenario::bounds::AFTER_ANY_RUN;
+use crate::bounds::AFTER_ANY_RUN;
 
 /// The times, which repeat in cycles, and the state after the last packet.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! A rate as a step function of time, integrated exactly in rational numbers.
 
-use crate::scenario::bounds::AFTER_ANY_RUN;
+use crate::bounds::AFTER_ANY_RUN;
 use longpipe_events::PS_PER_SECOND;
 
 /// A time that includes a fraction of a picosecond.

@@ -24,7 +24,7 @@ const FULL_BPS: f64 = 10_000.0 / FRAME;
 /// port is unlimited.
 fn over_a_trunk(traffic: &[TrafficConfig], seconds: u64) -> Scenario {
     let tcp = tcp(RecoveryKind::Reno, 65_536);
-    let policy = PolicyConfig::TailDrop {};
+    let policy = PolicyConfig::TAIL_DROP;
     let mut scenario = dumbbell(traffic.len(), DELAY, 1000, policy, seconds, &tcp);
     let trunk = scenario.flows[0].route[1];
     for (index, link) in scenario.links.iter_mut().enumerate() {

@@ -7,8 +7,8 @@ use crate::common::random::cases;
 use crate::common::witness::{Name, Witness};
 use crate::common::witnessed;
 use longpipe_events::Time;
-use longpipe_network::scenario::cake::CakeAckFilter;
-use longpipe_network::scenario::{Engine, Framing, LossConfig, PolicyConfig, Scenario};
+use longpipe_network::queues::cake::CakeAckFilter;
+use longpipe_network::scenario::{AckFilterConfig, Engine, Framing, LossConfig, PolicyConfig, Scenario};
 use longpipe_network::{Circuit, DropCause, ExternalPacket, Fate, Link, Outcome, Simulation, REQUEST};
 use longpipe_tcp::config::RecoveryKind;
 use proptest::prelude::*;
@@ -52,7 +52,7 @@ fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
     // ACK filters do not recognise the ACKs of external packets.
     for link in &mut scenario.links {
         match &mut link.policy {
-            PolicyConfig::AckFilter {} => link.policy = PolicyConfig::TailDrop {},
+            PolicyConfig::AckFilter(AckFilterConfig {}) => link.policy = PolicyConfig::TAIL_DROP,
             PolicyConfig::Cake(cake) => cake.ack_filter = CakeAckFilter::Off,
             _ => {}
         }

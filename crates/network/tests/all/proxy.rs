@@ -164,7 +164,7 @@ fn a_connection_may_be_split_more_than_once() {
         20 * MSS,
     );
     // A fourth host is connected to the third one and is the end of flow 2.
-    let mut builder = Builder::new(20, 1, PolicyConfig::TailDrop {});
+    let mut builder = Builder::new(20, 1, PolicyConfig::TAIL_DROP);
     builder.scenario = scenario.clone();
     let end = builder.node(NodeKind::Host);
     let link = builder.link(2, end, 5_000_000, MS);

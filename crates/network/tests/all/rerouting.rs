@@ -37,7 +37,7 @@ fn change(at_ps: u64, way: &[usize]) -> RouteChange {
 
 /// Returns a scenario with datagrams that are sent at the given times; the first route is the one via s2.
 fn scenario(sent_ms: &[u64], in_flight: RerouteInFlight, changes: Vec<RouteChange>) -> Scenario {
-    let mut build = Builder::new(1, 1, PolicyConfig::TailDrop {});
+    let mut build = Builder::new(1, 1, PolicyConfig::TAIL_DROP);
     let host = build.node(NodeKind::Host);
     let [s1, s2, s3, s4] = [(); 4].map(|()| build.node(NodeKind::Switch));
     let last = build.node(NodeKind::Host);

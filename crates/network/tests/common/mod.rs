@@ -30,8 +30,9 @@ pub mod witness;
 use compare::Watch;
 use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
-    BufferConfig, BufferUnit, Engine, FlowConfig, Framing, LinkConfig, LossConfig, NodeConfig, NodeKind, OnOffConfig,
-    PolicyConfig, Scenario, SchedulerConfig, StartConfig, Ties, TraceConfig, TrafficConfig,
+    BufferConfig, BufferUnit, Engine, EpdConfig, FbaConfig, FlowConfig, Framing, LinkConfig, LossConfig, NodeConfig,
+    NodeKind, OnOffConfig, PartialPacketDiscardConfig, PolicyConfig, Scenario, SchedulerConfig, SelectiveDropConfig,
+    StartConfig, Ties, TraceConfig, TrafficConfig,
 };
 use longpipe_network::{Recorder, Report, Simulation};
 use longpipe_tcp::config::{
@@ -126,22 +127,22 @@ pub fn tcp(kind: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
 pub fn policy(name: &str) -> PolicyConfig {
     let (z, keep_last) = (0.8, true);
     match name {
-        "tail-drop" => PolicyConfig::TailDrop {},
-        "partial-packet-discard" => PolicyConfig::PartialPacketDiscard { keep_last },
-        "epd" => PolicyConfig::Epd {
+        "tail-drop" => PolicyConfig::TAIL_DROP,
+        "partial-packet-discard" => PolicyConfig::PartialPacketDiscard(PartialPacketDiscardConfig { keep_last }),
+        "epd" => PolicyConfig::Epd(EpdConfig {
             threshold: 0.8,
             keep_last,
-        },
-        "selective-drop" => PolicyConfig::SelectiveDrop {
+        }),
+        "selective-drop" => PolicyConfig::SelectiveDrop(SelectiveDropConfig {
             threshold: 0.9,
             z,
             keep_last,
-        },
-        "fba" => PolicyConfig::Fba {
+        }),
+        "fba" => PolicyConfig::Fba(FbaConfig {
             threshold: 0.9,
             z,
             keep_last,
-        },
+        }),
         _ => panic!("no policy {name}"),
     }
 }
@@ -199,7 +200,7 @@ impl Builder {
                 policy: if switch {
                     self.policy.clone()
                 } else {
-                    PolicyConfig::TailDrop {}
+                    PolicyConfig::TAIL_DROP
                 },
                 scheduler: SchedulerConfig::Fifo {},
                 loss: LossConfig::None {},

@@ -22,7 +22,7 @@ pub fn end_points(kind: RecoveryKind) -> TcpConfig {
 /// Returns a scenario of 20 s with IP packets over both links. Flow 0 leads from the proxy to the last host, and flow 1
 /// from the first host to the proxy.
 pub fn split(pipes: [Pipe; 2], tcp: &TcpConfig, traffic: TrafficConfig, buffer_bytes: u64) -> Scenario {
-    let mut builder = Builder::new(20, 1, PolicyConfig::TailDrop {});
+    let mut builder = Builder::new(20, 1, PolicyConfig::TAIL_DROP);
     let [first, proxy, last] = [(); 3].map(|()| builder.node(NodeKind::Host));
     let [(fast, near), (slow, far)] = pipes;
     let links = [

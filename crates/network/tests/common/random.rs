@@ -3,7 +3,8 @@
 use super::{tcp, web, Builder, LAN, SECOND, WAN};
 use longpipe_network::scenario::web::WebConfig;
 use longpipe_network::scenario::{
-    BufferConfig, BufferUnit, Framing, LossConfig, NodeKind, PolicyConfig, Scenario, StartConfig, Ties, TrafficConfig,
+    BufferConfig, BufferUnit, EpdConfig, FbaConfig, Framing, LossConfig, NodeKind, PartialPacketDiscardConfig,
+    PolicyConfig, Scenario, SelectiveDropConfig, StartConfig, Ties, TrafficConfig,
 };
 use longpipe_tcp::config::{AckConfig, RecoveryKind, TcpConfig, TimerConfig};
 use proptest::prelude::*;
@@ -54,19 +55,19 @@ pub fn with_web(mut scenario: Scenario) -> Scenario {
 /// Strategy: a buffer policy.
 pub fn any_policy() -> impl Strategy<Value = PolicyConfig> {
     (0usize..5, 0.05f64..=1.0, 0.1f64..3.0, any::<bool>()).prop_map(|(kind, threshold, z, keep_last)| match kind {
-        0 => PolicyConfig::TailDrop {},
-        1 => PolicyConfig::PartialPacketDiscard { keep_last },
-        2 => PolicyConfig::Epd { threshold, keep_last },
-        3 => PolicyConfig::SelectiveDrop {
+        0 => PolicyConfig::TAIL_DROP,
+        1 => PolicyConfig::PartialPacketDiscard(PartialPacketDiscardConfig { keep_last }),
+        2 => PolicyConfig::Epd(EpdConfig { threshold, keep_last }),
+        3 => PolicyConfig::SelectiveDrop(SelectiveDropConfig {
             threshold,
             z,
             keep_last,
-        },
-        _ => PolicyConfig::Fba {
+        }),
+        _ => PolicyConfig::Fba(FbaConfig {
             threshold,
             z,
             keep_last,
-        },
+        }),
     })
 }
 
@@ -78,7 +79,7 @@ fn any_router_policy() -> impl Strategy<Value = PolicyConfig> {
 /// Returns the policy, or tail drop if routers do not support it.
 pub fn router_policy(policy: PolicyConfig) -> PolicyConfig {
     match policy {
-        PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. } => PolicyConfig::TailDrop {},
+        PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. } => PolicyConfig::TAIL_DROP,
         other => other,
     }
 }

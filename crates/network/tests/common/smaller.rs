@@ -113,7 +113,7 @@ fn plain_link(scenario: &mut Scenario, link: usize, field: usize) {
     match field {
         0 => link.loss = LossConfig::None {},
         1 => link.buffer = None,
-        2 => link.policy = PolicyConfig::TailDrop {},
+        2 => link.policy = PolicyConfig::TAIL_DROP,
         3 if vbr => link.scheduler = SchedulerConfig::Priority {},
         3 => link.scheduler = SchedulerConfig::Fifo {},
         4 => {

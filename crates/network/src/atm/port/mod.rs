@@ -12,11 +12,11 @@ pub mod time_varying;
 pub mod trains;
 pub mod transit;
 
+use crate::bounds::AFTER_ANY_RUN;
 use crate::packets::aal5::Cell;
 use crate::packets::drops::DropCause;
 use crate::packets::Circuit;
 use crate::report::cells::QueueCounters;
-use crate::scenario::bounds::AFTER_ANY_RUN;
 use crate::slots::{SlotCursor, SlotGrid};
 use admission::Admission;
 use classes::VbrQueue;

@@ -1,7 +1,6 @@
 //! The part of an output port that precedes its transmitter: injected loss, limits, queue discipline and counters. The
 //! caller owns the transmitter, and requests the next packet when the transmitter is free.
 
-use super::disc_of::disc_of;
 use crate::conditioners::aggregation::Aggregation;
 use crate::conditioners::duplication::Duplication;
 use crate::conditioners::tbf::Tbf;
@@ -9,10 +8,11 @@ use crate::conditioners::{Policers, TokenCredit};
 use crate::impairments::loss::Loss;
 use crate::packets::drops::{DropCause, Drops};
 use crate::packets::{Circuit, Flow, Options, Packet};
+use crate::policies::parameters::Divides;
 use crate::queues::subqueues::SubqueueCounters;
-use crate::queues::{AnyDisc, PassThroughEffect, PortState, QueueDisc, Queued};
+use crate::queues::{AnyDisc, Endpoints, NewPort, PassThroughEffect, PortState, QueueDisc, Queued};
 use crate::report::packets::PacketReport;
-use crate::scenario::{BufferUnit, LinkConfig, PolicyConfig, Scenario};
+use crate::scenario::{BufferUnit, FlowConfig, LinkConfig, Scenario};
 use longpipe_events::{MaybeTime, Rate, Time};
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -246,6 +246,16 @@ pub(crate) struct EgressQueue {
     removed: Vec<Removed>,
 }
 
+/// Returns the end points of each circuit; the packets of a flow, in both directions, have the flow's class.
+fn endpoints(scenario: &Scenario) -> Vec<Endpoints> {
+    let of_flow = |flow: &FlowConfig| {
+        let first = flow.route.first().map_or(0, |&link| scenario.links[link].from);
+        let last = flow.route.last().map_or(0, |&link| scenario.links[link].to);
+        [[first, last], [last, first]].map(|hosts| (hosts, flow.class))
+    };
+    scenario.flows.iter().flat_map(of_flow).collect()
+}
+
 impl EgressQueue {
     /// Creates the empty queue of the port that feeds a link.
     pub fn new(scenario: &Scenario, link: &LinkConfig, seed: u64, index: u64) -> EgressQueue {
@@ -256,17 +266,24 @@ impl EgressQueue {
         };
         let flows = scenario.flows.iter();
         let host = scenario.is_host(link.from);
-        let of_flows = match link.policy {
-            PolicyConfig::StrictPriority(_) | PolicyConfig::WeightedPriority(_) => {
-                OfFlows::Classes(flows.map(|flow| flow.class).collect())
-            }
-            PolicyConfig::DualPi2(_) => OfFlows::Scalable(flows.map(|flow| flow.scalable).collect()),
-            _ => OfFlows::Nothing,
+        let of_flows = match link.policy.divides() {
+            Divides::ByClass => OfFlows::Classes(flows.map(|flow| flow.class).collect()),
+            Divides::ByScalability => OfFlows::Scalable(flows.map(|flow| flow.scalable).collect()),
+            Divides::Nothing => OfFlows::Nothing,
+        };
+        let port = NewPort {
+            circuits: Circuit::of_flows(scenario.flows.len()),
+            endpoints: &|| endpoints(scenario),
+            rate_bps: link.rate_bps,
+            limit: link.buffer.map_or(u64::MAX, |buffer| buffer.limit),
+            by_bytes: link.buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
+            seed,
+            link: index,
         };
         let loss = Loss::new(&link.loss, seed, index);
         EgressQueue {
             rate: Rate(link.rate_bps),
-            disc: disc_of(scenario, link, seed, index),
+            disc: link.policy.disc(&port),
             is_bare: loss.is_none() && !link.is_conditioned() && matches!(of_flows, OfFlows::Nothing),
             of_flows,
             loss,

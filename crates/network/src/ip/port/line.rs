@@ -1,6 +1,6 @@
 //! The transmitter of a link. It sends packets one after the other, each for its transmission time.
 
-use crate::scenario::bounds::{AFTER_ANY_RUN, MAX_BACKLOG};
+use crate::bounds::{AFTER_ANY_RUN, MAX_BACKLOG};
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 
 /// Treatment of packets at the end of a wire.

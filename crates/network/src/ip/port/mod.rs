@@ -3,7 +3,6 @@
 mod accounts;
 pub(crate) mod constant_rate;
 pub mod delayed;
-mod disc_of;
 pub(crate) mod egress_queue;
 pub mod fifo;
 pub mod interface;

@@ -87,7 +87,9 @@ impl TimeVaryingPort {
                 .filter(|buffer| buffer.unit == unit)
                 .map_or(u64::MAX, |buffer| buffer.limit)
         };
-        let policy = Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit));
+        let policy = link
+            .policy
+            .buffer_policy(buffer.map_or(u64::MAX, |buffer| buffer.limit));
         TimeVaryingPort {
             host,
             is_undisturbed: motion.is_undisturbed() && loss.is_none() && matches!(policy, Policy::TailDrop),

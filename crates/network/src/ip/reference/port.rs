@@ -96,7 +96,9 @@ impl ReferencePort {
                 .filter(|buffer| buffer.unit == unit)
                 .map_or(u64::MAX, |buffer| buffer.limit)
         };
-        let policy = Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit));
+        let policy = link
+            .policy
+            .buffer_policy(buffer.map_or(u64::MAX, |buffer| buffer.limit));
         ReferencePort {
             host,
             end: Time(scenario.duration_ps),
@@ -111,7 +113,7 @@ impl ReferencePort {
             no_route: (0, 0),
             by_vc: policy.needs_vc_occupancies(),
             policy,
-            aqm: Aqm::new(&link.policy, link.rate_bps, seed, index as u64),
+            aqm: link.policy.aqm(link.rate_bps, seed, index as u64),
             max_packets: limit(BufferUnit::Packets),
             max_bytes: limit(BufferUnit::Bytes),
             by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),

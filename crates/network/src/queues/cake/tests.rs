@@ -1,7 +1,7 @@
 //! Tests of CAKE, which compare it with closed-form results and with the rules of sch_cake.c.
 
 use super::*;
-use crate::scenario::cake::{CakeFraming, CakeIsolation, CakeTins};
+use crate::queues::cake::{CakeFraming, CakeIsolation, CakeTins};
 
 /// A packet: its number, circuit, arrival time, length, and acknowledgement number (0 for data), and whether it is
 /// ECN-capable and whether it is marked.
@@ -65,7 +65,7 @@ fn config() -> CakeConfig {
     }
 }
 
-fn cake(config: &CakeConfig, circuits: &[CakeCircuit]) -> Cake<Packet> {
+fn cake(config: &CakeConfig, circuits: &[Endpoints]) -> Cake<Packet> {
     Cake::new(config, circuits.iter().copied(), 7, Stream::new(1, "test", 0))
 }
 
@@ -174,7 +174,7 @@ fn the_shaper_keeps_its_rate_despite_late_dequeues() {
 }
 
 /// Returns the number of bytes that each of several backlogged circuits sends in a second.
-fn shares(config: &CakeConfig, circuits: &[CakeCircuit]) -> Vec<u64> {
+fn shares(config: &CakeConfig, circuits: &[Endpoints]) -> Vec<u64> {
     let mut cake = cake(config, circuits);
     for circuit in 0..circuits.len() as u32 {
         packets(circuit, 2000, 500).for_each(|packet| enqueue(&mut cake, packet));
@@ -238,7 +238,7 @@ fn tins_have_priority_up_to_their_shares() {
         ..config()
     };
     let of = |dscps: &[u32]| {
-        let circuits: Vec<CakeCircuit> = dscps.iter().map(|&dscp| ([0, 1], dscp)).collect();
+        let circuits: Vec<Endpoints> = dscps.iter().map(|&dscp| ([0, 1], dscp)).collect();
         shares(&config, &circuits)
     };
     let near = |sent: &[u64], expected: &[u64]| sent.iter().zip(expected).all(|(a, b)| a.abs_diff(*b) < 15_000);

@@ -10,8 +10,8 @@ use longpipe_network::queues::fq::Fq;
 use longpipe_network::queues::round_robin::{QueueMapping, RoundRobin};
 use longpipe_network::queues::QueueDisc;
 use longpipe_network::scenario::{
-    BufferUnit, CbrConfig, DrrConfig, Engine, FqConfig, PolicyConfig, Scenario, SfqConfig, StrictPriorityConfig,
-    TrafficConfig, WeightedPriorityConfig,
+    AckFilterConfig, BufferUnit, CbrConfig, DrrConfig, Engine, FqConfig, PolicyConfig, Scenario, SfqConfig,
+    StrictPriorityConfig, TrafficConfig, WeightedPriorityConfig,
 };
 use longpipe_network::{Report, Simulation};
 use longpipe_tcp::config::{AimdConfig, CongestionConfig, RecoveryKind};
@@ -183,7 +183,7 @@ fn fq_is_fair_within_a_turn() {
 #[test]
 fn sfq_with_one_queue_and_priority_with_one_class_are_fifos() {
     let flows = [(9_000_000, 972, 0), (7_000_000, 172, 0), (3_000_000, 1300, 0)];
-    let plain = both(&scenario(&flows, PolicyConfig::TailDrop {}, 30, 5));
+    let plain = both(&scenario(&flows, PolicyConfig::TAIL_DROP, 30, 5));
     for policy in [
         PolicyConfig::Sfq(SfqConfig {
             quantum_bytes: 1514,
@@ -298,8 +298,8 @@ fn an_ack_filter_fills_a_link_despite_a_slow_return_link() {
         let port = report.packet_ports[back];
         (report.flows[0].delivered_bytes as f64 * 8.0 / 60.0, port)
     };
-    let (plain, _) = throughput(PolicyConfig::TailDrop {});
-    let (filtered, port) = throughput(PolicyConfig::AckFilter {});
+    let (plain, _) = throughput(PolicyConfig::TAIL_DROP);
+    let (filtered, port) = throughput(PolicyConfig::AckFilter(AckFilterConfig {}));
     // Once the window is open, the link is fully used, so that the goodput is 1460/1500 of 10 Mbit/s.
     assert!(filtered > 0.95 * 9.733e6, "{filtered}");
     // An ACK every 32 ms releases 1460 bytes; at the end, one window is in flight.

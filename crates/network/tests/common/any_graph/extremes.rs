@@ -60,7 +60,7 @@ pub fn set(scenario: &mut Scenario, (kind, index): Extreme) {
             let has_queue = |link: &&LinkConfig| {
                 link.from == host
                     && (link.buffer.is_some()
-                        || link.policy != (PolicyConfig::TailDrop {})
+                        || link.policy != (PolicyConfig::TAIL_DROP)
                         || !link.conditioners.is_empty())
             };
             if !scenario.links.iter().any(|link| has_queue(&link)) {

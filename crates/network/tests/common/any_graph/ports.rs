@@ -10,7 +10,8 @@ use longpipe_network::scenario::conditioners::{
 };
 use longpipe_network::scenario::time_varying::OrderConfig;
 use longpipe_network::scenario::{
-    BufferConfig, BufferUnit, Framing, LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario, SchedulerConfig,
+    BufferConfig, BufferUnit, EpdConfig, FbaConfig, Framing, LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario,
+    SchedulerConfig, SelectiveDropConfig,
 };
 use proptest::prelude::*;
 
@@ -230,28 +231,28 @@ pub fn any_loss() -> impl Strategy<Value = LossDraft> {
 fn in_thousandths(policy: PolicyConfig) -> PolicyConfig {
     let round = |value: f64| (value * 1000.0).round().max(1.0) / 1000.0;
     match policy {
-        PolicyConfig::Epd { threshold, keep_last } => PolicyConfig::Epd {
+        PolicyConfig::Epd(EpdConfig { threshold, keep_last }) => PolicyConfig::Epd(EpdConfig {
             threshold: round(threshold),
             keep_last,
-        },
-        PolicyConfig::SelectiveDrop {
+        }),
+        PolicyConfig::SelectiveDrop(SelectiveDropConfig {
             threshold,
             z,
             keep_last,
-        } => PolicyConfig::SelectiveDrop {
+        }) => PolicyConfig::SelectiveDrop(SelectiveDropConfig {
             threshold: round(threshold),
             z: round(z),
             keep_last,
-        },
-        PolicyConfig::Fba {
+        }),
+        PolicyConfig::Fba(FbaConfig {
             threshold,
             z,
             keep_last,
-        } => PolicyConfig::Fba {
+        }) => PolicyConfig::Fba(FbaConfig {
             threshold: round(threshold),
             z: round(z),
             keep_last,
-        },
+        }),
         other => other,
     }
 }
@@ -264,7 +265,7 @@ pub fn plain_link(from: usize, to: usize, rate_bps: u64, delay_ps: u64) -> LinkC
         rate_bps,
         delay_ps,
         buffer: None,
-        policy: PolicyConfig::TailDrop {},
+        policy: PolicyConfig::TAIL_DROP,
         scheduler: SchedulerConfig::Fifo {},
         loss: LossConfig::None {},
         motion: None,

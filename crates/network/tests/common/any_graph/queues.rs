@@ -1,10 +1,10 @@
 //! Random queue disciplines for IP packets, which act at enqueue or dequeue.
 
-use longpipe_network::scenario::cake::{CakeAckFilter, CakeConfig, CakeFraming, CakeIsolation, CakeTins};
+use longpipe_network::queues::cake::{CakeAckFilter, CakeConfig, CakeFraming, CakeIsolation, CakeTins};
 use longpipe_network::scenario::{
-    BlueConfig, CodelArithmetic, CodelConfig, DrrConfig, DualPi2Config, FqCodelConfig, FqCodelRules, FqConfig,
-    LowLatencyMarking, PieConfig, PieDelay, PieRules, PolicyConfig, QueueUnit, RedConfig, RedGap, SfqConfig,
-    StepMarkingConfig, StrictPriorityConfig, TwoQueues, WeightedPriorityConfig,
+    AckFilterConfig, BlueConfig, CodelArithmetic, CodelConfig, DrrConfig, DualPi2Config, FqCodelConfig, FqCodelRules,
+    FqConfig, HeadDropConfig, LowLatencyMarking, PieConfig, PieDelay, PieRules, PolicyConfig, QueueUnit, RedConfig,
+    RedGap, SfqConfig, StepMarkingConfig, StrictPriorityConfig, TwoQueues, WeightedPriorityConfig,
 };
 use proptest::prelude::*;
 
@@ -124,8 +124,8 @@ impl QueueDraft {
                 weights: [a, b, c].map(|weight| 1 + weight as u32 % 9).to_vec(),
                 quantum_bytes,
             }),
-            10 => PolicyConfig::AckFilter {},
-            13 => PolicyConfig::HeadDrop {},
+            10 => PolicyConfig::AckFilter(AckFilterConfig {}),
+            13 => PolicyConfig::HeadDrop(HeadDropConfig {}),
             _ => PolicyConfig::DualPi2(DualPi2Config {
                 target_ps: packets(a / 5),
                 update_ps,

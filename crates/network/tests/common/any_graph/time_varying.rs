@@ -86,7 +86,7 @@ pub fn set(scenario: &mut Scenario, motions: &[(usize, TimeVaryingDraft)]) {
                 .take_if(|service| matches!(service, ServiceConfig::Opportunities { .. }));
             link.motion = Some(Box::new(motion));
             if matches!(link.policy, PolicyConfig::Red(_)) {
-                link.policy = PolicyConfig::TailDrop {};
+                link.policy = PolicyConfig::TAIL_DROP;
             }
             continue;
         }

@@ -27,7 +27,7 @@ fn link(steps: &[[u64; 2]], outages: Option<OutagesConfig>, delay_ps: u64) -> Li
         rate_bps: steps[0][1],
         delay_ps,
         buffer: None,
-        policy: PolicyConfig::TailDrop {},
+        policy: PolicyConfig::TAIL_DROP,
         scheduler: SchedulerConfig::Fifo {},
         loss: LossConfig::None {},
         conditioners: vec![],

@@ -29,7 +29,7 @@ fn port(schedule: &[u64], limit: u64, unit: BufferUnit) -> (TimeVaryingPort, Lin
         rate_bps: 12_000_000,
         delay_ps: 0,
         buffer: Some(BufferConfig { unit, limit }),
-        policy: PolicyConfig::TailDrop {},
+        policy: PolicyConfig::TAIL_DROP,
         scheduler: SchedulerConfig::Fifo {},
         loss: LossConfig::None {},
         conditioners: vec![],

@@ -1,6 +1,9 @@
-//! Parameters of CAKE (Linux's `sch_cake`), and their bounds.
+//! Parameters of CAKE, their bounds, and the facts that they determine.
 
-use super::refusal::refuse_unless;
+use super::Cake;
+use crate::bounds::refuse_unless;
+use crate::policies::parameters::{Decides, Facts, Marks, Parameters};
+use crate::queues::{AnyDisc, Discipline, NewPort, Queued};
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -92,7 +95,21 @@ pub enum CakeAckFilter {
 }
 
 impl CakeConfig {
-    pub(super) fn problem(&self) -> Option<Problem> {
+    /// Returns the length [byte] of a packet on the wire, including overhead and framing.
+    pub fn line_bytes(&self, bytes: u64) -> u64 {
+        let length = (bytes as i64 + i64::from(self.overhead)).max(i64::from(self.mpu)) as u64;
+        match self.framing {
+            CakeFraming::None => length,
+            CakeFraming::Atm => length.div_ceil(48) * 53,
+            CakeFraming::Ptm => length + length.div_ceil(64),
+        }
+    }
+}
+
+impl Parameters for CakeConfig {
+    const FACTS: Facts = Facts::new(Decides::AtDequeue).random().marking(Marks::Capable);
+
+    fn problem(&self) -> Option<Problem> {
         let rate = self.rate_bps.unwrap_or(1_000);
         refuse_unless(
             (1_000..=10_000_000_000_000).contains(&rate),
@@ -111,14 +128,24 @@ impl CakeConfig {
         })
     }
 
-    /// Returns the length [byte] of a packet on the wire, including overhead and framing.
-    pub fn line_bytes(&self, bytes: u64) -> u64 {
-        let length = (bytes as i64 + i64::from(self.overhead)).max(i64::from(self.mpu)) as u64;
-        match self.framing {
-            CakeFraming::None => length,
-            CakeFraming::Atm => length.div_ceil(48) * 53,
-            CakeFraming::Ptm => length + length.div_ceil(64),
-        }
+    fn is_inert_without_queue(&self) -> bool {
+        !self.shapes()
+    }
+
+    fn shapes(&self) -> bool {
+        self.rate_bps.is_some()
+    }
+
+    fn queue_names(&self) -> Vec<String> {
+        self.tins.names()
+    }
+}
+
+impl Discipline for CakeConfig {
+    fn disc<T: Queued>(&self, port: &NewPort<'_>) -> AnyDisc<T> {
+        let mut random = port.salts();
+        let salt = random.below(u64::MAX);
+        AnyDisc::Cake(Box::new(Cake::new(self, (port.endpoints)().into_iter(), salt, random)))
     }
 }
 

@@ -1,0 +1,198 @@
+//! All policies of ports: their kinds, with parameters, and what they declare.
+
+use super::ack_filter::AckFilterConfig;
+use super::cake::CakeConfig;
+use super::codel::CodelConfig;
+use super::dualpi2::DualPi2Config;
+use super::fq::FqConfig;
+use super::fq_codel::FqCodelConfig;
+use super::head_drop::HeadDropConfig;
+use super::round_robin::{DrrConfig, SfqConfig};
+use super::strict::StrictPriorityConfig;
+use super::weighted::WeightedPriorityConfig;
+use super::{AnyDisc, Discipline, NewPort, Queued};
+use crate::policies::aqm::Aqm;
+use crate::policies::blue::BlueConfig;
+use crate::policies::epd::EpdConfig;
+use crate::policies::fba::FbaConfig;
+use crate::policies::parameters::{Decides, Divides, Facts, Parameters};
+use crate::policies::partial_packet_discard::PartialPacketDiscardConfig;
+use crate::policies::pie::PieConfig;
+use crate::policies::red::RedConfig;
+use crate::policies::selective_drop::SelectiveDropConfig;
+use crate::policies::step_marking::StepMarkingConfig;
+use crate::policies::tail_drop::TailDropConfig;
+use crate::policies::Policy;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+
+/// Declares the policies, one per line, each with its name and the type of its parameters. Defines the enum of
+/// configurations, the table of facts, and a macro that evaluates an expression for the parameters of any policy.
+macro_rules! policies {
+    ($dollar:tt; $($(#[$about:meta])* $name:ident($config:ty);)+) => {
+        /// Policy of a port.
+        #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+        #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+        #[strum(serialize_all = "kebab-case")]
+        pub enum PolicyConfig {
+            $($(#[$about])* $name($config),)+
+        }
+
+        impl PolicyConfig {
+            /// Facts about each kind, in the order of `VARIANTS`.
+            pub const FACTS: &'static [Facts] = &[$(<$config as Parameters>::FACTS,)+];
+
+            /// Returns the facts about the kind.
+            pub fn facts(&self) -> Facts {
+                match self {
+                    $(PolicyConfig::$name(_) => <$config as Parameters>::FACTS,)+
+                }
+            }
+        }
+
+        macro_rules! each {
+            ($dollar policy:expr, $dollar parameters:ident => $dollar value:expr) => {
+                match $dollar policy {
+                    $(PolicyConfig::$name($dollar parameters) => $dollar value,)+
+                }
+            };
+        }
+    };
+}
+
+policies! {
+    $;
+    /// Drops exactly the cells or packets that find the buffer full.
+    TailDrop(TailDropConfig);
+    /// Discards the rest of a frame after a lost cell.
+    PartialPacketDiscard(PartialPacketDiscardConfig);
+    /// Early Packet Discard.
+    Epd(EpdConfig);
+    /// Selective Drop.
+    SelectiveDrop(SelectiveDropConfig);
+    /// Fair Buffer Allocation.
+    Fba(FbaConfig);
+    /// Random early detection: drops depend on the average queue.
+    Red(RedConfig);
+    /// PIE: drops depend on the queueing delay and on how it changes.
+    Pie(PieConfig);
+    /// Step marking: marks depend on the current queue; no drops.
+    StepMarking(StepMarkingConfig);
+    /// BLUE: drops depend on overflows and idle times.
+    Blue(BlueConfig);
+    /// CoDel: drops at departure depend on the sojourn time.
+    Codel(CodelConfig);
+    /// FQ-CoDel: one queue per flow, each with CoDel.
+    FqCodel(FqCodelConfig);
+    /// Deficit round robin over one queue per flow.
+    Drr(DrrConfig);
+    /// Stochastic fair queueing: round robin over hashed queues.
+    Sfq(SfqConfig);
+    /// Linux's fq: round robin over one queue per flow.
+    Fq(FqConfig);
+    /// Strict priority over one queue per class.
+    StrictPriority(StrictPriorityConfig);
+    /// Weighted round robin over one queue per class.
+    WeightedPriority(WeightedPriorityConfig);
+    /// DualPI2: a low-latency queue coupled with a classic one.
+    #[serde(rename = "dualpi2")]
+    #[strum(serialize = "dualpi2")]
+    DualPi2(DualPi2Config);
+    /// ACK filter: an arriving ACK replaces earlier ACKs that it makes redundant.
+    AckFilter(AckFilterConfig);
+    /// Drop from front: a packet that finds the buffer full displaces the oldest packets.
+    HeadDrop(HeadDropConfig);
+    /// CAKE: a shaper, tins, and fair queueing among hosts and flows with COBALT.
+    Cake(CakeConfig);
+}
+
+impl Discipline for TailDropConfig {}
+impl Discipline for PartialPacketDiscardConfig {}
+impl Discipline for EpdConfig {}
+impl Discipline for SelectiveDropConfig {}
+impl Discipline for FbaConfig {}
+impl Discipline for RedConfig {}
+impl Discipline for PieConfig {}
+impl Discipline for StepMarkingConfig {}
+impl Discipline for BlueConfig {}
+
+impl PolicyConfig {
+    /// Tail drop.
+    pub const TAIL_DROP: PolicyConfig = PolicyConfig::TailDrop(TailDropConfig {});
+
+    /// Creates the empty discipline of a port.
+    pub fn disc<T: Queued>(&self, port: &NewPort<'_>) -> AnyDisc<T> {
+        each!(self, policy => policy.disc(port))
+    }
+
+    /// Returns the buffer policy for a buffer of `capacity` cells.
+    pub fn buffer_policy(&self, capacity: u64) -> Policy {
+        each!(self, policy => policy.buffer_policy(capacity as f64))
+    }
+
+    /// Returns active queue management at enqueue, if the policy is one.
+    pub fn aqm(&self, rate_bps: u64, seed: u64, link: u64) -> Option<Box<Aqm>> {
+        each!(self, policy => Aqm::new(policy, rate_bps, seed, link))
+    }
+
+    /// Returns the first problem with the parameters, if any.
+    pub fn problem(&self) -> Option<Problem> {
+        each!(self, policy => policy.problem())
+    }
+
+    /// Returns whether the policy exists for cells.
+    pub fn takes_cells(&self) -> bool {
+        each!(self, policy => policy.takes_cells())
+    }
+
+    /// Returns whether the policy exists for IP packets.
+    pub fn takes_packets(&self) -> bool {
+        each!(self, policy => policy.takes_packets())
+    }
+
+    /// Returns whether the policy never marks, and decides by the occupancy alone.
+    pub fn depends_on_occupancy_only(&self) -> bool {
+        self.facts().decides == Decides::ByOccupancy
+    }
+
+    /// Returns whether the policy decides by the occupancy alone and treats frames as a whole.
+    pub fn drops_whole_frames(&self) -> bool {
+        self.facts().decides == Decides::ByFrame
+    }
+
+    /// Returns whether the policy is a queue discipline, which decides at dequeue.
+    pub fn serves(&self) -> bool {
+        self.facts().decides == Decides::AtDequeue
+    }
+
+    /// Returns the property of flows by which the policy divides packets.
+    pub fn divides(&self) -> Divides {
+        self.facts().divides
+    }
+
+    /// Returns whether the policy admits every packet unmarked at a port where no packet ever waits.
+    pub fn is_inert_without_queue(&self) -> bool {
+        each!(self, policy => policy.is_inert_without_queue())
+    }
+
+    /// Returns whether the policy may withhold packets from an idle transmitter.
+    pub fn shapes(&self) -> bool {
+        each!(self, policy => policy.shapes())
+    }
+
+    /// Returns the names of the queues that the results count separately; see [`Parameters::queue_names`].
+    pub fn queue_names(&self) -> Vec<String> {
+        each!(self, policy => policy.queue_names())
+    }
+
+    /// Returns the number of classes, or None for a policy without classes.
+    pub fn classes(&self) -> Option<u32> {
+        each!(self, policy => policy.classes())
+    }
+
+    /// Returns the interval [ps] between updates of the policy's state, if there are any.
+    pub fn update_ps(&self) -> Option<u64> {
+        each!(self, policy => policy.update_ps())
+    }
+}
