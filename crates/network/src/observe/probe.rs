@@ -112,136 +112,73 @@ impl Probe for () {
     }
 }
 
+/// Passes the methods of `Probe` to a macro: those that return whether the probe uses reports, and those that report.
+/// `cell` and `packet` are missing, because they are generic.
+macro_rules! methods {
+    ($forward:ident) => {
+        $forward! {
+            wants_control, wants_stack_bytes, wants_queue, wants_cells, wants_events;
+            add_connection_slots(owner: Flow, count: usize);
+            renewed(flow: Flow);
+            window(now: Time, flow: Flow, cwnd: f64, ssthresh: f64);
+            control(now: Time, flow: Flow, sender: &SenderState);
+            timer(now: Time, flow: Flow, measured: Option<Span>, srtt: Option<Span>, rto: Span);
+            smoothed_rtt(now: Time, flow: Flow, srtt: Span);
+            received_payload(now: Time, flow: Flow, bytes: u32);
+            stack_packet(flow: Flow, packet: &StackPacket);
+            stack_sent(now: Time, packet: &StackBytes<'_>);
+            stack_left(now: Time, id: u64, fate: Fate);
+            queue(now: Time, link: Link, held: u64);
+            event(flow: Flow, event: &SenderEvent);
+            waited(link: Link, arrival: Time, end: Time, vc: Circuit);
+            dropped(dropped: &Dropped);
+            marked(now: Time, link: Link, flow: Flow);
+            sent(now: Time, flow: Flow, frame: u32, segment: &DataSegment);
+            received(now: Time, flow: Flow, frame: u32, segment: &DataSegment);
+            answered(now: Time, flow: Flow, frame: u32, ack: &AckSegment);
+            acknowledged(now: Time, flow: Flow, frame: u32, ack: &AckSegment);
+            sent_datagram(now: Time, flow: Flow, frame: u32, datagram: &Datagram);
+            received_datagram(now: Time, flow: Flow, frame: u32, datagram: &Datagram, first: bool);
+        }
+    };
+}
+
+/// Forwards methods to both probes of a pair.
+macro_rules! to_both {
+    ($($wants:ident),+; $($report:ident($($argument:ident: $type:ty),+);)+) => {
+        $(fn $wants(&self) -> bool {
+            self.0.$wants() || self.1.$wants()
+        })+
+
+        $(fn $report(&mut self, $($argument: $type),+) {
+            self.0.$report($($argument),+);
+            self.1.$report($($argument),+);
+        })+
+    };
+}
+
+/// Forwards methods to a probe that may be absent.
+macro_rules! to_present {
+    ($($wants:ident),+; $($report:ident($($argument:ident: $type:ty),+);)+) => {
+        $(fn $wants(&self) -> bool {
+            self.as_ref().is_some_and(A::$wants)
+        })+
+
+        $(fn $report(&mut self, $($argument: $type),+) {
+            if let Some(probe) = self {
+                probe.$report($($argument),+);
+            }
+        })+
+    };
+}
+
 /// Two probes that observe the same run.
 impl<A: Probe, B: Probe> Probe for (A, B) {
+    methods!(to_both);
+
     #[inline(always)]
     fn is_idle(&self) -> bool {
         self.0.is_idle() && self.1.is_idle()
-    }
-
-    fn add_connection_slots(&mut self, owner: Flow, count: usize) {
-        self.0.add_connection_slots(owner, count);
-        self.1.add_connection_slots(owner, count);
-    }
-
-    fn renewed(&mut self, flow: Flow) {
-        self.0.renewed(flow);
-        self.1.renewed(flow);
-    }
-
-    fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {
-        self.0.window(now, flow, cwnd, ssthresh);
-        self.1.window(now, flow, cwnd, ssthresh);
-    }
-
-    fn wants_control(&self) -> bool {
-        self.0.wants_control() || self.1.wants_control()
-    }
-
-    fn control(&mut self, now: Time, flow: Flow, sender: &SenderState) {
-        self.0.control(now, flow, sender);
-        self.1.control(now, flow, sender);
-    }
-
-    fn timer(&mut self, now: Time, flow: Flow, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
-        self.0.timer(now, flow, measured, srtt, rto);
-        self.1.timer(now, flow, measured, srtt, rto);
-    }
-
-    fn smoothed_rtt(&mut self, now: Time, flow: Flow, srtt: Span) {
-        self.0.smoothed_rtt(now, flow, srtt);
-        self.1.smoothed_rtt(now, flow, srtt);
-    }
-
-    fn received_payload(&mut self, now: Time, flow: Flow, bytes: u32) {
-        self.0.received_payload(now, flow, bytes);
-        self.1.received_payload(now, flow, bytes);
-    }
-
-    fn stack_packet(&mut self, flow: Flow, packet: &StackPacket) {
-        self.0.stack_packet(flow, packet);
-        self.1.stack_packet(flow, packet);
-    }
-
-    fn wants_stack_bytes(&self) -> bool {
-        self.0.wants_stack_bytes() || self.1.wants_stack_bytes()
-    }
-
-    fn stack_sent(&mut self, now: Time, packet: &StackBytes<'_>) {
-        self.0.stack_sent(now, packet);
-        self.1.stack_sent(now, packet);
-    }
-
-    fn stack_left(&mut self, now: Time, id: u64, fate: Fate) {
-        self.0.stack_left(now, id, fate);
-        self.1.stack_left(now, id, fate);
-    }
-
-    fn wants_queue(&self) -> bool {
-        self.0.wants_queue() || self.1.wants_queue()
-    }
-
-    fn wants_cells(&self) -> bool {
-        self.0.wants_cells() || self.1.wants_cells()
-    }
-
-    fn queue(&mut self, now: Time, link: Link, held: u64) {
-        self.0.queue(now, link, held);
-        self.1.queue(now, link, held);
-    }
-
-    fn wants_events(&self) -> bool {
-        self.0.wants_events() || self.1.wants_events()
-    }
-
-    fn event(&mut self, flow: Flow, event: &SenderEvent) {
-        self.0.event(flow, event);
-        self.1.event(flow, event);
-    }
-
-    fn waited(&mut self, link: Link, arrival: Time, end: Time, vc: Circuit) {
-        self.0.waited(link, arrival, end, vc);
-        self.1.waited(link, arrival, end, vc);
-    }
-
-    fn dropped(&mut self, dropped: &Dropped) {
-        self.0.dropped(dropped);
-        self.1.dropped(dropped);
-    }
-
-    fn marked(&mut self, now: Time, link: Link, flow: Flow) {
-        self.0.marked(now, link, flow);
-        self.1.marked(now, link, flow);
-    }
-
-    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        self.0.sent(now, flow, frame, segment);
-        self.1.sent(now, flow, frame, segment);
-    }
-
-    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        self.0.received(now, flow, frame, segment);
-        self.1.received(now, flow, frame, segment);
-    }
-
-    fn answered(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
-        self.0.answered(now, flow, frame, ack);
-        self.1.answered(now, flow, frame, ack);
-    }
-
-    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
-        self.0.acknowledged(now, flow, frame, ack);
-        self.1.acknowledged(now, flow, frame, ack);
-    }
-
-    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
-        self.0.sent_datagram(now, flow, frame, datagram);
-        self.1.sent_datagram(now, flow, frame, datagram);
-    }
-
-    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram, first: bool) {
-        self.0.received_datagram(now, flow, frame, datagram, first);
-        self.1.received_datagram(now, flow, frame, datagram, first);
     }
 
     fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl Fn() -> Contents) {
@@ -258,155 +195,11 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
 /// A probe that may be absent at run time. Both cases share one compiled engine, which is slightly slower than the
 /// engine with `()`.
 impl<A: Probe> Probe for Option<A> {
+    methods!(to_present);
+
     #[inline(always)]
     fn is_idle(&self) -> bool {
         self.as_ref().is_none_or(A::is_idle)
-    }
-
-    fn add_connection_slots(&mut self, owner: Flow, count: usize) {
-        if let Some(probe) = self {
-            probe.add_connection_slots(owner, count);
-        }
-    }
-
-    fn renewed(&mut self, flow: Flow) {
-        if let Some(probe) = self {
-            probe.renewed(flow);
-        }
-    }
-
-    fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {
-        if let Some(probe) = self {
-            probe.window(now, flow, cwnd, ssthresh);
-        }
-    }
-
-    fn wants_control(&self) -> bool {
-        self.as_ref().is_some_and(A::wants_control)
-    }
-
-    fn control(&mut self, now: Time, flow: Flow, sender: &SenderState) {
-        if let Some(probe) = self {
-            probe.control(now, flow, sender);
-        }
-    }
-
-    fn timer(&mut self, now: Time, flow: Flow, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
-        if let Some(probe) = self {
-            probe.timer(now, flow, measured, srtt, rto);
-        }
-    }
-
-    fn smoothed_rtt(&mut self, now: Time, flow: Flow, srtt: Span) {
-        if let Some(probe) = self {
-            probe.smoothed_rtt(now, flow, srtt);
-        }
-    }
-
-    fn received_payload(&mut self, now: Time, flow: Flow, bytes: u32) {
-        if let Some(probe) = self {
-            probe.received_payload(now, flow, bytes);
-        }
-    }
-
-    fn stack_packet(&mut self, flow: Flow, packet: &StackPacket) {
-        if let Some(probe) = self {
-            probe.stack_packet(flow, packet);
-        }
-    }
-
-    fn wants_stack_bytes(&self) -> bool {
-        self.as_ref().is_some_and(A::wants_stack_bytes)
-    }
-
-    fn stack_sent(&mut self, now: Time, packet: &StackBytes<'_>) {
-        if let Some(probe) = self {
-            probe.stack_sent(now, packet);
-        }
-    }
-
-    fn stack_left(&mut self, now: Time, id: u64, fate: Fate) {
-        if let Some(probe) = self {
-            probe.stack_left(now, id, fate);
-        }
-    }
-
-    fn wants_queue(&self) -> bool {
-        self.as_ref().is_some_and(A::wants_queue)
-    }
-
-    fn wants_cells(&self) -> bool {
-        self.as_ref().is_some_and(A::wants_cells)
-    }
-
-    fn queue(&mut self, now: Time, link: Link, held: u64) {
-        if let Some(probe) = self {
-            probe.queue(now, link, held);
-        }
-    }
-
-    fn wants_events(&self) -> bool {
-        self.as_ref().is_some_and(A::wants_events)
-    }
-
-    fn event(&mut self, flow: Flow, event: &SenderEvent) {
-        if let Some(probe) = self {
-            probe.event(flow, event);
-        }
-    }
-
-    fn waited(&mut self, link: Link, arrival: Time, end: Time, vc: Circuit) {
-        if let Some(probe) = self {
-            probe.waited(link, arrival, end, vc);
-        }
-    }
-
-    fn dropped(&mut self, dropped: &Dropped) {
-        if let Some(probe) = self {
-            probe.dropped(dropped);
-        }
-    }
-
-    fn marked(&mut self, now: Time, link: Link, flow: Flow) {
-        if let Some(probe) = self {
-            probe.marked(now, link, flow);
-        }
-    }
-
-    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        if let Some(probe) = self {
-            probe.sent(now, flow, frame, segment);
-        }
-    }
-
-    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        if let Some(probe) = self {
-            probe.received(now, flow, frame, segment);
-        }
-    }
-
-    fn answered(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
-        if let Some(probe) = self {
-            probe.answered(now, flow, frame, ack);
-        }
-    }
-
-    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
-        if let Some(probe) = self {
-            probe.acknowledged(now, flow, frame, ack);
-        }
-    }
-
-    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
-        if let Some(probe) = self {
-            probe.sent_datagram(now, flow, frame, datagram);
-        }
-    }
-
-    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram, first: bool) {
-        if let Some(probe) = self {
-            probe.received_datagram(now, flow, frame, datagram, first);
-        }
     }
 
     fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl Fn() -> Contents) {
