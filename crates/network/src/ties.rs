@@ -2,7 +2,7 @@
 //! the order of calls.
 
 use crate::packets::Circuit;
-use crate::scenario::ends::LinkEnd;
+use crate::scenario::link_ends::LinkEnd;
 use crate::scenario::Ties;
 use longpipe_events::{mix, Order, Time};
 

@@ -12,7 +12,7 @@ use crate::observe::probe::Probe;
 use crate::packets::aal5::{frame_cells, CELL_BITS};
 use crate::packets::drops::DropCause;
 use crate::packets::{Circuit, Link, OnWire, Options, Packet};
-use crate::scenario::ends::LinkEnd;
+use crate::scenario::link_ends::LinkEnd;
 use crate::scenario::topology::{Step, Topology};
 use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Time};

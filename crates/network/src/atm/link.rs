@@ -9,7 +9,7 @@ use crate::atm::port::CellPort;
 use crate::packets::queued_options::QueuedOptions;
 use crate::packets::Circuit;
 use crate::packets::{OnWire, Options};
-use crate::scenario::ends::LinkEnd;
+use crate::scenario::link_ends::LinkEnd;
 use longpipe_events::{Ring, Time};
 
 /// A wire, the interface or port that feeds it, and its downstream end.

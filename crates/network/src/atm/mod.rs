@@ -3,15 +3,15 @@
 mod by_cells;
 pub(crate) mod by_frames;
 mod by_sweeps;
+mod end_of_run;
 mod frame_errors;
 pub mod interface;
 pub(crate) mod lanes;
 pub mod link;
 mod lost_frames;
-pub(crate) mod plan;
 pub mod port;
+pub(crate) mod port_selection;
 mod report;
-mod settled;
 mod shortcut;
 pub(crate) mod sweeps;
 pub mod vbr;
@@ -36,7 +36,7 @@ use lanes::EdgesInTransit;
 use link::{FedWire, Feed};
 use longpipe_events::{Span, Time};
 use lost_frames::LostFrames;
-use plan::Plan;
+use port_selection::Plan;
 use sweeps::Sweeps;
 use vbr::on_off::Meter;
 
@@ -87,7 +87,7 @@ impl Atm {
             }
         }
         let circuits = Circuit::of_flows(scenario.flows.len());
-        let by_edges = plan::by_edges(topology, &links);
+        let by_edges = port_selection::by_edges(topology, &links);
         let travels = (0..circuits).map(|vc| by_edges[vc] || sweeps.carry(Circuit(vc as u32)));
         Atm {
             travels: travels.collect(),
@@ -180,7 +180,7 @@ impl Medium for Atm {
     }
 
     fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<MediumReport, InvariantError> {
-        settled::settle(self, now);
+        end_of_run::settle(self, now);
         report::reports(self, now, hash)
     }
 }

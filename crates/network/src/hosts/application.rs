@@ -155,7 +155,7 @@ impl<P: Probe> Hosts<P> {
         self.resume(flow);
         match self.flows[flow.index()].application {
             Application::Web(_) => request_response::on_clock(self, medium, flow),
-            Application::Datagrams(_) => datagrams::ends::send(self, medium, flow),
+            Application::Datagrams(_) => datagrams::applications::send(self, medium, flow),
             Application::Stream(_) => stream::write(self, medium, flow),
             Application::Bulk if self.flows[flow.index()].proxy.is_some() => proxy::on_clock(self, medium, flow),
             Application::Bulk => self.write_all(medium, flow),

@@ -5,7 +5,7 @@ mod arriving;
 pub mod connection;
 pub mod datagrams;
 pub mod early_delivery;
-mod ends;
+mod end_points;
 pub(crate) mod external;
 mod jitter;
 pub(crate) mod medium;

@@ -16,7 +16,7 @@ use crate::packets::drops::DropCause;
 use crate::packets::payload::Payload;
 use crate::packets::NO_OPTIONS;
 use crate::packets::{Circuit, Link, OnWire, Options, Packet};
-use crate::scenario::ends::LinkEnd;
+use crate::scenario::link_ends::LinkEnd;
 use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Span, Time};
 

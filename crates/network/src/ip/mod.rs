@@ -4,11 +4,11 @@
 //! tcp::Sender ─▶ interface (unlimited) ─▶ line ─▶ router (buffer policy, FIFO) ─▶ line ─▶ … ─▶ tcp::Receiver
 //! ```
 
-mod account;
+mod conservation;
+mod egress_ports;
 pub(crate) mod forward;
 pub(crate) mod lanes;
 pub mod port;
-mod queued;
 #[cfg(feature = "reference")]
 pub(crate) mod reference;
 pub(crate) mod routes;
@@ -168,7 +168,7 @@ impl Medium for Ip {
             }
             if !hosts.probe.is_idle() {
                 let waiting = self.wires[index].port.waiting_packets();
-                queued::report_waiting(&mut hosts.probe, Link::new(index), waiting, hosts.clock.end);
+                egress_ports::report_waiting(&mut hosts.probe, Link::new(index), waiting, hosts.clock.end);
             }
         }
     }
@@ -196,12 +196,12 @@ impl Medium for Ip {
     }
 
     fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<MediumReport, InvariantError> {
-        let packet_ports = account::packet_reports(self, now)?;
+        let packet_ports = conservation::packet_reports(self, now)?;
         packet_ports.iter().for_each(|port| port.hash(hash));
         Ok(MediumReport {
             packet_ports,
-            queues: account::queue_reports(self, now),
-            token_credits: account::token_credits(self, now),
+            queues: conservation::queue_reports(self, now),
+            token_credits: conservation::token_credits(self, now),
             ..MediumReport::default()
         })
     }

@@ -107,7 +107,7 @@ impl PacketReport {
 
     /// Returns whether all packets and bytes are accounted for, and whether a line of this rate could have sent, by
     /// `now`, all bits that left. For `Interface` and `Router`, the first condition holds by construction, so they are
-    /// checked by the balance of each router (`account.rs`) instead.
+    /// checked by the balance of each router (`ip/conservation.rs`) instead.
     pub(crate) fn conserves(&self, rate: Rate, now: Time) -> bool {
         self.packets_in + self.packets_duplicated == self.packets_out + self.packets_lost() + self.packets_held
             && self.bytes_in + self.bytes_duplicated == self.bytes_out + self.bytes_lost + self.bytes_held

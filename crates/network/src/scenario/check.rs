@@ -3,9 +3,9 @@
 use crate::bounds::{MAX_PATH_DELAY, MAX_WAIT};
 use crate::conditioners::{self, ConditionerConfig};
 use crate::packets::aal5::frame_cells;
-use crate::scenario::ends::LinkEnd;
 use crate::scenario::flow_arrivals;
 use crate::scenario::forwarding;
+use crate::scenario::link_ends::LinkEnd;
 use crate::scenario::refusal::{refuse, ScenarioError};
 use crate::scenario::time_varying::ServiceConfig;
 use crate::scenario::topology::Topology;

@@ -1,6 +1,6 @@
 //! All routes of a flow whose routes change, and the checks of these routes.
 
-use super::ends::{way_ends, LinkEnd};
+use super::link_ends::{way_ends, LinkEnd};
 use super::refusal::{refuse, ScenarioError};
 use super::{FlowConfig, Framing, LinkConfig, Scenario};
 

@@ -1,6 +1,6 @@
 //! UDP datagrams: traffic of their applications, and counters of losses, reordering and delays.
 
-pub(super) mod ends;
+pub(super) mod applications;
 mod losses;
 
 use crate::hosts::source::Source;

@@ -5,7 +5,7 @@
 //! occupancy is needed. Without a policy, the occupancy is needed only if it may exceed its previous maximum.
 
 use crate::impairments::loss::Loss;
-use crate::ip::port::accounts::ArrivalRule;
+use crate::ip::port::arrival_rules::ArrivalRule;
 use crate::ip::port::line::Line;
 use crate::packets::drops::DropCause;
 use crate::policies::{Arrival, Verdict};

@@ -1,6 +1,6 @@
 //! Output ports of hosts and routers, which send whole packets.
 
-mod accounts;
+mod arrival_rules;
 pub(crate) mod constant_rate;
 pub mod delayed;
 pub(crate) mod egress_queue;

@@ -1,6 +1,6 @@
 //! A router's output port: a FIFO with the rules that apply to arriving packets.
 
-use super::accounts::Rules;
+use super::arrival_rules::Rules;
 use super::fifo::Fifo;
 use super::line::Line;
 use crate::impairments::loss::Loss;

@@ -10,8 +10,8 @@ mod disc_port;
 mod horizon;
 mod port;
 
+use super::egress_ports;
 use super::port::egress_queue::EgressQueue;
-use super::queued;
 use crate::clock::{TIMER, UNKNOWN};
 use crate::hosts::medium::Medium;
 use crate::hosts::transmissions;
@@ -289,9 +289,9 @@ impl Medium for Reference {
             if let Some(disc_port) = &self.disc_ports[index] {
                 disc_port.watch_in_service(port.motion.as_ref(), &mut hosts.probe, link);
                 let waiting = disc_port.waiting_packets(port.motion.as_ref());
-                queued::report_waiting(&mut hosts.probe, link, waiting, hosts.clock.end);
+                egress_ports::report_waiting(&mut hosts.probe, link, waiting, hosts.clock.end);
             }
-            queued::report_waiting(
+            egress_ports::report_waiting(
                 &mut hosts.probe,
                 link,
                 port.waiting_packets(hosts.clock.end),
@@ -346,7 +346,7 @@ impl Reference {
                 queue
                     .take_marks()
                     .for_each(|(time, flow)| hosts.probe.marked(time, link, flow));
-                queued::report_removed(&mut hosts.probe, link, queue);
+                egress_ports::report_removed(&mut hosts.probe, link, queue);
                 queue.drops().take()
             }
             None => Vec::new(),

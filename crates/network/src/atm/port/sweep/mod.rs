@@ -5,7 +5,7 @@
 //! them can find the buffer full, (2) no slot remains unused and (3) the queue stays below its peak length. Otherwise
 //! they are processed one by one, as in cell-by-cell simulation.
 
-mod account;
+mod final_counters;
 mod holding;
 mod intake;
 mod run;
@@ -19,7 +19,7 @@ use crate::policies::{AfterLoss, Policy};
 use crate::report::cells::QueueCounters;
 use crate::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
 use crate::ties::TieRule;
-pub use account::SweepCounters;
+pub use final_counters::SweepCounters;
 use holding::Holding;
 use longpipe_events::{Order, Span, Time};
 pub use run::{CellRun, Input, Stream};

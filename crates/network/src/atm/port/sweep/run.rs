@@ -1,7 +1,7 @@
 //! Arrivals over wires: cells of one frame in consecutive slots, which are processed in order of arrival.
 
 use crate::packets::Link;
-use crate::scenario::ends::LinkEnd;
+use crate::scenario::link_ends::LinkEnd;
 use crate::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
 use longpipe_events::{Ring, Span, Time};
 use std::sync::Arc;

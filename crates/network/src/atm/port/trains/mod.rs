@@ -10,11 +10,11 @@ mod batch;
 mod clock;
 mod closed_form;
 mod edge;
+mod final_counters;
 mod occupancy;
 pub mod outlet;
 mod parts;
 mod running;
-mod settled;
 mod vc;
 
 use crate::atm::port::frame::FrameState;

@@ -11,7 +11,7 @@ use crate::impairments::loss::Loss;
 use crate::packets::{Circuit, Link};
 use crate::policies::Policy;
 use crate::report::cells::QueueCounters;
-use crate::scenario::ends::LinkEnd;
+use crate::scenario::link_ends::LinkEnd;
 use crate::slots::{GridSums, SlotGrid, StartSum};
 use crate::ties::TieRule;
 use longpipe_events::{Ring, Span};

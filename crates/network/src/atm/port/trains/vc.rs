@@ -2,7 +2,7 @@
 
 use crate::atm::port::frame::FrameState;
 use crate::packets::{Circuit, Link};
-use crate::scenario::ends::LinkEnd;
+use crate::scenario::link_ends::LinkEnd;
 use crate::ties::TieRule;
 use longpipe_events::{Order, Time};
 

@@ -4,8 +4,8 @@
 //! cannot queue; no port downstream of those ports can queue either. The sweep ports form no cycle. The run must be
 //! untraced, because cells are processed after their arrival.
 
-use crate::atm::plan::Plan;
 use crate::atm::port::sweep::{Input, NextHop, Stream, SweepParameters, SweepPort, SweepVc};
+use crate::atm::port_selection::Plan;
 use crate::atm::sweeps::{Reach, Route, Sweeps, UpstreamPort};
 use crate::packets::{Circuit, Link};
 use crate::scenario::Framing;

@@ -91,7 +91,7 @@ impl<P: Probe> Hosts<P> {
         if packet.is_external() {
             external::deliver(self, packet);
         } else if packet.is_datagram() {
-            datagrams::ends::arrive(self, flow, frame, &packet.datagram());
+            datagrams::applications::arrive(self, flow, frame, &packet.datagram());
         } else if packet.is_data() {
             request_response::on_request(self, medium, flow, frame, &packet.segment(options));
         } else {
