@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import gamma
 
 from commands import run
-from longpipe import simulate
+from longpipe import Scenario, simulate
 from longpipe.cli.whatif import _cell, _interval
 from longpipe.fit import fit, observe
 from longpipe.fit.candidates import Hypothesis
@@ -168,3 +168,31 @@ def test_ends_of_an_interval_have_the_digits_that_tell_them_apart() -> None:
     large = replace(scaled, changed=(12645.5, 320.0))
     assert _cell(large, (12645.5, 320.0)) == "12646 ±320"
     assert _cell(large, (-0.4, 320.0), "+") == "+0 ±320"
+
+
+def over_codel(rate: str, **network: object) -> Scenario:
+    """Returns a Reno flow over an AQM with a target of 5 ms, of 52 ms of RTT."""
+    fields = {
+        "framing": "ip",
+        "duration": "15 s",
+        "network": {"kind": "dumbbell", "sources": 1, "access_rate": "1 Gbit/s", "trunk_rate": rate,
+                    "trunk_delay": "25 ms", "access_delay": "0 s", "exit_delay": "0 s", **network},
+        "switch": {"buffer": "1000 packets", "policy": {"kind": "codel", "arithmetic": "linux"}},
+        "tcp": {"profile": "linux-6", "congestion": "linux-reno", "mss": "1448 B", "receiver_window": "auto"},
+    }  # fmt: skip
+    return Scenario.model_validate(fields)
+
+
+def test_draws_contain_the_aqm_of_a_token_bucket() -> None:
+    """CoDel over a token bucket, Linux's tbf, acts as over a link whose target is longer by a packet."""
+    link = over_codel("15.8 Mbit/s")
+    bucket = {"kind": "tbf", "rate": "15.8 Mbit/s", "burst": "1600 B"}
+    shaped = simulate(over_codel("1 Gbit/s", conditioners=[bucket])).flows["throughput_bps"][0]
+    random = np.random.default_rng(0)
+    drawn_paths = [drawn(link, {"estimates": {}}, random) for _ in range(200)]
+    longer = [one["switch.policy.target"] for one in drawn_paths if "switch.policy.target" in one]
+    assert 70 < len(longer) < 130
+    assert set(longer) == {f"{5_000_000_000 + 1500 * 8 * 10**12 // 15_800_000} ps"}
+    alike = simulate(link.with_(**{"switch.policy.target": longer[0]})).flows["throughput_bps"][0]
+    assert alike == pytest.approx(shaped, rel=0.003)
+    assert simulate(link).flows["throughput_bps"][0] < 0.992 * shaped

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from longpipe.units import RATE, TIME
+from longpipe.ip import packet_bytes, transmission_ps
+from longpipe.units import RATE, SIZE, TIME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 # often equal to a microsecond, and vary by up to 3 us; those of real hosts vary by more.
 HOST_DELAY: Final = "3 us"
 DELAYED: Final = 0.5
+# Share of the draws in which a token bucket shapes the bottleneck. Its first packet leaves at once, with saved tokens,
+# and its queue is a packet shorter than that of a link with equal departures. A capture shows the departures only.
+SHAPED: Final = 0.5
 # Half-width of a 95 % interval in standard deviations.
 _NORMAL: Final = 1.96
 # Prior of the loss probability: it is 0 with the probability _LOSSLESS, and otherwise log-uniform over this range.
@@ -33,7 +37,8 @@ def drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Gener
     2. Rate, base RTT, and a buffer that overflowed are normally distributed about the estimates.
     3. A buffer that never overflowed is uniform in its logarithm, from its lower bound to `prior_high`.
     4. The control of each flow that shares the bottleneck has its posterior distribution.
-    5. The loss probability has the posterior distribution for its prior (above) and Poisson-distributed losses.
+    5. In the share `SHAPED` of the draws, an AQM that controls the delay sees a queue that is a packet shorter.
+    6. The loss probability has the posterior distribution for its prior (above) and Poisson-distributed losses.
     """
     network: Any = scenario.network
     if network.kind != "dumbbell":
@@ -60,10 +65,25 @@ def drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Gener
     if buffer is not None:
         changes["switch.buffer"] = f"{buffer} packets"
     changes |= _controls(network.group, fitted.get("others", ()), random)
+    changes |= _shaped(scenario, random)
     loss = _loss(network.trunk_loss, rows.get("loss"), random)
     if loss is not None:
         changes["network.trunk_loss"] = {"kind": "bernoulli", "probability": loss}
     return changes
+
+
+def _shaped(scenario: Scenario, random: np.random.Generator) -> dict[str, object]:
+    """Returns the change that turns the AQM of a link into that of a token bucket, in the share `SHAPED` of the calls.
+
+    The target delay is longer by the transmission time of a packet. Disciplines without a target do not change.
+    """
+    target = getattr(scenario.switch.policy, "target", None)
+    if target is None or random.random() >= SHAPED:
+        return {}
+    packet = packet_bytes(SIZE.parse(scenario.tcp.mss), timestamps=True)
+    network: Any = scenario.network
+    longer = TIME.parse(target) + transmission_ps(packet, RATE.parse(network.trunk_rate))
+    return {"switch.policy.target": f"{longer} ps"}
 
 
 def _controls(

@@ -32,9 +32,8 @@ ERRORS: Final[dict[str, tuple[float, float]]] = {
 }
 # Errors over the paths of all controls together, which are assumed for controls that Linux 6.1 lacks.
 OTHERS: Final = (0.038, 0.030)
-# Additional errors with AQM, whose drops depend on random numbers and on single packets, and beside other flows, whose
-# shares do: `longpipe validate fit FOLDER --seed 900 --paths 0 --queues 0`, 12 paths of each.
-MANAGED: Final = (0.012, 0.01)
+# Additional errors beside other flows, whose shares depend on single losses: `longpipe validate fit FOLDER --seed 900
+# --paths 0 --queues 0`, 12 paths.
 SHARED: Final = (0.35, 0.02)
 
 
@@ -43,8 +42,6 @@ def model_error(scenario: Scenario, measure: str) -> float:
     if measure not in _MEASURES:
         return 0.0
     errors = [ERRORS.get(scenario.tcp.congestion.kind, OTHERS)]
-    if scenario.switch.policy.kind != "tail-drop":
-        errors.append(MANAGED)
     if getattr(scenario.network, "group", None):
         errors.append(SHARED)
     return sum(error[_MEASURES.index(measure)] for error in errors)
