@@ -186,3 +186,48 @@ def test_a_text_without_its_end_is_read_up_to_its_last_line(tmp_path: Path, name
 def test_decimal_commas_of_pensieve_are_read(tmp_path: Path) -> None:
     commas = TEXTS["pensieve"].replace(".", ",")
     assert rates(opened(tmp_path, commas)) == rates(opened(tmp_path, TEXTS["pensieve"]))
+
+
+def _of_ss() -> str:
+    return gzip.decompress((DATA / "ss.txt.gz").read_bytes()).decode()
+
+
+def _of_tc() -> str:
+    """Returns ten snapshots of two queues, each snapshot with its time."""
+    queues = "".join(
+        f"qdisc {kind} {handle}: dev eth0 {place}\n Sent {{sent}} bytes {{packets}} pkt (dropped 0, overlimits 0 requeues 0)\n"
+        " backlog 0b 0p requeues 0\n"
+        for kind, handle, place in (("tbf", "1", "root"), ("pfifo", "10", "parent 1:1"))
+    )
+    return "".join(f"{1_700_000_000 + k}.5\n" + queues.format(sent=1500 * k, packets=k) for k in range(10))
+
+
+LOGS: Final = {"ping -D": (DATA / "ping.txt").read_text(), "ss -tin": _of_ss(), "tc -s qdisc": _of_tc()}
+
+
+@pytest.mark.parametrize("tool", LOGS)
+@pytest.mark.parametrize("damage", ["x#@!~", "\0\0\0", ""])
+def test_damaged_line_inside_a_log_leaves_the_others(tmp_path: Path, tool: str, damage: str) -> None:
+    lines = LOGS[tool].splitlines(keepends=True)
+    whole = opened(tmp_path, LOGS[tool])
+    most = {(one.name, each.quantity): len(each.time_s) for one in whole.subjects for each in one.series}
+    for at in range(12, 40):
+        left = [*lines[:at], *([damage + "\n"] if damage else []), *lines[at + 1 :]]
+        found = opened(tmp_path, "".join(left))
+        assert found.format == whole.format
+        changed = found.as_json()["subjects"] != whole.as_json()["subjects"]
+        notes = [note for note in found.notes if note not in whole.notes]
+        # Without a trace in the file, only the effect of an absent line is visible.
+        assert notes or not damage or not changed, (at, lines[at])
+        names = {one.name for one in whole.subjects}
+        assert names <= {one.name for one in found.subjects}
+        kept = {(one.name, each.quantity): len(each.time_s) for one in found.subjects for each in one.series}
+        for key in most.keys() - {key for key in most if key[1] == "losses"}:
+            assert kept[key] >= most[key] - 4, (at, lines[at], key)
+
+
+def test_a_log_with_many_damaged_lines_is_refused(tmp_path: Path) -> None:
+    lines = _of_ss().splitlines(keepends=True)
+    damaged = ["x#@!~\n" if k % 4 == 3 else line for k, line in enumerate(lines)]
+    with pytest.raises(ScenarioError, match="x#@!~"):
+        opened(tmp_path, "".join(damaged))

@@ -42,8 +42,16 @@ _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
 _DAYS: Final = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 _NS: Final = Fraction(10**9)
 _DAY_NS: Final = 86_400 * 10**9
+# Greatest number of damaged lines in a text, and the number of lines of which one may be damaged.
+_MOST_DAMAGED: Final = 10
+_LINES_PER_DAMAGED: Final = 20
 # Minimum time between two outputs of a command; the lines of one output are printed within a shorter time.
 _APART_NS: Final = 20_000_000
+
+
+def few(lines: int) -> int:
+    """Returns the greatest number of damaged lines among `lines` that are skipped, so that the others are read."""
+    return min(lines // _LINES_PER_DAMAGED, _MOST_DAMAGED)
 
 
 class _Clock:
@@ -80,8 +88,6 @@ class Content:
         self.file = file
         self.data = data
         self.defects = list(defects)
-        # Number of the last line of the file, if it is incomplete and omitted.
-        self.cut_line: int | None = None
 
     @classmethod
     def of(cls, file: str | Path) -> Content:
@@ -100,7 +106,18 @@ class Content:
     @cached_property
     def text(self) -> str:
         """Returns the text of a text file."""
-        return decode(self.file, self.data, NEEDS, legacy=True)
+        return decode(self.file, self._without_nul(), NEEDS, legacy=True)
+
+    def _without_nul(self) -> bytes:
+        """Returns the bytes; NUL bytes in a few lines, which a crash leaves in a log, become question marks."""
+        if b"\0" not in self.data or encoding_of(self.data).startswith("utf-16"):
+            return self.data
+        lines = self.data.split(b"\n")
+        damaged = [number for number, line in enumerate(lines, 1) if b"\0" in line]
+        if len(damaged) > few(len(lines)):
+            return self.data
+        self.defects.append(f"NUL bytes in line{'s' * (len(damaged) > 1)} {', '.join(map(str, damaged))} are no text")
+        return self.data.replace(b"\0", b"?")
 
     @cached_property
     def lines(self) -> list[tuple[int, str]]:
@@ -177,6 +194,12 @@ class Content:
         part = Content(self.file, b"")
         part.lines = lines
         part.stamps = self.stamps
+        return part
+
+    def without_line(self, number: int) -> Content:
+        """Returns a content that consists of the other lines."""
+        part = self.of_lines([line for line in self.lines if line[0] != number])
+        part.begins, part.text = self.begins, "\n".join(line for _, line in part.lines)
         return part
 
     def of_values(self, values: Placed) -> Content:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -27,7 +28,7 @@ from longpipe.measured import (
     starlink,
     tc,
 )
-from longpipe.measured.content import Content
+from longpipe.measured.content import Content, few
 from longpipe.measured.looks import looks_like
 from longpipe.measured.pcap import is_capture
 from longpipe.measured.recording import Recording
@@ -43,6 +44,8 @@ FORMATS: Final[tuple[ModuleType, ...]] = (
 
 # Number of lines from which on an incomplete last line is skipped.
 _LEAST_LINES: Final = 3
+# Line that an error names behind the file.
+_LINE: Final = re.compile(r":(\d+): ")
 
 
 def read(file: str | Path) -> Recording:
@@ -77,26 +80,41 @@ def _read(one: ModuleType, content: Content) -> Recording:
         whole = [placed for placed in content.json_values if is_whole(placed[1])]
         if len(whole) > 1:
             return joined([(content.line_of(placed[0]), one.read(content.of_values([placed]))) for placed in whole])
-    try:
-        found: Recording = one.read(content)
-    except ScenarioError as error:
-        if (shorter := _without_cut_line(content, error)) is None:
-            raise
+    part, skipped = content, list[tuple[int, str]]()
+    first: ScenarioError | None = None
+    while True:
         try:
-            found = one.read(shorter)
-        except ScenarioError:
-            raise error from None
-        return replace(found, notes=(*found.notes, f"the last line, {shorter.cut_line}, is incomplete and skipped"))
-    return found
+            found: Recording = one.read(part)
+        except ScenarioError as error:
+            first = first or error
+            number = _damaged_line(content, part, error, len(skipped))
+            if number is None:
+                raise first from None
+            skipped.append((number, str(error).partition(f":{number}: ")[2]))
+            part = part.without_line(number)
+            continue
+        return replace(found, notes=(*found.notes, *(_skipped(content, *line) for line in skipped)))
 
 
-def _without_cut_line(content: Content, error: ScenarioError) -> Content | None:
-    """Returns a text without its last line if this line caused an error and does not end, otherwise None."""
-    if content.is_json or is_capture(content.data) or content.text.endswith(("\n", "\r")):
+def _damaged_line(content: Content, part: Content, error: ScenarioError, skipped: int) -> int | None:
+    """Returns the line of a text that caused an error if the text is read without it, otherwise None.
+
+    It is the last line if this line does not end, or one of a few in a long text, of which `skipped` are known already.
+    """
+    if content.is_json or is_capture(content.data):
         return None
-    number = content.lines[-1][0]
-    if len(content.lines) < _LEAST_LINES or not str(error).startswith(f"{content.file}:{number}:"):
+    named = _LINE.match(str(error).removeprefix(content.file))
+    lines = part.lines
+    if named is None or len(lines) < _LEAST_LINES:
         return None
-    part = content.of_lines(content.lines[:-1])
-    part.begins, part.cut_line = content.begins, number
-    return part
+    number = int(named[1])
+    if number == content.lines[-1][0] and not content.text.endswith(("\n", "\r")):
+        return number
+    is_own = any(own == number for own, _ in lines)
+    return number if is_own and skipped < few(len(content.lines)) else None
+
+
+def _skipped(content: Content, number: int, reason: str) -> str:
+    if number == content.lines[-1][0] and not content.text.endswith(("\n", "\r")):
+        return f"the last line, {number}, is incomplete and skipped"
+    return f"line {number} is damaged and skipped ({reason})"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Final
@@ -31,10 +31,14 @@ _MISSED: Final = re.compile(
 _TARGET: Final = re.compile(r"PING (\S+?) ?\(([^()]*(?:\([^()]*\))?)\)[ :]*.*")
 _SUMMARY: Final = re.compile(r"--- (.+) ping statistics ---")
 _TOTALS: Final = re.compile(r"(\d{1,9}) packets transmitted, (\d{1,9}) received,.*")
+# Other lines that ping writes: none, the summary of RTTs, and messages.
+_MESSAGE: Final = re.compile(r"\s*$|rtt |round-trip |ping|WARNING|Warning|pipe |\^C")
 _IN_BRACKETS: Final = re.compile(r".*\(([^()]+)\)")
 # icmp_seq has 16 bits.
 _WRAP: Final = 1 << 16
 _MOST_PROBES: Final = 10_000_000
+# Number of skipped lines that a note lists.
+_LISTED: Final = 5
 _NS: Final = Fraction(10**9)
 # Times of the same request differ by at most this time, because RTTs are rounded; clocks are adjusted in steps of less.
 _SAME_NS: Final = 500_000_000
@@ -122,7 +126,12 @@ def read(content: Content) -> Recording:
     if not any(run.replies for run in log.runs):
         raise ScenarioError(f"{content.file}: no reply with its time; needs what `ping -D` prints")
     runs = [run for run in log.runs if run.replies or run.requests]
-    return joined([(run.line, _recording(content.file, run)) for run in runs])
+    found = joined([(run.line, _recording(content.file, run)) for run in runs])
+    if not log.damaged:
+        return found
+    where = ", ".join(map(str, log.damaged[:_LISTED])) + (", ..." if len(log.damaged) > _LISTED else "")
+    note = f"{len(log.damaged)} lines that are not of ping -D are skipped: {where}; replies in them count as lost"
+    return replace(found, notes=(*found.notes, note))
 
 
 @dataclass
@@ -134,6 +143,8 @@ class _Log:
     # The run of each address, until its summary, and the run to which lines without an address belong.
     _of_address: dict[str, _Run] = field(default_factory=dict)
     _current: _Run | None = None
+    # Lines of unknown forms behind the first reply.
+    damaged: list[int] = field(default_factory=list)
     # The runs that the latest summary may end.
     _ended: list[_Run] = field(default_factory=list)
 
@@ -155,8 +166,11 @@ class _Log:
             ended = self._current if self._current in fitting or not fitting else fitting[-1]
             ended.sent = int(totals[1])
             self._of_address.pop(ended.address, None)
-        elif (missed := _MISSED.fullmatch(line)) and len(self._of_address) == 1:
-            self._current.missed = max(self._current.missed, int(missed[1] or missed[2]))
+        elif missed := _MISSED.fullmatch(line):
+            if len(self._of_address) == 1:
+                self._current.missed = max(self._current.missed, int(missed[1] or missed[2]))
+        elif not _MESSAGE.match(line):
+            self.damaged.append(number)
 
     def _begin(self, run: _Run) -> _Run:
         self.runs.append(run)

@@ -45,6 +45,8 @@ _UNITS: Final = {
 }
 # Values that describe the state of a queue; the others count events since the queue exists.
 _STATES: Final = ("backlog", "qlen", "estimated rate", "maxpacket", "count", "lastcount")
+# Number of damaged queues whose lines a note lists.
+_LISTED: Final = 5
 Counters = dict[str, float]
 # Device, kind, handle and parent of a queue; "" if tc does not print them.
 Key = tuple[str, str, str, str]
@@ -69,6 +71,7 @@ def _has_counters(value: object) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns the queues of a log. A queue is identified by its device, its parent, its handle and its kind."""
+    notes: list[str] = []
     if content.is_json:
         begin, length, known = None, 0.0, False
         found: dict[Key, list[Row[Counters]]] = {}
@@ -78,8 +81,7 @@ def read(content: Content) -> Recording:
     else:
         snapshots, times = split(content, lambda _: False, _is_queue)
         begin, length, known = times.begin_ns, span(snapshots), times.known
-        found = by_key(content.file, snapshots, lambda lines: _of_snapshot(content.file, lines), timed=known)
-    notes: list[str] = []
+        found = by_key(content.file, snapshots, lambda lines: _of_snapshot(content.file, lines, notes), timed=known)
     subjects = tuple(_subject(key, of_key, notes, timed=known) for key, of_key in found.items())
     if not subjects:
         raise ScenarioError(f"{content.file}: no queue with counters; needs what `tc -s qdisc` prints (not without -s)")
@@ -101,17 +103,18 @@ def _of_json(where: str, value: object) -> Iterator[tuple[Key, Counters]]:
             yield (device, kind, handle, parent), counters
 
 
-def _of_snapshot(file: str, lines: Lines) -> Iterator[tuple[int, Key, Counters]]:
+def _of_snapshot(file: str, lines: Lines, notes: list[str]) -> Iterator[tuple[int, Key, Counters]]:
     """Yields the line, the key and the counters of each queue."""
     if lines and lines[0][1].lstrip().startswith("["):
         number, where = lines[0][0], f"{file}:{lines[0][0]}"
         value = parse_json("\n".join(text for _, text in lines).encode(), where, "JSON of `tc -s -j qdisc`")
         yield from ((number, key, counters) for key, counters in _of_json(where, value))
     else:
-        yield from _of_text(lines)
+        yield from _of_text(lines, notes)
 
 
-def _of_text(lines: Lines) -> Iterator[tuple[int, Key, Counters]]:
+def _of_text(lines: Lines, notes: list[str]) -> Iterator[tuple[int, Key, Counters]]:
+    """Yields the line, the key and the counters of each queue; `notes` gets a line for each damaged one."""
     at, key, counters = 0, None, Counters()
     for number, line in lines:
         words = line.strip()
@@ -121,6 +124,12 @@ def _of_text(lines: Lines) -> Iterator[tuple[int, Key, Counters]]:
             queue = _QUEUE.fullmatch(words)
             at, key, counters = number, None if queue is None else _key(queue), Counters()
         elif sent := _SENT.fullmatch(words):
+            if "bytes" in counters or not at:
+                # Each queue has one such line, behind its name.
+                notes.append(f"the queue before line {number} is damaged and skipped")
+                if key is not None:
+                    yield at, key, counters
+                at, key, counters = number, None, Counters()
             names = ("bytes", "packets", "drops", "overlimits", "requeues")
             counters |= _known(dict(zip(names, sent.groups(), strict=True)))
         elif backlog := _BACKLOG.fullmatch(words):
@@ -152,6 +161,10 @@ def _subject(key: Key, rows: list[Row[Counters]], notes: list[str], *, timed: bo
     # A queue that was replaced starts to count again.
     runs = until_reset(rows, lambda one: {name: value for name, value in one.items() if name not in _STATES})
     notes += (f"{name}: its counters were reset before line {run[0].line}" for run in runs[1:])
+    for one in ("bytes", "backlog"):
+        lacking = [row.line for row in rows if one not in row.value]
+        if 0 < len(lacking) < len(rows):
+            notes.append(f"{name}: {one} is unknown at line {', '.join(map(str, lacking[:_LISTED]))}")
     last = runs[-1][-1].value
     counters = {}
     for one, value in last.items():
