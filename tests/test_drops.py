@@ -1,14 +1,10 @@
 """The trace `drops` contains every lost packet exactly once, with its port, flow, first byte of data and cause."""
 
-from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from longpipe import Result, Scenario, simulate
-from longpipe.drops import completed
-from longpipe.pictures import Recorded
 
 TRUNK = "switch1->switch2"
 MSS = 1000
@@ -62,8 +58,7 @@ def test_injected_losses_are_the_listed_packets_of_the_trunk() -> None:
     # The first 50 packets of the trunk are the first 50 segments.
     assert list(drops["sequence_bytes"]) == [MSS * number for number in lost]
     assert set(drops["cause"]) == {"injected_loss"}
-    assert list(drops.columns) == ["time_s", "port", "flow", "sequence_bytes", "cause", "reason"]
-    assert set(drops["reason"]) == {"forced"}
+    assert list(drops.columns) == ["time_s", "port", "flow", "sequence_bytes", "cause"]
     assert set(drops["port"]) == {TRUNK}
     assert set(drops["flow"]) == {"flow1"}
     assert len(drops) == 3
@@ -143,17 +138,3 @@ def test_ack_filter_and_acks_have_no_sequence() -> None:
     filtered = drops[drops["cause"] == "ack_filter"]
     assert len(filtered) > 0
     assert filtered["sequence_bytes"].isna().all()
-    assert set(filtered["reason"]) == {"refused"}
-
-
-def test_a_trace_of_an_older_release_gets_the_new_columns(tmp_path: Path) -> None:
-    reasons = ["overflow", "refused", "forced", "marked"]
-    old = pd.DataFrame({"time_s": [0.1, 0.2, 0.3, 0.4], "port": TRUNK, "reason": reasons})
-    found = completed(old)
-    assert list(found["cause"]) == ["overflow", "aqm", "injected_loss", "marked"]
-    assert list(found["reason"]) == reasons
-    assert found["sequence_bytes"].isna().all()
-    result = transfer()
-    result.to_csv(tmp_path)
-    old.to_csv(tmp_path / "drops.csv", index=False)
-    assert list(Recorded.from_directory(tmp_path).traces["drops"]["cause"]) == list(found["cause"])

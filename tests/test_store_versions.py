@@ -17,14 +17,18 @@ import sqlalchemy as sa
 
 from commands import run
 from longpipe import Scenario, ScenarioError, _core, simulate
+from longpipe.design import Design, Factor
 from longpipe.store import Store, StoreError, checksums, pack, schema, studies
-from longpipe.store.rows import VERSION
+from longpipe.study import Study
 
 DATA = Path(__file__).parent / "data"
 # The contents of tests/data/store-1.sql; its digest does not change as long as scenarios are resolved in the same way.
 BUILD = "0.1.0-5f0e6b1d2c3a4958"
+# The builds that made the runs of tests/data/store-2.sql: 0aff3d4, then dfa47b9.
+FIRST, SECOND = "0.1.0+62a7d65541e4", "0.1.0+62b773d38c8e"
 HASHES = {"1": "de81cd196e0f4392", "18446744073709551615": "fcf5be93ab9404b0"}
 SHORT = Scenario(name="short", duration="20 ms")
+DESIGN = Design.full_factorial(SHORT, [Factor.over("tcp.recovery", ["sack", "reno"])])
 # The checksum of the row ("version", "written_by") of a store of version 10.
 NEWER = checksums.of_values([10, "4.2.0"])
 
@@ -42,42 +46,105 @@ def found(store: Store) -> dict[str, str]:
         return {seed: json.loads(zlib.decompress(summary))["state_hash"] for seed, summary in connection.execute(query)}
 
 
-@pytest.mark.parametrize("readonly", [False, True])
-def test_a_store_of_version_1_opens_with_its_runs(tmp_path: Path, *, readonly: bool) -> None:
-    path = of_version_1(tmp_path / "runs.sqlite")
-    for _ in range(2):
-        with closing(Store(path, readonly=readonly)) as store:
-            assert found(store) == HASHES
-            assert set(studies.all_runs(store)["engine"]) == {BUILD}
+def of_version(number: int, path: Path) -> Path:
+    """Makes a store with a study of two runs, with the tables of version 2 to 8, which had no checksums."""
+    with closing(Store(path)) as store:
+        Study(DESIGN, store, "both").run(workers=1)
+    dropped = [
+        f"alter table {table.name} drop column {column}"
+        for table in schema.METADATA.sorted_tables
+        for column in ("checksum", "parts", "runs", "plan")
+        if column in table.c and table is not schema.RECEIPTS
+    ]
+    with closing(sqlite3.connect(path)) as database, database:
+        for statement in ["drop table receipts", *dropped, f"update longpipe set version = {number}"]:
+            database.execute(statement)
+    return path
+
+
+def contents(path: Path) -> list[str]:
     with closing(sqlite3.connect(path)) as database:
-        tables = {name for (name,) in database.execute("select name from sqlite_master where type = 'table'")}
-        assert database.execute("select version from longpipe").fetchall() == [(VERSION,)]
-    assert tables == set(schema.METADATA.tables)
+        return list(database.iterdump())
 
 
-def test_a_postgresql_store_of_version_1_opens_with_its_runs(database: str) -> None:
+def test_a_store_of_version_1_is_read_and_stays_as_it_was(tmp_path: Path) -> None:
+    path = of_version_1(tmp_path / "runs.sqlite")
+    before = contents(path)
+    with closing(Store(path, readonly=True)) as store:
+        assert found(store) == HASHES
+        assert set(studies.all_runs(store)["engine"]) == {BUILD}
+    assert contents(path) == before
+
+
+def test_a_postgresql_store_of_version_1_is_read(database: str) -> None:
     text = (DATA / "store-1.sql").read_text().replace("DATETIME", "TIMESTAMP").replace("BEGIN TRANSACTION", "BEGIN")
     # SQLite's dump lists the referring table first.
     runs, scenarios = text.index("CREATE TABLE runs"), text.index("CREATE TABLE scenarios")
     ordered = text[:runs] + text[scenarios:].removesuffix("COMMIT;\n") + text[runs:scenarios] + "COMMIT;"
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute(ordered.encode())
-    with closing(Store(database)) as store:
+    with closing(Store(database, readonly=True)) as store:
         assert found(store) == HASHES
-        store.save(SHORT, 1, pack(simulate(SHORT, 1)))
-        assert store.count() == 3
 
 
-def test_a_version_1_that_cannot_be_brought_over_is_left_as_it_was(tmp_path: Path) -> None:
-    path = of_version_1(tmp_path / "runs.sqlite")
+def test_store_of_version_2_keeps_engines_and_names_of_columns(tmp_path: Path) -> None:
+    """Its runs are by two builds that had no engine numbers, and its ports count `cells_lost_refused`."""
+    path = tmp_path / "runs.db"
     with closing(sqlite3.connect(path)) as database:
-        database.execute("update runs set summary = 'half' where seed = '1'")
-        database.commit()
-        before = list(database.iterdump())
-    with pytest.raises(ScenarioError, match=r"runs\.sqlite: .*; needs a database, or a new file"):
+        database.executescript((DATA / "store-2.sql").read_text())
+    with closing(Store(path, readonly=True)) as store:
+        assert {one.name: one.engine for one in studies.overview(store)} == {
+            "buffers": FIRST, "later": SECOND, "trees": FIRST,
+        }  # fmt: skip
+        runs = studies.all_runs(store)
+        assert set(runs["engine"]) == {FIRST, SECOND}
+        result = store.require(SHORT.with_(**{"switch.buffer": "500 cells"}), 1, engine=FIRST)
+        assert "cells_lost_refused" in result.ports
+    shown = run("study", "status", "--store", path, "later")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "4 of 4 runs finished" in shown.stdout
+
+
+@pytest.mark.parametrize("number", [2, 8])
+def test_older_store_is_listed_exported_and_read(tmp_path: Path, number: int) -> None:
+    path = of_version(number, tmp_path / "runs.db")
+    before = contents(path)
+    with closing(Store(path, readonly=True)) as store:
+        assert Study.open("both", store).status().finished == 2
+        for scenario in DESIGN.scenarios:
+            assert store.require(scenario, 1).state_hash == simulate(scenario, 1).state_hash
+    exported = run("study", "export", "both", "-o", tmp_path / "runs.csv", "--store", path)
+    assert (exported.returncode, exported.stderr) == (0, "")
+    assert len((tmp_path / "runs.csv").read_text().splitlines()) == 3
+    assert contents(path) == before
+
+
+def test_traces_of_an_older_store_are_read(tmp_path: Path) -> None:
+    path, traced = tmp_path / "runs.db", SHORT.with_(**{"traces.cwnd": True})
+    result = simulate(traced, 1)
+    with closing(Store(path)) as store:
+        store.save(traced, 1, pack(result))
+    of_version(8, path)
+    with closing(Store(path, readonly=True)) as store:
+        assert store.require(traced, 1).traces["cwnd"].equals(result.traces["cwnd"])
+
+
+def test_an_older_store_is_not_written(tmp_path: Path) -> None:
+    path = of_version(8, tmp_path / "runs.db")
+    message = f"store: {path}: version 8 of the tables, which this longpipe only reads; needs a new store"
+    with pytest.raises(ScenarioError) as refused:
         Store(path)
-    with closing(sqlite3.connect(path)) as database:
-        assert list(database.iterdump()) == before
+    assert str(refused.value) == message
+    continued = run("study", "run", "both", "--store", path)
+    assert (continued.returncode, continued.stderr) == (2, f"error: {message}\n")
+
+
+def test_a_damaged_older_store_is_rejected(tmp_path: Path) -> None:
+    path = of_version_1(tmp_path / "runs.sqlite")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("update runs set finished_at = 'soon' where seed = '1'")
+    with pytest.raises(ScenarioError, match=r"runs\.sqlite: damaged: a value does not fit its column; restore"):
+        Store(path, readonly=True)
 
 
 @pytest.mark.parametrize("readonly", [False, True])

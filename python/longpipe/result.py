@@ -59,11 +59,6 @@ PARTS: Final = (
     "warm_up",
 )
 
-# Parts that runs stored by early versions do not have.
-_LATER_PARTS: Final = (
-    "queues", "datagrams", "relays", "reductions", "modules", "stacks", "programs", "arrived", "streams",
-    "videos", "warm_up",
-)  # fmt: skip
 # Lists that stores do not keep, each with the table of its flows and the summaries that stores keep.
 _LISTS: Final = {
     "files": ("web", ("response_times", "waiting")),
@@ -183,13 +178,10 @@ class Result:
         see `metrics.delays.by_port`. After a warm-up, with a token bucket at any port, `shaped_bps` is the mean rate
         that the port's shapers allowed, and `policed_bps` the rate that shapers and policers allowed (nan without a
         limit). With a CAKE shaper at any port, `shaper_bytes` are the bytes that it counted, with overhead and framing.
-
-        `*_lost_aqm` and `*_lost_injected` were named `*_lost_refused` and `*_lost_forced` in earlier releases. Indexing
-        by these names still works, with a warning.
         """
-        from longpipe.ports import Ports
+        import pandas as pd
 
-        return Ports(self.part("ports"))
+        return pd.DataFrame(self.part("ports"))
 
     @cached_property
     def queues(self) -> pd.DataFrame:
@@ -496,10 +488,8 @@ class Result:
         if name == "flows":
             first, *others = self.columns[name].items()
             return dict([first, ("throughput_bps", self._throughputs_bps), *others])
-        if name in _LATER_PARTS:
-            return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
-            # A stored run contains these, unless an early version stored it.
+            # A stored run contains these.
             if not len(self.columns.get("files", {}).get("flow", ())):
                 return {column: [] for column in (web.COLUMNS if name == "response_times" else web.WAITING)}
             if name == "waiting":
@@ -507,12 +497,13 @@ class Result:
             times = web.response_times(self.files, duration_s(self.scenario))
             return {str(column): times[column].tolist() for column in times}
         if name == "slowdowns" and name not in self.columns:
-            # A stored run contains these, unless an early version stored it.
+            # A stored run contains these.
             if not len(self.columns.get("completions", {}).get("flow", ())):
                 return {column: [] for column in slowdowns.COLUMNS}
             rows = slowdowns.slowdowns(self.completions)
             return {str(column): rows[column].tolist() for column in rows}
-        return self.columns[name]
+        # The core omits parts without rows, and runs of other engines may lack parts.
+        return self.columns.get(name, {})
 
     @property
     def names(self) -> dict[str, Any]:
@@ -750,7 +741,7 @@ def _of_stacks(scenario: Scenario, parts: Mapping[str, Columns]) -> Columns:
     """Returns the columns of flows in which the core's counters of real stacks are replaced."""
     flows = parts["flows"]
     found: dict[str, Any] = {"timeouts": _timeouts(scenario, parts)}
-    # Runs that early versions stored lack the column.
+    # Runs of other engines may lack the column.
     if (counts := flows.get("reordered_packets")) is not None:
         # The core does not read the sequence numbers of stacks.
         unread = {flow["name"] for flow in scenario.resolved["flows"] if flow.get("foreign")}

@@ -420,7 +420,7 @@ class Scenario(Model):
     def _fields(self) -> dict[str, Any]:
         fields: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True)
         if fields["warm_up"] == NONE:
-            # This field exists neither in the lab, which shows whole runs, nor in earlier versions.
+            # This field does not exist in the lab, which shows whole runs.
             del fields["warm_up"]
         return fields
 

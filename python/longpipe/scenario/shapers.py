@@ -90,8 +90,7 @@ def longest_passing_bytes(bucket: Resolved) -> int:
 def port_limit_bps(ports: Mapping[str, Any], number: int, link: Resolved, seconds: float, *, policers: bool) -> float:
     """Returns `shaped_bps` of a run's port for the time that its counters cover, which is `seconds` long.
 
-    After a warm-up, the buckets may be empty. Runs with a warm-up that early versions stored do not contain what was in
-    the buckets, which then count as full.
+    Without a warm-up, the buckets are full at the start; with one, the run's columns take into account what they held.
     """
     column = ports.get("policed_bps" if policers else "shaped_bps")
     if column is None:

@@ -1,16 +1,16 @@
 """Stores finished runs in a database as soon as they end, with traces in Parquet files next to it.
 
 address ─▶ store ─▶ runs and summaries (packing), traces, leases of runs in flight, studies
-             └─ schema, migrations: the tables, and the conversion from older versions
+             └─ schema, older: the tables, and the reader of older versions
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from longpipe.store.address import default_url
-    from longpipe.store.engines import engine_version
     from longpipe.store.errors import StoreError
     from longpipe.store.packing import Packed, pack
+    from longpipe.store.rows import engine_version
     from longpipe.store.store import Store
 
 __all__ = ["Packed", "Store", "StoreError", "default_url", "engine_version", "pack"]
@@ -26,7 +26,7 @@ if not TYPE_CHECKING:
             "Store": "longpipe.store.store",
             "StoreError": "longpipe.store.errors",
             "default_url": "longpipe.store.address",
-            "engine_version": "longpipe.store.engines",
+            "engine_version": "longpipe.store.rows",
             "pack": "longpipe.store.packing",
         },
     )

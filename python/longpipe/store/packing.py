@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from longpipe.drops import RENAMED_COUNTERS
 from longpipe.measures.defaults import measure
 from longpipe.result import PARTS, Result
 from longpipe.scenario import Scenario
@@ -67,10 +66,10 @@ def unpack(scenario: Scenario, seed: int, summary: bytes) -> Result:
 
 def unpacked(scenario: Scenario, seed: int, columns: dict[str, Any]) -> Result:
     """Returns the run from the JSON of its summary."""
-    # Runs stored by earlier versions lack the parts that those versions did not store.
+    # Runs of other engines may lack parts.
     for part in PARTS & columns.keys():
         columns[part] = {
-            RENAMED_COUNTERS.get(name, name): [math.nan if v is None else v for v in found] if None in found else found
+            name: [math.nan if v is None else v for v in found] if None in found else found
             for name, found in columns[part].items()
         }
     return Result.from_columns(scenario, seed, {**columns, "traces": {}})

@@ -1,6 +1,6 @@
 """Reads and writes rows of single runs with SQL text that works in both SQLite and PostgreSQL.
 
-This module is all that a single run needs from a store. SQLAlchemy, which campaigns, studies and migrations use, takes
+This module is all that a single run needs from a store. SQLAlchemy, which campaigns and studies use, takes
 longer to load than a short run takes.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from longpipe import _core
 from longpipe.store import checksums
 from longpipe.store.errors import DamagedError
 
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 VERSION: Final = 9
 
 Values = Mapping[str, Any]
+
+
+def engine_version() -> str:
+    """Returns the engine's number as text: only runs of the same engine are used, whatever the package's version."""
+    return _core.__engine__
+
 
 _KEY: Final = ("digest", "seed", "engine")
 _OF_RUN: Final = (*checksums.RUN, "checksum")

@@ -1,8 +1,13 @@
-"""Tables of a store of version `rows.VERSION`; `migrations` updates older stores."""
+"""Tables of a store of version `rows.VERSION`; `older` reads stores of older versions."""
 
 from typing import Final
 
 import sqlalchemy as sa
+
+from longpipe import _core
+from longpipe.store import checksums
+from longpipe.store.errors import DamagedError
+from longpipe.store.rows import VERSION
 
 METADATA: Final = sa.MetaData()
 
@@ -27,7 +32,7 @@ SCENARIOS: Final = sa.Table(
     sa.Column("digest", sa.String(64), primary_key=True),
     # The resolved scenario as JSON, compressed with zlib.
     sa.Column("resolved", sa.LargeBinary, nullable=False),
-    # The scenario's fields as JSON; unknown for runs of version 1.
+    # The scenario's fields as JSON; unknown in copies of stores of version 1.
     sa.Column("fields", sa.Text),
     _checksum(),
 )
@@ -141,3 +146,45 @@ STUDY_RUNS: Final = sa.Table(
 
 # Tables for which some queries only count rows.
 COUNTED: Final = (STUDIES, STUDY_POINTS, STUDY_RUNS, RUNS, RECEIPTS, FAILURES, LEASES)
+
+# Version of a database that is not a store.
+FOREIGN: Final = -1
+# First version with checksums.
+_CHECKED: Final = 9
+# Columns of `runs` in version 1, which has no table of its version.
+_COLUMNS_1: Final = {"digest", "seed", "engine", "build", "name", "finished_at", "summary"}
+
+
+def version(connection: sa.Connection) -> int | None:
+    """Returns the version of a database's tables, None if it has no tables, or FOREIGN for other databases."""
+    tables = set(sa.inspect(connection).get_table_names())
+    if LONGPIPE.name in tables:
+        return _version(connection)
+    if not tables & set(METADATA.tables):
+        return None
+    columns = {column["name"] for column in sa.inspect(connection).get_columns("runs")} if "runs" in tables else set()
+    return 1 if "scenarios" in tables and columns == _COLUMNS_1 else FOREIGN
+
+
+def _version(connection: sa.Connection) -> int:
+    rows = connection.exec_driver_sql("SELECT * FROM longpipe").mappings().all()
+    if len(rows) != 1:
+        raise DamagedError("its version")
+    row = {"checksum": None, **rows[0]}
+    found = row.get("version")
+    if row["checksum"] is not None or not isinstance(found, int) or found >= _CHECKED:
+        checksums.check(row, checksums.VERSION, "its version")
+    return int(row["version"])
+
+
+def written_by(connection: sa.Connection) -> str:
+    """Returns the longpipe version that created the store."""
+    return str(connection.execute(sa.select(LONGPIPE.c.written_by)).scalar_one())
+
+
+def create(connection: sa.Connection) -> None:
+    """Creates all tables."""
+    METADATA.create_all(connection)
+    row: dict[str, object] = {"version": VERSION, "written_by": _core.__version__}
+    row["checksum"] = checksums.of_row(row, checksums.VERSION)
+    connection.execute(sa.insert(LONGPIPE).values(row))

@@ -22,9 +22,8 @@ from longpipe.errors import ScenarioError
 from longpipe.interrupts import deferred
 from longpipe.store import checksums, rows
 from longpipe.store.address import WRITES, Address
-from longpipe.store.engines import engine_version
 from longpipe.store.errors import READ_ONLY, DamagedError, StoreError, damage, reason
-from longpipe.store.rows import VERSION
+from longpipe.store.rows import VERSION, engine_version
 from longpipe.store.traces import Traces
 
 # Imported on demand, because commands that only list studies do not need Pydantic, and single runs do not need
@@ -48,8 +47,8 @@ class Store:
     """Runs by scenario digest, seed and engine, with their traces; files requested by web traffic are not kept.
 
     `where` is a path of an SQLite file, a URL ("sqlite:///campaign.db", "postgresql://user@host/name?traces=DIR"), or
-    None for memory. A store of an earlier version is migrated to the current one. With `readonly` nothing is written;
-    without `create` a missing store is not created. Raises ScenarioError if the store cannot be opened.
+    None for memory. With `readonly` nothing is written; without `create` a missing store is not created. A store whose
+    tables have an older version can only be read. Raises ScenarioError if the store cannot be opened.
     """
 
     def __init__(self, where: str | Path | None = None, *, readonly: bool = False, create: bool = True) -> None:
@@ -101,7 +100,7 @@ class Store:
             for (scenario, seed), row in zip(some, found, strict=True):
                 result = None if row is None else unpack(scenario, seed, row["summary"])
                 if row is not None and result is not None and (kinds := _traces_of(scenario)):
-                    folder = self._traces.found(row["digest"], seed, engine)
+                    folder = self._traces.folder(row["digest"], seed, engine)
                     parts = json.loads(row["parts"])
                     wanted = {kind: parts.get(kind) for kind in kinds}
                     result = replace(result, read_traces=partial(self._traces.read, folder, wanted, result.names))
@@ -327,7 +326,6 @@ class Store:
         if (driver := self._address.driver(readonly=readonly)) is not None:
             self._driver = driver
             return
-        from longpipe.store import migrations
         from longpipe.store.leases import living
 
         interrupted = self._address.has_log()
@@ -340,46 +338,35 @@ class Store:
                     if interrupted and not living(connection):
                         checksums.check_integrity(connection)
                     return
-            if not readonly:
-                self._make()
-                return
-            if found is None:
+            if found is not None:
+                if not readonly:
+                    raise ScenarioError(
+                        f"store: {self.name}: version {found} of the tables, which this longpipe only reads; needs a "
+                        "new store"
+                    )
+                self._open_copy(found)
+            elif readonly:
                 raise ScenarioError(f"store: {self.name}: contains no runs; needs the store of an earlier run")
+            else:
+                self._make()
         except BaseException:
             self.close()
             raise
-        # An older store is migrated even if it is only read; if it cannot be written, a copy is migrated instead.
-        self.close()
-        try:
-            self._open(readonly=False)
-        except Exception as error:
-            is_expected = isinstance(error, (ScenarioError, *_database_errors()))
-            if not is_expected or found not in migrations.COPIED or damage(error) is not None:
-                raise
-            self._open_copy(found)
-            return
-        self.close()
-        self._open(readonly=True)
 
     def _open_copy(self, found: int) -> None:
-        """Opens a migrated copy, in a temporary directory, of a store of an earlier version."""
-        from longpipe.store import migrations
+        """Opens a copy, in a temporary directory, of a store whose tables have an older version."""
+        from longpipe.store import older, schema
 
         self._copy = tempfile.TemporaryDirectory(prefix="longpipe-store-")
         copy = Address(Path(self._copy.name) / "runs.db")
-        try:
-            self._connect(self._address, readonly=True)
-            old = self._database
-            self._connect(copy, readonly=False)
-            with old.begin() as read, self._writer.begin() as write:
-                migrations.copy(read, write)
-                migrations.migrate(write, found, self._traces.checksums)
-            old.dispose()
-            self._database.dispose()
-            self._connect(copy, readonly=True)
-        except BaseException:
-            self.close()
-            raise
+        old = self._database
+        self._connect(copy, readonly=False)
+        with old.begin() as read, self._writer.begin() as write:
+            schema.create(write)
+            older.copy(read, write, found)
+        old.dispose()
+        self._database.dispose()
+        self._connect(copy, readonly=True)
 
     def _connect(self, address: Address, *, readonly: bool) -> None:
         self._engine = address.engine(readonly=readonly)
@@ -387,7 +374,7 @@ class Store:
     def _make(self) -> None:
         import sqlalchemy as sa
 
-        from longpipe.store import migrations
+        from longpipe.store import schema
 
         with self._writer.begin() as connection:
             if connection.dialect.name == "postgresql":
@@ -396,21 +383,18 @@ class Store:
                     raise ScenarioError(f"store: {self.name}: {READ_ONLY}")
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
             # Another process may have created the store in the meantime.
-            found = self._version(connection)
-            if found is None:
-                migrations.create(connection)
-            else:
-                migrations.migrate(connection, found, self._traces.checksums)
+            if self._version(connection) is None:
+                schema.create(connection)
 
     def _version(self, connection: sa.Connection) -> int | None:
-        from longpipe.store import migrations
+        from longpipe.store import schema
 
-        found = migrations.version(connection)
-        if found == migrations.FOREIGN:
+        found = schema.version(connection)
+        if found == schema.FOREIGN:
             raise ScenarioError(f"store: {self.name}: contains other tables; needs a store of longpipe, or a new file")
         if found is not None and found > VERSION:
             raise ScenarioError(
-                f"store: {self.name}: version {found}, by longpipe {migrations.written_by(connection)}; "
+                f"store: {self.name}: version {found}, by longpipe {schema.written_by(connection)}; "
                 f"this is longpipe {_core.__version__}, which reads versions 1 to {VERSION}"
             )
         return found

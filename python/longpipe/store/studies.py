@@ -15,9 +15,9 @@ import sqlalchemy as sa
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.store import checksums
-from longpipe.store.engines import engine_version
 from longpipe.store.errors import DamagedError
 from longpipe.store.leases import inserting, living
+from longpipe.store.rows import engine_version
 from longpipe.store.schema import FAILURES, LEASES, RECEIPTS, RUNS, STUDIES, STUDY_POINTS, STUDY_RUNS
 from longpipe.store.store import Store
 
@@ -253,7 +253,7 @@ def digests(store: Store, record: StudyRecord) -> list[str]:
 
 
 def left_behind(store: Store, record: StudyRecord) -> dict[str, int]:
-    """Returns, per engine, the number of a study's runs that only that engine finished and this one did not adopt."""
+    """Returns, per engine, the number of a study's runs that only that engine finished."""
     other = RUNS.alias()
     same_run = sa.and_(other.c.digest == STUDY_POINTS.c.digest, other.c.seed == STUDY_RUNS.c.seed)
     query = (

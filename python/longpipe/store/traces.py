@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longpipe.drops import completed
 from longpipe.files import write_bytes
 from longpipe.store import checksums
-from longpipe.store.engines import earlier_names
 from longpipe.store.errors import DamagedError, StoreError, reason
 
 if TYPE_CHECKING:
@@ -34,20 +32,8 @@ class Traces:
             raise StoreError(f"store {self._store}: no directory for traces; needs ?traces=DIR in its URL")
 
     def folder(self, digest: str, seed: int, engine: str) -> Path:
-        """Returns the folder for the traces of a new run."""
+        """Returns the folder for the traces of a run."""
         return (self._directory or Path()) / engine / digest[:2] / digest / str(seed)
-
-    def found(self, digest: str, seed: int, engine: str) -> Path:
-        """Returns the folder with the traces of a stored run, possibly under an earlier name of its engine."""
-        folders = [self.folder(digest, seed, name) for name in (engine, *earlier_names(engine))]
-        return next((folder for folder in folders if folder.is_dir()), folders[0])
-
-    def checksums(self, digest: str, seed: int, engine: str) -> dict[str, str]:
-        """Returns the checksums of a run's trace files, by kind."""
-        if self._directory is None or not self._directory.is_dir():
-            return {}
-        files = sorted(self.found(digest, seed, engine).glob("*.parquet"))
-        return {file.stem: checksums.of_bytes(file.read_bytes()) for file in files}
 
     def write(self, folder: Path, traces: Mapping[str, bytes]) -> None:
         """Writes a Parquet file for each trace, each one atomically."""
@@ -66,7 +52,10 @@ class Traces:
     def read(
         self, folder: Path, kinds: Mapping[str, str | None], names: Mapping[str, Sequence[str]]
     ) -> dict[str, pd.DataFrame]:
-        """Returns the traces of a run; `kinds` contains their checksums. Columns in `names` become categorical."""
+        """Returns the traces of a run; columns in `names` become categorical.
+
+        `kinds` contains the checksums of the files, which are None in copies of older stores.
+        """
         import pandas as pd
 
         found = {}
@@ -78,12 +67,13 @@ class Traces:
                 told = f"{path}: {reason(error)}; needs the traces of its runs"
                 raise StoreError(f"store {self._store}: {told}") from None
             try:
-                checksums.check_bytes(content, expected, f"{path}")
+                if expected is not None:
+                    checksums.check_bytes(content, expected, f"{path}")
             except DamagedError as error:
                 raise StoreError(f"store {self._store}: {error}") from None
             frame = pd.read_parquet(io.BytesIO(content))
             for column, categories in names.items():
                 if column in frame:
                     frame[column] = frame[column].cat.set_categories(pd.Index(categories))
-            found[kind] = completed(frame) if kind == "drops" else frame
+            found[kind] = frame
         return found

@@ -190,8 +190,7 @@ def _footer(rows: pd.DataFrame, paper: Replication, levels: list[Any]) -> list[t
 
 
 def _note(rows: pd.DataFrame, paper: Replication, caption: Caption) -> str:
-    # Folders written by early versions have no column of seeds.
-    seeds = seeds_text(rows, paper.factors, NAMES) if "seeds" in rows else "seeds"
+    seeds = seeds_text(rows, paper.factors, NAMES)
     if paper.data is None:
         return f"mean ± half its 95 % interval: over {seeds}. The paper prints a curve without numbers."
     found = distance(rows)

@@ -279,8 +279,7 @@ def _completion_times(rows: list[Row], max_rows: float) -> Table:
     )
     shown, flows = _by_size(rows, max_rows)
     for row in shown:
-        # Runs that earlier versions stored have only the mean.
-        times = (row.get(name) for name in ("mean_time_s", *TIMES))
+        times = (row[name] for name in ("mean_time_s", *TIMES))
         cells = ("-" if time is None else f"{time:.4g}" for time in times)
         table.add_row(row["flow"], row["size"], str(row["flows"]), str(row["completed"]), *cells)
     _captioned(table, min(max_rows, flows), flows, "flows with arriving flows")

@@ -16,7 +16,6 @@ from longpipe.cli.storing import opened, resumable
 from longpipe.cli.warnings import changes_shown, note_changes, warn_of_design
 from longpipe.measures.readable import INDEXES, written
 from longpipe.store import engine_version, studies
-from longpipe.store.engines import earlier_names
 from longpipe.study import Status, Study
 
 # Maximum number of failures that `status` lists.
@@ -170,8 +169,7 @@ def _show_status(study: Study, console: Console) -> None:
     found = study.status()
     console.print(f"[bold]{escape(found.name)}[/]: {_counts(found)}")
     console.print(f"engine {found.engine}, changed {found.changed_at:%Y-%m-%d %H:%M} UTC", markup=False)
-    # A read-only store keeps the old engine names.
-    if found.engine not in (engine_version(), *earlier_names(engine_version())):
+    if found.engine != engine_version():
         console.print(f"This engine is {engine_version()}: the next run repeats all.", style="yellow", markup=False)
     if found.failed:
         runs = study.columns()

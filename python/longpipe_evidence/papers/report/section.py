@@ -97,8 +97,7 @@ def _provenance(paper: Paper, results: Results) -> Section:
     scenarios = results.frame("scenarios")
     facts = {
         "longpipe": software.pop("longpipe"),
-        # Records of earlier versions have no engine.
-        **({"engine": record["engine"]} if "engine" in record else {}),
+        "engine": record["engine"],
         "code": f"SHA-256 {record['code'][:16]}…",
         "libraries": ", ".join(f"{name} {version}" for name, version in software.items()),
         "seeds": "1" if record["seeds"] == 1 else f"1 to {record['seeds']}",
