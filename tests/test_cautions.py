@@ -10,7 +10,7 @@ from longpipe import Design, Factor, Result, Scenario, ScenarioError, Study, run
 from longpipe.advise.templates import gateway
 from longpipe.cautions.cautions import cautions, seedless
 from longpipe.cautions.overload import overloads, payload_bps
-from longpipe.cli.warnings import warn
+from longpipe.cli.toolkit.warnings import warn
 
 ROOT = Path(__file__).parents[1]
 SILENT = """
@@ -194,7 +194,7 @@ def test_the_most_important_warnings_are_printed_and_the_others_are_in_the_json(
     assert simulate(scenario).summary()["warnings"] == lines
     warn(scenario)
     assert capsys.readouterr().err == "".join(f"warning: {line}\n" for line in lines)
-    monkeypatch.setattr("longpipe.cli.warnings.MOST", 2)
+    monkeypatch.setattr("longpipe.cli.toolkit.warnings.MOST", 2)
     warn(scenario)
     where = "warning: 1 more; `longpipe run --json -` prints all of them in `warnings`\n"
     assert capsys.readouterr().err.endswith(f"\nwarning: {lines[1]}\n{where}")

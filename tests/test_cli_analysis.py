@@ -12,7 +12,7 @@ from commands import run
 from longpipe import Design, Scenario, ScenarioError
 from longpipe.cli import app
 from longpipe.cli.design.plan import parse_factor
-from longpipe.cli.run import change
+from longpipe.cli.toolkit.naming import change
 from longpipe.design.text import from_json, to_json
 
 WWW_98 = str(resources.files("longpipe_evidence.papers.www_98") / "published.csv")

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from commands import run
 from longpipe import Design, Factor, Scenario, Study
-from longpipe.cli import safe
-from longpipe.cli.console import show_table
+from longpipe.cli.toolkit import safe
+from longpipe.cli.toolkit.console import show_table
 
 FACTORS = [
     Factor.over("switch.buffer", ["500 cells", "1000 cells"], "buffer"),

@@ -12,7 +12,7 @@ import pytest
 from commands import run
 from live_programs import IDLE, live
 from longpipe import Scenario, pictures, simulate
-from longpipe.cli.safe import Console, echo
+from longpipe.cli.toolkit.safe import Console, echo
 from longpipe.design import Design, Factor
 from longpipe.errors import plain
 from longpipe.export import write_table

@@ -8,7 +8,7 @@ import pytest
 from live_programs import ASK, SERVE, live, python
 from longpipe import ScenarioError
 from longpipe.cli.live.mahimahi import _meter
-from longpipe.cli.safe import Console
+from longpipe.cli.toolkit.safe import Console
 from longpipe.live import plan
 from longpipe.live import run as live_run
 from longpipe.live.mahimahi import INSIDE, OUTSIDE, chain, shell_first

@@ -11,7 +11,7 @@ import pytest
 
 from longpipe import Design, Factor, Scenario, Study, _core, notebook, simulate
 from longpipe.cli.run.tables import show
-from longpipe.cli.safe import Console
+from longpipe.cli.toolkit.safe import Console
 
 SCENARIO = Scenario(name="<lan> & co", duration="10 ms")
 DESIGN = Design.full_factorial(SCENARIO, [Factor.over("tcp.recovery", ["reno", "sack"], "tcp")], replications=3)

@@ -4,8 +4,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from longpipe.cli import progress
-from longpipe.cli.progress import Bar
+from longpipe.cli.toolkit import progress
+from longpipe.cli.toolkit.progress import Bar
 from longpipe.study import Progress
 
 

@@ -10,7 +10,15 @@ from typer.main import get_command
 
 from commands import run
 from longpipe.cli import app
-from longpipe.cli.quantities import DEGREES, PACKETS, number_of, number_of_bytes, seconds, share, whole_number_of
+from longpipe.cli.toolkit.quantities import (
+    DEGREES,
+    PACKETS,
+    number_of,
+    number_of_bytes,
+    seconds,
+    share,
+    whole_number_of,
+)
 
 # Metavars and units in the help of options whose values have a unit.
 OF_QUANTITIES = re.compile(r"TIME|KM|DEG|BYTES|PACKETS|SHARE|PROBABILITY")

@@ -87,7 +87,7 @@ def test_a_command_imports_no_other_command() -> None:
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     names = {name.split(".")[2] for name in told.rpartition("of cli ")[2].split() if name.startswith("longpipe.cli.")}
     assert names & {path.stem for path in Path(longpipe.cli.__file__).parent.iterdir()} == {
-        "bash", "completers", "groups", "init", "safe", "usage",
+        "bash", "init", "toolkit", "usage",
     }  # fmt: skip
 
 

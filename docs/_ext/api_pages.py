@@ -9,16 +9,23 @@ from typing import Final
 
 import longpipe
 
-# Modules without a page: the command line has its own page, and the others are internal.
-INTERNAL: Final = ("__main__", "_core", "cli", "deferred", "files", "papers", "plot")
+# Modules without a page: the command line has its own page, except for the building blocks of commands, and the others
+# are internal.
+INTERNAL: Final = ("__main__", "_core", "cli", "deferred")
+TOOLKIT: Final = "cli.toolkit"
 
 
 def pages() -> dict[str, str]:
     """Returns a page for each module or package, and a page that lists them, by file name."""
-    names = [found.name for found in pkgutil.iter_modules(longpipe.__path__)]
-    documented = {name: text for name in names if not name.startswith(INTERNAL) and (text := _page(name))}
+    documented = {name: text for name in public() if (text := _page(name))}
     listed = [f"# Python\n\n{_automodule(longpipe, set())}", "```{toctree}", *documented, "```", ""]
     return {"python.md": "\n".join(listed)} | {f"{name}.md": text for name, text in documented.items()}
+
+
+def public() -> list[str]:
+    """Returns the names, without "longpipe.", of the modules and packages that are documented with their submodules."""
+    names = [found.name for found in pkgutil.iter_modules(longpipe.__path__)]
+    return [TOOLKIT, *(name for name in names if name not in INTERNAL)]
 
 
 def _page(name: str) -> str:

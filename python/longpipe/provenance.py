@@ -1,12 +1,19 @@
-"""Provenance of results: code, libraries and machine."""
+"""Provenance of results: engine, libraries and machine."""
 
 import os
 import platform
 from pathlib import Path
 from typing import Any, Final
 
+from longpipe import _core
+
 # Libraries that affect numbers or figures.
 LIBRARIES: Final = ("numpy", "pandas", "scipy", "statsmodels", "matplotlib")
+
+
+def engine_version() -> str:
+    """Returns the engine's number as text: only runs of the same engine are used, whatever the package's version."""
+    return _core.__engine__
 
 
 def software() -> dict[str, str]:

@@ -9,8 +9,8 @@ import typer
 
 from longpipe.captures import CaptureError
 from longpipe.cli import bash
-from longpipe.cli.groups import Commands
-from longpipe.cli.safe import Console
+from longpipe.cli.toolkit.groups import Commands
+from longpipe.cli.toolkit.safe import Console
 from longpipe.cli.usage import error_line, option_line
 from longpipe.errors import RunError, ScenarioError, plain, shortened
 from longpipe.files import kept_apart

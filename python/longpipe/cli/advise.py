@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from longpipe.cli.completers import field_and_level
-from longpipe.cli.given import given, needing, refuse
-from longpipe.cli.outputs import check_output, is_stdout, write_output
-from longpipe.cli.quantities import share
-from longpipe.cli.safe import echo
-from longpipe.cli.storing import (
+from longpipe.cli.toolkit.completers import field_and_level
+from longpipe.cli.toolkit.given import given, needing, refuse
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.quantities import share
+from longpipe.cli.toolkit.safe import echo
+from longpipe.cli.toolkit.storing import (
     ExecutorOption,
     MemoryOption,
     NoStoreOption,
@@ -186,9 +186,9 @@ def advise(
     from longpipe.advise.budget import Budget
     from longpipe.advise.page import page
     from longpipe.advise.tables import alternatives, runs
-    from longpipe.cli.progress import Bar
-    from longpipe.cli.run import change
-    from longpipe.cli.warnings import warn_of_changes, warn_of_design, warn_of_replaced_changes
+    from longpipe.cli.toolkit.naming import change
+    from longpipe.cli.toolkit.progress import Bar
+    from longpipe.cli.toolkit.warnings import warn_of_changes, warn_of_design, warn_of_replaced_changes
     from longpipe.study import Runner
 
     template = _template(file, gateway, rtt, users, calls)
@@ -277,7 +277,8 @@ def _question(
     from longpipe.advise.question import Question
     from longpipe.advise.ranges import Uncertain
     from longpipe.cli.design.plan import parse_factor
-    from longpipe.cli.run import change, scenario_with
+    from longpipe.cli.run import scenario_with
+    from longpipe.cli.toolkit.naming import change
     from longpipe.scenario import Scenario
 
     if maximise is not None and minimise is not None:
@@ -304,7 +305,7 @@ def _question(
 
 def _show(answer: Answer, folder: Path, command: str, *, stored: bool) -> None:
     from longpipe.advise import words
-    from longpipe.cli.console import show_table, terminal
+    from longpipe.cli.toolkit.console import show_table, terminal
 
     console = terminal()
     console.print(words.headline(answer), style="bold", markup=False, highlight=False)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longpipe.cli.completers import field_and_level
-from longpipe.cli.given import given, refuse
-from longpipe.cli.outputs import check_output, is_stdout, write_output
-from longpipe.cli.safe import echo
-from longpipe.cli.storing import (
+from longpipe.cli.toolkit.completers import field_and_level
+from longpipe.cli.toolkit.given import given, refuse
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.safe import echo
+from longpipe.cli.toolkit.storing import (
     ExecutorOption,
     MemoryOption,
     NoStoreOption,
@@ -136,8 +136,8 @@ def attack(
     from longpipe.advise.budget import Budget
     from longpipe.attack import template
     from longpipe.attack.attack import Attack
-    from longpipe.cli.progress import Bar
-    from longpipe.cli.warnings import warn
+    from longpipe.cli.toolkit.progress import Bar
+    from longpipe.cli.toolkit.warnings import warn
     from longpipe.study import Runner
 
     if write is not None:
@@ -189,7 +189,8 @@ def _target(
     from longpipe.attack import template
     from longpipe.attack.defect import Defect
     from longpipe.attack.target import Target
-    from longpipe.cli.run import change, scenario_with
+    from longpipe.cli.run import scenario_with
+    from longpipe.cli.toolkit.naming import change
     from longpipe.inputs import load_toml, parse_toml
     from longpipe.scenario import Scenario
 
@@ -226,7 +227,7 @@ def _varied(text: str) -> Varied:
     """Parses FIELD=LOW..HIGH, FIELD=LEVEL,LEVEL or FIELD=TABLE."""
     from longpipe.attack.varied import Varied
     from longpipe.cli.design.plan import parse_factor
-    from longpipe.cli.naming import check_path
+    from longpipe.cli.toolkit.naming import check_path
     from longpipe.design.ranges import Range
     from longpipe.inputs import NoTomlError, parse_toml
 
@@ -249,7 +250,7 @@ def _varied(text: str) -> Varied:
 def _finish(hunt: Attack, folder: Path) -> None:
     """Prints what was found and writes its files."""
     from longpipe.attack import words
-    from longpipe.cli.console import terminal
+    from longpipe.cli.toolkit.console import terminal
 
     console = terminal()
     target, command = hunt.target, typed_command()

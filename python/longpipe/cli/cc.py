@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 
 FAILED = 1

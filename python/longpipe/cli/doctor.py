@@ -3,7 +3,7 @@
 import typer
 from rich.table import Table
 
-from longpipe.cli.console import show_table, terminal
+from longpipe.cli.toolkit.console import show_table, terminal
 
 BROKEN = 1
 

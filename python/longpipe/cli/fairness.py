@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longpipe.cli.storing import (
+from longpipe.cli.toolkit.storing import (
     ExecutorOption,
     MemoryOption,
     NoStoreOption,
@@ -75,11 +75,11 @@ def fairness(
     Each run is stored as soon as it is complete: the same command continues after an interruption.
     """
     # Imported here because designs, the database and pandas take a second to load.
-    from longpipe.cli.console import show_table, terminal
     from longpipe.cli.design.means import FEW
-    from longpipe.cli.progress import Bar
-    from longpipe.cli.run import change
-    from longpipe.cli.warnings import warn_of_changes
+    from longpipe.cli.toolkit.console import show_table, terminal
+    from longpipe.cli.toolkit.naming import change
+    from longpipe.cli.toolkit.progress import Bar
+    from longpipe.cli.toolkit.warnings import warn_of_changes
     from longpipe.fairness import pairs as of_pairs
     from longpipe.fairness.controls import senders
     from longpipe.fairness.page import page

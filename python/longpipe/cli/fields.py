@@ -12,7 +12,8 @@ import typer
 
 from longpipe.absent import CALLED, homes
 from longpipe.absent import known as known_name
-from longpipe.cli import completers, ordinary
+from longpipe.cli import ordinary
+from longpipe.cli.toolkit import completers
 from longpipe.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def fields(
 ) -> None:
     """List the fields of a scenario with unit, default, source and accepted values, and all kinds of each part."""
     # Imported here so that other commands start faster.
-    from longpipe.cli.safe import Console
+    from longpipe.cli.toolkit.safe import Console
     from longpipe.scenario.reference import all_fields
 
     known = all_fields()

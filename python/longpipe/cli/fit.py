@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longpipe.cli.progress import RunBar, Waiting
-from longpipe.cli.safe import Console, echo
+from longpipe.cli.toolkit.progress import RunBar, Waiting
+from longpipe.cli.toolkit.safe import Console, echo
 from longpipe.errors import ScenarioError, nearest, shortened
 from longpipe.files import check_file
 
@@ -50,7 +50,7 @@ def fit(
 
     Files of ss -tin, iperf3, flent, qlog and ndt7 contain no packets, so only rate, base RTT and loss are estimated.
     """
-    from longpipe.cli.run import change
+    from longpipe.cli.toolkit.naming import change
     from longpipe.fit import CONTROLS
     from longpipe.fit.check import checked
     from longpipe.fit.path_file import SUFFIX, as_json, write

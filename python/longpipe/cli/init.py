@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longpipe.cli.completers import among
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.completers import among
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.examples import EXAMPLES, example
 from longpipe.extensions import CONFIGURATIONS, extensions, load

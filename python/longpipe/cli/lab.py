@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
-from longpipe.cli.given import needing
+from longpipe.cli.toolkit.given import needing
 
 COMMAND: Final = needing({"--seed": "FILE.toml"})
 
@@ -25,7 +25,7 @@ def lab(
     The page is a single file that can be copied anywhere: cp "$(longpipe lab --print)" lab.html. A scenario with a
     part that the page does not have, such as a time-varying path, is rejected.
     """
-    from longpipe.cli.safe import echo
+    from longpipe.cli.toolkit.safe import echo
     from longpipe.lab import PAGE, address, outdated
     from longpipe.lab.beyond import modules
     from longpipe.scenario import Scenario

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
-from longpipe.cli import completers
-from longpipe.cli.completers import among, field_and_level
-from longpipe.cli.given import refuse
-from longpipe.cli.progress import Waiting
-from longpipe.cli.quantities import seconds
-from longpipe.cli.run import change, scenario_with
-from longpipe.cli.safe import echo
-from longpipe.cli.storing import StoreOption, factors_of_study, opened
+from longpipe.cli.run import scenario_with
+from longpipe.cli.toolkit import completers
+from longpipe.cli.toolkit.completers import among, field_and_level
+from longpipe.cli.toolkit.given import refuse
+from longpipe.cli.toolkit.naming import change
+from longpipe.cli.toolkit.progress import Waiting
+from longpipe.cli.toolkit.quantities import seconds
+from longpipe.cli.toolkit.safe import echo
+from longpipe.cli.toolkit.storing import StoreOption, factors_of_study, opened
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
 
@@ -393,7 +394,7 @@ def _runs(
     A run is simulated until the end of the time span to draw, or for its duration. `seen` receives what the
     results show.
     """
-    from longpipe.cli.warnings import warn
+    from longpipe.cli.toolkit.warnings import warn
     from longpipe.pictures.recorded import Recorded, check_senders
 
     if source.is_dir():
@@ -464,7 +465,7 @@ def _constant_fields(scenario: Scenario) -> dict[str, Any]:
 def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, seen: Seen, label: str = "") -> Recorded:
     """Runs a scenario and prints its limits. `called` is its name in titles."""
     from longpipe.analysis.limits import idle_lines, limit_lines, notes
-    from longpipe.cli.progress import RunBar
+    from longpipe.cli.toolkit.progress import RunBar
     from longpipe.pictures.recorded import Recorded, check_flows
     from longpipe.run import simulate
 

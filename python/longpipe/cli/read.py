@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from longpipe.cli.console import show_table, terminal
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.console import show_table, terminal
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError, nearest, shortened
 from longpipe.files import PICTURES, check_file
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from longpipe.cli.given import NeedingCommand
-from longpipe.cli.outputs import apart, check_output, is_stdout, write_frame
-from longpipe.cli.quantities import DEGREES, KILOMETRES, number_of, seconds
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.given import NeedingCommand
+from longpipe.cli.toolkit.outputs import apart, check_output, is_stdout, write_frame
+from longpipe.cli.toolkit.quantities import DEGREES, KILOMETRES, number_of, seconds
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import PICTURES, check_file
 
@@ -125,7 +125,7 @@ def satellites(
                 raise ScenarioError(f"{option}: {str(file)!r}; {nearest(file.suffix, accepted)}")
             check_file(option, file)
     # Imported here so that other commands start faster.
-    from longpipe.cli.progress import RunBar
+    from longpipe.cli.toolkit.progress import RunBar
     from longpipe.satellites import round_trips
 
     stations = _stations(places or [], cities, elevation)

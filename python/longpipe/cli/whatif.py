@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from longpipe.cli.progress import RunBar
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.progress import RunBar
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import PICTURES, check_file
 from longpipe.measures.readable import decimals_of, form_of, written
@@ -60,7 +60,8 @@ def whatif(
         if output.suffix not in PICTURES:
             raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, PICTURES)}")
         check_file("--output", output)
-    from longpipe.cli.run import change, completed
+    from longpipe.cli.run import completed
+    from longpipe.cli.toolkit.naming import change
     from longpipe.fit.whatif import doubts
     from longpipe.fit.whatif import whatif as compare
     from longpipe.scenario import Scenario
@@ -92,7 +93,7 @@ def _show(found: WhatIf, path: Path) -> None:
     from rich.text import Text
 
     from longpipe.cautions.cautions import seedless
-    from longpipe.cli.console import show_table, terminal
+    from longpipe.cli.toolkit.console import show_table, terminal
     from longpipe.fit.whatif import LEAST_WITHOUT_DISTRIBUTION
 
     changes_text = ", ".join(f"{field}={value}" for field, value in found.changes.items())

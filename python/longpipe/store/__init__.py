@@ -7,10 +7,10 @@ address ─▶ store ─▶ runs and summaries (packing), traces, leases of runs
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from longpipe.provenance import engine_version
     from longpipe.store.address import default_url
     from longpipe.store.errors import StoreError
     from longpipe.store.packing import Packed, pack
-    from longpipe.store.rows import engine_version
     from longpipe.store.store import Store
 
 __all__ = ["Packed", "Store", "StoreError", "default_url", "engine_version", "pack"]
@@ -26,7 +26,7 @@ if not TYPE_CHECKING:
             "Store": "longpipe.store.store",
             "StoreError": "longpipe.store.errors",
             "default_url": "longpipe.store.address",
-            "engine_version": "longpipe.store.rows",
+            "engine_version": "longpipe.provenance",
             "pack": "longpipe.store.packing",
         },
     )

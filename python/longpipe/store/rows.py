@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from longpipe import _core
 from longpipe.store import checksums
 from longpipe.store.errors import DamagedError
 
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
 VERSION: Final = 9
 
 Values = Mapping[str, Any]
-
-
-def engine_version() -> str:
-    """Returns the engine's number as text: only runs of the same engine are used, whatever the package's version."""
-    return _core.__engine__
-
 
 _KEY: Final = ("digest", "seed", "engine")
 _OF_RUN: Final = (*checksums.RUN, "checksum")

@@ -6,11 +6,11 @@ from typing import Annotated, Final
 
 import typer
 
-from longpipe.cli import completers
-from longpipe.cli.given import refuse
-from longpipe.cli.outputs import check_output, is_stdout, write_output
-from longpipe.cli.safe import echo
-from longpipe.cli.storing import StoreOption, opened
+from longpipe.cli.toolkit import completers
+from longpipe.cli.toolkit.given import refuse
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.safe import echo
+from longpipe.cli.toolkit.storing import StoreOption, opened
 from longpipe.errors import ScenarioError
 from longpipe_evidence.papers import IDS
 from longpipe_evidence.papers.report.folder import RECORD
@@ -75,7 +75,7 @@ def report(
     check_output("--output", output)
     papers = names or _reproduced(results)
     # Imported here so that other commands start faster.
-    from longpipe.cli.progress import Waiting
+    from longpipe.cli.toolkit.progress import Waiting
 
     with Waiting(f"reporting on {', '.join(papers)}"):
         text = _study(papers, responses or [], store) if is_study else _papers(papers, results)
@@ -96,7 +96,7 @@ def _statements(names: list[str], results: Path, *, is_study: bool) -> None:
         raise ScenarioError(f"--statements: {' '.join(names)}; needs papers: {', '.join(IDS)}")
     if not names:
         raise ScenarioError(f"--results: {results} has no paper; needs longpipe reproduce PAPER")
-    from longpipe.cli.safe import Console
+    from longpipe.cli.toolkit.safe import Console
     from longpipe_evidence.papers.report import statements
     from longpipe_evidence.papers.report.results import Results
 

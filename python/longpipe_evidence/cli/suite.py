@@ -10,10 +10,10 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.cli.completers import among
-from longpipe.cli.given import refuse
-from longpipe.cli.run import change
-from longpipe.cli.storing import (
+from longpipe.cli.toolkit.completers import among
+from longpipe.cli.toolkit.given import refuse
+from longpipe.cli.toolkit.naming import change
+from longpipe.cli.toolkit.storing import (
     ExecutorOption,
     MemoryOption,
     NoStoreOption,
@@ -88,9 +88,9 @@ def suite(
     if name not in IDS:
         raise ScenarioError(f"SUITE: {name!r}; {nearest(name, IDS)}")
     # Imported here because designs, the database and pandas take a second to load.
-    from longpipe.cli.console import terminal
-    from longpipe.cli.progress import Bar
-    from longpipe.cli.warnings import warn_of_changes
+    from longpipe.cli.toolkit.console import terminal
+    from longpipe.cli.toolkit.progress import Bar
+    from longpipe.cli.toolkit.warnings import warn_of_changes
     from longpipe.study import Runner
     from longpipe_evidence.suites.outcome import run
     from longpipe_evidence.suites.page import UNCHANGED, file_name, page
@@ -128,7 +128,7 @@ def suite(
 
 def _show(console: Console, found: PartOutcome) -> None:
     """Prints the means, criteria and note of a part."""
-    from longpipe.cli.console import show_table
+    from longpipe.cli.toolkit.console import show_table
     from longpipe_evidence.suites.criteria import verdicts
 
     part = found.part

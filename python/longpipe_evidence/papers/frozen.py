@@ -71,7 +71,7 @@ def freeze(folder: Path) -> None:
         results.freeze(folder, records["today"])
         return
     of_part, paper = records["sensitivity"], records["sensitivity"]["document"]
-    from longpipe import _core
+    from longpipe.store import engine_version
 
     into = Path(str(_file(paper, RECORD))).parent
     for name in TABLES:
@@ -82,7 +82,7 @@ def freeze(folder: Path) -> None:
     record = {
         "seeds": seeds,
         "command": f"longpipe reproduce {paper} --sensitivity" + ("" if seeds is None else f" --seeds {seeds}"),
-        "engine": _core.__engine__,
+        "engine": engine_version(),
         "finished": of_part["finished_at"][:10],
     }
     (into / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from longpipe import _core
+import longpipe
 from longpipe.analysis.claims import Judgement, judge
 from longpipe.analysis.intervals import Estimate, estimate, estimate_average
+from longpipe.store import engine_version
 
 # For type checking only, because processes that draw figures do not need the database.
 if TYPE_CHECKING:
@@ -116,8 +117,8 @@ def head(paper: str, kind: str, seeds: int, seconds: float) -> dict[str, Any]:
     """
     return {
         "paper": paper,
-        "version": _core.__version__,
-        "engine": _core.__engine__,
+        "version": longpipe.__version__,
+        "engine": engine_version(),
         "engine_kind": kind,
         "seeds": seeds,
         "seconds": round(seconds, 1),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from longpipe import _core
+import longpipe
 from longpipe.report.frames import cell, download
 from longpipe.report.page import render
 from longpipe.report.parts import (
@@ -23,6 +23,7 @@ from longpipe.report.parts import (
     with_margin,
 )
 from longpipe.report.svg import Palette
+from longpipe.store import engine_version
 from longpipe_evidence.suites.criteria import card
 from longpipe_evidence.suites.outcome import margin
 
@@ -47,7 +48,7 @@ def page(suite: Suite, outcomes: Sequence[PartOutcome], seeds: int, changes: Map
     changed = tuple(f"Changed in every run: {field} = {value}." for field, value in changes.items())
     unchanged = (UNCHANGED,) if changes else ()
     lead = (suite.conditions, *changed, *unchanged, _READING)
-    about = Facts((("longpipe", _core.__version__), ("engine", str(_core.__engine__)), ("seeds", f"1 to {seeds}")))
+    about = Facts((("longpipe", longpipe.__version__), ("engine", engine_version()), ("seeds", f"1 to {seeds}")))
     last = Section("about", "Omitted parts, and provenance", suite.left_out, (about,))
     cards = (card(outcomes, suite.judgement),) if any(outcome.part.criteria for outcome in outcomes) else ()
     return render(Report(suite.title, lead, (*cards, *_sections(outcomes), last)), Palette())

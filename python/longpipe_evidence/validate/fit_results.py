@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import pandas as pd
 
-from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.fit import PathFit, fit, observe
 from longpipe.fit.candidates import IN_TRANSMISSION
 from longpipe.fit.path_file import write
 from longpipe.fit.reported import estimates, rate_steps, report
 from longpipe.fit.whatif import whatif
+from longpipe.store import engine_version
 from longpipe_evidence.validate import fit_runs
 from longpipe_evidence.validate.fit_runs import FITTED, KINDS, PREDICTED, Campaign, Kind, capture_of
 from longpipe_evidence.validate.linux import LinuxCase, seconds
@@ -67,7 +67,7 @@ def fit_each(folder: Path, campaign: Campaign, seeds: int, tell: Callable[[str],
         flow = int(runs["flow"].loc[(kind, number, control, 0)])
         found = fit(observe(file, flow), fixed=_known(campaign.case(kind, number)[0]))
         row: dict[str, Any] = dict(zip(KEY, (kind, number, control), strict=True))
-        row |= {"engine": _core.__engine__, "processor_s": round(time.process_time() - begin, 2), **_found(found)}
+        row |= {"engine": engine_version(), "processor_s": round(time.process_time() - begin, 2), **_found(found)}
         if kind == "mixed" or (kind, control) == ("path", FITTED):
             row |= _predicted(found, seeds)
         _TABLE.append(folder / FILE, row)

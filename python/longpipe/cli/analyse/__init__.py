@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from longpipe.cli import completers
-from longpipe.cli.outputs import check_output
-from longpipe.cli.quantities import share
+from longpipe.cli.toolkit import completers
+from longpipe.cli.toolkit.outputs import check_output
+from longpipe.cli.toolkit.quantities import share
 from longpipe.files import check_directory
 
 

@@ -17,10 +17,10 @@ from longpipe.analysis.conditions import matching
 from longpipe.analysis.factors import check_level
 from longpipe.analysis.ranks import aligned_ranks
 from longpipe.cli.analyse.tables import show
-from longpipe.cli.console import print_written, terminal
-from longpipe.cli.outputs import is_stdout, write_output
-from longpipe.cli.progress import Waiting
-from longpipe.cli.storing import factors_of_study
+from longpipe.cli.toolkit.console import print_written, terminal
+from longpipe.cli.toolkit.outputs import is_stdout, write_output
+from longpipe.cli.toolkit.progress import Waiting
+from longpipe.cli.toolkit.storing import factors_of_study
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.inputs.frame import column_named, in_base_units, read_frame

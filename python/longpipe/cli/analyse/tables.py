@@ -12,7 +12,7 @@ from rich.table import Table
 from longpipe.analysis.anova import COPIES, Anova
 from longpipe.analysis.checks import ADVICE, ALPHA, FAILS
 from longpipe.analysis.factors import name_of
-from longpipe.cli.console import show_table
+from longpipe.cli.toolkit.console import show_table
 from longpipe.measures.readable import p_text
 
 # Maximum number of effects and pairs shown; --csv writes all.

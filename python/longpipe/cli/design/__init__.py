@@ -5,11 +5,11 @@ from typing import Annotated, Final
 
 import typer
 
-from longpipe.cli.completers import field_and_level
-from longpipe.cli.given import needing
-from longpipe.cli.outputs import apart, check_output, is_stdout, write_output
-from longpipe.cli.safe import echo
-from longpipe.cli.storing import ExecutorOption, MemoryOption, SetOption, StoreOption, WorkersOption
+from longpipe.cli.toolkit.completers import field_and_level
+from longpipe.cli.toolkit.given import needing
+from longpipe.cli.toolkit.outputs import apart, check_output, is_stdout, write_output
+from longpipe.cli.toolkit.safe import echo
+from longpipe.cli.toolkit.storing import ExecutorOption, MemoryOption, SetOption, StoreOption, WorkersOption
 
 COMMAND: Final = needing(
     {

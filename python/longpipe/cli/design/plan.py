@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from rich.markup import escape
 
-from longpipe.cli.console import show_table, terminal
 from longpipe.cli.design.following import commands
 from longpipe.cli.design.means import limits_by_point, means
-from longpipe.cli.naming import check_path, number_or_text, value_of
-from longpipe.cli.outputs import is_stdout, write_output
-from longpipe.cli.progress import Bar
-from longpipe.cli.run import change, scenario_with
-from longpipe.cli.storing import opened, resumable
-from longpipe.cli.warnings import changes_shown, warn_of_design, warn_of_replaced_changes
+from longpipe.cli.run import scenario_with
+from longpipe.cli.toolkit.console import show_table, terminal
+from longpipe.cli.toolkit.naming import change, check_path, number_or_text, value_of
+from longpipe.cli.toolkit.outputs import is_stdout, write_output
+from longpipe.cli.toolkit.progress import Bar
+from longpipe.cli.toolkit.storing import opened, resumable
+from longpipe.cli.toolkit.warnings import changes_shown, warn_of_design, warn_of_replaced_changes
 from longpipe.design import Design, Factor
 from longpipe.design.factor import Level, by_label, labels_of
 from longpipe.design.ranges import Range

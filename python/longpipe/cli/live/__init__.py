@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from longpipe.cli.groups import LazyGroup
+from longpipe.cli.toolkit.groups import LazyGroup
 from longpipe.errors import ScenarioError
 
 # Name of the hidden command behind `longpipe live FILE.toml`; users do not type it.

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from longpipe.cli.safe import Console
+from longpipe.cli.toolkit.safe import Console
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.numbers import whole_number
 from longpipe.live.waiting import LONGEST_WAIT, check_wait_for
@@ -67,8 +67,9 @@ def shell(name: str, usage: str) -> Callable[..., None]:
             ),
         ] = None,
     ) -> None:
-        from longpipe.cli.live.path import check_machine, seconds_of_option
+        from longpipe.cli.live.path import seconds_of_option
         from longpipe.live import Settings, plan, run
+        from longpipe.live.machine import check_machine
         from longpipe.live.mahimahi import INSIDE, OUTSIDE, chain
 
         found = chain([name, *context.args])

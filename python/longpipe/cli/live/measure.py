@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from longpipe.cli.quantities import seconds
-from longpipe.cli.safe import Console
+from longpipe.cli.toolkit.quantities import seconds
+from longpipe.cli.toolkit.safe import Console
 from longpipe.errors import ScenarioError, nearest
 
 MISSED = 1
@@ -44,8 +44,8 @@ def measure(
 
     The exit status is 1 if a requirement is missed.
     """
-    from longpipe.cli.live.path import check_machine
     from longpipe.live.carrier import Settings
+    from longpipe.live.machine import check_machine
     from longpipe.live.measures import MEASURES
 
     for name in names or []:

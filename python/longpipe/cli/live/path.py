@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -10,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from longpipe.cli.given import NeedingCommand
-from longpipe.cli.outputs import check_output, write_output
-from longpipe.cli.quantities import number_of_bytes
-from longpipe.cli.safe import Console
+from longpipe.cli.toolkit.given import NeedingCommand
+from longpipe.cli.toolkit.outputs import check_output, write_output
+from longpipe.cli.toolkit.quantities import number_of_bytes
+from longpipe.cli.toolkit.safe import Console
 from longpipe.errors import RunError, ScenarioError
 from longpipe.live.waiting import LONGEST_WAIT, check_wait_for
 from longpipe.units import TIME
@@ -158,15 +157,16 @@ def run(
     other by these names. A host that runs a program is real, and its scenario flows are left out; all other flows are
     simulated. Exit status: the first program's, or 1 if --max-late is exceeded.
     """
-    check_machine()
     # Imported here because loading the engine is slow.
     from longpipe.cli.run import scenario_with
     from longpipe.live import Settings
     from longpipe.live import plan as planned
     from longpipe.live import run as run_live
     from longpipe.live.hosts import first_sender
+    from longpipe.live.machine import check_machine
     from longpipe.live.records import check_places
 
+    check_machine()
     if at and command and not context.meta[SEPARATED]:
         raise _unquoted(at[-1], command)
     check_places(record, capture)
@@ -246,18 +246,6 @@ def _show(certificate: "Certificate", errors: Console, json: str | None, *, quie
     if not quiet:
         for line in certificate.lines():
             errors.print(f"live: {line}", markup=False)
-
-
-def check_machine() -> None:
-    """Raises RunError if the machine does not support live paths."""
-    if sys.platform != "linux":
-        raise RunError("live: not a Linux system; needs network namespaces")
-    try:
-        import pyroute2  # noqa: F401 - part of an extra
-    except ImportError:
-        raise RunError(
-            "live: pyroute2 is not installed; get it: pip install 'longpipe[live]' (longpipe doctor)"
-        ) from None
 
 
 def _unquoted(at: str, command: list[str]) -> ScenarioError:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longpipe.cli.safe import Console
+from longpipe.cli.toolkit.safe import Console
 from longpipe.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def quic(
     Scenarios: simple-p2p, drop-rate, droplist, blackhole, tcp-cross-traffic. The run ends with the client's command;
     with --between eth0 eth1, as in quic-interop-runner's sim, it ends on a signal. Linux only.
     """
-    from longpipe.cli.live.path import check_machine
     from longpipe.live import plan
+    from longpipe.live.machine import check_machine
     from longpipe.live.quic import CLIENT, SERVER, scenario
 
     if (client is None) == (between is None):

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from longpipe.cli.outputs import check_output, is_stdout, write_output
-from longpipe.cli.safe import Console
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.safe import Console
 
 DIFFERENT = 1
 
@@ -27,7 +27,7 @@ def replay(
 
     The exit status is 1 if the path is unchanged and a decision differs.
     """
-    from longpipe.cli.run import change
+    from longpipe.cli.toolkit.naming import change
     from longpipe.live.records import replay as decide
 
     check_output("--json", json)

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from longpipe.captures import CaptureError
-from longpipe.cli.completers import field_and_level
-from longpipe.cli.given import needing
-from longpipe.cli.naming import check_path, value_of
-from longpipe.cli.outputs import check_output, is_stdout, write_output
-from longpipe.cli.safe import echo
-from longpipe.cli.storing import MemoryOption, NoStoreOption, StoreOption, opened_store
+from longpipe.cli.toolkit.completers import field_and_level
+from longpipe.cli.toolkit.given import needing
+from longpipe.cli.toolkit.naming import change
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.safe import echo
+from longpipe.cli.toolkit.storing import MemoryOption, NoStoreOption, StoreOption, opened_store
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, check_file
 from longpipe.inputs import read_text
 
 if TYPE_CHECKING:
-    from longpipe.cli.progress import RunBar
+    from longpipe.cli.toolkit.progress import RunBar
     from longpipe.result import Result
     from longpipe.scenario import Scenario
     from longpipe.store import Store
@@ -97,10 +97,10 @@ def run(
     The result is stored. The next run of the same scenario and seed reads it from the store.
     """
     # Imported here so that other commands start faster.
-    from longpipe.cli.console import print_written, terminal
-    from longpipe.cli.progress import RunBar
     from longpipe.cli.run.tables import show
-    from longpipe.cli.warnings import warn, warn_of_replaced
+    from longpipe.cli.toolkit.console import print_written, terminal
+    from longpipe.cli.toolkit.progress import RunBar
+    from longpipe.cli.toolkit.warnings import warn, warn_of_replaced
 
     if everything and is_stdout(json):
         raise ScenarioError("--all: not with --json -, which contains all flows and ports")
@@ -178,7 +178,7 @@ def _simulated(
     scenario: Scenario, seed: int, captures: dict[str, str], memory: str | None, bar: RunBar, kept: Store | None
 ) -> tuple[Result, CaptureError | None]:
     """Simulates and stores a run; also returns the error of captures that could not be written completely."""
-    from longpipe.cli.warnings import warn_of_memory
+    from longpipe.cli.toolkit.warnings import warn_of_memory
     from longpipe.run import simulate
 
     if kept is not None:
@@ -241,19 +241,3 @@ def _captures(texts: list[str]) -> dict[str, str]:
                 f"--capture: {place} is already captured in {captures[place]}; needs one file for each place"
             )
     return captures
-
-
-def change(text: str) -> tuple[str, object]:
-    """Parses FIELD=VALUE of `--set`; `none` as the value of a field that may be absent is None."""
-    field, equals, value = text.partition("=")
-    field = field.strip()
-    if not (field and equals):
-        raise ScenarioError(f"--set: {text!r}; accepts FIELD=VALUE, as in switch.buffer='3000 cells'")
-    check_path("--set", field)
-    if value.strip() == "none":
-        # Imported here so that other changes start faster.
-        from longpipe.scenario.reference import may_be_absent
-
-        if may_be_absent(field):
-            return field, None
-    return field, value_of(value, f"--set {field}")

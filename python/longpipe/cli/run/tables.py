@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from longpipe.analysis.limits import FlowLimit, idle_lines, limit_lines, notes
-from longpipe.cli.console import show_table
+from longpipe.cli.toolkit.console import show_table
 from longpipe.metrics.delays import MEAN
 from longpipe.metrics.delays import QUANTILES as DELAYS
 from longpipe.metrics.slowdowns import ALL, LEAST_FLOWS, TIMES

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from longpipe.cli import completers
-from longpipe.cli.outputs import check_output, is_stdout
-from longpipe.cli.storing import ExecutorOption, MemoryOption, StoreOption, WorkersOption
+from longpipe.cli.toolkit import completers
+from longpipe.cli.toolkit.outputs import check_output, is_stdout
+from longpipe.cli.toolkit.storing import ExecutorOption, MemoryOption, StoreOption, WorkersOption
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file
 

@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.cli.console import show_table, terminal
-from longpipe.cli.outputs import apart, is_stdout, write_frame
-from longpipe.cli.progress import Bar, Waiting
-from longpipe.cli.storing import opened, resumable
-from longpipe.cli.warnings import changes_shown, note_changes, warn_of_design
+from longpipe.cli.toolkit.console import show_table, terminal
+from longpipe.cli.toolkit.outputs import apart, is_stdout, write_frame
+from longpipe.cli.toolkit.progress import Bar, Waiting
+from longpipe.cli.toolkit.storing import opened, resumable
+from longpipe.cli.toolkit.warnings import changes_shown, note_changes, warn_of_design
 from longpipe.measures.readable import INDEXES, written
 from longpipe.store import engine_version, studies
 from longpipe.study import Status, Study

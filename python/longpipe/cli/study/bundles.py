@@ -4,10 +4,10 @@ from pathlib import Path
 
 import typer
 
-from longpipe.cli.console import terminal
-from longpipe.cli.progress import RunBar, Waiting
-from longpipe.cli.safe import echo
-from longpipe.cli.storing import opened
+from longpipe.cli.toolkit.console import terminal
+from longpipe.cli.toolkit.progress import RunBar, Waiting
+from longpipe.cli.toolkit.safe import echo
+from longpipe.cli.toolkit.storing import opened
 from longpipe.errors import ScenarioError
 from longpipe.store import engine_version
 from longpipe.study import Study, bundle

@@ -6,11 +6,11 @@ from typing import Annotated, Final
 
 import typer
 
-from longpipe.cli.completers import among
-from longpipe.cli.given import refuse
-from longpipe.cli.outputs import check_output, is_stdout, write_output
-from longpipe.cli.safe import echo
-from longpipe.cli.storing import (
+from longpipe.cli.toolkit.completers import among
+from longpipe.cli.toolkit.given import refuse
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.safe import echo
+from longpipe.cli.toolkit.storing import (
     ExecutorOption,
     MemoryOption,
     NoStoreOption,

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from longpipe.cli.outputs import is_stdout, write_output
-from longpipe.cli.progress import Bar
-from longpipe.cli.safe import Console
+from longpipe.cli.toolkit.outputs import is_stdout, write_output
+from longpipe.cli.toolkit.progress import Bar
+from longpipe.cli.toolkit.safe import Console
 from longpipe.errors import ScenarioError
 from longpipe.study import Runner
 from longpipe_evidence.papers import PAPERS

@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from longpipe import _core
-from longpipe.cli.progress import Bar
+from longpipe.cli.toolkit.progress import Bar
+from longpipe.store import engine_version
 from longpipe.study import Runner
 from longpipe_evidence.cli.reproduce.parts import console
 from longpipe_evidence.papers.report.folder import Folder, Part
@@ -30,7 +30,7 @@ def run(documents: list[str], seeds: int | None, out: Path, runner: Runner) -> N
         found = of_today.frozen()
     else:
         with Bar("today") as bar:
-            found = of_today.simulated(seeds, runner.telling(bar.update), _core.__engine__)
+            found = of_today.simulated(seeds, runner.telling(bar.update), engine_version())
     judged = answers(documents, found.runs)
     shown = partial(show, judged)
     folder = Folder(out, Part.TODAY, "today", int(found.record["seeds"]), SEEDS)

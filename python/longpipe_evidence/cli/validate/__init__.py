@@ -2,7 +2,7 @@
 
 import typer
 
-from longpipe.cli.groups import LazyGroup
+from longpipe.cli.toolkit.groups import LazyGroup
 
 
 class Validate(LazyGroup):

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from longpipe.cli.given import given, refuse
-from longpipe.cli.quantities import seconds
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.given import given, refuse
+from longpipe.cli.toolkit.quantities import seconds
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 
 NOT_MET = 1

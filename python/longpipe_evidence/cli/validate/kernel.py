@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from longpipe.cli.quantities import share
-from longpipe.cli.safe import Console
+from longpipe.cli.toolkit.quantities import share
+from longpipe.cli.toolkit.safe import Console
 
 DIFFERENT = 1
 
@@ -36,8 +36,8 @@ def kernel(
     The exit status is 1 if the goodput or the mean queue of a control differs by more than its tolerance. Linux only.
     """
     # Imported here because pandas and the engine take a second to load.
-    from longpipe.cli.live.path import check_machine
-    from longpipe.cli.run import change
+    from longpipe.cli.toolkit.naming import change
+    from longpipe.live.machine import check_machine
     from longpipe_evidence.validate.kernel import Both, available, compare
 
     check_machine()

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from longpipe.cli.given import refuse
-from longpipe.cli.outputs import check_output, is_stdout, write_output
-from longpipe.cli.quantities import PACKETS, share, whole_number_of
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.given import refuse
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.quantities import PACKETS, share, whole_number_of
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_bytes
 from longpipe_evidence.validate.linux import LinuxCase, LinuxFlow
@@ -93,7 +93,7 @@ def linux(
         flows=_flows(control or ["cubic"], start or [], size or []),
     )
     # Imported here because pandas and the engine take a second to load.
-    from longpipe.cli.run import change
+    from longpipe.cli.toolkit.naming import change
     from longpipe_evidence.cli.validate import linux_shown
     from longpipe_evidence.validate.linux_compare import compare
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 from rich.table import Table
 
-from longpipe.cli.outputs import check_output, is_stdout, write_output
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe_evidence.validate.linux import LinuxControl
 
@@ -33,8 +33,8 @@ def linux_ends(
     # Imported here because pandas and the engine take a second to load.
     import pandas as pd
 
-    from longpipe.cli.console import show_table, terminal
-    from longpipe.cli.progress import RunBar
+    from longpipe.cli.toolkit.console import show_table, terminal
+    from longpipe.cli.toolkit.progress import RunBar
     from longpipe_evidence.validate.linux_ends import CONTROLS, compare, runs
 
     controls: list[LinuxControl] = []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
 from longpipe_evidence.validate.linux import LinuxControl

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from longpipe.cli.quantities import share
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.quantities import share
+from longpipe.cli.toolkit.safe import echo
 
 DIFFERENT = 1
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from longpipe.cli.console import show_table, terminal
+from longpipe.cli.toolkit.console import show_table, terminal
 from longpipe_evidence.validate.linux_compare import LinuxComparison, missing
 from longpipe_evidence.validate.linux_judged import COUNTS, FEW_PACKETS, QUANTITIES, Judgement, only_shares_differ
 

@@ -24,7 +24,7 @@ def linux_tables(
 
     Takes two minutes for controls, an hour for all. Needs Debian's package user-mode-linux.
     """
-    from longpipe.cli.safe import Console
+    from longpipe.cli.toolkit.safe import Console
     from longpipe_evidence.validate.linux_tables import TABLES, content
 
     if table is not None and table not in TABLES:

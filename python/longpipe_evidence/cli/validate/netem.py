@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from longpipe.cli.quantities import seconds
-from longpipe.cli.safe import Console
+from longpipe.cli.toolkit.quantities import seconds
+from longpipe.cli.toolkit.safe import Console
 
 DIFFERENT = 1
 
@@ -31,8 +31,8 @@ def netem(
     user-mode-linux, and the rights that `longpipe live` needs.
     """
     # Imported here because NumPy and the engine take a second to load.
-    from longpipe.cli.live.path import check_machine
     from longpipe.errors import ScenarioError, nearest
+    from longpipe.live.machine import check_machine
     from longpipe_evidence.validate.netem import CASES, compare, lost_share, spread_ms
 
     for name in cases or []:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from longpipe.cli.outputs import check_output
-from longpipe.cli.quantities import PACKETS, whole_number_of
+from longpipe.cli.toolkit.outputs import check_output
+from longpipe.cli.toolkit.quantities import PACKETS, whole_number_of
 
 DIFFERENT = 1
 

@@ -8,10 +8,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from longpipe.cli.console import show_table, terminal
-from longpipe.cli.outputs import check_output, is_stdout, write_output
-from longpipe.cli.quantities import PACKETS, whole_number_of
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.console import show_table, terminal
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.quantities import PACKETS, whole_number_of
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file
 from longpipe_evidence.validate.ns2_drops import Comparison, DropCase, compare

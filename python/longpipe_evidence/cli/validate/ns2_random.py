@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from longpipe.cli.outputs import check_output, is_stdout, write_output
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError, nearest
 
 DIFFERENT = 1
@@ -28,8 +28,8 @@ def ns2_random(
     import pandas as pd
     from rich.table import Table
 
-    from longpipe.cli.console import show_table, terminal
-    from longpipe.cli.progress import RunBar
+    from longpipe.cli.toolkit.console import show_table, terminal
+    from longpipe.cli.toolkit.progress import RunBar
     from longpipe_evidence.validate.ns2_random import FLAVORS, count, run
 
     chosen = [flavor for flavor in FLAVORS if tcp in (None, flavor)]

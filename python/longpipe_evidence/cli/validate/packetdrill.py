@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 
 DIFFERENT = 1

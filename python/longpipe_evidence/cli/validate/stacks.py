@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from longpipe.cli.outputs import check_output, is_stdout, write_output
-from longpipe.cli.quantities import seconds
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.quantities import seconds
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 
 
@@ -29,8 +29,8 @@ def stacks(
     import pandas as pd
     from rich.table import Table
 
-    from longpipe.cli.console import show_table, terminal
-    from longpipe.cli.progress import RunBar
+    from longpipe.cli.toolkit.console import show_table, terminal
+    from longpipe.cli.toolkit.progress import RunBar
     from longpipe_evidence.validate.stacks import IMPLEMENTATIONS, run
 
     found = []

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from longpipe.cli.outputs import check_output, is_stdout, write_output
-from longpipe.cli.quantities import seconds
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
+from longpipe.cli.toolkit.quantities import seconds
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ def stacks_live(
     # Imported here because pandas and the engine take a second to load.
     import pandas as pd
 
-    from longpipe.cli.console import show_table, terminal
-    from longpipe.cli.live.path import check_machine
-    from longpipe.cli.progress import RunBar
+    from longpipe.cli.toolkit.console import show_table, terminal
+    from longpipe.cli.toolkit.progress import RunBar
+    from longpipe.live.machine import check_machine
     from longpipe.stacks import transfer
     from longpipe_evidence.validate.stacks_live import compare, draw
 

@@ -8,10 +8,10 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from longpipe.cli.console import show_table, terminal
-from longpipe.cli.outputs import is_stdout, write_output
-from longpipe.cli.progress import RunBar
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.console import show_table, terminal
+from longpipe.cli.toolkit.outputs import is_stdout, write_output
+from longpipe.cli.toolkit.progress import RunBar
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
 from longpipe_evidence.papers.lbd_01.transfers import BUFFERS, FLAVORS, W_STARS, Transfer

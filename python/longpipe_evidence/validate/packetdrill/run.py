@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from longpipe import _core
+from longpipe.endpoint import Endpoint
 from longpipe.errors import ScenarioError
 from longpipe.inputs import read_text
 from longpipe.units import TIME
@@ -45,7 +45,7 @@ class _Sent:
 class _Player:
     settings: Settings = field(default_factory=Settings)
     notes: Notes = field(default_factory=Notes)
-    endpoint: _core.Endpoint | None = None
+    endpoint: Endpoint | None = None
     now_ps: int = 0
     # Time of the previous event in the script, and the time at which the sender under test sent its SYN or SYN-ACK.
     before_ps: int = 0
@@ -159,7 +159,7 @@ class _Player:
 
     def _begin(self, window: int) -> None:
         rtt_ps = self.now_ps - self.answered_ps
-        self.endpoint = _core.Endpoint(self.settings.tcp_json(rtt_ps, window))
+        self.endpoint = Endpoint(self.settings.tcp_json(rtt_ps, window))
 
     def _expect(self, packet: Packet, statement: Statement, earliest: int, latest: int) -> None:
         if "F" in packet.flags:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-from longpipe.cli import safe
+from longpipe.cli.toolkit import safe
 
 # A width larger than that of any table or line.
 UNBOUNDED: Final = 100_000

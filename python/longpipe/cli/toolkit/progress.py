@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from longpipe.cli.safe import Console
+from longpipe.cli.toolkit.safe import Console
 from longpipe.errors import plain
 
 # Import for type checking only: studies take a second to load, and most operations end before their bar is shown.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
-from longpipe.cli.completers import field_and_level
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.completers import field_and_level
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.interrupts import TERMINATED, TerminatedError, terminable
 
@@ -69,7 +69,7 @@ def _chosen(url: str | None) -> str | None:
 @contextmanager
 def opened(url: str | None, *, readonly: bool = False, create: bool = True) -> Iterator[Store]:
     """Opens the store at the given URL, or the user's default store."""
-    from longpipe.cli.warnings import notes_shown
+    from longpipe.cli.toolkit.warnings import notes_shown
     from longpipe.store import Store, default_url
     from longpipe.trust import UntrustedCodeWarning
 

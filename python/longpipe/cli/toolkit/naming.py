@@ -51,3 +51,19 @@ def check_path(option: str, field: str) -> None:
     whole = [name for name in names if name.endswith(f".{field}")]
     if whole and field not in {name.partition(".")[0] for name in names}:
         raise ScenarioError(f"{option}: {field!r}; needs the whole name, {' or '.join(whole)}")
+
+
+def change(text: str) -> tuple[str, object]:
+    """Parses FIELD=VALUE of `--set`; `none` as the value of a field that may be absent is None."""
+    field, equals, value = text.partition("=")
+    field = field.strip()
+    if not (field and equals):
+        raise ScenarioError(f"--set: {text!r}; accepts FIELD=VALUE, as in switch.buffer='3000 cells'")
+    check_path("--set", field)
+    if value.strip() == "none":
+        # Imported here so that other changes start faster.
+        from longpipe.scenario.reference import may_be_absent
+
+        if may_be_absent(field):
+            return field, None
+    return field, value_of(value, f"--set {field}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from longpipe.cautions.cautions import cautions
 from longpipe.cautions.files import read_from_files
-from longpipe.cli.safe import echo
+from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.memory import limit_bytes
 from longpipe.memory import shown as bytes_shown

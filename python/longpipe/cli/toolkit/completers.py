@@ -108,7 +108,7 @@ def _argument(context: typer.Context) -> str:
 
 
 def _of_study(context: typer.Context) -> tuple[list[str], list[str]]:
-    from longpipe.cli.storing import opened
+    from longpipe.cli.toolkit.storing import opened
     from longpipe.measures.defaults import names
     from longpipe.study import Study
 
@@ -123,7 +123,7 @@ def _of_study(context: typer.Context) -> tuple[list[str], list[str]]:
 
 def study(incomplete: str) -> list[str]:
     """Returns the studies of the user's store or of LONGPIPE_STORE."""
-    from longpipe.cli.storing import opened
+    from longpipe.cli.toolkit.storing import opened
     from longpipe.store import studies
 
     try:

@@ -1,5 +1,0 @@
-"""Compatibility alias of `longpipe.pictures.save`."""
-
-from longpipe.pictures.saving import save
-
-__all__ = ["save"]
