@@ -8,7 +8,7 @@ from typing import Any, Final
 from longpipe import _core
 
 # Libraries that affect numbers or figures.
-LIBRARIES: Final = ("numpy", "pandas", "scipy", "statsmodels", "matplotlib")
+LIBRARIES: Final = ("numpy", "pandas", "scipy", "matplotlib")
 
 
 def engine_version() -> str:

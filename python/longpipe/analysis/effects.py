@@ -84,13 +84,9 @@ def _balanced(cells: Cells, terms: Sequence[Term]) -> Fit:
 
 
 def _least_squares(cells: Cells, terms: Sequence[Term]) -> Fit:
-    # Imported here because loading takes half a second and 60 MB, and balanced designs do not need it.
-    from statsmodels.regression.linear_model import WLS
-
     x, blocks = _model_matrix(cells, terms)
-    parameters = x.shape[1]
-    model = WLS(cells.means, x, weights=cells.counts).fit()
-    parameter, covariance = np.asarray(model.params), np.asarray(model.normalized_cov_params)
+    solve = _solve(cells, x)
+    parameter, covariance = solve @ cells.means, (solve / cells.counts) @ solve.T
     effects, first = {}, 1
     for term, block in blocks.items():
         own = slice(first, first + block.shape[1])
@@ -101,9 +97,9 @@ def _least_squares(cells: Cells, terms: Sequence[Term]) -> Fit:
         squares = float(parameter[own] @ np.linalg.solve(within, parameter[own]))
         shape = tuple(len(cells.axes[name]) for name in term)
         effects[term] = Effect(values.reshape(shape), scale.reshape(shape), squares, block.shape[1])
-    fitted = np.asarray(model.fittedvalues)
+    fitted = x @ parameter
     lack = float(np.sum(cells.counts * (cells.means - fitted) ** 2))
-    error_df = len(cells.y) - parameters
+    error_df = len(cells.y) - x.shape[1]
     return Fit(float(parameter[0]), float(np.sqrt(covariance[0, 0])), effects, fitted, cells.within() + lack, error_df)
 
 
@@ -152,6 +148,11 @@ def _model_matrix(cells: Cells, terms: Sequence[Term]) -> tuple[Floats, dict[Ter
 
 
 def _solve(cells: Cells, x: Floats) -> Floats:
+    """Returns the map from cell means to the least-squares parameters, shape (parameters, cells).
+
+    A mean has the weight of its observations. If `s` is the map, the covariance of the parameters, for observations of
+    variance 1, is `s / counts @ s.T`.
+    """
     root = np.sqrt(cells.counts)[:, None]
     return np.asarray(np.linalg.pinv(x * root) * root.T)
 

@@ -77,7 +77,7 @@ def analyse(
     Shows the allocation of variation to factors and interactions, the effect of each level, and checks of the
     assumptions. The output of --json and --csv is in the unit of the column.
     """
-    # Imported here because pandas, SciPy and statsmodels take a second to load.
+    # Imported here because pandas and SciPy take a second to load.
     from longpipe.cli.analyse import answer
 
     question = answer.Question(
