@@ -393,7 +393,7 @@ def test_the_command_writes_a_minimal_scenario_that_replays_the_answer(tmp_path:
     assert lines[0].startswith("# bbr of: longpipe attack link.toml --control bbr")
     assert len([line for line in lines if line and not line.startswith("#")]) < 30
     assert (out / "throughput.svg").read_text().startswith("<?xml")
-    assert "Replay it in Linux: longpipe validate linux-scenario out/control.toml out/reference.toml" in done.stdout
+    assert "Replay it in Linux: longpipe validate linux scenario out/control.toml out/reference.toml" in done.stdout
 
 
 def test_a_control_that_fails_has_an_answer_without_a_picture(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_an_open_descriptor_is_appended_to(tmp_path: Path) -> None:
         ("reproduce lbd-01 --out -", "--out"),
         ("suite rfc-9743 -o -", "--out"),
         ("study export a --bundle -", "--bundle"),
-        ("validate linux --pcap -", "--pcap"),
+        ("validate linux path --pcap -", "--pcap"),
         ("validate ns2 --figure -", "--figure"),
         ("satellites starlink-550 London Paris --picture -", "--picture"),
         ("satellites starlink-550 London Paris -o - --routes -", "--routes"),

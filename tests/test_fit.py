@@ -24,7 +24,7 @@ from longpipe.measured.pcap import CaptureFile
 from longpipe.units import RATE
 
 DATA = Path(__file__).parent / "data" / "measured"
-# The first seconds in user-mode Linux 6.1.176, from `longpipe validate linux --pcap`. A token bucket counts Ethernet
+# The first seconds in user-mode Linux 6.1.176, from `longpipe validate linux path --pcap`. A token bucket counts Ethernet
 # headers.
 LOSSY = DATA / "linux-cubic-215ms.pcap.gz"
 SHORT = DATA / "linux-cubic-25ms.pcap.gz"

@@ -36,6 +36,6 @@ def test_the_path_has_the_rate_of_ip_packets_and_room_for_one_packet_more() -> N
 
 
 def test_an_unknown_control_is_rejected_with_the_nearest_one() -> None:
-    done = run("validate", "linux-ends", "--control", "rno")
+    done = run("validate", "linux", "ends", "--control", "rno")
     assert done.returncode != 0
     assert "--control: 'rno'; did you mean 'reno'?" in done.stderr

@@ -22,7 +22,7 @@ from thorough import one_in
 
 FILE = Path(__file__).parent / "data" / "linux" / "control-paths.csv"
 TABLE = read(FILE)
-# Number of paths compared here; `longpipe validate linux-paths` compares all paths.
+# Number of paths compared here; `longpipe validate linux paths` compares all paths.
 JUDGED = 6
 # Minimum number of these paths for which goodput and RTT, losses and marks, and retransmissions agree with Linux.
 AGREE = {
@@ -89,7 +89,7 @@ def test_an_interrupted_collection_loses_no_finished_run_and_repeats_none(
 def test_the_command_continues_a_file_that_exists(tmp_path: Path) -> None:
     file = tmp_path / "store.csv"
     file.write_bytes(FILE.read_bytes())
-    done = command("validate", "linux-paths", file, "--collect", "--control", "reno", "--paths", "2")
+    done = command("validate", "linux", "paths", file, "--collect", "--control", "reno", "--paths", "2")
     assert (done.returncode, done.stderr) == (0, "")
     assert file.read_bytes() == FILE.read_bytes()
 

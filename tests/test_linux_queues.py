@@ -45,7 +45,7 @@ def test_queues_that_act_do_what_linux_s_do(discipline: str, control: str) -> No
 
 
 def test_connections_that_start_together_fill_fq_s_queues_one_after_another_as_in_linux() -> None:
-    """`longpipe validate linux --control cubic --control reno --discipline "fq limit 1000 flow_limit 40"` has the
+    """`longpipe validate linux path --control cubic --control reno --discipline "fq limit 1000 flow_limit 40"` has the
     results 157 and 90. The guest writes to the first connection first, so that it has more in its queue when both leave
     slow start.
     """

@@ -1,4 +1,4 @@
-"""Scenarios converted to cases for user-mode Linux: `longpipe validate linux-scenario`."""
+"""Scenarios converted to cases for user-mode Linux: `longpipe validate linux scenario`."""
 
 from pathlib import Path
 from typing import Any
@@ -129,7 +129,7 @@ def test_a_scenario_that_linuxs_path_lacks_is_rejected_in_one_line(changes: dict
 
 def test_the_command_rejects_a_file_before_it_starts_linux(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(LINK.replace('"ip"', '"aal5"'))
-    done = run_command("validate", "linux-scenario", "a.toml", cwd=tmp_path, environment=PLAIN)
+    done = run_command("validate", "linux", "scenario", "a.toml", cwd=tmp_path, environment=PLAIN)
     assert done.returncode == 2
     assert "a.toml: framing: aal5; Linux's path needs ip" in done.stderr
 
@@ -141,7 +141,7 @@ def test_bbr_over_a_path_that_becomes_longer_has_the_goodput_of_linux(tmp_path: 
         changed = link(tcp__congestion=name, network__path=STEP)
         (tmp_path / f"{name}.toml").write_text(changed.to_toml())
     done = run_command(
-        "validate", "linux-scenario", "bbr.toml", "cubic.toml", "--seeds", "2", cwd=tmp_path, environment=PLAIN
+        "validate", "linux", "scenario", "bbr.toml", "cubic.toml", "--seeds", "2", cwd=tmp_path, environment=PLAIN
     )
     assert done.returncode == 0, done.stdout + done.stderr
     first, second, last = done.stdout.splitlines()

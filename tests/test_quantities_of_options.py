@@ -37,7 +37,7 @@ def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, A
 
 def test_no_option_with_a_unit_accepts_only_plain_numbers() -> None:
     found = dict(commands(get_command(app)))
-    assert {"run", "satellites", "validate linux"} <= found.keys()
+    assert {"run", "satellites", "validate linux path"} <= found.keys()
     plain = [
         f"{name} {param.opts[0]}"
         for name, command in found.items()

@@ -35,7 +35,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 _TEXTS: Final = ("control", "rate", "round_trip", "discipline", "duration", "kernel")
 _WHOLE: Final = ("path", "draw", "buffer", "seed")
-_TABLE: Final = RowTable(COLUMNS, _TEXTS, _WHOLE, "a CSV file of longpipe validate linux-paths --collect")
+_TABLE: Final = RowTable(COLUMNS, _TEXTS, _WHOLE, "a CSV file of longpipe validate linux paths --collect")
 # Spacing of seeds: the first seed of a path's guest starts is the path's number times this.
 SEEDS_APART: Final = 1000
 

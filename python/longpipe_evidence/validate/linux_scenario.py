@@ -103,7 +103,7 @@ def command(scenarios: Mapping[str, Scenario]) -> list[str] | None:
             case_of(scenario)
     except ScenarioError:
         return None
-    return ["longpipe", "validate", "linux-scenario", *scenarios]
+    return ["longpipe", "validate", "linux", "scenario", *scenarios]
 
 
 def case_of(scenario: Scenario) -> LinuxCase:

@@ -1,6 +1,6 @@
 """Stored results of Linux 6.1 on given paths, in tests/data/linux, for tests that run without Linux.
 
-`longpipe validate linux-tables tests/data/linux` writes them.
+`longpipe validate linux tables tests/data/linux` writes them.
 """
 
 import gzip

@@ -4,11 +4,7 @@ import typer
 
 from longpipe_evidence.cli.validate.fit import fit
 from longpipe_evidence.cli.validate.kernel import kernel
-from longpipe_evidence.cli.validate.linux import linux
-from longpipe_evidence.cli.validate.linux_ends import linux_ends
-from longpipe_evidence.cli.validate.linux_paths import linux_paths
-from longpipe_evidence.cli.validate.linux_scenario import linux_scenario
-from longpipe_evidence.cli.validate.linux_tables import linux_tables
+from longpipe_evidence.cli.validate.linux import app as linux
 from longpipe_evidence.cli.validate.model_errors import model_errors
 from longpipe_evidence.cli.validate.netem import netem
 from longpipe_evidence.cli.validate.ns2 import ns2
@@ -19,14 +15,10 @@ from longpipe_evidence.cli.validate.stacks import stacks
 from longpipe_evidence.cli.validate.stacks_live import stacks_live
 
 app = typer.Typer(rich_markup_mode="rich")
+app.add_typer(linux, name="linux")
 app.command("ns2")(ns2)
 app.command("ns2-random")(ns2_random)
 app.command("ns2-drops")(ns2_drops)
-app.command("linux")(linux)
-app.command("linux-ends")(linux_ends)
-app.command("linux-paths")(linux_paths)
-app.command("linux-scenario")(linux_scenario)
-app.command("linux-tables")(linux_tables)
 app.command("fit")(fit)
 app.command("kernel")(kernel)
 app.command("model-errors")(model_errors)

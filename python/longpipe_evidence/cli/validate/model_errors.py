@@ -10,7 +10,7 @@ from longpipe.errors import ScenarioError
 
 
 def model_errors(
-    file: Annotated[Path, typer.Argument(help="CSV file of Linux's results, of `longpipe validate linux-paths`.")],
+    file: Annotated[Path, typer.Argument(help="CSV file of Linux's results, of `longpipe validate linux paths`.")],
     control: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Congestion control of Linux; default: all in the file.")
     ] = None,

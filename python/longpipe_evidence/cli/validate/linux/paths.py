@@ -1,4 +1,4 @@
-"""`longpipe validate linux-paths`: compares random paths for each congestion control in Linux and in longpipe."""
+"""`longpipe validate linux paths`: compares random paths for each congestion control in Linux and in longpipe."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DIFFERENT = 1
 
 
-def linux_paths(
+def paths(
     file: Annotated[Path, typer.Argument(help="CSV file of Linux's results; finished runs in it are kept.")],
     control: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Congestion control; default: all that longpipe models.")

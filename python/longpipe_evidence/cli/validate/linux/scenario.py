@@ -1,4 +1,4 @@
-"""`longpipe validate linux-scenario`: compares scenarios with Linux over the same path."""
+"""`longpipe validate linux scenario`: compares scenarios with Linux over the same path."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from longpipe.cli.toolkit.safe import echo
 DIFFERENT = 1
 
 
-def linux_scenario(
+def scenario(
     files: Annotated[list[Path], typer.Argument(metavar="FILE.toml...", help="Scenarios with one bottleneck.")],
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each scenario, in Linux and in longpipe.")] = 3,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run; each further run adds 1.")] = 1,

@@ -1,4 +1,4 @@
-"""`longpipe validate linux-ends`: compares Linux as an end over longpipe's queue with Linux's own queue."""
+"""`longpipe validate linux ends`: compares Linux as an end over longpipe's queue with Linux's own queue."""
 
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DIFFERENT = 1
 
 
-def linux_ends(
+def ends(
     control: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Congestion control; default: twelve of the kernel's.")
     ] = None,
@@ -43,7 +43,7 @@ def linux_ends(
             raise ScenarioError(f"--control: {name!r}; {nearest(name, get_args(LinuxControl))}")
         controls.append(name)  # type: ignore[arg-type]
     found, count = [], len(runs(controls, draws))
-    with RunBar("linux-ends") as bar:
+    with RunBar("ends") as bar:
         for one in compare(controls, draws):
             found.append(one)
             bar.update(len(found) / count)

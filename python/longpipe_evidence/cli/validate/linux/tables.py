@@ -1,4 +1,4 @@
-"""`longpipe validate linux-tables`: regenerates the tables of Linux's behaviour."""
+"""`longpipe validate linux tables`: regenerates the tables of Linux's behaviour."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_directory, write_bytes
 
 
-def linux_tables(
+def tables(
     folder: Annotated[Path, typer.Argument(help="Folder for the tables.")],
     table: Annotated[
         str | None,

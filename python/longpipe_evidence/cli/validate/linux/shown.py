@@ -1,4 +1,4 @@
-"""Output of `longpipe validate linux`."""
+"""Output of `longpipe validate linux path`."""
 
 from collections.abc import Sequence
 

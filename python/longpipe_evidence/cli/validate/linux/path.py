@@ -1,4 +1,4 @@
-"""`longpipe validate linux`: compares one path in Linux and in longpipe."""
+"""`longpipe validate linux path`: compares one path in Linux and in longpipe."""
 
 from collections.abc import Iterator
 from itertools import cycle
@@ -24,7 +24,7 @@ def _help(field: str) -> str:
     return f"{LinuxCase.model_fields[field].description}."
 
 
-def linux(
+def path(
     context: typer.Context,
     control: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Congestion control of a flow; repeat for each flow.")
@@ -94,7 +94,7 @@ def linux(
     )
     # Imported here because pandas and the engine take a second to load.
     from longpipe.cli.toolkit.naming import change
-    from longpipe_evidence.cli.validate import linux_shown
+    from longpipe_evidence.cli.validate.linux import shown
     from longpipe_evidence.validate.linux_compare import compare
 
     found = compare(case, alone=alone, **dict(change(text) for text in changes or []))
@@ -102,7 +102,7 @@ def linux(
     if csv is not None:
         write_output(csv, found.series.to_csv(index=False))
     if not is_stdout(csv):
-        linux_shown.show(found, judged, asked=not alone)
+        shown.show(found, judged, asked=not alone)
         if csv is not None:
             echo(f"Series: {csv}")
     if pcap is not None and found.linux.pcap is not None:
