@@ -1,5 +1,6 @@
 """Pictures of flows that have no data for them are errors, and titles name the selected flows."""
 
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from commands import run as command
 from longpipe import Result, Scenario, ScenarioError, pictures, simulate
@@ -34,7 +36,7 @@ GROUPS: list[dict[str, Any]] = [
 ]
 TRACES = ("cwnd", "sequence", "rtt", "arrivals", "control", "events", "delay", "drops", "vc_queue")
 OF_SENDERS = ("window", "sequence", "rtt")
-PICTURES = (*OF_SENDERS, "throughput", "rates", "shares", "delay", "delay_cdf", "drops", "slowdowns", "overlay_flows")
+PICTURES = (*OF_SENDERS, "throughput", "rates", "shares", "delay", "delay_cdf", "drops", "slowdowns", "overlay")
 # The return path is slower, so that its port has the longest queue.
 SCENARIO = Scenario.model_validate(
     {
@@ -84,7 +86,7 @@ def test_a_picture_of_any_flow_shows_data_or_is_an_error_of_one_line(kind: str) 
     for message in found.values():
         assert "; needs " in message or "; accepts " in message
         assert "\n" not in message
-    if kind in (*OF_SENDERS, "overlay_flows"):
+    if kind in (*OF_SENDERS, "overlay"):
         assert [*found] == ["page", "call", "cbr", "poisson", "bursts", "camera"]
         assert found["call"].startswith("flow: 'call' has no ")
         assert found["call"].endswith("in the time shown; accepts greedy, file, web, stream, tv, upload")
@@ -141,27 +143,31 @@ def test_titles_of_comparisons_name_the_flows() -> None:
     assert pictures.slowdowns(run(), ["page"]).get_suptitle().endswith("completion times of arriving flows of page")
 
 
-@pytest.mark.parametrize(("kind", "overlay"), [*product(OF_SENDERS, (False, True)), ("delay", False)])
-def test_comparisons_without_data_are_errors(kind: Compared, overlay: bool) -> None:
+@pytest.mark.parametrize(
+    ("kind", "draw"), [*product(OF_SENDERS, (pictures.compare, pictures.overlay)), ("delay", pictures.compare)]
+)
+def test_comparisons_without_data_are_errors(kind: Compared, draw: Callable[..., Figure]) -> None:
     port: dict[str, Any] = {"port": BACK} if kind == "delay" else {}
     with pytest.raises(ScenarioError, match=r"^(flow|port): .*call.*; "):
-        pictures.compare({"a": run(), "b": run()}, kind, ["call"], overlay=overlay, **port)
+        draw({"a": run(), "b": run()}, kind, ["call"], **port)
 
 
-@pytest.mark.parametrize(("kind", "overlay"), [*product(OF_SENDERS, (False, True)), ("rates", False)])
-def test_comparisons_show_the_first_flow_with_data_in_any_run(kind: Compared, overlay: bool) -> None:
+@pytest.mark.parametrize(
+    ("kind", "draw"), [*product(OF_SENDERS, (pictures.compare, pictures.overlay)), ("rates", pictures.compare)]
+)
+def test_comparisons_show_the_first_flow_with_data_in_any_run(kind: Compared, draw: Callable[..., Figure]) -> None:
     frames = {name: frame[frame["flow"].astype(str) != "greedy"] for name, frame in run().traces.items()}
     nothing = {name: frame.head(0) for name, frame in frames.items()}
     runs = {"a": Recorded(SCENARIO, nothing), "b": Recorded(SCENARIO, frames)}
-    title = pictures.compare(runs, kind, overlay=overlay).get_suptitle()
+    title = draw(runs, kind).get_suptitle()
     assert " of file\nfile is the first flow that has " in title
-    assert pictures.compare({"a": run(), "b": run()}, kind, overlay=overlay).get_suptitle().endswith(" of greedy")
+    assert draw({"a": run(), "b": run()}, kind).get_suptitle().endswith(" of greedy")
 
 
 def test_an_overlay_of_a_flow_without_data_lists_those_with_data() -> None:
     lists = "in any run in the time shown; accepts greedy, file, web, stream, tv, upload"
     with pytest.raises(ScenarioError, match=rf"^flow: no RTT samples of call {lists}$"):
-        pictures.compare({"a": run(), "b": run()}, "rtt", ["call"], overlay=True)
+        pictures.overlay({"a": run(), "b": run()}, "rtt", ["call"])
 
 
 @pytest.mark.parametrize("kind", ["window", "rtt", "sequence", "delay", "delay_cdf", "shares", "drops"])
@@ -180,7 +186,7 @@ def test_a_throughput_of_0_is_stated() -> None:
     for kind in kinds:
         figure = pictures.compare(runs, kind, ["tv"], before)
         assert [panel.get_title(loc="left") for panel in figure.axes] == ["a: no data arrived", "b: no data arrived"]
-    figure = pictures.compare(runs, "throughput", ["tv"], before, overlay=True)
+    figure = pictures.overlay(runs, "throughput", ["tv"], before)
     assert figure.get_suptitle().endswith("\nno data of tv arrived in the time shown")
 
 

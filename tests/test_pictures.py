@@ -197,9 +197,9 @@ def test_outages_and_handovers_are_marked() -> None:
     for figure in (pictures.window(result, ["flow1"]), pictures.throughput(result)):
         assert {"outage", "handover"} <= {text.get_text() for text in figure.legends[0].get_texts()}
     assert not outages(run())
-    alike = pictures.compare({"a": result, "b": result}, "window", overlay=True)
+    alike = pictures.overlay({"a": result, "b": result}, "window")
     assert {"outage", "handover"} <= {text.get_text() for text in alike.legends[0].get_texts()}
-    mixed = pictures.compare({"a": result, "b": run()}, "window", overlay=True)
+    mixed = pictures.overlay({"a": result, "b": run()}, "window")
     assert not {"outage", "handover"} & {text.get_text() for text in mixed.legends[0].get_texts()}
     held = {"between": "hold", "delay": [["0 s", "20 ms"], ["0.5 s", "20 ms"], ["1 s", "10 ms"]]}
     assert handovers_s(Recorded(SCENARIO.with_(**{"network.path": held}), {})) == [1.0]
@@ -256,7 +256,7 @@ def test_axes_and_settings_of_the_user_stay_as_they_are() -> None:
 def test_axes_show_one_flow_unless_flows_are_overlaid(kind: str) -> None:
     ax = Figure().subplots()
     getattr(pictures, kind)(run(), ["flow1"], ax=ax)
-    with pytest.raises(ScenarioError, match=r"^ax: it already shows '.*'.*; needs pictures\.overlay_flows for several"):
+    with pytest.raises(ScenarioError, match=r"^ax: it already shows '.*'.*; needs pictures\.overlay for several"):
         getattr(pictures, kind)(run(), ["flow2"], ax=ax)
 
 
@@ -414,8 +414,8 @@ def test_panels_of_compared_shares_end_at_the_whole() -> None:
 def test_runs_are_compared_in_one_axis(kind: Compared) -> None:
     runs = {"a": run(), "b": run()}
     with pytest.raises(ScenarioError, match="overlay: 'shares' is stacked"):
-        pictures.compare(runs, "shares", overlay=True)
-    (panel,) = pictures.compare(runs, kind, overlay=True).axes
+        pictures.overlay(runs, "shares")
+    (panel,) = pictures.overlay(runs, kind).axes
     assert [line.get_label() for line in panel.get_lines()][:2] == ["a", "b"]
     assert len(np.asarray(panel.get_lines()[0].get_xdata())) > 10
 
@@ -638,19 +638,19 @@ def test_pictures_of_many_flows_draw_the_largest_and_say_what_they_leave_out() -
 
 @pytest.mark.parametrize("kind", FLOWS_OVERLAID)
 def test_flows_of_one_run_are_lines_on_the_same_axes(kind: Compared) -> None:
-    (panel,) = pictures.overlay_flows(run(), kind).axes
+    (panel,) = pictures.overlay(run(), kind).axes
     assert [line.get_label() for line in panel.get_lines()] == ["flow1", "flow2"]
-    line = pictures.compare({"a": run(), "b": run()}, kind, ["flow2"], overlay=True).axes[0].get_lines()[0]
+    line = pictures.overlay({"a": run(), "b": run()}, kind, ["flow2"]).axes[0].get_lines()[0]
     assert np.array_equal(np.asarray(panel.get_lines()[1].get_xdata()), np.asarray(line.get_xdata()))
-    title = pictures.overlay_flows(many(), kind).get_suptitle()
+    title = pictures.overlay(many(), kind).get_suptitle()
     assert "the 8 of 12 flows with the " in title
-    (panel,) = pictures.overlay_flows(many(), kind, most=None).axes
+    (panel,) = pictures.overlay(many(), kind, most=None).axes
     drawn = [(line.get_color(), line.get_linestyle()) for line in panel.get_lines()]
     assert len(drawn) == 12
     # Lines whose colours repeat have other dashes.
     assert kind == "rtt" or len(set(drawn)) == 12
     with pytest.raises(ScenarioError, match=r"^kind: 'shares'; accepts window, sequence, rtt$"):
-        pictures.overlay_flows(run(), "shares")
+        pictures.overlay(run(), "shares")
 
 
 def test_all_texts_scale_with_the_size_of_the_font() -> None:
@@ -675,42 +675,33 @@ def test_a_title_is_not_wrapped_between_a_number_and_its_unit() -> None:
 
 def test_an_option_that_a_picture_does_not_have_is_named() -> None:
     runs = {"a": run(), "b": run()}
-    with pytest.raises(
-        ScenarioError, match=r"^overlap: not an option of rtt; did you mean 'overlay'\? accepts overlay, "
-    ):
-        pictures.compare(runs, "rtt", overlap=True)
-    with pytest.raises(
-        ScenarioError, match=r"^rto: not an option of rtt; accepts overlay, unit, port, interval_s, log$"
-    ):
-        pictures.compare(runs, "rtt", overlay=True, rto=True)
-    with pytest.warns(FutureWarning, match="argument 'overlaid' is now 'overlay'") as found:
-        assert len(pictures.compare(runs, "window", overlaid=True).axes) == 1
-    assert found[0].filename == __file__
+    with pytest.raises(ScenarioError, match=r"^rt: not an option of rtt; did you mean 'rto'\? accepts "):
+        pictures.compare(runs, "rtt", rt=True)
 
 
 @pytest.mark.parametrize("kind", ["window", "throughput", "queue"])
 def test_overlaid_runs_are_drawn_into_own_axes(kind: Literal["window", "throughput", "queue"]) -> None:
     runs, figure = {"a": run(), "b": run()}, Figure(layout="constrained")
     left, right = figure.subplots(1, 2)
-    assert pictures.compare(runs, kind, overlay=True, ax=right) is figure
-    own = pictures.compare(runs, kind, overlay=True).axes[0]
+    assert pictures.overlay(runs, kind, ax=right) is figure
+    own = pictures.overlay(runs, kind).axes[0]
     assert [str(line.get_label()) for line in right.get_lines()] == [str(line.get_label()) for line in own.get_lines()]
     assert right.get_ylabel() == own.get_ylabel()
     assert not left.has_data()
     assert not figure.get_suptitle()
-    with pytest.raises(ScenarioError, match=r"^ax: a single one for 2 panels; needs overlay=True$"):
+    with pytest.raises(ScenarioError, match=r"^ax: not an option of "):
         pictures.compare(runs, kind, ax=right)
 
 
 def test_overlaid_throughputs_have_the_capacity_of_their_links() -> None:
     """One line if all runs have the same capacity, otherwise one in each run's colour, of which the legend has one."""
-    figure = pictures.compare({"a": run(), "b": run()}, "throughput", overlay=True)
+    figure = pictures.overlay({"a": run(), "b": run()}, "throughput")
     lines = {str(line.get_label()): line for line in figure.axes[0].get_lines()}
     assert list(lines) == ["a", "b", "capacity of the link"]
     capacity_mbps = 10 * 512 / (12 * 53)
     assert np.asarray(lines["capacity of the link"].get_ydata())[0] == pytest.approx(capacity_mbps)
     slow = simulate(run().scenario.with_(**{"network.trunk_rate": "5 Mbit/s"}))
-    (panel,) = pictures.compare({"a": run(), "b": slow}, "throughput", overlay=True).axes
+    (panel,) = pictures.overlay({"a": run(), "b": slow}, "throughput").axes
     first, second, fast, key, slower = panel.get_lines()
     assert [one.get_color() for one in (fast, slower)] == [one.get_color() for one in (first, second)]
     assert np.asarray(slower.get_ydata())[0] == pytest.approx(capacity_mbps / 2)
@@ -756,7 +747,7 @@ def test_all_that_is_drawn_adds_up_to_all_that_was_acknowledged() -> None:
 )
 @pytest.mark.parametrize("kind", ["window", "rtt", "throughput", "queue"])
 def test_a_legend_is_within_its_picture(kind: Compared, labels: list[str]) -> None:
-    figure = pictures.compare(dict.fromkeys(labels, run()), kind, overlay=True)
+    figure = pictures.overlay(dict.fromkeys(labels, run()), kind)
     figure.savefig(io.BytesIO())
     (legend,) = figure.legends
     extent = legend.get_window_extent()

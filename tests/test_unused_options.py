@@ -128,7 +128,10 @@ def test_each_option_of_plot_changes_the_picture_or_is_rejected(kind: str, place
         (["report", "frr-96", "--response", "fairness"], "--response: not with papers; needs the name of a study"),
         (["report", "fibers", "--results", "r", "--store", "runs.db"], "--results: not with a study, whose results"),
         (["report", "frr-96", "--statements", "-o", "a.html"], "--output: not with --statements, which writes no page"),
-        (["validate", "linux", "path", "--alone", "--within", "0.1"], "--within: not with --alone, which runs Linux only"),
+        (
+            ["validate", "linux", "path", "--alone", "--within", "0.1"],
+            "--within: not with --alone, which runs Linux only",
+        ),
         (["validate", "fit", "folder", "--judge", "--seed", "2"], "--seed: not with --judge, which runs nothing"),
         (["live", "base.toml", "--wait-at-most", "5 s"], "--wait-at-most: needs --wait-for HOST:PORT"),
     ],

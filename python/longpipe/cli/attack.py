@@ -316,7 +316,7 @@ def _draw(hunt: Attack, folder: Path) -> list[str]:
     Returns a line for each connection that died, or why there is no picture.
     """
     from longpipe import simulate
-    from longpipe.pictures.overlays import overlay_runs
+    from longpipe.pictures.overlays import overlay
     from longpipe.pictures.saving import save_as
 
     target, picture = hunt.target, folder / "throughput.svg"
@@ -330,5 +330,5 @@ def _draw(hunt: Attack, folder: Path) -> list[str]:
         # An interrupted search may have drawn another candidate.
         picture.unlink(missing_ok=True)
         return [f"No picture, because the run failed: {error}"]
-    save_as(overlay_runs(runs, "throughput", []), picture)
+    save_as(overlay(runs, "throughput"), picture)
     return [f"With seed {target.answer_seeds[0]}: {line}" for result in runs.values() for line in result.deaths]

@@ -535,13 +535,13 @@ def _draw(
     if kind is Kind.CDF:
         whole: dict[str, Any] = {"most": None} if everything else {}
         return pictures.delay_cdf(runs if len(runs) > 1 else next(iter(runs.values())), flows, **options, **whole)
-    if len(runs) > 1:
-        return pictures.compare(runs, cast("Compared", kind.value), flows, **options)
     # Each picture has its own default for the number of flows that it shows.
     most: dict[str, Any] = {"most": None} if everything else {}
-    (run,) = runs.values()
+    run = next(iter(runs.values()))
     if options.pop("overlay", False):
-        return pictures.overlay_flows(run, kind.value, flows, **options, **most)
+        return pictures.overlay(runs if len(runs) > 1 else run, kind.value, flows, **options, **most)
+    if len(runs) > 1:
+        return pictures.compare(runs, cast("Compared", kind.value), flows, **options)
     if kind is Kind.QUEUE:
         return pictures.queue(run, **options, **most)
     if kind is Kind.DROPS:

@@ -5,7 +5,7 @@ from longpipe.pictures.completions import completion_points, slowdowns
 from longpipe.pictures.delay import delay, delay_cdf, delay_points, drop_counts, drops
 from longpipe.pictures.events import loss_events, phases, slow_start_exits
 from longpipe.pictures.network import network
-from longpipe.pictures.overlays import overlay_flows
+from longpipe.pictures.overlays import overlay
 from longpipe.pictures.path import path
 from longpipe.pictures.queue import queue, queue_by_flow
 from longpipe.pictures.rates import control_steps, rates
@@ -31,7 +31,7 @@ __all__ = [
     "heat",
     "loss_events",
     "network",
-    "overlay_flows",
+    "overlay",
     "path",
     "phases",
     "queue",

@@ -1,8 +1,6 @@
 """Comparison of runs in panels of one figure, with the same picture of each run."""
 
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from inspect import signature
 from typing import Any, Final, Literal, get_args
 
@@ -14,7 +12,7 @@ from matplotlib.figure import Figure
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.delay import AT_EDGE, delay, drops
 from longpipe.pictures.figure import with_literal_texts
-from longpipe.pictures.overlays import FLOWS_OVERLAID, line_rows, overlay_runs
+from longpipe.pictures.overlays import check_number, check_stacked, one_flow
 from longpipe.pictures.ports import SHORT, default_port, use_of_ports
 from longpipe.pictures.queue import ACKS, queue, queue_by_flow
 from longpipe.pictures.rates import rates, rates_rows
@@ -25,7 +23,6 @@ from longpipe.pictures.recorded import (
     check_flows,
     check_port,
     flow_names,
-    flows_with_rows,
     name_of,
     of_flows,
     shown_s,
@@ -40,9 +37,6 @@ from longpipe.pictures.window import window, window_rows
 
 Kind = Literal["window", "sequence", "queue", "throughput", "rates", "rtt", "delay", "drops", "shares"]
 
-MOST_RUNS: Final = 6
-# Name of the argument `overlay` in version 0.2.0.
-FORMER: Final = "overlaid"
 # Sizes by which the flows of a picture of several flows are selected.
 _LARGEST: Final = {"throughput": "most data", "shares": "most data", "delay": "most packets", "queue": "largest queue"}
 # Pictures that show a single flow; all others show several flows. The rows of a trace are those that are drawn.
@@ -77,9 +71,6 @@ def compare(
     kind: Kind = "window",
     flows: Sequence[str] | None = None,
     span_s: tuple[float, float] | None = None,
-    *,
-    overlay: bool = False,
-    ax: Axes | None = None,
     **options: Any,  # noqa: ANN401 - those of the picture
 ) -> Figure:
     """Draws the same picture of several runs, in one panel each, titled by the keys; panels with one unit share axes.
@@ -88,24 +79,17 @@ def compare(
     unit would be bytes; throughput, shares, delay and queue show up to eight, by default the largest over all runs.
     `options` are those of the picture: `port`, `interval_s`, `unit`, `rto`.
 
-    With `overlay` all runs are on the same axes, a line each: cwnd for window, acknowledged data for sequence, and the
-    sum of all flows for throughput and queue. Outages and handovers are marked if all runs have the same. Only an
-    overlay can be drawn into your own axes `ax`. Raises ScenarioError for an option that the picture does not have.
+    Raises ScenarioError for an option that the picture does not have. `overlay` draws the runs as lines on the same
+    axes.
     """
     if kind not in get_args(Kind):
         raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), get_args(Kind))}")
-    if FORMER in options:
-        # The function that `with_literal_texts` returns is between this one and its caller.
-        warnings.warn(f"argument {FORMER!r} is now 'overlay'", FutureWarning, stacklevel=3)
-        overlay = bool(options.pop(FORMER))
-    _check_panels(len(runs), ax, overlay=overlay)
+    check_number(len(runs))
     picture, what = {**_OF_ONE, **_OF_SEVERAL}[kind]
-    _check_options(kind, overlay_runs if overlay else picture, options)
+    _check_options(kind, picture, options)
     for run in runs.values():
         check_flows(run.scenario, flows)
-    names, note = _flows(kind, flows, runs, span_s, overlay=overlay)
-    if overlay:
-        return overlay_runs(runs, kind, names, span_s, **options, note=note, ax=ax)
+    names, note = _flows(kind, flows, runs, span_s)
     what, omitted, options = _what(kind, what, names, runs, span_s, options)
     figure = figure_of(max(4.4, 2.4 * len(runs) + 0.8))
     axes = list(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0])
@@ -135,18 +119,11 @@ def compare(
     return figure
 
 
-def _check_panels(runs: int, ax: Axes | None, *, overlay: bool) -> None:
-    if not 2 <= runs <= MOST_RUNS:
-        raise ScenarioError(f"runs: {runs}; needs 2 to {MOST_RUNS}")
-    if ax is not None and not overlay:
-        raise ScenarioError(f"ax: a single one for {runs} panels; needs overlay=True")
-
-
 def _check_options(kind: str, picture: Callable[..., Figure], options: Collection[str]) -> None:
     accepted = [name for name in signature(picture).parameters if name not in _OWN]
     for name in options:
         if name not in accepted:
-            raise ScenarioError(f"{name}: not an option of {kind}; {nearest(name, ['overlay', *accepted])}")
+            raise ScenarioError(f"{name}: not an option of {kind}; {nearest(name, accepted)}")
 
 
 def _what(
@@ -234,27 +211,13 @@ def _counts(panel: Axes) -> str:
 
 
 def _flows(
-    kind: str,
-    flows: Sequence[str] | None,
-    runs: Mapping[str, Run],
-    span_s: tuple[float, float] | None,
-    *,
-    overlay: bool,
+    kind: str, flows: Sequence[str] | None, runs: Mapping[str, Run], span_s: tuple[float, float] | None
 ) -> tuple[list[str], str]:
     """Returns the flows given, or the first flow with data for a picture of a single one, and a note that states it."""
-    if kind == "queue" and flows:
-        raise ScenarioError(f"flows: {', '.join(flows)}; not with queue, which stacks all flows")
-    if kind not in _OF_ONE or flows:
-        if kind in _OF_ONE and len(flows or ()) > 1:
-            raise ScenarioError(f"flows: {', '.join(flows or ())}; needs one flow to compare by {kind}")
+    check_stacked(kind, flows)
+    if kind not in _OF_ONE:
         return list(flows or ()), ""
-    as_line = overlay and kind in FLOWS_OVERLAID
-    rows = partial(line_rows, kind) if as_line else _ROWS[kind]
-    first = flow_names(next(iter(runs.values())).scenario)[0]
-    able = flows_with_rows(runs.values(), lambda run: rows(run, span_s))
-    if not able or able[0] == first:
-        return [first], ""
-    return able[:1], f"{able[0]} is the first flow that has {_LACKS[kind]} in the time shown"
+    return one_flow(kind, flows, runs, lambda run: _ROWS[kind](run, span_s), _LACKS[kind])
 
 
 def _chosen(

@@ -14,8 +14,10 @@ from longpipe.pictures.ports import default_port
 from longpipe.pictures.queue import queue_by_flow
 from longpipe.pictures.recorded import (
     MOST_LISTED,
+    SENDER_LACKS,
     EmptyPictureError,
     Run,
+    check_flows,
     chosen_senders,
     config_of,
     flow_names,
@@ -45,6 +47,7 @@ from longpipe.pictures.window import window_rows, window_steps
 
 Span = tuple[float, float]
 MOST_FLOWS: Final = len(PALETTE)
+MOST_RUNS: Final = 6
 
 
 class _Line(NamedTuple):
@@ -89,25 +92,84 @@ def line_rows(kind: str, run: Run, span_s: Span | None) -> pd.DataFrame:
 
 
 @with_literal_texts
-def overlay_runs(
-    runs: Mapping[str, Run],
-    kind: str,
-    flows: Sequence[str],
+def overlay(
+    runs: Run | Mapping[str, Run],
+    kind: str = "window",
+    flows: Sequence[str] | None = None,
     span_s: Span | None = None,
     *,
-    unit: Unit = "segments",
+    unit: Unit | None = None,
     port: str | None = None,
     interval_s: float | None = None,
+    most: int | None = MOST_FLOWS,
     log: bool = False,
-    note: str = "",
     ax: Axes | None = None,
 ) -> Figure:
-    """Draws one line per run: cwnd, ACKs or RTTs of one flow, total throughput, or a port's queue.
+    """Draws lines on the same axes: one per flow of a single run, or one per run of several runs by name.
 
-    Units and checks are as in `pictures.compare`; the title contains `note`.
+    The lines are cwnd for window, acknowledged data for sequence, and RTT samples for rtt. Of a single run, the `most`
+    flows with the largest values are drawn (None for all); of several runs, one flow each, by default the first with
+    data in any run, or the sum of all flows for throughput, or the `port`'s queue for queue. Outages and handovers are
+    marked if all runs have the same. `unit` is bytes, the default for flows, or segments, the default for runs; `log`
+    makes the axis of RTTs logarithmic. Raises ScenarioError for another `kind`.
     """
-    if kind not in OVERLAID:
-        raise ScenarioError(f"overlay: {kind!r} is stacked or has many points; needs one of {', '.join(OVERLAID)}")
+    if isinstance(runs, Mapping):
+        if kind not in OVERLAID:
+            raise ScenarioError(f"overlay: {kind!r} is stacked or has many points; needs one of {', '.join(OVERLAID)}")
+        check_number(len(runs))
+        for run in runs.values():
+            check_flows(run.scenario, flows)
+        return _overlay_runs(runs, kind, flows, span_s, unit or "segments", port, interval_s, log, ax)
+    if kind not in _LINES:
+        raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), FLOWS_OVERLAID)}")
+    return _overlay_flows(runs, kind, flows, span_s, most, unit or "bytes", log, ax)
+
+
+def check_number(runs: int) -> None:
+    """Raises ScenarioError for too few or too many runs of a picture."""
+    if not 2 <= runs <= MOST_RUNS:
+        raise ScenarioError(f"runs: {runs}; needs 2 to {MOST_RUNS}")
+
+
+def one_flow(
+    kind: str, flows: Sequence[str] | None, runs: Mapping[str, Run], rows: Callable[[Run], pd.DataFrame], lacks: str
+) -> tuple[list[str], str]:
+    """Returns the flow given, or the first flow with rows in any run, and a note if this is not the first of all.
+
+    `lacks` is what the first flow lacks if another one is shown. Raises ScenarioError for several flows.
+    """
+    if flows:
+        if len(flows) > 1:
+            raise ScenarioError(f"flows: {', '.join(flows)}; needs one flow to compare by {kind}")
+        return list(flows), ""
+    first = flow_names(next(iter(runs.values())).scenario)[0]
+    able = flows_with_rows(runs.values(), rows)
+    if not able or able[0] == first:
+        return [first], ""
+    return able[:1], f"{able[0]} is the first flow that has {lacks} in the time shown"
+
+
+def check_stacked(kind: str, flows: Sequence[str] | None) -> None:
+    """Raises ScenarioError for flows of a picture of queues, which has all of them."""
+    if kind == "queue" and flows:
+        raise ScenarioError(f"flows: {', '.join(flows)}; not with queue, which stacks all flows")
+
+
+def _overlay_runs(
+    runs: Mapping[str, Run],
+    kind: str,
+    chosen: Sequence[str] | None,
+    span_s: Span | None,
+    unit: Unit,
+    port: str | None,
+    interval_s: float | None,
+    log: bool,
+    ax: Axes | None,
+) -> Figure:
+    check_stacked(kind, chosen)
+    flows, note = list(chosen or ()), ""
+    if kind in _LINES:
+        flows, note = one_flow(kind, chosen, runs, lambda run: line_rows(kind, run, span_s), SENDER_LACKS[kind])
     first = next(iter(runs.values()))
     spans = [shown_s(run, span_s) for run in runs.values()]
     span = (min(begin for begin, _ in spans), max(end for _, end in spans))
@@ -161,25 +223,16 @@ def _raise_empty(
     raise EmptyPictureError(f"flow: {short} in any run in the time shown; {helps}", short)
 
 
-@with_literal_texts
-def overlay_flows(
+def _overlay_flows(
     run: Run,
-    kind: str = "window",
-    flows: Sequence[str] | None = None,
-    span_s: Span | None = None,
-    *,
-    most: int | None = MOST_FLOWS,
-    unit: Unit = "bytes",
-    log: bool = False,
-    ax: Axes | None = None,
+    kind: str,
+    flows: Sequence[str] | None,
+    span_s: Span | None,
+    most: int | None,
+    unit: Unit,
+    log: bool,
+    ax: Axes | None,
 ) -> Figure:
-    """Draws one line per flow on the same axes: its cwnd, its acknowledged data, or its RTT samples.
-
-    `kind` is window, sequence or rtt; it needs the traces of that picture. Without `flows`, it shows the `most` flows
-    with the largest values (None for all). `unit` is bytes or segments; `log` makes the axis of RTTs logarithmic.
-    """
-    if kind not in _LINES:
-        raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), FLOWS_OVERLAID)}")
     line = _LINES[kind]
     rows = trace(run, line.trace)
     sizes = rows.groupby("flow", observed=True)[line.size].max()

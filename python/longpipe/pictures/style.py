@@ -83,11 +83,12 @@ def panels(
     """
     if ax is not None:
         if once and once in ax.get_legend_handles_labels()[1]:
-            several = "pictures.overlay_flows for several flows, pictures.compare(..., overlay=True) for several runs"
-            raise ScenarioError(f"ax: it already shows {once!r} of another flow or run; needs {several}")
+            raise ScenarioError(
+                f"ax: it already shows {once!r} of another flow or run; needs pictures.overlay for several"
+            )
         if rows > 1:
             raise ScenarioError(
-                f"ax: a single one for {rows} panels; needs flows=[...] with one flow, or pictures.overlay_flows"
+                f"ax: a single one for {rows} panels; needs flows=[...] with one flow, or pictures.overlay"
             )
         ax.set_xlabel("time [s]")
         ax.set_xlim(*span_s)
