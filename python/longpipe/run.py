@@ -114,8 +114,9 @@ def register_classes(scenario: Scenario) -> None:
     """Registers in the core the classes that a scenario uses as controllers."""
     if modules := modules_of(scenario.resolved):
         from longpipe.controls.classes import register
+        from longpipe.scenario.class_bases import base_settings
 
-        register(modules)
+        register(modules, base_settings)
 
 
 def control_error(error: _core.ControlError) -> RunError:
@@ -158,14 +159,13 @@ def _isolated(
     if not modules and not stacks:
         return None
     # Imported here because few scenarios contain such code.
-    from longpipe import own_stacks
     from longpipe.controls import isolation
-    from longpipe.controls.names import name_of
+    from longpipe.scenario.own_names import name_of_control, name_of_stack
 
     names = ", ".join(
         [
-            *(name_of(digest, scenario) for digest in modules),
-            *(own_stacks.name_of(digest, scenario) for digest in stacks),
+            *(name_of_control(digest, scenario) for digest in modules),
+            *(name_of_stack(digest, scenario) for digest in stacks),
         ]
     )
     if isolation.is_isolated():

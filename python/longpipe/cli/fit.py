@@ -92,9 +92,9 @@ def _fitted(file: str, flow: int, controls: Sequence[str], known: dict[str, obje
     from longpipe.fit import fit as search
     from longpipe.fit.recorded import fit_recorded
     from longpipe.fit.reported import report
+    from longpipe.inputs.capture_magic import is_capture
     from longpipe.measured import read
     from longpipe.measured.content import Content
-    from longpipe.measured.pcap import is_capture
 
     if not is_capture(Content.of(file).data):
         if controls:

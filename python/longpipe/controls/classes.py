@@ -9,7 +9,7 @@ import json
 import pickle
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,16 +22,12 @@ import cloudpickle
 import numpy as np
 
 from longpipe import _core, trust, user_code, user_files
-from longpipe.control import Control
 from longpipe.controls.compiled import compiled, state_type
+from longpipe.controls.control import Control
 from longpipe.controls.identity import identity, is_of_user
 from longpipe.controls.intervals import NEEDS, interval_length
 from longpipe.controls.policies import PolicyControl
 from longpipe.errors import RunError, ScenarioError, nearest, shortened
-from longpipe.scenario import Scenario
-from longpipe.scenario.base import kinds
-from longpipe.scenario.congestion import Congestion
-from longpipe.scenario.remedies import of_control
 
 FIELD: Final = "tcp.congestion.class"
 _NEEDS_CLASS: Final = "needs a subclass of longpipe.Control, as 'package.module:Class' or 'file.py:Class'"
@@ -111,14 +107,15 @@ def remember(digest: str, name: str, pickled: bytes) -> None:
     _known.setdefault(digest, Known(digest, name, None, pickled))
 
 
-def register(digests: Sequence[str]) -> None:
+def register(digests: Sequence[str], base_settings: Callable[[type[Control], str], str | None]) -> None:
     """Registers in the core the classes among these digests.
 
-    Raises RunError if a class cannot be loaded here.
+    `base_settings` returns the TCP settings, in the core's form, of a connection whose controller is the base of a
+    class with a name; None for a class without a base. Raises RunError if a class cannot be loaded here.
     """
     for digest in digests:
         if (found := _known.get(digest)) is not None:
-            _register(found)
+            _register(found, base_settings)
 
 
 def check_parameters(found: Known, parameters: Mapping[str, object]) -> None:
@@ -322,7 +319,6 @@ def _check(cls: type[Control], name: str) -> None:
         raise ScenarioError(f"{FIELD}: {name}; has an interval; also needs on_interval")
     else:
         _interval(cls, name)
-    _base(cls, name)
     for attribute in dir(cls):
         if attribute.startswith("on_") and attribute not in _core.control_hooks():
             accepts = nearest(attribute, _core.control_hooks())
@@ -358,23 +354,6 @@ def _interval(cls: type[Control], name: str) -> tuple[str, float] | None:
         raise ScenarioError(f"{FIELD}: {name}; interval {text!r}; {NEEDS}") from None
 
 
-def _base(cls: type[Control], name: str) -> str | None:
-    """Returns the TCP settings, in the core's form, of a connection whose controller is the base of a class."""
-    if cls.base is None:
-        return None
-    # A class cannot request ECN for its connection.
-    need_ecn = [kind for kind in kinds(Congestion) if "ecn" in of_control(kind, "linux-6")]
-    known = [kind for kind in kinds(Congestion) if kind not in ("module", "python", *need_ecn)]
-    if cls.base in need_ecn:
-        raise ScenarioError(f"{FIELD}: {name}; base {cls.base!r}, which needs ECN; accepts {', '.join(known)}")
-    if cls.base == "reno":
-        raise ScenarioError(f"{FIELD}: {name}; base 'reno'; needs 'linux-reno', Reno of Linux")
-    if cls.base not in known:
-        raise ScenarioError(f"{FIELD}: {name}; base {cls.base!r}; {nearest(str(cls.base), known)}")
-    fields = {"framing": "ip", "switch.buffer": "100 packets", "tcp.profile": "linux-6", "tcp.congestion": cls.base}
-    return json.dumps(Scenario().with_(**fields).resolved["flows"][0]["tcp"])
-
-
 def _wants(cls: type[Control], hooks: Sequence[str]) -> int:
     wants = _RECORDS
     wants |= _RATES if cls.measures_rate else 0
@@ -385,7 +364,7 @@ def _wants(cls: type[Control], hooks: Sequence[str]) -> int:
     return wants | (_DELAYS if cls.measures_delay else 0)
 
 
-def _register(found: Known) -> None:
+def _register(found: Known, base_settings: Callable[[type[Control], str], str | None]) -> None:
     if found.cls is None:
         try:
             found.cls = _unpickled(found.content)
@@ -402,7 +381,7 @@ def _register(found: Known) -> None:
         addresses,
         _interval(cls, found.name),
         _wants(cls, hooks),
-        _base(cls, found.name),
+        base_settings(cls, found.name),
         cls.steers if issubclass(cls, PolicyControl) else None,
     )
 

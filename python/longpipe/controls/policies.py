@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from longpipe.control import Control
+from longpipe.controls.control import Control
 
 # What the factors of a policy multiply: the pacing rate, the window, or the window of the base congestion control.
 Steers = Literal["rate", "window", "base"]

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.fit.report import check_base
+from longpipe.inputs.capture_magic import is_capture
 from longpipe.ip import IPV6_BYTES, packet_bytes
 from longpipe.measured import capture
 from longpipe.measured.content import Content
 from longpipe.measured.copies import Traffic
 from longpipe.measured.headers import CWR, RST, SYN, Other, Segment, name_of
-from longpipe.measured.pcap import CaptureFile, is_capture
+from longpipe.measured.pcap import CaptureFile
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,6 +8,7 @@ from typing import Final
 
 from longpipe.errors import ScenarioError
 from longpipe.inputs.bytes import MOST_BYTES, read_bytes
+from longpipe.inputs.capture_magic import is_capture
 
 # Encodings by byte-order mark; Windows PowerShell redirects output as UTF-16.
 _MARKS: Final = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -73,9 +74,6 @@ def decode(file: str | Path, content: bytes, needs: str, *, legacy: bool = False
 
 def _rejected(file: str | Path, line: int, problem: str, content: bytes, needs: str) -> ScenarioError:
     """Returns the error for content that is not text; for a capture it names the command that reads captures."""
-    # Imported here because text needs none of the formats of measurements.
-    from longpipe.measured.pcap import is_capture
-
     if is_capture(content):
         return ScenarioError(f"{file}: a capture of packets; needs {needs}; `longpipe read` shows captures")
     return ScenarioError(f"{file}:{line}: {problem}; needs {needs}")

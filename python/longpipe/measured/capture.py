@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from longpipe.errors import ScenarioError
+from longpipe.inputs.capture_magic import is_capture
 from longpipe.measured.clocks import Clocks
 from longpipe.measured.content import Content
 from longpipe.measured.copies import Copies, SenderSide, Traffic
 from longpipe.measured.headers import Other, name_of
-from longpipe.measured.pcap import CaptureFile, is_capture
+from longpipe.measured.pcap import CaptureFile
 from longpipe.measured.recording import Recording, Series, Subject, binned_rate, kept, series
 from longpipe.measured.tcp import Connection, Direction
 

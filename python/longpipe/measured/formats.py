@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Final
 
 from longpipe.errors import ScenarioError
+from longpipe.inputs.capture_magic import is_capture
 from longpipe.measured import (
     atlas,
     capture,
@@ -30,7 +31,6 @@ from longpipe.measured import (
 )
 from longpipe.measured.content import Content, few
 from longpipe.measured.looks import looks_like
-from longpipe.measured.pcap import is_capture
 from longpipe.measured.recording import Recording
 from longpipe.measured.runs import joined
 

@@ -11,19 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from longpipe.errors import ScenarioError
+from longpipe.inputs.capture_magic import PCAP_MAGIC, PCAPNG_MAGIC
 
 _NEEDS: Final = "a capture of tcpdump, Wireshark or longpipe"
-# Byte order, ticks per second, and length of a packet's header in a pcap file, by the file's first four bytes. The last
-# two are those of a patched libpcap (Kuznetzov), whose headers are longer.
-_MAGICS: Final = {
-    b"\xd4\xc3\xb2\xa1": ("<", 10**6, 16),
-    b"\xa1\xb2\xc3\xd4": (">", 10**6, 16),
-    b"\x4d\x3c\xb2\xa1": ("<", 10**9, 16),
-    b"\xa1\xb2\x3c\x4d": (">", 10**9, 16),
-    b"\x34\xcd\xb2\xa1": ("<", 10**6, 24),
-    b"\xa1\xb2\xcd\x34": (">", 10**6, 24),
-}
-_SECTION: Final = b"\x0a\x0d\x0d\x0a"
 _INTERFACE, _OBSOLETE, _SIMPLE, _STATISTICS, _ENHANCED = 1, 2, 3, 5, 6
 _TIME_RESOLUTION, _TIME_OFFSET, _APPLICATION, _INTERFACE_DROPS, _SYSTEM_DROPS = 9, 14, 4, 5, 7
 # Packet options: a comment, and flags whose two lowest bits are the packet's direction.
@@ -92,7 +82,7 @@ class CaptureFile:
     @property
     def format(self) -> str:
         """Name of the file's format."""
-        return "pcapng" if self.data.startswith(_SECTION) else "pcap"
+        return "pcapng" if self.data.startswith(PCAPNG_MAGIC) else "pcap"
 
     def packets(self) -> Iterator[Packet]:
         """Yields the packets in the order of the file, up to the first damaged one.
@@ -130,7 +120,7 @@ class CaptureFile:
 
     def _pcap(self) -> Iterator[Packet | None]:
         data = self.data
-        order, ticks, size = _MAGICS[data[:4]]
+        order, ticks, size = PCAP_MAGIC[data[:4]]
         if len(data) < 24:
             raise ScenarioError(f"{self.file}: ends within the header of pcap; needs {_NEEDS}")
         link_type = struct.unpack_from(f"{order}I", data, 20)[0] & 0xFFFF
@@ -187,7 +177,7 @@ class CaptureFile:
             if at + 12 > end:
                 self.cut = True
                 return
-            if data[at : at + 4] == _SECTION:
+            if data[at : at + 4] == PCAPNG_MAGIC:
                 order = self._order(at)
                 self._interfaces = []
             kind, size = struct.unpack_from(f"{order}II", data, at)
@@ -204,7 +194,7 @@ class CaptureFile:
             elif kind in (_ENHANCED, _OBSOLETE, _SIMPLE):
                 number += 1
                 yield self._packet(kind, order, body, number)
-            elif data[at : at + 4] == _SECTION:
+            elif data[at : at + 4] == PCAPNG_MAGIC:
                 options = dict(_options(order, body[16:]))
                 self.application = options.get(_APPLICATION, b"").decode("utf-8", "replace") or self.application
             at += size
@@ -285,11 +275,6 @@ class _DamagedError(Exception):
 def _check(number: int, captured: int) -> None:
     if captured > _LARGEST:
         raise _DamagedError(f"packet {number} has {captured} captured bytes, above {_LARGEST}")
-
-
-def is_capture(data: bytes) -> bool:
-    """Returns whether the content begins like a pcap or pcapng file."""
-    return data[:4] in _MAGICS or (data.startswith(_SECTION) and len(data) >= 12)
 
 
 def _options(order: str, data: bytes) -> Iterator[tuple[int, bytes]]:

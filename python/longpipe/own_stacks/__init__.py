@@ -9,16 +9,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from longpipe import _core, trust
 from longpipe.errors import ScenarioError, in_one_line
 from longpipe.inputs import read_bytes
 from longpipe.object_cache import MAGIC, cached, cached_content
-from longpipe.scenario.digests import field_of
-
-if TYPE_CHECKING:
-    from longpipe.scenario import Scenario
 
 # First word of a command that stands for the interpreter that runs longpipe, because another one may not find
 # longpipe.end.
@@ -108,14 +104,9 @@ def _is_own_file(word: str) -> bool:
         return False
 
 
-def name_of(digest: str, scenario: Scenario) -> str:
-    """Returns the user's name for a stack of a scenario.
-
-    Raises ScenarioError, which names the scenario's field, if this process does not know the stack.
-    """
-    if digest not in _known:
-        raise _unknown(digest, field_of(digest, scenario.model_dump(by_alias=True)) or "traffic")
-    return _known[digest].name
+def name_of(digest: str) -> str | None:
+    """Returns the user's name for a stack, or None if this process does not know the stack."""
+    return _known[digest].name if digest in _known else None
 
 
 def register(digest: str) -> None:
@@ -141,11 +132,11 @@ def register(digest: str) -> None:
 
 def _of(digest: str) -> OwnObject | OwnProgram:
     if digest not in _known:
-        raise _unknown(digest, "traffic")
+        raise unknown(digest, "traffic")
     return _known[digest]
 
 
-def _unknown(digest: str, field: str) -> ScenarioError:
+def unknown(digest: str, field: str) -> ScenarioError:
     """Returns the error for a field with a stack that this process does not know."""
     return ScenarioError(
         f"{field}: no stack of this machine has the digest {digest[:12]}...; needs its file or program"

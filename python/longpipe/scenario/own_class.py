@@ -1,12 +1,15 @@
 """A congestion controller that is a class in Python."""
 
 import json
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from longpipe.scenario.digests import is_renewed
 from longpipe.scenario.own_control import Known, OwnControl, Value
+
+if TYPE_CHECKING:
+    from longpipe.controls.classes import Known as KnownClass
 
 
 class Python(OwnControl):
@@ -44,10 +47,8 @@ class Python(OwnControl):
         if isinstance(fields, dict):
             for name in ("class", "class_"):
                 if isinstance(fields.get(name), type):
-                    from longpipe.controls.classes import find
-
-                    found = find(fields[name])
-                    return {**fields, name: found.name, "digest": found.digest}
+                    control = _found(fields[name])
+                    return {**fields, name: control.name, "digest": control.digest}
         return fields
 
     @property
@@ -56,23 +57,35 @@ class Python(OwnControl):
         return self.class_
 
     def _find(self) -> str:
-        from longpipe.controls.classes import check_parameters, find
+        from longpipe.controls.classes import check_parameters
 
         # A class of a file is identified by what the file contains now, any other one by the digest, if it is known.
-        known = None if is_renewed() and self.class_.partition(":")[0].endswith(".py") else self.digest
-        found = find(self.class_, known)
-        check_parameters(found, self.parameters)
-        if found.is_policy:
+        digest = None if is_renewed() and self.class_.partition(":")[0].endswith(".py") else self.digest
+        control = _found(self.class_, digest)
+        check_parameters(control, self.parameters)
+        if control.is_policy:
             # Models are frozen, so that an assignment would fail.
             self.__dict__["policy"] = True
             self.model_fields_set.add("policy")
-        return found.digest
+        return control.digest
 
     @staticmethod
     def _known() -> Known:
         from longpipe.controls import classes
 
         return classes
+
+
+def _found(target: str | type, digest: str | None = None) -> "KnownClass":
+    """Returns a class by its name or digest, or a class itself, with an existing base; see `controls.classes.find`."""
+    # Imported here because few scenarios need them.
+    from longpipe.controls.classes import find
+    from longpipe.scenario.class_bases import check_base
+
+    control = find(target, digest)
+    if control.cls is not None:
+        check_base(control.cls, control.name)
+    return control
 
 
 def class_as_table() -> BeforeValidator:

@@ -283,10 +283,11 @@ def _with_controls(
     """Runs a scenario in the process that exists for its controllers."""
     from longpipe.controls.classes import register
     from longpipe.run import control_error
+    from longpipe.scenario.class_bases import base_settings
 
     for one in controls:
         one.remember()
-    register([one.digest for one in controls])
+    register([one.digest for one in controls], base_settings)
     try:
         return _hash(resolved, seed, memory)
     except _core.ControlError as error:

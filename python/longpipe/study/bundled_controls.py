@@ -67,10 +67,11 @@ def controls_of(scenarios: Iterable[Scenario]) -> dict[str, BundledControl]:
 
 def _stack(digest: str, scenario: Scenario) -> BundledControl:
     from longpipe import own_stacks
+    from longpipe.scenario.own_names import name_of_stack
 
     carried = own_stacks.carried(digest)
     if carried is None or carried[0] != "object":
-        name = own_stacks.name_of(digest, scenario)
+        name = name_of_stack(digest, scenario)
         raise ScenarioError(
             f"--bundle: {name} is a program, which a bundle cannot contain; needs a stack that is a shared object"
         )
@@ -80,10 +81,10 @@ def _stack(digest: str, scenario: Scenario) -> BundledControl:
 
 def _known(digest: str, scenario: Scenario) -> BundledControl:
     from longpipe.controls import classes, objects
-    from longpipe.controls.names import name_of
+    from longpipe.scenario.own_names import name_of_control
 
     if (pickled := classes.content(digest)) is not None:
-        return BundledControl(digest, "python", name_of(digest, scenario), pickled)
+        return BundledControl(digest, "python", name_of_control(digest, scenario), pickled)
     content = objects.content(digest)
     if content is None:
         name = next((name for name, one in identified(scenario.model_dump(by_alias=True)) if one == digest), "a file")
@@ -91,7 +92,7 @@ def _known(digest: str, scenario: Scenario) -> BundledControl:
             f"--bundle: {name}: is missing or has changed; needs the one with digest {digest}, or `longpipe study run` "
             f"with the present one"
         )
-    return BundledControl(digest, "module", name_of(digest, scenario), content)
+    return BundledControl(digest, "module", name_of_control(digest, scenario), content)
 
 
 def files_of(controls: Iterable[BundledControl]) -> Iterator[tuple[str, bytes]]:

@@ -294,7 +294,7 @@ def _in_process(scenario: "Scenario") -> Iterator[str]:
     from longpipe.scenario.module import modules_of
 
     if modules := modules_of(scenario.resolved):
-        from longpipe.controls.names import name_of
+        from longpipe.scenario.own_names import name_of_control
 
         for digest in modules:
-            yield f"live: {name_of(digest, scenario)} runs in this process, and ends it if it crashes"
+            yield f"live: {name_of_control(digest, scenario)} runs in this process, and ends it if it crashes"
