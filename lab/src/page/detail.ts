@@ -2,7 +2,7 @@
  * Data from the traces of a flow for its charts: RTT samples, and the causes of window reductions. They are computed in
  * the worker.
  */
-import type { Columns, Course, Detail, Fall, Recording, View } from "./protocol";
+import type { Columns, Course, Detail, Reduction, Recording, View } from "./protocol";
 
 /** Events of the sequence trace (see crates/network/src/observe/recorder.rs). */
 const SENT = 0;
@@ -27,7 +27,7 @@ function rowsOf(table: Columns | undefined, flow: number): Rows {
 /** Returns the detail of one flow from the traces `cwnd` and `sequence`. */
 export function detailOf(traces: Record<string, Columns>, view: View, tcp: Recording): Detail {
     const sequence = rowsOf(traces["sequence"], view.sequence);
-    return { rtt_s: rttOf(sequence, view), falls: fallsOf(rowsOf(traces["cwnd"], view.sequence), sequence, tcp) };
+    return { rtt_s: rttOf(sequence, view), reductions: reductionsOf(rowsOf(traces["cwnd"], view.sequence), sequence, tcp) };
 }
 
 /**
@@ -100,14 +100,14 @@ interface Instant {
 }
 
 /**
- * Falls of the congestion window, each with its cause. A fall begins where the sender reduces ssthresh or the window, and
+ * Reductions of the congestion window, each with its cause. A reduction begins where the sender reduces ssthresh or the window, and
  * lasts until the window grows, because proportional rate reduction (RFC 6937) reduces it in many steps.
  */
-function fallsOf(windows: Rows, sequence: Rows, tcp: Recording): Fall[] {
+function reductionsOf(windows: Rows, sequence: Rows, tcp: Recording): Reduction[] {
     const { time_s = [], cwnd_bytes = [], ssthresh_bytes = [] } = windows;
     const instantAt = instants(sequence);
-    const falls: Fall[] = [];
-    let latest: Fall | null = null;
+    const reductions: Reduction[] = [];
+    let latest: Reduction | null = null;
     // Until this sequence number is acknowledged, the sender responds to the latest loss or mark.
     let repairs = -1;
     for (let i = 1; i < time_s.length; i++) {
@@ -120,7 +120,7 @@ function fallsOf(windows: Rows, sequence: Rows, tcp: Recording): Fall[] {
         const seen = instantAt(now);
         const repairing = seen.acknowledged < repairs;
         const cause = causeOf(seen, threshold, repairing, tcp);
-        const last = latest ?? (tcp.rack && repairing ? falls[falls.length - 1] : undefined);
+        const last = latest ?? (tcp.rack && repairing ? reductions[reductions.length - 1] : undefined);
         if (last !== undefined && cause === "own") {
             if (after < last.to_bytes) last.to_bytes = after;
             last.ssthresh_bytes = ssthresh_bytes[i] as number;
@@ -129,9 +129,9 @@ function fallsOf(windows: Rows, sequence: Rows, tcp: Recording): Fall[] {
         // Losses and marks reduce the window at most once for what was in flight.
         if (cause !== "own" && cause !== "idle") repairs = seen.sent;
         latest = { time_s: now, from_bytes: before, to_bytes: after, ssthresh_bytes: ssthresh_bytes[i] as number, cause };
-        falls.push(latest);
+        reductions.push(latest);
     }
-    return falls.filter((fall) => fall.to_bytes < fall.from_bytes - 0.5);
+    return reductions.filter((reduction) => reduction.to_bytes < reduction.from_bytes - 0.5);
 }
 
 /** Returns a function that describes the events at a time; it must be called with increasing times. */
@@ -160,7 +160,7 @@ function instants({ time_s = [], event = [], sequence_bytes = [], length_bytes =
     };
 }
 
-function causeOf({ ack, duplicate, resent }: Instant, threshold: boolean, repairing: boolean, { marks, rack }: Recording): Fall["cause"] {
+function causeOf({ ack, duplicate, resent }: Instant, threshold: boolean, repairing: boolean, { marks, rack }: Recording): Reduction["cause"] {
     if (!ack) return resent ? "timeout" : "idle";
     if (threshold && (duplicate || resent)) return "loss";
     // With RACK the whole recovery is one reduction. Its first step may leave ssthresh unchanged and precede the

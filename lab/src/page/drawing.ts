@@ -34,7 +34,7 @@ export function drawn(of: Resolved, view: View, run: Pick<Counted, "picture" | "
         flowNames: flows.map((flow) => String(flow["name"])),
         tcpNames: flows.map((flow) => (isOverTcp(flow) ? tcpName(flow["tcp"] as JsonTable) : null)),
         rtt: run.detail?.rtt_s ?? null,
-        falls: run.detail?.falls ?? [],
+        reductions: run.detail?.reductions ?? [],
         portNames: links.map(({ from, to }) => `${names[from]}->${names[to]}`),
         counted: unit,
         portRates: links.map(({ rate_bps }) => Number(rate_bps) / bits),

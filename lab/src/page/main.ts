@@ -13,18 +13,18 @@ import { drawn, pinnedTitle, titleOf } from "./drawing";
 import { prepareEditor } from "./editor";
 import { Cancelled, EngineWorker, RunFailed, type Running, runAll } from "./engine";
 import { Form } from "./form";
-import { Falls } from "./falls";
+import { Reductions } from "./reductions";
 import { Guide, type Place } from "./guide";
 import { changed } from "./knobs";
 import { CHARTS, type Drawn, MOST_FLOWS } from "./models";
 import { prepareMany } from "./many";
 import { prepareOutputs } from "./outputs";
 import { type Numbers, durationS, metricsOf, numbers } from "./metrics";
-import { showFlows, showNumbers } from "./numbers";
+import { showFlows, showNumbers } from "./tables";
 import type { Counted, Picture, View } from "./protocol";
 import { keepSent, notRecorded, recorded, recordingOf } from "./recording";
-import { type Origin, startOf } from "./origin";
-import { Past } from "./past";
+import { type StartingPoint, startOf } from "./starting_points";
+import { SettingsHistory } from "./history";
 import { isFixed, resolvePreset } from "./preset";
 import { fromHash } from "./share";
 import { explainOnHover } from "./terms";
@@ -60,14 +60,14 @@ let lastMs = Number.POSITIVE_INFINITY;
 /** Whether a scenario was shown before; showing the first one cannot be undone. */
 let started = false;
 /** The origin of the scenario, and its fields at this origin. */
-let origin: { place: Origin; fields: Table | null } = { place: {}, fields: null };
+let origin: { place: StartingPoint; fields: Table | null } = { place: {}, fields: null };
 
 const charts = new Charts(
     { window: byId("window"), queue: byId("queue"), rtt: byId("rtt"), throughput: byId("throughput"), sequence: byId("sequence") },
     (from, to) => zoom([from, to]),
-    (at) => falls.near(at),
+    (at) => reductions.near(at),
 );
-const falls = new Falls();
+const reductions = new Reductions();
 const form = new Form(byId("knobs"), (path, value, released) => {
     if (!released && lastMs > LIVE_MS) return;
     if (path === "seed") seed = String(value);
@@ -81,13 +81,13 @@ const guide = new Guide({
     },
     now: () => ({ fields, seed }),
 });
-const past = new Past(() => void followHash());
+const history = new SettingsHistory(() => void followHash());
 const showText = prepareEditor((read) => guarded(() => takeOwn(read(), "As written below.")));
 
 /** Adds the present settings to the history, after a change of the field `what`. */
 function remember(what: string | null): void {
     const own = fields === origin.fields ? undefined : fields;
-    void past.enter({ ...origin.place, fields: own, seed }, started ? what : null);
+    void history.enter({ ...origin.place, fields: own, seed }, started ? what : null);
     started = true;
 }
 
@@ -114,7 +114,7 @@ function take(next: Table, fresh: boolean): boolean {
     if (fresh) sequence = 0;
     [fields, resolved] = [next, found];
     sequence = Math.min(sequence, found.topology.graph.flows.length - 1);
-    // Start the run first, so that the worker runs while the form is built.
+    // StartingPoint the run first, so that the worker runs while the form is built.
     run();
     form.show(found, next, seed);
     guide.changed();
@@ -232,7 +232,7 @@ function drawDone(): void {
     const flow = (done.resolved.core["flows"] as JsonTable[])[done.view.sequence] as JsonTable;
     const detail = done.counted.detail;
     const missing = detail === undefined ? notRecorded(flow) : null;
-    falls.show(detail?.falls ?? [], flow, done.view, missing);
+    reductions.show(detail?.reductions ?? [], flow, done.view, missing);
     byId("no-rtt").hidden = missing === null;
     byId("no-rtt").textContent = missing;
 }
@@ -287,7 +287,7 @@ function usePlace({ step, exercise }: Place): void {
 /**
  * Shows a scenario by its origin: a preset, a step of the lesson, or none; `own` are its fields if they were changed.
  */
-function show(place: Origin, own: Table | null, entered = true): void {
+function show(place: StartingPoint, own: Table | null, entered = true): void {
     const from = startOf(place);
     const next = own ?? from?.fields;
     const taken = next !== undefined && take(next, true);

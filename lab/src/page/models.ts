@@ -1,5 +1,5 @@
 /** Contents of the charts: the lines and marks of each, computed from the data of a run. */
-import type { Course, Fall, FlowPicture, Marks, Picture, View } from "./protocol";
+import type { Course, Reduction, FlowPicture, Marks, Picture, View } from "./protocol";
 import { byteUnit, growing, line, peak, queueLine, rates, samples, spread } from "./series";
 
 /** A run to draw, and its progress [0, 1]. */
@@ -21,7 +21,7 @@ export interface Drawn {
     totalRate: number;
     /** RTT samples of the flow whose segments are shown; null if they are not recorded. */
     rtt: Course | null;
-    falls: Fall[];
+    reductions: Reduction[];
 }
 
 /** A line of a chart. */

@@ -58,7 +58,7 @@ export interface Picture {
  * A reduction of the congestion window. `own` is a cause that only the congestion control knows, or the end of a
  * recovery.
  */
-export interface Fall {
+export interface Reduction {
     time_s: number;
     from_bytes: number;
     to_bytes: number;
@@ -69,7 +69,7 @@ export interface Fall {
 /** RTTs and window reductions of the flow whose segments are shown. */
 export interface Detail {
     rtt_s: Course;
-    falls: Fall[];
+    reductions: Reduction[];
 }
 
 /** Columns by name. */

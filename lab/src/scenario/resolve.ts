@@ -2,15 +2,16 @@
 import { type Packet, autoWindow, bufferOf, datagramOf, packetOf } from "./buffers";
 import { type Part, checkPart, kindOf, parts, valueOf } from "./check";
 import { checkBegin, checkClasses, checkDatagrams, checkStands, checkTogether, checkVbr } from "./checks";
+import { leastWindowScale } from "./constraints";
 import { type Json, type JsonTable, coreFields } from "./core";
 import { ScenarioError } from "./errors";
 import { asGraph, flowField } from "./graph";
-import { DESCRIPTION, NUMBERS } from "./model";
+import { DESCRIPTION } from "./model";
 import { moduleOf } from "./modules";
 import { byRules } from "./profiles";
 import { Rational } from "./rational";
 import { Topology, between } from "./topology";
-import { RATE, SIZE, TIME } from "./units";
+import { RATE, TIME } from "./units";
 
 /** A scenario that can be run: its checked parts, and the resolved scenario for the core. */
 export interface Resolved {
@@ -212,12 +213,6 @@ function flows(scenario: Part, topology: Topology, tcps: Part[]): JsonTable[] {
             ...stop(scenario, flow),
         };
     });
-}
-
-/** Returns the smallest window scale with which the receiver's window fits its 16-bit field. */
-export function leastWindowScale(tcp: Part): number {
-    const bits = SIZE.parse(String(valueOf(tcp, "receiver_window"))).toString(2).length;
-    return Math.min(Math.max(0, bits - 16), NUMBERS.most_window_scale);
 }
 
 function saysEct1(tcp: Part): boolean {

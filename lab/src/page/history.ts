@@ -9,7 +9,7 @@ import { type Settings, toHash } from "./share";
 const ONE_STEP_MS = 800;
 
 /** Creates the entries, and calls `restore` when the user returns to one. */
-export class Past {
+export class SettingsHistory {
     /** Number of this page's entries before the current one, and before the last one, to which Redo can return. */
     private before = 0;
     private last = 0;

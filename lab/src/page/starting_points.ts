@@ -7,11 +7,11 @@ import type { Settings } from "./share";
 
 type Table = Record<string, unknown>;
 
-/** The origin of a scenario. */
-export type Origin = Omit<Settings, "seed" | "fields">;
+/** Starting point of a scenario: a preset, a step of the lesson, or an exercise. */
+export type StartingPoint = Omit<Settings, "seed" | "fields">;
 
-/** Returns fields and description of an origin; null without an origin. Throws ScenarioError if it does not exist. */
-export function startOf({ preset, step, exercise }: Origin): { fields: Table; words: string } | null {
+/** Returns fields and description of a starting point; null without one. Throws ScenarioError if it does not exist. */
+export function startOf({ preset, step, exercise }: StartingPoint): { fields: Table; words: string } | null {
     if (step !== undefined) return stepOf(step);
     if (exercise !== undefined) return exerciseOf(exercise);
     return preset === undefined ? null : presetOf(preset);

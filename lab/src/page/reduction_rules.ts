@@ -1,7 +1,7 @@
 /** Explains why the congestion window fell: the rule that the sender followed, and its source. */
 import type { JsonTable } from "../scenario/core";
 import { called, coreKind } from "./names";
-import type { Fall } from "./protocol";
+import type { Reduction } from "./protocol";
 import { byteUnit } from "./series";
 
 /** How a loss was detected, by loss recovery algorithm. */
@@ -42,18 +42,18 @@ const MODEL: Record<string, string> = {
 };
 
 /** Returns the explanation of a window reduction of a flow with this TCP variant. */
-export function explain(fall: Fall, tcp: JsonTable): string {
+export function explain(reduction: Reduction, tcp: JsonTable): string {
     const [control, recovery] = [coreKind(tcp["congestion"]), coreKind(tcp["recovery"])];
-    const [unit, scale] = byteUnit(fall.from_bytes);
+    const [unit, scale] = byteUnit(reduction.from_bytes);
     const mss = Number(tcp["mss_bytes"]);
     const size = (bytes: number): string => `${Number((bytes * scale).toPrecision(3))} ${unit} (${Number((bytes / mss).toPrecision(3))} segments)`;
-    const what = `At ${fall.time_s.toFixed(3)} s the window fell from ${size(fall.from_bytes)} to ${size(fall.to_bytes)}.`;
-    return `${what} ${ruleOf(fall, control, recovery)}.`;
+    const what = `At ${reduction.time_s.toFixed(3)} s the window fell from ${size(reduction.from_bytes)} to ${size(reduction.to_bytes)}.`;
+    return `${what} ${ruleOf(reduction, control, recovery)}.`;
 }
 
-function ruleOf(fall: Fall, control: string, recovery: string): string {
+function ruleOf(reduction: Reduction, control: string, recovery: string): string {
     const model = MODEL[control];
-    switch (fall.cause) {
+    switch (reduction.cause) {
         case "timeout":
             return `No ACK arrived before the retransmission timer expired (RFC 6298 section 5), so the sender starts again with one segment in slow start (RFC 5681 section 3.1); ssthresh becomes ${REDUCED[control] ?? "the reduced window"}`;
         case "idle":
