@@ -2,16 +2,24 @@
 
 import gzip
 import json
+import random
+import re
+import struct
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
+from longpipe import own_stacks
 from longpipe.analysis.anova import anova
 from longpipe.cautions.cautions import cautions
+from longpipe.controls import isolation, sources
 from longpipe.design import Design, Factor
+from longpipe.errors import RunError, ScenarioError
 from longpipe.examples import EXAMPLES, example
 from longpipe.fit import observe
 from longpipe.inputs import load_json
@@ -27,10 +35,14 @@ from longpipe.study import Study, bundle
 from longpipe_evidence.papers.report.folder import RECORD, records
 from longpipe_evidence.validate import linux_paths
 from longpipe_evidence.validate.packetdrill import run_script
+from mutations import mutated
 from test_live_records import arrival, end, record
+from test_own_stacks import code, path
 
 ROOT: Final = Path(__file__).parent.parent
 MEASURED: Final = ROOT / "tests/data/measured"
+MODULES: Final = ROOT / "tests/data/modules"
+_HEADER: Final = re.compile(rb"\s*\[+[\w.]+\]+")
 FADE: Final = b"time,esn0 [dB]\n0,12.5\n5,3 dB\n10 s,9\n"
 TLE: Final = b"""ISS (ZARYA)
 1 25544U 98067A   20045.18587073  .00000950  00000-0  25302-4 0  9990
@@ -47,12 +59,16 @@ OMM: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Format:
-    """A format by name: example files, suffix, and reader. If a reader returns text, this is the outcome."""
+    """A format by name: example files, suffix, reader, and mutation.
+
+    If a reader returns text, this is the outcome.
+    """
 
     name: str
     seeds: tuple[bytes, ...]
     suffix: str
     read: Callable[[Path], str | None]
+    mutated: Callable[[bytes, random.Random, list[bytes]], bytes] = mutated
 
 
 def _scenario(file: Path) -> None:
@@ -217,6 +233,82 @@ def _toml() -> Iterator[bytes]:
         yield file.read_bytes()
 
 
+_SHORT: Final = Scenario(
+    framing="ip", duration="200 ms", tcp={"profile": "linux-6"}, switch={"buffer": "20 packets"},
+    network={"kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s", "trunk_delay": "5 ms"},
+)  # fmt: skip
+
+
+def _headers(content: bytes, draw: random.Random, others: list[bytes]) -> bytes:
+    """Returns a TOML file with one damaged header of a table, or none, and with other mutations in a part of the cases."""
+    lines = content.split(b"\n")
+    if headers := [place for place, line in enumerate(lines) if _HEADER.match(line)]:
+        place = draw.choice(headers)
+        line, name = lines[place], lines[draw.choice(headers)].strip(b"[] ")
+        lines[place] = draw.choice(
+            (
+                b"",
+                line.strip(b"[]"),
+                line[1:],
+                line[:-1],
+                b"[" + line,
+                line + b"\n" + line,
+                line.replace(b"t", b""),
+                b"[" + name + b"]",
+            )
+        )
+    found = b"\n".join(lines)
+    return found if draw.random() < 0.8 else mutated(found, draw, others)
+
+
+def _headed(file: Path) -> None:
+    """Reads a scenario; raises TypeError if it lists the fields of one table in several lines."""
+    try:
+        _scenario(file)
+    except ScenarioError as error:
+        tables = [line.partition(": ")[0].rpartition(".")[0] for line in error.problems if ": unknown field" in line]
+        if any(tables.count(table) > 3 for table in tables):
+            raise TypeError(f"a line for each field: {error}") from None
+        raise
+
+
+def _module(file: Path) -> None:
+    """Runs a module; raises TypeError if it ends the process, whose sandbox a WebAssembly module cannot leave."""
+    control = {"kind": "module", "file": str(file)}
+    with patch.object(isolation, "CALL_CPU_S", 0.3):
+        try:
+            simulate(_SHORT.with_(**{"tcp.congestion": control}), seed=1)
+        except RunError as error:
+            if re.search(r"crashed|exit status|closed the|Panic|killed", str(error)):
+                raise TypeError(f"the process ended: {error}") from None
+            raise
+
+
+def _end(file: Path) -> None:
+    simulate(path({"file": str(file), "stack": "window"}, duration="100 ms"), seed=1)
+
+
+def _object(source: str, include: Path) -> bytes:
+    """Returns a shared object compiled from C code."""
+    with tempfile.TemporaryDirectory() as folder:
+        (made := Path(folder) / "a.c").write_text(source)
+        target = made.with_suffix(".so")
+        subprocess.run(["cc", "-std=c11", "-shared", "-fPIC", "-I", include, made, "-o", target], check=True)
+        return target.read_bytes()
+
+
+def _versions(content: bytes, draw: random.Random, _others: list[bytes]) -> bytes:
+    """Returns an object with another version or length of its interface; other mutations could crash the process."""
+    table = re.search(rb"\x01\0\0\0[\x30-\xff]\0\0\0" + rb"(?=.{4}\0{4})", content, re.DOTALL)
+    assert table is not None
+    version, size = struct.unpack("<II", content[table.start() : table.start() + 8])
+    others = (0, 2, 1 << 31, (1 << 32) - 1, size - 8, size + 8, draw.getrandbits(32), draw.getrandbits(8))
+    words = draw.choice(
+        ((draw.choice(others), size), (version, draw.choice(others)), (draw.choice(others), draw.choice(others)))
+    )
+    return content[: table.start()] + struct.pack("<II", *words) + content[table.start() + 8 :]
+
+
 def _kvn() -> bytes:
     head = {"CCSDS_OMM_VERS": "2.0", "CREATION_DATE": "2020-02-14T05:00:00", "ORIGINATOR": "CSSI"}
     return "".join(f"{name} = {value}\n" for name, value in {**head, **OMM}.items()).encode()
@@ -298,6 +390,10 @@ MM_LINK: Final = (
 )
 FORMATS: Final = (
     Format("scenario", tuple(_toml()), ".toml", _scenario),
+    Format("headers", tuple(_toml()), ".toml", _headed, _headers),
+    Format("webassembly", ((MODULES / "control.wasm").read_bytes(),), ".wasm", _module),
+    Format("object", (_object((MODULES / "control.c").read_text(), sources.INCLUDE),), ".so", _module, _versions),
+    Format("own-stack", (_object(code("window.c"), own_stacks.INCLUDE),), ".so", _end, _versions),
     Format("path", (*CSV, LENS_PING), ".csv", _path),
     Format("es-n0", (FADE,), ".csv", _es_n0),
     Format("modcods", (b"modcod,esn0,efficiency\nfast,8,2\nslow,0.5,0.25\n",), ".csv", _modcods),

@@ -1,4 +1,4 @@
-"""Mutated files of every format: each is read, or is rejected with a one-line error, within 5 s of CPU time.
+"""Mutated files of every format: each is read, or is rejected with a one-line error, within 5 s of CPU time and 2 GB.
 
 `python tests/fuzz.py [--cases 10000] [--seed 1] [FORMAT ...]`: prints a line for each format, and each failure with the
 file that caused it, kept in fuzz-failures/. `make fuzz` runs 10 000 cases of each format.
@@ -6,8 +6,10 @@ file that caused it, kept in fuzz-failures/. `make fuzz` runs 10 000 cases of ea
 
 import argparse
 import faulthandler
+import os
 import random
 import re
+import resource
 import signal
 import sys
 import tempfile
@@ -20,12 +22,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Final
+from unittest.mock import patch
 
 from formats import FORMATS, Format
 from longpipe.errors import RunError, ScenarioError
-from mutations import mutated
 
 CPU_S: Final = 5.0
+# Largest memory of this process [MB].
+MOST_MB: Final = 2000
 # The maximum length of an error is large enough for what a reader needs to know, and small enough for a terminal.
 LONGEST: Final = 700
 KEPT: Final = Path("fuzz-failures")
@@ -44,13 +48,14 @@ class Tally:
     read: int = 0
     refused: int = 0
     slowest_s: float = 0.0
+    largest_mb: int = 0
     failures: list[tuple[int, str]] = field(default_factory=list)
 
     def __str__(self) -> str:
         """Returns the outcomes in one line."""
         kinds = Counter(text.partition(":")[0] for _, text in self.failures)
         said = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "none"
-        return f"{self.read} read, {self.refused} refused, failures: {said}; slowest {self.slowest_s:.2f} s"
+        return f"{self.read} read, {self.refused} refused, failures: {said}; slowest {self.slowest_s:.2f} s, {self.largest_mb} MB"
 
 
 @contextmanager
@@ -86,7 +91,7 @@ def wrong(line: str, file: Path) -> str | None:
 def one(kind: Format, content: bytes, file: Path, tally: Tally) -> str | None:
     """Reads one file. Returns the defect of the outcome, if any."""
     file.write_bytes(content)
-    began = time.process_time()
+    began, before_mb = time.process_time(), _largest_mb()
     try:
         with limited(CPU_S), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -108,20 +113,30 @@ def one(kind: Format, content: bytes, file: Path, tally: Tally) -> str | None:
         return f"{type(error).__name__}: {str(error)[:200]}"
     finally:
         tally.slowest_s = max(tally.slowest_s, time.process_time() - began)
+    tally.largest_mb = _largest_mb()
+    if tally.largest_mb > max(before_mb, MOST_MB):
+        return f"large: {tally.largest_mb} MB of memory"
     return next((f"{reason}: {line[:200]!r}" for line in lines if (reason := wrong(line, file))), None)
+
+
+def _largest_mb() -> int:
+    """Returns the largest memory of this process so far [MB]."""
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return largest // (1_000_000 if sys.platform == "darwin" else 1000)
 
 
 def fuzz(kind: Format, cases: int, seed: int, kept: Path | None = None) -> Tally:
     """Reads `cases` mutated files of a format; the first files are the unchanged examples."""
     others = [content for other in FORMATS if other is not kind for content in other.seeds]
     tally = Tally()
-    with tempfile.TemporaryDirectory() as folder:
+    # Each module would leave a copy in the user's cache directory.
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, XDG_CACHE_HOME=folder):
         file = Path(folder) / f"file{kind.suffix}"
         for number in range(cases):
             draw = random.Random(f"{kind.name} {seed} {number}")
             content = kind.seeds[number % len(kind.seeds)]
             if number >= len(kind.seeds):
-                content = mutated(content, draw, others)
+                content = kind.mutated(content, draw, others)
             if (failure := one(kind, content, file, tally)) is not None:
                 tally.failures.append((number, failure))
                 if kept is not None:

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -5,10 +6,13 @@ import pytest
 
 from longpipe import Scenario, ScenarioError
 from longpipe.cli import main
+from longpipe.examples import EXAMPLES, example
 from longpipe.scenario import Dumbbell, Policy, Switch
 from longpipe.scenario.base import kinds
 from longpipe.scenario.reference import all_fields
 from longpipe.scenario.switch import FOR_PACKETS
+
+ROOT = Path(__file__).parent.parent
 
 POLICIES = ", ".join(kinds(Policy))
 LOSSES = "none, packets, at-times, bernoulli, over-time, gilbert-elliott-in-time, gilbert-elliott, bit-errors"
@@ -261,6 +265,56 @@ def test_every_problem_has_its_line() -> None:
     ]
 
 
+TEXTS = {
+    **{name: example(name) for name in EXAMPLES if "shell" not in example(name)},
+    **{path.name: path.read_text() for path in sorted((ROOT / "scenarios").glob("*.toml"))},
+}
+
+
+def problems(text: str) -> tuple[str, ...]:
+    try:
+        Scenario.from_toml(text)
+    except ScenarioError as error:
+        return error.problems
+    return ()
+
+
+HEADER = re.compile(r"\s*\[+[\w.]+\]+")
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_missing_header_of_a_table_is_one_line(name: str) -> None:
+    lines = TEXTS[name].splitlines()
+    for place, line in enumerate(lines):
+        if HEADER.match(line):
+            without = "\n".join(lines[:place] + lines[place + 1 :])
+            assert len(problems(without)) <= 1, line
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("kind = 'dumbbell'\nsources = 2", "kind: unknown field, as is sources; all are fields of network, "),
+        (
+            "[network]\nkind = 'dumbbell'\nat = 'a'\nbuffer = '3 MB'\n[network.tcp]",
+            "network.at: unknown field, as are ",
+        ),
+        ("[tcp]\na1 = 1\nb2 = 2\nc3 = 3\nd4 = 4", "tcp.a1: unknown field, as are b2, c3, d4; accepts profile, "),
+    ],
+)
+def test_fields_of_a_missing_table_name_it(text: str, expected: str) -> None:
+    told = message(lambda: Scenario.from_toml(text))
+    assert told.startswith(expected)
+    assert "\n" not in told
+
+
+def test_two_misspelt_fields_have_a_line_each() -> None:
+    told = message(lambda: Scenario.from_toml("[tcp]\nmsss = 1\nreciver_window = 2"))
+    assert [
+        "did you mean 'mss'?" in line or "did you mean 'receiver_window'?" in line for line in told.splitlines()
+    ] == [True, True]
+
+
 def test_problems_between_fields_have_their_lines_too() -> None:
     changes = {"tcp.receiver_window": "256 B", "tcp.timer.initial_rto": "1 tick"}
     with pytest.raises(ScenarioError) as error:
@@ -311,10 +365,22 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
     ("arguments", "expected"),
     [
         ("run --seed abc a.toml", "--seed: 'abc'; needs a whole number"),
-        ("run a.toml --set", "--set: no value given; needs FIELD=VALUE"),
-        ("run a.toml --seed", "--seed: no value given; needs a value"),
-        ("design a.toml --run", "--run: no value given; needs STUDY"),
-        ("study export --where", "--where: no value given; needs COLUMN=VALUE"),
+        ("run a.toml --set", "--set: no value given; needs FIELD=VALUE: change a field: switch.buffer='3000 cells'"),
+        ("run a.toml --seed", "--seed: no value given; needs a value: seed of every random stream"),
+        (
+            "design a.toml --run",
+            "--run: no value given; needs STUDY: run it as a study of this name, as in --run buffers",
+        ),
+        (
+            "run a.toml --seeds 1..10",
+            "--seeds: no such option of longpipe run; did you mean '--seed' or --replications of longpipe design?",
+        ),
+        (
+            "design a.toml --seeds 1..10",
+            "--seeds: no such option of longpipe design; did you mean '--first-seed' or '--replications'?",
+        ),
+        ("design a.toml --no-store", "--no-store: needs --run STUDY"),
+        ("study export --where", "--where: no value given; needs COLUMN=VALUE: only these runs, also 'efficiency>0.9'"),
         (
             "run a.toml --trace=cwn",
             "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals, control, events, flight, "

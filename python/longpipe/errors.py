@@ -49,7 +49,7 @@ class ScenarioError(ValueError):
     def from_pydantic(cls, error: ValidationError, model: type[BaseModel]) -> ScenarioError:
         """Converts pydantic's problems; `model` is the class that was being built."""
         found = [details for details in error.errors(include_url=False) if not _counts_valid_items(details)]
-        lines = (line for details in found for line in _lines(details, model))
+        lines = (line for details in _merged(found, model) for line in _lines(details, model))
         causes = (details.get("ctx", {}).get("error") for details in found)
         remedies = (one for cause in causes if isinstance(cause, ScenarioError) for one in cause.remedies)
         return cls(*dict.fromkeys(lines), remedies=remedies)
@@ -105,13 +105,74 @@ def shortened(text: str, most: int = 1000) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
+# Depth of the tables of which a header may be missing.
+_DEPTH: Final = 3
+# Maximum number of unknown fields of a table that have a line each, and of further ones that a common line names.
+_MOST_SINGLE: Final = 3
+_MOST_OTHERS: Final = 8
+
+
 def _counts_valid_items(error: ErrorDetails) -> bool:
     """Returns whether a list is too short only because invalid items, which have their own errors, are not counted."""
     given = error["input"]
     return error["type"] == "too_short" and isinstance(given, list | tuple) and len(given) >= error["ctx"]["min_length"]
 
 
-def _lines(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, ...]:
+def _merged(errors: list[ErrorDetails], model: type[BaseModel]) -> Iterator[ErrorDetails | str]:
+    """Yields the errors; the unknown fields of a table that are probably those of a missing table are one line."""
+    unknown: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
+    for error in errors:
+        if error["type"] == "extra_forbidden":
+            unknown.setdefault(error["loc"][:-1], []).append(error)
+    merged = {place: line for place, found in unknown.items() if (line := _of_missing_table(found, model))}
+    absent = {table for table, _ in merged.values()}
+    for error in errors:
+        if error["type"] == "extra_forbidden" and (found := merged.get(error["loc"][:-1])):
+            if error is unknown[error["loc"][:-1]][0]:
+                yield found[1]
+        # A table of which only subtables have their header lacks its fields.
+        elif _locate(error["loc"], model)[0] not in absent:
+            yield error
+
+
+def _of_missing_table(errors: list[ErrorDetails], model: type[BaseModel]) -> tuple[str, str] | None:
+    """Returns the table whose header may be missing and a line about its fields; None for independent mistakes."""
+    names = [str(error["loc"][-1]) for error in errors]
+    if len(names) < 2:
+        return None
+    path, owners, _, _ = _locate(errors[0]["loc"], model)
+    accepted = dict.fromkeys(key for owner in owners for key in _named_fields(owner))
+    inner = path.removesuffix(names[0])
+
+    def is_possible(table: str) -> bool:
+        """Returns whether a table exists: another kind of the unknown fields' table may have other tables."""
+        is_inner = bool(inner) and table.startswith(inner)
+        return not is_inner or table.removeprefix(inner).partition(".")[0] in accepted
+
+    tables = [table for table, fields in _tables(model) if fields.issuperset(names) and is_possible(table)]
+    table = min(tables, key=lambda name: (name.count("."), name), default=None)
+    if table is None and len(names) <= _MOST_SINGLE:
+        return None
+    others = [shortened(name, _MOST_NAME) for name in names[1:]]
+    more = f" and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
+    line = f"{path}: unknown field, as {'are' if len(others) > 1 else 'is'} {', '.join(others[:_MOST_OTHERS])}{more}"
+    if table is None:
+        return "", f"{line}; accepts {', '.join(accepted)}"
+    return table, f"{line}; all are fields of {table}, whose line [{table}] may be missing"
+
+
+def _tables(model: type[BaseModel], path: str = "", depth: int = _DEPTH) -> Iterator[tuple[str, set[str]]]:
+    """Yields the dotted path and the fields of each table within a model, for each of its kinds."""
+    for name, field in _named_fields(model).items() if depth else ():
+        inner = f"{path}.{name}" if path else name
+        for one in _models(field.annotation):
+            yield inner, set(_named_fields(one))
+            yield from _tables(one, inner, depth - 1)
+
+
+def _lines(error: ErrorDetails | str, model: type[BaseModel]) -> tuple[str, ...]:
+    if isinstance(error, str):
+        return (error,)
     cause = error.get("ctx", {}).get("error")
     if isinstance(cause, ScenarioError):
         return cause.problems

@@ -60,7 +60,9 @@ impl Copied {
         let size = size as usize;
         if version != VERSION || ![SIZE_WITHOUT_ON_ACKED, size_of::<Control>()].contains(&size) {
             return Err(refused(format!(
-                "has version {version} of the interface; needs {VERSION}: build it again"
+                "has version {version} of the interface and {size} bytes of operations; needs version {VERSION} and \
+                 {SIZE_WITHOUT_ON_ACKED} or {} bytes: build it again",
+                size_of::<Control>()
             )));
         }
         // SAFETY: the object has `size` bytes of operations, and every operation may be null.

@@ -116,7 +116,10 @@ impl<E: Executor> Guest<E> {
         );
         if version != VERSION || ![control::LENGTH_WITHOUT_ON_ACKED, control::LENGTH].contains(&size) {
             return Err(format!(
-                "has version {version} of the interface; needs {VERSION}: build it again"
+                "has version {version} of the interface and {size} bytes of operations; needs version {VERSION} and {} \
+                 or {} bytes: build it again",
+                control::LENGTH_WITHOUT_ON_ACKED,
+                control::LENGTH
             ));
         }
         if control as usize + size as usize > executor.memory_size() {
