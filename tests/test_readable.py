@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from longpipe import Scenario, ScenarioError
 from longpipe.cli.analyse import analyse
-from longpipe.cli.design.means import interval_text, means
+from longpipe.cli.design.means import interval_text, shown_metrics
 from longpipe.design import Design
 from longpipe.measures.measure import StandardMeasure
 from longpipe.measures.named import NamedMeasure
@@ -31,16 +31,16 @@ def test_a_column_is_shown_in_a_readers_unit(column: str, head: str, scale: floa
     assert (found.head, found.scale) == (head, scale)
 
 
-def test_a_table_of_requested_measures_says_where_efficiency_and_fairness_are() -> None:
+def test_requested_measures_are_shown_before_efficiency_and_fairness() -> None:
     runs = pd.DataFrame({"point": [1], "scenario": ["lan"], "efficiency": [0.9], "fairness": [0.8], "timeouts": [3]})
 
-    def caption(*measures: str) -> str:
+    def columns(*measures: str) -> list[str]:
         design = Design.full_factorial(Scenario(duration="1 s"), [], measures=measures)
-        return str(means(design, runs, {1: "link"}).caption)
+        return [metric.column for metric in shown_metrics(design, runs)]
 
-    assert caption("timeouts") == "`longpipe study export` also has efficiency and fairness"
-    assert caption("timeouts", "fairness") == "`longpipe study export` also has efficiency"
-    assert caption() == "None"
+    assert columns("timeouts") == ["timeouts", "efficiency", "fairness"]
+    assert columns("timeouts", "fairness") == ["timeouts", "fairness", "efficiency"]
+    assert columns() == ["efficiency", "fairness"]
 
 
 def test_a_measure_is_shown_as_it_was_asked_for() -> None:

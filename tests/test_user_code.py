@@ -23,6 +23,9 @@ HOSTILE = {
     "raise GeneratorExit": "GeneratorExit",
     "while True: pass": "does not return within 0.3 s of processor time",
     "import os; input()": "EOFError",
+    "import os; os._exit(0)": "os._exit; needs code that does not exit",
+    "import os; os.abort()": "os.abort; needs code that does not exit",
+    "import os; os.execl('/bin/true', 'true')": "os.execv; needs code that does not exit",
 }
 
 pytestmark = pytest.mark.usefixtures("short_limit")
@@ -74,6 +77,17 @@ def test_standard_input_is_restored_after_user_code() -> None:
     assert (sys.stdin, os.fstat(0)) == before
 
 
+def test_forked_children_of_user_code_end_themselves() -> None:
+    def fork() -> int:
+        if (child := os.fork()) == 0:
+            os._exit(7)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    before = os._exit
+    assert user_code.execute(fork) == 7
+    assert os._exit is before
+
+
 def test_endless_code_of_another_thread_is_ended() -> None:
     caught: list[str] = []
 
@@ -111,6 +125,11 @@ class Exits(Control):
         sys.exit(0)
 
 
+class ExitsAtOnce(Control):
+    def on_ack(self, _ack: object) -> None:
+        os._exit(0)
+
+
 class Interrupts(Control):
     def on_ack(self, _ack: object) -> None:
         raise KeyboardInterrupt
@@ -126,7 +145,13 @@ def test_hook_that_reads_input_gets_the_end_of_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cls", "told"), [(Exits, "SystemExit"), (Interrupts, "KeyboardInterrupt"), (Closes, "closed the descriptors")]
+    ("cls", "told"),
+    [
+        (Exits, "SystemExit"),
+        (ExitsAtOnce, "exit status 0"),
+        (Interrupts, "KeyboardInterrupt"),
+        (Closes, "closed the descriptors"),
+    ],
 )
 def test_hook_that_ends_its_process_is_one_error(
     cls: type[Control], told: str, capfd: pytest.CaptureFixture[str]
@@ -147,7 +172,7 @@ def test_module_that_never_initializes_is_rejected(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("words", [["run", "s.toml"], ["design", "s.toml", "--factor", "duration=1 s,2 s"]])
 def test_command_with_a_class_that_exits_has_status_2(words: list[str], tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(CLASS.format(hook="pass") + "raise SystemExit(0)\n", encoding="utf-8")
+    (tmp_path / "own.py").write_text(CLASS.format(hook="pass") + "__import__('os')._exit(0)\n", encoding="utf-8")
     text = PATH.with_(**{"tcp.congestion": "cubic"}).to_toml()
     (tmp_path / "s.toml").write_text(text, encoding="utf-8")
     setting = ["--set", "tcp.congestion={kind='python',class='own.py:A'}"]
@@ -157,4 +182,4 @@ def test_command_with_a_class_that_exits_has_status_2(words: list[str], tmp_path
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.strip().splitlines()) == 1
-    assert "own.py:5: SystemExit" in done.stderr
+    assert "own.py:5: os._exit" in done.stderr

@@ -32,10 +32,19 @@ DURATION_S: float = 120.0
 _GRACE_S: Final = 2.0
 _POLL_S: Final = 0.1
 _FOLDER: Final = Path(__file__).parent
+# Functions of `os` that end or replace the process without an error.
+_ENDS: Final = ("_exit", "abort", "execv", "execve")
 
 
 class UserCodeError(Exception):
     """Code of the user tried to end the process or did not return; the text is one line with the place in the file."""
+
+
+class _ExitError(BaseException):
+    """Raised by functions that would end the process without an error, such as `os._exit`; the text names the function.
+
+    It is no Exception, so that `except Exception` does not stop it.
+    """
 
 
 class _EndlessError(BaseException):
@@ -46,15 +55,17 @@ def execute(call: Callable[[], T]) -> T:
     """Calls a function that loads or executes code of the user, and returns its result.
 
     Standard input is empty during the call. Raises UserCodeError if the code raises SystemExit, GeneratorExit or
-    KeyboardInterrupt, or needs more than `CPU_S` of the thread's processor time or `DURATION_S`. Other errors of the
-    code, and Ctrl-C, pass through.
+    KeyboardInterrupt, calls a function of `_ENDS`, or needs more than `CPU_S` of the thread's processor time or
+    `DURATION_S`. Other errors of the code, and Ctrl-C, pass through.
     """
     watchdog = _Watchdog()
     try:
-        with _without_input, watchdog:
+        with _without_input, _without_ends, watchdog:
             return call()
     except _EndlessError as error:
         raise UserCodeError(_line(error, watchdog.problem)) from None
+    except _ExitError as error:
+        raise UserCodeError(_line(error, f"{error}; needs code that does not exit")) from None
     except (SystemExit, GeneratorExit) as error:
         raise UserCodeError(_line(error, f"{type(error).__name__}; needs code that does not exit")) from None
     except KeyboardInterrupt as error:
@@ -131,6 +142,45 @@ class _EmptyInput:
 
 
 _without_input: Final = _EmptyInput()
+
+
+class _EndsReplaced:
+    """Context in which functions of `os` that end the process raise `_ExitError` in the threads of the context."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._threads: list[int] = []
+        self._originals: dict[str, Callable[..., object]] = {}
+        self._process = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._threads.append(threading.get_ident())
+            if len(self._threads) == 1:
+                self._process = os.getpid()
+                self._originals = {name: getattr(os, name) for name in _ENDS if hasattr(os, name)}
+                for name, original in self._originals.items():
+                    setattr(os, name, self._raising(name, original))
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._threads.remove(threading.get_ident())
+            if not self._threads:
+                for name, original in self._originals.items():
+                    setattr(os, name, original)
+
+    def _raising(self, name: str, original: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object, **options: object) -> object:
+            # A forked child ends itself, and so does longpipe on a signal.
+            is_of_context = os.getpid() == self._process and threading.get_ident() in self._threads
+            if is_of_context and not Path(sys._getframe(1).f_code.co_filename).is_relative_to(_FOLDER):
+                raise _ExitError(f"os.{name}")
+            return original(*arguments, **options)
+
+        return call
+
+
+_without_ends: Final = _EndsReplaced()
 
 
 class _Watchdog:

@@ -44,6 +44,10 @@ _CALLED: Final = {
 }
 
 
+# Options of commands by words that users try; of each group of options, a command has at most one.
+_OPTIONS: Final = {"--seeds": (("--seed", "--first-seed"), ("--replications",))}
+
+
 def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # noqa: ANN401 - Typer exports no class for it
     """Formats an error of Typer as one line: option or argument, its value, and what is accepted.
 
@@ -51,6 +55,8 @@ def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # no
     """
     given = sys.argv[1:] if arguments is None else arguments
     command = error.ctx.command_path if getattr(error, "ctx", None) else "longpipe"
+    if likely := _likely(error):
+        return f"{error.option_name}: no such option of {command}; did you mean {' or '.join(likely)}?"
     if possible := getattr(error, "possibilities", None):
         nearest = difflib.get_close_matches(error.option_name, possible, n=1, cutoff=0)[0]
         return f"{error.option_name}: no such option of {command}; did you mean {nearest!r}?"
@@ -58,7 +64,7 @@ def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # no
         if "No such option" in error.message:
             hint = _as_field(name, error.ctx) or _of_program(name, error.ctx, given)
             return f"{name}: no such option; {hint}`{command} --help` lists the options"
-        return f"{name}: no value given; needs {_metavar(name, given) or 'a value'}"
+        return f"{name}: no value given; needs {_metavar(name, given) or 'a value'}{_described(name, given)}"
     if (param := getattr(error, "param", None)) is None:
         message = error.format_message()
         said = _lowered(message).replace(". Did", "; did")
@@ -117,6 +123,26 @@ def _metavar(option: str, arguments: Sequence[str]) -> str:
     """Returns the metavar of an option of the command on the command line, or "" if it has none."""
     params = _command(arguments).params
     return next((param.metavar for param in params if option in param.opts and param.metavar), "")
+
+
+def _described(option: str, arguments: Sequence[str]) -> str:
+    """Returns the first sentence of the help of an option of the command on the command line, or "" if it has none."""
+    params = _command(arguments).params
+    text = next((param.help or "" for param in params if option in param.opts), "").replace("\\[", "[")
+    sentence = re.split(r"[.;] |\.$", text, maxsplit=1)[0]
+    return f": {_lowered(sentence)}" if sentence else ""
+
+
+def _likely(error: Any) -> list[str]:  # noqa: ANN401 - see `error_line`
+    """Returns the options, of the command or else of `longpipe design`, that a word of other programs may mean."""
+    groups = _OPTIONS.get(getattr(error, "option_name", ""), ())
+    if not groups or "No such option" not in error.message:
+        return []
+    of_command = {name for param in error.ctx.command.params for name in param.opts}
+    found = [next((word for word in group if word in of_command), None) for group in groups]
+    return [
+        repr(word) if word else f"{group[-1]} of longpipe design" for word, group in zip(found, groups, strict=True)
+    ]
 
 
 def _as_field(option: str, context: Any) -> str:  # noqa: ANN401 - Click's Context

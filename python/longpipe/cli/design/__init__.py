@@ -9,7 +9,14 @@ from longpipe.cli.toolkit.completers import field_and_level
 from longpipe.cli.toolkit.given import needing
 from longpipe.cli.toolkit.outputs import apart, check_output, is_stdout, write_output
 from longpipe.cli.toolkit.safe import echo
-from longpipe.cli.toolkit.storing import ExecutorOption, MemoryOption, SetOption, StoreOption, WorkersOption
+from longpipe.cli.toolkit.storing import (
+    ExecutorOption,
+    MemoryOption,
+    NoStoreOption,
+    SetOption,
+    StoreOption,
+    WorkersOption,
+)
 
 COMMAND: Final = needing(
     {
@@ -19,6 +26,7 @@ COMMAND: Final = needing(
         "--workers": "--run",
         "--memory": "--run",
         "--store": "--run",
+        "--no-store": "--run",
     }
 )
 
@@ -82,16 +90,20 @@ def design(
         ),
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--run", metavar="STUDY", help="Run it as a study of this name; see `longpipe study`.")
+        str | None,
+        typer.Option(
+            "--run", metavar="STUDY", help="Run it as a study of this name, as in --run buffers; see `longpipe study`."
+        ),
     ] = None,
     executor: ExecutorOption = None,
     workers: WorkersOption = None,
     memory: MemoryOption = None,
     store: StoreOption = None,
+    no_store: NoStoreOption = False,
 ) -> None:
     """Plan a designed experiment, estimate its cost, and run it with --run.
 
-    Each run is stored as soon as it is complete: the same command continues after an interruption.
+    Each run is stored as soon as it is complete: without --no-store, the same command continues after an interruption.
     """
     # Imported here because the database, pandas and SciPy take a second to load.
     from longpipe.cli.design.plan import plan, run, show_plan
@@ -117,7 +129,8 @@ def design(
         show_plan(planned, measure=name is None, until=until, most=most)
         if name is not None:
             run(
-                planned, name, store, csv=csv, until=until, most=most, executor=executor, workers=workers, memory=memory
+                planned, name, store, csv=csv, until=until, most=most, executor=executor, workers=workers,
+                memory=memory, no_store=no_store,
             )  # fmt: skip
         elif csv is not None:
             write_output(csv, planned.frame().to_csv(index=False))

@@ -19,7 +19,6 @@ from longpipe.scenario.warm_up import NONE
 from longpipe.study import Study
 
 MOST_POINTS: Final = 40
-# Metrics of the table if no measures are requested.
 # Number of replications below which intervals are of little use.
 FEW: Final = 4
 LATE: Final = (
@@ -39,19 +38,16 @@ _LOCKED: Final = (
 
 
 def shown_metrics(design: Design, runs: pd.DataFrame, until: str | None = None) -> list[Readable]:
-    """Returns the requested measures, otherwise efficiency and fairness, or throughput for graphs.
+    """Returns the column `until`, whose mean has to reach a margin, the requested measures, and the usual metrics.
 
-    The column `until`, whose mean has to reach a margin, is always among them.
+    These are the ones of efficiency and fairness that have a value in any run, and throughput if nothing is requested
+    and efficiency has no value, as in graphs.
     """
-    usual = _usual(runs)
-    wanted = usual if INDEXES[0] in usual else ["throughput_bps", *usual]
-    chosen = [one.name for one in design.asked] or wanted
-    return [readable(name, design.asked) for name in dict.fromkeys([*filter(None, [until]), *chosen])]
-
-
-def _usual(runs: pd.DataFrame) -> list[str]:
-    """Returns the usual metrics that have a value in any run."""
-    return [name for name in INDEXES if name in runs and runs[name].notna().any()]
+    usual = [name for name in INDEXES if name in runs and runs[name].notna().any()]
+    requested = [one.name for one in design.asked]
+    if not requested and INDEXES[0] not in usual:
+        requested = ["throughput_bps"]
+    return [readable(name, design.asked) for name in dict.fromkeys([*filter(None, [until]), *requested, *usual])]
 
 
 def limits_by_point(study: Study) -> dict[int, str]:
@@ -95,9 +91,6 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until:
         levels = [escape(str(group[name].iloc[0])) for name in names]
         shown = (interval_text(group[metric.column] / metric.scale) for metric in metrics)
         table.add_row(*levels, *shown, limited[int(str(point))])
-    omitted = [name for name in _usual(runs) if name not in {metric.column for metric in metrics}]
-    if design.asked and omitted:
-        notes.append(f"`longpipe study export` also has {' and '.join(omitted)}")
     if len(design.points) > MOST_POINTS:
         notes.append(f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all")
     if unknown:

@@ -16,7 +16,7 @@ from longpipe.cli.toolkit.console import show_table, terminal
 from longpipe.cli.toolkit.naming import change, check_path, number_or_text, value_of
 from longpipe.cli.toolkit.outputs import is_stdout, write_output
 from longpipe.cli.toolkit.progress import Bar
-from longpipe.cli.toolkit.storing import opened, resumable
+from longpipe.cli.toolkit.storing import opened, opened_store, resumable
 from longpipe.cli.toolkit.warnings import changes_shown, warn_of_design, warn_of_replaced_changes
 from longpipe.design import Design, Factor
 from longpipe.design.factor import Level, by_label, labels_of
@@ -196,10 +196,11 @@ def run(
     executor: str | None,
     workers: int | None,
     memory: str | None,
+    no_store: bool,
 ) -> None:
-    """Runs a design as a study and prints the means and suggested commands."""
+    """Runs a design as a study and prints the means and, if the runs are kept, suggested commands."""
     found = None
-    with opened(url) as store:
+    with opened_store(url, no_store=True) if no_store else opened(url) as store:
         with changes_shown():
             study = Study(design, store, name)
         with changes_shown(), resumable(study), Bar(name) as bar:
@@ -231,7 +232,7 @@ def run(
     if found is not None:
         outcome = _outcome(found, margin_text(design, str(until)))
         console.print(outcome, style="" if found.reached else "yellow", markup=False, soft_wrap=True)
-    if following := list(commands(design, runs, name, None if is_stdout(csv) else csv, url)):
+    if not no_store and (following := list(commands(design, runs, name, None if is_stdout(csv) else csv, url))):
         console.print("\n".join(["", "Next:", *following]), markup=False, soft_wrap=True)
 
 
