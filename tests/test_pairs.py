@@ -3,6 +3,7 @@
 import re
 from base64 import b64decode
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ from matplotlib.figure import Figure
 from commands import run
 from longpipe import Scenario, ScenarioError, simulate
 from longpipe.fairness.controls import senders
-from longpipe.fairness.pairs import Pair, Paths, base, designs, matrix, planned, scenarios, table
+from longpipe.fairness.page import page
+from longpipe.fairness.pairs import ENDED, Pair, Paths, base, designs, matrix, planned, scenarios, table
 from longpipe.fairness.pairs import run as runs_of
 from longpipe.pictures.pairs import shares
 from longpipe.pictures.style import text_colour
@@ -42,6 +44,19 @@ def test_shares_of_a_pair_add_up_and_harm_is_relative_to_the_throughput_alone(
     # Of two equal controls, the flow that starts first harms the later one.
     both = pairs["cubic", "cubic"]
     assert both.harm.mean == pytest.approx(both.share.mean, abs=0.03)
+
+
+def test_pairs_with_a_dead_connection_are_marked(pairs: dict[tuple[str, str], Pair]) -> None:
+    dead = [replace(pair, died=2 if pair.row == "vegas" else 0) for pair in pairs.values()]
+    assert list(table(dead)["runs with a dead connection"]) == [pair.died for pair in dead]
+    assert "runs with a dead connection" not in table(list(pairs.values()))
+    texts = {text.get_text() for text in shares(dead).axes[0].texts}
+    assert {f"{pair.share.mean:.2f}" + "\ndied" * (pair.died > 0) for pair in dead} == texts
+    assert ENDED in page(dead, {}, all_scenarios(dead), 5, "longpipe fairness", {})
+
+
+def all_scenarios(pairs: list[Pair]) -> dict[tuple[str, str, str], Scenario]:
+    return {(pair.path, pair.row, pair.column): base("16 s", {}) for pair in pairs}
 
 
 def test_the_flows_of_a_pair_take_turns_to_start_first() -> None:

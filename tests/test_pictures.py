@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from cycler import cycler
 from matplotlib.artist import Artist
@@ -27,7 +28,7 @@ from longpipe.pictures.changes import capacity_steps, handovers_s, outages
 from longpipe.pictures.compare import Kind as Compared
 from longpipe.pictures.delay import drop_counts
 from longpipe.pictures.events import phases
-from longpipe.pictures.overlays import FLOWS_OVERLAID, OVERLAID
+from longpipe.pictures.overlays import FLOWS_OVERLAID, OVERLAID, overlay_runs
 from longpipe.pictures.queue import queue_by_flow
 from longpipe.pictures.rates import control_steps
 from longpipe.pictures.recorded import edges_s, of_flow, trace
@@ -133,6 +134,25 @@ def test_throughput_of_datagrams_is_what_arrives_of_them() -> None:
     (delivered,) = result.flows["delivered_bytes"][result.flows["flow"] == "ping"]
     arrived = throughput_series(result, ["ping"], 1.0).to_numpy().sum() / 8
     assert arrived == delivered > 0
+
+
+def test_throughput_of_a_flow_that_died_is_marked(tmp_path: Path) -> None:
+    result = run("ip")
+    result.to_csv(tmp_path)
+    table = pd.read_csv(tmp_path / "flows.csv")
+    assert list(table["died"]) == [0] * len(table)
+    name = str(table["flow"][0])
+    table.assign(died=table["flow"] == name).astype({"died": int}).to_csv(tmp_path / "flows.csv", index=False)
+    recorded = Recorded.from_directory(tmp_path)
+    assert recorded.died == {name}
+    for figure in (
+        pictures.throughput(recorded),
+        pictures.shares(recorded),
+        overlay_runs({name: recorded}, "throughput", []),
+    ):
+        labels = {text.get_text() for legend in figure.legends for text in legend.get_texts()}
+        assert f"{name}, died" in labels
+        assert sum(label.endswith(", died") for label in labels) == 1
 
 
 def test_throughput_has_a_line_for_the_link_where_it_is_one_number() -> None:

@@ -12,6 +12,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -142,7 +143,7 @@ def test_a_transfer_takes_as_long_as_its_path_says() -> None:
     ],
 )
 def test_a_stack_dies_over_geo_with_wide_windows_and_not_with_its_own(
-    traffic: dict[str, Any], rate: str, others: dict[str, Any]
+    traffic: dict[str, Any], rate: str, others: dict[str, Any], tmp_path: Path
 ) -> None:
     geo = {"size": "40 MB", "window": "256 MiB", "crypto": "null"} | traffic
     result = simulate(path(geo, rate, "300 ms", "30 s", **others))
@@ -158,6 +159,8 @@ def test_a_stack_dies_over_geo_with_wide_windows_and_not_with_its_own(
     shown = text.getvalue()
     assert re.search(r"flow1 +[\d.]+ † ", shown)
     assert "†: over the whole run, although the connection died" in shown
+    result.to_csv(tmp_path)
+    assert list(pd.read_csv(tmp_path / "flows.csv")["died"]) == [1]
     alive = simulate(path({**geo, "window": None}, rate, "300 ms", "30 s", **others))
     assert state(alive)["closed"] == ""
     assert alive.died == frozenset()

@@ -116,6 +116,8 @@ def fairness(
         console.print()
     if 1 < seeds < FEW:
         console.print(f"{seeds} seeds make wide intervals; --seeds {SEEDS} adds runs", markup=False, style="dim")
+    if any(pair.died for pair in found):
+        console.print(of_pairs.ENDED, markup=False)
     console.print("The share of equal controls is that of the flow that starts first.", markup=False)
     console.print("Harm, losses, delays and the scenarios of the pairs are in the page.", markup=False)
     console.print(f"Page, and tables of pairs and runs: {out}", markup=False, highlight=False, soft_wrap=True)
@@ -134,10 +136,12 @@ def _table(pairs: Sequence[Pair]) -> Table:
     for name in names:
         table.add_column(escape(name), justify="right", no_wrap=True)
     shares = {(pair.row, pair.column): pair.share for pair in pairs}
+    died = {(pair.row, pair.column): pair.died for pair in pairs}
     for row in names:
         cells = []
         for column in names:
             found = shares[row, column]
-            cells.append(written(found.mean, half(found), 2))
+            mark = ", died" if died[row, column] else ""
+            cells.append(written(found.mean, half(found), 2) + mark)
         table.add_row(escape(row), *cells)
     return table

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe import _core
-from longpipe.fairness.pairs import Pair, table
+from longpipe.fairness.pairs import ENDED, Pair, table
 from longpipe.pictures.pairs import shares
 from longpipe.pictures.saving import to_svg
 from longpipe.report.frames import download, grid
@@ -52,6 +52,7 @@ def page(
         "In a pair of equal controls, the flow that starts first is in the column control, and the flow that starts "
         "later in the column beside. scenario: the pair as a TOML file for longpipe run.",
         *([ALTERNATE] if alternate else []),
+        *([ENDED] if any(pair.died for pair in pairs) else []),
         *changed,
     )
     sections = (

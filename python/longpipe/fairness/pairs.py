@@ -21,6 +21,9 @@ from longpipe.units import TIME
 
 PORT: Final = "port:switch1->switch2"
 ONE, OTHER = "one", "other"
+# Column of the flows whose connection ended before the run.
+DIED: Final = "died"
+ENDED: Final = "died: in some runs, the connection of a flow ended early; its throughput is the mean of the whole run."
 # Column of the flow that starts first, and the factor that alternates it.
 FIRST: Final = "first"
 # Maximum length [ps] of the intervals in which the first and the second flow of a pair start.
@@ -64,7 +67,8 @@ class Pair:
     In a pair of equal senders, the row is the one that starts first and the column the one that starts later. `share`
     is the row's fraction of the total throughput, `harm` the fraction of its throughput alone that the column's
     sender loses in competition with the row's (Ware et al., HotNets 2019), `loss` the share of packets that the
-    bottleneck lost and `p95_s` the 95th percentile of its queueing delays [s].
+    bottleneck lost and `p95_s` the 95th percentile of its queueing delays [s]. `died` is the number of runs in which
+    the connection of a flow ended before the run; its throughput is the mean of the whole run.
     """
 
     path: str
@@ -74,6 +78,7 @@ class Pair:
     harm: Estimate
     loss: Estimate
     p95_s: Estimate
+    died: int = 0
 
 
 def base(duration: str, changes: Mapping[str, Any]) -> Scenario:
@@ -160,7 +165,7 @@ def planned(design: Design) -> list[Run]:
 def run(design: Design, runner: Runner) -> pd.DataFrame:
     """Runs the missing runs of a design; returns a row per run with its factors, seed and measures.
 
-    The column `first` of a pair names the flow that starts first.
+    The column `first` of a pair names the flow that starts first, and `died` the flows whose connection ended early.
     """
     scenarios, runs = design.scenarios, planned(design)
     runner.complete((scenarios[one.point - 1], one.seed) for one in runs)
@@ -170,7 +175,9 @@ def run(design: Design, runner: Runner) -> pd.DataFrame:
         measured = {measure.name: measure(result) for measure in design.asked}
         starts = result.part("flows")["start_s"]
         first = {FIRST: ONE if starts[0] <= starts[1] else OTHER} if len(starts) > 1 else {}
-        rows.append({**design.levels(one.point), **first, "seed": one.seed, **measured})
+        rows.append(
+            {**design.levels(one.point), **first, "seed": one.seed, **measured, DIED: " ".join(sorted(result.died))}
+        )
     return pd.DataFrame(rows)
 
 
@@ -224,7 +231,8 @@ def _parts(own: pd.Series, other: pd.Series, other_alone: pd.Series) -> tuple[pd
 def _pair(path: str, row: str, column: str, rows: pd.DataFrame, parts: tuple[pd.Series, pd.Series]) -> Pair:
     share, harm = parts
     return Pair(
-        path, row, column, estimate(share, (0, 1)), estimate(harm), estimate(rows["loss"]), estimate(rows["p95"])
+        path, row, column, estimate(share, (0, 1)), estimate(harm), estimate(rows["loss"]), estimate(rows["p95"]),
+        died=int((rows[DIED] != "").sum()),
     )  # fmt: skip
 
 
@@ -240,6 +248,9 @@ def table(pairs: Sequence[Pair]) -> pd.DataFrame:
         for name, found, scale in (*columns, ("p95 [ms]", pair.p95_s, 1e-3)):
             row[name] = found.mean / scale
             row[f"± {name}"] = half(found) / scale
+        # Only real stacks end their connections.
+        if any(one.died for one in pairs):
+            row["runs with a dead connection"] = pair.died
         rows.append(row)
     return pd.DataFrame(rows)
 

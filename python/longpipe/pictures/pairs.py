@@ -26,9 +26,12 @@ def shares(pairs: Sequence[Pair]) -> Figure:
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, path in zip(axes, paths, strict=False):
         values = np.full((len(names), len(names)), np.nan)
+        marks: dict[tuple[int, int], str] = {}
         for pair in pairs:
             if pair.path == path:
-                values[names.index(pair.row), names.index(pair.column)] = pair.share.mean
+                place = names.index(pair.row), names.index(pair.column)
+                values[place] = pair.share.mean
+                marks[place] = "\ndied" if pair.died else ""
         image = panel.imshow(values, cmap="PuOr_r", vmin=0, vmax=1)
         panel.set_xticks(range(len(names)), names, rotation=30, ha="right")
         panel.set_yticks(range(len(names)), names)
@@ -36,7 +39,7 @@ def shares(pairs: Sequence[Pair]) -> Figure:
         for (i, j), value in np.ndenumerate(values):
             if np.isfinite(value):
                 colour = text_colour(image, value)
-                panel.text(j, i, f"{value:.2f}", ha="center", va="center", color=colour)
+                panel.text(j, i, f"{value:.2f}{marks[i, j]}", ha="center", va="center", color=colour)
         panel.spines[:].set_visible(False)
     for panel in axes[len(paths) :]:
         panel.set_visible(False)

@@ -65,6 +65,8 @@ class Recorded:
     traces: dict[str, pd.DataFrame]
     name: str = ""
     completions: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*COMPLETIONS]))
+    # Flows whose connection ended before all data had arrived; see `Result.died`.
+    died: frozenset[str] = frozenset()
 
     @classmethod
     def from_directory(cls, directory: str | Path) -> "Recorded":
@@ -78,7 +80,14 @@ class Recorded:
             traces["drops"] = completed(traces["drops"])
         arrived = directory / "completions.csv"
         completions = pd.read_csv(arrived) if arrived.is_file() else pd.DataFrame(columns=[*COMPLETIONS])
-        return cls(Scenario.from_toml(directory / SCENARIO_FILE), traces, completions=completions)
+        died = _died(directory / "flows.csv")
+        return cls(Scenario.from_toml(directory / SCENARIO_FILE), traces, completions=completions, died=died)
+
+
+def _died(file: Path) -> frozenset[str]:
+    """Returns the flows that are marked as died; none if the file is missing or of an earlier version."""
+    flows = pd.read_csv(file) if file.is_file() else pd.DataFrame()
+    return frozenset(flows["flow"][flows["died"] > 0].astype(str)) if "died" in flows else frozenset()
 
 
 def trace(run: Run, name: str) -> pd.DataFrame:
@@ -93,6 +102,11 @@ def trace(run: Run, name: str) -> pd.DataFrame:
 def name_of(run: Run | Completing) -> str:
     """Returns the name of the run for titles."""
     return (run.name if isinstance(run, Recorded) else "") or run.scenario.name
+
+
+def shown_flow(run: Run, flow: str) -> str:
+    """Returns the name of a flow for legends of throughputs, with a mark if its connection ended before its data."""
+    return f"{flow}, died" if flow in getattr(run, "died", ()) else flow
 
 
 def config_of(scenario: Scenario, flow: str) -> dict[str, Any]:

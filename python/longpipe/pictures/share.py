@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.pictures.figure import with_literal_texts
-from longpipe.pictures.recorded import EmptyPictureError, Run, name_of, shown_s
+from longpipe.pictures.recorded import EmptyPictureError, Run, name_of, shown_flow, shown_s
 from longpipe.pictures.style import GREY, MOST_SHAPES, colour, legend, panels, titled
 from longpipe.pictures.throughput import averaged, note_on_arrivals, rates
 
@@ -51,7 +51,7 @@ def shares(
             interval_s,
             below,
             color=own_colour,
-            label=str(name),
+            label=shown_flow(run, str(name)),
             linewidth=0,
             rasterized=parts.size > MOST_SHAPES,
         )

@@ -18,6 +18,7 @@ from longpipe.pictures.recorded import (
     flow_names,
     name_of,
     of_flows,
+    shown_flow,
     shown_s,
     trace,
 )
@@ -153,7 +154,7 @@ def throughput(
         panel.plot(series.index, series[rest].sum(axis=1), color=GREY, lw=1.1, label=f"{len(rest)} others")
     for number, name in enumerate(names):
         style = DASHES[number // len(PALETTE) % len(DASHES)]
-        panel.plot(series.index, series[name], color=colour(number), ls=style, lw=1.1, label=name)
+        panel.plot(series.index, series[name], color=colour(number), ls=style, lw=1.1, label=shown_flow(run, name))
     draw_capacity(panel, run, [*names, *rest], float(series.sum(axis=1).max()))
     mark_changes(panel, run, span_s)
     panel.set_ylim(bottom=0)
