@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from documented import DOCS
 from longpipe import Result, Scenario, ScenarioError, pictures, simulate
 from longpipe.pictures.events import loss_events, phases, slow_start_exits
 
@@ -70,6 +71,24 @@ def test_a_jump_that_was_too_large_is_taken_back_to_half_of_what_the_path_holds(
     # The trace has a row for each change, and the window does not change in Safe Retreat.
     windows = result.traces["cwnd"].query(f"time_s < {retreat['end_s']}")["cwnd_bytes"]
     assert windows.iloc[-1] < 100e6 * 0.6 / 8
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [
+        ("100 Mbit/s", "this takes {:.1f} s if the link has only 100 Mbit/s"),
+        ("25 Mbit/s", "more than {} s if it has 25 Mbit/s"),
+    ],
+)
+def test_guide_states_the_duration_of_safe_retreat(rate: str, words: str) -> None:
+    slower = {"network.trunk_rate": rate, "switch.buffer": "0.05 BDP", "duration": "32 s"}
+    result = geo(**{"tcp.careful_resume": SAVED, "traces.control": True, **slower})
+    (name,) = result.flows["flow"]
+    found = phases(result, name).set_index("phase").loc["safe-retreat"]
+    lasts_s = float(found["end_s"] - found["begin_s"])
+    # The run ends before the longer retreat does.
+    shown = words.format(lasts_s if found["end_s"] < 32 else 10 * int(lasts_s // 10))
+    assert shown in (DOCS / "how-to" / "cubic-or-bbr.md").read_text(encoding="utf-8")
 
 
 def pair(start: str, resume: object, sink: str = "b", more: tuple[dict[str, Any], ...] = ()) -> Result:
