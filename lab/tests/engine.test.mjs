@@ -13,7 +13,7 @@ async function inPage(texts) {
     const found = await page.evaluate(async (all) => {
         const one = async (text) => {
             const { state_hash, metrics } = await longpipe.run(text, "1");
-            return { state_hash, efficiency: metrics.efficiency, fairness: metrics.fairness };
+            return { state_hash, efficiency: metrics.efficiency, back: metrics.efficiency_back, fairness: metrics.fairness };
         };
         return Promise.all(all.map(one));
     }, texts);
@@ -57,10 +57,12 @@ test("presets that the page cannot resolve, resolved by Python, have the native 
 test("random scenarios have the native state hash, efficiency and fairness", async () => {
     assert.ok(expected.random.length >= 80);
     assert.ok(expected.random.filter(({ toml }) => toml.includes('"stream"')).length >= expected.random.length / 50);
+    assert.ok(expected.random.some((one) => one.efficiency_back !== null));
     const found = await inPage(expected.random.map(({ toml }) => toml));
     for (const [i, wanted] of expected.random.entries()) {
         assert.equal(found[i].state_hash, wanted.state_hash, wanted.toml);
         near(found[i].efficiency, wanted.efficiency, `efficiency of ${wanted.toml}`);
+        near(found[i].back, wanted.efficiency_back, `efficiency back of ${wanted.toml}`);
         near(found[i].fairness, wanted.fairness, `fairness of ${wanted.toml}`);
     }
 });

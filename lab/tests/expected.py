@@ -6,6 +6,7 @@ are more random scenarios.
 
 import base64
 import json
+import math
 import sys
 import tempfile
 from pathlib import Path
@@ -36,7 +37,11 @@ def entry(scenario: Scenario) -> dict[str, object]:
     result = simulate(scenario, seed=1)
     numbers = {
         name: None if value != value else value
-        for name, value in (("efficiency", result.efficiency), ("fairness", result.fairness))
+        for name, value in (
+            ("efficiency", result.efficiency),
+            ("efficiency_back", result.efficiencies.get("efficiency_back", math.nan)),
+            ("fairness", result.fairness),
+        )
     }
     return {"toml": scenario.to_toml(), "state_hash": result.state_hash, **numbers}
 

@@ -5,7 +5,7 @@
 import type { Json, JsonTable } from "../scenario/core";
 import { NUMBERS } from "../scenario/model";
 import type { Columns } from "./protocol";
-import { isOverTcp, routesOf, trunkOf } from "./shares";
+import { isOverTcp, routesOf } from "./shares";
 
 const VARYING = ["video", "arrivals"];
 
@@ -25,10 +25,8 @@ interface Run {
 
 const column = (columns: Columns, name: string): number[] => Array.from((columns[name] ?? []) as ArrayLike<number>);
 
-/** Returns the capacity of the trunk minus the VBR cells sent [bit/s]; null for a graph. */
-export function trunkBps(core: JsonTable, run: Run, durationS: number): number | null {
-    const trunk = trunkOf(core);
-    if (trunk < 0) return null;
+/** Returns the capacity of a direction of the trunk, the index of a link, minus the VBR cells sent [bit/s]. */
+export function trunkBps(core: JsonTable, trunk: number, run: Run, durationS: number): number {
     const [ports, classes] = [run.classes["port"] as string[] | undefined, run.classes["class"] as string[] | undefined];
     const link = (core["links"] as JsonTable[])[trunk] as JsonTable;
     const [from, to] = [link["from"], link["to"]].map((node) => (core["nodes"] as JsonTable[])[Number(node)]?.["name"] as string);
@@ -37,9 +35,9 @@ export function trunkBps(core: JsonTable, run: Run, durationS: number): number |
     return Number(link["rate_bps"]) - (cells * NUMBERS.cell_bits) / durationS;
 }
 
-/** Maximum total throughput over a trunk with this capacity [bit/s]; nan if it is 0. */
-export function attainableBps(core: JsonTable, run: Run, capacityBps: number, durationS: number): number {
-    const offers = offersOf(core, run).sort((one, other) => other.share - one.share);
+/** Maximum total throughput over a direction of the trunk with this capacity [bit/s]; nan if it is 0. */
+export function attainableBps(core: JsonTable, trunk: number, run: Run, capacityBps: number, durationS: number): number {
+    const offers = offersOf(core, trunk, run).sort((one, other) => other.share - one.share);
     let [left, payload] = [(capacityBps * durationS) / 8, 0];
     for (const offer of offers) {
         const taken = Math.min(offer.mostBytes, offer.share * left);
@@ -50,9 +48,9 @@ export function attainableBps(core: JsonTable, run: Run, capacityBps: number, du
     return (8 * payload) / durationS || Number.NaN;
 }
 
-/** Returns the packets of the flows that cross the trunk, with which it can be filled. */
-function offersOf(core: JsonTable, run: Run): Offer[] {
-    const [trunk, routes] = [trunkOf(core), routesOf(core)];
+/** Returns the packets of the flows that cross a direction of the trunk, with which it can be filled. */
+function offersOf(core: JsonTable, trunk: number, run: Run): Offer[] {
+    const routes = routesOf(core);
     const [sent, short] = [column(run.flows, "sent_bytes"), column(run.flows, "short_bytes")];
     return (core["flows"] as JsonTable[]).flatMap((flow, i) => {
         if (!routes[i]?.includes(trunk)) return [];

@@ -6,7 +6,7 @@ import { costOf } from "./cost";
 import { byId, fill, make, table } from "./dom";
 import { Cancelled, runAll } from "./engine";
 import { KNOBS, changed, checkedAt, meant } from "./knobs";
-import { METRICS, type Numbers, metricsOf } from "./metrics";
+import { METRICS, type Numbers, metricsOf, shownMetrics } from "./metrics";
 
 type Table = Record<string, unknown>;
 
@@ -78,7 +78,7 @@ async function seeds(resolved: Resolved, signal: AbortSignal): Promise<void> {
     const counted = await runAll(jobs, (over) => (status.textContent = `${over} of ${SEEDS}`), signal);
     const runs = counted.map((run) => metricsOf(resolved, run));
     status.textContent = `seeds 1 to ${SEEDS}, in ${((performance.now() - began) / 1000).toFixed(1)} s`;
-    const rows = METRICS.map((metric) => {
+    const rows = shownMetrics(runs).map((metric) => {
         const values = runs.map((run) => run[metric.id] as number);
         const [middle, half] = interval(values);
         const label = make("span", { data: { tip: metric.tip }, tabIndex: 0 }, metric.label);

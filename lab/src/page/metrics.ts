@@ -5,7 +5,7 @@ import type { Resolved } from "../scenario/resolve";
 import { TIME } from "../scenario/units";
 import { attainableBps, trunkBps } from "./efficiency";
 import type { Counted } from "./protocol";
-import { fairness, routesOf, trunkOf } from "./shares";
+import { fairness, routesOf, trunksOf } from "./shares";
 
 /** A metric that the page shows; nan if it is undefined. */
 export interface Metric {
@@ -14,6 +14,8 @@ export interface Metric {
     unit: string;
     tip: string;
     show(value: number): string;
+    /** Whether the page shows the metric only for runs in which it is defined. */
+    isOptional?: boolean;
 }
 
 const fixed = (digits: number) => (value: number) => (Number.isNaN(value) ? "–" : value.toFixed(digits));
@@ -22,7 +24,8 @@ const whole = (value: number): string => (Number.isNaN(value) ? "–" : Math.rou
 
 export const METRICS: Metric[] = [
     { id: "throughput", label: "throughput", unit: "Mbit/s", tip: "Data that all flows delivered to applications per second, over the whole run.", show: fixed(3) },
-    { id: "efficiency", label: "efficiency", unit: "", tip: "Payload delivered over the trunk, divided by the maximum payload that the trunk could carry: 0 to 1.", show: fixed(4) },
+    { id: "efficiency", label: "efficiency", unit: "", tip: "Payload delivered over the trunk, divided by the maximum payload that the trunk could carry: 0 to 1. If data are sent in both directions, from switch1 to switch2.", show: fixed(4) },
+    { id: "efficiency_back", label: "efficiency back", unit: "", tip: "Efficiency from switch2 to switch1: payload delivered over the trunk in this direction, divided by the maximum that it could carry.", show: fixed(4), isOptional: true },
     { id: "fairness", label: "fairness", unit: "", tip: "Jain's index of the throughputs: 1 if all n are equal, 1/n if one flow has everything. If flows have different amounts of data to send, each throughput is first divided by its max-min fair share.", show: fixed(4) },
     { id: "loss", label: "bottleneck loss", unit: "", tip: "Loss rate at the bottleneck, the switch port that lost most: the share of the cells or packets arriving there that were lost, in its buffer or on its link.", show: percent(2) },
     { id: "resent", label: "resent", unit: "", tip: "Share of the transmitted segments that were retransmissions.", show: percent(2) },
@@ -55,18 +58,21 @@ export function throughputs(resolved: Resolved, run: Counted): number[] {
 export function metricsOf(resolved: Resolved, run: Counted): Numbers {
     const unit = counted(resolved);
     const rates = throughputs(resolved, run);
-    const left = varies(resolved.core) ? null : trunkBps(resolved.core, run, durationS(resolved));
-    const attainable = left === null ? Number.NaN : attainableBps(resolved.core, run, left, durationS(resolved));
+    const trunks = varies(resolved.core) ? [] : trunksOf(resolved.core);
+    const left = trunks.map((trunk) => trunkBps(resolved.core, trunk, run, durationS(resolved)));
+    const [efficiency, back] = trunks.map((trunk, i) => {
+        const over = rates.filter((_, flow) => routesOf(resolved.core)[flow]?.includes(trunk));
+        return sum(over) / attainableBps(resolved.core, trunk, run, left[i] as number, durationS(resolved));
+    });
     const kinds = run.ports["kind"] as string[];
     const ofSwitches = (name: string): number[] => numbers(run, "ports", name).filter((_, i) => kinds[i] === "switch");
     const lost = Object.keys(run.ports).filter((name) => name.startsWith(`${unit}_lost_`));
     const total = sum(rates);
-    const trunk = trunkOf(resolved.core);
-    const forth = rates.filter((_, i) => trunk < 0 || (routesOf(resolved.core)[i] as number[]).includes(trunk));
     return {
         throughput: total / 1e6,
-        efficiency: sum(forth) / attainable,
-        fairness: fairness(resolved.core, rates, { written: writtenOf(run), durationS: durationS(resolved), trunkBps: left }),
+        efficiency: efficiency ?? Number.NaN,
+        efficiency_back: back ?? Number.NaN,
+        fairness: fairness(resolved.core, rates, { written: writtenOf(run), durationS: durationS(resolved), trunkBps: left[0] ?? null }),
         loss: bottleneckLoss(lost.map(ofSwitches), ofSwitches(`${unit}_in`)),
         resent: sum(numbers(run, "flows", "retransmitted_segments")) / sum(numbers(run, "flows", "sent_segments")),
         timeouts: sum(numbers(run, "flows", "timeouts")),
@@ -75,6 +81,11 @@ export function metricsOf(resolved: Resolved, run: Counted): Numbers {
         mean_queue: most(ofSwitches(`mean_queue_${unit}`)),
         utilization: most(ofSwitches("utilization")),
     };
+}
+
+/** Returns the metrics that the page shows for runs with these numbers. */
+export function shownMetrics(runs: Numbers[]): Metric[] {
+    return METRICS.filter(({ id, isOptional }) => isOptional !== true || runs.some((run) => !Number.isNaN(run[id])));
 }
 
 /** Returns the loss rate of the port that lost most, as in the first row of `longpipe run`'s table of ports. */

@@ -10,15 +10,15 @@ const whole = (value: Json | undefined): number => Number(value);
 const sum = (values: number[]): number => values.reduce((all, one) => all + one, 0);
 
 /**
- * Returns the index of a dumbbell's trunk among the links of the core's scenario, in the direction from switch2 to switch1
- * if the data of all flows are sent back; -1 for a graph.
+ * Returns the indexes of a dumbbell's trunk among the links of the core's scenario, from switch1 to switch2 and from switch2
+ * to switch1, if data are sent in this direction; empty for a graph.
  */
-export function trunkOf(core: JsonTable): number {
+export function trunksOf(core: JsonTable): number[] {
     const names = tables(core["nodes"]).map((node) => node["name"]);
     const between = (from: string, to: string): number =>
         tables(core["links"]).findIndex((link) => names[whole(link["from"])] === from && names[whole(link["to"])] === to);
-    const forth = between("switch1", "switch2");
-    return routesOf(core).some((route) => route.includes(forth)) ? forth : between("switch2", "switch1");
+    const routes = routesOf(core);
+    return [between("switch1", "switch2"), between("switch2", "switch1")].filter((trunk) => routes.some((route) => route.includes(trunk)));
 }
 
 /** Returns the links on the route of each flow's data. */
@@ -45,7 +45,7 @@ export function fairness(
     const overTcp = flows.map((_, i) => i).filter((i) => !Number.isNaN(demands[i]));
     if (new Set(overTcp.map((i) => demands[i])).size <= 1) return jain(overTcp.map((i) => rates[i] as number));
     const left = tables(core["links"]).map((link) => whole(link["rate_bps"]));
-    if (trunkBps !== null) left[trunkOf(core)] = trunkBps;
+    if (trunkBps !== null) left[trunksOf(core)[0] as number] = trunkBps;
     const routes = routesOf(core);
     for (const [i, route] of routes.entries()) {
         if (Number.isNaN(demands[i])) for (const link of route) left[link] = (left[link] as number) - (rates[i] as number);

@@ -2,7 +2,7 @@
 import { valueOf } from "../scenario/check";
 import type { Resolved } from "../scenario/resolve";
 import { make, table } from "./dom";
-import { METRICS, metricsOf, numbers, throughputs } from "./metrics";
+import { metricsOf, numbers, shownMetrics, throughputs } from "./metrics";
 import type { Counted } from "./protocol";
 
 const MOST_ROWS = 100;
@@ -16,7 +16,7 @@ interface Run {
 export function showNumbers(place: HTMLElement, now: Run, pinned: Run | null): void {
     const values = metricsOf(now.resolved, now.counted);
     const before = pinned === null ? null : metricsOf(pinned.resolved, pinned.counted);
-    const cards = METRICS.map((metric) => {
+    const cards = shownMetrics(before === null ? [values] : [values, before]).map((metric) => {
         const shown = make("dd", { id: `metric-${metric.id}` }, `${metric.show(values[metric.id] as number)} ${metric.unit}`.trim());
         if (before !== null) {
             shown.append(make("span", { className: "was" }, `pinned ${metric.show(before[metric.id] as number)}`));
