@@ -99,6 +99,16 @@ def of_random() -> list[dict[str, object]]:
     return found
 
 
+def of_directions() -> list[dict[str, object]]:
+    """Returns runs in which data are sent from switch2 to switch1, alone and beside data in the other direction."""
+    groups = [{"name": "up", "direction": "back"}, {"name": "down", "count": 2}]
+    paths = [Scenario.example("fiber").with_(duration=SHORT), Scenario(duration="1 s", network={"kind": "dumbbell"})]
+    networks = [(path, sources, chosen) for path in paths for sources, chosen in ((1, groups[:1]), (3, groups))]
+    return [
+        entry(path.with_(**{"network.sources": sources, "network.group": chosen})) for path, sources, chosen in networks
+    ]
+
+
 def of_modules() -> dict[str, object]:
     """Returns controllers in WebAssembly, the results of their runs, and messages about invalid values and failures."""
     with tempfile.TemporaryDirectory() as folder:
@@ -149,6 +159,7 @@ expected = {
     "embedded": of_embedded(),
     "widget": of_widget(),
     "random": of_random(),
+    "directions": of_directions(),
     "modules": of_modules(),
 }
 json.dump(expected, sys.stdout)

@@ -195,11 +195,9 @@ def _overlay_runs(
     if not note and not any(series.any() for series in drawn.values()):
         _raise_empty(runs, kind, flows, port, span_s)
     if kind == "throughput":
-        ended = {
-            label: getattr(run, "died", frozenset()).intersection(flows or flow_names(run.scenario))
-            for label, run in runs.items()
-        }
-        drawn = {f"{label}, died" if ended[label] else label: series for label, series in drawn.items()}
+        shown = {label: set(flows or flow_names(run.scenario)) for label, run in runs.items()}
+        ended = {label for label, run in runs.items() if shown[label].intersection(getattr(run, "died", ()))}
+        drawn = {f"{label}, died" if label in ended else label: series for label, series in drawn.items()}
     # A run without a line is in the legend, with the reason.
     drawn = {label if len(series) else f"{label}: none": series for label, series in drawn.items()}
     names = dict.fromkeys(name_of(run) for run in runs.values())
