@@ -38,8 +38,8 @@ def prepare(folder: Path) -> None:
     (folder / "send.py").write_text(SEND, encoding="utf-8")
 
 
-def stopped(folder: Path, command: str, after_s: float, length_s: float) -> tuple[dict[str, object], str, int]:
-    """Returns the report of a run that is stopped once, its text, and its exit status."""
+def stopped(folder: Path, command: str, after_s: float, length_s: float) -> tuple[dict[str, object], str, int, float]:
+    """Returns the report of a run that is stopped once, its text, its exit status, and the time [s] of the stop."""
     prepare(folder)
     words = ["live", "s.toml", "--max-late", f"{LIMIT_S} s", "--json", "report.json", "--", "sh", "-c", command]
     with subprocess.Popen(
@@ -51,11 +51,13 @@ def stopped(folder: Path, command: str, after_s: float, length_s: float) -> tupl
             assert time.monotonic() < deadline
             time.sleep(0.005)
         time.sleep(after_s)
+        began_s = time.monotonic()
         os.kill(process.pid, signal.SIGSTOP)
         time.sleep(length_s)
         os.kill(process.pid, signal.SIGCONT)
+        lasted_s = time.monotonic() - began_s
         _, text = process.communicate(timeout=60)
-    return json.loads((folder / "report.json").read_text(encoding="utf-8")), text, process.returncode
+    return json.loads((folder / "report.json").read_text(encoding="utf-8")), text, process.returncode, lasted_s
 
 
 @pytest.mark.parametrize("number", range(examples(3, 200)))
@@ -64,7 +66,7 @@ def test_stop_above_the_limit_is_not_certified(number: int, tmp_path: Path) -> N
     # With and without packets in flight.
     command = draws.choice(["touch begun; sleep 2", f"touch begun; {sys.executable} send.py 30"])
     length_s = LIMIT_S * draws.uniform(1.3, 6)
-    report, text, status = stopped(tmp_path, command, draws.uniform(0, 0.7), length_s)
+    report, text, status, _ = stopped(tmp_path, command, draws.uniform(0, 0.7), length_s)
     assert report["holds"] is False
     assert float(str(report["longest_pause_s"])) > LIMIT_S
     assert "THE TIMING DOES NOT HOLD" in text
@@ -75,9 +77,13 @@ def test_stop_above_the_limit_is_not_certified(number: int, tmp_path: Path) -> N
 @pytest.mark.parametrize("number", range(examples(2, 100)))
 def test_stop_below_the_limit_is_certified_without_late_packets(number: int, tmp_path: Path) -> None:
     draws = random.Random(number)
-    report, text, status = stopped(tmp_path, "touch begun; sleep 1", draws.uniform(0, 0.7), 0.2 * LIMIT_S)
-    if float(str(report["longest_pause_s"])) > LIMIT_S:
+    length_s = LIMIT_S * draws.uniform(0.1, 0.9)
+    report, text, status, lasted_s = stopped(tmp_path, "touch begun; sleep 1", draws.uniform(0, 0.7), length_s)
+    # A sleep is at most a sixteenth of the limit, and nothing else lengthens the pause unless the machine is busy.
+    if float(str(report["longest_pause_s"])) > lasted_s + LIMIT_S / 16 + 1e-3 and report["holds"] is False:
         pytest.skip("the machine itself delayed the carrier")
+    if lasted_s > LIMIT_S * 15 / 16:
+        pytest.skip("the machine itself lengthened the stop")
     assert (report["holds"], status) == (True, 0), text
 
 

@@ -27,9 +27,11 @@ const BATCH: u64 = 16;
 const CATCH_UP: u64 = 1_000_000;
 /// Maximum sleep [ns].
 const LONGEST_SLEEP: u64 = 50_000_000;
-/// The loop sleeps at most for this part of the limit of lateness. A process that is stopped while it sleeps cannot
-/// know when it was stopped, so this is the uncertainty of the length of a stop.
-const SLEEPS_PER_LIMIT: u64 = 4;
+/// The loop sleeps at most for one part in this number of the limit of lateness. A process that is stopped while it sleeps
+/// cannot know when it was stopped, so this is the uncertainty of the length of a stop.
+const SLEEPS_PER_LIMIT: u64 = 16;
+/// For small limits, the loop sleeps for up to this time [ns], or a quarter of the limit, to save processor time.
+const SHORTEST_SLEEP: u64 = 250_000;
 /// Time between two polls of a device [ns] above which a packet read by the second poll may have waited for this time.
 /// Below, the mean wait is a few microseconds.
 const UNSEEN_NS: u64 = 100_000;
@@ -205,8 +207,7 @@ impl Live {
         } else {
             LONGEST_SLEEP
         };
-        let longest = longest.min(self.options.late_ns / SLEEPS_PER_LIMIT).max(UNSEEN_NS);
-        Some(wait.min(longest).min(LONGEST_SLEEP))
+        Some(wait.min(longest.min(longest_sleep(self.options.late_ns))))
     }
 
     fn finish(mut self, clock: &Clock, watch: &Mutex<LiveStatus>) -> io::Result<(LiveStatus, Path)> {
@@ -346,5 +347,28 @@ fn is_over(stop: BorrowedFd<'_>) -> io::Result<bool> {
         Ok(ready) => Ok(ready > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the maximum sleep [ns] between packets for a limit of lateness [ns].
+fn longest_sleep(late_ns: u64) -> u64 {
+    (late_ns / SLEEPS_PER_LIMIT)
+        .clamp(SHORTEST_SLEEP.min(late_ns / 4), LONGEST_SLEEP)
+        .max(UNSEEN_NS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_is_known_to_a_sixteenth_of_limits_from_4_ms_on() {
+        for limit_ms in [4, 10, 200, 800] {
+            assert_eq!(longest_sleep(limit_ms * 1_000_000), limit_ms * 1_000_000 / 16);
+        }
+        assert_eq!(longest_sleep(1_000_000), 250_000);
+        assert_eq!(longest_sleep(400_000), 100_000);
+        assert_eq!(longest_sleep(0), UNSEEN_NS);
+        assert_eq!(longest_sleep(u64::MAX), LONGEST_SLEEP);
     }
 }
