@@ -28,7 +28,7 @@ from longpipe.pictures.changes import capacity_steps, handovers_s, outages
 from longpipe.pictures.compare import Kind as Compared
 from longpipe.pictures.delay import drop_counts
 from longpipe.pictures.events import phases
-from longpipe.pictures.overlays import FLOWS_OVERLAID, OVERLAID, overlay_runs
+from longpipe.pictures.overlays import FLOWS_OVERLAID, OVERLAID
 from longpipe.pictures.queue import queue_by_flow
 from longpipe.pictures.rates import control_steps
 from longpipe.pictures.recorded import edges_s, of_flow, trace
@@ -148,7 +148,7 @@ def test_throughput_of_a_flow_that_died_is_marked(tmp_path: Path) -> None:
     for figure in (
         pictures.throughput(recorded),
         pictures.shares(recorded),
-        overlay_runs({name: recorded}, "throughput", []),
+        pictures.overlay({name: recorded, "alive": result}, "throughput"),
     ):
         labels = {text.get_text() for legend in figure.legends for text in legend.get_texts()}
         assert f"{name}, died" in labels
