@@ -319,8 +319,8 @@ impl Plugin for Agent {
             },
             Some(base) => Requirements {
                 wants: wants.or(Base::new(base).wants()),
-                owns_window: base.is_model(),
-                measures_delay: base.measures_delay(),
+                owns_window: base.facts().is_model,
+                measures_delay: base.facts().measures_delay,
             },
         }
     }

@@ -37,8 +37,9 @@ use modules::Controls;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 use stacks::Ends;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use strum::VariantNames;
+use strum::{IntoEnumIterator, VariantNames};
 
 /// Number of events between two checks for Python's signals; these events take about 20 ms.
 const CHUNK: u64 = 200_000;
@@ -226,6 +227,19 @@ fn conditioner_draws(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     kinds.into_py_dict(py)
 }
 
+/// Returns the facts that each congestion control and each loss recovery declares, as JSON.
+#[pyfunction]
+fn variant_facts() -> PyResult<String> {
+    let controls: BTreeMap<_, _> = config::CongestionKind::iter()
+        .map(|kind| (config::CongestionKind::VARIANTS[kind as usize], kind.facts()))
+        .collect();
+    let recoveries: BTreeMap<_, _> = config::RecoveryKind::iter()
+        .map(|kind| (config::RecoveryKind::VARIANTS[kind as usize], kind.facts()))
+        .collect();
+    let facts = BTreeMap::from([("congestion", controls), ("recovery", recoveries)]);
+    serde_json::to_string(&facts).map_err(|error| DefectError::new_err(error.to_string()))
+}
+
 /// The core of longpipe.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -236,6 +250,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DefectError", module.py().get_type::<DefectError>())?;
     module.add("StackDefectError", module.py().get_type::<StackDefectError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(variant_facts, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
     module.add_function(wrap_pyfunction!(policy_facts, module)?)?;
     module.add_function(wrap_pyfunction!(conditioner_draws, module)?)?;

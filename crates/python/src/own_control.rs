@@ -119,8 +119,8 @@ pub(crate) fn register_class(
     let mut requirements = requirements(wants);
     if let Some(base) = &base {
         requirements.wants = requirements.wants.or(Base::new(base).wants());
-        requirements.owns_window |= base.is_model();
-        requirements.measures_delay |= base.measures_delay();
+        requirements.owns_window |= base.facts().is_model;
+        requirements.measures_delay |= base.facts().measures_delay;
     }
     let class = Class {
         name,

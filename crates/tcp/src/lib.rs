@@ -28,3 +28,4 @@ pub use problem::Problem;
 pub use receiver::Receiver;
 pub use segment::{AckSegment, ByteCounts, DataSegment, SackBlock};
 pub use sender::Sender;
+pub use variant::{Facts, MarkFeedback};

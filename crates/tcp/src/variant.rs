@@ -2,9 +2,70 @@
 //! their own parameters.
 
 use crate::problem::Problem;
+use serde::Serialize;
 
-/// Parameters of a variant, with their validation.
+/// Facts about a variant that other parts of longpipe need. Each variant declares the facts that differ from
+/// [`Facts::DEFAULT`].
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Facts {
+    /// Whether the congestion control sets a pacing rate and the window also during recovery; this requires a recovery
+    /// that detects each loss.
+    pub is_model: bool,
+    /// Whether the congestion control uses one-way delays, which need timestamps.
+    pub measures_delay: bool,
+    /// Feedback about ECN marks that the congestion control needs.
+    pub needs_marks: MarkFeedback,
+    /// Whether the congestion control grows until a buffer overflows, and then reduces its window.
+    pub fills_buffers: bool,
+    /// Whether the congestion control draws random numbers.
+    pub draws: bool,
+    /// Whether the loss recovery detects each loss, with records of all transmissions.
+    pub detects_each_loss: bool,
+    /// Maximum number of SACK blocks in an ACK; 0 if the loss recovery does not use SACK.
+    #[serde(skip)]
+    pub sack_blocks: u32,
+    /// Whether receivers send D-SACK blocks (RFC 2883).
+    #[serde(skip)]
+    pub sends_dsack: bool,
+}
+
+/// Feedback about ECN marks that a congestion control needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MarkFeedback {
+    /// None; one mark per window is enough if ECN is on.
+    None,
+    /// The share of marked data: DCTCP's feedback, or Accurate ECN.
+    Share,
+    /// The number of marked packets: Accurate ECN.
+    Count,
+}
+
+impl Facts {
+    /// Facts of a variant that declares none: a control that sets only a window and fills buffers, or a recovery without
+    /// SACK.
+    pub const DEFAULT: Facts = Facts {
+        is_model: false,
+        measures_delay: false,
+        needs_marks: MarkFeedback::None,
+        fills_buffers: true,
+        draws: false,
+        detects_each_loss: false,
+        sack_blocks: 0,
+        sends_dsack: false,
+    };
+}
+
+/// Parameters of a variant, with its facts and the validation of the parameters.
 pub trait Parameters {
+    /// Facts that do not depend on the parameters.
+    const FACTS: Facts = Facts::DEFAULT;
+
+    /// Returns the facts with these parameters.
+    fn facts(&self) -> Facts {
+        Self::FACTS
+    }
+
     /// Returns the first invalid parameter, if any.
     fn problem(&self) -> Option<Problem> {
         None
@@ -70,9 +131,34 @@ macro_rules! variants {
                     $($config::$name(config) => $part::$name($crate::variant::Variant::new(config)),)+
                 }
             }
+
+            /// Returns the name of the variant; None for a wrapper.
+            #[inline]
+            pub fn kind(&self) -> Option<$kind> {
+                match self {
+                    $($part::$name(_) => Some($kind::$name),)+
+                    $($part::$wrapper(_) => None,)*
+                }
+            }
+        }
+
+        impl $kind {
+            /// Returns the facts that the variant declares.
+            pub const fn facts(self) -> $crate::variant::Facts {
+                match self {
+                    $($kind::$name => <<$state as $crate::variant::Variant>::Config as $crate::variant::Parameters>::FACTS,)+
+                }
+            }
         }
 
         impl $config {
+            /// Returns the facts of the variant with these parameters.
+            pub fn facts(&self) -> $crate::variant::Facts {
+                match self {
+                    $($config::$name(config) => $crate::variant::Parameters::facts(config),)+
+                }
+            }
+
             /// Returns the name of the variant.
             pub fn kind(&self) -> $kind {
                 match self {

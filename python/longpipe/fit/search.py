@@ -19,6 +19,7 @@ from longpipe.fit.sender import may_pace, usual_flight
 from longpipe.fit.series import TRACES, FlowSeries, in_distribution, in_losses, observed, over_time, simulated
 from longpipe.interrupts import TerminatedError, answered
 from longpipe.run import simulate
+from longpipe.scenario import variant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +33,7 @@ CONTROLS: Final = (
 )  # fmt: skip
 TAIL_DROP: Final = "tail-drop"
 # Congestion controls whose behaviour depends on random numbers, and AQM disciplines whose behaviour does not.
-_RANDOM: Final = ("bbr", "bbr3")
+_RANDOM: Final = frozenset(kind for kind, facts in variant.CONTROLS.items() if facts["draws"])
 _EXACT: Final = ("codel", "fq-codel")
 # Number of most likely controls for which AQM disciplines are simulated, and their least posterior probability.
 _MANAGED_CONTROLS: Final = 2

@@ -1,6 +1,6 @@
 """Congestion control: how much may be in flight."""
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -29,16 +29,12 @@ class Aimd(Variant, AimdOptions):
 class Bbr(Variant):
     """BBR version 1: paces at the measured bandwidth, with at most two BDP in flight (Cardwell et al. 2016)."""
 
-    draws: ClassVar[bool] = True
-    fills_buffers: ClassVar[bool] = False
     kind: Literal["bbr"] = "bbr"
 
 
 class Bbr3(Variant):
     """BBR version 3: losses also bound the rate and the data in flight (draft-ietf-ccwg-bbr, its text after -06)."""
 
-    draws: ClassVar[bool] = True
-    fills_buffers: ClassVar[bool] = False
     kind: Literal["bbr3"] = "bbr3"
 
 
@@ -51,7 +47,6 @@ class Bic(Variant):
 class Copa(Variant):
     """Keeps 1/delta packets in the queue, as estimated from RTTs (Arun and Balakrishnan, NSDI 2018)."""
 
-    fills_buffers: ClassVar[bool] = False
     kind: Literal["copa"] = "copa"
     delta: Annotated[float, Field(ge=0.001, le=10)] = Field(
         default=0.5,
@@ -130,7 +125,6 @@ class Illinois(Variant):
 class Ledbat(Variant):
     """Keeps the one-way queueing delay at a target, and so yields to other traffic (RFC 6817)."""
 
-    fills_buffers: ClassVar[bool] = False
     kind: Literal["ledbat"] = "ledbat"
     target: ReferenceRtt = Field(default="100 ms", description="Target queueing delay [time]; RFC 6817, TARGET")
     gain: PositiveShare = Field(default=1.0, description="Growth per RTT without queueing [segments]; RFC 6817, GAIN")
@@ -225,7 +219,6 @@ class VegasOptions(Model):
 class Vegas(Variant, VegasOptions):
     """Keeps between alpha and beta segments in the path's queues (Brakmo and Peterson 1995)."""
 
-    fills_buffers: ClassVar[bool] = False
     kind: Literal["vegas"] = "vegas"
 
 

@@ -27,7 +27,7 @@ from longpipe.scenario.parts import Part, part
 from longpipe.scenario.profiles import CLASSIC, Profile, filled, is_ruled
 from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
 from longpipe.scenario.timers import Ack, Coarse, Fine, Immediate, Timer
-from longpipe.scenario.variant import FIRST, MODELS, RECOVERY_OF_MODELS, Variant
+from longpipe.scenario.variant import CONTROLS, FIRST, MODELS, RECOVERY_OF_MODELS, Variant
 from longpipe.units import SIZE
 
 # The first kinds have their own fields in `Tcp`, which keep their options while another kind is selected.
@@ -41,14 +41,41 @@ OPTIONS: Final[dict[str, type[Model]]] = {
 }
 
 
-_ECN_OF_PRAGUE: Final = (
-    "needs {kind = 'accurate', ect = 1} for congestion = 'prague', which counts marks of L4S packets"
-)
-_TIMER_OF_LEDBAT: Final = (
-    "{timer.kind} without timestamps; needs fine, with timestamps, for congestion = 'ledbat', which measures one-way "
-    "delays"
-)
 _L4S: Final = ("ecn", {"kind": "accurate", "ect": 1})
+
+
+def _constraints_of(kind: str, facts: dict[str, Any]) -> Iterator[Constraint]:
+    """Yields the constraints on other fields that follow from the facts of a congestion control."""
+    chosen = f"congestion.kind is '{kind}' and "
+    if facts["needs_marks"] == "share":
+        yield Constraint(
+            "ecn",
+            chosen + "ecn.kind is not 'dctcp' and ecn.kind is not 'accurate'",
+            f"{{ecn.kind}}; needs dctcp or accurate for congestion = {kind!r}, which uses the share of marks",
+            remedy=("ecn", "dctcp"),
+        )
+    if facts["measures_delay"]:
+        problem = (
+            f"{{timer.kind}} without timestamps; needs fine, with timestamps, for congestion = {kind!r}, which "
+            "measures one-way delays"
+        )
+        fine = chosen + "timer.kind is 'fine' and timer.timestamps is not true"
+        yield Constraint("timer", fine, problem, remedy=("timer.timestamps", True))
+        other = chosen + "timer.kind is not 'fine'"
+        yield Constraint("timer", other, problem, remedy=("timer", {"kind": "fine", "timestamps": True}))
+    if facts["is_model"]:
+        yield Constraint(
+            "recovery",
+            chosen + f"recovery.kind is not '{RECOVERY_OF_MODELS}'",
+            f"{{recovery.kind}}; needs {RECOVERY_OF_MODELS!r} with congestion {kind!r}, which needs a report of each "
+            "loss",
+            remedy=("recovery", RECOVERY_OF_MODELS),
+        )
+    if facts["needs_marks"] == "count":
+        l4s = f"needs {{kind = 'accurate', ect = 1}} for congestion = {kind!r}, which counts marks of L4S packets"
+        yield Constraint("ecn", chosen + "ecn.kind is not 'accurate'", "{ecn.kind}; " + l4s, remedy=_L4S)
+        no_l4s = chosen + "ecn.kind is 'accurate' and ecn.ect < 1"
+        yield Constraint("ecn", no_l4s, "accurate with ect = 0; " + l4s, remedy=_L4S)
 
 
 class Tcp(Model):
@@ -184,46 +211,7 @@ class Tcp(Model):
             "handshake is true and preconnect > '0 s'",
             "{preconnect}; needs 0 s with a handshake, because data follow it at once",
         ),
-        Constraint(
-            "ecn",
-            "congestion.kind is 'dctcp' and ecn.kind is not 'dctcp' and ecn.kind is not 'accurate'",
-            "{ecn.kind}; needs dctcp or accurate for congestion = 'dctcp', which uses the share of marks",
-            remedy=("ecn", "dctcp"),
-        ),
-        Constraint(
-            "timer",
-            "congestion.kind is 'ledbat' and timer.kind is 'fine' and timer.timestamps is not true",
-            _TIMER_OF_LEDBAT,
-            remedy=("timer.timestamps", True),
-        ),
-        Constraint(
-            "timer",
-            "congestion.kind is 'ledbat' and timer.kind is not 'fine'",
-            _TIMER_OF_LEDBAT,
-            remedy=("timer", {"kind": "fine", "timestamps": True}),
-        ),
-        *(
-            Constraint(
-                "recovery",
-                f"congestion.kind is '{kind}' and recovery.kind is not '{RECOVERY_OF_MODELS}'",
-                f"{{recovery.kind}}; needs {RECOVERY_OF_MODELS!r} with congestion {kind!r}, which needs a report of "
-                "each loss",
-                remedy=("recovery", RECOVERY_OF_MODELS),
-            )
-            for kind in sorted(MODELS)
-        ),
-        Constraint(
-            "ecn",
-            "congestion.kind is 'prague' and ecn.kind is not 'accurate'",
-            "{ecn.kind}; " + _ECN_OF_PRAGUE,
-            remedy=_L4S,
-        ),
-        Constraint(
-            "ecn",
-            "congestion.kind is 'prague' and ecn.kind is 'accurate' and ecn.ect < 1",
-            "accurate with ect = 0; " + _ECN_OF_PRAGUE,
-            remedy=_L4S,
-        ),
+        *(constraint for kind, facts in CONTROLS.items() for constraint in _constraints_of(kind, facts)),
         Constraint(
             "careful_resume",
             f"careful_resume.kind is not 'off' and recovery.kind is not '{RECOVERY_OF_MODELS}'",

@@ -4,7 +4,7 @@
 use super::conditioners::JitterConfig;
 use super::time_varying::{DelayConfig, OrderConfig, ServiceConfig};
 use super::{FlowConfig, LinkConfig, LossConfig, NodeConfig, PolicyConfig, Scenario, TrafficConfig};
-use longpipe_tcp::config::{AckConfig, RecoveryKind};
+use longpipe_tcp::config::AckConfig;
 use longpipe_tcp::segment::header_bytes;
 
 /// Guarantees of a link and its port.
@@ -150,7 +150,7 @@ impl FlowConfig {
         let sending = EndGuarantees {
             silent_between_timers,
             answers_at_once: false,
-            keeps_records: self.tcp.recovery.kind() == RecoveryKind::Rack,
+            keeps_records: self.tcp.recovery.facts().detects_each_loss,
             delays_acks: false,
             min_packet_bytes: self.min_packet_bytes(),
         };

@@ -11,6 +11,7 @@ pub use crate::recovery::{
     TahoeConfig, TimerRestart, VanillaConfig,
 };
 use crate::segment::{header_bytes, AckSegment, ByteCounts, DataSegment, SackBlock, MAX_SACK_BLOCKS};
+use crate::variant::MarkFeedback;
 use longpipe_events::{Time, PS_PER_SECOND};
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -142,7 +143,7 @@ impl TcpConfig {
 
     /// Returns whether the sender is paced.
     pub fn paces(&self) -> bool {
-        self.pacing || self.congestion.is_model() || !self.careful_resume.is_off()
+        self.pacing || self.congestion.facts().is_model || !self.careful_resume.is_off()
     }
 
     /// Returns the maximum lengths [byte] of an IP packet with data and of an IP packet with an ACK.
@@ -160,7 +161,7 @@ impl TcpConfig {
         if self.ecn.counts_bytes() {
             ack.counts = ByteCounts::new(0, 0);
         }
-        if self.recovery.sack_blocks() > 0 {
+        if self.recovery.facts().sack_blocks > 0 {
             ack.blocks[..self.room_for_blocks()].fill(SackBlock::new(1, 2));
         }
         let opening = if self.handshake {
@@ -183,7 +184,7 @@ impl TcpConfig {
     /// Returns the option bytes that only a SYN carries: MSS, window scale, and SACK-permitted if it does not fit into
     /// the padding of the timestamp option.
     pub(crate) fn syn_bytes(&self) -> u8 {
-        let alone = self.recovery.sack_blocks() > 0 && !self.timestamps();
+        let alone = self.recovery.facts().sack_blocks > 0 && !self.timestamps();
         8 + if alone { 4 } else { 0 }
     }
 
@@ -241,14 +242,16 @@ impl TcpConfig {
         if let Some(problem) = self.congestion.problem().or_else(|| self.recovery.problem()) {
             return Some(problem);
         }
-        if self.congestion.is_model() && self.recovery.kind() != RecoveryKind::Rack {
+        let (control, recovery) = (self.congestion.facts(), self.recovery.facts());
+        let name = CongestionKind::VARIANTS[self.congestion.kind() as usize];
+        if control.is_model && !recovery.detects_each_loss {
             let recovery = RecoveryKind::VARIANTS[self.recovery.kind() as usize];
             let accepted = "needs 'rack' with this congestion control, which requires each loss to be detected";
             return Some(Problem::new("recovery", recovery, accepted));
         }
         if !self.careful_resume.is_off() {
-            let has_window = !matches!(self.congestion, CongestionConfig::Module(_)) && !self.congestion.is_model();
-            if !has_window || self.recovery.kind() != RecoveryKind::Rack {
+            let has_window = !matches!(self.congestion, CongestionConfig::Module(_)) && !control.is_model;
+            if !has_window || !recovery.detects_each_loss {
                 let accepted = "needs recovery = rack and a congestion control that sets only a window";
                 return Some(Problem::new("careful_resume", "on", accepted));
             }
@@ -256,8 +259,9 @@ impl TcpConfig {
         if let Some(problem) = self.careful_resume.problem() {
             return Some(problem);
         }
-        if self.congestion.measures_delay() && !self.timestamps() {
-            let accepted = "needs fine, with timestamps, for congestion = ledbat, which measures one-way delays";
+        if control.measures_delay && !self.timestamps() {
+            let accepted =
+                format!("needs fine, with timestamps, for congestion = {name}, which measures one-way delays");
             return Some(Problem::new("timer", "a timer without timestamps", accepted));
         }
         if !(1..=1_000_000).contains(&self.initial_window_segments) {
@@ -290,21 +294,19 @@ impl TcpConfig {
         if self.duplicate_ack_threshold == 0 {
             return Some(Problem::new("duplicate_ack_threshold", 0, "needs at least 1"));
         }
-        let counts = matches!(self.ecn, EcnConfig::Accurate { .. });
-        if matches!(self.congestion, CongestionConfig::Prague(_)) && !counts {
-            return Some(Problem::new(
-                "ecn",
-                "a mode without Accurate ECN",
-                "needs accurate for congestion = prague",
-            ));
-        }
-        let shares = counts || matches!(self.ecn, EcnConfig::Dctcp {});
-        if matches!(self.congestion, CongestionConfig::Dctcp(_)) && !shares {
-            return Some(Problem::new(
-                "ecn",
-                "a mode without feedback for each packet",
-                "needs dctcp or accurate for congestion = dctcp",
-            ));
+        let (count, share) = match self.ecn {
+            EcnConfig::Accurate { .. } => (true, true),
+            EcnConfig::Dctcp {} => (false, true),
+            EcnConfig::Off {} | EcnConfig::Classic { .. } => (false, false),
+        };
+        let missing = match control.needs_marks {
+            MarkFeedback::Count if !count => Some(("a mode without Accurate ECN", "accurate")),
+            MarkFeedback::Share if !share => Some(("a mode without feedback for each packet", "dctcp or accurate")),
+            _ => None,
+        };
+        if let Some((mode, modes)) = missing {
+            let accepted = format!("needs {modes} for congestion = {name}");
+            return Some(Problem::new("ecn", mode, accepted));
         }
         self.ack
             .problem()

@@ -70,30 +70,6 @@ variants! {
     @Resuming(Box<CarefulResume>): "Another controller, started with saved parameters of the path (RFC 9959).";
 }
 
-impl CongestionConfig {
-    /// Returns whether the controller uses one-way delays, which need timestamps.
-    pub fn measures_delay(&self) -> bool {
-        match self {
-            CongestionConfig::Ledbat(_) => true,
-            CongestionConfig::Module(module) => module.requirements().measures_delay,
-            _ => false,
-        }
-    }
-
-    /// Returns whether the controller sets a pacing rate and controls the window during recovery; this requires a
-    /// recovery algorithm that detects each loss.
-    pub fn is_model(&self) -> bool {
-        match self {
-            CongestionConfig::Bbr(_)
-            | CongestionConfig::Bbr3(_)
-            | CongestionConfig::Copa(_)
-            | CongestionConfig::Prague(_) => true,
-            CongestionConfig::Module(module) => module.requirements().owns_window,
-            _ => false,
-        }
-    }
-}
-
 impl Congestion {
     /// Wraps the controller of a new connection so that it starts with saved parameters of the path. `paces` is true if
     /// the sender is paced at cwnd/srtt.
@@ -171,10 +147,9 @@ impl Congestion {
     #[inline]
     pub fn owns_window(&self) -> bool {
         match self {
-            Congestion::Bbr(_) | Congestion::Bbr3(_) | Congestion::Copa(_) | Congestion::Prague(_) => true,
             Congestion::Module(module) => module.owns_window,
             Congestion::Resuming(resume) => resume.owns_window(),
-            _ => false,
+            other => other.kind().is_some_and(|kind| kind.facts().is_model),
         }
     }
 

@@ -6,7 +6,7 @@
 use crate::congestion::control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, Sent, Wants};
 use crate::congestion::flight::Flight;
 use crate::problem::Problem;
-use crate::variant::{Parameters, Variant};
+use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::{Span, Stream, Time};
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -77,6 +77,20 @@ impl ModuleConfig {
 }
 
 impl Parameters for ModuleConfig {
+    const FACTS: Facts = Facts {
+        draws: true,
+        ..Facts::DEFAULT
+    };
+
+    fn facts(&self) -> Facts {
+        let requirements = self.requirements();
+        Facts {
+            is_model: requirements.owns_window,
+            measures_delay: requirements.measures_delay,
+            ..Self::FACTS
+        }
+    }
+
     fn problem(&self) -> Option<Problem> {
         self.plugin.0.is_none().then(|| {
             let accepted = "needs a build of longpipe that loads modules, and the module's file on this machine";

@@ -131,11 +131,11 @@ impl Receiver {
             } => (
                 Some(Delays::new(Span(timeout_ps), config.hz, Span(config.preconnect_ps))),
                 Some(window(config, least_round_trip)),
-                Compression::new(sack_delay_ps).filter(|_| config.recovery.sack_blocks() > 0),
+                Compression::new(sack_delay_ps).filter(|_| config.recovery.facts().sack_blocks > 0),
             ),
             _ => (None, None, None),
         };
-        let sends_clock = config.congestion.measures_delay();
+        let sends_clock = config.congestion.facts().measures_delay;
         let acks_carry_more = !config.ecn.is_off() || sends_clock || config.advertises_growth();
         Receiver {
             next: 0,
@@ -156,9 +156,9 @@ impl Receiver {
             echoes_mark: false,
             counter: Counter::default(),
             before_mark: None,
-            sack_blocks: config.recovery.sack_blocks().min(config.room_for_blocks() as u32) as u8,
+            sack_blocks: config.recovery.facts().sack_blocks.min(config.room_for_blocks() as u32) as u8,
             latest: 0,
-            sends_dsack: config.recovery.sends_dsack(),
+            sends_dsack: config.recovery.facts().sends_dsack,
             duplicate: None,
             opening: Opening::Over,
             reported: [(0, 0); MAX_SACK_BLOCKS],

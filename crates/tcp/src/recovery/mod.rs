@@ -91,25 +91,6 @@ impl Recover for Recovery {
     }
 }
 
-impl RecoveryConfig {
-    /// Returns the maximum number of SACK blocks in an ACK; 0 if SACK is off.
-    pub fn sack_blocks(&self) -> u32 {
-        match self {
-            RecoveryConfig::Sack(sack) => sack.blocks,
-            RecoveryConfig::Rfc6675(rfc) => rfc.blocks,
-            RecoveryConfig::Rack(rack) => rack.blocks,
-            _ => 0,
-        }
-    }
-}
-
-impl RecoveryConfig {
-    /// Returns whether receivers send D-SACK blocks (RFC 2883).
-    pub fn sends_dsack(&self) -> bool {
-        matches!(self, RecoveryConfig::Rack(rack) if rack.dsack)
-    }
-}
-
 /// Returns whether an option is off; if it is, the recovery behaves as before the option existed.
 fn is_off(on: &bool) -> bool {
     !on

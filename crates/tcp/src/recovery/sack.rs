@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::recovery::scoreboard::Scoreboard;
 use crate::recovery::window_handle::WindowHandle;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS};
-use crate::variant::{Parameters, Variant};
+use crate::variant::{Facts, Parameters, Variant};
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
@@ -29,6 +29,13 @@ pub struct SackConfig {
 }
 
 impl Parameters for SackConfig {
+    fn facts(&self) -> Facts {
+        Facts {
+            sack_blocks: self.blocks,
+            ..Self::FACTS
+        }
+    }
+
     fn problem(&self) -> Option<Problem> {
         let fit = (1..=MAX_SACK_BLOCKS).contains(&(self.blocks as usize));
         let accepted = || format!("needs room for 1 to {MAX_SACK_BLOCKS} blocks");

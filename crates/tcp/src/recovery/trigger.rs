@@ -40,6 +40,11 @@ impl Triggers {
 }
 
 /// Condition under which one duplicate ACK triggers a fast retransmit.
+///
+/// Two rules exist because the specifications differ. RFC 5681 section 3.2 triggers on the arrival of one certain ACK,
+/// the third duplicate: if the guard or the minimum interval suppresses this fast retransmit, later duplicates do not
+/// trigger it. RFC 6675 section 5 triggers as soon as DupAcks >= DupThresh or SND.UNA counts as lost, so a
+/// suppressed fast retransmit takes place at a later duplicate.
 #[derive(Clone, Copy, Debug)]
 pub struct Trigger {
     /// Number of duplicate ACKs that indicates a loss.

@@ -161,7 +161,7 @@ impl ConnectionHeaders {
             unscaled: first.min(MAX_WINDOW_FIELD) as u16,
             window: (window >> config.window_scale) as u16,
             scale: config.window_scale as u8,
-            sack: config.recovery.sack_blocks() > 0,
+            sack: config.recovery.facts().sack_blocks > 0,
             timestamps,
             marks: config.ecn,
             scalable: scenario.flows[flow].scalable,

@@ -227,7 +227,7 @@ impl TcpDraft {
 
     /// Returns how saved parameters are used; half of the connections that support Careful Resume use them.
     fn careful_resume(&self, pace: Pace) -> CarefulResumeConfig {
-        let can = self.recovery().kind() == RecoveryKind::Rack && !self.congestion().is_model();
+        let can = self.recovery().kind() == RecoveryKind::Rack && !self.congestion().facts().is_model;
         let max_jump_bytes = self.choice(19).then(|| 100 * u64::from(self.parameters[0] + 1));
         let beta = 0.5 + f64::from(self.parameters[1]) / 1201.0;
         let pipe_size = if self.choice(20) {
@@ -283,7 +283,7 @@ impl TcpDraft {
     }
 
     fn recovery(&self) -> RecoveryConfig {
-        let kind = if self.congestion().is_model() {
+        let kind = if self.congestion().facts().is_model {
             RecoveryKind::Rack
         } else {
             RECOVERIES[self.recovery]

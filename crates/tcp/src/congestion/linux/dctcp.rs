@@ -4,7 +4,7 @@
 use crate::congestion::control::Cause;
 use crate::congestion::linux::{AckedSegments, CaState, Linux, Module, Socket};
 use crate::problem::Problem;
-use crate::variant::Parameters;
+use crate::variant::{Facts, MarkFeedback, Parameters};
 use serde::{Deserialize, Serialize};
 
 /// Options of DCTCP.
@@ -18,6 +18,11 @@ pub struct DctcpConfig {
 }
 
 impl Parameters for DctcpConfig {
+    const FACTS: Facts = Facts {
+        needs_marks: MarkFeedback::Share,
+        ..Facts::DEFAULT
+    };
+
     fn problem(&self) -> Option<Problem> {
         if !(self.gain > 0.0 && self.gain <= 1.0) {
             return Some(Problem::new("dctcp.gain", self.gain, "needs a number in (0, 1]"));

@@ -9,7 +9,7 @@ use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Linux, Module, S
 use crate::congestion::paper_or_linux::{Ruled, Rules};
 use crate::congestion::rfc::aimd::halved;
 use crate::problem::Problem;
-use crate::variant::{Parameters, Variant};
+use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::Time;
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +55,11 @@ impl Rules for VegasConfig {
 pub type Vegas = Ruled<Brakmo, Linux<LinuxVegas>>;
 
 impl Parameters for VegasConfig {
+    const FACTS: Facts = Facts {
+        fills_buffers: false,
+        ..Facts::DEFAULT
+    };
+
     fn problem(&self) -> Option<Problem> {
         let VegasConfig { alpha, beta, gamma, .. } = *self;
         let fine = alpha > 0.0 && beta >= alpha && beta.is_finite() && gamma > 0.0 && gamma.is_finite();

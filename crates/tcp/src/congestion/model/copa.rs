@@ -9,7 +9,7 @@ use crate::congestion::control::{Ack, Cause, Control, CwndUpdate, Pacing, Wants}
 use crate::congestion::flight::Flight;
 use crate::congestion::growth::is_limited;
 use crate::problem::Problem;
-use crate::variant::{Parameters, Variant};
+use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -25,6 +25,12 @@ pub struct CopaConfig {
 }
 
 impl Parameters for CopaConfig {
+    const FACTS: Facts = Facts {
+        is_model: true,
+        fills_buffers: false,
+        ..Facts::DEFAULT
+    };
+
     fn problem(&self) -> Option<Problem> {
         let fits = self.delta >= 0.001 && self.delta <= 10.0;
         (!fits).then(|| Problem::new("copa.delta", self.delta, "needs a number from 0.001 to 10"))

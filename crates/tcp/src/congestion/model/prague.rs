@@ -9,7 +9,7 @@ use crate::congestion::control::{Ack, Cause, Control, CwndUpdate, Pacing, Wants}
 use crate::congestion::flight::Flight;
 use crate::congestion::growth::is_limited;
 use crate::problem::Problem;
-use crate::variant::{Parameters, Variant};
+use crate::variant::{Facts, MarkFeedback, Parameters, Variant};
 use longpipe_events::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,12 @@ pub struct PragueConfig {
 }
 
 impl Parameters for PragueConfig {
+    const FACTS: Facts = Facts {
+        is_model: true,
+        needs_marks: MarkFeedback::Count,
+        ..Facts::DEFAULT
+    };
+
     fn problem(&self) -> Option<Problem> {
         let fits = (1_000_000..=Span::seconds(100).0).contains(&self.rtt_target_ps);
         (!fits).then(|| {

@@ -6,7 +6,7 @@
 use crate::congestion::control::{Ack, Cause, Control, CwndUpdate};
 use crate::congestion::flight::Flight;
 use crate::problem::Problem;
-use crate::variant::{Parameters, Variant};
+use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -31,6 +31,12 @@ pub struct LedbatConfig {
 const LONGEST_TARGET: u64 = 100 * PS_PER_SECOND;
 
 impl Parameters for LedbatConfig {
+    const FACTS: Facts = Facts {
+        measures_delay: true,
+        fills_buffers: false,
+        ..Facts::DEFAULT
+    };
+
     fn problem(&self) -> Option<Problem> {
         let wrong =
             |field, value: &dyn ToString, accepted: &str| Some(Problem::new(field, value.to_string(), accepted));

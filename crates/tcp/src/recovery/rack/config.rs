@@ -1,7 +1,7 @@
 //! Parameters of RACK-TLP.
 
 use crate::problem::Problem;
-use crate::variant::Parameters;
+use crate::variant::{Facts, Parameters};
 use serde::{Deserialize, Serialize};
 
 /// Parameters of RACK-TLP.
@@ -29,6 +29,19 @@ pub struct RackConfig {
 }
 
 impl Parameters for RackConfig {
+    const FACTS: Facts = Facts {
+        detects_each_loss: true,
+        ..Facts::DEFAULT
+    };
+
+    fn facts(&self) -> Facts {
+        Facts {
+            sack_blocks: self.blocks,
+            sends_dsack: self.dsack,
+            ..Self::FACTS
+        }
+    }
+
     fn problem(&self) -> Option<Problem> {
         let fine = (1..=3).contains(&self.blocks);
         (!fine).then(|| Problem::new("recovery.blocks", self.blocks, "needs 1 to 3"))

@@ -11,7 +11,7 @@ use crate::congestion::flight::Flight;
 use crate::problem::Problem;
 use crate::recovery::window_handle::WindowHandle;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS};
-use crate::variant::{Parameters, Variant};
+use crate::variant::{Facts, Parameters, Variant};
 use board::{Board, LostLimit};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,13 @@ pub struct Rfc6675Config {
 }
 
 impl Parameters for Rfc6675Config {
+    fn facts(&self) -> Facts {
+        Facts {
+            sack_blocks: self.blocks,
+            ..Self::FACTS
+        }
+    }
+
     fn problem(&self) -> Option<Problem> {
         let fit = (1..=MAX_SACK_BLOCKS).contains(&(self.blocks as usize));
         let accepted = || format!("needs room for 1 to {MAX_SACK_BLOCKS} blocks");

@@ -13,7 +13,7 @@ use crate::congestion::growth::whole_part;
 use crate::congestion::model::max_filter::MaxFilter;
 use crate::congestion::pacing;
 use crate::congestion::path_model::Model;
-use crate::variant::{Parameters, Variant};
+use crate::variant::{Facts, Parameters, Variant};
 use aggregation::Aggregation;
 use longpipe_events::{Span, Stream, Time};
 use lt_bw::{Finding, LongTermBandwidth, Point};
@@ -25,7 +25,14 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct BbrConfig {}
 
-impl Parameters for BbrConfig {}
+impl Parameters for BbrConfig {
+    const FACTS: Facts = Facts {
+        is_model: true,
+        draws: true,
+        fills_buffers: false,
+        ..Facts::DEFAULT
+    };
+}
 
 /// Packet-timed rounds (RTTs).
 #[derive(Clone, Copy, Debug, Default)]

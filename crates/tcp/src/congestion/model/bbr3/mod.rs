@@ -19,7 +19,7 @@ use crate::congestion::control::{
 use crate::congestion::flight::Flight;
 use crate::congestion::model::max_filter::MaxFilter;
 use crate::congestion::path_model::{Model, Stage};
-use crate::variant::{Parameters, Variant};
+use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::{Span, Stream, Time};
 use serde::{Deserialize, Serialize};
 pub use state::Bbr3;
@@ -33,7 +33,14 @@ use state::{
 #[serde(deny_unknown_fields)]
 pub struct Bbr3Config {}
 
-impl Parameters for Bbr3Config {}
+impl Parameters for Bbr3Config {
+    const FACTS: Facts = Facts {
+        is_model: true,
+        draws: true,
+        fills_buffers: false,
+        ..Facts::DEFAULT
+    };
+}
 
 impl Variant for Bbr3 {
     type Config = Bbr3Config;
