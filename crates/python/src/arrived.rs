@@ -1,30 +1,11 @@
-//! Columns of arriving flows: one table per flow of the scenario, and one per flow that arrived.
+//! Columns of flows that arrived.
 
 use longpipe_events::Time;
-use longpipe_network::report::flows::{ArrivedFlow, ArrivedReport};
+use longpipe_network::report::flows::ArrivedFlow;
 use longpipe_network::report::Report;
-use longpipe_network::Scenario;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-
-/// Returns one row for each flow of the scenario that has arriving flows.
-pub fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
-    let columns = PyDict::new(py);
-    let names = report.arrived.iter().map(|own| scenario.flows[own.flow].name.as_str());
-    columns.set_item("flow", names.collect::<Vec<&str>>())?;
-    let integers = |name, column: fn(&ArrivedReport) -> u64| {
-        columns.set_item(name, report.arrived.iter().map(column).collect::<Vec<u64>>())
-    };
-    integers("arrived", |own| own.flows.len() as u64)?;
-    integers("completed", |own| {
-        own.flows.iter().filter(|flow| flow.completed.get().is_some()).count() as u64
-    })?;
-    integers("waited", |own| own.waited)?;
-    integers("peak_active", |own| own.peak)?;
-    integers("arrived_bytes", |own| own.flows.iter().map(|flow| flow.bytes).sum())?;
-    Ok(columns)
-}
 
 /// Returns one row per flow that arrived, as NumPy arrays, because there can be millions of rows. The result has no
 /// columns if no flow arrived. Times after the end of the run are NaN.

@@ -2,14 +2,12 @@
 
 mod arrived;
 mod capture;
-mod cell_ports;
 mod columns;
 mod compiled;
 mod datagrams;
 mod endpoint;
 mod environments;
 mod errors;
-mod flows;
 #[cfg(target_os = "linux")]
 mod live;
 mod modules;
@@ -19,7 +17,7 @@ mod records;
 mod reductions;
 #[cfg_attr(not(target_os = "linux"), path = "no_stacks.rs")]
 mod stacks;
-mod streams;
+mod tables;
 mod traces;
 mod videos;
 mod web;
@@ -100,28 +98,14 @@ fn results(
         let (report, simulation, ends) = complete(py, &scenario, seed, (), &controls, progress)?;
         (report, simulation.reductions(), ends)
     };
-    result.set_item("flows", flows::columns(py, &scenario, &report)?)?;
-    result.set_item("relays", flows::proxies(py, &scenario, &report)?)?;
     result.set_item("reductions", reductions::columns(py, &scenario, &reductions)?)?;
-    let ports = match scenario.framing {
-        scenario::Framing::Aal5 => cell_ports::ports(py, &scenario, &report)?,
-        scenario::Framing::Ip => packet_ports::columns(py, &scenario, &report)?,
-    };
-    result.set_item("ports", ports)?;
-    result.set_item("queues", packet_ports::queues(py, &scenario, &report)?)?;
-    result.set_item("classes", cell_ports::classes(py, &scenario, &report)?)?;
-    result.set_item("vbr", cell_ports::sources(py, &scenario, &report)?)?;
-    result.set_item("datagrams", datagrams::columns(py, &scenario, &report)?)?;
+    tables::add(&result, &scenario, &report)?;
     if keep_state {
         result.set_item("delays", datagrams::delay_statistics(&report))?;
         result.set_item("token_credits", packet_ports::token_credits(&report))?;
     }
-    result.set_item("web", web::flows(py, &scenario, &report)?)?;
     result.set_item("files", web::files(py, &report)?)?;
-    result.set_item("arrived", arrived::flows(py, &scenario, &report)?)?;
     result.set_item("completions", arrived::completions(py, &report)?)?;
-    result.set_item("streams", streams::flows(py, &scenario, &report)?)?;
-    result.set_item("videos", videos::flows(py, &scenario, &report)?)?;
     result.set_item("chunks", videos::chunks(py, &scenario, &report)?)?;
     result.set_item("modules", modules::columns(py, &controls)?)?;
     result.set_item("traces", columns)?;
@@ -250,6 +234,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DefectError", module.py().get_type::<DefectError>())?;
     module.add("StackDefectError", module.py().get_type::<StackDefectError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::result_tables, module)?)?;
     module.add_function(wrap_pyfunction!(variant_facts, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
     module.add_function(wrap_pyfunction!(policy_facts, module)?)?;

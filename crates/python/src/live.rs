@@ -13,6 +13,7 @@ use longpipe_live::path::{Counts, CAUSE_NAMES};
 use longpipe_live::record::{self, ReadError, Recorder};
 use longpipe_live::routes::FlowPool;
 use longpipe_live::{Live, LiveStatus, Path};
+use longpipe_network::report::tables::{self, Run};
 use longpipe_network::Scenario;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -107,7 +108,7 @@ pub(crate) fn live_run<'py>(
         live.record(Recorder::append(&path).map_err(os_error)?);
     }
     if let Some((path, names)) = capture {
-        let links = (0..scenario.links.len()).map(|link| crate::columns::port_name(&scenario, link));
+        let links = (0..scenario.links.len()).map(|link| longpipe_network::report::tables::port_name(&scenario, link));
         live.capture(Capture::create(&path, &names, links.collect()).map_err(os_error)?);
     }
     let ended = py.detach(|| live.run(stop.as_fd(), &watch.0));
@@ -300,11 +301,14 @@ fn quantiles<'py>(py: Python<'py>, histogram: &Histogram) -> PyResult<Bound<'py,
 /// Adds the counters of the ports. They count packets of external programs and of simulated flows together.
 fn ports(py: Python<'_>, result: &Bound<'_, PyDict>, scenario: &Scenario, path: &mut Path) -> PyResult<()> {
     let report = path.report().map_err(|error| DefectError::new_err(error.to_string()))?;
-    let columns = match scenario.framing {
-        longpipe_network::scenario::Framing::Aal5 => crate::cell_ports::ports(py, scenario, &report)?,
-        longpipe_network::scenario::Framing::Ip => crate::packet_ports::columns(py, scenario, &report)?,
+    let run = Run {
+        scenario,
+        report: &report,
     };
-    result.set_item("ports", columns)
+    for table in tables::of(run).filter(|table| table.name == "ports") {
+        result.set_item(table.name, crate::tables::columns(py, table, &run)?)?;
+    }
+    Ok(())
 }
 
 fn os_error(error: io::Error) -> PyErr {

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from longpipe import _core
 from longpipe.scenario.series import mean_rate_bps
 from longpipe.scenario.shapers import limits_after
 
@@ -25,22 +26,9 @@ TRACES: Final = ("arrivals", "cwnd", "control")
 OBSERVATIONS: Final = 1000
 SERIES: Final = f"goodput of all flows in {OBSERVATIONS} intervals"
 
-# Columns that keep their values because they are not counters: names, states, and extremes of the whole run.
-_KEPT: Final = (
-    "flow", "port", "queue", "kind", "class", "source", "connection", "onward", "start_s", "completion_s",
-    "highest_sequence_bytes", "scheduled_bytes", "arrived_bytes", "jitter_s", "startup_s",
-)  # fmt: skip
-_KEPT_ENDINGS: Final = ("_held", "held_buffer_bytes")
-_KEPT_BEGINNINGS: Final = ("peak_", "min_", "max_", "furthest_")
-# Quantile levels of datagrams' delays, by column.
-_QUANTILES: Final = {"median_delay_s": 0.5, "p95_delay_s": 0.95, "p99_delay_s": 0.99}
-# Counters whose differences are the weights of means that are not time averages, by table and column.
-_WEIGHTS: Final = {
-    ("vbr", "mean_delay_s"): "cells_delivered",
-    ("queues", "mean_delay_s"): "packets_out",
-    ("datagrams", "mean_delay_s"): "received",
-    ("videos", "mean_bitrate_bps"): "received",
-}
+# Kinds of columns by table and column, as the core declares them, each with the weight of a mean or the share
+# of a quantile.
+_KINDS: Final = {(table, name): (kind, of) for table, columns in _core.result_tables() for name, kind, of, _ in columns}
 # Number of the last stage that is a BBR state; BBR's startup is 0, and higher numbers are phases of Careful Resume.
 _LAST_STAGE: Final = 6
 _TABLES: Final = ("flows", "relays", "ports", "queues", "classes", "vbr", "datagrams", "web", "arrived", "videos")
@@ -65,8 +53,9 @@ def since(
     for table in _TABLES:
         found[table] = _difference(table, whole[table], before[table], instant_ps, resolved)
     late_delays = [all_of.since(early) for all_of, early in zip(whole["delays"], before["delays"], strict=True)]
-    for name, share in _QUANTILES.items():
-        found["datagrams"][name] = [delays.quantile(share) for delays in late_delays]
+    for (table, name), (kind, share) in _KINDS.items():
+        if kind == "quantile":
+            found[table][name] = [delays.quantile(float(share or 0)) for delays in late_delays]
     begin = instant_ps / 1e12
     if before["token_credits"]:
         seconds = (int(resolved["duration_ps"]) - instant_ps) / 1e12
@@ -112,13 +101,13 @@ def _difference(
     found: dict[str, Any] = {}
     duration_ps = int(resolved["duration_ps"])
     for name, column in whole.items():
-        if name in _KEPT or name in _QUANTILES or name.startswith(_KEPT_BEGINNINGS) or name.endswith(_KEPT_ENDINGS):
+        kind, weight = _KINDS[table, name]
+        if kind in ("state", "quantile"):
             found[name] = column
-        elif name == "utilization":
+        elif kind == "utilization":
             links = zip(resolved["links"], column, before[name], strict=True)
             found[name] = [_utilization(*link, instant_ps, duration_ps) for link in links]
-        elif name.startswith("mean_"):
-            weight = _WEIGHTS.get((table, name))
+        elif kind == "mean":
             of_whole, of_before = (
                 [duration] * len(column) if weight is None else columns[weight]
                 for columns, duration in ((whole, duration_ps), (before, instant_ps))

@@ -7,6 +7,7 @@ pub mod flows;
 mod hashing;
 pub mod packets;
 pub(crate) mod state_hash;
+pub mod tables;
 
 pub use crate::conditioners::TokenCredit;
 use crate::queues::subqueues::SubqueueCounters;
