@@ -10,6 +10,7 @@ mod window;
 use crate::congestion::control::{Ack, Cause, Control, CwndUpdate, Pacing, RateSample, RecoveryPhase, Sent, Wants};
 use crate::congestion::flight::Flight;
 use crate::congestion::growth::whole_part;
+use crate::congestion::linux::micros;
 use crate::congestion::model::max_filter::MaxFilter;
 use crate::congestion::pacing;
 use crate::congestion::path_model::Model;
@@ -74,6 +75,8 @@ struct MinRttState {
 #[derive(Clone, Debug)]
 pub struct Bbr {
     draws: Stream,
+    /// Time from the handshake to the first segment, if the handshake is not simulated.
+    connected: Span,
     mode: Mode,
     /// Total delivered and total lost bytes.
     delivered: u64,
@@ -140,6 +143,7 @@ impl Variant for Bbr {
     fn new(_config: &BbrConfig) -> Bbr {
         Bbr {
             draws: Stream::new(0, "control", 0),
+            connected: Span(0),
             mode: Mode::Startup,
             delivered: 0,
             lost: 0,
@@ -184,11 +188,11 @@ impl Control for Bbr {
     }
 
     fn set_preconnect(&mut self, idle: Span) {
-        self.min_rtt.aged = idle;
+        (self.min_rtt.aged, self.connected) = (idle, idle);
     }
 
     fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
-        self.min_rtt.rtt = Some(rtt);
+        self.min_rtt.rtt = Some(Span::micros(micros(Time(rtt.0), rtt).into()));
         self.set_rate(HIGH_GAIN, Some(rtt), flight);
         CwndUpdate {
             pacing: self.pacing(None, flight),

@@ -3,11 +3,13 @@
 use super::*;
 
 impl Bbr {
-    /// Updates the minimum RTT of the last ten seconds, and enters or leaves ProbeRTT (bbr_update_min_rtt).
+    /// Updates the minimum RTT of the last ten seconds, and enters or leaves ProbeRTT (bbr_update_min_rtt). A constant
+    /// RTT that is not a whole number of microseconds gives two different samples. The first sample with the lower
+    /// value after one with the higher value is a new minimum, which postpones ProbeRTT.
     pub(super) fn update_min_rtt(&mut self, ack: &Ack, flight: &Flight) {
         let age = self.min_rtt.since.map_or(Span(0), |since| ack.now.since(since));
         let old = age + self.min_rtt.aged > MIN_RTT_WINDOW;
-        if let Some(rtt) = ack.rtt {
+        if let Some(rtt) = ack.rtt.map(|rtt| self.measured(ack.now, rtt)) {
             if old || self.min_rtt.rtt.is_none_or(|min_rtt| rtt < min_rtt) {
                 (self.min_rtt.rtt, self.min_rtt.since) = (Some(rtt), Some(ack.now));
                 self.min_rtt.aged = Span(0);
@@ -23,6 +25,11 @@ impl Bbr {
             self.probe_rtt(ack, flight);
         }
         self.restarts &= ack.delivered == 0;
+    }
+
+    /// Returns an RTT sample as measured by Linux's clock, which starts with the connection.
+    pub(super) fn measured(&self, now: Time, rtt: Span) -> Span {
+        Span::micros(micros(now + self.connected, rtt).into())
     }
 
     pub(super) fn probe_rtt(&mut self, ack: &Ack, flight: &Flight) {
