@@ -161,8 +161,8 @@ class LinuxAcks(Model):
     )
     write_every: Annotated[WriteInterval, LATER] = Field(
         default="0 s",
-        description="Interval at which the sender's application fills its buffer of 1538 segments, in calls of 64 KiB "
-        "[time]; '0 s' means that one call waits until a third of the buffer is free; Linux 6.1.176",
+        description="Interval at which the sender's application fills its buffer of at least 1538 segments, in calls "
+        "of 64 KiB [time]; '0 s' means that one call waits until a third of the buffer is free; Linux 6.1.176",
     )
     growing_window: Annotated[bool, LATER] = Field(
         default=False,
