@@ -41,7 +41,7 @@ impl Receiver {
             ace: self.ace(),
             clock: self.clock(now),
             counts: self.counts(),
-            window: self.advertised_window(),
+            window: self.advertised_window(now),
             opening: std::mem::take(&mut self.opening),
             ..self.acknowledge()
         }
@@ -135,10 +135,10 @@ impl Receiver {
 
     /// If the window grows, returns the window for an ACK of all received data; a SYN-ACK advertises the initial
     /// window.
-    fn advertised_window(&mut self) -> u32 {
+    fn advertised_window(&mut self, now: Time) -> u32 {
         let (next, beyond) = (self.next, self.beyond());
         match &mut self.window {
-            Some(window) if !self.opening.is_syn() => window.advertise(next, beyond),
+            Some(window) if !self.opening.is_syn() => window.advertise(now, next, beyond),
             _ => 0,
         }
     }

@@ -51,6 +51,9 @@ pub struct GrowingWindow {
     smoothed: Option<Smoothed>,
     /// The advertised window, if ACKs advertise the growing window.
     advertised: Option<Advertised>,
+    /// Time at which the latest segment arrived in order while data waited beyond a hole, and the window space that the
+    /// segment and these data occupied then. The application reads what has become in order after the segment's ACK.
+    unread: (Time, u64),
 }
 
 /// The window that ACKs advertise.
@@ -243,6 +246,7 @@ impl GrowingWindow {
             initial_rtt: None,
             min_delay: Span(u64::MAX),
             smoothed: least_round_trip.then(Smoothed::new),
+            unread: (Time::ZERO, 0),
         }
     }
 
@@ -299,8 +303,9 @@ impl GrowingWindow {
 
     /// Returns the window of an ACK of all bytes before `next` [byte], while data wait beyond a hole (tcp_select_window);
     /// 0 if ACKs do not advertise the growing window.
-    pub fn advertise(&mut self, next: u64, beyond: Beyond) -> u32 {
-        let occupied = self.occupied(beyond);
+    pub fn advertise(&mut self, now: Time, next: u64, beyond: Beyond) -> u32 {
+        let unread = if self.unread.0 == now { self.unread.1 } else { 0 };
+        let occupied = self.occupied(beyond).max(unread);
         let Some(Advertised { unit, edge, .. }) = &mut self.advertised else {
             return 0;
         };
@@ -344,7 +349,11 @@ impl GrowingWindow {
     #[inline]
     pub fn on_segment(&mut self, now: Time, sent: Time, end: u64, beyond: Beyond) -> bool {
         // The application reads the segment after the window has grown.
-        let grows = self.grow(self.occupied(beyond) + self.mss * OCCUPIED_16THS / 16);
+        let occupied = self.occupied(beyond) + self.mss * OCCUPIED_16THS / 16;
+        let grows = self.grow(occupied);
+        if beyond.bytes > 0 {
+            self.unread = (now, occupied);
+        }
         let round_trip = self.measure(now, sent);
         // On the kernel's clock, the connection was established `preconnect` before its first segment arrives.
         let began = self.began.get().unwrap_or(now);
@@ -523,20 +532,26 @@ mod tests {
             (65_160, 8688, 1448)
         );
         let mut window = GrowingWindow::new(MSS as u32, false).advertises(32 << 20, 11);
-        assert_eq!(window.advertise(0, NOTHING), 32 * 2048);
+        assert_eq!(window.advertise(Time::ZERO, 0, NOTHING), 32 * 2048);
         // With 20 segments beyond a hole, 38 386 bytes are left, but 65 536 bytes were offered.
-        assert_eq!(window.advertise(0, apart(20)), 32 * 2048);
-        assert_eq!(window.advertise(20 * MSS, NOTHING), 32 * 2048);
+        assert_eq!(window.advertise(Time::ZERO, 0, apart(20)), 32 * 2048);
+        assert_eq!(window.advertise(Time::ZERO, 20 * MSS, NOTHING), 32 * 2048);
         // Almost no memory is free: the right edge stays 3000 bytes ahead, rounded up to two units of the window field.
-        assert_eq!(window.advertise(20 * MSS + 32 * 2048 - 3000, apart(60)), 2 * 2048);
+        assert_eq!(
+            window.advertise(Time::ZERO, 20 * MSS + 32 * 2048 - 3000, apart(60)),
+            2 * 2048
+        );
         (window.bound, window.space) = (100 * MSS, 100 * MSS);
         while window.grow(0) {}
         assert_eq!(
-            window.advertise(100 * MSS, NOTHING),
+            window.advertise(Time::ZERO, 100 * MSS, NOTHING),
             (100 * MSS).div_ceil(2048) as u32 * 2048
         );
         // Without a growing window, ACKs advertise none.
-        assert_eq!(GrowingWindow::new(MSS as u32, false).advertise(0, NOTHING), 0);
+        assert_eq!(
+            GrowingWindow::new(MSS as u32, false).advertise(Time::ZERO, 0, NOTHING),
+            0
+        );
     }
 
     /// Only the first of the segments that echo one ACK is measured (tcp_rcv_rtt_measure_ts).
