@@ -20,6 +20,8 @@ const FIRST_PORT: u32 = 1_024;
 /// group.
 const PORTS: u32 = 64_000;
 const ACK: u16 = 0x10;
+/// TCP flag PSH, which senders with Linux's receivers set at the ends of writes.
+const PSH: u16 = 0x08;
 /// TCP flags used for ECN (RFC 3168 sections 5 and 6.1).
 const ECE: u16 = 0x40;
 const CWR: u16 = 0x80;
@@ -185,13 +187,14 @@ impl ConnectionHeaders {
                 Ecn { capable: true, .. } => CAPABLE,
                 Ecn { .. } => 0,
             },
-            flags: match self.marks {
-                // The counter in a data packet counts marked packets of the other direction. These are ACKs, which
-                // cannot be marked, so the counter keeps its initial value.
-                EcnConfig::Accurate { .. } => ACK | ace(5),
-                _ if segment.ecn.reduced => ACK | CWR,
-                _ => ACK,
-            },
+            flags: u16::from(segment.push) * PSH
+                | match self.marks {
+                    // The counter in a data packet counts marked packets of the other direction. These are ACKs, which
+                    // cannot be marked, so the counter keeps its initial value.
+                    EcnConfig::Accurate { .. } => ACK | ace(5),
+                    _ if segment.ecn.reduced => ACK | CWR,
+                    _ => ACK,
+                },
             window: self.window,
             options: options.bytes(),
             payload: segment.length,
