@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from linux_measures import at, goodput_mbps, median_srtt_ms
-from longpipe import simulate
+from longpipe import Scenario, simulate
 from longpipe.result import Result
 from longpipe_evidence.validate.linux import MSS, LinuxCase, LinuxControl, LinuxFlow, seconds
-from longpipe_evidence.validate.linux_compare import scenario
+from longpipe_evidence.validate.linux_compare import TCP, scenario
 from longpipe_evidence.validate.linux_tables import draw
 from thorough import one_in
 
@@ -78,6 +78,48 @@ def test_bbr_does_what_linux_s_does_whatever_its_phase(round_trip: str, buffer: 
         assert max(ours) >= linux[what].min() * (1 - within)
     drops = [int(result.ports["packets_lost_overflow"].sum()) for result in results]
     assert drops == pytest.approx([linux["drops"].median()] * 4, rel=0.02)
+
+
+# In the guest, the handshake's RTT of a path of 600 ms is measured as 600.002 or 600.001 ms, depending on the start of
+# the guest, and the minimum of later RTTs as 600.001 ms (`longpipe validate linux --csv`, column min_rtt_us).
+@pytest.mark.parametrize(("handshake_us", "probe_rtt_s", "end_s"), [(600_002, 11.3, 23.1), (600_001, 7.9, 24.3)])
+def test_bbr_probes_the_rtt_when_linux_does(handshake_us: int, probe_rtt_s: float, end_s: float) -> None:
+    """A lower RTT by a microsecond after the handshake postpones the first ProbeRTT by 3.4 s."""
+    flow = LinuxFlow(control="bbr", size="100 MB")
+    case = LinuxCase(rate="50 Mbit/s", round_trip="600 ms", buffer=2500, flows=(flow,))
+    result = simulate(scenario(case).with_(**{"tcp.initial_rtt": f"{handshake_us} us"}), 1)
+    least = result.traces["cwnd"].query(f"cwnd_bytes == {4 * MSS}")
+    assert least["time_s"].iloc[0] == pytest.approx(probe_rtt_s, abs=0.11)
+    assert result.flows["completion_s"].iloc[0] == pytest.approx(end_s, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("trunk", "linux"),
+    [
+        (("20 Mbit/s", "400 kbit/s", "150 ms", "250 packets", "20 s"), (83, 83, 83)),
+        (("50 Mbit/s", "1 Mbit/s", "50 ms", "206 packets", "10 s"), (2009, 2215, 1741)),
+    ],
+)
+def test_bbr_over_a_slow_return_link_retransmits_as_in_linux(trunk: tuple[str, ...], linux: tuple[int, ...]) -> None:
+    """Compares three seeds with Linux as an end of the same path. Half a BDP of buffer and a return rate of 1/50."""
+    rate, back, delay, buffer, duration = trunk
+    ack = {name: value for name, value in TCP["ack"].items() if name != "write_every"}
+    path = Scenario(
+        framing="ip",
+        duration=duration,
+        network={
+            "kind": "dumbbell",
+            "sources": 1,
+            "trunk_rate": rate,
+            "trunk_delay": delay,
+            "return_rate": back,
+            "return_buffer": "10000 packets",
+        },
+        switch={"buffer": buffer},
+        tcp={**TCP, "ack": ack, "congestion": "bbr", "handshake": True},
+    )
+    again = [simulate(path, seed).flows["retransmitted_segments"].sum() for seed in range(1, 4)]
+    assert np.mean(again) == pytest.approx(np.mean(linux), rel=0.15)
 
 
 def test_the_queue_of_1000_packets_that_brought_bbr_to_linux() -> None:
