@@ -10,5 +10,5 @@ CAUSES: Final[dict[tuple[str, int], str]] = {
     ("highspeed", 29): _ALONE.format("an RTT of 203 ms"),
     ("illinois", 2): _ALONE.format("7.15 Mbit/s"),
     ("veno", 13): _ALONE.format("3.72 Mbit/s"),
-    ("westwood", 26): _ALONE.format("4.67 Mbit/s"),
+    ("westwood", 35): _ALONE.format("752 packets lost"),
 }

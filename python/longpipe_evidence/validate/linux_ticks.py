@@ -14,8 +14,8 @@ from longpipe_evidence.validate.linux_guest.load import IDLE_ROUND_TRIPS, IDLE_S
 
 # Time from a tick to the first connection after a start of the guest, measured by the times at which the timers of
 # delayed ACKs expire: 0.46 to 0.55 ms in three starts. All further work of the guest takes microseconds. The clock
-# CLOCK_MONOTONIC_COARSE does not show the ticks of timers: it falls behind them by 0.8 ms per minute. Half a microsecond
-# stands for the unknown phase within a microsecond.
+# CLOCK_MONOTONIC_COARSE does not show the ticks of timers: it falls behind them by 0.8 ms per minute. The half of
+# a microsecond stands for the unknown phase within a microsecond.
 FIRST_S: Final = 0.5005e-3
 
 
