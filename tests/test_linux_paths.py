@@ -31,7 +31,7 @@ AGREE = {
     "bic": (5, 6, 6),
     "htcp": (6, 6, 6),
     "hybla": (6, 6, 6),
-    "illinois": (5, 6, 5),
+    "illinois": (5, 6, 6),
     "scalable": (6, 6, 6),
     "highspeed": (6, 6, 6),
     "vegas": (6, 6, 6),
