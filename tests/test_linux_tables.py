@@ -32,7 +32,7 @@ LOST_BEYOND = {"reno": 1, "scalable": 1, "veno": 1}
 # differs by more than 5 %: see docs/linux.md.
 PATHS_BEYOND = {
     "cubic": {},
-    "bbr": {13: {"round trip"}, 20: {"goodput"}, 36: {"goodput"}},
+    "bbr": {13: {"round trip"}, 20: {"goodput"}},
     "reno": {},
 }
 # Lists of lost packets after which longpipe sends different segments than Linux.
