@@ -175,6 +175,7 @@ impl ConnectionHeaders {
     pub fn data(&self, from: usize, frame: u32, segment: &DataSegment, carried: Carried, out: &mut Vec<u8>) {
         let mut options = OptionBytes::new();
         self.stamp(carried.stamp, carried.echo, &mut options);
+        let pushed = if segment.push { PSH } else { 0 };
         let fields = Fields {
             from: self.ends[from],
             to: self.ends[1 - from],
@@ -187,14 +188,13 @@ impl ConnectionHeaders {
                 Ecn { capable: true, .. } => CAPABLE,
                 Ecn { .. } => 0,
             },
-            flags: u16::from(segment.push) * PSH
-                | match self.marks {
-                    // The counter in a data packet counts marked packets of the other direction. These are ACKs, which
-                    // cannot be marked, so the counter keeps its initial value.
-                    EcnConfig::Accurate { .. } => ACK | ace(5),
-                    _ if segment.ecn.reduced => ACK | CWR,
-                    _ => ACK,
-                },
+            flags: match self.marks {
+                // The counter in a data packet counts marked packets of the other direction. These are ACKs, which
+                // cannot be marked, so the counter keeps its initial value.
+                EcnConfig::Accurate { .. } => pushed | ACK | ace(5),
+                _ if segment.ecn.reduced => pushed | ACK | CWR,
+                _ => pushed | ACK,
+            },
             window: self.window,
             options: options.bytes(),
             payload: segment.length,
