@@ -15,9 +15,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from limit_scenarios import scenario
 from longpipe import Result, Scenario, ScenarioError, simulate
-from longpipe.analysis.limits import Limit, Remedy, remedies
 from longpipe.metrics.warm_up import begin_s
 from longpipe.units import TIME
+from longpipe.verdicts.limits import Limit, Remedy, remedies
 from longpipe.verdicts.loads import active_time
 
 # Factor by which a remedy must raise the goodput of its flow.

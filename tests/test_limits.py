@@ -5,10 +5,10 @@ import re
 import pytest
 
 from longpipe import Graph, Result, Scenario, ScenarioError, Switch, pictures, simulate
-from longpipe.analysis.limits import FlowLimit, idle_lines, limit_lines, notes
-from longpipe.analysis.limits import limits as limits_of
 from longpipe.cautions.windows import window_warnings
 from longpipe.scenario.paths import paths
+from longpipe.verdicts.limits import FlowLimit, idle_lines, limit_lines, notes
+from longpipe.verdicts.limits import limits as limits_of
 
 GEO = """
 framing = "ip"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from longpipe import Result, Scenario, ScenarioError, simulate, stacks
-from longpipe.analysis.limits import limit_lines
+from longpipe.verdicts.limits import limit_lines
 
 needs_stacks = pytest.mark.skipif(stacks.installed() is None, reason="longpipe_stacks is not installed: make stacks")
 

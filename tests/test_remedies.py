@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 
 from longpipe import Scenario, simulate
-from longpipe.analysis.limits import MEANINGS, Remedy
 from longpipe.cautions.cautions import cautions
+from longpipe.verdicts.limits import MEANINGS, Remedy
 from remedies import WITHOUT, Judged, judged
 from thorough import THOROUGH, one_in
 

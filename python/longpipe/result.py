@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import orjson
 
 from longpipe import _core, drops
-from longpipe.analysis.limits import FlowLimit, limit_lines, limits, notes
 from longpipe.captures import Capture
 from longpipe.cautions.cautions import cautions
 from longpipe.errors import ScenarioError, in_one_line
@@ -28,6 +27,7 @@ from longpipe.scenario.paths import trunk as trunk_of
 from longpipe.trace_frames import TraceFrames
 from longpipe.units import TIME
 from longpipe.verdicts import demands
+from longpipe.verdicts.limits import FlowLimit, limit_lines, limits, notes
 from longpipe.verdicts.lockout import locked_out
 
 # pandas takes 80 MB and a third of a second, so the first frame loads it; NumPy takes as long as a short run.

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.analysis.limits.fields import Fields
 from longpipe.cautions.files import doubts_of_files
 from longpipe.cautions.overload import overloads
 from longpipe.cautions.replaced import replaced_delays, replaced_rates
@@ -32,6 +31,7 @@ from longpipe.scenario.switch import Policy
 from longpipe.scenario.topology import as_graph
 from longpipe.scenario.traffic import Traffic
 from longpipe.units import RATE, TIME, seconds
+from longpipe.verdicts.limits.fields import Fields
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario

@@ -464,10 +464,10 @@ def _constant_fields(scenario: Scenario) -> dict[str, Any]:
 
 def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, seen: Seen, label: str = "") -> Recorded:
     """Runs a scenario and prints its limits. `called` is its name in titles."""
-    from longpipe.analysis.limits import idle_lines, limit_lines, notes
     from longpipe.cli.toolkit.progress import RunBar
     from longpipe.pictures.recorded import Recorded, check_flows
     from longpipe.run import simulate
+    from longpipe.verdicts.limits import idle_lines, limit_lines, notes
 
     check_flows(scenario, flows)
     with RunBar(label or scenario.name) as bar:

@@ -6,7 +6,6 @@ from typing import Any
 from longpipe import _core
 from longpipe.aal5 import CELL_BITS, CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES
 from longpipe.absent import CALLED, NAMES, RENO, homes
-from longpipe.analysis.limits import MEANINGS
 from longpipe.controls.facts import INTERFACE
 from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
 from longpipe.lab import beyond
@@ -19,6 +18,7 @@ from longpipe.scenario.profiles import PROFILES, RULES
 from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.variant import FIRST
 from longpipe.scenario.windows import SMALLEST, TIMES_PATH
+from longpipe.verdicts.limits import MEANINGS
 
 
 def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

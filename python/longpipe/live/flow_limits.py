@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from longpipe.analysis.limits import MEANINGS
-from longpipe.analysis.limits.causes import Limit as LimitOfRun
-from longpipe.analysis.limits.evidence import BUSY
-from longpipe.analysis.limits.kinds import SLOW_START_ROUND_TRIPS
-from longpipe.analysis.limits.ports import PortCounters
 from longpipe.live.hosts import Plan
 from longpipe.scenario.paths import sustained_bps
 from longpipe.units import RATE, SIZE
+from longpipe.verdicts.limits import MEANINGS
+from longpipe.verdicts.limits.causes import Limit as LimitOfRun
+from longpipe.verdicts.limits.evidence import BUSY
+from longpipe.verdicts.limits.kinds import SLOW_START_ROUND_TRIPS
+from longpipe.verdicts.limits.ports import PortCounters
 
 # Limits of `longpipe run`, and the send buffer of a real host.
 Limit = LimitOfRun | Literal["send buffer"]

@@ -10,13 +10,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from longpipe.analysis.intervals import copies, estimate
-from longpipe.analysis.limits import without_further_paths
 from longpipe.design import Design
 from longpipe.measures.readable import INDEXES, Readable, readable, written
 from longpipe.scenario import Scenario
 from longpipe.scenario.paths import paths
 from longpipe.scenario.warm_up import NONE
 from longpipe.study import Study
+from longpipe.verdicts.limits import without_further_paths
 
 MOST_POINTS: Final = 40
 # Number of replications below which intervals are of little use.

@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.analysis.limits import FlowLimit, idle_lines, limit_lines, notes
 from longpipe.cli.toolkit.console import show_table
 from longpipe.metrics.delays import MEAN
 from longpipe.metrics.delays import QUANTILES as DELAYS
@@ -19,6 +18,7 @@ from longpipe.metrics.web import QUANTILES
 from longpipe.result import Result, records
 from longpipe.scenario.buffers import Framing
 from longpipe.scenario.summary import summary_lines
+from longpipe.verdicts.limits import FlowLimit, idle_lines, limit_lines, notes
 
 Row = dict[str, Any]
 

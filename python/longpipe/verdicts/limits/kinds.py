@@ -9,8 +9,9 @@ from abc import ABC, abstractmethod
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from longpipe.analysis.limits.evidence import BUSY, LEAST_HEADROOM, WAIT
-from longpipe.analysis.limits.remedy import (
+from longpipe.units import RATE, SIZE
+from longpipe.verdicts.limits.evidence import BUSY, LEAST_HEADROOM, WAIT
+from longpipe.verdicts.limits.remedy import (
     Remedy,
     constant_path,
     faster,
@@ -18,11 +19,10 @@ from longpipe.analysis.limits.remedy import (
     faster_shaper,
     in_order,
 )
-from longpipe.units import RATE, SIZE
 
 if TYPE_CHECKING:
-    from longpipe.analysis.limits.causes import Limit
-    from longpipe.analysis.limits.evidence import Evidence
+    from longpipe.verdicts.limits.causes import Limit
+    from longpipe.verdicts.limits.evidence import Evidence
 
 # Share of a window at and above which it counts as full.
 IN_USE: Final = 0.9

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from longpipe.analysis.limits.causes import Limit
-from longpipe.analysis.limits.verdicts import MEANINGS, FlowLimit
+from longpipe.verdicts.limits.causes import Limit
+from longpipe.verdicts.limits.verdicts import MEANINGS, FlowLimit
 
 # Share of lost ACKs, or of time, at and above which the share is considered large.
 MUCH: Final = 0.05

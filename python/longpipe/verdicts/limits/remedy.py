@@ -10,9 +10,9 @@ from longpipe.scenario.motion import Coded, File, Moving
 from longpipe.units import RATE, SIZE, SYMBOLS
 
 if TYPE_CHECKING:
-    from longpipe.analysis.limits.evidence import Evidence
-    from longpipe.analysis.limits.fields import LinkFields
     from longpipe.scenario import Scenario
+    from longpipe.verdicts.limits.evidence import Evidence
+    from longpipe.verdicts.limits.fields import LinkFields
 
 # Factor by which a remedy raises a rate, unless another link is the next limit.
 MORE: Final = 4

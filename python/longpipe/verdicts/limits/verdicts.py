@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.analysis.limits.causes import Limit
-from longpipe.analysis.limits.evidence import Columns, Evidence, evidence
-from longpipe.analysis.limits.kinds import KINDS, Kind, Strength
-from longpipe.analysis.limits.remedy import Remedy
 from longpipe.garbage import without_collections
+from longpipe.verdicts.limits.causes import Limit
+from longpipe.verdicts.limits.evidence import Columns, Evidence, evidence
+from longpipe.verdicts.limits.kinds import KINDS, Kind, Strength
+from longpipe.verdicts.limits.remedy import Remedy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longpipe.aal5 import CELL_BYTES
-from longpipe.analysis.limits.causes import OF_CAUSE, OF_COUNTER, SIZED_BY_BUFFER, Limit
 from longpipe.scenario.shapers import cake_bps, port_limit_bps
+from longpipe.verdicts.limits.causes import OF_CAUSE, OF_COUNTER, SIZED_BY_BUFFER, Limit
 
 if TYPE_CHECKING:
     from longpipe.scenario.paths import Path, Resolved

@@ -10,16 +10,16 @@ from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.analysis.limits.causes import OF_CAUSE, Limit
-from longpipe.analysis.limits.fields import Fields
-from longpipe.analysis.limits.ports import PortCounters
-from longpipe.analysis.limits.remedy import MORE, Remedy, larger_bucket
-from longpipe.analysis.limits.used import Demands, Proxies
 from longpipe.metrics.warm_up import begin_s
 from longpipe.scenario.datagrams import longest_bytes
 from longpipe.scenario.paths import Path, paths, ranked, sustained_bps
 from longpipe.scenario.shapers import FULL_PACKET_BYTES, buckets, shaped_bps
 from longpipe.units import SIZE, TIME
+from longpipe.verdicts.limits.causes import OF_CAUSE, Limit
+from longpipe.verdicts.limits.fields import Fields
+from longpipe.verdicts.limits.ports import PortCounters
+from longpipe.verdicts.limits.remedy import MORE, Remedy, larger_bucket
+from longpipe.verdicts.limits.used import Demands, Proxies
 from longpipe.verdicts.loads import Loads, active_time
 
 if TYPE_CHECKING:

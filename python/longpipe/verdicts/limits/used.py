@@ -9,9 +9,9 @@ from longpipe.scenario.proxies import proxy_buffers
 from longpipe.verdicts.demands import written_bytes
 
 if TYPE_CHECKING:
-    from longpipe.analysis.limits.ports import PortCounters
     from longpipe.scenario import Scenario
     from longpipe.scenario.paths import Path, Resolved
+    from longpipe.verdicts.limits.ports import PortCounters
 
     Columns = Mapping[str, Mapping[str, Any]]
 
