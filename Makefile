@@ -117,7 +117,7 @@ WASM := target/wasm32-unknown-unknown/wasm/longpipe_wasm.wasm
 BINDGEN := target/bindgen/debug/bindgen
 LAB := $(shell find lab/src -type f) lab/build.mjs lab/tsconfig.json
 DESCRIBED := $(shell find python/longpipe/scenario python/longpipe/lab python/longpipe_evidence/papers -name '*.py') \
-	python/longpipe/units.py python/longpipe/absent.py Cargo.toml crates/network/src/lib.rs $(wildcard scenarios/*.toml python/longpipe/examples/*.toml)
+	python/longpipe/units.py python/longpipe/errors/alternatives.py Cargo.toml crates/network/src/lib.rs $(wildcard scenarios/*.toml python/longpipe/examples/*.toml)
 
 lab: $(PAGE)
 	@:

@@ -12,9 +12,9 @@ from unittest.mock import patch
 
 import pytest
 
-from longpipe.locks import locked
 from longpipe.store import Store
 from longpipe.study import Runner
+from longpipe.system.locks import locked
 from longpipe_evidence.cli.reproduce import parts
 from longpipe_evidence.papers import frr_96, lbd_01
 from longpipe_evidence.papers.experiments import Experiment

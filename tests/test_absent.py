@@ -3,7 +3,7 @@
 import pytest
 
 from longpipe import Scenario, ScenarioError
-from longpipe.absent import CALLED, NAMES, known
+from longpipe.errors.alternatives import CALLED, NAMES, known
 
 
 def refused(**changes: object) -> str:

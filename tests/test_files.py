@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from commands import run
-from longpipe import ScenarioError, files
+from longpipe import ScenarioError
 from longpipe.store import Store
+from longpipe.system import files
 
 SCENARIO = 'name = "a"\nduration = "20 ms"\n'
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from longpipe.locks import locked, taken
+from longpipe.system.locks import locked, taken
 from longpipe_evidence.papers.report.folder import RECORD, Folder, Part, in_use, is_current, records
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
@@ -118,7 +118,10 @@ def test_a_writer_that_gives_up_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_a_lock_is_waited_for(tmp_path: Path) -> None:
-    lock, script = tmp_path / "lock", "import sys, time\nfrom pathlib import Path\nfrom longpipe.locks import locked\n"
+    lock, script = (
+        tmp_path / "lock",
+        "import sys, time\nfrom pathlib import Path\nfrom longpipe.system.locks import locked\n",
+    )
     script += "with locked(Path(sys.argv[1])):\n Path(sys.argv[2]).touch()\n time.sleep(60)\n"
     holder = subprocess.Popen([sys.executable, "-c", script, str(lock), str(tmp_path / "in")])
     while not (tmp_path / "in").exists():

@@ -13,9 +13,9 @@ import pytest
 from commands import run
 from longpipe import Scenario
 from longpipe.design import Design, Factor
-from longpipe.interrupts import TerminatedError, deferred, terminable
 from longpipe.store import Store
 from longpipe.study import Progress, Study
+from longpipe.system.interrupts import TerminatedError, deferred, terminable
 
 
 def interrupt() -> None:
@@ -193,7 +193,9 @@ def test_a_second_ctrl_c_is_status_130_without_a_traceback(tmp_path: Path) -> No
 @pytest.mark.parametrize("after_s", [0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6])
 def test_ctrl_c_at_any_time_of_a_start_is_no_traceback(after_s: float) -> None:
     # Before Python has started, longpipe cannot handle Ctrl-C.
-    begun = "from longpipe.interrupts import exit_on_interrupt; exit_on_interrupt(); print('up', end='', flush=True)"
+    begun = (
+        "from longpipe.system.interrupts import exit_on_interrupt; exit_on_interrupt(); print('up', end='', flush=True)"
+    )
     code = f"{begun}; from longpipe.__main__ import main; main()"
     command = [sys.executable, "-c", code, "run", "no.toml"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

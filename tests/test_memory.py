@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from commands import run
-from longpipe import Scenario, ScenarioError, memory, simulate
+from longpipe import Scenario, ScenarioError, simulate
 from longpipe.design import Design, Factor
 from longpipe.errors import RunError
 from longpipe.executors import Failure, Processes, executor_for
 from longpipe.study import Study, StudyError
+from longpipe.system import memory
 
 SMALL = Scenario(name="small", duration="20 ms")
 # The window of 64 MiB is sent as cells, which wait in an unlimited queue.

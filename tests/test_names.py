@@ -4,8 +4,8 @@ import pytest
 
 from longpipe import Scenario, _core
 from longpipe.design.cost import AT_ENQUEUE
-from longpipe.drops import CAUSES
 from longpipe.result import EVENT_CAUSES, EVENTS, STAGES, STATES
+from longpipe.result.drops import CAUSES
 from longpipe.scenario.base import kinds, kinds_that
 from longpipe.scenario.buffers import BufferUnit, Framing
 from longpipe.scenario.conditioners import Conditioner

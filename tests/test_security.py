@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from longpipe import object_cache
 from longpipe.controls.compiler import build
 from longpipe.errors import ScenarioError
-from longpipe.files import check_file, write_text
+from longpipe.system.files import check_file, write_text
+from longpipe.user_code import object_cache
 
 AIMD = Path(__file__).parent / "data" / "modules" / "tcp_aimd.c"
 needs_users = pytest.mark.skipif(

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from longpipe import Control, RunError, Scenario, ScenarioError, simulate, user_code
+from longpipe import Control, RunError, Scenario, ScenarioError, simulate
 from longpipe.controls import classes, isolation
 from longpipe.measures.measure import parse
+from longpipe.user_code import execution
 
 PATH = Scenario.example("fiber").with_(**{"duration": "1 s", "network.sources": 1, "tcp.profile": "linux-6"})
 CLASS = "from longpipe import Control\nclass A(Control):\n    def on_ack(self, ack):\n        {hook}\n"
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("short_limit")
 
 @pytest.fixture
 def short_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_code, "CPU_S", 0.3)
+    monkeypatch.setattr(execution, "CPU_S", 0.3)
     # Python's own handler of Ctrl-C leaves no trace in an error.
     monkeypatch.setattr(signal, "getsignal", lambda _: None)
 
@@ -73,7 +74,7 @@ def test_measure_that_does_not_return_is_rejected(statement: str, tmp_path: Path
 
 def test_standard_input_is_restored_after_user_code() -> None:
     before = sys.stdin, os.fstat(0)
-    assert user_code.execute(lambda: os.read(0, 1)) == b""
+    assert execution.execute(lambda: os.read(0, 1)) == b""
     assert (sys.stdin, os.fstat(0)) == before
 
 
@@ -84,7 +85,7 @@ def test_forked_children_of_user_code_end_themselves() -> None:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
     before = os._exit
-    assert user_code.execute(fork) == 7
+    assert execution.execute(fork) == 7
     assert os._exit is before
 
 
@@ -93,8 +94,8 @@ def test_endless_code_of_another_thread_is_ended() -> None:
 
     def work() -> None:
         try:
-            user_code.execute(lambda: [None for _ in iter(int, 1)])
-        except user_code.UserCodeError as error:
+            execution.execute(lambda: [None for _ in iter(int, 1)])
+        except execution.UserCodeError as error:
             caught.append(str(error))
 
     thread = threading.Thread(target=work)

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from longpipe import Control, Scenario, ScenarioError, simulate, user_files
+from longpipe import Control, Scenario, ScenarioError, simulate
 from longpipe.controls import classes
 from longpipe.measures.functions import FunctionMeasure
+from longpipe.user_code import file_modules
 
 CONTROL = """
 from longpipe import Control, Grant
@@ -119,7 +120,7 @@ def test_a_machine_without_the_folder_gets_the_siblings_with_the_class(
     content = classes.content(digest(file))
     assert content is not None
     shutil.rmtree(tmp_path / "a")
-    monkeypatch.setattr(user_files, "_known", {})
+    monkeypatch.setattr(file_modules, "_known", {})
     for name in [name for name in sys.modules if name.startswith("longpipe_file_")]:
         monkeypatch.delitem(sys.modules, name)
     assert acked(classes._unpickled(content)) == 16.0
@@ -180,5 +181,5 @@ def test_an_error_in_an_import_of_a_sibling_names_the_line_and_the_sibling(tmp_p
 
 
 def test_the_standard_library_is_not_hidden_by_a_file(tmp_path: Path) -> None:
-    module = user_files.load(folder(tmp_path / "a"))
+    module = file_modules.load(folder(tmp_path / "a"))
     assert module.random is random

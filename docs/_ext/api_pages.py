@@ -9,9 +9,9 @@ from typing import Final
 
 import longpipe
 
-# Modules without a page: the command line has its own page, except for the building blocks of commands, and the others
-# are internal.
-INTERNAL: Final = ("__main__", "_core", "cli", "deferred")
+# Modules without a page: the command line has its own page, except for the building blocks of commands, and the core is
+# internal.
+INTERNAL: Final = ("__main__", "_core", "cli")
 TOOLKIT: Final = "cli.toolkit"
 
 

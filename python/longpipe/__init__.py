@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from longpipe import pictures, satellites, store
     from longpipe._core import __version__ as __version__
     from longpipe.analysis.anova import Anova, anova
-    from longpipe.captures import CaptureError
     from longpipe.control import Ack, Control, Event, Grant, Interval, Lost, Sent, compiled
     from longpipe.design import Design, Factor
     from longpipe.errors import RunError, ScenarioError
     from longpipe.result import Result
+    from longpipe.result.captures import CaptureError
     from longpipe.run import simulate
     from longpipe.scenario import (
         Dumbbell,
@@ -77,15 +77,15 @@ __all__ = [
 
 # Hidden from type checkers, because they would otherwise accept any name.
 if not TYPE_CHECKING:
-    from longpipe.deferred import deferred
+    from longpipe.system.lazy import lazy_attributes
 
     # Imported on demand, so that commands do not wait for modules that they do not use.
-    __getattr__, __dir__ = deferred(
+    __getattr__, __dir__ = lazy_attributes(
         __name__,
         {
             "__version__": "longpipe._core",
             "Anova": "longpipe.analysis.anova",
-            "CaptureError": "longpipe.captures",
+            "CaptureError": "longpipe.result.captures",
             "Design": "longpipe.design",
             "Factor": "longpipe.design",
             "Result": "longpipe.result",
@@ -120,4 +120,4 @@ if not TYPE_CHECKING:
             ),
         },
     )
-    del deferred
+    del lazy_attributes

@@ -5,7 +5,7 @@ import sys
 from types import ModuleType
 from typing import NoReturn
 
-from longpipe.interrupts import INTERRUPTED, end_of_command, exit_on_interrupt, interruptible
+from longpipe.system.interrupts import INTERRUPTED, end_of_command, exit_on_interrupt, interruptible
 
 # Starting creates more than 100 000 permanent objects, for which the default threshold of 700 would cause constant
 # garbage collection.

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from longpipe.files import write_bytes
+from longpipe.system.files import write_bytes
 
 # Characters that spreadsheets interpret as the start of a formula (OWASP, CSV injection).
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.files import check_file, write_bytes
 from longpipe.qlog import rows_of
+from longpipe.system.files import check_file, write_bytes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from longpipe.errors import ScenarioError
-from longpipe.files import check_directory, write_text
 from longpipe.ip import packet_bytes
 from longpipe.scenario.paths import OVER_TCP, whole
 from longpipe.scenario.stack import LINUX, QUIC
+from longpipe.system.files import check_directory, write_text
 
 if TYPE_CHECKING:
     import pandas as pd

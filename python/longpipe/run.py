@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from longpipe import _core
-from longpipe.captures import CaptureError, core_places, problems, reports, unwritable
 from longpipe.errors import RunError, ScenarioError, check_kind
-from longpipe.memory import limit_bytes, shown
 from longpipe.notebook import Bar, in_notebook
 from longpipe.result import Result
+from longpipe.result.captures import CaptureError, core_places, problems, reports, unwritable
 from longpipe.scenario import LARGEST_SEED, Scenario
 from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.module import modules_of
@@ -18,6 +17,7 @@ from longpipe.scenario.stack import own_stacks_of
 from longpipe.scenario.warm_up import AUTOMATIC, without_warm_up
 from longpipe.scenario.warm_up import FIELD as WARM_UP
 from longpipe.stacks import load
+from longpipe.system.memory import limit_bytes, shown
 
 
 def simulate(

@@ -15,7 +15,6 @@ from longpipe.cautions.files import doubts_of_files
 from longpipe.cautions.overload import overloads
 from longpipe.cautions.replaced import replaced_delays, replaced_rates
 from longpipe.cautions.windows import window_warnings
-from longpipe.garbage import without_collections
 from longpipe.ip import packet_bytes
 from longpipe.scenario.base import kinds_that
 from longpipe.scenario.conditioners import Conditioner
@@ -30,6 +29,7 @@ from longpipe.scenario.shapers import buckets, cake_bps, line_bytes, longest_pas
 from longpipe.scenario.switch import Policy
 from longpipe.scenario.topology import as_graph
 from longpipe.scenario.traffic import Traffic
+from longpipe.system.gc_pause import without_collections
 from longpipe.units import RATE, TIME, seconds
 from longpipe.verdicts.limits.fields import Fields
 

@@ -7,14 +7,14 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from longpipe.captures import CaptureError
 from longpipe.cli import bash
 from longpipe.cli.toolkit.groups import Commands
 from longpipe.cli.toolkit.safe import Console
 from longpipe.cli.usage import error_line, option_line
 from longpipe.errors import RunError, ScenarioError, plain, shortened
-from longpipe.files import kept_apart
-from longpipe.interrupts import INTERRUPTED, answered, end_of_command, exit_on_interrupt
+from longpipe.result.captures import CaptureError
+from longpipe.system.files import kept_apart
+from longpipe.system.interrupts import INTERRUPTED, answered, end_of_command, exit_on_interrupt
 
 HELP = (
     "Simulate TCP over long fat networks, packet by packet or ATM cell by cell.\n\n"

@@ -25,7 +25,7 @@ from longpipe.cli.toolkit.storing import (
     typed_command,
 )
 from longpipe.errors import RunError, ScenarioError
-from longpipe.files import check_directory, write_text
+from longpipe.system.files import check_directory, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -44,7 +44,7 @@ def build(
     """
     # Imported here so that other commands start faster.
     from longpipe.controls.compiler import build as compiled
-    from longpipe.files import check_file, write_bytes
+    from longpipe.system.files import check_file, write_bytes
 
     target = output or sources[0].with_suffix(".so")
     if sources[0].suffix != ".c":

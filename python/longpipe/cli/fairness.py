@@ -21,8 +21,8 @@ from longpipe.cli.toolkit.storing import (
 )
 from longpipe.errors import ScenarioError
 from longpipe.fairness import SEEDS
-from longpipe.files import check_directory, write_text
 from longpipe.measures.readable import written
+from longpipe.system.files import check_directory, write_text
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from longpipe.absent import CALLED, homes
-from longpipe.absent import known as known_name
 from longpipe.cli import ordinary
 from longpipe.cli.toolkit import completers
 from longpipe.errors import ScenarioError
+from longpipe.errors.alternatives import CALLED, homes
+from longpipe.errors.alternatives import known as known_name
 
 if TYPE_CHECKING:
     from longpipe.scenario.reference import Field

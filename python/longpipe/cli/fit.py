@@ -10,7 +10,7 @@ import typer
 from longpipe.cli.toolkit.progress import RunBar, Waiting
 from longpipe.cli.toolkit.safe import Console, echo
 from longpipe.errors import ScenarioError, nearest, shortened
-from longpipe.files import check_file
+from longpipe.system.files import check_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.examples import EXAMPLES, example
 from longpipe.extensions import CONFIGURATIONS, extensions, load
-from longpipe.files import check_file, write_text
+from longpipe.system.files import check_file, write_text
 
 if TYPE_CHECKING:
     from longpipe.scenario.base import Model

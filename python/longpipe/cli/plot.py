@@ -22,7 +22,7 @@ from longpipe.cli.toolkit.quantities import seconds
 from longpipe.cli.toolkit.safe import echo
 from longpipe.cli.toolkit.storing import StoreOption, factors_of_study, opened
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import check_file
+from longpipe.system.files import check_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

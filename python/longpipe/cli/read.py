@@ -11,7 +11,7 @@ import typer
 from longpipe.cli.toolkit.console import show_table, terminal
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError, nearest, shortened
-from longpipe.files import PICTURES, check_file
+from longpipe.system.files import PICTURES, check_file
 
 if TYPE_CHECKING:
     from longpipe.measured import Recording, Subject

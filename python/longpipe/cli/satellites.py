@@ -15,7 +15,7 @@ from longpipe.cli.toolkit.outputs import apart, check_output, is_stdout, write_f
 from longpipe.cli.toolkit.quantities import DEGREES, KILOMETRES, number_of, seconds
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import PICTURES, check_file
+from longpipe.system.files import PICTURES, check_file
 
 if TYPE_CHECKING:
     from longpipe.satellites import Constellation, RoundTrips, Station

@@ -12,8 +12,8 @@ import typer
 from longpipe.cli.toolkit.progress import RunBar
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import PICTURES, check_file
 from longpipe.measures.readable import decimals_of, form_of, written
+from longpipe.system.files import PICTURES, check_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -21,13 +21,14 @@ from typing import Any, Final
 import cloudpickle
 import numpy as np
 
-from longpipe import _core, trust, user_code, user_files
+from longpipe import _core
 from longpipe.controls.compiled import compiled, state_type
 from longpipe.controls.control import Control
 from longpipe.controls.identity import identity, is_of_user
 from longpipe.controls.intervals import NEEDS, interval_length
 from longpipe.controls.policies import PolicyControl
 from longpipe.errors import RunError, ScenarioError, nearest, shortened
+from longpipe.user_code import execution, file_modules, trust
 
 FIELD: Final = "tcp.congestion.class"
 _NEEDS_CLASS: Final = "needs a subclass of longpipe.Control, as 'package.module:Class' or 'file.py:Class'"
@@ -140,17 +141,17 @@ def check_parameters(found: Known, parameters: Mapping[str, object]) -> None:
 def failure(error: BaseException, name: str, hook: str, at_s: float) -> str:
     """Returns a line about an error in a hook, which contains the file and line of the class."""
     digest = next((digest for digest, known in _known.items() if known.name == name and known.cls), "")
-    where = user_code.place(error.__traceback__)
+    where = execution.place(error.__traceback__)
     if not where:
         where = f"{_place(_known[digest].cls, hook) if digest else name}: "
-    text = " ".join(user_files.with_plain_names(str(error)).split())
+    text = " ".join(file_modules.with_plain_names(str(error)).split())
     return f"{where}{type(error).__name__}: {text} (in {hook} of {name}, at {at_s:.6f} s)"
 
 
 def place_in_hook(frame: FrameType | None, what: str) -> str | None:
     """Returns a line about a hook that is being executed, in the format of `failure`; None if `frame` is in no hook."""
     stack = [one for one, _ in traceback.walk_stack(frame)]
-    users = list(takewhile(lambda one: user_code.is_of_user(one.f_code.co_filename), stack))
+    users = list(takewhile(lambda one: execution.is_of_user(one.f_code.co_filename), stack))
     if not users or len(users) == len(stack):
         return None
     code, values = users[-1].f_code, users[-1].f_locals
@@ -160,7 +161,7 @@ def place_in_hook(frame: FrameType | None, what: str) -> str | None:
         return None
     names = (known.name for known in _known.values() if known.cls is type(control))
     at_s = next((now for one in arguments if isinstance(now := getattr(one, "now", None), float)), None)
-    place = f"{user_code.shown_path(users[0].f_code.co_filename)}:{users[0].f_lineno}"
+    place = f"{execution.shown_path(users[0].f_code.co_filename)}:{users[0].f_lineno}"
     when = "" if at_s is None else f", at {at_s:.6f} s"
     return f"{place}: {what} (in {code.co_name} of {next(names, type(control).__qualname__)}{when})"
 
@@ -170,7 +171,7 @@ def _place(cls: type | None, hook: str) -> str:
     function = getattr(method, "function", method)
     code = getattr(function, "__code__", None)
     return (
-        f"{user_code.shown_path(code.co_filename)}:{code.co_firstlineno}" if code else getattr(cls, "__qualname__", "")
+        f"{execution.shown_path(code.co_filename)}:{code.co_firstlineno}" if code else getattr(cls, "__qualname__", "")
     )
 
 
@@ -183,17 +184,17 @@ def _imported(target: str) -> object:
         raise ScenarioError(f"{FIELD}: {target!r}; {_NEEDS_CLASS}")
     try:
         load = partial(_from_file, Path(place)) if place.endswith(".py") else partial(_module, place)
-        found: object = user_code.execute(load)
+        found: object = execution.execute(load)
     except ScenarioError:
         raise
-    except user_code.UserCodeError as error:
+    except execution.UserCodeError as error:
         raise ScenarioError(f"{FIELD}: {target}; {error}") from None
     except SyntaxError as error:
         where = f"{error.filename}:{error.lineno}"
         raise ScenarioError(f"{FIELD}: {target}; {where}: SyntaxError: {error.msg}") from None
     except Exception as error:
-        where = user_code.place(error.__traceback__)
-        text = user_files.with_plain_names(str(error))
+        where = execution.place(error.__traceback__)
+        text = file_modules.with_plain_names(str(error))
         raise ScenarioError(f"{FIELD}: {target}; {where}{type(error).__name__}: {text}") from None
     for part in name.split("."):
         if (found := getattr(found, part, None)) is None:
@@ -221,7 +222,7 @@ def _from_file(path: Path) -> ModuleType:
         path.read_bytes()
     except OSError as error:
         raise ScenarioError(f"{FIELD}: {path}; cannot be read, {(error.strerror or '').lower()}") from None
-    return user_files.load(path)
+    return file_modules.load(path)
 
 
 @contextmanager
@@ -266,7 +267,7 @@ def _module_of(value: object) -> str | None:
 
 def _pickled(cls: type[Control]) -> bytes:
     """Returns the pickle of a class, after that of its files if hooks can import a module from the class's folder."""
-    files = user_files.files_of(cls.__module__ or "")
+    files = file_modules.files_of(cls.__module__ or "")
     content: bytes = cloudpickle.dumps(cls)
     return pickle.dumps(files) + content if len(files) > 1 else content
 
@@ -281,7 +282,7 @@ class _Unpickler(pickle.Unpickler):
 
 def _function(code: CodeType, scope: dict[str, Any], *others: Any) -> FunctionType:  # noqa: ANN401 - as in cloudpickle
     """Creates a function, whose imports use `__builtins__` as they are now."""
-    scope["__builtins__"] = user_files.builtins_of(scope.get("__name__", "")) or builtins
+    scope["__builtins__"] = file_modules.builtins_of(scope.get("__name__", "")) or builtins
     return FunctionType(code, scope, *others)
 
 
@@ -289,7 +290,7 @@ def _unpickled(content: bytes) -> type[Control]:
     stream = io.BytesIO(content)
     found = _Unpickler(stream).load()
     if isinstance(found, dict):
-        user_files.remember(found)
+        file_modules.remember(found)
         found = _Unpickler(stream).load()
     return found  # type: ignore[no-any-return]
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from longpipe import _core
 from longpipe.errors import ScenarioError
-from longpipe.user_files import UserFile, imported_as, imported_by, plain_name
+from longpipe.user_code.file_modules import UserFile, imported_as, imported_by, plain_name
 
 # Attributes of a class that do not affect its behaviour.
 _PLAIN: Final = {

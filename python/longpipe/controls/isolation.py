@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final
 
 from longpipe import _core
 from longpipe.errors import RunError, ScenarioError
-from longpipe.user_code import place
+from longpipe.user_code.execution import place
 
 # Processor time [s] and duration [s] above which a call of a module is considered endless; a normal call takes
 # microseconds.

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from longpipe import _core, trust
+from longpipe import _core
 from longpipe.controls.compiler import KERNELS, build
 from longpipe.controls.facts import INTERFACE, WASM, Facts, facts
 from longpipe.controls.sources import MOST_BYTES, NEEDS, identity, read_source, support_digest
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import write_bytes
 from longpipe.inputs import read_bytes
-from longpipe.object_cache import MAGIC, cache_folder, cached, cached_content, is_stored
+from longpipe.system.files import write_bytes
+from longpipe.user_code import trust
+from longpipe.user_code.object_cache import MAGIC, cache_folder, cached, cached_content, is_stored
 
 # Kind of the objects in the cache directory.
 _KIND: Final = "modules"

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from longpipe.errors import RunError, ScenarioError
-from longpipe.memory import cores, share
 from longpipe.run import simulate
 from longpipe.scenario import Scenario
 from longpipe.store import Packed, pack
+from longpipe.system.memory import cores, share
 
 Job = tuple[Scenario, int]
 

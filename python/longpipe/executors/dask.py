@@ -19,7 +19,7 @@ from longpipe.errors import ScenarioError
 from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_in_pool
 from longpipe.executors.batches import Batches
 from longpipe.inputs import load_json
-from longpipe.memory import limit_bytes
+from longpipe.system.memory import limit_bytes
 
 SCHEME: Final = "dask://"
 

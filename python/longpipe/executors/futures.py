@@ -7,7 +7,7 @@ from typing import Final
 
 from longpipe.errors import ScenarioError
 from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_in_pool
-from longpipe.memory import limit_bytes
+from longpipe.system.memory import limit_bytes
 
 # Number of runs submitted at a time, because an executor does not report its capacity.
 _ROOM: Final = 256

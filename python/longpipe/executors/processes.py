@@ -17,7 +17,7 @@ from typing import Final
 
 from longpipe.errors import ScenarioError, check_kind
 from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, run_job
-from longpipe.memory import cores, limit_bytes, share
+from longpipe.system.memory import cores, limit_bytes, share
 
 # Maximum number of attempts at a run whose worker dies, and at starting a worker that dies before its first run.
 TRIES: Final = 3

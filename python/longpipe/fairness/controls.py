@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longpipe.absent import known as known_name
 from longpipe.errors import ScenarioError, nearest
+from longpipe.errors.alternatives import known as known_name
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.remedies import of_control

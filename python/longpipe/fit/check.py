@@ -13,9 +13,9 @@ from longpipe.fit.model_error import GOODPUT, model_error
 from longpipe.fit.series import TRACES, simulated
 from longpipe.fit.steady import deviation_line, goodput_bps
 from longpipe.fit.whatif import single_run
-from longpipe.interrupts import TerminatedError, answered
 from longpipe.result import duration_s
 from longpipe.run import simulate
+from longpipe.system.interrupts import TerminatedError, answered
 from longpipe.units import TIME
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe import _core
 from longpipe.errors import ScenarioError, shown
-from longpipe.files import write_bytes, write_text
 from longpipe.fit.report import LISTED, listed, with_interval
 from longpipe.inputs import parse_json, read_bytes
+from longpipe.system.files import write_bytes, write_text
 
 if TYPE_CHECKING:
     from pathlib import Path

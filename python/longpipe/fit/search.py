@@ -17,9 +17,9 @@ from longpipe.fit.managed import chance_of_tail_drop, managed_policies, marked
 from longpipe.fit.policer import FittedPolicer
 from longpipe.fit.sender import may_pace, usual_flight
 from longpipe.fit.series import TRACES, FlowSeries, in_distribution, in_losses, observed, over_time, simulated
-from longpipe.interrupts import TerminatedError, answered
 from longpipe.run import simulate
 from longpipe.scenario import variant
+from longpipe.system.interrupts import TerminatedError, answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

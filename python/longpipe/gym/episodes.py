@@ -16,9 +16,9 @@ from longpipe.gym.agents import PATH, agent_flows, core_scenario, path_of
 from longpipe.gym.draws import Scenarios, drawing
 from longpipe.gym.features import NAMES, Array, Features
 from longpipe.gym.observations import Observation, observation, reward
-from longpipe.memory import cores
 from longpipe.run import control_error, register_classes
 from longpipe.scenario import Scenario
+from longpipe.system.memory import cores
 
 Rows = NDArray[np.float32]
 Marks = NDArray[np.bool_]

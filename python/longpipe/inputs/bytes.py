@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.files import will_read
 from longpipe.inputs import reads
 from longpipe.inputs.compression import BrokenError, format_of, parts
+from longpipe.system.files import will_read
 
 # Maximum size of a file, compressed and decompressed, unless a reader allows more.
 MOST_BYTES: Final = 256 << 20

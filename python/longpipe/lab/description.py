@@ -5,8 +5,8 @@ from typing import Any
 
 from longpipe import _core
 from longpipe.aal5 import CELL_BITS, CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES
-from longpipe.absent import CALLED, NAMES, RENO, homes
 from longpipe.controls.facts import INTERFACE
+from longpipe.errors.alternatives import CALLED, NAMES, RENO, homes
 from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
 from longpipe.lab import beyond
 from longpipe.lab.fields import dimensions, models

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from longpipe.errors import RunError, ScenarioError
-from longpipe.object_cache import cache_folder
+from longpipe.user_code.object_cache import cache_folder
 
 PROGRAM: Final = "linux.uml"
 PACKAGE: Final = "user-mode-linux"

@@ -22,10 +22,10 @@ __all__ = ["Certificate", "LiveRun", "Plan", "Replay", "Settings", "plan", "repl
 
 # Hidden from type checkers, which would accept any name otherwise.
 if not TYPE_CHECKING:
-    from longpipe.deferred import deferred
+    from longpipe.system.lazy import lazy_attributes
 
     # Imported on demand, because the process at each end of a path needs none of these names.
-    __getattr__, __dir__ = deferred(
+    __getattr__, __dir__ = lazy_attributes(
         __name__,
         {
             "Certificate": "longpipe.live.certificate",
@@ -38,4 +38,4 @@ if not TYPE_CHECKING:
             "run": "longpipe.live.session",
         },
     )
-    del deferred
+    del lazy_attributes

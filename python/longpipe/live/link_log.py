@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from longpipe.files import write_text
+from longpipe.system.files import write_text
 
 # Number of bytes that a schedule's opportunity can deliver.
 _OPPORTUNITY: Final = 1504

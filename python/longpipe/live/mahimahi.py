@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError, nearest, shortened, shown
-from longpipe.files import check_file
 from longpipe.inputs import read_text
 from longpipe.inputs.numbers import whole_number
 from longpipe.live.link_log import write_log
 from longpipe.scenario import Scenario
+from longpipe.system.files import check_file
 from longpipe.units import TIME
 
 INSIDE: Final = "inside"

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from longpipe import _core
 from longpipe.errors import RunError, ScenarioError, shown
-from longpipe.files import check_file
 from longpipe.inputs import parse_json
 from longpipe.inputs.bytes import open_regular
 from longpipe.live.hosts import Plan, plan
 from longpipe.run import control_error, register_classes
 from longpipe.scenario import Scenario
+from longpipe.system.files import check_file
 
 MAGIC: Final = b"longpipe live record "
 VERSION: Final = 1

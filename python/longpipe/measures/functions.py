@@ -12,9 +12,9 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe import trust, user_code
 from longpipe.errors import ScenarioError, nearest, shortened
 from longpipe.measures.dimensions import BITS, BITS_PER_SECOND, SECONDS, Dimension, shown_in
+from longpipe.user_code import execution, trust
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -118,10 +118,10 @@ class FunctionMeasure:
         function = self._function()
         try:
             with trust.named_by_user():
-                value = user_code.execute(lambda: function(result))
+                value = execution.execute(lambda: function(result))
         except ScenarioError:
             raise
-        except user_code.UserCodeError as error:
+        except execution.UserCodeError as error:
             raise ScenarioError(f"measure: {self.name!r}: {self.target}: {error}") from None
         except Exception as error:
             raise ScenarioError(f"measure: {self.name!r}: {type(error).__name__}: {error} in {self.target}") from error
@@ -145,7 +145,7 @@ def _installed(name: str) -> ModuleType:
 
 def _from_file(path: Path) -> ModuleType:
     # Imported here so that commands without functions of files start faster.
-    from longpipe.user_files import load
+    from longpipe.user_code.file_modules import load
 
     return load(path)
 
@@ -156,13 +156,13 @@ def _function(name: str, target: str) -> Callable[[Any], Any]:
         return _of_process[target]
     where, _, attribute = target.rpartition(":")
     try:
-        module = user_code.execute(lambda: _from_file(Path(where)) if where.endswith(".py") else _installed(where))
+        module = execution.execute(lambda: _from_file(Path(where)) if where.endswith(".py") else _installed(where))
     except ScenarioError:
         raise
-    except user_code.UserCodeError as error:
+    except execution.UserCodeError as error:
         raise ScenarioError(f"measure: {name!r}: {target}: {error}") from None
     except Exception as error:
-        from longpipe.user_files import with_plain_names
+        from longpipe.user_code.file_modules import with_plain_names
 
         text = f"{type(error).__name__}: {with_plain_names(str(error))}"
         raise ScenarioError(f"measure: {name!r}: {target}: {text}; {NEEDS}") from error

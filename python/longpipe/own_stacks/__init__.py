@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from longpipe import _core, trust
+from longpipe import _core
 from longpipe.errors import ScenarioError, in_one_line
 from longpipe.inputs import read_bytes
-from longpipe.object_cache import MAGIC, cached, cached_content
+from longpipe.user_code import trust
+from longpipe.user_code.object_cache import MAGIC, cached, cached_content
 
 # First word of a command that stands for the interpreter that runs longpipe, because another one may not find
 # longpipe.end.

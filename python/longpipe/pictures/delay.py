@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from longpipe.drops import CAUSES
 from longpipe.errors import nearest
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.figure import with_literal_texts
@@ -50,6 +49,7 @@ from longpipe.pictures.style import (
     title_of,
     titled,
 )
+from longpipe.result.drops import CAUSES
 
 MOST_FLOWS: Final = 8
 INTERVALS: Final = 100

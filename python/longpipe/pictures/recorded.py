@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from longpipe.drops import completed
 from longpipe.errors import ScenarioError, nearest
 from longpipe.metrics.slowdowns import COMPLETIONS
 from longpipe.result import duration_s
+from longpipe.result.drops import completed
+from longpipe.result.trace_frames import TraceFrames
 from longpipe.scenario import Scenario, Traces
 from longpipe.scenario.paths import OVER_TCP, port_name
-from longpipe.trace_frames import TraceFrames
 
 TRACES: Final = tuple(name for name, kind in Traces.model_fields.items() if kind.annotation is bool)
 SCENARIO_FILE: Final = "scenario.toml"

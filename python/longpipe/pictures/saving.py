@@ -8,8 +8,8 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from longpipe.errors import plain
-from longpipe.files import write_bytes
 from longpipe.pictures.figure import unescaped
+from longpipe.system.files import write_bytes
 
 FORMATS: Final = ("png", "svg")
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final, Literal, Self
 import tomli_w
 from pydantic import Field, model_validator
 
-from longpipe.absent import learn
 from longpipe.errors import ScenarioError
+from longpipe.errors.alternatives import learn
 from longpipe.examples import example
 from longpipe.inputs import load_toml, parse_toml
 from longpipe.scenario.adaptive_video import AdaptiveVideo, BufferRule, ThroughputRule

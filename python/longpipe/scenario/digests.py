@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Model
-from longpipe.trust import UntrustedCodeError
+from longpipe.user_code.trust import UntrustedCodeError
 
 # How the digest in the fields of a scenario is treated if the digest of the object may differ: "compare" raises an
 # error, "keep" does not look for the object, "renew" replaces the digest in the fields.

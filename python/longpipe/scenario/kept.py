@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
-from longpipe.garbage import without_collections
 from longpipe.inputs import reads
 from longpipe.scenario.canonical import canonical_json
+from longpipe.system.gc_pause import without_collections
 
 S = TypeVar("S")
 

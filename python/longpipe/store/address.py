@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import will_read
 from longpipe.inputs.bytes import check_regular
 from longpipe.store.rows import is_current
+from longpipe.system.files import will_read
 
 if TYPE_CHECKING:
     import sqlalchemy as sa

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe import _core
 from longpipe.errors import ScenarioError
-from longpipe.interrupts import deferred
-from longpipe.provenance import engine_version
 from longpipe.store import checksums, rows
 from longpipe.store.address import WRITES, Address
 from longpipe.store.errors import READ_ONLY, DamagedError, StoreError, damage, reason
 from longpipe.store.rows import VERSION
 from longpipe.store.traces import Traces
+from longpipe.system.interrupts import deferred
+from longpipe.system.provenance import engine_version
 
 # Imported on demand, because commands that only list studies do not need Pydantic, and single runs do not need
 # SQLAlchemy.

@@ -14,12 +14,12 @@ import orjson
 import sqlalchemy as sa
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.provenance import engine_version
 from longpipe.store import checksums
 from longpipe.store.errors import DamagedError
 from longpipe.store.leases import inserting, living
 from longpipe.store.schema import FAILURES, LEASES, RECEIPTS, RUNS, STUDIES, STUDY_POINTS, STUDY_RUNS
 from longpipe.store.store import Store
+from longpipe.system.provenance import engine_version
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from longpipe.files import write_bytes
 from longpipe.store import checksums
 from longpipe.store.errors import DamagedError, StoreError, reason
+from longpipe.system.files import write_bytes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,10 +16,10 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    from longpipe.deferred import deferred
+    from longpipe.system.lazy import lazy_attributes
 
     # Load lazily, because only sequential studies need SciPy.
-    __getattr__, __dir__ = deferred(
+    __getattr__, __dir__ = lazy_attributes(
         __name__,
         {
             "ChangedInputWarning": "longpipe.study.changes",
@@ -33,4 +33,4 @@ if not TYPE_CHECKING:
             "run_until": "longpipe.study.until",
         },
     )
-    del deferred
+    del lazy_attributes

@@ -25,9 +25,7 @@ import orjson
 
 from longpipe import _core
 from longpipe.errors import RunError, ScenarioError, shown
-from longpipe.files import write_bytes
 from longpipe.inputs import open_regular, parse_json
-from longpipe.memory import cores, limit_bytes, share
 from longpipe.scenario.warm_up import FIELD as WARM_UP
 from longpipe.scenario.warm_up import without_warm_up
 from longpipe.stacks import load
@@ -39,6 +37,8 @@ from longpipe.study.bundled_controls import (
     index_of,
     read_controls,
 )
+from longpipe.system.files import write_bytes
+from longpipe.system.memory import cores, limit_bytes, share
 
 if TYPE_CHECKING:
     from longpipe.study.study import Study
@@ -115,7 +115,7 @@ class Bundle:
 def write(study: Study, path: Path) -> Bundle:
     """Writes the finished runs of a study as a bundle, and returns it. Raises ScenarioError if there are none."""
     from longpipe.design.text import to_json
-    from longpipe.provenance import machine, software
+    from longpipe.system.provenance import machine, software
 
     table = study.frame()
     if table.empty:

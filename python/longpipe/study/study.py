@@ -15,7 +15,7 @@ from longpipe.errors import ScenarioError, check_kind, nearest
 from longpipe.store import Store, engine_version, studies
 from longpipe.store.scenarios import stored_scenarios
 from longpipe.study.progress import Progress, ignore
-from longpipe.trust import UntrustedCodeError, UntrustedCodeWarning, granting, named_by_store
+from longpipe.user_code.trust import UntrustedCodeError, UntrustedCodeWarning, granting, named_by_store
 
 # Import for type checking only, because executing runs needs modules that take a second to load.
 if TYPE_CHECKING:

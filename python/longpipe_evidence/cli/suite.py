@@ -24,8 +24,8 @@ from longpipe.cli.toolkit.storing import (
     repeatable,
 )
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import check_directory, write_text
 from longpipe.measures.readable import written
+from longpipe.system.files import check_directory, write_text
 from longpipe_evidence.suites import IDS, SUITES
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from longpipe.errors import ScenarioError
-from longpipe.files import write_bytes
+from longpipe.system.files import write_bytes
 from longpipe.units import RATE
 from longpipe_evidence.validate.fit_mixed import draw_mixed
 from longpipe_evidence.validate.linux import (

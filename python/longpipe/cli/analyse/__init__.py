@@ -8,7 +8,7 @@ import typer
 from longpipe.cli.toolkit import completers
 from longpipe.cli.toolkit.outputs import check_output
 from longpipe.cli.toolkit.quantities import share
-from longpipe.files import check_directory
+from longpipe.system.files import check_directory
 
 
 def analyse(

@@ -22,12 +22,12 @@ from longpipe.cli.toolkit.outputs import is_stdout, write_output
 from longpipe.cli.toolkit.progress import Waiting
 from longpipe.cli.toolkit.storing import factors_of_study
 from longpipe.errors import ScenarioError
-from longpipe.files import write_text
 from longpipe.inputs.frame import column_named, in_base_units, read_frame
 from longpipe.measures.columns import with_expression
 from longpipe.measures.readable import readable
 from longpipe.pictures import variation as draw
 from longpipe.pictures.saving import save
+from longpipe.system.files import write_text
 
 
 @dataclass(frozen=True)

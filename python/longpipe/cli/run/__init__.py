@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from longpipe.captures import CaptureError
 from longpipe.cli.toolkit.completers import field_and_level
 from longpipe.cli.toolkit.given import needing
 from longpipe.cli.toolkit.naming import change
@@ -20,8 +19,9 @@ from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
 from longpipe.cli.toolkit.safe import echo
 from longpipe.cli.toolkit.storing import MemoryOption, NoStoreOption, StoreOption, opened_store
 from longpipe.errors import ScenarioError
-from longpipe.files import check_directory, check_file
 from longpipe.inputs import read_text
+from longpipe.result.captures import CaptureError
+from longpipe.system.files import check_directory, check_file
 
 if TYPE_CHECKING:
     from longpipe.cli.toolkit.progress import RunBar

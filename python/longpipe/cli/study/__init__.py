@@ -9,7 +9,7 @@ from longpipe.cli.toolkit import completers
 from longpipe.cli.toolkit.outputs import check_output, is_stdout
 from longpipe.cli.toolkit.storing import ExecutorOption, MemoryOption, StoreOption, WorkersOption
 from longpipe.errors import ScenarioError
-from longpipe.files import check_file
+from longpipe.system.files import check_file
 
 SUFFIXES = (".csv", ".parquet", ".json")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
-from longpipe.files import check_file, claim, write_text
+from longpipe.system.files import check_file, claim, write_text
 
 if TYPE_CHECKING:
     import pandas as pd

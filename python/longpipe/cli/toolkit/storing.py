@@ -14,7 +14,7 @@ import typer
 from longpipe.cli.toolkit.completers import field_and_level
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
-from longpipe.interrupts import TERMINATED, TerminatedError, terminable
+from longpipe.system.interrupts import TERMINATED, TerminatedError, terminable
 
 # Import the database only when it is needed, because loading takes half a second.
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def opened(url: str | None, *, readonly: bool = False, create: bool = True) -> I
     """Opens the store at the given URL, or the user's default store."""
     from longpipe.cli.toolkit.warnings import notes_shown
     from longpipe.store import Store, default_url
-    from longpipe.trust import UntrustedCodeWarning
+    from longpipe.user_code.trust import UntrustedCodeWarning
 
     store = Store(_chosen(url) or default_url(), readonly=readonly, create=create)
     try:

@@ -10,10 +10,10 @@ from longpipe.cautions.cautions import cautions
 from longpipe.cautions.files import read_from_files
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
-from longpipe.memory import limit_bytes
-from longpipe.memory import shown as bytes_shown
 from longpipe.scenario import Scenario
 from longpipe.scenario.paths import max_memory_bytes
+from longpipe.system.memory import limit_bytes
+from longpipe.system.memory import shown as bytes_shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

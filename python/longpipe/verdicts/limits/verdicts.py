@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.garbage import without_collections
+from longpipe.system.gc_pause import without_collections
 from longpipe.verdicts.limits.causes import Limit
 from longpipe.verdicts.limits.evidence import Columns, Evidence, evidence
 from longpipe.verdicts.limits.kinds import KINDS, Kind, Strength

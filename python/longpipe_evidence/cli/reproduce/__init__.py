@@ -20,7 +20,7 @@ from longpipe.cli.toolkit.storing import (
     repeatable,
 )
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import check_directory
+from longpipe.system.files import check_directory
 from longpipe_evidence.papers import FOUNDING, IDS, PAPERS
 from longpipe_evidence.papers.report.folder import Part, in_use, is_current, records
 

@@ -13,7 +13,7 @@ from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
 from longpipe.cli.toolkit.quantities import PACKETS, whole_number_of
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
-from longpipe.files import check_file
+from longpipe.system.files import check_file
 from longpipe_evidence.validate.ns2_drops import Comparison, DropCase, compare
 from longpipe_evidence.validate.ns2_rules import explain
 

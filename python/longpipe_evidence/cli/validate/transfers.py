@@ -13,7 +13,7 @@ from longpipe.cli.toolkit.outputs import is_stdout, write_output
 from longpipe.cli.toolkit.progress import RunBar
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import check_file
+from longpipe.system.files import check_file
 from longpipe_evidence.papers.lbd_01.transfers import BUFFERS, FLAVORS, W_STARS, Transfer
 from longpipe_evidence.papers.lbd_01.transfers import transfers as all_transfers
 from longpipe_evidence.validate.ns2_transfers import TransferComparison, compare

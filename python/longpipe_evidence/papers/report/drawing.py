@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from longpipe.executors.processes import context, starting
-from longpipe.memory import cores
+from longpipe.system.memory import cores
 
 # Loading Matplotlib takes as long as drawing a figure, so more processes would gain little.
 MOST: Final = 2

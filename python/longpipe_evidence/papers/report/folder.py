@@ -16,11 +16,11 @@ from typing import Any, Final
 import longpipe
 import longpipe_evidence
 from longpipe.errors import ScenarioError
-from longpipe.files import write_text
 from longpipe.inputs import load_json, read_bytes
-from longpipe.locks import give_back, locked, taken
-from longpipe.provenance import machine, software
 from longpipe.store import engine_version
+from longpipe.system.files import write_text
+from longpipe.system.locks import give_back, locked, taken
+from longpipe.system.provenance import machine, software
 
 RECORD: Final = "provenance.json"
 

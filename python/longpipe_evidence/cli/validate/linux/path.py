@@ -12,7 +12,7 @@ from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
 from longpipe.cli.toolkit.quantities import PACKETS, share, whole_number_of
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
-from longpipe.files import check_file, write_bytes
+from longpipe.system.files import check_file, write_bytes
 from longpipe_evidence.validate.linux import LinuxCase, LinuxFlow
 from longpipe_evidence.validate.linux_judged import FEW_PACKETS, Tolerances
 

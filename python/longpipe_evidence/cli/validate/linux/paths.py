@@ -7,7 +7,7 @@ import typer
 
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import check_file
+from longpipe.system.files import check_file
 from longpipe_evidence.validate.linux import LinuxControl
 
 if TYPE_CHECKING:

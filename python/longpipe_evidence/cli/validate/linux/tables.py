@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import check_directory, write_bytes
+from longpipe.system.files import check_directory, write_bytes
 
 
 def tables(

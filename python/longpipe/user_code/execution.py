@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
-from longpipe import interrupts
+from longpipe.system import interrupts
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -31,7 +31,7 @@ DURATION_S: float = 120.0
 # Time [s] that code has to react to the error that ends it.
 _GRACE_S: Final = 2.0
 _POLL_S: Final = 0.1
-_FOLDER: Final = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parents[1]
 # Functions of `os` that end or replace the process without an error.
 _ENDS: Final = ("_exit", "abort", "execv", "execve")
 

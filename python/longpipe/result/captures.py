@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import check_file
+from longpipe.system.files import check_file
 
 if TYPE_CHECKING:
     from longpipe.result import Result

@@ -11,7 +11,7 @@ from typing import Final
 
 from platformdirs import user_cache_path
 
-from longpipe.files import write_bytes
+from longpipe.system.files import write_bytes
 
 # First bytes of shared objects: ELF, Mach-O for one or several architectures, and PE.
 MAGIC: Final = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")

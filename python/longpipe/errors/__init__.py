@@ -11,7 +11,7 @@ from datetime import date, time
 from functools import partial
 from typing import TYPE_CHECKING, Final, get_args
 
-from longpipe.absent import known
+from longpipe.errors.alternatives import known
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError

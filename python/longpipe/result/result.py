@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
 
-from longpipe import _core, drops
-from longpipe.captures import Capture
+from longpipe import _core
 from longpipe.cautions.cautions import cautions
 from longpipe.errors import ScenarioError, in_one_line
-from longpipe.files import check_directory, write_text
-from longpipe.garbage import without_collections
 from longpipe.metrics import atm_forum, convergence, delays, slowdowns, web
 from longpipe.metrics.efficiency import Trunk, attainable_bytes, offers, trunk_after_vbr
 from longpipe.metrics.sums import total
 from longpipe.metrics.warm_up import begin_s
+from longpipe.result import drops
+from longpipe.result.captures import Capture
+from longpipe.result.trace_frames import TraceFrames
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.scenario.paths import trunk as trunk_of
-from longpipe.trace_frames import TraceFrames
+from longpipe.system.files import check_directory, write_text
+from longpipe.system.gc_pause import without_collections
 from longpipe.units import TIME
 from longpipe.verdicts import demands
 from longpipe.verdicts.limits import FlowLimit, limit_lines, limits, notes
@@ -363,7 +364,7 @@ class Result:
 
     @cached_property
     def limits(self) -> pd.DataFrame:
-        """A row per flow with its limit and its remedy: see `analysis.limits.FlowLimit.row`."""
+        """A row per flow with its limit and its remedy: see `verdicts.limits.FlowLimit.row`."""
         import pandas as pd
 
         return pd.DataFrame(limit.row for limit in self.flow_limits)

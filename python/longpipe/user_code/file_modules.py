@@ -21,7 +21,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe import trust
+from longpipe.user_code import trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
