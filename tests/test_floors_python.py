@@ -1,6 +1,7 @@
 """Imports between the top-level files and folders of each Python package."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,6 +18,17 @@ PACKAGES: Final = sorted(path.parent for path in (ROOT / "python").glob("*/__ini
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 def test_files_and_folders_of_a_package_import_in_no_circle(package: Path) -> None:
     assert circles(imports_between_parts(package)) == []
+
+
+def test_parts_of_the_package_import_only_parts_below_them() -> None:
+    parts = _floors()
+    graph = imports_between_parts(ROOT / "python" / "longpipe")
+    assert sorted(parts) == sorted({*graph, *(part for parts in graph.values() for part in parts)})
+    places = {part: place for place, part in enumerate(parts)}
+    upwards = [
+        f"{part} imports {imported}" for part in graph for imported in graph[part] if places[imported] < places[part]
+    ]
+    assert upwards == []
 
 
 def test_circles_are_strongly_connected_components() -> None:
@@ -38,6 +50,14 @@ def test_lazy_imports_count_and_imports_of_type_checkers_do_not(tmp_path: Path) 
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     assert circles(imports_between_parts(tmp_path / "package")) == [["b", "c", "e"]]
+
+
+def _floors() -> list[str]:
+    """Returns the files and folders in the page's table of floors, from the top."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("## Floors of `python/longpipe`")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    return [name for row in rows for name in re.findall(r"`(\w+)(?:/|\.py)?`", row)]
 
 
 def imports_between_parts(package: Path) -> dict[str, set[str]]:
