@@ -71,15 +71,28 @@ def test_a_congestion_window_beyond_another_limit_is_none() -> None:
 
 
 def test_send_buffer_limits_only_if_a_larger_one_helps() -> None:
-    """Over 600 ms and 50 Mbit/s, slow start takes 4.2 s, so that 29 Mbit/s are possible within 10 s."""
+    """Over 600 ms and 50 Mbit/s, slow start takes 4.8 s and sends 3.75 MB, and the rest 5.2 s."""
     geo = replace(flow({"buffer_s": 9.6}), retransmitted=0, path_bps=50e6, acked_bytes=36_000_000)
-    assert geo.possible_bps == pytest.approx(29e6, rel=0.02)
+    assert geo.possible_bps == pytest.approx(8 * 36e6 / (4.8 + 0.3 + 5.2 + 0.6), rel=0.01)
     assert geo.limited_by == "slow start"
     assert str(geo).endswith(
         "limited by slow start in 10.0 s; the run is too short for the round trip, 0 segments retransmitted"
     )
     assert replace(geo, acked_bytes=20_000_000).limited_by == "send buffer"
     assert replace(geo, path_limit="link").limited_by == "link"
+
+
+def test_slow_start_limits_a_short_transfer_over_geo() -> None:
+    """Measured with Linux 6.18: 4 MB took 5.75 s with a send buffer of 4 MiB, and 5.74 s with one of 64 MiB.
+
+    20 MB took 9.49 s and 8.49 s.
+    """
+    counters = {"lasted_s": 5.749, "busy_s": 5.648, "buffer_s": 0.0}
+    short = replace(flow(counters), retransmitted=0, path_bps=50e6, acked_bytes=4_000_000, cwnd_bytes=3_792_312)
+    short = replace(short, send_buffer_bytes=3_684_096)
+    assert short.limited_by == "slow start"
+    long = replace(short, lasted_s=9.494, busy_s=9.36, acked_bytes=20_000_000)
+    assert replace(long, cwnd_bytes=6_023_680, send_buffer_bytes=4_194_304).limited_by == "send buffer"
 
 
 def test_the_kernels_counters_are_read_where_they_are() -> None:

@@ -14,9 +14,9 @@ from remedies import WITHOUT, Judged, judged
 from thorough import THOROUGH, one_in
 
 SCENARIOS: Final = 2000
-# Share of the flows with a remedy whose goodput rises: `python tests/remedies.py` prints 93.3 %. A sample has fewer
+# Share of the flows with a remedy whose goodput rises: `python tests/remedies.py` prints 94.6 %. A sample has fewer
 # flows, so that its share varies.
-HELPED: Final = 0.93 if THOROUGH else 0.9
+HELPED: Final = 0.94 if THOROUGH else 0.92
 # Share of flows whose limit is not determined, at most; and number of flows for each limit, at least.
 UNDETERMINED: Final = 0.1
 OCCURS: Final = 20
@@ -115,4 +115,4 @@ def test_default_rate_that_limits_is_named_before_the_run() -> None:
     assert line.startswith("network.access_rate: not given, its default of 155.52 Mbit/s limits flow1")
     assert not any("not given, its default" in line for line in cautions(Scenario.from_toml(WINDOW)))
     (found,) = simulate(scenario.with_(**{"tcp.receiver_window": "auto", "duration": "5 s"})).flow_limits
-    assert (found.limited_by, found.remedy) == ("link", Remedy("network.access_rate", "622.08 Mbit/s"))
+    assert (found.limited_by, found.remedy) == ("link", Remedy("network.access_rate", "1 Gbit/s"))

@@ -86,12 +86,22 @@ class RealFlow:
 
     @property
     def possible_bps(self) -> float:
-        """Returns the mean rate [bit/s] with large buffers and windows: that of the path after a slow start."""
+        """Returns the mean rate [bit/s] of the same amount of data with large buffers and windows.
+
+        A slow start doubles the window in each RTT until it fills the path, or until all data are sent. The slowest
+        link then sends the last window of the slow start and the rest, and one more RTT passes until all data are
+        acknowledged.
+        """
         pipe_bytes = self.path_bps * self.rtt_s / 8
-        if not math.isfinite(pipe_bytes) or not self.lasted_s:
+        if not math.isfinite(pipe_bytes) or not self.lasted_s or not self.acked_bytes:
             return math.inf
-        growing_s = max(0.0, math.log2(max(1.0, pipe_bytes / _INITIAL_BYTES)) - 1) * self.rtt_s
-        return self.path_bps * max(0.0, 1 - growing_s / self.lasted_s)
+        growing = min(
+            math.log2(max(1.0, pipe_bytes / _INITIAL_BYTES)),
+            math.ceil(math.log2(1 + self.acked_bytes / _INITIAL_BYTES)),
+        )
+        rest_bytes = max(0.0, self.acked_bytes - _INITIAL_BYTES * (2**growing - 1))
+        last_bytes = rest_bytes + _INITIAL_BYTES * 2 ** (growing - 1)
+        return 8 * self.acked_bytes / ((growing + 1) * self.rtt_s + 8 * last_bytes / self.path_bps)
 
     @property
     def limited_by(self) -> Limit:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from longpipe.aal5 import CELL_BYTES, packet_cells
 from longpipe.ip import packet_bytes
 from longpipe.scenario.jitter import delay_with_jitter_ps
-from longpipe.scenario.shapers import FULL_PACKET_BYTES, shaped_bps
+from longpipe.scenario.shapers import FULL_PACKET_BYTES, may_shape, shaped_bps
 
 Resolved = Mapping[str, Any]
 
@@ -89,6 +89,8 @@ def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
 
 def sustained_bps(link: Resolved) -> float:
     """Returns the rate of a resolved link [bit/s], or of its shaper for full-sized packets if that is less."""
+    if not may_shape(link):
+        return float(link["rate_bps"])
     limit_bps = shaped_bps(link, math.inf, policers=False, packet_bytes=FULL_PACKET_BYTES)
     return min(float(link["rate_bps"]), limit_bps)
 

@@ -34,6 +34,8 @@ def shaped_bps(
     each flow, sets no limit for all packets. If CAKE counts packets with overhead or framing, its limit depends on
     their length, so that it is included only for a given `packet_bytes`.
     """
+    if not may_shape(link):
+        return math.inf
     found = cake_bps(link)
     if packet_bytes is not None:
         counted = line_bytes(link, packet_bytes)
@@ -49,6 +51,11 @@ def shaped_bps(
             if one.get("peak_bps") is not None:
                 found = min(found, one["peak_bps"] + 8 * (peak_credit or 0) / seconds)
     return found
+
+
+def may_shape(link: Resolved) -> bool:
+    """Returns whether a resolved link may have a shaper or policers: it has conditioners, or CAKE."""
+    return bool(link.get("conditioners")) or link["policy"]["kind"] == "cake"
 
 
 def cake_bps(link: Resolved) -> float:

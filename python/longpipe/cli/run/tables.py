@@ -18,7 +18,7 @@ from longpipe.metrics.web import QUANTILES
 from longpipe.result import Result, records
 from longpipe.scenario.buffers import Framing
 from longpipe.scenario.summary import summary_lines
-from longpipe.verdicts.limits import FlowLimit, idle_lines, limit_lines, notes
+from longpipe.verdicts.limits import FlowLimit, idle_lines, limit_lines, notes, remedy_lines
 
 Row = dict[str, Any]
 
@@ -88,7 +88,9 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
 
 def _print_limits(limited: Sequence[FlowLimit], result: Result, console: Console) -> None:
     heads = ["limited by", *[""] * len(limited)]
-    lines = [*zip(heads, limit_lines(limited), strict=False), *(("note", line) for line in notes(limited))]
+    lines = list(zip(heads, limit_lines(limited), strict=False))
+    lines += [("remedy", line) for line in remedy_lines(limited)]
+    lines += [("note", line) for line in notes(limited)]
     lines += [("ended", line) for line in idle_lines(limited)]
     lines += [("lockout", line) for line in result.locked_out]
     lines += [("died", line) for line in result.deaths]

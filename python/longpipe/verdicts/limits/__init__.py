@@ -3,7 +3,7 @@
 from longpipe.verdicts.limits.causes import Limit
 from longpipe.verdicts.limits.remedy import Remedy
 from longpipe.verdicts.limits.verdicts import MEANINGS, FlowLimit, limits, remedies
-from longpipe.verdicts.limits.words import idle_lines, limit_lines, notes, without_further_paths
+from longpipe.verdicts.limits.words import idle_lines, limit_lines, notes, remedy_lines, without_further_paths
 
 __all__ = [
     "MEANINGS",
@@ -15,5 +15,6 @@ __all__ = [
     "limits",
     "notes",
     "remedies",
+    "remedy_lines",
     "without_further_paths",
 ]

@@ -6,17 +6,18 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.metrics.warm_up import begin_s
+from longpipe.aal5 import CELL_BYTES
+from longpipe.metrics.warm_up import begin_s, capacity
 from longpipe.scenario.datagrams import longest_bytes
 from longpipe.scenario.paths import Path, paths, ranked, sustained_bps
 from longpipe.scenario.shapers import FULL_PACKET_BYTES, buckets, shaped_bps
 from longpipe.units import SIZE, TIME
 from longpipe.verdicts.limits.causes import OF_CAUSE, Limit
-from longpipe.verdicts.limits.fields import Fields
+from longpipe.verdicts.limits.fields import Fields, LinkFields
+from longpipe.verdicts.limits.once import once
 from longpipe.verdicts.limits.ports import PortCounters
 from longpipe.verdicts.limits.remedy import MORE, Remedy, larger_bucket
 from longpipe.verdicts.limits.used import Demands, Proxies
@@ -37,12 +38,15 @@ FULL: Final = 0.8
 FAIR: Final = 0.75
 # Share below which a policer may limit a flow although the link behind it is busy with other flows.
 STARVED: Final = 0.25
-# Share above which a larger buffer only distributes the link among its flows in another way.
+# Share of its equal share of the slowest link at and above which a larger buffer, or tail drop, only distributes the
+# link among its flows in another way.
 HALF: Final = 0.5
+# Rate of the next link, as a multiple, at and above which its queue drops or marks fewer packets.
+MUCH_FASTER: Final = 1.5
 # Share of the rate of another link at and above which this link prevents a rise of the goodput by 5 %.
 BOUNDED: Final = 0.95
 # Factor below which a faster link gains nothing of note, because the next one is as slow.
-LEAST_HEADROOM: Final = 1.1
+LEAST_HEADROOM: Final = 1.06
 # Share of lost datagrams at and above which the path limits their source.
 MUCH: Final = 0.06
 # Share of lost ACKs at and above which they explain window reductions that no loss of data explains.
@@ -89,12 +93,20 @@ class Run:
         self.reductions = _reductions(columns)
         links, flows = self.resolved["links"], self.resolved["flows"]
         # Links with policers or shapers that may drop long packets.
-        self.with_buckets = {k for k, link in enumerate(links) if buckets(link)}
-        self.sustained_bps = [sustained_bps(link) for link in links]
+        self.with_buckets = {k for k in self.ports.shaping if buckets(links[k])}
+        self.with_outages = {k for k, link in enumerate(links) if "outages" in link.get("motion", ())}
+        # Rate of each link, or of its shaper if this is slower.
+        self.sustained_bps = [self._mean_rate_bps(link) for link in links]
+        shaped = {k: sustained_bps(links[k]) for k in self.ports.shaping}
+        # Shapers that are slower than their links.
+        self._shaped_bps = {k: rate_bps for k, rate_bps in shaped.items() if rate_bps < self.sustained_bps[k]}
+        for k, rate_bps in self._shaped_bps.items():
+            self.sustained_bps[k] = rate_bps
         self.ranks = ranked(self.resolved, self.sustained_bps)
         # Number of flows whose data use each link.
         self.users_of = Counter([link for flow in flows for link in flow["route"]])
-        self.parts = _parts(self.resolved)
+        self._limiting: dict[int, str] = {}
+        self.parts = _parts(self.resolved, self.paths)
         self.slowest = {
             flow: min((k for part in parts for k in part.route), key=self.ranks.__getitem__)
             for flow, parts in self.parts.items()
@@ -119,10 +131,22 @@ class Run:
             if path.flow in self.connections:
                 self.further.setdefault(self.connections[path.flow], set()).update(path.route)
 
+    def _mean_rate_bps(self, link: Resolved) -> float:
+        """Returns the mean rate [bit/s] of a directed link after the warm-up, without its outages."""
+        if "service" not in link.get("motion", {}):
+            return float(link["rate_bps"])
+        begin_ps, end_ps = (round(1e12 * at_s) for at_s in (self.begin_s, self.begin_s + self.duration_s))
+        return float((capacity(link, end_ps) - capacity(link, begin_ps)) / (end_ps - begin_ps))
+
     def limiting_field(self, link: int) -> str:
         """Returns the field of the rate of a directed link, or of its shaper if this is slower; "" if there is none."""
+        if link not in self._limiting:
+            self._limiting[link] = self._limiting_field(link)
+        return self._limiting[link]
+
+    def _limiting_field(self, link: int) -> str:
         own = self.fields.of_link(link)
-        if own is None or self.sustained_bps[link] >= self.resolved["links"][link]["rate_bps"]:
+        if own is None or link not in self._shaped_bps:
             return self.fields.rate_of(link)
         return own.policy if own.first("tbf") is None else own.conditioners
 
@@ -130,7 +154,9 @@ class Run:
         """Returns the rate [bit/s] that a directed link, its shaper and its policers leave to each of its flows."""
         row = self.resolved["links"][link]
         limit_bps = shaped_bps(row, math.inf, policers=True, packet_bytes=FULL_PACKET_BYTES)
-        return min(float(row["rate_bps"]), limit_bps) / max(1, self.users_of[link])
+        share_bps = min(self._mean_rate_bps(row), limit_bps) / max(1, self.users_of[link])
+        of_flows = (one["rate_bps"] for one in buckets(row) if one["kind"] == "policer" and one["per_flow"])
+        return float(min([share_bps, *of_flows]))
 
 
 class Evidence:
@@ -172,37 +198,54 @@ class Evidence:
         """Returns whether this is a further path of a connection, whose first path has the limit."""
         return self.path.flow in self.run.connections
 
-    @cached_property
+    @once
     def idle(self) -> float:
         """Returns the share of time after the last byte was delivered."""
         return 1 - self.active_s / max(self.run.duration_s - self.start_s, self.active_s)
 
-    @cached_property
+    @once
     def round_trip_s(self) -> float:
         """Returns the RTT with the mean queues in both directions; of a split flow, the longest of its connections."""
         return max(part.round_trip_s + self.ports.delay_s((*part.route, *part.return_route)) for part in self.parts)
 
-    @cached_property
+    @property
+    def has_no_ack(self) -> bool:
+        """Returns whether the active time is shorter than the RTT without queues, so that no ACK has arrived."""
+        return not self.path.datagrams and self.active_s < sum([part.round_trip_s for part in self.parts])
+
+    @property
+    def owners(self) -> list[LinkFields]:
+        """Returns the fields of the links of the route and of the return route, as far as fields determine them."""
+        found = map(self.run.fields.of_link, (*self.route, *self.return_route))
+        return [own for own in found if own is not None]
+
+    @once
     def max_round_trips(self) -> float:
         """Returns the number of RTTs in the active time, each with the longest queues of the run."""
         return self.active_s / max(map(self.ports.max_round_trip_s, self.parts))
 
-    @cached_property
+    @once
     def round_trips(self) -> float:
         """Returns the number of RTTs in the active time, each with the mean queues of the run."""
         return self.active_s / self.round_trip_s
 
-    @cached_property
+    @once
     def busy(self) -> float:
         """Returns the share of the active time in which the slowest link, or its shaper, was busy."""
         return self.run.loads.busy(self.slowest, self.ports.used[self.slowest], self.start_s, self.end_s)
 
-    @cached_property
+    @once
     def busy_back(self) -> float:
         """Returns the share of the active time in which the busiest link on the return path was busy."""
         return self.run.loads.busy(self.slowest_back, self.ports.used[self.slowest_back], self.start_s, self.end_s)
 
-    @cached_property
+    @once
+    def queued(self) -> float:
+        """Returns the share of the RTT that packets wait in queues; of a split flow, that of its last connection."""
+        delay_s = self.ports.delay_s((*self.path.route, *self.path.return_route))
+        return delay_s / (self.path.round_trip_s + delay_s)
+
+    @once
     def window_used(self) -> float:
         """Returns the mean share of the receiver window in flight, by Little's law; 0 for datagrams.
 
@@ -221,30 +264,30 @@ class Evidence:
         """Returns the receiver window in full segments; inf for datagrams."""
         return math.inf if self.path.datagrams else self.path.window_bytes / self.path.packet_bytes
 
-    @cached_property
+    @once
     def proxy_used(self) -> tuple[str, float]:
         """Returns the proxy whose buffer is used most, "" without a proxy, and the mean share of its buffer."""
         return self.run.proxies.used(self.path.flow, self.active_s)
 
-    @cached_property
+    @once
     def is_served(self) -> bool:
         """Returns whether the application, not the network, limited the flow: for datagrams, whether few were lost."""
         if self.path.datagrams:
             return self.lost_datagrams < MUCH
         return self.run.demands.is_served(self.path, self.active_s, self.round_trip_s)
 
-    @cached_property
+    @once
     def acks_lost(self) -> float:
         """Returns the share of ACKs that were lost at the ports of the return path."""
         return self.ports.lost_share(self.return_route)
 
-    @cached_property
+    @once
     def share(self) -> float:
         """Returns the flow's rate on the slowest link as a fraction of its equal share of the link or its shaper."""
         on_wire = self.delivered_bytes / self.path.mss_bytes * self.path.packet_bytes
         return 8 * on_wire / self.active_s / self._share_bps
 
-    @cached_property
+    @once
     def _share_bps(self) -> float:
         """Returns the flow's equal share of the slowest link, or of its shaper [bit/s]."""
         return self.run.sustained_bps[self.slowest] / self.run.users[self.run.slowest[self.path.flow]]
@@ -254,7 +297,7 @@ class Evidence:
         """Returns whether the shaper of the slowest link, rather than the link, limits what it sends."""
         return self.ports.is_shaped(self.slowest)
 
-    @cached_property
+    @once
     def has_its_share(self) -> bool:
         """Returns whether the slowest link was busy, or carried the flow's share of it although packets were lost."""
         if self.reduced_by == "policer":
@@ -262,35 +305,54 @@ class Evidence:
         if self.flow["traffic"]["kind"] == "flow-arrivals":
             # Flows arrive whether or not the link is busy, so that it delays all that it does not carry at once.
             return True
-        if self.path.datagrams or self.reduced_by == "buffer":
-            return self.busy >= FULL or (self.share >= HALF and not self.path.datagrams)
+        if self.path.datagrams:
+            # Datagrams do not slow down, so that they fill any buffer whose link is busy.
+            return self.busy >= (HALF if self.reduced_by in ("buffer", "AQM") else FULL)
+        # BBR and Copa do not respond to single losses. A proxy may limit them, too.
+        ignores_losses = self.reduced_by is None and self.most_losses not in (None, "policer") and len(self.parts) == 1
+        if self.reduced_by in ("buffer", "AQM", "marks") or ignores_losses:
+            # The signals of a queue follow from the rate of its link: a larger buffer, or tail drop, only distributes
+            # the link among its flows in another way.
+            if self.busy >= FULL or self.share >= FAIR:
+                return True
+            # A next link of a similar rate would drop or mark the packets instead.
+            return self.share >= HALF and self._ratio_of_next(self.slowest) >= MUCH_FASTER
+        if self.reduced_by is None and self.queued >= HALF:
+            # The queues, not the window, determine the RTT and with it the rate.
+            return self.busy >= FULL or self.share >= HALF
         return self.busy >= BUSY or self.share >= FAIR
 
-    @cached_property
+    @once
     def is_bounded_elsewhere(self) -> bool:
         """Returns whether another link, whose rate another field determines, would hold the flow to its rate."""
-        users, changed = self.run.users_of, self.run.limiting_field(self.slowest)
-        others = [link for link in self.route if self.run.limiting_field(link) not in ("", changed)]
-        rate_bps = self.share * self._share_bps
-        if users[self.slowest] == 1 and self.reduced_by is None:
-            # The flow uses both links alone.
-            own_bps = self.run.sustained_bps[self.slowest]
-            if any(users[link] == 1 and BOUNDED * self.run.sustained_bps[link] <= own_bps for link in others):
-                return True
-        return any(rate_bps >= BOUNDED * self.run.sustained_bps[link] for link in others)
+        users, rates_bps, slowest = self.run.users_of, self.run.sustained_bps, self.slowest
+        own_bps = self.share * self._share_bps / BOUNDED
+        if users[slowest] == 1 and self.reduced_by is None:
+            # The flow may use both links alone.
+            alone_bps = rates_bps[slowest] / BOUNDED
+            slow = {link for link in self.route if users[link] == 1 and rates_bps[link] <= alone_bps}
+        else:
+            slow = set()
+        slow |= {link for link in self.route if rates_bps[link] <= own_bps}
+        changed = self.run.limiting_field(slowest) if slow - {slowest} else ""
+        return any(self.run.limiting_field(link) not in ("", changed) for link in slow - {slowest})
 
     def headroom(self, link: int) -> float:
         """Returns the factor, at most `MORE`, by which a link may be faster before the next one limits the flow.
 
         The factor is `MORE` if the next one has nearly the same rate, because no rate of this link then helps much.
         """
+        factor = self._ratio_of_next(link)
+        return min(MORE, factor) if factor >= LEAST_HEADROOM else MORE
+
+    def _ratio_of_next(self, link: int) -> float:
+        """Returns the rate per flow of the next link that another field determines, as a multiple of that of a link."""
         fields, changed = self.run.fields, self.run.fields.rate_of(link)
         others = [other for other in self.route if fields.rate_of(other) != changed]
         present_bps = self.run.share_bps(link)
-        factor = min((self.run.share_bps(other) / present_bps for other in others), default=MORE)
-        return min(MORE, factor) if factor >= LEAST_HEADROOM else MORE
+        return min((self.run.share_bps(other) / present_bps for other in others), default=math.inf)
 
-    @cached_property
+    @once
     def blocking(self) -> tuple[int, int] | None:
         """Returns the link and the number of its first conditioner that drops all full packets of the flow."""
         for link in self.run.with_buckets.intersection(self.route):
@@ -325,12 +387,12 @@ class Evidence:
         own = self.run.fields.of_link(link)
         return None if own is None else larger_bucket(own, i, self.longest_bytes)
 
-    @cached_property
+    @once
     def longest_bytes(self) -> int:
         """Returns the length of the flow's longest IP packet."""
         return longest_bytes(self.flow["traffic"]) if self.path.datagrams else self.path.packet_bytes
 
-    @cached_property
+    @once
     def nothing_arrived(self) -> bool:
         """Returns whether none of the flow's data arrived in time; programs over real stacks may send nothing."""
         demands = not self.is_real or self.sent_bytes > 0
@@ -341,12 +403,12 @@ class Evidence:
         """Returns whether packets of the flow may have arrived out of order, or twice."""
         return "rerouting" in self.flow or self.ports.may_disorder((*self.route, *self.return_route))
 
-    @cached_property
+    @once
     def _aqm(self) -> Limit:
         """Returns the limit that drops of a policy indicate."""
         return "buffer" if self.ports.all_sized_by_buffer(self.route) else "AQM"
 
-    @cached_property
+    @once
     def losses(self) -> Mapping[Limit, int]:
         """Returns the losses at the ports of the route by the limit that they indicate."""
         further = self.run.further.get(self.path.flow, ())
@@ -357,7 +419,7 @@ class Evidence:
         """Returns the limit that most losses at the ports of the route indicate; None without losses."""
         return _most(self.losses)
 
-    @cached_property
+    @once
     def lost_datagrams(self) -> float:
         """Returns a lower bound on the share of lost datagrams.
 
@@ -370,7 +432,7 @@ class Evidence:
         lost = max(lost, math.floor(sent - received - in_network))
         return lost / (received + lost) if lost > 0 else 0.0
 
-    @cached_property
+    @once
     def reduced_by(self) -> Limit | None:
         """Returns the cause that kept the window below the flow's share for the longest time; None without one.
 
@@ -379,8 +441,8 @@ class Evidence:
         if self.path.datagrams:
             return _most(self.losses) or "buffer"
         found = None
-        if rows := [row for part in self.parts for row in (self.run.reductions or {}).get(part.flow, ())]:
-            found = self._of_reductions(rows)
+        if self._reductions:
+            found = self._of_reductions()
         elif self.run.reductions is None or self.is_real:
             found = self._of_counters()
         is_waiting = not self.is_real and self.sent_segments < WAITING * self.max_round_trips
@@ -389,13 +451,21 @@ class Evidence:
             # The losses reduced no window, because the sender has not detected them or lost its handshake.
             both = (*self.route, *self.return_route)
             found = _most(self.ports.losses_by_limit(both, self._aqm)) or found
-        if found == "timeouts" and self.acks_lost >= LOST_ACKS and self.busy_back < WAIT:
-            # The sender retransmitted data that had arrived, because their ACKs were lost.
+        if found == "timeouts" and self.timeouts and self.acks_lost >= LOST_ACKS and self.busy_back < WAIT:
+            # The sender retransmitted data that had arrived, because their ACKs were lost. A lost ACK causes a timeout,
+            # but no duplicate ACKs.
             found = _most(self.ports.losses_by_limit(self.return_route, self._aqm)) or found
         return found
 
-    def _of_reductions(self, rows: Sequence[Reduction]) -> Limit | None:
-        """Returns the limit with the largest weight.
+    @once
+    def _reductions(self) -> Sequence[tuple[int, Reduction]]:
+        """Returns the window reductions of the flow's connections, each with the number of its connection."""
+        known = self.run.reductions or {}
+        return [(number, row) for number, part in enumerate(self.parts) for row in known.get(part.flow, ())]
+
+    @once
+    def _weights(self) -> Mapping[Limit, Mapping[int, float]]:
+        """Returns the weights of the reductions by the limit that they indicate, and by the number of the connection.
 
         The weight of each reduction is the time until the next one, multiplied by the fraction of the flow's fair share
         by which the mean window fell short in this time. If the mean window never fell short, the weight is the time
@@ -408,20 +478,24 @@ class Evidence:
             * self.path.mss_bytes
             / self.path.packet_bytes
         )
-        causes = {row.cause for row in rows}
-        if causes > {"none"} and not self.is_disordered:
+        rows = self._reductions
+        if {row.cause for _, row in rows} > {"none"} and not self.is_disordered:
             # After a loss, a sender without SACK retransmits data that have arrived, and takes the answers for losses.
-            rows = [row for row in rows if row.cause != "none"]
-        below: dict[Limit, float] = {}
-        lasted: dict[Limit, float] = {}
-        for row in rows:
+            rows = [(number, row) for number, row in rows if row.cause != "none"]
+        below: dict[Limit, dict[int, float]] = {}
+        lasted: dict[Limit, dict[int, float]] = {}
+        for number, row in rows:
             limit = OF_CAUSE[row.cause]
             limit = self._aqm if limit == "AQM" else limit
             missing = max(0.0, 1 - row.mean_window_bytes / share_bytes)
-            below[limit] = below.get(limit, 0) + row.lasted_s * missing
-            lasted[limit] = lasted.get(limit, 0) + row.lasted_s
-        weights = below if any(below.values()) else lasted
-        return max(weights, key=lambda limit: weights[limit], default=None)
+            for weights, weight in ((below, row.lasted_s * missing), (lasted, row.lasted_s)):
+                own = weights.setdefault(limit, {})
+                own[number] = own.get(number, 0) + weight
+        return below if any(any(own.values()) for own in below.values()) else lasted
+
+    def _of_reductions(self) -> Limit | None:
+        """Returns the limit that the reductions with the largest weight indicate."""
+        return max(self._weights, key=lambda limit: sum(self._weights[limit].values()), default=None)
 
     def _of_counters(self) -> Limit | None:
         """Returns what reduced a window without reductions by cause: the cause of most losses.
@@ -435,26 +509,44 @@ class Evidence:
         return "marks" if self.marks else None
 
     def port_of(self, limit: Limit) -> int:
-        """Returns the link of the path whose port lost, or marked, the most packets for a reason that shows a limit."""
-        ports = self.route
-        if not any(self.ports.indicating(port, limit, self._aqm) for port in ports):
-            ports = self.return_route
-        counted = {port: self.ports.indicating(port, limit, self._aqm) for port in ports}
-        return max(ports, key=counted.__getitem__) if any(counted.values()) else self.slowest
+        """Returns the link of the path whose port lost, or marked, the most packets for a reason that shows a limit.
 
-    @cached_property
+        If reductions show the limit, it is a link of the connection that they kept below its share.
+        """
+        of_connections = self._weights.get(limit)
+        part = self.parts[max(of_connections, key=of_connections.__getitem__)] if of_connections else None
+        ways = [(part.route, part.return_route)] if part else []
+        for ports in (*(way for pair in ways for way in pair), self.route, self.return_route):
+            counted = {port: packets for port in ports if (packets := self.ports.indicating(port, limit, self._aqm))}
+            if counted:
+                return max(counted, key=counted.__getitem__)
+        return self.slowest
+
+    @property
+    def buffer_packets(self) -> float:
+        """Returns the size, in full packets, of the buffer that lost the most packets; inf for an unlimited one."""
+        buffer = self.run.resolved["links"][self.port_of("buffer")]["buffer"]
+        if buffer is None:
+            return math.inf
+        packet = {"bytes": self.path.packet_bytes, "cells": self.path.packet_bytes / CELL_BYTES}
+        return float(buffer["limit"] / packet.get(buffer["unit"], 1))
+
+    @once
     def out_link(self) -> int:
         """Returns the link of the path that had outages for the longest time."""
         both = (*self.route, *self.return_route)
-        span = self.run.begin_s + self.start_s, self.run.begin_s + self.end_s
-        return max(both, key=lambda link: outage_s(self.run.resolved["links"][link], *span))
+        return max(both, key=lambda link: sum(self._outages_s(link)))
 
-    @cached_property
+    @once
     def outages(self) -> float:
         """Returns the largest share of the active time in which a link of the path transmitted nothing."""
+        with_outages = self.run.with_outages.intersection(self.route)
+        return max((sum(self._outages_s(link)) for link in with_outages), default=0.0) / self.active_s
+
+    def _outages_s(self, link: int) -> list[float]:
+        """Returns the durations [s] of a link's outages in the active time."""
         begin_s = self.run.begin_s
-        span = begin_s + self.start_s, begin_s + self.end_s
-        return max(outage_s(self.run.resolved["links"][link], *span) for link in self.route) / self.active_s
+        return outages_s(self.run.resolved["links"][link], begin_s + self.start_s, begin_s + self.end_s)
 
 
 def evidence(scenario: Scenario, columns: Columns) -> Iterator[Evidence]:
@@ -466,13 +558,11 @@ def evidence(scenario: Scenario, columns: Columns) -> Iterator[Evidence]:
         yield Evidence(run, path, {"mark_reductions": mark_reductions, **dict(zip(_COUNTERS, counted, strict=True))})
 
 
-def outage_s(link: Resolved, begin_s: float, end_s: float) -> float:
-    """Returns the time [s] between two times in which a resolved link has an outage or a rate of 0."""
-    motion = link.get("motion", {})
-    total = 0.0
-    for since_ps, until_ps in motion.get("outages", {}).get("intervals_ps", ()):
-        total += max(0.0, min(until_ps / 1e12, end_s) - max(since_ps / 1e12, begin_s))
-    return total
+def outages_s(link: Resolved, begin_s: float, end_s: float) -> list[float]:
+    """Returns the durations [s] of the outages of a resolved link, as far as they are between two times."""
+    intervals = link.get("motion", {}).get("outages", {}).get("intervals_ps", ())
+    spans = (min(until_ps / 1e12, end_s) - max(since_ps / 1e12, begin_s) for since_ps, until_ps in intervals)
+    return [span_s for span_s in spans if span_s > 0]
 
 
 def _most(losses: Mapping[Limit, int]) -> Limit | None:
@@ -480,9 +570,12 @@ def _most(losses: Mapping[Limit, int]) -> Limit | None:
     return max(losses, key=lambda limit: losses[limit], default=None)
 
 
-def _parts(resolved: Resolved) -> dict[str, list[Path]]:
+def _parts(resolved: Resolved, known: Sequence[Path]) -> dict[str, list[Path]]:
     """Returns the paths of each flow's connections, from its sender to its receiver; one, without a proxy."""
-    flows, every = resolved["flows"], paths(resolved, parts=True)
+    flows = resolved["flows"]
+    if len(known) == len(flows):
+        return {path.flow: [path] for path in known}
+    every = paths(resolved, parts=True)
     before = {flow["onward"]["flow"]: number for number, flow in enumerate(flows) if "onward" in flow}
     found = {}
     for number, flow in enumerate(flows):

@@ -47,6 +47,7 @@ class Fields:
         self._names = [node["name"] for node in self.resolved["nodes"]]
         self._owners = _owners(self._network)
         self._number_of = {}
+        self._known: dict[int, LinkFields | None] = {}
         if isinstance(self._network, Graph):
             paths = enumerate(link.path for link in self._network.links)
             # Link whose satellites are nodes of the resolved scenario.
@@ -60,6 +61,11 @@ class Fields:
 
         Returns None if no field determines the link.
         """
+        if k not in self._known:
+            self._known[k] = self._of_link(k)
+        return self._known[k]
+
+    def _of_link(self, k: int) -> LinkFields | None:
         link = self.resolved["links"][k]
         ends = self._names[link["from"]], self._names[link["to"]]
         if isinstance(self._network, Dumbbell):

@@ -10,14 +10,16 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from longpipe.units import RATE, SIZE
-from longpipe.verdicts.limits.evidence import BUSY, LEAST_HEADROOM, WAIT
+from longpipe.verdicts.limits.evidence import BUSY, FAIR, FULL, HALF, LEAST_HEADROOM, WAIT
 from longpipe.verdicts.limits.remedy import (
+    MORE,
     Remedy,
     constant_path,
     faster,
     faster_bucket,
     faster_shaper,
     in_order,
+    steady_delay,
 )
 
 if TYPE_CHECKING:
@@ -26,12 +28,14 @@ if TYPE_CHECKING:
 
 # Share of a window at and above which it counts as full.
 IN_USE: Final = 0.9
+# Share of the RTT in queues at and above which a faster link would raise the goodput.
+WAITING: Final = 0.05
 # Data in flight that a larger window allows, as a multiple of those that fill the slowest link.
 BDP_AND_MORE: Final = 1.1
 # Share of a proxy's buffer, which varies more, at and above which it counts as full.
 PROXY_IN_USE: Final = 0.85
-# Share of its equal share of the slowest link at and above which a larger window gains little.
-SHARED: Final = 0.8
+# Share of a window at and above which the flow gains little without its losses.
+NEARLY_FULL: Final = 0.8
 # Difference of two busy shares at and above which the larger one counts as larger.
 CLEARLY: Final = 0.1
 # Traffic whose connections have a window each, so that the mean over a flow shows nothing about them.
@@ -43,7 +47,9 @@ SMALL_WINDOW: Final = 8
 # Number of RTTs in which no or few data have arrived.
 FIRST_ROUND_TRIPS: Final = 5
 # Share of the time in outages at and above which they limit a flow.
-OUT: Final = 0.05
+OUT: Final = 0.1
+# Number of packets of a buffer that any burst fills.
+TINY_BUFFER: Final = 2
 # Number of RTTs after which slow start has ended for any window.
 SLOW_START_ROUND_TRIPS: Final = 40
 
@@ -68,6 +74,8 @@ class Kind(ABC):
 
     name: ClassVar[Limit]
     meaning: ClassVar[str]
+    # Strength that the evidence does not exceed.
+    most: ClassVar[Strength] = Strength.STRONG
 
     @abstractmethod
     def strength(self, e: Evidence) -> Strength:
@@ -83,6 +91,7 @@ class FurtherPath(Kind):
 
     name = "-"
     meaning = "a further path of a connection, whose row has the limit"
+    most = Strength.CERTAIN
 
     def strength(self, e: Evidence) -> Strength:
         return Strength.CERTAIN if e.is_further_path else Strength.NONE
@@ -93,6 +102,7 @@ class NotStarted(Kind):
 
     name = "not started"
     meaning = "their start is after the end of the run"
+    most = Strength.CERTAIN
 
     def strength(self, e: Evidence) -> Strength:
         return Strength.NONE if e.has_started else Strength.CERTAIN
@@ -103,6 +113,7 @@ class Application(Kind):
 
     name = "application"
     meaning = "the application had no more data to send"
+    most = Strength.CERTAIN
 
     def strength(self, e: Evidence) -> Strength:
         return Strength.CERTAIN if e.is_served else Strength.NONE
@@ -113,6 +124,7 @@ class Shaper(Kind):
 
     name = "shaper"
     meaning = "the shaper before the slowest link sent at its rate, which is below the link's, or drops long packets"
+    most = Strength.CERTAIN
 
     def strength(self, e: Evidence) -> Strength:
         if e.is_blocked_by("tbf"):
@@ -139,6 +151,8 @@ class Link(Kind):
 class LossCause(Kind):
     """A cause of losses or marks that reduced the window for most of the time."""
 
+    most = Strength.CERTAIN
+
     def strength(self, e: Evidence) -> Strength:
         if e.reduced_by == self.name:
             return Strength.CERTAIN if e.nothing_arrived else Strength.STRONG
@@ -156,10 +170,7 @@ class Buffer(LossCause):
     def remedy(self, e: Evidence) -> Remedy | None:
         port = e.port_of(self.name)
         own, buffer = e.run.fields.of_link(port), e.run.resolved["links"][port]["buffer"]
-        if own is None or buffer is None:
-            return None
-        unit = {"bytes": "B"}.get(buffer["unit"], buffer["unit"])
-        return Remedy(own.buffer, f"{32 * buffer['limit']} {unit}")
+        return None if own is None or buffer is None else Remedy(own.buffer, "unlimited")
 
 
 class Aqm(LossCause):
@@ -232,12 +243,17 @@ class Outage(Kind):
 
     name = "outage"
     meaning = "a link had outages, or there was no route"
+    most = Strength.CERTAIN
 
     def strength(self, e: Evidence) -> Strength:
         if e.nothing_arrived and (e.reduced_by == "outage" or e.outages >= MOSTLY):
             return Strength.CERTAIN
-        # An outage that holds packets fills the queue, whose overflows and timeouts are then its effects.
-        is_out = e.reduced_by == "outage" or (e.outages >= OUT and e.reduced_by not in ("policer", "random loss"))
+        # An outage that holds packets fills the queue, whose overflows and timeouts are then its effects. A buffer of
+        # one or two packets overflows without it, too.
+        is_effect = e.reduced_by not in ("policer", "random loss")
+        if e.reduced_by == "buffer":
+            is_effect = e.buffer_packets > TINY_BUFFER
+        is_out = e.reduced_by == "outage" or (e.outages >= OUT and is_effect)
         return Strength.STRONG if is_out and e.busy < BUSY else Strength.NONE
 
     def remedy(self, e: Evidence) -> Remedy | None:
@@ -252,7 +268,7 @@ class ReturnLink(Kind):
     meaning = "a return link of the ACKs was busy"
 
     def strength(self, e: Evidence) -> Strength:
-        if e.path.datagrams or e.busy >= BUSY:
+        if e.path.datagrams or e.busy >= BUSY or e.share >= 1:
             return Strength.NONE
         if e.reduced_by == "timeouts" and e.busy_back >= WAIT:
             # ACKs that wait cause timeouts and probes of the tail.
@@ -278,9 +294,12 @@ class Window(Kind):
     def strength(self, e: Evidence) -> Strength:
         if e.proxy_used[1] >= max(MOSTLY, e.window_used) or e.round_trips < FIRST_ROUND_TRIPS:
             return Strength.NONE
-        if e.busy >= BUSY or (e.busy_back >= BUSY and e.window_segments <= SMALL_WINDOW):
+        # A busy link fills any window with data, or with ACKs, that wait; if none wait, it is busy with other flows.
+        is_waiting = e.queued >= WAITING or e.share >= FAIR
+        if ((e.busy >= FULL or e.busy_back >= BUSY) and is_waiting) or e.queued >= HALF:
             return Strength.WEAK if e.window_used >= MOSTLY else Strength.NONE
-        if e.window_used >= IN_USE and (e.share < SHARED or e.busy < SHARED):
+        # A window that was nearly full cannot grow much without the losses, or without the queues.
+        if e.window_used >= (IN_USE if e.reduced_by is None and e.queued >= WAITING else NEARLY_FULL):
             return Strength.STRONG
         if e.window_segments <= SMALL_WINDOW and e.flow["traffic"]["kind"] not in SEVERAL_CONNECTIONS:
             # The receiver delays the ACK of a segment that no second one follows, which may cause a probe of the tail.
@@ -307,16 +326,18 @@ class ProxyBuffer(Kind):
     meaning = "the buffer of a split-TCP proxy was full"
 
     def strength(self, e: Evidence) -> Strength:
-        if e.proxy_used[1] < max(MOSTLY, e.window_used):
+        if e.proxy_used[1] < max(MOSTLY, e.window_used) or e.round_trips < FIRST_ROUND_TRIPS:
             return Strength.NONE
-        return Strength.STRONG if e.proxy_used[1] >= PROXY_IN_USE and e.busy < BUSY else Strength.WEAK
+        # Other flows may keep the link busy.
+        is_limiting = e.proxy_used[1] >= PROXY_IN_USE and (e.busy < BUSY or e.share < FAIR)
+        return Strength.STRONG if is_limiting else Strength.WEAK
 
     def remedy(self, e: Evidence) -> Remedy | None:
         proxy, used = e.proxy_used
         if not used:
             return None
         field, size = e.run.fields.proxy_buffer(proxy)
-        return Remedy(field, f"{4 * SIZE.parse(size)} B")
+        return Remedy(field, f"{MORE * SIZE.parse(size)} B")
 
 
 class Reordering(Kind):
@@ -326,12 +347,12 @@ class Reordering(Kind):
     meaning = "window reductions without a timeout that no loss of data explains"
 
     def strength(self, e: Evidence) -> Strength:
-        is_shown = e.reduced_by == "timeouts" and not e.timeouts and e.is_disordered
+        # Duplicate ACKs of packets out of order cause fast retransmits, and not timeouts.
+        is_shown = e.reduced_by == "timeouts" and e.fast_retransmits >= e.timeouts and e.is_disordered
         return Strength.STRONG if is_shown else Strength.NONE
 
     def remedy(self, e: Evidence) -> Remedy | None:
-        owners = map(e.run.fields.of_link, (*e.route, *e.return_route))
-        return next((found for own in owners if own is not None and (found := in_order(own)) is not None), None)
+        return next((found for own in e.owners if (found := in_order(own)) is not None), None)
 
 
 class Timeouts(Kind):
@@ -346,6 +367,9 @@ class Timeouts(Kind):
     def remedy(self, e: Evidence) -> Remedy | None:
         if e.path.datagrams:
             return None
+        for own in e.owners:
+            if (found := steady_delay(own)) is not None:
+                return found
         return Remedy(e.run.fields.of_flow(e.path.flow, "timer"), {"kind": "fine", "timestamps": True})
 
 
@@ -354,8 +378,12 @@ class SlowStart(Kind):
 
     name = "slow start"
     meaning = "the run is too short for the round trip"
+    most = Strength.CERTAIN
 
     def strength(self, e: Evidence) -> Strength:
+        if e.has_no_ack:
+            # No change of the path could have raised the window.
+            return Strength.CERTAIN
         # Not every loss reduces a window: BBR sets its rate from its model of the path.
         is_short = e.round_trips < SLOW_START_ROUND_TRIPS and not (e.timeouts or e.fast_retransmits)
         return Strength.WEAK if is_short else Strength.NONE

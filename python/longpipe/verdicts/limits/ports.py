@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longpipe.aal5 import CELL_BYTES
-from longpipe.scenario.shapers import cake_bps, port_limit_bps
+from longpipe.scenario.shapers import cake_bps, may_shape, port_limit_bps
 from longpipe.verdicts.limits.causes import OF_CAUSE, OF_COUNTER, SIZED_BY_BUFFER, Limit
 
 if TYPE_CHECKING:
@@ -23,23 +23,30 @@ class PortCounters:
         self._links, self._columns, self._duration_s = resolved["links"], columns, duration_s
         self.names: Sequence[str] = columns["port"]
         self.utilization: Sequence[float] = columns["utilization"]
-        lost = [name for name in columns if name.startswith(f"{self._unit}_lost_")]
+        lost = [name for name in columns if name.startswith(f"{self._unit}_lost_") and any(columns[name])]
         arrived = [name for name in (f"{self._unit}_in", f"{self._unit}_duplicated") if name in columns]
         losses = zip(_sums(columns, lost), _sums(columns, arrived), strict=True)
         # Share of the arriving packets that each port passes on.
         self._passed = [1 - min(1.0, packets / (of or 1)) if packets else 1.0 for packets, of in losses]
         self._delays_s = self._mean_delays_s()
-        self._shaped = [self._shaper_used(number) for number in range(len(self._links))]
+        # Links that may have shapers or policers.
+        self.shaping = [port for port, link in enumerate(self._links) if may_shape(link)]
+        self._shaped = [0.0] * len(self._links)
+        for port in self.shaping:
+            self._shaped[port] = self._shaper_used(port)
         # Used share of each link's capacity, which is the rate of its shaper if that is less than its own.
         self.used: Sequence[float] = [
             min(1.0, max(shares)) for shares in zip(self.utilization, self._shaped, strict=True)
         ]
         self._sized_by_buffer = [link["policy"]["kind"] in SIZED_BY_BUFFER for link in self._links]
-        self._by_limit = {
-            name: OF_CAUSE.get(suffix) or OF_COUNTER.get(suffix, "buffer")
-            for name in lost
-            for suffix in (name.removeprefix(f"{self._unit}_lost_"),)
-        }
+        # Losses of each port that lost anything, by the limit that they indicate.
+        self._losses: dict[int, Counter[Limit]] = {}
+        for name in lost:
+            suffix = name.removeprefix(f"{self._unit}_lost_")
+            limit = OF_CAUSE.get(suffix) or OF_COUNTER.get(suffix, "buffer")
+            for port, packets in enumerate(columns[name]):
+                if packets:
+                    self._losses.setdefault(port, Counter())[limit] += packets
 
     def _mean_delays_s(self) -> list[float]:
         """Returns the mean queueing delay [s] at each port, without the packet's own transmission."""
@@ -74,11 +81,15 @@ class PortCounters:
         """Returns the used share of the rate of a link's shaper, which may count other lengths than the link; or 0."""
         link = self._links[port]
         limit_bps = port_limit_bps(self._columns, port, link, self._duration_s, policers=False)
-        used = self.utilization[port] * float(link["rate_bps"]) / limit_bps
+        if "service" in link.get("motion", {}) and "bytes_out" in self._columns:
+            # The utilization of a link whose rate varies is a share of its mean rate.
+            used = 8 * self._columns["bytes_out"][port] / self._duration_s / limit_bps
+        else:
+            used = self.utilization[port] * float(link["rate_bps"]) / limit_bps
         # Runs that early versions stored do not contain what CAKE counted.
         if math.isfinite(rate_bps := cake_bps(link)) and "shaper_bytes" in self._columns:
             used = max(used, 8 * self._columns["shaper_bytes"][port] / (rate_bps * self._duration_s))
-        return used
+        return float(used)
 
     def may_disorder(self, ports: Iterable[int]) -> bool:
         """Returns whether packets overtook each other at one of the ports or on its link, or were duplicated."""
@@ -89,16 +100,16 @@ class PortCounters:
         """Returns the loss rate over the given consecutive ports."""
         return 1 - math.prod([self._passed[port] for port in ports])
 
-    def losses_by_limit(self, ports: Collection[int], aqm: Limit) -> Counter[Limit]:
+    def losses_by_limit(self, ports: Iterable[int], aqm: Limit) -> Counter[Limit]:
         """Returns the ports' losses [packets or cells; corrupted frames] by the limit that they indicate.
 
         Drops of a policy count as `aqm`.
         """
         found: Counter[Limit] = Counter()
-        for name, limit in self._by_limit.items():
-            column = self._columns[name]
-            found[aqm if limit == "AQM" else limit] += sum([column[port] for port in ports])
-        return +found
+        for own in (self._losses[port] for port in ports if port in self._losses):
+            for limit, packets in own.items():
+                found[aqm if limit == "AQM" else limit] += packets
+        return found
 
     def bytes_out(self, port: int) -> int:
         """Returns the number of bytes that left a port of IP packets."""
@@ -107,10 +118,9 @@ class PortCounters:
     def indicating(self, port: int, limit: Limit, aqm: Limit) -> int:
         """Returns how many packets a port lost, or marked, for a reason that indicates a limit."""
         if limit == "marks":
-            return (
-                int(self._columns[f"{self._unit}_marked"][port] or 0) if f"{self._unit}_marked" in self._columns else 0
-            )
-        return self.losses_by_limit((port,), aqm)[limit]
+            marked = self._columns.get(f"{self._unit}_marked")
+            return int(marked[port] or 0) if marked is not None else 0
+        return self.losses_by_limit((port,), aqm)[limit] if port in self._losses else 0
 
     def max_round_trip_s(self, path: Path) -> float:
         """Returns the RTT [s] of a flow whose packets find each queue at its maximum length."""

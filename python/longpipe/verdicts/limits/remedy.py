@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.scenario.motion import Coded, File, Moving
@@ -14,8 +16,11 @@ if TYPE_CHECKING:
     from longpipe.verdicts.limits.evidence import Evidence
     from longpipe.verdicts.limits.fields import LinkFields
 
-# Factor by which a remedy raises a rate, unless another link is the next limit.
-MORE: Final = 4
+# Factor by which a remedy raises a rate, unless another link is the next limit: a rate that is still too low only
+# distributes the losses in another way.
+MORE: Final = 32
+# Maximum number of characters of a list or table in a sentence.
+_LONGEST: Final = 80
 # Path that leaves rate and delay to the link: without variation and outages.
 _CONSTANT: Final = {"kind": "moving"}
 
@@ -34,6 +39,14 @@ class Remedy:
     def applied_to(self, scenario: Scenario) -> Scenario:
         """Returns the scenario with the changed field; raises ScenarioError if another field forbids the value."""
         return scenario.with_(**{self.field: self.value})
+
+    @property
+    def in_words(self) -> str:
+        """Returns an instruction: "set FIELD to VALUE"; a long list or table is only described."""
+        value = self.value if isinstance(self.value, str) else json.dumps(self.value)
+        if len(value) > _LONGEST:
+            value = f"the {'list' if isinstance(self.value, list) else 'table'} that --json prints as remedy_value"
+        return f"set {self.field} to {value}"
 
     def __str__(self) -> str:
         """Returns the assignment, as in a scenario file."""
@@ -58,7 +71,7 @@ def faster(e: Evidence, link: int) -> Remedy | None:
         case File() if "service" in e.run.resolved["links"][link].get("motion", {}):
             highest = max(_rates_bps(e.run.resolved["links"][link]["motion"]["service"]))
             return Remedy(own.path, {**_CONSTANT, "rate": [["0 s", RATE.format(MORE * highest)]]})
-    return Remedy(own.rate, RATE.format(round(factor * e.run.resolved["links"][link]["rate_bps"])))
+    return Remedy(own.rate, _rate(round(factor * e.run.resolved["links"][link]["rate_bps"])))
 
 
 def faster_shaper(e: Evidence, link: int) -> Remedy | None:
@@ -105,6 +118,18 @@ def constant_path(own: LinkFields) -> Remedy:
     return Remedy(own.path, dict(_CONSTANT))
 
 
+def steady_delay(own: LinkFields) -> Remedy | None:
+    """Returns a path whose delay does not vary; None if it varies neither by the path nor by its rate."""
+    match own.path_now:
+        case Moving(delay=steps) if len(steps) > 1:
+            return Remedy(f"{own.path}.delay", [])
+        case Moving(rate=steps) if len(steps) > 1:
+            return Remedy(f"{own.path}.rate", [])
+        case None | Moving() | Coded():
+            return None
+    return Remedy(own.path, dict(_CONSTANT))
+
+
 def in_order(own: LinkFields) -> Remedy | None:
     """Returns a link that keeps the order of packets and duplicates none; None if it does so already."""
     kept = [one for one in own.conditioners_now if one.kind not in ("jitter", "reordering", "duplication")]
@@ -119,6 +144,11 @@ def _with_item(own: LinkFields, i: int, changes: dict[str, str]) -> list[dict[st
     tables = [one.model_dump(exclude_none=True) for one in own.conditioners_now]
     tables[i] |= changes
     return tables
+
+
+@lru_cache
+def _rate(rate_bps: int) -> str:
+    return RATE.format(rate_bps)
 
 
 def _raised(rate: str, factor: float = MORE) -> str:

@@ -88,10 +88,8 @@ def strongest(e: Evidence) -> Kind:
     """Returns the limit with the strongest evidence; of equally strong ones, the first."""
     found, most = KINDS[-1], Strength.NONE
     for kind in KINDS:
-        if (strength := kind.strength(e)) > most:
+        if kind.most > most and (strength := kind.strength(e)) > most:
             found, most = kind, strength
-        if most is Strength.CERTAIN:
-            break
     return found
 
 

@@ -28,6 +28,21 @@ def limit_lines(found: Iterable[FlowLimit]) -> list[str]:
     ]
 
 
+def remedy_lines(found: Iterable[FlowLimit]) -> list[str]:
+    """Returns a line per limit that has a remedy, the most frequent limit first.
+
+    If the flows of a limit have different remedies, the line contains the most frequent one, with the number of its
+    flows.
+    """
+    found = without_further_paths(found)
+    lines = []
+    for limit, count in Counter(one.limited_by for one in found).most_common():
+        remedies = Counter(one.remedy.in_words for one in found if one.limited_by == limit and one.remedy is not None)
+        for words, flows in remedies.most_common(1):
+            lines.append(f"{limit}: {words}" + (f" ({flows} of {count} flows)" if flows < count else ""))
+    return lines
+
+
 def notes(found: Iterable[FlowLimit]) -> list[str]:
     """Returns a line about many lost ACKs: such losses do not limit a flow by themselves and are shown nowhere else."""
     found = without_further_paths(found)
