@@ -117,7 +117,7 @@ WASM := target/wasm32-unknown-unknown/wasm/longpipe_wasm.wasm
 BINDGEN := target/bindgen/debug/bindgen
 LAB := $(shell find lab/src -type f) lab/build.mjs lab/tsconfig.json
 DESCRIBED := $(shell find python/longpipe/scenario python/longpipe/lab python/longpipe_evidence/papers -name '*.py') \
-	python/longpipe/units.py python/longpipe/errors/alternatives.py Cargo.toml crates/network/src/lib.rs $(wildcard scenarios/*.toml python/longpipe/examples/*.toml)
+	python/longpipe/units.py python/longpipe/errors/alternatives.py Cargo.toml $(wildcard scenarios/*.toml python/longpipe/examples/*.toml)
 
 lab: $(PAGE)
 	@:
@@ -131,8 +131,8 @@ lab/node_modules/.installed: lab/package-lock.json
 	cd lab && npm ci --silent --no-audit --no-fund
 	@touch $@
 
-# Needs Python's packages, but not the core compiled for Python.
-lab/build/description.json: $(VENV)/.packages lab/describe.py $(DESCRIBED)
+# The models read facts of controls from the core.
+lab/build/description.json: $(VENV)/.built lab/describe.py $(DESCRIBED)
 	@mkdir -p lab/build
 	$(BIN)/python lab/describe.py scenarios > $@.new
 	@mv $@.new $@
