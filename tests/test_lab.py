@@ -464,7 +464,7 @@ def test_the_page_causes_a_warning_every_part_and_every_unit() -> None:
     json.dumps(described, allow_nan=False)
 
 
-def test_the_data_of_the_page_need_no_compiled_core() -> None:
+def test_script_prints_the_data_of_the_page() -> None:
     script = ROOT / "lab" / "describe.py"
     done = subprocess.run([sys.executable, script, ROOT / "scenarios"], capture_output=True, text=True, check=True)
     assert done.stdout == json.dumps(description(all_presets()))
