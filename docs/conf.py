@@ -133,9 +133,9 @@ def name_for_all(_app: Sphinx, _page: str, _template: str, context: dict[str, An
         context["body"] = found.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
 
 
-def put_lab(app: Sphinx, _error: Exception | None) -> None:
+def put_lab(app: Sphinx, error: Exception | None) -> None:
     """Copies the lab next to the pages that link to it, or writes a page that explains how to build it."""
-    if app.builder.format == "html":
+    if app.builder.format == "html" and error is None:
         missing = (
             "<!doctype html><title>longpipe lab</title><p>The lab was not built with these pages: make lab docs</p>"
         )
