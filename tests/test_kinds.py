@@ -7,8 +7,7 @@ import pytest
 
 from longpipe import Scenario, simulate
 from longpipe.advise.theory import LOSS_BASED
-from longpipe.cautions.cautions import DRAWN_CONTROLS, MARK, SELECTIVE, cautions, seedless
-from longpipe.fit.search import _RANDOM
+from longpipe.cautions.cautions import MARK, SELECTIVE, cautions, seedless
 from longpipe.scenario.base import kinds
 from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import Congestion
@@ -157,8 +156,3 @@ def test_loss_based_controls_overflow_a_buffer_again_and_again(kind: str) -> Non
     reductions = events[(events["kind"] == "reduction") & (events["drop_cause"] == "overflow")]
     # The first one may end slow start.
     assert (len(reductions) > 1) == (kind in LOSS_BASED)
-
-
-def test_fits_repeat_runs_of_the_controls_that_draw() -> None:
-    drawing = {kind for kind in DRAWN_CONTROLS if kind not in ("module", "python")}
-    assert set(_RANDOM) == drawing

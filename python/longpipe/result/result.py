@@ -706,8 +706,9 @@ class Result:
     def to_csv(self, directory: str | Path) -> list[Path]:
         """Writes run.csv, flows.csv, ports.csv, classes.csv, vbr.csv, tables with rows, traces and scenario.toml.
 
-        run.csv has one row, with the seed, the engine's number and the hash of the final state. The last column of
-        flows.csv, `died`, is 1 for the flows in `died`, whose throughput includes the time after their connection.
+        run.csv has one row, with the seed, the engine's number and the hash of the final state. If the
+        connection of a flow's stack died, flows.csv has a column `died`, which is 1 for the flows in `died`: their
+        throughput includes the time after their connection.
 
         Raises ScenarioError if the directory is not writable.
         """
@@ -716,7 +717,9 @@ class Result:
         written = []
         run = _frame({name: [value] for name, value in self._identity().items()})
         always = {name: getattr(self, name) for name in ("flows", "ports", "classes", "vbr")}
-        always["flows"] = always["flows"].assign(died=[int(flow in self.died) for flow in always["flows"]["flow"]])
+        if self.died:
+            died = [int(flow in self.died) for flow in self.flows["flow"]]
+            always["flows"] = always["flows"].assign(died=died)
         frames = {"run": run, **always, **self.traces}
         for name, others in _WITH_ROWS.items():
             if len(getattr(self, name)):

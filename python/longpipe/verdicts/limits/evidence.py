@@ -283,9 +283,16 @@ class Evidence:
 
     @once
     def share(self) -> float:
-        """Returns the flow's rate on the slowest link as a fraction of its equal share of the link or its shaper."""
-        on_wire = self.delivered_bytes / self.path.mss_bytes * self.path.packet_bytes
-        return 8 * on_wire / self.active_s / self._share_bps
+        """Returns the flow's rate on the slowest link as a fraction of its equal share of the link or its shaper.
+
+        inf if other classes leave nothing to share.
+        """
+        return self._own_bps / self._share_bps if self._share_bps > 0 else math.inf
+
+    @property
+    def _own_bps(self) -> float:
+        """Returns the flow's rate on links, including headers."""
+        return 8 * self.delivered_bytes / self.path.mss_bytes * self.path.packet_bytes / self.active_s
 
     @once
     def _share_bps(self) -> float:
@@ -326,7 +333,7 @@ class Evidence:
     def is_bounded_elsewhere(self) -> bool:
         """Returns whether another link, whose rate another field determines, would hold the flow to its rate."""
         users, rates_bps, slowest = self.run.users_of, self.run.sustained_bps, self.slowest
-        own_bps = self.share * self._share_bps / BOUNDED
+        own_bps = self._own_bps / BOUNDED
         if users[slowest] == 1 and self.reduced_by is None:
             # The flow may use both links alone.
             alone_bps = rates_bps[slowest] / BOUNDED
@@ -350,6 +357,8 @@ class Evidence:
         fields, changed = self.run.fields, self.run.fields.rate_of(link)
         others = [other for other in self.route if fields.rate_of(other) != changed]
         present_bps = self.run.share_bps(link)
+        if present_bps == 0:
+            return math.inf
         return min((self.run.share_bps(other) / present_bps for other in others), default=math.inf)
 
     @once
