@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// A sender, with a clock that the caller advances.
-#[pyclass(unsendable)]
+#[pyclass(unsendable, module = "longpipe.endpoint")]
 pub(crate) struct Endpoint {
     sender: Sender,
     mss: f64,
