@@ -34,7 +34,7 @@ TABLES = Path(__file__).parent / "data" / "linux"
 
 
 def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return run_command("validate", "linux", *arguments, environment={**PLAIN, **environment})
+    return run_command("validate", "linux", "path", *arguments, environment={**PLAIN, **environment})
 
 
 def table(name: str) -> pd.DataFrame:

@@ -81,7 +81,7 @@ def test_bbr_does_what_linux_s_does_whatever_its_phase(round_trip: str, buffer: 
 
 
 # In the guest, the handshake's RTT of a path of 600 ms is measured as 600.002 or 600.001 ms, depending on the start of
-# the guest, and the minimum of later RTTs as 600.001 ms (`longpipe validate linux --csv`, column min_rtt_us).
+# the guest, and the minimum of later RTTs as 600.001 ms (`longpipe validate linux path --csv`, column min_rtt_us).
 @pytest.mark.parametrize(("handshake_us", "probe_rtt_s", "end_s"), [(600_002, 11.3, 23.1), (600_001, 7.9, 24.3)])
 def test_bbr_probes_the_rtt_when_linux_does(handshake_us: int, probe_rtt_s: float, end_s: float) -> None:
     """A lower RTT by a microsecond after the handshake postpones the first ProbeRTT by 3.4 s."""
