@@ -100,8 +100,7 @@ impl<O: Operations> Control for Flow<O> {
 
     /// Also creates the state of the loaded controller, because this is the last setting before the connection starts.
     fn set_ecn(&mut self, on: bool) {
-        let preconnect_us = u32::try_from(self.preconnect.0 / 1_000_000).unwrap_or(u32::MAX);
-        self.operations.create(on, preconnect_us);
+        self.operations.create(on, self.preconnect);
     }
 
     fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {

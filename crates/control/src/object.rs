@@ -7,7 +7,7 @@ use crate::heartbeat;
 use crate::operations::{requirements, About, Object, Operations};
 use crate::settings::{LoadError, Value};
 use libloading::Library;
-use longpipe_events::Stream;
+use longpipe_events::{Span, Stream};
 use longpipe_plugin::table::{
     Ack, Connection, Control, Flight, Grant, Lost, Parameter, Sample, Sent, SIZE_WITHOUT_ON_ACKED, VERSION,
 };
@@ -175,12 +175,13 @@ impl Operations for NativeFlow {
         &self.object.about
     }
 
-    fn create(&mut self, ecn: bool, preconnect_us: u32) {
+    fn create(&mut self, ecn: bool, preconnect: Span) {
         let connection = Connection {
             draw,
             source: std::ptr::from_mut(&mut *self.draws).cast(),
             ecn: u32::from(ecn),
-            preconnect_us,
+            reserved: 0,
+            preconnect_ps: preconnect.0,
         };
         let create = self.object.control().create.expect("checked when it was loaded");
         // SAFETY: the structure conforms to the interface, and the source outlives the state.

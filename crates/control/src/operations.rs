@@ -2,7 +2,7 @@
 //! executes.
 
 use crate::complaints::Complaints;
-use longpipe_events::Stream;
+use longpipe_events::{Span, Stream};
 use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent};
 use longpipe_tcp::congestion::control::Wants;
 use longpipe_tcp::congestion::user::{Plugin, Requirements};
@@ -50,8 +50,8 @@ pub(crate) trait Operations: Debug + Send {
     /// Returns the facts that do not change during a run.
     fn about(&self) -> &About;
 
-    /// Creates the state of a connection that is idle for `preconnect_us` before it sends its first segment.
-    fn create(&mut self, ecn: bool, preconnect_us: u32);
+    /// Creates the state of a connection that is idle for `preconnect` before it sends its first segment.
+    fn create(&mut self, ecn: bool, preconnect: Span);
 
     /// Sets the random stream of the connection.
     fn draw_from(&mut self, draws: Stream);

@@ -48,8 +48,8 @@ impl Random {
 pub struct Setup {
     /// Whether the connection's packets are ECN-capable.
     pub ecn: bool,
-    /// Idle time [us] between the establishment of the connection and its first segment.
-    pub preconnect_us: u32,
+    /// Idle time [ps] between the establishment of the connection and its first segment.
+    pub preconnect_ps: u64,
     /// Source of random numbers, valid as long as the connection exists.
     pub random: Random,
 }

@@ -93,7 +93,7 @@ unsafe extern "C" fn create<C: Control>(connection: *const table::Connection) ->
     };
     let setup = Setup {
         ecn: connection.ecn != 0,
-        preconnect_us: connection.preconnect_us,
+        preconnect_ps: connection.preconnect_ps,
         random,
     };
     Box::into_raw(Box::new(C::new(&setup))).cast()

@@ -206,8 +206,10 @@ pub struct Connection {
     pub source: *mut c_void,
     /// 1 if packets of the connection can be ECN-marked.
     pub ecn: u32,
-    /// Idle time [us] between the establishment of the connection and its first segment.
-    pub preconnect_us: u32,
+    /// Reserved; 0.
+    pub reserved: u32,
+    /// Idle time [ps] between the establishment of the connection and its first segment.
+    pub preconnect_ps: u64,
 }
 
 /// A parameter that a scenario may set.

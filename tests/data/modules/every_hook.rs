@@ -37,7 +37,7 @@ impl Control for Mine {
     const WANTS: u32 = wants::RATES | wants::SENDING | wants::LOSSES | wants::PACING;
 
     fn new(setup: &Setup) -> Mine {
-        let digest = u64::from(setup.ecn) + u64::from(setup.preconnect_us);
+        let digest = u64::from(setup.ecn) + setup.preconnect_ps;
         Mine { random: setup.random, digest }
     }
 

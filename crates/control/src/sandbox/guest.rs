@@ -4,7 +4,7 @@ use super::executor::{Argument, Draw, Executor, Kind, Signature};
 use super::layout::{self, control, parameter, Block, FLIGHT, GRANT, PAGE, REPORT, TEXTS};
 use crate::heartbeat;
 use crate::settings::Value;
-use longpipe_events::Stream;
+use longpipe_events::{Span, Stream};
 use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent, VERSION};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -253,9 +253,10 @@ impl<E: Executor> Guest<E> {
     }
 
     /// Creates the state of a connection and returns its address.
-    pub fn create(&mut self, source: u32, ecn: bool, preconnect_us: u32) -> Result<u32, String> {
-        let words = [self.draw, source, u32::from(ecn), preconnect_us];
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    pub fn create(&mut self, source: u32, ecn: bool, preconnect: Span) -> Result<u32, String> {
+        let words = [self.draw, source, u32::from(ecn), 0];
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.extend(preconnect.0.to_le_bytes());
         let connection = self.put(REPORT, &bytes)?;
         match self.run(self.functions.create, &[Word(connection)])? {
             0 => Err("out of memory for a connection".to_owned()),

@@ -15,7 +15,7 @@ use crate::operations::{requirements, About, Object, Operations};
 use crate::settings::{LoadError, Value};
 use executor::Executor;
 use guest::Guest;
-use longpipe_events::Stream;
+use longpipe_events::{Span, Stream};
 use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent};
 use longpipe_tcp::congestion::user::{Controller, Plugin, Requirements};
 use std::ffi::c_int;
@@ -154,8 +154,8 @@ impl<E: Executor> Operations for SandboxedFlow<E> {
         &self.module.about
     }
 
-    fn create(&mut self, ecn: bool, preconnect_us: u32) {
-        let create = |guest: &mut Guest<E>| guest.create(self.source, ecn, preconnect_us);
+    fn create(&mut self, ecn: bool, preconnect: Span) {
+        let create = |guest: &mut Guest<E>| guest.create(self.source, ecn, preconnect);
         let created = self.module.call(None, "create", create);
         self.state = created.unwrap_or(0);
     }

@@ -164,8 +164,9 @@ struct longpipe_connection {
 	void *source;
 	/* Whether packets of the connection can be ECN-marked. */
 	uint32_t ecn;
-	/* Time for which the connection is established and idle before its first segment leaves [us]. */
-	uint32_t preconnect_us;
+	uint32_t reserved;
+	/* Time for which the connection is established and idle before its first segment leaves [ps]. */
+	uint64_t preconnect_ps;
 };
 
 /* Values of `longpipe_parameter.type`: the value is an int64_t, a double, or text that stays valid. */

@@ -94,7 +94,7 @@ static void event(struct flow *f, enum tcp_ca_event which)
 }
 
 /* Returns an instant after the first segment left by the clock of the module, which starts when the connection is established. */
-static u64 by_clock(const struct flow *f, u64 at) { return at + f->connection.preconnect_us * PS_PER_US; }
+static u64 by_clock(const struct flow *f, u64 at) { return at + f->connection.preconnect_ps; }
 
 /* Takes the module's clock, sequence numbers and windows from the sender. */
 static void refresh(struct flow *f, u64 now, const struct longpipe_flight *flight)
