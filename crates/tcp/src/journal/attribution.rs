@@ -9,10 +9,10 @@
 //! and reductions.
 
 use crate::congestion::flight::Flight;
-use longpipe_events::memory::Growing;
+use longpipe_events::memory::{self, Growing};
 use longpipe_events::{Span, Time};
 use std::cmp::Reverse;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::AddAssign;
 
 /// Number of reductions whose cause may still change, however old they are.
@@ -192,10 +192,12 @@ struct Episode {
 /// The reductions of one sender.
 #[derive(Clone, Debug, Default)]
 pub struct Reductions {
-    /// Losses of segments that are not acknowledged, in order of sequence number and transmission. Losses of a segment
-    /// before the one that caused a reduction are removed, so that the processing time per reduction is proportional
-    /// only to the number of later losses.
-    noted: VecDeque<Loss>,
+    /// Losses of segments that are not acknowledged, in order of sequence number and transmission; the network may report
+    /// them in any order. Losses of a segment before the one that caused a reduction are removed, so that the processing
+    /// time per reduction is proportional only to the number of later losses.
+    noted: BTreeSet<Loss>,
+    /// Number of losses whose memory is counted.
+    counted: usize,
     /// The latest reductions, in order.
     recent: VecDeque<Reduction>,
     /// Whether the latest reduction is still in effect, because it was not undone.
@@ -218,19 +220,18 @@ impl Reductions {
     }
 
     fn insert(&mut self, loss: Loss) {
-        self.noted.make_room();
-        // Usually, the loss of the latest segment was reported last.
-        if self.noted.back().is_none_or(|&last| last <= loss) {
-            return self.noted.push_back(loss);
+        if self.noted.len() == self.counted {
+            let more = self.counted.max(4);
+            memory::take(memory::bytes::<Loss>(more));
+            self.counted += more;
         }
-        let place = self.noted.partition_point(|&one| one <= loss);
-        self.noted.insert(place, loss);
+        self.noted.insert(loss);
     }
 
     /// Removes the losses of segments that start before `una`.
     fn forget_before(&mut self, una: u64) {
-        while self.noted.front().is_some_and(|one| one.sequence < una) {
-            self.noted.pop_front();
+        while self.noted.first().is_some_and(|one| one.sequence < una) {
+            self.noted.pop_first();
         }
     }
 
@@ -290,28 +291,25 @@ impl Reductions {
     }
 
     /// Returns the loss before `now` to which a reduction responds, among the losses of segments that are not
-    /// acknowledged.
+    /// acknowledged, and removes the earlier losses of that segment.
     fn first_loss(&mut self, now: Time, una: u64) -> Option<Loss> {
         self.forget_before(una);
-        let first = self.noted.front()?;
-        let is_only = self.noted.get(1).is_none_or(|second| second.sequence != first.sequence);
-        if is_only && first.time <= now {
-            return Some(*first);
-        }
-        self.first_of_several(now)
-    }
-
-    /// Returns the loss before `now` to which a reduction responds, among all noted losses, and removes the earlier
-    /// losses of that segment.
-    fn first_of_several(&mut self, now: Time) -> Option<Loss> {
         let sequence = self.noted.iter().find(|one| one.time <= now)?.sequence;
-        let first = self.noted.partition_point(|one| one.sequence < sequence);
-        let of_segment = self.noted.range(first..).take_while(|one| one.sequence == sequence);
-        let known = of_segment.filter(|one| one.time <= now);
+        let of_segment = |from, to| {
+            let bound = |transmission| Loss {
+                sequence,
+                transmission,
+                time: Time(0),
+                cause: LossCause(0),
+            };
+            bound(from)..bound(to)
+        };
+        let known = self.noted.range(of_segment(0, u64::MAX)).filter(|one| one.time <= now);
         let loss = *known.reduce(|one, other| if other.precedes(one) { other } else { one })?;
-        let before = |one: &&Loss| one.sequence == sequence && one.transmission < loss.transmission;
-        let count = self.noted.range(first..).take_while(before).count();
-        self.noted.drain(first..first + count);
+        let earlier = of_segment(0, loss.transmission);
+        while let Some(&one) = self.noted.range(earlier.clone()).next() {
+            self.noted.remove(&one);
+        }
         Some(loss)
     }
 
