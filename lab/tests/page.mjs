@@ -63,8 +63,8 @@ export async function settled(page) {
 }
 
 /**
- * Performs an action that causes another run, and waits for this run; an error of the page is reported if it draws
- * none.
+ * Performs an action that causes another run, and waits until the page is idle again; an error of the page is reported
+ * if it draws none.
  */
 export async function rerun(page, work) {
     await page.evaluate(() => {
@@ -76,6 +76,8 @@ export async function rerun(page, work) {
     });
     await work();
     await page.evaluate(() => window.drawn);
+    // The page may run the scenario once more at once, to record what it left out.
+    await settled(page);
 }
 
 /** Closes the browser. */
