@@ -375,6 +375,18 @@ PINGS: Final = (
     b"[1795860000.50000] 192.0.2.7 : [0], 64 bytes, 20.5 ms (20.5 avg, 0% loss)\n192.0.2.8 : [1], timed out (20.5 avg, 50% loss)\n",
     b"192.0.2.7 : 20.5 - 32.5\n", b"10:00:01.5 64 bytes from 192.0.2.7: icmp_seq=1 ttl=5 time=1.5 ms\n",
 )  # fmt: skip
+FPING_JSON: Final = (
+    b'{"resp": {"timestamp": "1795860000.50000", "host": "a", "seq": 0, "size": 64, "rtt": 5.12}}\n'
+    b'{"timeout": {"timestamp": "1795860001.50000", "host": "a", "seq": 1}}\n'
+    b'{"summary": {"host": "a", "xmt": 2, "rcv": 1, "loss": 50, "rttMin": 5.12, "rttAvg": 5.12, "rttMax": 5.12}}\n',
+    b'{"vSum": {"host": "192.0.2.7", "values": [0.054, null, 0.081]}}\n{"stats": {"targets": 1}}\n',
+)
+WETLINKS: Final = (
+    b"site_name,timestamp_start,timestamp_end,target,ip_protocol,packet_loss,packets_send,ping_avg\n"
+    b"a,2023-09-28 12:33:03.1,2023-09-28 12:33:29.1,192.0.2.7,ipv4,0.390625,256,51.5\n",
+    b"site_name,timestamp_start,timestamp_end,server,download,upload\na,2023-09-28 12:33:03,2023-09-28 12:33:04,b,100,\n",
+    b"site_name,timestamp,uplink,downlink,pop_ping_latency,ping_drop\na,2023-09-28 12:33:03,1.5,100,41.5,0\n",
+)
 IPERF2: Final = (
     b"Client connecting to 192.0.2.2, TCP port 5001\n[  1] local 192.0.2.1 port 4 connected with 192.0.2.2 port 5001\n"
     b"[  1] 0.0000-1.0000 sec  1.25 MBytes  10.5 Mbits/sec  11/0         3       29K/21088(1142) us  68.37\n",
@@ -426,6 +438,8 @@ FORMATS: Final = (
     Format("ping-text", PINGS, ".txt", _measured),
     Format("iperf2", IPERF2, ".txt", _measured),
     Format("dish", DISH, ".json", _measured),
+    Format("fping-json", FPING_JSON, ".json", _measured),
+    Format("wetlinks", WETLINKS, ".csv", _measured),
     Format("tc", _of_tools("tc.txt", "tc.json"), ".txt", _measured),
     Format("flent", _of_tools("ping.flent.gz"), ".flent", _measured),
     Format("qlog", (_of_tools("aioquic.qlog.gz")[0][:20_000].rpartition(b", {")[0] + b"]}]}", SQLOG, PICOQUIC, SECONDS), ".qlog", _measured),

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from datetime import UTC, datetime
 from itertools import accumulate, pairwise
 from pathlib import Path
 from random import Random
@@ -283,3 +284,90 @@ def test_connections_of_a_qlog_are_independent(sizes: list[list[int]], random: R
     whole = recorded(text([next(left[connection]) for connection in order])).subjects
     alone = [recorded(text(own)).subjects[0] for own in every]
     assert sorted(str(alike(one)[1:]) for one in whole) == sorted(str(alike(one)[1:]) for one in alone)
+
+
+PROBES: Final = st.lists(
+    st.tuples(st.sampled_from(["192.0.2.7", "2001:db8::1", "a.example"]), st.none() | st.integers(1, 10**8)),
+    min_size=1,
+    max_size=20,
+)
+
+
+@CASES
+@given(PROBES, st.sampled_from(["", "unix", "iso", "rfc3339", "ctime"]), st.booleans())
+def test_fping_has_the_same_probes_as_text_and_as_json(
+    probes: list[tuple[str, int | None]], form: str, is_summary: bool
+) -> None:
+    """RTTs are in nanoseconds; dates of fping have whole seconds."""
+    if all(rtt is None for _, rtt in probes):
+        probes = [*probes, ("192.0.2.7", 1)]
+    texts, objects, values = [], [], dict[str, list[float | None]]()
+    for k, (host, rtt) in enumerate(probes):
+        at = datetime.fromtimestamp(BEGIN_S + k, UTC)
+        written = {
+            "": "", "unix": f"{BEGIN_S + k}.25000", "iso": f"{at:%Y-%m-%dT%H:%M:%S%z}", "ctime": f"{at:%a %b %d %H:%M:%S %Y}",
+            "rfc3339": f"{at:%Y-%m-%d %H:%M:%S}",
+        }[form]  # fmt: skip
+        of_host = values.setdefault(host, [])
+        seq = len(of_host)
+        of_host.append(None if rtt is None else rtt / 1e6)
+        reply = "timed out" if rtt is None else f"64 bytes, {rtt / 1e6:.6f} ms (1 avg, 0% loss)"
+        texts.append(f"{f'[{written}] ' if form else ''}{host:12} : [{seq}], {reply}")
+        one = {"timestamp": written} if form else {}
+        size = {} if rtt is None else {"size": 64, "rtt": rtt / 1e6}
+        objects.append({"timeout" if rtt is None else "resp": {**one, "host": host, "seq": seq, **size}})
+    summary = [{"vSum": {"host": host, "values": of_host}} for host, of_host in values.items()]
+    statistics = [{"stats": {"targets": 3, "elapsed": 1.0}}]
+    chosen = (summary if is_summary and not form else objects + summary) + statistics
+    found = recorded("".join(json.dumps(one) + "\n" for one in chosen))
+    assert found.as_json()["subjects"] == recorded("\n".join(texts) + "\n").as_json()["subjects"]
+    assert found.begin is None if not form else found.begin is not None
+    assert found.tool == "fping"
+
+
+SITES: Final = st.sampled_from(["osnabrueck", "enschede"])
+
+
+@CASES
+@given(
+    st.lists(st.tuples(SITES, st.integers(1, 3000), st.none() | st.integers(0, 10**9)), min_size=1, max_size=12),
+    st.randoms(),
+)
+def test_wetlinks_rate_times_length_is_what_was_moved(rows: list[tuple[str, int, int | None]], random: Random) -> None:
+    """The measurements of a site follow one another; their order in the file, and other sites, do not matter."""
+    ends = list(accumulate((length for _, length, _ in rows), initial=0))
+
+    def date(ms: int) -> str:
+        return f"{datetime.fromtimestamp(BEGIN_S + ms / 1e3, UTC):%Y-%m-%d %H:%M:%S.%f}"
+
+    lines = [
+        f"{site},{date(begin)},{date(begin + length)},192.0.2.7,ipv4,tcp,{'' if bps is None else bps},1000"
+        for begin, (site, length, bps) in zip(ends, rows, strict=False)
+    ]
+    random.shuffle(lines)
+    head = "site_name,timestamp_start,timestamp_end,server,ip_protocol,transport_protocol,download,upload"
+    found = {one.name: one for one in recorded("\n".join([head, *lines])).subjects}
+    for site in {site for site, _, _ in rows}:
+        moved = sum(bps * length / 8e3 for own, length, bps in rows if own == site and bps is not None)
+        name = f"{site} 192.0.2.7 ipv4 tcp download"
+        assert (moved_bytes(found[name]) if name in found else 0) == pytest.approx(moved, rel=1e-6, abs=1)
+
+
+@CASES
+@given(st.lists(st.tuples(SITES, st.integers(1, 256), st.integers(0, 256)), min_size=1, max_size=12))
+def test_wetlinks_pings_have_their_counts(rows: list[tuple[str, int, int]]) -> None:
+    """A measurement in which all packets were lost has no RTT."""
+    head = "site_name,timestamp_start,timestamp_end,target,ip_protocol,packet_loss,packets_send,ping_avg"
+    lines = [
+        f"{site},2023-09-28 12:{k:02}:00,2023-09-28 12:{k:02}:26.5,192.0.2.7,ipv4,{100 * min(lost, sent) / sent},{sent},"
+        f"{'' if lost >= sent else 40 + k}"
+        for k, (site, sent, lost) in enumerate(rows)
+    ]
+    for path in recorded("\n".join([head, *lines])).subjects:
+        own = [(k, sent, min(lost, sent)) for k, (site, sent, lost) in enumerate(rows) if path.name.startswith(site)]
+        assert path.counters["sent"][0] == sum(sent for _, sent, _ in own)
+        assert path.counters["lost"][0] == sum(lost for _, _, lost in own)
+        rtt = path.of("rtt")
+        assert ([] if rtt is None else [round(1e3 * value) for value in rtt.numbers]) == [
+            40 + k for k, sent, lost in own if lost < sent
+        ]

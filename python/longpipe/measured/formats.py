@@ -28,6 +28,7 @@ from longpipe.measured import (
     ss,
     starlink,
     tc,
+    wetlinks,
 )
 from longpipe.measured.content import Content, few
 from longpipe.measured.looks import looks_like
@@ -38,7 +39,7 @@ from longpipe.measured.runs import joined
 # is_whole(value). The order matters if several modules accept a content.
 FORMATS: Final[tuple[ModuleType, ...]] = (
     capture, iperf3, irtt, flent, ndt7, qlog, tc, atlas, dish, iperf2, ping_text, ping, ss, starlink, mahimahi,
-    pantheon, pensieve,
+    wetlinks, pantheon, pensieve,
 )  # fmt: skip
 
 

@@ -64,7 +64,6 @@ _KEYS: Final = (
     (("log", "creator"), "HAR of a browser, which contains requests, not packets"),
     (("constants", "events"), "a NetLog of Chrome"),
     (("_source", "layers"), "JSON of tshark: read the capture itself"),
-    (("resp",), "fping -J: use `fping -D -l`"),
     (("download", "upload", "ping"), "a speed test, which has no series"),
     (("ping", "download", "result"), "Ookla's speed test, which has no series"),
     (("ServerFQDN", "Download"), "the summary of ndt7-client: use -format=json"),

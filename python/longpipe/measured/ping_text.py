@@ -1,4 +1,4 @@
-"""Output of ping without times (iputils, BusyBox, macOS and BSD, Windows in any language), and of fping.
+"""Output of ping without times (iputils, BusyBox, macOS and BSD, Windows in any language), and of fping, also as JSON.
 
 The times of the requests are unknown unless fping prints them (-D) or each line has a time before it (`ts`). Requests
 are then placed at the interval that the summary shows, or one second apart, the default of all these programs.
@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.numbers import scaled
+from longpipe.measured import fields
 from longpipe.measured.content import Content
-from longpipe.measured.fields import NS
+from longpipe.measured.fields import NS, get
 from longpipe.measured.ping import address_of
 from longpipe.measured.recording import Recording, Subject, kept, series
 from longpipe.measured.runs import joined
@@ -33,12 +36,16 @@ _WINDOWS: Final = re.compile(
     r"(?!.*seq=)[^=]*? (?P<source>(?:\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F]{0,4}:[0-9a-fA-F:.]{1,45}(?:%\w+)?)[^=:]*: ?"
     rf"(?:[^=:]+=\d+ )?[^=:<]+(?P<sign>[=<]) ?(?P<rtt>{_DECIMAL}) ?(?P<unit>ms|мс)(?: TTL=\d+)?\s*"
 )
-# Lines of fping for each request (-c, -l), and of its summary of each target (-C).
+# Lines of fping for each request (-c, -l), and of its summary of each target (-C). The time (-D) is a Unix time or a
+# date (--timestamp-format).
 _FPING: Final = re.compile(
-    rf"(?:\[(?P<at>\d{{1,12}}\.\d{{1,9}})\] )?(?P<source>\S+)\s+: \[(?P<seq>\d{{1,7}})\], "
+    rf"(?:\[(?P<at>[\w+:. -]{{10,40}})\] )?(?P<source>\S+)\s+: \[(?P<seq>\d{{1,7}})\], "
     rf"(?:\d+ bytes, (?P<rtt>{_DECIMAL}) ms|timed out|.*unreachable|error).*"
 )
 _FPING_ROW: Final = re.compile(rf"(?P<source>\S+)\s+: (?P<values>(?:{_DECIMAL}|-)(?: (?:{_DECIMAL}|-))*)\s*")
+# Objects of `fping -J` (doc/fping-json.md of fping 5.5) that have requests; the others have statistics.
+_JSON: Final = ("resp", "timeout", "vSum")
+_CTIME: Final = "%a %b %d %H:%M:%S %Y"
 # A reply of `ping -D`, which another module reads.
 _TIMED: Final = re.compile(r"\[\d+\.\d+\] \d+ bytes from ")
 _TIMEOUT: Final = re.compile(r"Request timeout for icmp_seq (\d{1,7})|no answer yet for icmp_seq=(\d{1,7})")
@@ -170,13 +177,20 @@ class _Log:
 
 
 def recognises(content: Content) -> bool:
-    """Returns whether the text contains a reply without a time before it, or a line of fping."""
+    """Returns whether the text contains a reply without a time before it, or a line or an object of fping."""
+    if content.is_json:
+        return any(_is_fping(value) for _, value in content.json_values)
     lines = [line for line in content.begins.splitlines()[:200] if len(line) <= _LONGEST]
     if any(_TIMED.match(line) for line in lines):
         return False
     return any(
         _UNIX.fullmatch(line) or _FPING.fullmatch(line) or _is_row(line) or _WINDOWS.fullmatch(line) for line in lines
     )
+
+
+def _is_fping(value: object) -> bool:
+    objects = (get(value, name) for name in (*_JSON, "summary", "intSum"))
+    return any(get(one, "host") is not None for one in objects)
 
 
 def _is_row(line: str) -> bool:
@@ -187,15 +201,65 @@ def _is_row(line: str) -> bool:
 def read(content: Content) -> Recording:
     """Returns a path for each target. Requests without a reply count as lost."""
     log = _Log()
-    for number, line in content.lines:
+    for place, line in _json_lines(content) if content.is_json else content.lines:
         # Longer lines are of no known form.
-        if len(line) <= _LONGEST:
-            log.add(number, line)
+        if len(line) <= _LONGEST or content.is_json:
+            log.add(place, line)
     parts = [content.of_lines(run.lines) for run in log.runs]
     read_runs = [(part.lines[0][0], one) for part in parts if (one := _run(content.file, part)) is not None]
     if not read_runs:
-        raise ScenarioError(f"{content.file}: no reply; needs the output of ping or fping with replies")
+        raise ScenarioError(f"{content.file}: no reply; needs the output of ping or fping with replies (not fping -q)")
     return joined(read_runs)
+
+
+def _json_lines(content: Content) -> Iterator[tuple[int, str]]:
+    """Yields the lines that fping prints without -J for the objects in a file, each with its line in the file."""
+    for where, value in content.json_values:
+        for kind in _JSON:
+            one = get(value, kind)
+            host = get(one, "host")
+            if host is None:
+                continue
+            if not isinstance(host, str) or not re.fullmatch(r"\S{1,253}", host):
+                raise ScenarioError(f"{where}.{kind}.host: {shown(host)}; needs a name without spaces")
+            yield content.line_of(where), _json_line(f"{where}.{kind}", kind, host, one)
+
+
+def _json_line(where: str, kind: str, host: str, one: object) -> str:
+    if kind == "vSum":
+        values = [{"rtt": value} for value in fields.rows(where, one, "values")]
+        return f"{host} : " + " ".join(
+            "-" if value["rtt"] is None else _rtt(f"{where}.values", value) for value in values
+        )
+    seq = fields.number(where, one, "seq")
+    if not 0 <= seq < 10**7 or seq != int(seq):
+        raise ScenarioError(f"{where}.seq: {seq:g}; needs a whole number of at most 7 digits")
+    stamp = get(one, "timestamp")
+    at = "" if stamp is None else f"[{stamp}] "
+    if stamp is not None and (not isinstance(stamp, str) or _fping_ns(stamp) is None):
+        raise ScenarioError(f"{where}.timestamp: {shown(stamp)}; needs Unix time or a date as fping -D prints them")
+    reply = "timed out" if kind == "timeout" else f"64 bytes, {_rtt(where, one)} ms"
+    return f"{at}{host} : [{seq:.0f}], {reply}"
+
+
+def _rtt(where: str, one: object) -> str:
+    """Returns an RTT [ms] as fping prints it without -J."""
+    rtt = fields.number(where, one, "rtt")
+    if not 0 <= rtt < 10**9:
+        raise ScenarioError(f"{where}.rtt: {rtt:g}; needs milliseconds")
+    return f"{rtt:.6f}"
+
+
+def _fping_ns(written: str) -> int | None:
+    """Returns the time [ns] that `fping -D` prints, in any of the formats of --timestamp-format; otherwise None.
+
+    Dates without a time zone are read as UTC.
+    """
+    if (found := scaled(written, NS)) is not None:
+        return found
+    with suppress(ValueError):
+        written = datetime.strptime(written, _CTIME).isoformat()
+    return fields.unix_of_date(written)
 
 
 def _is_windows_head(line: str) -> bool:
@@ -281,7 +345,7 @@ def _of_fping(content: Content) -> dict[str, _Path]:
     for number, line in content.lines:
         if one := _FPING.fullmatch(line):
             path = paths.setdefault(one["source"], _Path(first=0))
-            at = content.stamps.get(number) if one["at"] is None else scaled(one["at"], NS)
+            at = content.stamps.get(number) if one["at"] is None else _fping_ns(one["at"])
             if one["rtt"] is None:
                 path.count(int(one["seq"]))
             else:
