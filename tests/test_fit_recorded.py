@@ -3,8 +3,10 @@
 import gzip
 import json
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -12,6 +14,7 @@ from commands import run
 from longpipe import Scenario, qlog, simulate
 from longpipe.errors import ScenarioError
 from longpipe.fit import fit, observe
+from longpipe.fit.check import checked
 from longpipe.fit.features import features
 from longpipe.fit.path_file import write
 from longpipe.fit.recorded import fit_recorded
@@ -111,14 +114,16 @@ def test_iperf3_over_a_long_path_writes_a_third_of_its_send_buffer_at_once() -> 
     assert any("IPv6 headers" in note for note in found.notes)
 
 
-def iperf3(file: Path, bps: float, rtt_s: float, block: int, interval_s: float, buffer: float) -> Recording:
-    """Writes 20 s of iperf3 over a path with a full queue, as Linux wakes a writer: when a third of its buffer is free.
+def written(
+    bps: float, rtt_s: float, block: int, interval_s: float, buffer: float
+) -> Iterator[tuple[float, float, int]]:
+    """Yields end [s], bytes and RTT [us] of the intervals of 20 s over a path with a full queue.
 
-    The buffer contains `buffer` bytes. Writes that the buffer cuts are counted when they are complete.
+    Linux wakes a writer when a third of its buffer, which contains `buffer` bytes, is free. Writes that the buffer cuts
+    are counted when they are complete.
     """
     payload, step_s = bps * 1448 / 1500 / 8, interval_s / 400
     queued = begun = written = before = 0.0
-    streams: list[dict[str, object]] = []
     for turn in range(1, round(20 / step_s) + 1):
         queued -= min(queued, payload * step_s)
         if queued <= buffer * 2 / 3:
@@ -127,15 +132,44 @@ def iperf3(file: Path, bps: float, rtt_s: float, block: int, interval_s: float, 
             written += begun // block * block
             begun %= block
         if turn % 400 == 0:
-            end = turn * step_s
-            streams.append({
-                "socket": 5, "start": end - interval_s, "end": end, "bytes": written - before,
-                "bits_per_second": 8 * (written - before) / interval_s, "sender": True,
-                "rtt": round(1e6 * rtt_s * (1 if turn == 400 else 1.9)), "snd_cwnd": round(payload * 2 * rtt_s),
-            })  # fmt: skip
+            yield turn * step_s, written - before, round(1e6 * rtt_s * (1 if turn == 400 else 1.9))
             before = written
+
+
+def iperf3(file: Path, bps: float, rtt_s: float, block: int, interval_s: float, buffer: float) -> Recording:
+    cwnd = round(bps * 1448 / 1500 / 8 * 2 * rtt_s)
+    streams = [
+        {
+            "socket": 5, "start": end - interval_s, "end": end, "bytes": size, "bits_per_second": 8 * size / interval_s,
+            "sender": True, "rtt": rtt_us, "snd_cwnd": cwnd,
+        }
+        for end, size, rtt_us in written(bps, rtt_s, block, interval_s, buffer)
+    ]  # fmt: skip
     start = {"test_start": {"protocol": "TCP", "blksize": block}, "tcp_mss_default": 1448}
     file.write_text(json.dumps({"start": start, "intervals": [{"streams": [one]} for one in streams], "end": {}}))
+    return read(file)
+
+
+def iperf2(file: Path, bps: float, rtt_s: float, block: int, interval_s: float, buffer: float) -> Recording:
+    """Writes the text of `iperf -e -i`, whose rates have three digits."""
+
+    def digits(value: float) -> str:
+        return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+
+    cwnd = round(bps * 1448 / 1500 / 8 * 2 * rtt_s / 1024)
+    lines = [
+        "Client connecting to 192.0.2.2, TCP port 5001 with pid 83401 (1 flows)",
+        f"Write buffer size: {block} Byte",
+        "TCP congestion control set to bbr",
+        "[  1] local 192.0.2.1 port 40000 connected with 192.0.2.2 port 5001 (icwnd/mss/irtt=14/1448/14642)",
+    ]
+    for end, size, rtt_us in written(bps, rtt_s, block, interval_s, buffer):
+        rate = digits(8 * size / interval_s / 1e6)
+        lines.append(
+            f"[  1] {end - interval_s:.4f}-{end:.4f} sec  {digits(size / 2**20)} MBytes  {rate} Mbits/sec  "
+            f"{size // block:.0f}/0         0     {cwnd}K/{rtt_us}(1142) us  68.37"
+        )
+    file.write_text("\n".join(lines) + "\n")
     return read(file)
 
 
@@ -150,14 +184,64 @@ def iperf3(file: Path, bps: float, rtt_s: float, block: int, interval_s: float, 
         (6.1, 0.05, 8192, 0.1, 3e5),
     ],
 )
-def test_the_interval_of_iperf3s_rate_contains_the_rate(
-    mbps: float, rtt_s: float, block: int, interval_s: float, buffer: float, tmp_path: Path
+@pytest.mark.parametrize("tool", [iperf3, iperf2])
+def test_the_interval_of_iperfs_rate_contains_the_rate(
+    tool: Callable[..., Recording],
+    mbps: float,
+    rtt_s: float,
+    block: int,
+    interval_s: float,
+    buffer: float,
+    tmp_path: Path,
 ) -> None:
-    found = fit_recorded(iperf3(tmp_path / "a.json", mbps * 1e6, rtt_s, block, interval_s, buffer)).estimates["rate"]
+    found = fit_recorded(tool(tmp_path / "file", mbps * 1e6, rtt_s, block, interval_s, buffer)).estimates["rate"]
     assert found["low"] <= mbps * 1e6 <= found["high"]
-    # The bytes of the whole time are exact within one step, which is a third of the buffer or a block.
-    exact = max(buffer / 3, block) / (mbps * 1e6 / 8 * 20)
+    # The bytes of the whole time are exact within one step, which is a third of the buffer or a block. Rates of iperf 2
+    # have three digits.
+    exact = max(buffer / 3, block) / (mbps * 1e6 / 8 * 20) + (0.01 if tool is iperf2 else 0)
     assert found["high"] / found["low"] - 1 < 7 * exact
+
+
+def test_iperf_2_names_control_and_mss(tmp_path: Path) -> None:
+    found = fit_recorded(iperf2(tmp_path / "file", 10e6, 0.1, 131072, 1.0, 1e6))
+    assert (found.controls, found.mss) == ({"bbr": 1.0}, 1448)
+
+
+DISH: Final = {"popPingDropRate": [0.0, 0.5, 1.0, 0.1], "popPingLatencyMs": [30.0, 25.0, 25.0, 60.0]}
+
+
+def test_the_highest_used_rate_of_a_dish_is_a_lower_bound(tmp_path: Path) -> None:
+    rates = {"downlinkThroughputBps": [1e6, 9e7, 0.0, 5e6], "uplinkThroughputBps": [1e5, 2e5, 0.0, 8e6]}
+    file = tmp_path / "history.json"
+    file.write_text(json.dumps({"dishGetHistory": {"current": "4", **DISH, **rates}}))
+    for flow, highest in enumerate((9e7, 8e6)):
+        found = checked(fit_recorded(read(file), flow))
+        rate, base, loss = (found.estimates[name] for name in ("rate", "base RTT", "loss"))
+        assert (rate["value"], rate["low"], rate["high"]) == (highest, highest, None)
+        assert (base["value"], base["low"]) == (0.025, None)
+        # The second without replies is an outage.
+        assert loss["value"] == pytest.approx(0.2)
+        assert found.goodput is None
+        assert float(found.scenario.resolved["links"][2]["rate_bps"]) == highest
+    with pytest.raises(ScenarioError, match=r"--flow: 2; .* has 2 flows"):
+        fit_recorded(read(file), 2)
+
+
+def test_only_the_dishs_table_of_wetlinks_is_fitted(tmp_path: Path) -> None:
+    file = tmp_path / "wetlinks.csv"
+    file.write_text(
+        "site_name,timestamp,state,uplink,downlink,pop_ping_latency,ping_drop\n"
+        "a,2023-09-28 12:33:03,CONNECTED,1.5,100,41.5,0\na,2023-09-28 12:33:18,CONNECTED,12.5,,45,4\n"
+    )
+    found = fit_recorded(read(file), 1)
+    assert (found.flow, found.estimates["rate"]["value"]) == ("a uplink", 12.5e6)
+    assert (found.estimates["base RTT"]["value"], found.estimates["loss"]["value"]) == (0.0415, 0.02)
+    file.write_text(
+        "site_name,timestamp_start,timestamp_end,server,ip_protocol,transport_protocol,download,upload\n"
+        "a,2023-09-28 12:33:03,2023-09-28 12:33:04,192.0.2.7,ipv4,tcp,1e8,1e7\n"
+    )
+    with pytest.raises(ScenarioError, match=r"download: no RTTs over time; needs starlink\.csv"):
+        fit_recorded(read(file))
 
 
 def ndt7(file: Path, snapshots: int, acked: int = 1) -> Recording:
@@ -205,7 +289,7 @@ def test_a_file_with_one_rate_has_an_observed_goodput(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ("ping.txt", "without a transfer that filled a path; needs a capture, or ss -tin, iperf3 JSON, flent, qlog"),
+        ("ping.txt", "without a transfer that filled a path; needs a capture, or ss -tin, iperf3 JSON, iperf 2, flent"),
         ("iperf3-reverse.json.gz", "no RTTs over time; needs the sender's file on Linux: run iperf3 without -R"),
         ("iperf3-udp.json.gz", "UDP; needs a TCP or QUIC transfer"),
         ("ping.flent.gz", "no transfer; needs a test with a TCP transfer"),

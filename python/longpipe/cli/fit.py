@@ -26,7 +26,7 @@ def fit(
         str,
         typer.Argument(
             metavar="FILE",
-            help="Capture of a TCP transfer at its sender, or an output file from ss, iperf3, flent, qlog or ndt7.",
+            help="Capture of a TCP transfer at its sender, or a file of ss, iperf, flent, qlog, ndt7 or Starlink.",
         ),
     ],
     output: Annotated[
@@ -48,7 +48,8 @@ def fit(
 
     longpipe fit monday.pcapng -o monday.toml; longpipe whatif monday.toml --set tcp.congestion=bbr3
 
-    Files of ss -tin, iperf3, flent, qlog and ndt7 contain no packets, so only rate, base RTT and loss are estimated.
+    Files of ss -tin, iperf3, iperf 2, flent, qlog, ndt7 and Starlink contain no packets: only rate, base RTT and loss
+    are estimated.
     """
     from longpipe.cli.toolkit.naming import change
     from longpipe.fit import CONTROLS

@@ -53,8 +53,11 @@ class FittedGoodput:
 def checked(found: FitReport) -> FitReport:
     """Runs the scenario of a fit and returns the report with the goodputs of file and scenario.
 
-    Returns the report unchanged if the runs were interrupted or need too much memory, or if the file has no goodput.
+    Returns the report unchanged if the runs were interrupted or need too much memory, or if the file has no goodput or
+    none of a transfer.
     """
+    if not found.is_transfer:
+        return found
     observed = goodput_bps(*(np.array(found.series[name], dtype=float) for name in ("time_s", "delivered_bytes")))
     if not observed > 0:
         return found

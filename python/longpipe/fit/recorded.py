@@ -1,8 +1,9 @@
-"""Fits a path to a flow that a tool sampled at intervals: `ss -tin`, iperf3, flent, qlog, ndt7.
+"""Fits a path to a flow that a tool sampled at intervals: `ss -tin`, iperf3, iperf 2, flent, qlog, ndt7, Starlink.
 
 Such a file contains no packets. It contains the rate while there was a queue, the RTT, the loss, and often the name of
 the sender's congestion control. The buffer and the queue's drop policy cannot be inferred from it, because they need
-individual losses.
+individual losses. The history of a Starlink dish has the rates that were used, of which the highest one is a lower
+bound on the rate of the path, because RTTs over Starlink vary without a queue.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
+# Formats that contain the rates used in each direction, behind the RTTs of pings over the path.
+_USED: Final = ("Starlink dish history", "WetLinks CSV")
 # Formats whose flows can be fitted.
-FORMATS: Final = ("ss -tin", "iperf3 JSON", "flent", "qlog", "ndt7")
+FORMATS: Final = ("ss -tin", "iperf3 JSON", "iperf 2", "flent", "qlog", "ndt7", *_USED)
 # Names that a flow's counters use for the minimum RTT.
 _LEAST_RTT: Final = ("minrtt", "MinRTT", "min_rtt")
 # longpipe's names of controls that have a different name in Linux.
@@ -45,7 +48,7 @@ _MSS: Final = 1448
 # time [s].
 _QUEUED, _QUEUED_S = 0.1, 1e-3
 # Formats that count the data written by the application.
-_WRITTEN: Final = ("iperf3 JSON", "flent")
+_WRITTEN: Final = ("iperf3 JSON", "iperf 2", "flent")
 # IPv4 and UDP headers, and the minimum length of a full QUIC packet [bytes].
 _UDP_BYTES, _QUIC_BYTES = 28, 1200
 # Minimum number of intervals with a queue that a rate estimate needs, and number of bootstrap resamples for its
@@ -116,16 +119,23 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     base = _base(subject, rtt, wire, float(rates.bps.max()))
     check_base(f"{recording.file}: {subject.name}", base["value"])
     share = _wire_share(recording, subject, mss)
-    writes = _writes(subject, rtt, share, mss) if _format(recording) in _WRITTEN else None
-    merged = _merged(_settled(recording, subject, rates), share, base["value"])
-    bottleneck = _rate(merged, rtt, base["value"], writes, wire)
+    is_used = _format(recording) in _USED
+    lost_s: list[float] = []
+    if is_used:
+        bottleneck, loss = _highest(rates), _lost_pings(subject)
+    else:
+        writes = _writes(subject, rtt, share, mss) if _format(recording) in _WRITTEN else None
+        merged = _merged(_settled(recording, subject, rates), share, base["value"])
+        bottleneck = _rounded(subject, _rate(merged, rtt, base["value"], writes, wire), share)
+        loss, lost_s = _loss(recording.file, subject, rates, mss)
     bps = float(bottleneck["value"])
-    longest = max(0.0, (float(rtt.numbers.max()) - base["value"]) * bps / 8 / wire)
-    loss, lost_s = _loss(recording.file, subject, rates, mss)
+    longest = 0.0 if is_used else max(0.0, (float(rtt.numbers.max()) - base["value"]) * bps / 8 / wire)
     unknowns = [
         "whether losses were random or at a full queue, the buffer, and AQM: the file does not contain single packets",
         "other traffic: the fitted path has none",
     ]
+    if is_used:
+        unknowns.append("how the RTT varies without a queue, and outages: the delay of the fitted path is constant")
     name = subject.facts.get("control", "")
     control = _NAMES.get(name, name)
     known = control in kinds(Congestion)
@@ -133,13 +143,14 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
         named = f"{name}, which longpipe does not have" if name else "which the file does not name"
         unknowns.insert(0, f"the sender's congestion control, {named}: the scenario has cubic")
     if bottleneck["high"] is None:
-        unknowns.insert(0, "the rate of the bottleneck: there was no queue for long enough")
+        lacking = "the file has the rates that were used" if is_used else "there was no queue for long enough"
+        unknowns.insert(0, f"the rate of the bottleneck: {lacking}")
     # If there was no queue, losses were random.
-    random = bottleneck["high"] is None and loss is not None and loss["count"] > 0
+    random = bottleneck["high"] is None and loss is not None and loss["value"] > 0
     hypothesis = Hypothesis(
         rate_bps=bps,
         base_rtt_s=base["value"],
-        buffer_packets=max(math.ceil(longest), _LEAST_BUFFER),
+        buffer_packets=max(math.ceil(bps * base["value"] / 8 / wire if is_used else longest), _LEAST_BUFFER),
         policy={"kind": "tail-drop"},
         loss={"kind": "bernoulli", "probability": float(f"{loss['value']:.3g}")} if loss and random else "none",
         control=control if known else "cubic",
@@ -153,7 +164,8 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     least = math.floor(longest) + IN_TRANSMISSION
     rows["buffer"] = {
         "value": least, "low": least, "high": None, "unit": "packets",
-        "known": f"a lower bound: the queue at the longest RTT in the file; the scenario has {scenario.switch.buffer}",
+        "known": "a lower bound: " + ("RTTs show no queue" if is_used else "the queue at the longest RTT in the file")
+        + f"; the scenario has {scenario.switch.buffer}",
     }  # fmt: skip
     if loss is not None:
         rows["loss"] = loss
@@ -173,6 +185,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
         doubts=(),
         notes=(*_notes(subject, rate), *recording.notes),
         series=_series(subject, rates, rtt) | {"lost_s": lost_s},
+        is_transfer=not is_used,
     )
 
 
@@ -190,7 +203,7 @@ def _subject(recording: Recording, flow: int) -> Subject:
             f"{recording.file}: {recording.format}, without a transfer that filled a path; needs a capture, or "
             f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
         )
-    flows = [one for one in recording.subjects if one.kind == "flow"]
+    flows = [one for one in _directions(recording) if one.kind == "flow"]
     if not flows:
         raise ScenarioError(f"{recording.file}: no transfer; {_needed(recording)}")
     if not 0 <= flow < len(flows):
@@ -198,6 +211,22 @@ def _subject(recording: Recording, flow: int) -> Subject:
     if flows[flow].facts.get("protocol") == "UDP":
         raise ScenarioError(f"{recording.file}: {flows[flow].name}: UDP; needs a TCP or QUIC transfer")
     return flows[flow]
+
+
+def _directions(recording: Recording) -> Iterator[Subject]:
+    """Yields the subjects; used rates become a flow with the RTTs and the counters of the pings before them."""
+    pings: Subject | None = None
+    for one in recording.subjects:
+        if _format(recording) not in _USED:
+            yield one
+        elif one.rates is None:
+            pings = one
+        else:
+            rtt = None if pings is None else pings.of("rtt")
+            # The RTTs are means of the pings of a second.
+            added = () if rtt is None else (replace(rtt, quantity="smoothed rtt"),)
+            counters = {} if pings is None else pings.counters
+            yield replace(one, kind="flow", series=(*one.series, *added), counters=counters)
 
 
 def _format(recording: Recording) -> str:
@@ -234,6 +263,9 @@ def _needed(recording: Recording) -> str:
         "ss -tin": "needs snapshots of a transfer, each after a line with the time (docs/measured.md)",
         "iperf3 JSON": "needs the sender's file on Linux: run iperf3 without -R",
         "flent": "needs a test with a TCP transfer and its RTTs, such as tcp_nup with --socket-stats",
+        "iperf 2": "needs the client's output on Linux with intervals and RTTs: iperf -c SERVER -e -i 1",
+        "Starlink dish history": "needs a history with rates and with replies to pings",
+        "WetLinks CSV": "needs starlink.csv, which has rates and RTTs",
     }.get(_format(recording), "needs the file of the sender of a transfer")
 
 
@@ -284,6 +316,8 @@ def _headers(subject: Subject) -> int:
 
 def _wire_share(recording: Recording, subject: Subject, mss: int) -> float:
     """Returns the length of IP packets as a multiple of the bytes that the file counts."""
+    if _format(recording) in _USED:
+        return 1.0
     if recording.format == "qlog" and "header" not in subject.counters:
         # A full QUIC packet is at least 1200 bytes long (RFC 9000, section 14.1).
         return 1 + _UDP_BYTES / _QUIC_BYTES
@@ -341,6 +375,35 @@ def _rate(rates: _Rates, rtt: Series, base: float, writes: Writes | None, wire: 
         "value": found.value, "low": found.low, "high": found.high, "unit": "bit/s",
         "known": f"{np.count_nonzero(busy)} intervals in which the RTT showed a queue{steps}",
     }  # fmt: skip
+
+
+def _highest(rates: _Rates) -> dict[str, Any]:
+    """Returns the estimate from rates that were used: the highest one is a lower bound."""
+    value = float(rates.bps.max())
+    return {
+        "value": value, "low": value, "high": None, "unit": "bit/s",
+        "known": "a lower bound: the highest rate that was used",
+    }  # fmt: skip
+
+
+def _lost_pings(subject: Subject) -> dict[str, Any] | None:
+    """Returns the estimate of the loss from pings; None if the file has none."""
+    if "lost pings with replies" not in subject.counters:
+        return None
+    share = subject.counters["lost pings with replies"][0] / 100
+    return {
+        "value": share, "low": None, "high": share, "unit": "per packet",
+        "known": "share of the dish's pings that were lost, without seconds in which all were lost",
+    }  # fmt: skip
+
+
+def _rounded(subject: Subject, row: dict[str, Any], share: float) -> dict[str, Any]:
+    """Returns the estimate of a rate with an interval that contains the rounding of the printed rates."""
+    error = share * subject.counters.get("rounding of rates", (0.0, ""))[0]
+    if row["high"] is None:
+        least = max(row["value"] - error, row["value"] / 2)
+        return row | {"value": least, "low": least}
+    return row | {"low": max(row["low"] - error, 0.0), "high": row["high"] + error}
 
 
 def _carried(rates: Numbers, taken: Numbers, step: float, *, each: bool) -> float:

@@ -71,6 +71,8 @@ class FitReport:
     others: Sequence[Mapping[str, float]] = ()
     # Whether other flows, which the scenario lacks, may have changed the flow, so that no prediction has an interval.
     is_bounded: bool = True
+    # Whether the file is that of a transfer, whose goodput the scenario must have.
+    is_transfer: bool = True
 
     def __post_init__(self) -> None:
         """Raises ScenarioError for an impossible estimate: the file, or its reading, is wrong."""

@@ -128,6 +128,8 @@ def _subjects(samples: _Samples) -> Iterator[Subject]:
     if known:
         counters["lost pings"] = (100 * sum(known) / len(known), "%")
         counters["seconds without replies"] = (float(sum(drop >= 1 for drop in known)), "seconds")
+    if replied := [drop for drop in known if drop < 1]:
+        counters["lost pings with replies"] = (100 * sum(replied) / len(replied), "%")
     meaning = "mean of a second's pings between dish and point of presence"
     yield Subject("path", "path", kept(series("rtt", rtts, meaning)), counters)
     for name, direction in ((_DOWN, "downlink"), (_UP, "uplink")):

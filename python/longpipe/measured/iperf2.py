@@ -17,6 +17,10 @@ _NUMBER: Final = r"\d{1,12}(?:[.,]\d{1,9})?"
 _HEADS: Final = re.compile(
     r"Client connecting to \S+, (?:TCP|UDP) port \d+.*|Server listening on (?:TCP|UDP) port \d+.*"
 )
+# Lines of the client's header with -e and -Z, and the MSS behind the addresses of a stream.
+_WRITE: Final = re.compile(r"Write buffer size: +(\d{1,12}) Byte.*")
+_CONTROL: Final = re.compile(r"TCP congestion control set to (\w{1,16})\b.*")
+_MSS: Final = re.compile(r".*\(icwnd/mss/irtt=\d+/(\d{1,5})/.*")
 _STREAM: Final = re.compile(r"\[ *(\d{1,6})\] local (\S+) port (\d+) connected with (\S+) port (\d+).*")
 _INTERVAL: Final = re.compile(
     rf"\[ *(?P<id>\d{{1,6}})\] +(?P<begin>{_NUMBER})- *(?P<end>{_NUMBER}) +sec +(?P<size>{_NUMBER}) +[KMGT]?Bytes? +"
@@ -45,12 +49,17 @@ class _Stream:
 
     name: str
     is_udp: bool
+    # Facts and numbers of its header.
+    facts: dict[str, str] = field(default_factory=dict)
+    sizes: dict[str, float] = field(default_factory=dict)
     moved: list[Moved] = field(default_factory=list)
     rtts: list[tuple[float, float]] = field(default_factory=list)
     windows: list[tuple[float, float]] = field(default_factory=list)
     again: list[tuple[float, float]] = field(default_factory=list)
     lost: list[tuple[float, float]] = field(default_factory=list)
     datagrams: float = 0.0
+    # Greatest error of a rate by the digits that iperf prints [bit/s].
+    rounding_bps: float = 0.0
 
     def is_before(self, interval: re.Match[str]) -> bool:
         """Returns whether an interval begins before the end of the latest one, and is not the total of all."""
@@ -91,22 +100,47 @@ def _run(file: str, content: Content) -> Recording | None:
     return Recording(file, "iperf 2", "iperf 2", None, None, length, subjects, unknown)
 
 
+@dataclass
+class _Header:
+    """What the lines before a stream state about all streams of a test."""
+
+    is_udp: bool = False
+    facts: dict[str, str] = field(default_factory=dict)
+    sizes: dict[str, float] = field(default_factory=dict)
+
+    def add(self, line: str) -> bool:
+        """Adds a line to the header; returns whether it belongs to the header."""
+        if write := _WRITE.fullmatch(line):
+            self.sizes["block"] = float(write[1])
+        elif control := _CONTROL.fullmatch(line):
+            self.facts["control"] = control[1]
+        return bool(write or control)
+
+    def stream(self, name: str, line: str = "") -> _Stream:
+        """Returns a stream without intervals; `line` is the one with its addresses."""
+        mss = _MSS.fullmatch(line)
+        own = {} if mss is None else {"mss": float(mss[1])}
+        return _Stream(name, self.is_udp, dict(self.facts), self.sizes | own)
+
+
 def _streams(content: Content) -> list[_Stream]:
     found: list[_Stream] = []
     current: dict[str, _Stream] = {}
-    is_udp = False
+    header = _Header()
     for _, line in content.lines:
         if _HEADS.fullmatch(line):
-            is_udp = " UDP port " in line
+            header = _Header(" UDP port " in line)
+        elif header.add(line):
+            continue
         elif head := _STREAM.fullmatch(line):
-            current[head[1]] = _Stream(_name(head), is_udp)
+            current[head[1]] = header.stream(_name(head), line)
             found.append(current[head[1]])
         elif row := _CSV.fullmatch(line):
             key = row["id"] + row["from"] + row["to"]
             if int(row["id"]) >= 0:
                 if key not in current:
                     ends = (row["source"], row["from"], row["target"], row["to"])
-                    current[key] = _Stream("{}:{} - {}:{}".format(*ends), is_udp)
+                    current[key] = header.stream("{}:{} - {}:{}".format(*ends))
                     found.append(current[key])
                 _add(current[key], row, float(row["rate"]))
         elif interval := _INTERVAL.fullmatch(line):
@@ -114,13 +148,20 @@ def _streams(content: Content) -> list[_Stream]:
             # Times that start again are those of another run.
             if stream is None or stream.is_before(interval):
                 name = f"stream {interval['id']}" if stream is None else stream.name
-                stream = current[interval["id"]] = _Stream(name, is_udp)
+                stream = current[interval["id"]] = header.stream(name)
                 found.append(stream)
-            base, factor = (1000, 1) if interval["unit"] == "bits" else (1024, 8)
-            bps = _float(interval["rate"]) * base ** _POWERS[interval["prefix"]] * factor
-            if _add(stream, interval, bps):
-                _more(stream, interval)
+            _add_interval(stream, interval)
     return found
+
+
+def _add_interval(stream: _Stream, interval: re.Match[str]) -> None:
+    """Adds an interval with all its columns, and notes the rounding of its rate."""
+    base, factor = (1000, 1) if interval["unit"] == "bits" else (1024, 8)
+    scale_bps = base ** _POWERS[interval["prefix"]] * factor
+    if _add(stream, interval, _float(interval["rate"]) * scale_bps):
+        decimals = len(interval["rate"].replace(",", ".").partition(".")[2])
+        stream.rounding_bps = max(stream.rounding_bps, 0.5 * 10**-decimals * scale_bps)
+        _more(stream, interval)
 
 
 def _name(head: re.Match[str]) -> str:
@@ -155,6 +196,10 @@ def _more(stream: _Stream, interval: re.Match[str]) -> None:
 
 def _counters(stream: _Stream) -> Iterator[tuple[str, tuple[float, str]]]:
     yield "payload", (round(sum(size for _, _, size in stream.moved)), "bytes")
+    if stream.rounding_bps:
+        yield "rounding of rates", (stream.rounding_bps, "bit/s")
+    for name, size in stream.sizes.items():
+        yield name, (size, "bytes")
     if stream.again:
         yield "retransmitted", (sum(count for _, count in stream.again), "packets")
     if stream.datagrams:
@@ -170,5 +215,5 @@ def _subject(stream: _Stream) -> Subject:
         series("retransmissions", [one for one in stream.again if one[1]], "in the interval"),
         series("losses", [one for one in stream.lost if one[1]], "datagrams, in the interval"),
     )
-    facts = {"protocol": "UDP" if stream.is_udp else "TCP"}
+    facts = {"protocol": "UDP" if stream.is_udp else "TCP", **stream.facts}
     return Subject(stream.name, "flow", of_flow, dict(_counters(stream)), facts)
