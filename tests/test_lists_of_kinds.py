@@ -24,10 +24,11 @@ REGISTRIES: Final = {
     "conditioner": kinds(Conditioner),
     "loss": kinds(Loss),
 }
-# The estimators of `fit` know their candidates.
-EXEMPT: Final = ("fit/", "examples/")
+# The estimators of `fit` know their candidates. Controls of real stacks and limits of flows have registries of their own,
+# some of whose names are also kinds.
+EXEMPT: Final = ("fit/", "examples/", "scenario/stack.py", "verdicts/limits/causes.py")
 # Numbers of lists that are left. They may only fall.
-LEFT: Final = {"policy": 9, "congestion": 14, "recovery": 2, "traffic": 11, "conditioner": 5, "loss": 0}
+LEFT: Final = {"policy": 0, "congestion": 2, "recovery": 2, "traffic": 11, "conditioner": 0, "loss": 0}
 
 
 @pytest.mark.parametrize("registry", REGISTRIES)

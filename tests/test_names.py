@@ -3,17 +3,15 @@ from typing import Any, Literal, get_args
 import pytest
 
 from longpipe import Scenario, _core
-from longpipe.design.cost import AT_ENQUEUE
 from longpipe.result import EVENT_CAUSES, EVENTS, STAGES, STATES
 from longpipe.result.drops import CAUSES
-from longpipe.scenario.base import kinds, kinds_that
+from longpipe.scenario.base import kinds
 from longpipe.scenario.buffers import BufferUnit, Framing
-from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.loss import Loss
 from longpipe.scenario.network import Node
 from longpipe.scenario.recovery import Pipe, Recovery, TimerRestart
-from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS, Policy, Scheduler, Ties
+from longpipe.scenario.switch import Policy, Scheduler, Ties
 from longpipe.scenario.timers import Ack, Phase, Timer
 from longpipe.scenario.traffic import Start, Traffic
 from longpipe.scenario.web import CycleFrom, PoissonCut
@@ -66,21 +64,3 @@ def test_every_kind_of_variant_is_compared() -> None:
 @pytest.mark.parametrize("kind", PYTHON)
 def test_python_and_rust_name_the_same_variants(kind: str) -> None:
     assert names(PYTHON[kind]) == set(_core.variant_names()[kind])
-
-
-def test_policies_declare_the_same_facts_in_python_and_rust() -> None:
-    facts = _core.policy_facts()
-
-    def having(fact: str, *values: bool | str) -> set[str]:
-        return {kind for kind, row in facts.items() if row[fact] in values}
-
-    assert having("cells", True) == set(FOR_CELLS)
-    assert having("packets", True) == set(FOR_PACKETS)
-    assert having("decides", "by-occupancy", "by-frame", "at-enqueue") == AT_ENQUEUE
-    assert having("draws", True) == set(kinds_that(Policy, lambda model: model.draws))
-    assert having("marks", "capable", "scalable") == set(kinds_that(Policy, lambda model: model.marks))
-
-
-def test_conditioners_draw_random_numbers_in_python_and_rust_alike() -> None:
-    drawing = {kind for kind, draws in _core.conditioner_draws().items() if draws}
-    assert drawing == set(kinds_that(Conditioner, lambda model: model.draws))

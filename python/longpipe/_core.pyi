@@ -24,15 +24,14 @@ __all__ = [
     "__engine__",
     "__version__",
     "compiled_grant_fields",
-    "conditioner_draws",
     "control_hooks",
+    "kind_facts",
     "live_alone",
     "live_replay",
     "live_run",
     "module_calls",
     "module_is_loading",
     "module_name",
-    "policy_facts",
     "queue_names",
     "register_class",
     "register_linux",
@@ -42,7 +41,6 @@ __all__ = [
     "register_stacks",
     "result_tables",
     "run",
-    "variant_facts",
     "variant_names",
 ]
 
@@ -71,10 +69,8 @@ class DelayStatistics:
     def quantile(self, share: float) -> float: ...
 
 def result_tables() -> list[tuple[str, list[tuple[str, str, str | None, str]]]]: ...
-def variant_facts() -> str: ...
 def variant_names() -> dict[str, list[str]]: ...
-def conditioner_draws() -> dict[str, bool]: ...
-def policy_facts() -> dict[str, dict[str, bool | str]]: ...
+def kind_facts() -> str: ...
 def queue_names(scenario_json: str) -> list[tuple[str, str]]: ...
 def register_module(digest: str, file: str | PathLike[str], name: str) -> None: ...
 def register_class(

@@ -33,7 +33,7 @@ use longpipe_network::{Recorder, Simulation};
 use longpipe_tcp::config;
 use modules::Controls;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict};
+use pyo3::types::PyDict;
 use stacks::Ends;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -184,44 +184,18 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(names)
 }
 
-/// Returns the facts that each kind of policy declares: whether it exists for cells and for packets, when it decides,
-/// whether it draws random numbers, and which packets it marks.
+/// Returns the facts that each kind declares, as JSON: by the part of a scenario, and by the kind.
 #[pyfunction]
-fn policy_facts(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let table = PyDict::new(py);
-    for (kind, facts) in scenario::PolicyConfig::VARIANTS
-        .iter()
-        .zip(scenario::PolicyConfig::FACTS)
-    {
-        let row = PyDict::new(py);
-        row.set_item("cells", facts.cells)?;
-        row.set_item("packets", facts.packets)?;
-        row.set_item("decides", <&str>::from(facts.decides))?;
-        row.set_item("draws", facts.draws)?;
-        row.set_item("marks", <&str>::from(facts.marks))?;
-        table.set_item(kind, row)?;
-    }
-    Ok(table)
-}
-
-/// Returns, for each kind of conditioner, whether it draws random numbers.
-#[pyfunction]
-fn conditioner_draws(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let kinds = ConditionerConfig::VARIANTS.iter().zip(ConditionerConfig::DRAWS);
-    kinds.into_py_dict(py)
-}
-
-/// Returns the facts that each congestion control and each loss recovery declares, as JSON.
-#[pyfunction]
-fn variant_facts() -> PyResult<String> {
-    let controls: BTreeMap<_, _> = config::CongestionKind::iter()
-        .map(|kind| (config::CongestionKind::VARIANTS[kind as usize], kind.facts()))
-        .collect();
-    let recoveries: BTreeMap<_, _> = config::RecoveryKind::iter()
-        .map(|kind| (config::RecoveryKind::VARIANTS[kind as usize], kind.facts()))
-        .collect();
-    let facts = BTreeMap::from([("congestion", controls), ("recovery", recoveries)]);
-    serde_json::to_string(&facts).map_err(|error| DefectError::new_err(error.to_string()))
+fn kind_facts() -> PyResult<String> {
+    let controls = config::CongestionKind::iter().map(config::CongestionKind::facts);
+    let recoveries = config::RecoveryKind::iter().map(config::RecoveryKind::facts);
+    let facts = serde_json::json!({
+        "policy": scenario::PolicyConfig::kinds().collect::<BTreeMap<_, _>>(),
+        "conditioner": ConditionerConfig::kinds().collect::<BTreeMap<_, _>>(),
+        "congestion": config::CongestionKind::VARIANTS.iter().zip(controls).collect::<BTreeMap<_, _>>(),
+        "recovery": config::RecoveryKind::VARIANTS.iter().zip(recoveries).collect::<BTreeMap<_, _>>(),
+    });
+    Ok(facts.to_string())
 }
 
 /// The core of longpipe.
@@ -235,10 +209,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StackDefectError", module.py().get_type::<StackDefectError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(tables::result_tables, module)?)?;
-    module.add_function(wrap_pyfunction!(variant_facts, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
-    module.add_function(wrap_pyfunction!(policy_facts, module)?)?;
-    module.add_function(wrap_pyfunction!(conditioner_draws, module)?)?;
+    module.add_function(wrap_pyfunction!(kind_facts, module)?)?;
     module.add_function(wrap_pyfunction!(packet_ports::queue_names, module)?)?;
     module.add("ControlError", module.py().get_type::<ControlError>())?;
     module.add_class::<datagrams::DelayStatistics>()?;

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from longpipe.errors import ScenarioError
+from longpipe.scenario.base import kinds_that
 from longpipe.scenario.queues import CodelOptions, Pie
+from longpipe.scenario.switch import Policy
 from longpipe.units import RATE, TIME, Dimension
 
 # Traffic of a user: on average a batch of five files of 117 KB every 20 s, which is 235 kbit/s.
@@ -137,7 +139,10 @@ def _scaled(rtt_ps: int) -> str:
     interval, target, of_pie = (
         TIME.format(factor * TIME.parse(one)) for one in (CodelOptions().interval, CodelOptions().target, Pie().target)
     )
-    codels = (f'{{kind = "{kind}", interval = "{interval}", target = "{target}"}}' for kind in ("codel", "fq-codel"))
+    codels = (
+        f'{{kind = "{kind}", interval = "{interval}", target = "{target}"}}'
+        for kind in kinds_that(Policy, lambda model: issubclass(model, CodelOptions))
+    )
     return ",".join(["", f'{{kind = "pie", target = "{of_pie}"}}', *codels])
 
 

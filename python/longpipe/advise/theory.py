@@ -14,16 +14,13 @@ from longpipe.scenario.buffers import bytes_of
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.own_control import OwnControl
-from longpipe.scenario.variant import Variant
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 # Congestion controls that fill a buffer until it overflows and then reduce their window; own ones are unknown.
-LOSS_BASED: Final = kinds_that(
-    Congestion, lambda model: issubclass(model, Variant) and model.fills_buffers and not issubclass(model, OwnControl)
-)
-_RENO: Final = ("aimd", "linux-reno")
+LOSS_BASED: Final = kinds_that(Congestion, lambda model: model.fills_buffers and not issubclass(model, OwnControl))
+_RENO: Final = kinds_that(Congestion, lambda model: model.is_reno)
 # Factor by which a buffer may differ from the rule and still agree with it.
 AGREES: Final = 2.0
 # Minimum number of flows whose windows are assumed to be independent (Appenzeller, Keslassy and McKeown, SIGCOMM 2004).

@@ -43,7 +43,7 @@ DRAWN_TRAFFIC, DRAWN_LOSSES, DRAWN_QUEUES, DRAWN_CONTROLS, DRAWN_CONDITIONERS = 
 )
 DRAWN_PHASES: Final = ("common", "per-flow")
 # Policies that always mark ECN-capable packets; others mark if they have a field `ecn` and it is set.
-MARK: Final = kinds_that(Policy, lambda model: model.marks)
+MARK: Final = kinds_that(Policy, lambda model: model.marks in ("capable", "scalable"))
 # Recovery algorithms that use SACK blocks.
 SELECTIVE: Final = kinds_that(Recovery, lambda model: "blocks" in model.model_fields)
 # Minimum number of changes for the warning; a path with fewer changes is assumed to remain constant afterwards

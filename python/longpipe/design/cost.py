@@ -10,8 +10,10 @@ from typing import Any, Final
 from longpipe.aal5 import CELL_BITS, packet_cells
 from longpipe.ip import packet_bytes
 from longpipe.scenario import Scenario
+from longpipe.scenario.base import models_by_kind
 from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.module import modules_of
+from longpipe.scenario.switch import Policy
 from longpipe.scenario.variant import MODELS
 
 # All times are measured on one core of a 2 GHz server. Time per packet (cell of the reference engine) and link; time if
@@ -22,10 +24,9 @@ S_PER_REFERENCE_HOP: Final = 130e-9
 # Per cell of VBR, and per datagram, with all links.
 S_PER_VBR_CELL: Final = 35e-9
 S_PER_DATAGRAM: Final = 100e-9
-# Per packet: at a port that chooses packets when its line is free, or has conditioners; with a congestion control that
-# models the path; of a web server, whose files end with short segments.
-S_PER_SERVED: Final = 50e-9
-S_PER_SHAPED: Final = 170e-9
+# Per packet: at a port with conditioners; with a congestion control that models the path; of a web server, whose files
+# end with short segments.
+S_PER_CONDITIONED: Final = 50e-9
 S_PER_MODEL: Final = 250e-9
 S_PER_WEB: Final = 250e-9
 # Per row and file of a trace, and per packet that needs a controller in Python or a real stack.
@@ -36,10 +37,7 @@ S_PER_CALL: Final = 2.5e-6
 S_PER_RUN: Final = 0.006
 S_PER_FLOW: Final = 25e-6
 
-# Policies and queue disciplines that determine departures when packets arrive.
-AT_ENQUEUE: Final = frozenset(
-    ("tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba", "red", "pie", "step-marking", "blue")
-)
+_QUEUES: Final = models_by_kind(Policy)
 
 
 @dataclass(frozen=True)
@@ -159,10 +157,8 @@ def _per_hop_s(resolved: Mapping[str, Any]) -> float:
 def _ports_s(resolved: Mapping[str, Any], route: Iterable[int]) -> float:
     """Returns the time that the queue disciplines and conditioners of a route take per packet [s]."""
     links = [resolved["links"][number] for number in route]
-    kinds = [_kind(link["policy"]) for link in links]
-    conditioned = sum(bool(link.get("conditioners")) for link in links)
-    served = sum(kind not in AT_ENQUEUE for kind in kinds) + conditioned
-    return served * S_PER_SERVED + kinds.count("cake") * S_PER_SHAPED
+    queues_ns: int = sum(_QUEUES[_kind(link["policy"])].cost_ns for link in links)
+    return queues_ns / 1e9 + sum(bool(link.get("conditioners")) for link in links) * S_PER_CONDITIONED
 
 
 def _kind(table: str | Mapping[str, Any]) -> str:

@@ -9,8 +9,7 @@ from typing import Any
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.errors.alternatives import known as known_name
-from longpipe.scenario.base import kinds
-from longpipe.scenario.congestion import Congestion
+from longpipe.scenario.congestion import BUILT_IN, OWN
 from longpipe.scenario.remedies import of_control
 from longpipe.scenario.stack import CONTROLS, MEDIA
 
@@ -38,7 +37,7 @@ class Sender:
             if text not in known:
                 raise ScenarioError(f"{option}: {text!r}; {nearest(text, known)}")
             return cls(rest, {"traffic": {"kind": "stack", "stack": stack, "congestion": control}})
-        name, value = control_of(f"python:{text}" if colon and kind not in ("module", "python") else text, option)
+        name, value = control_of(f"python:{text}" if colon and kind not in OWN else text, option)
         return cls(name, {"tcp": {"congestion": value, **of_control(value, "linux-6")}})
 
 
@@ -52,10 +51,9 @@ def control_of(text: str, option: str = "--control") -> tuple[str, Any]:
         return Path(rest).stem, {"kind": "module", "file": rest}
     if colon and kind == "python" and rest:
         return rest.rpartition(":")[2], {"kind": "python", "class": rest}
-    known = [name for name in kinds(Congestion) if name not in ("module", "python")]
-    if text not in known:
+    if text not in BUILT_IN:
         forms = "or 'module:FILE.c', 'module:FILE.so', 'python:FILE.py:CLASS'"
-        said = known_name(text, known) or nearest(text, known)
+        said = known_name(text, BUILT_IN) or nearest(text, BUILT_IN)
         raise ScenarioError(f"{option}: {text!r}; {said}, {forms}")
     return text, text
 

@@ -18,7 +18,8 @@ from longpipe.fit.policer import FittedPolicer
 from longpipe.fit.sender import may_pace, usual_flight
 from longpipe.fit.series import TRACES, FlowSeries, in_distribution, in_losses, observed, over_time, simulated
 from longpipe.run import simulate
-from longpipe.scenario import variant
+from longpipe.scenario.base import kinds_that
+from longpipe.scenario.congestion import Congestion
 from longpipe.system.interrupts import TerminatedError, answered
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ CONTROLS: Final = (
 )  # fmt: skip
 TAIL_DROP: Final = "tail-drop"
 # Congestion controls whose behaviour depends on random numbers, and AQM disciplines whose behaviour does not.
-_RANDOM: Final = frozenset(kind for kind, facts in variant.CONTROLS.items() if facts["draws"])
+_RANDOM: Final = frozenset(kinds_that(Congestion, lambda model: model.draws))
 _EXACT: Final = ("codel", "fq-codel")
 # Number of most likely controls for which AQM disciplines are simulated, and their least posterior probability.
 _MANAGED_CONTROLS: Final = 2

@@ -10,6 +10,8 @@ from longpipe.inputs import read_text
 from longpipe.inputs.numbers import whole_number
 from longpipe.live.link_log import write_log
 from longpipe.scenario import Scenario
+from longpipe.scenario.base import models_by_kind
+from longpipe.scenario.switch import FOR_PACKETS, Policy
 from longpipe.system.files import check_file
 from longpipe.units import TIME
 
@@ -27,29 +29,14 @@ _FLAGS: Final = ("once", "cbr", *(f"meter-{way}" for way in _WAYS), "meter-all")
 # mahimahi's meters that need access to the queue during the run.
 _DELAY_METERS: Final = tuple(f"meter-{way}-delay" for way in _WAYS)
 _RATE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmMgG])(?:bps|bit/s|bits?)?")
-# Queues with a limit, each with its arguments in milliseconds and the fields of longpipe's policy that they set.
-_QUEUES: Final[dict[str, dict[str, str]]] = {
-    "droptail": {},
-    "codel": {"target": "target", "interval": "interval"},
-    "pie": {"qdelay_ref": "target", "max_burst": "burst"},
-}
-# Constants of mahimahi's queues: CoDel does not drop while at most one packet of 1504 bytes is queued, and PIE updates
-# every 30 ms.
-_OWN: Final[dict[str, dict[str, str]]] = {
-    "codel": {"least_backlog": "1504 B"},
-    "pie": {"update": "30 ms", "delay": "departure-rate"},
-}
-# Further policies, which mahimahi does not have, with their defaults.
-_POLICIES: Final = (
-    "fq-codel",
-    "red",
-    "blue",
-    "drr",
-    "sfq",
-    "fq",
-    "dualpi2",
-    "ack-filter",
-    "cake",
+_MODELS: Final = models_by_kind(Policy)
+# Policies that are queues of mahimahi, which have a limit, by mahimahi's name.
+_QUEUES: Final[dict[str, str]] = {model.mahimahi.name: kind for kind, model in _MODELS.items() if model.mahimahi}
+# Further policies of IP ports, which mahimahi does not have, with their defaults.
+_POLICIES: Final = tuple(
+    kind
+    for kind in FOR_PACKETS
+    if kind not in _QUEUES.values() and not any(field.is_required() for field in _MODELS[kind].model_fields.values())
 )
 _UNLIMITED: Final = "unlimited"
 # Name of a link's field in the message about a scenario.
@@ -290,9 +277,11 @@ def _queue(way: str, options: dict[str, str]) -> dict[str, Any]:
     args = _arguments(way, options.get(f"{way}-queue-args", ""))
     if kind == "infinite":
         return {"buffer": _UNLIMITED, "policy": "tail-drop"}
-    known = _QUEUES.get(kind, {} if kind in _POLICIES else None)
-    if known is None:
+    if kind not in _QUEUES and kind not in _POLICIES:
         raise ScenarioError(f"mm-link: --{way}-queue={kind}; accepts {', '.join(('infinite', *_QUEUES, *_POLICIES))}")
+    policy = _QUEUES.get(kind, kind)
+    of_mahimahi = _MODELS[policy].mahimahi
+    known, constants = (of_mahimahi.arguments, of_mahimahi.constants) if of_mahimahi else ({}, {})
     fields = {}
     for name, value in args.items():
         if name not in ("packets", "bytes") and name not in known:
@@ -305,8 +294,7 @@ def _queue(way: str, options: dict[str, str]) -> dict[str, Any]:
     limits = [f"{args[unit]} {written}" for unit, written in (("packets", "packets"), ("bytes", "B")) if unit in args]
     if len(limits) != 1 and (kind in _QUEUES or limits):
         raise ScenarioError(f"mm-link: --{way}-queue-args: {len(limits)} limits; needs packets=N or bytes=N for {kind}")
-    policy = "tail-drop" if kind == "droptail" else {"kind": kind, **_OWN.get(kind, {}), **fields}
-    return {"buffer": limits[0] if limits else _UNLIMITED, "policy": policy}
+    return {"buffer": limits[0] if limits else _UNLIMITED, "policy": {"kind": policy, **constants, **fields}}
 
 
 def _arguments(way: str, text: str) -> dict[str, int]:

@@ -4,11 +4,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import LATER, BucketSize, Delay, Model, PacketOverhead, SampleInterval
+from longpipe.scenario.base import LATER, BucketSize, Delay, PacketOverhead, SampleInterval
+from longpipe.scenario.conditioning import Conditioning
 from longpipe.scenario.constraints import Constraint
 
 
-class Aggregation(Model):
+class Aggregation(Conditioning):
     """A transmitter that sends packets in batches (Wi-Fi's A-MPDUs, DOCSIS's grants, LTE's transport blocks)."""
 
     kind: Literal["aggregation"] = "aggregation"

@@ -51,8 +51,6 @@ class Model(BaseModel):
     constraints: ClassVar[tuple[Constraint, ...]] = ()
     # Whether the core, or a program or module, draws random numbers for it.
     draws: ClassVar[bool] = False
-    # Whether a queue discipline marks ECN-capable packets unless a field `ecn` is false.
-    marks: ClassVar[bool] = False
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
@@ -394,12 +392,16 @@ def kind_or_table() -> Conversion:
     return Conversion(expand)
 
 
+def models_by_kind(union: object) -> dict[str, Any]:
+    """Returns the classes of a union of tables by kind."""
+    return {str(model.model_fields["kind"].default): model for model in get_args(get_args(union)[0])}
+
+
 def kinds(union: object) -> tuple[str, ...]:
     """Returns the kinds of a union of tables."""
-    return tuple(str(model.model_fields["kind"].default) for model in get_args(get_args(union)[0]))
+    return tuple(models_by_kind(union))
 
 
-def kinds_that(union: object, holds: Callable[[type[Model]], bool]) -> tuple[str, ...]:
+def kinds_that(union: object, holds: Callable[[Any], bool]) -> tuple[str, ...]:
     """Returns the kinds of a union of tables for whose classes a condition holds."""
-    models = get_args(get_args(union)[0])
-    return tuple(kind for kind, model in zip(kinds(union), models, strict=True) if holds(model))
+    return tuple(kind for kind, model in models_by_kind(union).items() if holds(model))

@@ -7,8 +7,7 @@ from longpipe.controls.classes import FIELD
 from longpipe.controls.control import Control
 from longpipe.errors import ScenarioError, nearest
 from longpipe.scenario import Scenario
-from longpipe.scenario.base import kinds
-from longpipe.scenario.congestion import Congestion
+from longpipe.scenario.congestion import BUILT_IN
 from longpipe.scenario.remedies import of_control
 
 # Profile of a base.
@@ -20,8 +19,8 @@ def check_base(cls: type[Control], name: str) -> None:
     if cls.base is None:
         return
     # A class cannot request ECN for its connection.
-    need_ecn = [kind for kind in kinds(Congestion) if "ecn" in of_control(kind, _PROFILE)]
-    bases = [kind for kind in kinds(Congestion) if kind not in ("module", "python", *need_ecn)]
+    need_ecn = [kind for kind in BUILT_IN if "ecn" in of_control(kind, _PROFILE)]
+    bases = [kind for kind in BUILT_IN if kind not in need_ecn]
     if cls.base in need_ecn:
         raise ScenarioError(f"{FIELD}: {name}; base {cls.base!r}, which needs ECN; accepts {', '.join(bases)}")
     if cls.base == "reno":

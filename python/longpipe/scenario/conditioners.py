@@ -6,7 +6,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import Field
 
 from longpipe.scenario.aggregation import Aggregation
-from longpipe.scenario.base import LATER, BucketSize, Model, PolicedRate, SegmentSize
+from longpipe.scenario.base import LATER, BucketSize, Model, PolicedRate, SegmentSize, kinds_that
+from longpipe.scenario.conditioning import Conditioning
 from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.jitter import Duplication, Jitter, Reordering, core_jitter
@@ -24,7 +25,7 @@ _PEAK: Final = (
 )
 
 
-class Policer(Model):
+class Policer(Conditioning):
     """A token bucket that drops or marks packets that exceed a rate, and never delays them (Linux: `tc police`)."""
 
     kind: Literal["policer"] = "policer"
@@ -48,7 +49,7 @@ class Policer(Model):
     constraints: ClassVar = _PEAK
 
 
-class Tbf(Model):
+class Tbf(Conditioning):
     """A token bucket that delays packets above a rate, between the queue discipline and the line (Linux: `tbf`)."""
 
     kind: Literal["tbf"] = "tbf"
@@ -68,9 +69,13 @@ class Tbf(Model):
 Conditioner = Annotated[Policer | Tbf | Jitter | Reordering | Duplication | Aggregation, Field(discriminator="kind")]
 
 
+# Token buckets, in the order in which packets pass them.
+BUCKETS: Final = kinds_that(Conditioner, lambda model: model.has_bucket)
+
+
 def problems(own: Sequence[Conditioner]) -> Iterator[tuple[str, str]]:
     """Returns the problems of a port's combination of conditioners, as (index in brackets, message)."""
-    for kind in ("tbf", "jitter", "reordering", "duplication", "aggregation"):
+    for kind in kinds_that(Conditioner, lambda model: not model.repeats):
         places = [place for place, one in enumerate(own) if one.kind == kind]
         if len(places) > 1:
             yield f"[{places[1]}]", f"{kind}; needs at most one {kind}"

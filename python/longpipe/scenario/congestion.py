@@ -1,13 +1,23 @@
 """Congestion control: how much may be in flight."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from longpipe.scenario.base import LATER, Model, PositiveShare, Probability, ReferenceRtt, Segments, kind_or_table
+from longpipe.scenario.base import (
+    LATER,
+    Model,
+    PositiveShare,
+    Probability,
+    ReferenceRtt,
+    Segments,
+    kind_or_table,
+    kinds_that,
+)
 from longpipe.scenario.module import Module
 from longpipe.scenario.own_class import Python, class_as_table
-from longpipe.scenario.variant import CHOSEN, Variant
+from longpipe.scenario.own_control import OwnControl
+from longpipe.scenario.variant import CHOSEN, Control
 
 
 class AimdOptions(Model):
@@ -20,31 +30,32 @@ class AimdOptions(Model):
     )
 
 
-class Aimd(Variant, AimdOptions):
+class Aimd(Control, AimdOptions):
     """Slow start and congestion avoidance (RFC 5681 section 3.1)."""
 
+    is_reno: ClassVar[bool] = True
     kind: Literal["aimd"] = "aimd"
 
 
-class Bbr(Variant):
+class Bbr(Control):
     """BBR version 1: paces at the measured bandwidth, with at most two BDP in flight (Cardwell et al. 2016)."""
 
     kind: Literal["bbr"] = "bbr"
 
 
-class Bbr3(Variant):
+class Bbr3(Control):
     """BBR version 3: losses also bound the rate and the data in flight (draft-ietf-ccwg-bbr, its text after -06)."""
 
     kind: Literal["bbr3"] = "bbr3"
 
 
-class Bic(Variant):
+class Bic(Control):
     """Binary search for the window of the last loss, as in Linux (Xu, Harfoush and Rhee 2004)."""
 
     kind: Literal["bic"] = "bic"
 
 
-class Copa(Variant):
+class Copa(Control):
     """Keeps 1/delta packets in the queue, as estimated from RTTs (Arun and Balakrishnan, NSDI 2018)."""
 
     kind: Literal["copa"] = "copa"
@@ -59,9 +70,10 @@ class Copa(Variant):
     )
 
 
-class Cubic(Variant):
+class Cubic(Control):
     """After slow start, cwnd is a cubic function of the time since the last reduction (RFC 9438)."""
 
+    profile_options: ClassVar = {"linux-6": {"rules": "linux"}}
     kind: Literal["cubic"] = "cubic"
     scaling: float = Field(
         default=0.4, gt=0, le=1000, description="Scaling factor C of the cubic [segments/s³]; RFC 9438 section 5"
@@ -81,7 +93,7 @@ class Cubic(Variant):
     )
 
 
-class Dctcp(Variant):
+class Dctcp(Control):
     """Reduces cwnd by the share of marked data (RFC 8257); needs tcp.ecn = 'dctcp' or 'accurate'."""
 
     kind: Literal["dctcp"] = "dctcp"
@@ -93,9 +105,10 @@ class Dctcp(Variant):
     )
 
 
-class HighSpeed(Variant):
+class HighSpeed(Control):
     """Larger windows grow faster and are reduced less, according to the table of RFC 3649."""
 
+    profile_options: ClassVar = {"linux-6": {"rules": "linux"}}
     kind: Literal["highspeed"] = "highspeed"
     rules: Annotated[Literal["rfc-3649", "linux"], LATER] = Field(
         default="rfc-3649",
@@ -103,26 +116,26 @@ class HighSpeed(Variant):
     )
 
 
-class HTcp(Variant):
+class HTcp(Control):
     """Grows faster the longer ago the last loss was, as in Linux (Leith and Shorten 2004)."""
 
     kind: Literal["htcp"] = "htcp"
 
 
-class Hybla(Variant):
+class Hybla(Control):
     """Grows as a connection with a short reference RTT would, as in Linux (Caini and Firrincieli 2004)."""
 
     kind: Literal["hybla"] = "hybla"
     reference: ReferenceRtt = Field(default="25 ms", description="Reference RTT [time]; Caini, Firrincieli 2004, RTT0")
 
 
-class Illinois(Variant):
+class Illinois(Control):
     """Grows more slowly and is reduced more with longer queueing delays, as in Linux (Liu et al. 2008)."""
 
     kind: Literal["illinois"] = "illinois"
 
 
-class Ledbat(Variant):
+class Ledbat(Control):
     """Keeps the one-way queueing delay at a target, and so yields to other traffic (RFC 6817)."""
 
     kind: Literal["ledbat"] = "ledbat"
@@ -143,9 +156,10 @@ class Ledbat(Variant):
     )
 
 
-class LinuxReno(Variant):
+class LinuxReno(Control):
     """Slow start and congestion avoidance that count delivered segments, not ACKs, as in Linux."""
 
+    is_reno: ClassVar[bool] = True
     kind: Literal["linux-reno"] = "linux-reno"
     hystart: Annotated[Literal["none", "plus-plus", "search"], LATER] = Field(
         default="none",
@@ -154,7 +168,7 @@ class LinuxReno(Variant):
     )
 
 
-class Prague(Variant):
+class Prague(Control):
     """Reduces cwnd by half the share of marked data, and paces (L4S); needs tcp.ecn = {kind = 'accurate', ect = 1}."""
 
     kind: Literal["prague"] = "prague"
@@ -170,9 +184,10 @@ class Prague(Variant):
     )
 
 
-class Scalable(Variant):
+class Scalable(Control):
     """Growth and reduction proportional to cwnd, so recovery takes the same time in RTTs at any rate (Kelly 2003)."""
 
+    profile_options: ClassVar = {"linux-6": {"rules": "linux"}}
     kind: Literal["scalable"] = "scalable"
     increase: PositiveShare = Field(default=0.01, description="Increase of cwnd per ACK [segments]; Kelly 2003, a")
     decrease: PositiveShare = Field(default=0.125, description="Reduction of cwnd at a loss [fraction]; Kelly 2003, b")
@@ -216,13 +231,15 @@ class VegasOptions(Model):
         return self
 
 
-class Vegas(Variant, VegasOptions):
+class Vegas(Control, VegasOptions):
     """Keeps between alpha and beta segments in the path's queues (Brakmo and Peterson 1995)."""
 
+    # Linux's Vegas keeps 2 to 4 segments in queues (tcp_vegas.c).
+    profile_options: ClassVar = {"linux-6": {"rules": "linux", "alpha": 2.0, "beta": 4.0, "gamma": 1.0}}
     kind: Literal["vegas"] = "vegas"
 
 
-class Veno(Variant):
+class Veno(Control):
     """Reduces less at losses while few segments are queued, as in Linux (Fu and Liew 2003)."""
 
     kind: Literal["veno"] = "veno"
@@ -232,7 +249,7 @@ class Veno(Variant):
     )
 
 
-class Westwood(Variant):
+class Westwood(Control):
     """Westwood+: after a loss cwnd is the ACK rate times the minimum RTT, as in Linux (Mascolo 2004)."""
 
     kind: Literal["westwood"] = "westwood"
@@ -264,3 +281,6 @@ Congestion = Annotated[
     class_as_table(),
     CHOSEN,
 ]
+# Kinds that execute the user's code, and all others.
+OWN: Final = kinds_that(Congestion, lambda model: issubclass(model, OwnControl))
+BUILT_IN: Final = kinds_that(Congestion, lambda model: not issubclass(model, OwnControl))

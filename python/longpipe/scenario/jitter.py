@@ -10,7 +10,8 @@ from pydantic import Field
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs import read_lines
-from longpipe.scenario.base import Delay, Model, Probability
+from longpipe.scenario.base import Delay, Probability
+from longpipe.scenario.conditioning import Conditioning
 from longpipe.scenario.constraints import Constraint
 from longpipe.units import TIME
 
@@ -28,10 +29,9 @@ MOST_JITTER: Final = "2 s"
 FINE: Final = 16384
 
 
-class Jitter(Model):
+class Jitter(Conditioning):
     """An additional delay on the wire, drawn for each packet (Linux: `netem delay`)."""
 
-    draws: ClassVar[bool] = True
     kind: Literal["jitter"] = "jitter"
     delay: Delay = Field(description="A mean additional delay [time], as in '20 ms'; delays below 0 become 0")
     jitter: Delay = Field(description="A scale of the distribution [time], as in '5 ms'; netem's jitter, at most 2 s")
@@ -64,10 +64,9 @@ class Jitter(Model):
             yield "distribution", str(error)
 
 
-class Reordering(Model):
+class Reordering(Conditioning):
     """Reordering by packets that skip the delay of the same link's jitter (Linux: `netem reorder`)."""
 
-    draws: ClassVar[bool] = True
     kind: Literal["reordering"] = "reordering"
     probability: Probability = Field(description="A probability that a packet is sent at once, as in .25")
     correlation: Probability = Field(default=0.0, description="Weight of the previous draw in each draw")
@@ -76,10 +75,9 @@ class Reordering(Model):
     )
 
 
-class Duplication(Model):
+class Duplication(Conditioning):
     """Packets that arrive twice at the port (Linux: `netem duplicate`); the copy is not duplicated again."""
 
-    draws: ClassVar[bool] = True
     kind: Literal["duplication"] = "duplication"
     probability: Probability = Field(description="A probability that a packet arrives twice, as in .01")
     correlation: Probability = Field(default=0.0, description="Weight of the previous draw in each draw")

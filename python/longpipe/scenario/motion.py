@@ -22,8 +22,6 @@ ReadAt = Annotated[
     ),
 ]
 MOST_STEPS: Final = 1_000_000
-# Policies of ATM ports whose links may vary over time.
-CELLS_OVER_TIME: Final = ("tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba")
 
 
 class Outages(Model):

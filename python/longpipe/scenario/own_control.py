@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, StrictBool, StrictFloat, StrictInt, Strict
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.scenario.digests import is_as_stored, is_optional, keep_digest
-from longpipe.scenario.variant import Variant
+from longpipe.scenario.variant import Control
 
 
 def _scalar(value: object) -> object:
@@ -41,7 +41,7 @@ class Known(Protocol):
         """Stores a controller that came from another process."""
 
 
-class OwnControl(Variant):
+class OwnControl(Control):
     """A controller that is found by the user's name for it, and identified by its digest."""
 
     # Kind of object that a user's name denotes, for messages.

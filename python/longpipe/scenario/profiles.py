@@ -1,10 +1,9 @@
 """Profiles of whole connections: named defaults for the fields of `tcp`."""
 
-from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from longpipe.scenario.base import Model
-from longpipe.scenario.congestion import Cubic, HighSpeed, Scalable, Vegas, VegasOptions
+from longpipe.scenario.base import Model, models_by_kind
+from longpipe.scenario.congestion import Congestion, VegasOptions
 from longpipe.scenario.variant import Variant
 from longpipe.units import TIME
 
@@ -29,19 +28,19 @@ PROFILES: Final[dict[str, dict[str, Any]]] = {
     },
 }
 
-# Options that a profile sets for a congestion controller unless the scenario sets them. Linux's Vegas keeps 2 to 4
-# segments in queues (tcp_vegas.c).
+_CONTROLS: Final = models_by_kind(Congestion)
+# Options that a profile sets for a congestion controller unless the scenario sets them, by profile and controller.
 RULES: Final[dict[str, dict[str, dict[str, Any]]]] = {
-    "linux-6": {
-        "cubic": {"rules": "linux"},
-        "highspeed": {"rules": "linux"},
-        "scalable": {"rules": "linux"},
-        "vegas": {"rules": "linux", "alpha": 2.0, "beta": 4.0, "gamma": 1.0},
-    }
+    profile: options
+    for profile in PROFILES
+    if (
+        options := {
+            kind: control.profile_options[profile]
+            for kind, control in _CONTROLS.items()
+            if profile in control.profile_options
+        }
+    )
 }
-_RULED: Final[Mapping[str, type[Variant]]] = {
-    "cubic": Cubic, "highspeed": HighSpeed, "scalable": Scalable, "vegas": Vegas,
-}  # fmt: skip
 
 
 def is_ruled(profile: str, chosen: Variant) -> bool:
@@ -99,7 +98,7 @@ def by_rules(profile: str, congestion: Any, vegas: Any = None) -> Any:  # noqa: 
         return congestion
     beside = _specified_vegas(vegas) if kind == "vegas" else {}
     merged = {**options, **beside, **said}
-    return _RULED[str(kind)](**merged) if isinstance(congestion, Variant) else {"kind": kind, **merged}
+    return _CONTROLS[str(kind)](**merged) if isinstance(congestion, Variant) else {"kind": kind, **merged}
 
 
 def _specified(chosen: object) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Active queue management: disciplines that drop or mark before the buffer is full; ATM switches can also use RED."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
@@ -8,7 +10,6 @@ from longpipe.scenario.base import (
     LATER,
     Backlog,
     Delay,
-    Model,
     PositiveShare,
     Quantum,
     QueueTime,
@@ -16,6 +17,7 @@ from longpipe.scenario.base import (
     UpdateTime,
 )
 from longpipe.scenario.constraints import Constraint
+from longpipe.scenario.declared import Declared
 
 Ecn = Annotated[bool, Field(description="Mark ECN-capable packets instead of dropping them; RFC 3168 section 5")]
 QueueUnit = Annotated[Literal["packets", "bytes"], Field(description="Unit of the thresholds")]
@@ -23,10 +25,35 @@ Gain = Annotated[float, Field(gt=0, le=1e9)]
 _DRAWN: Final = "drawn; needs gentle = false and adaptive = false, as in Linux"
 
 
-class Red(Model):
+@dataclass(frozen=True)
+class Mahimahi:
+    """A queue of mahimahi, for the discipline to which it corresponds."""
+
+    name: str
+    # Arguments of the queue [ms], each with the field that it sets.
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    # Values of fields that are constants of mahimahi.
+    constants: Mapping[str, str] = field(default_factory=dict)
+
+
+class Queue(Declared):
+    """A queue discipline of a port: which packets or frames it drops or marks, and when."""
+
+    part: ClassVar[str] = "policy"
+    # Facts that the core declares: whether the discipline exists for cells and for IP packets, when it decides, which
+    # packets it marks, and its processor time per packet in addition to that of tail drop [ns].
+    cells: ClassVar[bool]
+    packets: ClassVar[bool]
+    decides: ClassVar[Literal["by-occupancy", "by-frame", "at-enqueue", "at-dequeue"]]
+    marks: ClassVar[Literal["nothing", "with-ecn", "capable", "scalable"]]
+    cost_ns: ClassVar[int]
+    # The corresponding queue of mahimahi, if there is one.
+    mahimahi: ClassVar[Mahimahi | None] = None
+
+
+class Red(Queue):
     """Random Early Detection: the drop probability rises with the average queue (Floyd and Jacobson 1993)."""
 
-    draws: ClassVar[bool] = True
     kind: Literal["red"] = "red"
     min: float = Field(
         default=5, gt=0, le=1e12, description="Average queue below which RED drops nothing [unit] (Floyd 1997)"
@@ -87,10 +114,13 @@ class Red(Model):
     )
 
 
-class Pie(Model):
+class Pie(Queue):
     """PIE: a PI controller sets the drop probability from the queueing delay and its change (RFC 8033)."""
 
-    draws: ClassVar[bool] = True
+    # mahimahi updates the probability every 30 ms.
+    mahimahi: ClassVar = Mahimahi(
+        "pie", {"qdelay_ref": "target", "max_burst": "burst"}, {"update": "30 ms", "delay": "departure-rate"}
+    )
     kind: Literal["pie"] = "pie"
     target: QueueTime = Field(default="15 ms", description="Target queueing delay [time]; RFC 8033 QDELAY_REF")
     update: UpdateTime = Field(
@@ -118,10 +148,9 @@ class Pie(Model):
     ecn: Ecn = False
 
 
-class StepMarking(Model):
+class StepMarking(Queue):
     """Marks packets that find a queue of K or more, and drops only when the buffer is full (RFC 8257 section 3.1)."""
 
-    marks: ClassVar[bool] = True
     kind: Literal["step-marking"] = "step-marking"
     threshold: int = Field(
         ge=1, le=10**12, description="Marking threshold K [unit]; RFC 8257 section 4.1 recommends C RTT/7"
@@ -129,10 +158,9 @@ class StepMarking(Model):
     unit: QueueUnit = "packets"
 
 
-class Blue(Model):
+class Blue(Queue):
     """BLUE: overflow raises the drop probability, and an idle link lowers it (Feng et al. 1999)."""
 
-    draws: ClassVar[bool] = True
     kind: Literal["blue"] = "blue"
     increment: PositiveShare = Field(
         default=0.02, description="Increase of the probability at an overflow (Feng et al. 1999 d1)"
@@ -146,7 +174,7 @@ class Blue(Model):
     ecn: Ecn = False
 
 
-class CodelOptions(Model):
+class CodelOptions(Queue):
     """Parameters of CoDel's detection of a standing queue."""
 
     target: QueueTime = Field(default="5 ms", description="Acceptable standing queue delay [time]; RFC 8289 TARGET")
@@ -173,6 +201,8 @@ class CodelOptions(Model):
 class Codel(CodelOptions):
     """Controlled delay: drops at the head, increasingly often while the delay exceeds the target (RFC 8289)."""
 
+    # mahimahi drops nothing while at most one packet of 1504 bytes is queued.
+    mahimahi: ClassVar = Mahimahi("codel", {"target": "target", "interval": "interval"}, {"least_backlog": "1504 B"})
     kind: Literal["codel"] = "codel"
 
 

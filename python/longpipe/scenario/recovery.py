@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from longpipe.scenario.base import LATER, Burst, Model, kind_or_table
-from longpipe.scenario.variant import CHOSEN, Variant
+from longpipe.scenario.variant import CHOSEN, LossRecovery
 
 TimerRestart = Literal["first", "every"]
 Pipe = Literal["window", "outstanding"]
@@ -16,7 +16,7 @@ Guard = Annotated[
 ]
 
 
-class Vanilla(Variant):
+class Vanilla(LossRecovery):
     """Retransmits only after a timeout, from the first unacknowledged byte (ATM Forum/96-1761 section 2)."""
 
     kind: Literal["vanilla"] = "vanilla"
@@ -28,7 +28,7 @@ class TahoeOptions(Model):
     guard: Guard = False
 
 
-class Tahoe(Variant, TahoeOptions):
+class Tahoe(LossRecovery, TahoeOptions):
     """Fast retransmit, then slow start from the first unacknowledged byte (Jacobson 1988)."""
 
     kind: Literal["tahoe"] = "tahoe"
@@ -55,7 +55,7 @@ class RenoOptions(Model):
     )
 
 
-class Reno(Variant, RenoOptions):
+class Reno(LossRecovery, RenoOptions):
     """Fast retransmit and fast recovery: duplicate ACKs inflate the halved window (RFC 2001)."""
 
     kind: Literal["reno"] = "reno"
@@ -86,7 +86,7 @@ class NewRenoOptions(Model):
     )
 
 
-class NewReno(Variant, NewRenoOptions):
+class NewReno(LossRecovery, NewRenoOptions):
     """Each partial ACK retransmits the next hole, until recovery ends (ATM Forum/98-0876 section 3.1)."""
 
     kind: Literal["newreno"] = "newreno"
@@ -113,13 +113,13 @@ class SackOptions(Model):
     )
 
 
-class Sack(Variant, SackOptions):
+class Sack(LossRecovery, SackOptions):
     """Sends holes first, then new data, while PIPE < cwnd (RFC 2018, ATM Forum/98-0876 section 3.2)."""
 
     kind: Literal["sack"] = "sack"
 
 
-class Rfc6675(Variant):
+class Rfc6675(LossRecovery):
     """Conservative SACK recovery with IsLost(), PIPE, NextSeg() and the rescue retransmission (RFC 6675)."""
 
     kind: Literal["rfc6675"] = "rfc6675"
@@ -136,7 +136,7 @@ class Rfc6675(Variant):
     )
 
 
-class Rack(Variant):
+class Rack(LossRecovery):
     """RACK-TLP with proportional rate reduction (RFC 8985, RFC 9937), as in Linux."""
 
     kind: Literal["rack"] = "rack"

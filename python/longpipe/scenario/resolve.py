@@ -28,7 +28,6 @@ from longpipe.scenario.directed import directed_links
 from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
 from longpipe.scenario.flow_arrivals import FlowArrivals, core_flow_arrivals
 from longpipe.scenario.module import Module, core_module
-from longpipe.scenario.motion import CELLS_OVER_TIME
 from longpipe.scenario.network import Dumbbell, Flow, FlowFields, Graph, Node
 from longpipe.scenario.own_class import Python, core_class
 from longpipe.scenario.own_stack import OwnStack, core_own_stack, own_stack_tcp
@@ -39,6 +38,7 @@ from longpipe.scenario.splits import Split, check_buffers, split
 from longpipe.scenario.spread import spread
 from longpipe.scenario.stack import Stack, core_stack, stack_tcp
 from longpipe.scenario.stack_path import StackPath, check_stack_paths, core_stack_path
+from longpipe.scenario.switch import BY_OCCUPANCY
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, as_graph
 from longpipe.scenario.traffic import RandomStart, StaggeredStart, Stop, Traffic
@@ -162,8 +162,8 @@ def _check_vbr(topology: Topology, moving: Collection[int]) -> None:
 
 def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str, Any]:
     """Returns the additional fields of a time-varying link in the core."""
-    if framing == "aal5" and link["policy"]["kind"] not in CELLS_OVER_TIME:
-        raise ScenarioError(f"policy: {link['policy']['kind']}; with a path needs {', '.join(CELLS_OVER_TIME)}")
+    if framing == "aal5" and link["policy"]["kind"] not in BY_OCCUPANCY:
+        raise ScenarioError(f"policy: {link['policy']['kind']}; with a path needs {', '.join(BY_OCCUPANCY)}")
     if framing == "ip" and link["loss"]["kind"] == "bit-errors":
         raise ScenarioError("loss: bit-errors; with a path needs losses of another kind")
     scheduled = series.motion.get("service", {}).get("kind") == "opportunities"

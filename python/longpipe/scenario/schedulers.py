@@ -6,6 +6,7 @@ from pydantic import Field
 
 from longpipe.scenario.base import Delay, Model, QueueTime, Rate, TurnQuantum, UpdateTime, kind_or_table
 from longpipe.scenario.constraints import Constraint
+from longpipe.scenario.queues import Queue
 
 Weight = Annotated[int, Field(ge=1, le=10_000)]
 Queues = Annotated[int, Field(ge=1, le=65_536)]
@@ -13,7 +14,7 @@ Gain = Annotated[float, Field(gt=0, le=1e9)]
 TurnBytes = Annotated[TurnQuantum, Field(description="Bytes that a queue may send per round [bytes]")]
 
 
-class Drr(Model):
+class Drr(Queue):
     """Deficit round robin with a queue per flow; a full buffer drops the last packet of the longest queue."""
 
     kind: Literal["drr"] = "drr"
@@ -23,7 +24,7 @@ class Drr(Model):
     )
 
 
-class Sfq(Model):
+class Sfq(Queue):
     """Stochastic fair queueing by bytes: round robin over queues to which flows are hashed (McKenney 1990)."""
 
     kind: Literal["sfq"] = "sfq"
@@ -35,7 +36,7 @@ class Sfq(Model):
     )
 
 
-class Fq(Model):
+class Fq(Queue):
     """Linux's fair queue (sch_fq): a queue per flow with a byte credit, new flows first; pacing is left to senders."""
 
     kind: Literal["fq"] = "fq"
@@ -53,14 +54,14 @@ class Fq(Model):
     )
 
 
-class StrictPriority(Model):
+class StrictPriority(Queue):
     """A queue per class, each with the port's buffer; the first class with queued packets is served."""
 
     kind: Literal["strict-priority"] = "strict-priority"
     classes: int = Field(default=2, ge=1, le=256, description="Number of classes; a flow's class is its field 'class'")
 
 
-class WeightedPriority(Model):
+class WeightedPriority(Queue):
     """A queue per class, each with the port's buffer, served by weighted deficit round robin."""
 
     kind: Literal["weighted-priority"] = "weighted-priority"
@@ -108,7 +109,7 @@ class Shares(Model):
     )
 
 
-class DualPi2(Model):
+class DualPi2(Queue):
     """A low-latency queue coupled to a classic queue by one PI controller (RFC 9332).
 
     The low-latency queue takes ECT(1) and CE packets and marks them with probability max(own, k p'). The classic queue
@@ -116,7 +117,6 @@ class DualPi2(Model):
     derandomized: probabilities are accumulated, and a packet is marked when the sum reaches 1.
     """
 
-    marks: ClassVar[bool] = True
     kind: Literal["dualpi2"] = "dualpi2"
     target: QueueTime = Field(default="15 ms", description="Target delay of the classic queue [time]; RFC 9332")
     update: UpdateTime = Field(
@@ -148,7 +148,7 @@ class DualPi2(Model):
     )
 
 
-class AckFilter(Model):
+class AckFilter(Queue):
     """A FIFO queue in which a new ACK replaces queued ACKs of its connection that it makes redundant (RFC 3449 5.2.1).
 
     Duplicate ACKs, ACKs with SACK blocks and ACKs whose ECN feedback differs are kept.
@@ -157,21 +157,19 @@ class AckFilter(Model):
     kind: Literal["ack-filter"] = "ack-filter"
 
 
-class HeadDrop(Model):
+class HeadDrop(Queue):
     """A FIFO queue whose full buffer drops the oldest packets, which senders notice earlier (pfifo_head_drop)."""
 
     kind: Literal["head-drop"] = "head-drop"
 
 
-class Cake(Model):
+class Cake(Queue):
     """CAKE: a shaper, DiffServ tins, and fair queueing of hosts and flows with COBALT, as in Linux (sch_cake).
 
     A flow's DSCP is its field 'class'. ECN-capable packets are marked instead of dropped, except by BLUE. A full buffer
     drops from the longest queue.
     """
 
-    draws: ClassVar[bool] = True
-    marks: ClassVar[bool] = True
     kind: Literal["cake"] = "cake"
     rate: Rate | None = Field(
         default=None,

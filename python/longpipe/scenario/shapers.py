@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES
+from longpipe.scenario.conditioners import BUCKETS
 
 # Length [bytes] of a full-sized packet over Ethernet, for which rates of shapers are converted.
 FULL_PACKET_BYTES: Final = 1500
@@ -86,7 +87,7 @@ def line_bytes(link: Resolved, packet_bytes: int) -> int:
 def buckets(link: Resolved) -> list[Resolved]:
     """Returns the conditioners of a resolved link that have token buckets, in the order in which packets pass them."""
     own = link.get("conditioners", ())
-    return [one for kind in ("policer", "tbf") for one in own if one["kind"] == kind]
+    return [one for kind in BUCKETS for one in own if one["kind"] == kind]
 
 
 def longest_passing_bytes(bucket: Resolved) -> int:

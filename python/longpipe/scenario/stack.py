@@ -3,7 +3,8 @@
 import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, Final, Literal, Self
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -40,6 +41,10 @@ CONTROLS: Final[Mapping[str, tuple[str, ...]]] = {
         "vegas", "veno", "westwood", "yeah",
     ),
 }  # fmt: skip
+if TYPE_CHECKING:
+    StackControl = str
+else:
+    StackControl = Literal[tuple(dict.fromkeys(chain.from_iterable(CONTROLS.values())))]
 # Default receive window of a stream in both QUIC stacks [bytes].
 _WINDOW: Final = 1_250_000
 # Default length [bytes] of the largest IP packet of the QUIC stacks, and of Linux, whose devices have Ethernet's MTU.
@@ -69,14 +74,11 @@ class Stack(Model):
         description="The implementation: quinn (quinn-proto 0.11.19) or noq (noq-proto 1.4.0) for QUIC, str0m (str0m "
         "0.25.0) for WebRTC media, or linux (TCP of user-mode Linux)"
     )
-    congestion: Literal[
-        "cubic", "reno", "bbr", "bbr3", "gcc", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp",
-        "nv", "scalable", "vegas", "veno", "westwood", "yeah",
-    ] = Field(
+    congestion: StackControl = Field(
         default="cubic",
         description="Congestion control of the stack; bbr is version 1, of quinn and Linux; bbr3 is noq's; gcc is "
-            "str0m's only one and its default; the names after gcc are Linux's",
-    )  # fmt: skip
+        "str0m's only one and its default; the names after gcc are Linux's",
+    )
     workload: Literal["bulk", "streams", "requests", "media"] = Field(
         default="bulk",
         description="Application: bulk sends one stream, streams many at once; with requests, the receiver connects "

@@ -1,12 +1,12 @@
 """Output ports of a switch."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import Buffer, Model, PositiveShare, Share, kind_or_table, kinds
+from longpipe.scenario.base import Buffer, Model, PositiveShare, Share, kind_or_table, kinds_that
 from longpipe.scenario.parts import Part, part
-from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
+from longpipe.scenario.queues import Blue, Codel, FqCodel, Mahimahi, Pie, Queue, Red, StepMarking
 from longpipe.scenario.schedulers import Choosing
 
 Ties = Literal["port-order", "rotating", "random"]
@@ -17,20 +17,21 @@ KeepLast = Annotated[
 ]
 
 
-class TailDrop(Model):
+class TailDrop(Queue):
     """Drops a cell or packet that finds the buffer full; plain UBR."""
 
+    mahimahi: ClassVar = Mahimahi("droptail")
     kind: Literal["tail-drop"] = "tail-drop"
 
 
-class PartialPacketDiscard(Model):
+class PartialPacketDiscard(Queue):
     """Drops the rest of a frame that lost a cell (Romanow and Floyd 1995)."""
 
     kind: Literal["partial-packet-discard"] = "partial-packet-discard"
     keep_last: KeepLast = True
 
 
-class Epd(Model):
+class Epd(Queue):
     """Early Packet Discard: drops a frame if X > R K (Romanow and Floyd 1995)."""
 
     kind: Literal["epd"] = "epd"
@@ -38,7 +39,7 @@ class Epd(Model):
     keep_last: KeepLast = True
 
 
-class SelectiveDrop(Model):
+class SelectiveDrop(Queue):
     """Drops a frame if X > R K and X_i N_a / X > Z (ATM Forum/96-1269)."""
 
     kind: Literal["selective-drop"] = "selective-drop"
@@ -47,7 +48,7 @@ class SelectiveDrop(Model):
     keep_last: KeepLast = True
 
 
-class Fba(Model):
+class Fba(Queue):
     """Fair Buffer Allocation: drops a frame if X > R K and X_i N_a / X > Z (K - R K) / (X - R K)."""
 
     kind: Literal["fba"] = "fba"
@@ -73,8 +74,11 @@ Policy = Annotated[
     kind_or_table(),
 ]
 # Policies for cells, and policies for packets; RED is among both, and its unit decides which of the two it handles.
-FOR_CELLS: Final = ("tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba", "red")
-FOR_PACKETS: Final = tuple(kind for kind in kinds(Policy) if kind not in ("partial-packet-discard", "epd"))
+FOR_CELLS: Final = kinds_that(Policy, lambda model: model.cells)
+FOR_PACKETS: Final = kinds_that(Policy, lambda model: model.packets)
+# Policies that decide by the occupancy of the buffer alone. A larger buffer reduces their number of drops, and they are
+# the policies of ATM ports whose links vary over time.
+BY_OCCUPANCY: Final = kinds_that(Policy, lambda model: model.decides in ("by-occupancy", "by-frame"))
 
 
 class Fifo(Model):

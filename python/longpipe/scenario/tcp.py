@@ -18,16 +18,17 @@ from longpipe.scenario.base import (
     Threshold,
     Window,
     WindowScale,
+    models_by_kind,
 )
 from longpipe.scenario.careful_resume import CarefulResume, CarefulResumeOff
-from longpipe.scenario.congestion import Aimd, AimdOptions, Congestion, VegasOptions
+from longpipe.scenario.congestion import OWN, Aimd, AimdOptions, Congestion, VegasOptions
 from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.ecn import Ecn, EcnOff
 from longpipe.scenario.parts import Part, part
 from longpipe.scenario.profiles import CLASSIC, Profile, filled, is_ruled
 from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
 from longpipe.scenario.timers import Ack, Coarse, Fine, Immediate, Timer
-from longpipe.scenario.variant import CONTROLS, FIRST, MODELS, RECOVERY_OF_MODELS, Variant
+from longpipe.scenario.variant import FIRST, MODELS, RECOVERY_OF_MODELS, Control, Variant
 from longpipe.units import SIZE
 
 # The first kinds have their own fields in `Tcp`, which keep their options while another kind is selected.
@@ -44,17 +45,17 @@ OPTIONS: Final[dict[str, type[Model]]] = {
 _L4S: Final = ("ecn", {"kind": "accurate", "ect": 1})
 
 
-def _constraints_of(kind: str, facts: dict[str, Any]) -> Iterator[Constraint]:
+def _constraints_of(kind: str, control: type[Control]) -> Iterator[Constraint]:
     """Yields the constraints on other fields that follow from the facts of a congestion control."""
     chosen = f"congestion.kind is '{kind}' and "
-    if facts["needs_marks"] == "share":
+    if control.needs_marks == "share":
         yield Constraint(
             "ecn",
             chosen + "ecn.kind is not 'dctcp' and ecn.kind is not 'accurate'",
             f"{{ecn.kind}}; needs dctcp or accurate for congestion = {kind!r}, which uses the share of marks",
             remedy=("ecn", "dctcp"),
         )
-    if facts["measures_delay"]:
+    if control.measures_delay:
         problem = (
             f"{{timer.kind}} without timestamps; needs fine, with timestamps, for congestion = {kind!r}, which "
             "measures one-way delays"
@@ -63,7 +64,7 @@ def _constraints_of(kind: str, facts: dict[str, Any]) -> Iterator[Constraint]:
         yield Constraint("timer", fine, problem, remedy=("timer.timestamps", True))
         other = chosen + "timer.kind is not 'fine'"
         yield Constraint("timer", other, problem, remedy=("timer", {"kind": "fine", "timestamps": True}))
-    if facts["is_model"]:
+    if control.is_model:
         yield Constraint(
             "recovery",
             chosen + f"recovery.kind is not '{RECOVERY_OF_MODELS}'",
@@ -71,7 +72,7 @@ def _constraints_of(kind: str, facts: dict[str, Any]) -> Iterator[Constraint]:
             "loss",
             remedy=("recovery", RECOVERY_OF_MODELS),
         )
-    if facts["needs_marks"] == "count":
+    if control.needs_marks == "count":
         l4s = f"needs {{kind = 'accurate', ect = 1}} for congestion = {kind!r}, which counts marks of L4S packets"
         yield Constraint("ecn", chosen + "ecn.kind is not 'accurate'", "{ecn.kind}; " + l4s, remedy=_L4S)
         no_l4s = chosen + "ecn.kind is 'accurate' and ecn.ect < 1"
@@ -211,7 +212,11 @@ class Tcp(Model):
             "handshake is true and preconnect > '0 s'",
             "{preconnect}; needs 0 s with a handshake, because data follow it at once",
         ),
-        *(constraint for kind, facts in CONTROLS.items() for constraint in _constraints_of(kind, facts)),
+        *(
+            constraint
+            for kind, control in sorted(models_by_kind(Congestion).items())
+            for constraint in _constraints_of(kind, control)
+        ),
         Constraint(
             "careful_resume",
             f"careful_resume.kind is not 'off' and recovery.kind is not '{RECOVERY_OF_MODELS}'",
@@ -224,7 +229,7 @@ class Tcp(Model):
                 f"careful_resume.kind is not 'off' and congestion.kind is '{kind}'",
                 f"{{careful_resume.kind}} with {kind}; needs a control that only sets a window, such as 'cubic'",
             )
-            for kind in sorted((*MODELS, "module", "python"))
+            for kind in sorted((*MODELS, *OWN))
         ),
     )
 

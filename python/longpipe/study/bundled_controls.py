@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError, shown
+from longpipe.scenario.congestion import OWN
 from longpipe.scenario.digests import identified
 from longpipe.scenario.module import modules_of
 from longpipe.scenario.stack import own_stacks_of
@@ -124,7 +125,7 @@ def read_controls(path: Path, rows: Any, files: Mapping[str, bytes]) -> dict[str
         if not isinstance(row, dict) or any(type(row.get(name)) is not str for name in _FIELDS):
             raise ScenarioError(f"{path}: controls: {shown(row)}; needs {', '.join(_FIELDS)}")
         control = BundledControl(row["digest"], row["kind"], row["name"], files.get(row["file"], b""))
-        if control.kind not in ("module", "python", "stack") or control.file != row["file"] or not control.content:
+        if control.kind not in (*OWN, "stack") or control.file != row["file"] or not control.content:
             raise ScenarioError(
                 f"{path}: controls: {shown(row)}; needs a module, a python class or a stack that is in the bundle"
             )

@@ -4,7 +4,7 @@
 //! When the transmitter starts a batch, it takes as many waiting packets as fit from the queue discipline. After the
 //! overhead of the batch, they are sent as one transmission, and all of them leave when it ends.
 
-use super::{ConditionerConfig, Parameters};
+use super::{ConditionerConfig, Facts, Parameters};
 use crate::bounds::{refuse_unless, MAX_WAIT};
 use longpipe_events::PS_PER_SECOND;
 use longpipe_tcp::Problem;
@@ -33,7 +33,7 @@ pub struct AggregationConfig {
 }
 
 impl Parameters for AggregationConfig {
-    const DRAWS: bool = false;
+    const FACTS: Facts = Facts::NONE;
 
     fn problem(&self) -> Option<Problem> {
         let time = |name, ps: Option<u64>, min: u64| {

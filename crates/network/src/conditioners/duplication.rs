@@ -4,7 +4,7 @@
 //! duplicated again.
 
 use super::correlated::Correlated;
-use super::{ConditionerConfig, Parameters};
+use super::{ConditionerConfig, Facts, Parameters};
 use crate::bounds::probability_problem;
 use longpipe_events::Stream;
 use longpipe_tcp::Problem;
@@ -21,7 +21,11 @@ pub struct DuplicationConfig {
 }
 
 impl Parameters for DuplicationConfig {
-    const DRAWS: bool = true;
+    const FACTS: Facts = Facts {
+        draws: true,
+        disorders: true,
+        ..Facts::NONE
+    };
 
     fn problem(&self) -> Option<Problem> {
         probability_problem("probability", self.probability)

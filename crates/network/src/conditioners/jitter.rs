@@ -4,7 +4,7 @@
 //! in units of 2⁻¹³ of the jitter.
 
 use super::correlated::Correlated;
-use super::{ConditionerConfig, Parameters};
+use super::{ConditionerConfig, Facts, Parameters};
 use crate::bounds::{probability_problem, refuse_unless};
 use longpipe_events::{Stream, PS_PER_NS};
 use longpipe_tcp::Problem;
@@ -66,7 +66,11 @@ impl JitterConfig {
 }
 
 impl Parameters for JitterConfig {
-    const DRAWS: bool = true;
+    const FACTS: Facts = Facts {
+        draws: true,
+        disorders: true,
+        ..Facts::NONE
+    };
 
     fn problem(&self) -> Option<Problem> {
         refuse_unless(
@@ -88,7 +92,11 @@ impl Parameters for JitterConfig {
 }
 
 impl Parameters for ReorderingConfig {
-    const DRAWS: bool = true;
+    const FACTS: Facts = Facts {
+        draws: true,
+        disorders: true,
+        ..Facts::NONE
+    };
 
     fn problem(&self) -> Option<Problem> {
         probability_problem("probability", self.probability)

@@ -18,13 +18,36 @@ use longpipe_events::Time;
 use longpipe_tcp::Problem;
 use policer::{Policer, PolicerConfig};
 use serde::{Deserialize, Serialize};
-use strum::VariantNames;
+use strum::{IntoStaticStr, VariantNames};
 use tbf::{Tbf, TbfConfig};
+
+/// Facts about a kind of conditioner, whatever its parameters.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Facts {
+    /// Whether the conditioner draws random numbers.
+    pub draws: bool,
+    /// Whether a link may have several conditioners of this kind.
+    pub repeats: bool,
+    /// Whether the conditioner is a token bucket, with a rate and a burst.
+    pub has_bucket: bool,
+    /// Whether packets may overtake each other or arrive twice.
+    pub disorders: bool,
+}
+
+impl Facts {
+    /// Facts of a conditioner that declares none.
+    pub const NONE: Facts = Facts {
+        draws: false,
+        repeats: false,
+        has_bucket: false,
+        disorders: false,
+    };
+}
 
 /// Parameters of a conditioner.
 pub trait Parameters {
-    /// Whether the conditioner draws random numbers.
-    const DRAWS: bool;
+    /// Facts about the kind.
+    const FACTS: Facts;
 
     /// Returns the first invalid parameter, if any.
     fn problem(&self) -> Option<Problem>;
@@ -34,7 +57,7 @@ pub trait Parameters {
 macro_rules! conditioners {
     ($($(#[$about:meta])* $name:ident($config:ty);)+) => {
         /// A conditioner.
-        #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+        #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, IntoStaticStr, VariantNames)]
         #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
         #[strum(serialize_all = "kebab-case")]
         pub enum ConditionerConfig {
@@ -42,8 +65,11 @@ macro_rules! conditioners {
         }
 
         impl ConditionerConfig {
-            /// Whether each kind draws random numbers, in the order of `VARIANTS`.
-            pub const DRAWS: &'static [bool] = &[$(<$config as Parameters>::DRAWS,)+];
+            /// Returns each kind with the facts about it.
+            pub fn kinds() -> impl Iterator<Item = (&'static str, Facts)> {
+                let facts = [$(<$config as Parameters>::FACTS,)+];
+                ConditionerConfig::VARIANTS.iter().copied().zip(facts)
+            }
 
             /// Returns the first invalid parameter, if any.
             pub(crate) fn problem(&self) -> Option<Problem> {
@@ -71,29 +97,20 @@ conditioners! {
 }
 
 /// If a link's conditioners cannot be combined, returns the invalid combination and the accepted ones.
-pub(crate) fn problem_of_all(configs: &[ConditionerConfig]) -> Option<(&'static str, &'static str)> {
-    let count = |is: fn(&ConditionerConfig) -> bool| configs.iter().filter(|&config| is(config)).count();
-    let shapers = count(|config| matches!(config, ConditionerConfig::Tbf(_)));
-    let jitters = count(|config| matches!(config, ConditionerConfig::Jitter(_)));
-    let reorderings = count(|config| matches!(config, ConditionerConfig::Reordering(_)));
-    let duplications = count(|config| matches!(config, ConditionerConfig::Duplication(_)));
-    let aggregations = count(|config| matches!(config, ConditionerConfig::Aggregation(_)));
-    if aggregations > 1 {
-        return Some(("two aggregations", "needs at most one aggregation"));
+pub(crate) fn problem_of_all(configs: &[ConditionerConfig]) -> Option<(String, String)> {
+    let count = |kind: &str| configs.iter().filter(|&config| <&str>::from(config) == kind).count();
+    let repeated = ConditionerConfig::kinds().find(|(kind, facts)| !facts.repeats && count(kind) > 1);
+    if let Some((kind, _)) = repeated {
+        return Some((format!("two of {kind}"), format!("needs at most one {kind}")));
     }
-    if aggregations > 0 && shapers > 0 {
-        return Some(("aggregation with tbf", "needs one of the two"));
+    if count("aggregation") > 0 && count("tbf") > 0 {
+        return Some(("aggregation with tbf".to_owned(), "needs one of the two".to_owned()));
     }
-    if duplications > 1 {
-        return Some(("two duplications", "needs at most one duplication"));
+    if count("reordering") > 0 && count("jitter") == 0 {
+        let accepted = "needs a jitter, whose delay packets skip";
+        return Some(("reordering".to_owned(), accepted.to_owned()));
     }
-    match (shapers, jitters, reorderings) {
-        (2.., _, _) => Some(("two shapers", "needs at most one tbf")),
-        (_, 2.., _) => Some(("two jitters", "needs at most one jitter")),
-        (_, _, 2..) => Some(("two reorderings", "needs at most one reordering")),
-        (_, 0, 1) => Some(("reordering", "needs a jitter, whose delay packets skip")),
-        _ => None,
-    }
+    None
 }
 
 /// Bytes that may leave a port after a point in time in addition to a bucket's rate: its tokens, and the bytes that have

@@ -3,7 +3,7 @@
 //! The arithmetic follows Linux's `net/sched/act_police.c`, with the burst in ticks of 64 ns as iproute2 passes it.
 
 use super::token_bucket::{bucket_problem, Bucket, Rates};
-use super::{Decision, Parameters};
+use super::{Decision, Facts, Parameters};
 use crate::packets::drops::DropCause;
 use crate::packets::Circuit;
 use longpipe_events::Time;
@@ -41,7 +41,11 @@ pub enum Exceed {
 }
 
 impl Parameters for PolicerConfig {
-    const DRAWS: bool = false;
+    const FACTS: Facts = Facts {
+        repeats: true,
+        has_bucket: true,
+        ..Facts::NONE
+    };
 
     fn problem(&self) -> Option<Problem> {
         bucket_problem(self.rate_bps, self.burst_bytes, self.peak_bps, self.mtu_bytes)

@@ -5,7 +5,7 @@
 //! still occupies the buffer.
 
 use super::token_bucket::{bucket_problem, Bucket, LengthToTime, Rates};
-use super::{ConditionerConfig, Parameters};
+use super::{ConditionerConfig, Facts, Parameters};
 use longpipe_events::{Time, PS_PER_NS};
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,10 @@ pub struct TbfConfig {
 }
 
 impl Parameters for TbfConfig {
-    const DRAWS: bool = false;
+    const FACTS: Facts = Facts {
+        has_bucket: true,
+        ..Facts::NONE
+    };
 
     fn problem(&self) -> Option<Problem> {
         bucket_problem(

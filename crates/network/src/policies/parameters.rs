@@ -18,8 +18,8 @@ pub enum QueueUnit {
 }
 
 /// When a policy decides on a packet, and by what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
-#[strum(serialize_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Decides {
     /// At enqueue, by the occupancy alone, and never marks.
     ByOccupancy,
@@ -32,8 +32,8 @@ pub enum Decides {
 }
 
 /// Packets that a policy marks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
-#[strum(serialize_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Marks {
     /// None.
     Nothing,
@@ -57,7 +57,7 @@ pub enum Divides {
 }
 
 /// Facts about a kind of policy, whatever its parameters.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Facts {
     /// Whether the policy exists for cells.
     pub cells: bool,
@@ -70,7 +70,10 @@ pub struct Facts {
     /// Packets that the policy marks.
     pub marks: Marks,
     /// Property by which the policy divides packets.
+    #[serde(skip)]
     pub divides: Divides,
+    /// Processor time per packet [ns] in addition to tail drop's, on one core of a 2 GHz server.
+    pub cost_ns: u32,
 }
 
 impl Facts {
@@ -83,6 +86,7 @@ impl Facts {
             draws: false,
             marks: Marks::Nothing,
             divides: Divides::Nothing,
+            cost_ns: if matches!(decides, Decides::AtDequeue) { 50 } else { 0 },
         }
     }
 
@@ -113,6 +117,11 @@ impl Facts {
     /// Returns the facts of a policy that divides packets.
     pub const fn dividing(self, divides: Divides) -> Facts {
         Facts { divides, ..self }
+    }
+
+    /// Returns the facts of a policy that takes the given processor time per packet [ns].
+    pub const fn costing(self, cost_ns: u32) -> Facts {
+        Facts { cost_ns, ..self }
     }
 }
 

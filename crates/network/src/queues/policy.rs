@@ -40,8 +40,11 @@ macro_rules! policies {
         }
 
         impl PolicyConfig {
-            /// Facts about each kind, in the order of `VARIANTS`.
-            pub const FACTS: &'static [Facts] = &[$(<$config as Parameters>::FACTS,)+];
+            /// Returns each kind with the facts about it.
+            pub fn kinds() -> impl Iterator<Item = (&'static str, Facts)> {
+                let facts = [$(<$config as Parameters>::FACTS,)+];
+                PolicyConfig::VARIANTS.iter().copied().zip(facts)
+            }
 
             /// Returns the facts about the kind.
             pub fn facts(&self) -> Facts {

@@ -32,5 +32,3 @@ OF_COUNTER: Final[Mapping[str, Limit]] = {
     "errors": "random loss",
     "on_wire": "outage",
 }
-# Policies whose thresholds are fractions of the buffer, so that a larger buffer reduces the number of drops.
-SIZED_BY_BUFFER: Final = frozenset({"tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"})

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from longpipe.aal5 import CELL_BYTES
 from longpipe.scenario.shapers import cake_bps, may_shape, port_limit_bps
-from longpipe.verdicts.limits.causes import OF_CAUSE, OF_COUNTER, SIZED_BY_BUFFER, Limit
+from longpipe.scenario.switch import BY_OCCUPANCY
+from longpipe.verdicts.limits.causes import OF_CAUSE, OF_COUNTER, Limit
 
 if TYPE_CHECKING:
     from longpipe.scenario.paths import Path, Resolved
@@ -38,7 +39,7 @@ class PortCounters:
         self.used: Sequence[float] = [
             min(1.0, max(shares)) for shares in zip(self.utilization, self._shaped, strict=True)
         ]
-        self._sized_by_buffer = [link["policy"]["kind"] in SIZED_BY_BUFFER for link in self._links]
+        self._sized_by_buffer = [link["policy"]["kind"] in BY_OCCUPANCY for link in self._links]
         # Losses of each port that lost anything, by the limit that they indicate.
         self._losses: dict[int, Counter[Limit]] = {}
         for name in lost:

@@ -132,7 +132,7 @@ def steady_delay(own: LinkFields) -> Remedy | None:
 
 def in_order(own: LinkFields) -> Remedy | None:
     """Returns a link that keeps the order of packets and duplicates none; None if it does so already."""
-    kept = [one for one in own.conditioners_now if one.kind not in ("jitter", "reordering", "duplication")]
+    kept = [one for one in own.conditioners_now if not one.disorders]
     if len(kept) < len(own.conditioners_now):
         return Remedy(own.conditioners, [one.model_dump(exclude_none=True) for one in kept])
     if own.path_now is not None and getattr(own.path_now, "order", "fifo") == "free":

@@ -107,7 +107,10 @@ impl CakeConfig {
 }
 
 impl Parameters for CakeConfig {
-    const FACTS: Facts = Facts::new(Decides::AtDequeue).random().marking(Marks::Capable);
+    const FACTS: Facts = Facts::new(Decides::AtDequeue)
+        .random()
+        .marking(Marks::Capable)
+        .costing(220);
 
     fn problem(&self) -> Option<Problem> {
         let rate = self.rate_bps.unwrap_or(1_000);

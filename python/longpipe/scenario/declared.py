@@ -1,0 +1,25 @@
+"""Facts that the core declares about the kinds of a scenario's parts."""
+
+import json
+from typing import Any, ClassVar, Final
+
+from longpipe import _core
+from longpipe.scenario.base import Model
+
+# Facts by part and kind: fields of the structs `Facts` in crates/tcp/src/variant.rs and, in crates/network/src,
+# policies/parameters.rs and conditioners/mod.rs.
+FACTS: Final[dict[str, dict[str, dict[str, Any]]]] = json.loads(_core.kind_facts())
+
+
+class Declared(Model):
+    """A kind of a part; the facts that the core declares about it become attributes of the class."""
+
+    part: ClassVar[str]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        kind = cls.model_fields["kind"].default if "kind" in cls.model_fields else None
+        if isinstance(kind, str):
+            for name, fact in FACTS[cls.part].get(kind, {}).items():
+                setattr(cls, name, fact)
