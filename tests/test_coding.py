@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from longpipe import Scenario, pictures, simulate
 from longpipe.errors import ScenarioError
-from longpipe.pictures.path import path_series
+from longpipe.pictures.kinds.path import path_series
 from longpipe.scenario.coding import Modcod, modcods, rates_of
 from longpipe.scenario.motion import Coded
 

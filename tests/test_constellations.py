@@ -12,7 +12,7 @@ from longpipe import Result, Scenario, simulate, stacks
 from longpipe.cautions.cautions import cautions
 from longpipe.errors import ScenarioError
 from longpipe.live.hosts import plan
-from longpipe.pictures.path import path_series
+from longpipe.pictures.kinds.path import path_series
 from longpipe.satellites import Constellation, RoundTrips, round_trips, shell, station
 from longpipe.scenario.summary import summary_lines
 

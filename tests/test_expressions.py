@@ -14,7 +14,7 @@ from longpipe.design import Design, Factor
 from longpipe.design.text import from_json, to_json
 from longpipe.measures.measure import parse, parse_all
 from longpipe.measures.requirements import Requirement
-from longpipe.pictures.sweep import sweep_means
+from longpipe.pictures.sweeps import sweep_means
 from longpipe.study import Study, run_until
 
 BASE = Scenario(name="lan", duration="60 ms").with_(

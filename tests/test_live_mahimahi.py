@@ -258,7 +258,10 @@ def test_a_value_out_of_range_is_reported_with_its_shell(words: str, line: str) 
 @pytest.mark.parametrize(
     ("queue", "line"),
     [
-        ("--uplink-queue=drophead", "--uplink-queue=drophead; accepts infinite, droptail, pie, codel, selective-drop, "),
+        (
+            "--uplink-queue=drophead",
+            "--uplink-queue=drophead; accepts infinite, droptail, pie, codel, selective-drop, ",
+        ),
         ("--uplink-queue=droptail", "--uplink-queue-args: 0 limits; needs packets=N or bytes=N for droptail"),
         ("--uplink-queue=codel --uplink-queue-args=packets=9,target=5", "no interval; needs interval=MILLISECONDS"),
         (

@@ -20,10 +20,10 @@ from commands import run
 from longpipe import Scenario, Study, pictures, simulate
 from longpipe.metrics.warm_up import begin_s
 from longpipe.pictures import Recorded
-from longpipe.pictures.delay import drop_counts
-from longpipe.pictures.queue import queue_by_flow
-from longpipe.pictures.rtt import rtt_points
-from longpipe.pictures.throughput import throughput_series
+from longpipe.pictures.kinds.delay import drop_counts
+from longpipe.pictures.kinds.queue import queue_by_flow
+from longpipe.pictures.kinds.rtt import rtt_points
+from longpipe.pictures.kinds.throughput import throughput_series
 from longpipe.report.study import page
 from longpipe.result import Result, records
 from longpipe.store import Store

@@ -11,7 +11,7 @@ from commands import run
 from longpipe import Scenario, pictures, simulate
 from longpipe.errors import ScenarioError
 from longpipe.examples import MOVING
-from longpipe.pictures.path import interval_s, path_series
+from longpipe.pictures.kinds.path import interval_s, path_series
 from longpipe.satellites import Constellation, round_trips, shell, station
 from longpipe.scenario.switch import FOR_PACKETS
 

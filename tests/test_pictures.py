@@ -2,6 +2,7 @@ import inspect
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -22,22 +23,21 @@ from matplotlib.text import Text
 
 from commands import run as command
 from longpipe import Result, Scenario, ScenarioError, pictures, simulate, stacks
-from longpipe.cli.plot import NEEDS, Kind, until
-from longpipe.pictures import Recorded
+from longpipe.cli.plot import until
+from longpipe.pictures import KINDS, Recorded, kind_of
 from longpipe.pictures.changes import capacity_steps, handovers_s, outages
-from longpipe.pictures.compare import Kind as Compared
-from longpipe.pictures.delay import drop_counts
 from longpipe.pictures.events import phases
+from longpipe.pictures.kinds.delay import drop_counts
+from longpipe.pictures.kinds.queue import queue_by_flow
+from longpipe.pictures.kinds.rates import control_steps
+from longpipe.pictures.kinds.rtt import rtt_points
+from longpipe.pictures.kinds.sequence import sequence_events
+from longpipe.pictures.kinds.throughput import throughput_series
+from longpipe.pictures.kinds.window import PICTURES, window_steps
 from longpipe.pictures.overlays import FLOWS_OVERLAID, OVERLAID
-from longpipe.pictures.queue import queue_by_flow
-from longpipe.pictures.rates import control_steps
 from longpipe.pictures.recorded import edges_s, of_flow, trace
-from longpipe.pictures.rtt import rtt_points
 from longpipe.pictures.saving import save_as
-from longpipe.pictures.sequence import sequence_events
 from longpipe.pictures.style import logarithmic, wrapped
-from longpipe.pictures.throughput import throughput_series
-from longpipe.pictures.window import window_steps
 from thorough import one_in
 
 TRACES = ("cwnd", "queue", "vc_queue", "sequence", "rtt", "arrivals", "control", "events")
@@ -233,9 +233,9 @@ def test_cuts_because_of_ecn_are_marked() -> None:
             "switch.buffer": "60 packets", "tcp.ecn": "classic", "tcp.receiver_window": "200 KB",
         },
     )  # fmt: skip
-    for kind, draw in ((Kind.WINDOW, pictures.window), (Kind.RATES, pictures.rates)):
+    for kind, draw in (("window", pictures.window), ("rates", pictures.rates)):
         # The result contains the traces that the command records.
-        result = simulate(marked.with_(**{f"traces.{name}": True for name in NEEDS[kind]}))
+        result = simulate(marked.with_(**{f"traces.{name}": True for name in kind_of(kind).traces}))
         cuts = result.traces["events"].query("kind == 'reduction' and event_cause == 'ecn' and flow == 'flow1'")
         assert len(cuts) > 0
         panel = draw(result, ["flow1"]).axes[0]
@@ -405,7 +405,7 @@ def test_compared_drops_are_counted_in_the_title_of_each_panel() -> None:
 
 
 @pytest.mark.parametrize("kind", ["queue", "delay"])
-def test_compared_runs_show_the_same_port(kind: Compared) -> None:
+def test_compared_runs_show_the_same_port(kind: str) -> None:
     """The port is the one with the largest number in any run, also if another port has the largest one in a run."""
     scenario = run("ip").scenario.with_(**{"traces.delay": True, "switch.policy": "fq-codel"})
     first = simulate(scenario)
@@ -431,7 +431,7 @@ def test_panels_of_compared_shares_end_at_the_whole() -> None:
 
 
 @pytest.mark.parametrize("kind", OVERLAID)
-def test_runs_are_compared_in_one_axis(kind: Compared) -> None:
+def test_runs_are_compared_in_one_axis(kind: str) -> None:
     runs = {"a": run(), "b": run()}
     with pytest.raises(ScenarioError, match="overlay: 'shares' is stacked"):
         pictures.overlay(runs, "shares")
@@ -499,8 +499,8 @@ def test_a_time_shown_begins_with_what_held_before() -> None:
     assert steps["cwnd_bytes"].iloc[0] == before["cwnd_bytes"].iloc[-1]
 
 
-# Pictures for packets only are drawn by tests/test_queueing_delay.py.
-EITHER = [Kind.WINDOW, Kind.SEQUENCE, Kind.QUEUE, Kind.THROUGHPUT, Kind.RATES, Kind.RTT, Kind.SHARES]
+# Pictures of cells and of packets; those of packets only are drawn by tests/test_queueing_delay.py.
+EITHER = [kind for kind in KINDS if kind_of(kind).traces and kind_of(kind).traces[0] not in ("delay", "drops")]
 
 
 FILES = [("aal5", "svg"), ("aal5", "pdf"), ("ip", "png")]
@@ -508,23 +508,23 @@ FILES = [("aal5", "svg"), ("aal5", "pdf"), ("ip", "png")]
 
 # The sample contains every picture, framing and kind of file.
 @pytest.mark.parametrize(("kind", "file"), one_in(2, list(product(EITHER, FILES))))
-def test_every_picture_is_drawn(tmp_path: Path, kind: Kind, file: tuple[str, str]) -> None:
+def test_every_picture_is_drawn(tmp_path: Path, kind: str, file: tuple[str, str]) -> None:
     framing, suffix = file
     twice = []
     for number in range(2):
         path = tmp_path / f"{number}.{suffix}"
-        save_as(getattr(pictures, kind.value)(run(framing), span_s=(0.1, 1.5)), path)
+        save_as(getattr(pictures, kind)(run(framing), span_s=(0.1, 1.5)), path)
         twice.append(path.read_bytes())
     assert twice[0] == twice[1]
     assert len(twice[0]) > 5_000
 
 
 @pytest.mark.parametrize("kind", EITHER)
-def test_a_picture_without_its_trace_says_which_option_records_it(kind: Kind) -> None:
+def test_a_picture_without_its_trace_says_which_option_records_it(kind: str) -> None:
     bare = Recorded(SCENARIO, {})
-    name = NEEDS[kind][0]
+    name = kind_of(kind).traces[0]
     with pytest.raises(ScenarioError) as raised:
-        getattr(pictures, kind.value)(bare)
+        getattr(pictures, kind)(bare)
     expected = f"traces.{name}: not recorded; needs traces.{name} = true, or longpipe run --trace {name}"
     assert str(raised.value) == expected
 
@@ -625,7 +625,7 @@ def colour_of(handle: Artist | BarContainer) -> str:
 
 
 @pytest.mark.parametrize("kind", ["throughput", "shares", "delay", "queue"])
-def test_comparisons_of_many_flows_draw_the_same_largest_ones_in_the_same_colours(kind: Compared) -> None:
+def test_comparisons_of_many_flows_draw_the_same_largest_ones_in_the_same_colours(kind: str) -> None:
     """The flow `large` is the last one, and receives the most data in both runs."""
     packets = MANY.with_(**{"framing": "ip", "traces.delay": True, "switch.buffer": "30 packets"})
     runs = {"a": simulate(packets), "b": simulate(packets.with_(**{"switch.buffer": "9 packets"}))}
@@ -657,7 +657,7 @@ def test_pictures_of_many_flows_draw_the_largest_and_say_what_they_leave_out() -
 
 
 @pytest.mark.parametrize("kind", FLOWS_OVERLAID)
-def test_flows_of_one_run_are_lines_on_the_same_axes(kind: Compared) -> None:
+def test_flows_of_one_run_are_lines_on_the_same_axes(kind: str) -> None:
     (panel,) = pictures.overlay(run(), kind).axes
     assert [line.get_label() for line in panel.get_lines()] == ["flow1", "flow2"]
     line = pictures.overlay({"a": run(), "b": run()}, kind, ["flow2"]).axes[0].get_lines()[0]
@@ -766,7 +766,7 @@ def test_all_that_is_drawn_adds_up_to_all_that_was_acknowledged() -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ["window", "rtt", "throughput", "queue"])
-def test_a_legend_is_within_its_picture(kind: Compared, labels: list[str]) -> None:
+def test_a_legend_is_within_its_picture(kind: str, labels: list[str]) -> None:
     figure = pictures.overlay(dict.fromkeys(labels, run()), kind)
     figure.savefig(io.BytesIO())
     (legend,) = figure.legends
@@ -796,13 +796,13 @@ def test_the_command_runs_and_draws_or_draws_what_was_recorded(tmp_path: Path) -
     assert (tmp_path / "stored.svg").read_bytes() == (tmp_path / "fresh.svg").read_bytes()
 
 
-@pytest.mark.parametrize("kind", [Kind.WINDOW, Kind.THROUGHPUT, Kind.RATES, Kind.SEQUENCE, Kind.RTT, Kind.QUEUE])
-def test_a_run_until_the_end_of_the_time_to_draw_has_the_same_events(kind: Kind) -> None:
-    whole = SCENARIO.with_(**{f"traces.{name}": True for name in NEEDS[kind]})
+@pytest.mark.parametrize("kind", ["window", "throughput", "rates", "sequence", "rtt", "queue"])
+def test_a_run_until_the_end_of_the_time_to_draw_has_the_same_events(kind: str) -> None:
+    whole = SCENARIO.with_(**{f"traces.{name}": True for name in kind_of(kind).traces})
     short = until(whole, 0.7)
     assert short.duration == "0.7 s"
     long_run, short_run = simulate(whole), simulate(short)
-    for name in NEEDS[kind]:
+    for name in kind_of(kind).traces:
         expected = long_run.traces[name]
         assert short_run.traces[name].equals(expected[expected["time_s"] <= 0.7].reset_index(drop=True))
 
@@ -819,11 +819,11 @@ def test_a_picture_ends_after_the_last_transfer_unless_it_is_told_otherwise(
 ) -> None:
     spans: list[tuple[float, float]] = []
 
-    def window(*_: object, span_s: tuple[float, float]) -> Figure:
+    def window(*_: object, span_s: tuple[float, float], **_options: object) -> Figure:
         spans.append(span_s)
         return Figure()
 
-    monkeypatch.setattr(pictures, "window", window)
+    monkeypatch.setitem(PICTURES, "window", replace(kind_of("window"), draw=window))
     base = Scenario(
         framing="ip", duration="60 s", network={"kind": "dumbbell", "sources": 2}, switch={"buffer": "1 MB"}
     )

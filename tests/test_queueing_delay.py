@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from longpipe import Result, Scenario, ScenarioError, pictures, simulate
 from longpipe.cli import app
 from longpipe.measures.named import NamedMeasure
-from longpipe.pictures.delay import delay_points, drop_counts
+from longpipe.pictures.kinds.delay import delay_points, drop_counts
 from longpipe.result import records
 from longpipe.store import Store
 

@@ -16,7 +16,7 @@ from commands import run
 from longpipe import Design, Factor, Scenario, ScenarioError, Study, pictures
 from longpipe.analysis.intervals import estimate
 from longpipe.design.factor import Level
-from longpipe.pictures.sweep import _axis, _decimals, sweep_means
+from longpipe.pictures.sweeps import _axis, _decimals, sweep_means
 
 FACTORS = [
     Factor.over("switch.buffer", ["500 cells", "1000 cells", "5000 cells"], "buffer"),

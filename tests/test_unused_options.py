@@ -9,7 +9,7 @@ import pytest
 
 from commands import run
 from longpipe import Design, Factor, Scenario, Study
-from longpipe.cli.plot import PATH, Kind
+from longpipe.pictures import KINDS, kind_of
 from longpipe.store import Store
 
 # Options of `plot` that not every picture uses, with values that are not their defaults.
@@ -46,7 +46,11 @@ count = 2
 traffic = { kind = "flow-arrivals", load = 0.6, sizes = { kind = "pareto", mean = "20 KB", shape = 1.5 } }
 """
 # Pictures that always draw their flows on the same axes.
-ALWAYS_OVERLAID = (Kind.THROUGHPUT, Kind.DELAY, Kind.CDF, Kind.SLOWDOWNS)
+ALWAYS_OVERLAID = [
+    kind
+    for kind in KINDS
+    if kind_of(kind).of != "links" and kind_of(kind).line is None and not kind_of(kind).no_overlay
+]
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +87,12 @@ def picture(folder: Path, words: Iterable[str]) -> str:
     return re.sub(r"<dc:date>.*?</dc:date>|id=\"\w+\"|url\(#\w+\)|href=\"#\w+\"", "", text)
 
 
-@pytest.mark.parametrize("kind", [*Kind, PATH, "--x"])
+@pytest.mark.parametrize("kind", [*KINDS, "--x"])
 def test_each_option_of_plot_changes_the_picture_or_is_rejected(kind: str, place: Path) -> None:
     words = ["base.toml", kind]
     if kind == "--x":
         words = ["fibers", "--x", "buffer", "--store", "runs.db"]
-    elif kind in (Kind.SLOWDOWNS, PATH):
+    elif kind_of(kind).traces == ():
         words[0] = "arrivals.toml"
     plain = picture(place, words)
     assert not plain.startswith("error"), plain

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -22,71 +22,22 @@ from longpipe.cli.toolkit.quantities import seconds
 from longpipe.cli.toolkit.safe import echo
 from longpipe.cli.toolkit.storing import StoreOption, factors_of_study, opened
 from longpipe.errors import ScenarioError, nearest
+from longpipe.pictures import KINDS, kind_of
 from longpipe.system.files import check_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from longpipe.pictures.compare import Kind as Compared
+    from longpipe.pictures.kinds.kind import Kind
     from longpipe.pictures.recorded import Recorded
     from longpipe.scenario import Scenario
 
 FORMATS: Final = (".svg", ".pdf", ".png")
 
 
-class Kind(StrEnum):
-    """Kind of picture."""
-
-    WINDOW = "window"
-    SEQUENCE = "sequence"
-    QUEUE = "queue"
-    THROUGHPUT = "throughput"
-    RATES = "rates"
-    RTT = "rtt"
-    DELAY = "delay"
-    CDF = "delay-cdf"
-    DROPS = "drops"
-    SHARES = "shares"
-    SLOWDOWNS = "slowdowns"
-
-
-# The picture that needs no run: properties of the scenario's links over time.
-PATH: Final = "path"
-# The trace that a picture needs, and optional further traces.
-NEEDS: Final = {
-    Kind.WINDOW: ("cwnd", "sequence", "events", "control"),
-    Kind.SEQUENCE: ("sequence", "events"),
-    Kind.QUEUE: ("vc_queue",),
-    Kind.THROUGHPUT: ("arrivals",),
-    Kind.RATES: ("arrivals", "control", "events"),
-    Kind.RTT: ("rtt",),
-    Kind.DELAY: ("delay",),
-    Kind.CDF: ("delay",),
-    Kind.DROPS: ("drops",),
-    Kind.SHARES: ("arrivals",),
-    Kind.SLOWDOWNS: (),
-}
 # Maximum number of flows in a printed summary, and the minimum share that the summary lists.
 MOST_TOLD: Final = 5
 LEAST_TOLD: Final = 0.005
-# Pictures of a port, and traces that exist only for ports.
-OF_PORT: Final = (Kind.QUEUE, Kind.DELAY, Kind.CDF, Kind.DROPS)
-# Pictures of delays, with a logarithmic axis on request.
-DELAYS: Final = (Kind.RTT, Kind.DELAY, Kind.CDF)
-# Pictures in which each of several runs is a line.
-DISTRIBUTIONS: Final = (Kind.CDF, Kind.SLOWDOWNS)
-# Pictures that draw a flow as a line of its own on common axes on request.
-ONE_LINE: Final = (Kind.WINDOW, Kind.SEQUENCE, Kind.RTT)
-# Pictures that cannot draw the flows of one run as lines, with the reason. Those in neither list always do.
-STACKED: Final = {
-    Kind.QUEUE: "queue stacks the flows of one run",
-    Kind.SHARES: "shares stacks the flows of one run",
-    Kind.DROPS: "drops counts packets by cause",
-    Kind.RATES: "rates draws several lines for each flow, and throughput one",
-}
-# Pictures whose unit is bytes.
-COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
-
 # Options of simulations; those of pictures of a run, of which a picture of paths uses some; and those of studies.
 OF_SIMULATIONS: Final = ("--seed", "--set", "--compare")
 OF_RUNS: Final = (
@@ -134,8 +85,8 @@ def plot(
         str | None,
         typer.Argument(
             metavar="[KIND]",
-            help=f"Picture of a run: {', '.join(Kind)}; or path, the properties of its links over time.",
-            autocompletion=among([*Kind, PATH]),
+            help=f"Picture: {', '.join(KINDS)}. path shows the links of a scenario over time, without a run.",
+            autocompletion=among([*KINDS]),
         ),
     ] = None,
     output: Annotated[
@@ -159,7 +110,7 @@ def plot(
         str | None,
         typer.Option(
             metavar="A->B",
-            help="Port for queue, delay, delay-cdf and drops. \\[default: the port with the longest queue, with --flow "
+            help="Port, for pictures of ports such as queue. \\[default: the port with the longest queue, with --flow "
             "of those that the flows use]",
         ),
     ] = None,
@@ -261,35 +212,34 @@ def plot(
     if not Path(source).exists() and (factors := factors_of_study(source, store)):
         raise ScenarioError(f"{source}: a study; needs --x FACTOR instead of a KIND, as in --x {factors[0]}")
     refuse(context, OF_STUDIES, "only for studies; needs --x FACTOR")
-    if name == PATH:
+    kind = _kind(name)
+    name = str(name)
+    if kind.of == "links":
         refuse(
             context,
             {*OF_RUNS, "--log"}.difference(OF_PATH),
-            "not with path, which draws the links of a scenario without a run",
+            f"not with {name}, which draws the links of a scenario without a run",
         )
-        from longpipe.pictures.path import path
-
         scenario = scenario_with(_existing(source), changes or [])
-        _save(path(scenario, _span(scenario, begin, end), _called(scenario, changes or [])), title, output)
+        _save(kind.draw(scenario, _span(scenario, begin, end), _called(scenario, changes or [])), title, output)
         return
-    kind = _kind(name)
     if Path(source).is_dir():
         refuse(context, OF_SIMULATIONS, f"{source} contains a finished run; needs a scenario to run")
-    _check_flows_drawn(kind, flow, compared, everything=everything, overlay=overlay, rto=rto)
+    _check_flows_drawn(name, kind, flow, compared, everything=everything, overlay=overlay, rto=rto)
     # Pictures of distributions always draw several runs, and some pictures all flows, as lines on the same axes.
-    lines = overlay and (kind not in DISTRIBUTIONS if compared else kind in ONE_LINE)
-    options = _options(kind, unit, port, rto=rto, log=log, overlay=lines)
+    lines = overlay and (not kind.draws_runs if compared else kind.line is not None)
+    options = _options(name, kind, unit, port, rto=rto, log=log, overlay=lines)
     seen = Seen()
     _check_port(_existing(source), changes or [], port)
-    runs = _runs(Path(source), kind, seed, changes or [], compared, flow, seen, (begin, end))
+    runs = _runs(Path(source), name, seed, changes or [], compared, flow, seen, (begin, end))
     with Waiting("drawing"):
-        if kind is Kind.WINDOW:
+        if name == "window":
             _print_waiting(runs, flow, seen.busy)
         scenario = next(iter(runs.values())).scenario
         if end is None and (end := _end_of_transfers(scenario, seen.ends_s, begin)) is not None:
             echo(f"drawn until {end:g} s, because all transfers end before; --to draws more")
         options["span_s"] = _span(scenario, begin, end)
-        _save(_draw(runs, kind, flow, options, everything), title, output)
+        _save(_draw(runs, name, flow, options, everything), title, output)
 
 
 def _output(output: Path | None, source: str, kind: str | None, x: str | None, y: str | None, by: str | None) -> Path:
@@ -307,34 +257,41 @@ def _output(output: Path | None, source: str, kind: str | None, x: str | None, y
 
 
 def _check_flows_drawn(
-    kind: Kind, flow: list[str] | None, compared: str | None, *, everything: bool, overlay: bool, rto: bool
+    name: str, kind: Kind, flow: list[str] | None, compared: str | None, *, everything: bool, overlay: bool, rto: bool
 ) -> None:
     """Raises ScenarioError for a --flow, --all or --overlay that has no effect on a picture."""
-    if flow and kind is Kind.QUEUE:
-        raise ScenarioError("--flow: not with queue, which stacks all flows; needs a picture of flows, such as delay")
-    if everything and kind in (Kind.DROPS, Kind.SLOWDOWNS):
-        raise ScenarioError(f"--all: not with {kind.value}, which always counts all flows")
-    if everything and (flow or compared or (kind is Kind.SEQUENCE and not overlay)):
-        with_what = "--flow" if flow else "--compare" if compared else "sequence, which shows one flow; needs --overlay"
+    if flow and not kind.selects_flows:
+        raise ScenarioError(f"--flow: not with {name}, which stacks all flows; needs a picture of flows, such as delay")
+    # A picture of the senders that does not let callers choose a number of flows shows one.
+    shows_one = "most" not in kind.options and kind.line is not None
+    if everything and "most" not in kind.options and not shows_one:
+        raise ScenarioError(f"--all: not with {name}, which always counts all flows")
+    if everything and (flow or compared or (shows_one and not overlay)):
+        with_what = "--flow" if flow else "--compare" if compared else f"{name}, which shows one flow; needs --overlay"
         raise ScenarioError(f"--all: not with {with_what}")
     if overlay and rto:
         raise ScenarioError("--overlay: not with --rto; needs panels")
-    if overlay and compared is None and kind in STACKED:
-        raise ScenarioError(f"--overlay: {STACKED[kind]}; needs {', '.join(ONE_LINE)}, or --compare FIELD=LEVEL,LEVEL")
+    if overlay and compared is None and kind.no_overlay:
+        lines = ", ".join(other for other in KINDS if kind_of(other).line is not None)
+        raise ScenarioError(f"--overlay: {kind.no_overlay}; needs {lines}, or --compare FIELD=LEVEL,LEVEL")
 
 
-def _options(kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, log: bool, overlay: bool) -> dict[str, Any]:
+def _options(
+    name: str, kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, log: bool, overlay: bool
+) -> dict[str, Any]:
     """Returns the options given for a picture; raises ScenarioError for options that it does not use."""
-    if port is not None and kind not in OF_PORT:
-        raise ScenarioError(f"--port: {kind.value} shows flows; needs --flow, or the picture {' or '.join(OF_PORT)}")
-    if unit is not None and kind not in COUNTING:
-        raise ScenarioError(f"--unit: {kind.value} has no such unit; needs {' or '.join(COUNTING)}")
-    if rto and kind is not Kind.RTT:
-        raise ScenarioError(f"--rto: {kind.value} shows no timeout; needs rtt")
-    if log and kind not in DELAYS:
-        raise ScenarioError(f"--log: {kind.value} shows no delay; needs {' or '.join(DELAYS)}")
-    asked = {"unit": unit and unit.value, "port": port, "rto": rto, "log": log, "overlay": overlay}
-    return {name: value for name, value in asked.items() if value}
+    given = {"port": port, "unit": unit and unit.value, "rto": rto, "log": log}
+    lacking = {
+        "port": "shows flows; needs --flow, or the picture ",
+        "unit": "has no such unit; needs ",
+        "rto": "shows no timeout; needs ",
+        "log": "shows no delay; needs ",
+    }
+    for option, value in given.items():
+        if value and option not in kind.options:
+            able = [other for other in KINDS if option in kind_of(other).options]
+            raise ScenarioError(f"--{option}: {name} {lacking[option]}{' or '.join(able)}")
+    return {option: value for option, value in {**given, "overlay": overlay}.items() if value}
 
 
 def _save(figure: Figure, title: str | None, output: Path) -> None:
@@ -371,17 +328,16 @@ def _check_port(source: Path, changes: list[str], port: str | None) -> None:
 
 
 def _kind(name: str | None) -> Kind:
-    kinds = [*(kind.value for kind in Kind), PATH]
-    if name not in kinds:
+    if name not in KINDS:
         raise ScenarioError(
-            f"KIND: {'missing' if name is None else repr(name)}; {nearest(str(name), kinds)}, or --x FACTOR of a study"
+            f"KIND: {'missing' if name is None else repr(name)}; {nearest(str(name), KINDS)}, or --x FACTOR of a study"
         )
-    return Kind(name)
+    return kind_of(name)
 
 
 def _runs(
     source: Path,
-    kind: Kind,
+    name: str,
     seed: int,
     changes: list[str],
     compared: str | None,
@@ -400,8 +356,10 @@ def _runs(
     if source.is_dir():
         with Waiting(f"reading {source}"):
             return {"": Recorded.from_directory(source)}
-    scenario = scenario_with(source, [*changes, *(f"traces.{needed}=true" for needed in NEEDS[kind])])
-    check_senders(scenario, flows, kind.value)
+    kind = kind_of(name)
+    scenario = scenario_with(source, [*changes, *(f"traces.{needed}=true" for needed in kind.traces)])
+    if kind.needs_sender:
+        check_senders(scenario, flows, kind.lacks)
     called = _called(scenario, changes)
     scenario = until(scenario, _span(scenario, *between)[1])
     if compared is None:
@@ -526,36 +484,21 @@ def _of_study(
 
 
 def _draw(
-    runs: dict[str, Recorded], kind: Kind, flows: list[str] | None, options: dict[str, Any], everything: bool
+    runs: dict[str, Recorded], name: str, flows: list[str] | None, options: dict[str, Any], everything: bool
 ) -> Figure:
     from longpipe import pictures
 
-    if kind is Kind.SLOWDOWNS:
-        return pictures.slowdowns(runs if len(runs) > 1 else next(iter(runs.values())), flows, **options)
-    if kind is Kind.CDF:
-        whole: dict[str, Any] = {"most": None} if everything else {}
-        return pictures.delay_cdf(runs if len(runs) > 1 else next(iter(runs.values())), flows, **options, **whole)
+    kind = kind_of(name)
     # Each picture has its own default for the number of flows that it shows.
     most: dict[str, Any] = {"most": None} if everything else {}
     run = next(iter(runs.values()))
     if options.pop("overlay", False):
-        return pictures.overlay(runs if len(runs) > 1 else run, kind.value, flows, **options, **most)
-    if len(runs) > 1:
-        return pictures.compare(runs, cast("Compared", kind.value), flows, **options)
-    if kind is Kind.QUEUE:
-        return pictures.queue(run, **options, **most)
-    if kind is Kind.DROPS:
-        return pictures.drops(run, flows=flows, **options)
-    by_flow: dict[Kind, Callable[..., Figure]] = {
-        Kind.WINDOW: pictures.window,
-        Kind.SEQUENCE: pictures.sequence,
-        Kind.THROUGHPUT: pictures.throughput,
-        Kind.RATES: pictures.rates,
-        Kind.RTT: pictures.rtt,
-        Kind.DELAY: pictures.delay,
-        Kind.SHARES: pictures.shares,
-    }
-    return by_flow[kind](run, flows, **options, **most)
+        return pictures.overlay(runs if len(runs) > 1 else run, name, flows, **options, **most)
+    if len(runs) > 1 and not kind.draws_runs:
+        return pictures.compare(runs, name, flows, **options)
+    if kind.selects_flows:
+        options["flows"] = flows
+    return kind.draw(runs if len(runs) > 1 else run, **options, **most)
 
 
 def _end_of_transfers(scenario: Scenario, ends_s: list[float], begin: float | None) -> float | None:

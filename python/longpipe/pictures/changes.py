@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from longpipe.metrics.efficiency import payload_share
-from longpipe.pictures.path import path_series
+from longpipe.pictures.kinds.path import path_series
 from longpipe.pictures.recorded import Run, shown_s
 from longpipe.pictures.style import GREY, OUTAGE
 from longpipe.scenario.paths import OVER_TCP, ranked, whole

@@ -1,20 +1,28 @@
 """Several runs, or several flows of one run, as lines on the same axes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn, cast
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
+from longpipe.pictures import KINDS, kind_of
 from longpipe.pictures.changes import change_alike, mark_changes
 from longpipe.pictures.figure import with_literal_texts
+from longpipe.pictures.kinds.kind import Kind, Line, Span
+from longpipe.pictures.kinds.queue import queue_by_flow
+from longpipe.pictures.kinds.throughput import (
+    INTERVALS,
+    averaged,
+    draw_capacities,
+    note_on_arrivals,
+    throughput_series,
+)
 from longpipe.pictures.ports import default_port
-from longpipe.pictures.queue import queue_by_flow
 from longpipe.pictures.recorded import (
     MOST_LISTED,
-    SENDER_LACKS,
     EmptyPictureError,
     Run,
     check_flows,
@@ -26,10 +34,7 @@ from longpipe.pictures.recorded import (
     of_flows,
     shown_s,
     trace,
-    within,
 )
-from longpipe.pictures.rtt import rtt_points
-from longpipe.pictures.sequence import sequence_events, sequence_rows
 from longpipe.pictures.style import (
     DASHES,
     MOST_SHAPES,
@@ -42,53 +47,14 @@ from longpipe.pictures.style import (
     titled,
     unit_for,
 )
-from longpipe.pictures.throughput import INTERVALS, averaged, draw_capacities, note_on_arrivals, throughput_series
-from longpipe.pictures.window import window_rows, window_steps
 
-Span = tuple[float, float]
 MOST_FLOWS: Final = len(PALETTE)
 MOST_RUNS: Final = 6
 
 
-class _Line(NamedTuple):
-    """A quantity of one flow over time: how to read it from a run, its column, and its name."""
-
-    read: Callable[[Run, str, Span], pd.DataFrame]
-    column: str
-    called: str
-    # Trace and its column by which the largest flows are selected, and their description.
-    trace: str
-    size: str
-    largest: str
-    # What a flow lacks that has no line, and the function that returns the rows of the trace that are drawn.
-    lacks: str
-    rows: Callable[[Run, Span | None], pd.DataFrame]
-
-
-_LINES: Final[Mapping[str, _Line]] = {
-    "window": _Line(
-        window_steps, "cwnd_bytes", "congestion window", "cwnd", "cwnd_bytes", "largest windows",
-        "congestion window", window_rows,
-    ),
-    "sequence": _Line(
-        lambda run, flow, span: sequence_events(run, flow, span).acknowledged,
-        "ack_bytes", "acknowledged", "sequence", "sequence_bytes", "most data",
-        "ACKs", lambda run, span: (rows := sequence_rows(run, span))[rows["event"] == 1],
-    ),
-    "rtt": _Line(
-        lambda run, flow, span: within(rtt_points(run, flow).dropna(subset=["rtt_s"]), span),
-        "rtt_s", "round trip", "rtt", "rtt_s", "longest round trips",
-        "RTT samples", lambda run, span: within(trace(run, "rtt").dropna(subset=["rtt_s"]), span),
-    ),
-}  # fmt: skip
-# Pictures in which several runs, or several flows of one run, can be lines.
-OVERLAID: Final = (*_LINES, "queue", "throughput")
-FLOWS_OVERLAID: Final = tuple(_LINES)
-
-
-def line_rows(kind: str, run: Run, span_s: Span | None) -> pd.DataFrame:
-    """Returns the rows of the trace from which the line of a flow is drawn; `kind` is in FLOWS_OVERLAID."""
-    return _LINES[kind].rows(run, span_s)
+# Pictures in which several flows of one run, or several runs, can be lines.
+FLOWS_OVERLAID: Final = tuple(name for name in KINDS if kind_of(name).line is not None)
+OVERLAID: Final = (*FLOWS_OVERLAID, *(name for name in KINDS if kind_of(name).adds_flows))
 
 
 @with_literal_texts
@@ -120,7 +86,7 @@ def overlay(
         for run in runs.values():
             check_flows(run.scenario, flows)
         return _overlay_runs(runs, kind, flows, span_s, unit or "segments", port, interval_s, log, ax)
-    if kind not in _LINES:
+    if kind not in FLOWS_OVERLAID:
         raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), FLOWS_OVERLAID)}")
     return _overlay_flows(runs, kind, flows, span_s, most, unit or "bytes", log, ax)
 
@@ -149,10 +115,10 @@ def one_flow(
     return able[:1], f"{able[0]} is the first flow that has {lacks} in the time shown"
 
 
-def check_stacked(kind: str, flows: Sequence[str] | None) -> None:
-    """Raises ScenarioError for flows of a picture of queues, which has all of them."""
-    if kind == "queue" and flows:
-        raise ScenarioError(f"flows: {', '.join(flows)}; not with queue, which stacks all flows")
+def check_selected(kind: str, flows: Sequence[str] | None) -> None:
+    """Raises ScenarioError for flows of a picture that has all of them."""
+    if flows and not kind_of(kind).selects_flows:
+        raise ScenarioError(f"flows: {', '.join(flows)}; not with {kind}, which stacks all flows")
 
 
 def _overlay_runs(
@@ -166,35 +132,37 @@ def _overlay_runs(
     log: bool,
     ax: Axes | None,
 ) -> Figure:
-    check_stacked(kind, chosen)
+    check_selected(kind, chosen)
+    picture = kind_of(kind)
+    line = picture.line
     flows, note = list(chosen or ()), ""
-    if kind in _LINES:
-        flows, note = one_flow(kind, chosen, runs, lambda run: line_rows(kind, run, span_s), SENDER_LACKS[kind])
+    if line is not None:
+        flows, note = one_flow(kind, chosen, runs, lambda run: line.rows(run, span_s), picture.lacks)
     first = next(iter(runs.values()))
     spans = [shown_s(run, span_s) for run in runs.values()]
     span = (min(begin for begin, _ in spans), max(end for _, end in spans))
     interval_s = interval_s or (span[1] - span[0]) / INTERVALS
-    if kind == "queue":
+    if picture.use is not None:
         samples = trace(first, "vc_queue")
         counted = "packets" if "queue_packets" in samples else "cells"
-        port = port or default_port(runs.values(), "queue")
+        port = port or default_port(runs.values(), picture.use)
         drawn = {label: queue_by_flow(run, port, span_s).sum(axis=1) for label, run in runs.items()}
         what, across = f"buffer of {port}", f"held [{counted}]"
-    elif kind == "throughput":
+    elif line is None:
         drawn = {
             label: throughput_series(run, flows or flow_names(run.scenario), interval_s, span_s).sum(axis=1) / 1e6
             for label, run in runs.items()
         }
         what, across = f"data arrived{of_flows(flows)}, {averaged(interval_s)}", "throughput [Mbit/s]"
     else:
-        drawn, word = _scaled(kind, {label: (run, flows[0]) for label, run in runs.items()}, span_s, unit)
-        called = _LINES[kind].called
-        what, across = f"{called} of {flows[0]}", f"{called}, {flows[0]} [{word}]"
-    if kind == "throughput":
+        drawn, word = _scaled(line, {label: (run, flows[0]) for label, run in runs.items()}, span_s, unit)
+        what, across = f"{line.called} of {flows[0]}", f"{line.called}, {flows[0]} [{word}]"
+    sums = line is None and picture.use is None
+    if sums:
         note = note_on_arrivals(pd.DataFrame(drawn), flows)
     if not note and not any(series.any() for series in drawn.values()):
-        _raise_empty(runs, kind, flows, port, span_s)
-    if kind == "throughput":
+        _raise_empty(runs, line, flows, port, span_s)
+    if sums:
         shown = {label: set(flows or flow_names(run.scenario)) for label, run in runs.items()}
         ended = {label for label, run in runs.items() if shown[label].intersection(getattr(run, "died", ()))}
         drawn = {f"{label}, died" if label in ended else label: series for label, series in drawn.items()}
@@ -202,10 +170,10 @@ def _overlay_runs(
     drawn = {label if len(series) else f"{label}: none": series for label, series in drawn.items()}
     names = dict.fromkeys(name_of(run) for run in runs.values())
     figure, (panel,) = panels(1, titled(f"{', '.join(names)}: {what}", note), span, height=3.6, ax=ax)
-    _draw(panel, kind, drawn, log=log)
+    _draw(panel, picture, drawn, log=log)
     if change_alike(runs.values(), span):
         mark_changes(panel, first, span)
-    if kind == "throughput":
+    if sums:
         panel.set_autoscaley_on(True)
         draw_capacities(panel, list(runs.values()), flows, max(float(series.max()) for series in drawn.values()))
         panel.set_ylim(bottom=0)
@@ -215,14 +183,14 @@ def _overlay_runs(
 
 
 def _raise_empty(
-    runs: Mapping[str, Run], kind: str, flows: Sequence[str], port: str | None, span_s: Span | None
+    runs: Mapping[str, Run], line: Line | None, flows: Sequence[str], port: str | None, span_s: Span | None
 ) -> NoReturn:
     """Raises EmptyPictureError, which lists the flows that have a line, if any have."""
-    if kind not in _LINES:
+    if line is None:
         short = f"no queue at {port}"
         raise EmptyPictureError(f"port: {short} in any run in the time shown; needs another port or time", short)
-    short = f"no {_LINES[kind].lacks}{of_flows(flows[:1])}"
-    able = flows_with_rows(runs.values(), lambda run: line_rows(kind, run, span_s))
+    short = f"no {line.lacks}{of_flows(flows[:1])}"
+    able = flows_with_rows(runs.values(), lambda run: line.rows(run, span_s))
     helps = nearest("", able, MOST_LISTED) if able else "needs a TCP sender, or a longer time"
     raise EmptyPictureError(f"flow: {short} in any run in the time shown; {helps}", short)
 
@@ -237,15 +205,16 @@ def _overlay_flows(
     log: bool,
     ax: Axes | None,
 ) -> Figure:
-    line = _LINES[kind]
-    rows = trace(run, line.trace)
+    picture = kind_of(kind)
+    line = cast("Line", picture.line)
+    rows = trace(run, picture.traces[0])
     sizes = rows.groupby("flow", observed=True)[line.size].max()
-    able = line_rows(kind, run, span_s)
+    able = line.rows(run, span_s)
     names, note = chosen_senders(run, flows, most, sizes, line.largest, drawn=able, lacks=line.lacks)
-    drawn, word = _scaled(kind, {name: (run, name) for name in names}, span_s, unit)
+    drawn, word = _scaled(line, {name: (run, name) for name in names}, span_s, unit)
     title = titled(f"{name_of(run)}: {line.called}", note)
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)
-    _draw(panel, kind, drawn, log=log)
+    _draw(panel, picture, drawn, log=log)
     mark_changes(panel, run, span_s)
     panel.set_ylabel(f"{line.called} [{word}]")
     legend(figure, [panel], ax)
@@ -253,15 +222,14 @@ def _overlay_flows(
 
 
 def _scaled(
-    kind: str, sources: Mapping[str, tuple[Run, str]], span_s: Span | None, unit: Unit
+    line: Line, sources: Mapping[str, tuple[Run, str]], span_s: Span | None, unit: Unit
 ) -> tuple[dict[str, pd.Series], str]:
     """Returns a series for each label, read from a flow of a run, in a common unit, and the unit's name."""
-    line = _LINES[kind]
     found = {
         label: line.read(run, flow, shown_s(run, span_s)).set_index("time_s")[line.column]
         for label, (run, flow) in sources.items()
     }
-    if kind == "rtt":
+    if line.in_ms:
         return {label: 1e3 * values for label, values in found.items()}, "ms"
     top = max((float(values.max()) for values in found.values() if len(values)), default=0.0)
     units = {
@@ -270,17 +238,18 @@ def _scaled(
     return {label: values / units[label][0] for label, values in found.items()}, next(iter(units.values()))[1]
 
 
-def _draw(panel: Axes, kind: str, drawn: Mapping[str, pd.Series], *, log: bool) -> None:
+def _draw(panel: Axes, picture: Kind, drawn: Mapping[str, pd.Series], *, log: bool) -> None:
     """Draws one line per label; RTT samples are dots. The axis starts at 0 for quantities other than RTTs."""
+    dotted = picture.line is not None and picture.line.in_ms
     for number, (label, values) in enumerate(drawn.items()):
-        if kind == "rtt":
+        if dotted:
             (dots,) = panel.plot(values.index, values, ".", ms=2, color=colour(number), label=label)
             dots.set_rasterized(len(values) > MOST_SHAPES)
         else:
-            style = "default" if kind == "throughput" else "steps-post"
+            style = "default" if picture.line is None and picture.use is None else "steps-post"
             dashes = DASHES[number // len(PALETTE) % len(DASHES)]
             panel.plot(values.index, values, color=colour(number), ls=dashes, lw=1.2, drawstyle=style, label=label)
     if log:
         logarithmic(panel, "y")
-    elif kind != "rtt":
+    elif not dotted:
         panel.set_ylim(bottom=0)

@@ -19,8 +19,6 @@ from longpipe.scenario.paths import OVER_TCP, port_name
 
 TRACES: Final = tuple(name for name, kind in Traces.model_fields.items() if kind.annotation is bool)
 SCENARIO_FILE: Final = "scenario.toml"
-# What a flow without a sender lacks, by kind of the picture.
-SENDER_LACKS: Final = {"window": "congestion window", "sequence": "segments", "rtt": "round trips"}
 # Maximum number of flows that a message lists.
 MOST_LISTED: Final = 10
 
@@ -135,19 +133,17 @@ def check_port(scenario: Scenario, port: str | None) -> None:
         raise ScenarioError(f"port: {port!r} is not in the network; {nearest(port, known)}")
 
 
-def check_senders(scenario: Scenario, flows: Sequence[str] | None, kind: str) -> None:
+def check_senders(scenario: Scenario, flows: Sequence[str] | None, lacks: str) -> None:
     """Raises EmptyPictureError for a selected flow that has no sender with traces: datagrams and arriving flows.
 
-    `kind` is the kind of picture; other kinds than those of a sender accept any flow.
+    `lacks` is what such a flow lacks.
     """
-    if kind not in SENDER_LACKS:
-        return
     kinds = {flow["name"]: flow["traffic"]["kind"] for flow in scenario.resolved["flows"]}
     able = [name for name, traffic in kinds.items() if traffic in OVER_TCP and traffic != "flow-arrivals"]
     for flow in flows or ():
         if flow in kinds and flow not in able and kinds[flow] != "stack-path":
-            lacks = f"no {SENDER_LACKS[kind]}"
-            raise EmptyPictureError(f"flow: {flow!r} has {lacks}; {nearest('', able, MOST_LISTED)}", lacks)
+            short = f"no {lacks}"
+            raise EmptyPictureError(f"flow: {flow!r} has {short}; {nearest('', able, MOST_LISTED)}", short)
 
 
 class Chosen(NamedTuple):

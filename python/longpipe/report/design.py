@@ -6,7 +6,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from longpipe.errors import ScenarioError
-from longpipe.pictures.network import network
+from longpipe.pictures.kinds.network import network
 from longpipe.pictures.saving import to_svg
 from longpipe.report.frames import MOST_OPEN_ROWS, grid
 from longpipe.report.parts import NOTHING, Cell, Column, Grid, Part, Picture, Section

@@ -17,7 +17,7 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.measures.readable import INDEXES, Readable, readable
 from longpipe.pictures import variation as draw
 from longpipe.pictures.saving import to_svg
-from longpipe.pictures.sweep import numeric, sweep
+from longpipe.pictures.sweeps import numeric, sweep
 from longpipe.report import design
 from longpipe.report.frames import download, grid
 from longpipe.report.page import render

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from longpipe.pictures.network import network
+from longpipe.pictures.kinds.network import network
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

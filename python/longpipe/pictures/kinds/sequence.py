@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from longpipe.pictures.events import loss_events, mark
 from longpipe.pictures.figure import with_literal_texts
+from longpipe.pictures.kinds.kind import Kind, Line
 from longpipe.pictures.recorded import (
-    SENDER_LACKS,
     Run,
     chosen_senders,
     config_of,
@@ -24,6 +24,8 @@ from longpipe.pictures.recorded import (
 )
 from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, ORANGE, PURPLE, VERMILION, Unit, legend, panels, unit_for
 
+# What a flow without a sender lacks.
+LACKS = "segments"
 LARGEST_WINDOW_FIELD: Final = 65_535
 
 
@@ -88,7 +90,7 @@ def sequence(
     """
     rows = sequence_rows(run, span_s)
     sizes = pd.Series(dtype=float)
-    (name, *_), _ = chosen_senders(run, flows, None, sizes, "most data", drawn=rows, lacks=SENDER_LACKS["sequence"])
+    (name, *_), _ = chosen_senders(run, flows, None, sizes, "most data", drawn=rows, lacks=LACKS)
     events = sequence_events(run, name, span_s)
     title = f"{name_of(run)}: segments and ACKs of {name}"
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=4.4, ax=ax, once="sent")
@@ -121,3 +123,25 @@ def sequence(
     panel.set_ylabel(f"sequence number [{word}]")
     legend(figure, [panel], ax)
     return figure
+
+
+PICTURES = {
+    "sequence": Kind(
+        draw=sequence,
+        of="flow",
+        traces=("sequence", "events"),
+        title="segments and ACKs",
+        rows=sequence_rows,
+        lacks=LACKS,
+        needs_sender=True,
+        line=Line(
+            read=lambda run, flow, span: sequence_events(run, flow, span).acknowledged,
+            column="ack_bytes",
+            called="acknowledged",
+            size="sequence_bytes",
+            largest="most data",
+            lacks="ACKs",
+            rows=lambda run, span: (rows := sequence_rows(run, span))[rows["event"] == 1],
+        ),
+    )
+}

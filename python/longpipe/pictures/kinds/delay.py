@@ -12,7 +12,8 @@ from matplotlib.ticker import MaxNLocator
 from longpipe.errors import nearest
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.figure import with_literal_texts
-from longpipe.pictures.ports import SHORT, default_port, use_of_ports
+from longpipe.pictures.kinds.kind import Kind
+from longpipe.pictures.ports import Use, default_port, use_of_ports
 from longpipe.pictures.recorded import (
     EmptyPictureError,
     Run,
@@ -60,6 +61,21 @@ LOG_BEGINS: Final = 0.01
 AT_EDGE: Final = "no delay (at the lower edge)"
 EDGE_MARK: Final = "|"
 EDGE_SIZE: Final = 4
+WAITING: Final = Use(
+    rows=lambda run, span_s: within(trace(run, "delay"), span_s),
+    by_port=lambda rows: rows.groupby(rows["port"].astype(str))["delay_s"].mean(),
+    none="no packet left any port in the time shown; needs a longer time",
+    none_of_flows="left any port in the time shown; needs another flow",
+    short="no packet",
+)
+LOSING: Final = Use(
+    rows=lambda run, span_s: within(trace(run, "drops"), span_s),
+    by_port=lambda rows: rows["port"].astype(str).value_counts(),
+    of_flows=True,
+    none="none lost or marked a packet in the time shown; needs a smaller buffer, or a policy that drops or marks",
+    none_of_flows="was lost or marked in the time shown; needs another flow",
+    short="none",
+)
 # Legend text and colour of each cause.
 _LOOKS: Final = {
     "marked": ("marked", GREEN),
@@ -88,12 +104,12 @@ def port_of(
     for run in runs:
         check_flows(run.scenario, flows)
         check_port(run.scenario, port)
-    longest = default_port(runs, "delay", flows, span_s)
-    known = {str(name) for run in runs for name in use_of_ports(run, "delay", flows, span_s).index}
+    longest = default_port(runs, WAITING, flows, span_s)
+    known = {str(name) for run in runs for name in use_of_ports(run, WAITING, flows, span_s).index}
     if port is not None and port not in known:
         raise EmptyPictureError(
             f"port: {port!r} sent no packet{of_flows(flows)} in the time shown; {nearest(port, sorted(known))}",
-            SHORT["delay"],
+            WAITING.short,
         )
     return port or longest
 
@@ -125,7 +141,7 @@ def drop_counts(
     """
     rows = rows_of(trace(run, "drops"), flows)
     if port is None and len(rows):
-        port = default_port([run], "drops", flows, span_s)
+        port = default_port([run], LOSING, flows, span_s)
     rows = rows[rows["port"].astype(str) == port]
     begin_s, end_s = shown_s(run, span_s)
     interval_s = interval_s or (end_s - begin_s) / INTERVALS
@@ -231,11 +247,11 @@ def drops(
     """
     check_flows(run.scenario, flows)
     if port is None:
-        port = default_port([run], "drops", flows, span_s)
-    elif port not in (known := sorted(map(str, use_of_ports(run, "drops", flows, span_s).index))):
+        port = default_port([run], LOSING, flows, span_s)
+    elif port not in (known := sorted(map(str, use_of_ports(run, LOSING, flows, span_s).index))):
         raise EmptyPictureError(
             f"port: {port!r} lost or marked no packet{of_flows(flows)} in the time shown; {nearest(port, known)}",
-            SHORT["drops"],
+            LOSING.short,
         )
     counts = drop_counts(run, port, span_s, flows=flows)
     begin_s, end_s = shown_s(run, span_s)
@@ -282,7 +298,7 @@ def delay_cdf(
     whole = "these packets" if flows else "all packets"
     if len(several) > 1:
         for label, own in points.items():
-            absent = _absent(flows, counts[label]) if len(own) else SHORT["delay"]
+            absent = _absent(flows, counts[label]) if len(own) else WAITING.short
             lines[f"{label}: {absent}" if absent else label] = own["delay_s"]
         of = f"{of} together" if flows and len(flows) > 1 else of
     else:
@@ -331,3 +347,58 @@ def delay_cdf(
     if len(lines) > 1 or longest_ms == 0:
         legend(figure, [panel])
     return figure
+
+
+def _packets(run: Run, span_s: tuple[float, float], _port: str | None) -> pd.Series:
+    """Returns the number of packets that left any port, by flow."""
+    return within(trace(run, "delay"), span_s)["flow"].astype(str).value_counts()
+
+
+def _remark_on_delays(panel: Axes, flows: Sequence[str]) -> str:
+    """Names the flows without packets, and moves the number of packets without delay from the label to the remark.
+
+    Panels share their labels.
+    """
+    labels = {str(line.get_label()) for line in panel.lines}
+    remarks = [f"no packet{of_flows(absent)}"] if (absent := [name for name in flows if name not in labels]) else []
+    for line in panel.lines:
+        mark, _, count = str(line.get_label()).partition(": ")
+        if mark == AT_EDGE:
+            line.set_label(mark)
+            remarks.append(f"no delay: {count}")
+            break
+    return ", ".join(remarks)
+
+
+def _counts(panel: Axes, _flows: Sequence[str]) -> str:
+    """Moves the counts of a panel of drops from the labels, which all panels share, to the remark."""
+    counts = []
+    for bars in panel.containers:
+        cause, _, count = str(bars.get_label()).rpartition(": ")
+        bars.set_label(cause)
+        counts.append(f"{count} {cause}")
+    return ", ".join(counts)
+
+
+PICTURES = {
+    "delay": Kind(
+        draw=delay,
+        of="port",
+        traces=("delay",),
+        title="queueing delay{of}",
+        use=WAITING,
+        sizes=_packets,
+        largest="most packets",
+        remark=_remark_on_delays,
+    ),
+    "delay-cdf": Kind(draw=delay_cdf, of="port", traces=("delay",)),
+    "drops": Kind(
+        draw=drops,
+        of="port",
+        traces=("drops",),
+        title="packets{of} lost or marked",
+        no_overlay="drops counts packets by cause",
+        use=LOSING,
+        remark=_counts,
+    ),
+}

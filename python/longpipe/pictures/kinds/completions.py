@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from longpipe.errors import ScenarioError
 from longpipe.metrics.slowdowns import ALL, by_size
 from longpipe.pictures.figure import with_literal_texts
+from longpipe.pictures.kinds.kind import Kind
 from longpipe.pictures.recorded import Completing, check_flows, name_of, of_flows, rows_of
 from longpipe.pictures.style import DASHES, PALETTE, colour, figure_of, legend, logarithmic, plain, title_of
 
@@ -84,3 +85,6 @@ def _step(panel: Axes, values: npt.NDArray[np.float64], label: str, number: int)
         lw=1.8 if label == ALL else 1.2,
         label=label,
     )
+
+
+PICTURES = {"slowdowns": Kind(draw=slowdowns, of="flows")}

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError
 from longpipe.pictures.figure import with_literal_texts
+from longpipe.pictures.kinds.kind import Kind
 from longpipe.pictures.route import of_route, read, routes
 from longpipe.pictures.style import DASHES, OUTAGE, colour, legend, panels, titled
 from longpipe.scenario.coding import es_n0
@@ -178,3 +179,6 @@ def _draw(axes: list[Axes], table: pd.DataFrame, look: dict[str, Any], name: str
     if len(axes) > 2:
         axes[2].step(table["time_s"], table["loss"], where="post", **look)
         axes[2].set_ylabel("probability of a loss")
+
+
+PICTURES: Final = {"path": Kind(draw=path, of="links")}

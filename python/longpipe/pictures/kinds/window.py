@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.events import loss_events, mark, phases, shade, slow_start_exits
 from longpipe.pictures.figure import with_literal_texts
+from longpipe.pictures.kinds.kind import Kind, Line
 from longpipe.pictures.recorded import (
-    SENDER_LACKS,
     Run,
     as_steps,
     chosen_senders,
@@ -24,6 +24,8 @@ from longpipe.pictures.recorded import (
 )
 from longpipe.pictures.style import GREY, Unit, colour, legend, panels, titled, unit_for
 
+# What a flow without a sender lacks.
+LACKS = "congestion window"
 MOST_FLOWS = 5
 # Headroom of the axis above the largest window, as a factor.
 NEAR = 1.12
@@ -59,9 +61,7 @@ def window(
     rows = trace(run, "cwnd")
     largest = rows.groupby("flow", observed=True)["cwnd_bytes"].max()
     drawn = window_rows(run, span_s)
-    names, note = chosen_senders(
-        run, flows, most, largest, "largest windows", drawn=drawn, lacks=SENDER_LACKS["window"]
-    )
+    names, note = chosen_senders(run, flows, most, largest, "largest windows", drawn=drawn, lacks=LACKS)
     steps = {name: window_steps(run, name, span_s) for name in names}
     configs = {name: config_of(run.scenario, name) for name in names}
     title = titled(f"{name_of(run)}: congestion window and slow start threshold", note)
@@ -88,3 +88,25 @@ def window(
         panel.set_ylabel(f"{name} [{word}]")
     legend(figure, axes, ax)
     return figure
+
+
+PICTURES = {
+    "window": Kind(
+        draw=window,
+        of="flow",
+        traces=("cwnd", "sequence", "events", "control"),
+        title="congestion window and slow start threshold",
+        rows=window_rows,
+        lacks=LACKS,
+        needs_sender=True,
+        line=Line(
+            read=window_steps,
+            column="cwnd_bytes",
+            called="congestion window",
+            size="cwnd_bytes",
+            largest="largest windows",
+            lacks="congestion window",
+            rows=window_rows,
+        ),
+    )
+}

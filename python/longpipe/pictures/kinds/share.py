@@ -7,9 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.pictures.figure import with_literal_texts
+from longpipe.pictures.kinds.kind import Kind
+from longpipe.pictures.kinds.throughput import arrived_bytes, averaged, note_on_arrivals, rates
 from longpipe.pictures.recorded import EmptyPictureError, Run, name_of, shown_flow, shown_s
 from longpipe.pictures.style import GREY, MOST_SHAPES, colour, legend, panels, titled
-from longpipe.pictures.throughput import averaged, note_on_arrivals, rates
 
 MOST_FLOWS = 8
 
@@ -62,3 +63,16 @@ def shares(
     panel.set_ylabel("share of throughput")
     legend(figure, [panel], ax)
     return figure
+
+
+PICTURES = {
+    "shares": Kind(
+        draw=shares,
+        of="flows",
+        traces=("arrivals",),
+        title="shares of the data arrived",
+        no_overlay="shares stacks the flows of one run",
+        sizes=arrived_bytes,
+        largest="most data",
+    )
+}

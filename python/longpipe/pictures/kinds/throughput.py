@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from longpipe.pictures.changes import capacity_steps, mark_changes
 from longpipe.pictures.figure import with_literal_texts
+from longpipe.pictures.kinds.kind import Kind
 from longpipe.pictures.recorded import (
     Run,
     as_steps,
@@ -21,6 +22,7 @@ from longpipe.pictures.recorded import (
     shown_flow,
     shown_s,
     trace,
+    within,
 )
 from longpipe.pictures.style import DASHES, GREY, PALETTE, colour, interval_text, legend, panels, titled
 
@@ -161,3 +163,28 @@ def throughput(
     panel.set_ylabel("throughput [Mbit/s]")
     legend(figure, [panel], ax)
     return figure
+
+
+def remark_on_arrivals(panel: Axes, _flows: Sequence[str]) -> str:
+    """Returns a remark on a panel in which no data arrived, and otherwise an empty text."""
+    return "" if any(np.nan_to_num(line.get_ydata()).any() for line in panel.lines) else "no data arrived"
+
+
+def arrived_bytes(run: Run, span_s: tuple[float, float], _port: str | None) -> pd.Series:
+    """Returns the data that arrived in a time span, by flow."""
+    rows = within(trace(run, "arrivals"), span_s)
+    return rows.groupby(rows["flow"].astype(str))["bytes"].sum()
+
+
+PICTURES = {
+    "throughput": Kind(
+        draw=throughput,
+        of="flows",
+        traces=("arrivals",),
+        title="data arrived",
+        adds_flows=True,
+        sizes=arrived_bytes,
+        largest="most data",
+        remark=remark_on_arrivals,
+    )
+}

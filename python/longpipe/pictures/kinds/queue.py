@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from longpipe.errors import nearest
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.figure import with_literal_texts
-from longpipe.pictures.ports import SHORT, default_port, use_of_ports
+from longpipe.pictures.kinds.kind import Kind
+from longpipe.pictures.ports import Use, default_port, use_of_ports
 from longpipe.pictures.recorded import (
     EmptyPictureError,
     Run,
@@ -25,6 +26,16 @@ from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, colour, legend, 
 
 MOST_FLOWS = 8
 OTHERS, ACKS = "others", "ACKs"
+USE = Use(
+    # Earlier samples hold until the next.
+    rows=lambda run, _span: trace(run, "vc_queue"),
+    by_port=lambda rows: rows.groupby(rows["port"].astype(str))[
+        "queue_packets" if "queue_packets" in rows else "queue_cells"
+    ].max(),
+    none="all were empty at every sample; needs a queue, or a shorter vc_queue_interval",
+    none_of_flows="was in a buffer at any sample; needs another flow",
+    short="always empty",
+)
 
 
 def queue_by_flow(
@@ -78,14 +89,12 @@ def queue(
     samples = trace(run, "vc_queue")
     unit = "packets" if "queue_packets" in samples else "cells"
     if port is None:
-        port = default_port([run], "queue", flows)
-    elif port not in (known := [*map(str, use_of_ports(run, "queue").index)]):
-        raise EmptyPictureError(f"port: {port!r} was always empty; {nearest(port, known)}", SHORT["queue"])
+        port = default_port([run], USE, flows)
+    elif port not in (known := [*map(str, use_of_ports(run, USE).index)]):
+        raise EmptyPictureError(f"port: {port!r} was always empty; {nearest(port, known)}", USE.short)
     held = queue_by_flow(run, port, span_s, most=most, flows=flows)
     if not held.to_numpy().any():
-        raise EmptyPictureError(
-            f"port: {port!r} was empty in the time shown; needs another port or time", SHORT["queue"]
-        )
+        raise EmptyPictureError(f"port: {port!r} was empty in the time shown; needs another port or time", USE.short)
     figure, (panel,) = panels(1, f"{name_of(run)}: buffer of {port}", shown_s(run, span_s), height=3.6, ax=ax)
     beside = [name for name in held.columns if name == ACKS or name.endswith(OTHERS)]
     known = flow_names(run.scenario)
@@ -124,3 +133,26 @@ def _natural(column: Hashable) -> tuple[str, int]:
     name = str(column)
     head = name.rstrip("0123456789")
     return head, int(name[len(head) :] or -1)
+
+
+def _mean_held(run: Run, span_s: tuple[float, float], port: str | None) -> pd.Series:
+    """Returns the mean occupancy of a port's buffer by each flow."""
+    if port is None or port not in use_of_ports(run, USE).index:
+        return pd.Series(dtype=float)
+    return queue_by_flow(run, port, span_s, most=None).drop(columns=ACKS, errors="ignore").mean()
+
+
+PICTURES = {
+    "queue": Kind(
+        draw=queue,
+        of="port",
+        traces=("vc_queue",),
+        title="buffer by flow",
+        adds_flows=True,
+        no_overlay="queue stacks the flows of one run",
+        selects_flows=False,
+        use=USE,
+        sizes=_mean_held,
+        largest="largest queue",
+    )
+}

@@ -9,9 +9,16 @@ from matplotlib.figure import Figure
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.events import loss_events, mark, phases, shade
 from longpipe.pictures.figure import with_literal_texts
+from longpipe.pictures.kinds.kind import Kind
+from longpipe.pictures.kinds.throughput import (
+    averaged,
+    draw_capacity,
+    note_on_arrivals,
+    remark_on_arrivals,
+    throughput_series,
+)
 from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, shown_s, trace, within
 from longpipe.pictures.style import BLUE, GREEN, VERMILION, legend, panels, titled
-from longpipe.pictures.throughput import averaged, draw_capacity, note_on_arrivals, throughput_series
 
 MOST_FLOWS = 5
 # Number of intervals, large enough to resolve the phases of a BBR cycle within ten seconds.
@@ -84,3 +91,17 @@ def rates(
         panel.set_ylabel(f"{name} [Mbit/s]")
     legend(figure, axes, ax)
     return figure
+
+
+PICTURES = {
+    "rates": Kind(
+        draw=rates,
+        of="flow",
+        traces=("arrivals", "control", "events"),
+        title="rates of transmission and of arrival",
+        rows=rates_rows,
+        lacks="data",
+        no_overlay="rates draws several lines for each flow, and throughput one",
+        remark=remark_on_arrivals,
+    )
+}

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.figure import with_literal_texts
+from longpipe.pictures.kinds.kind import Kind, Line
 from longpipe.pictures.recorded import (
-    SENDER_LACKS,
     Run,
     as_steps,
     chosen_senders,
@@ -22,6 +22,8 @@ from longpipe.pictures.recorded import (
 )
 from longpipe.pictures.style import BLUE, MOST_SHAPES, ORANGE, VERMILION, legend, logarithmic, panels, titled
 
+# What a flow without a sender lacks.
+LACKS = "round trips"
 MOST_FLOWS = 5
 # Ratio of the largest RTO to the smallest RTT above which the RTT axis is logarithmic.
 WIDE = 15
@@ -61,9 +63,7 @@ def rtt(
     rows = trace(run, "rtt")
     longest = rows.groupby("flow", observed=True)["rtt_s"].max()
     drawn = rtt_rows(run, span_s)
-    names, note = chosen_senders(
-        run, flows, most, longest, "longest round trips", drawn=drawn, lacks=SENDER_LACKS["rtt"]
-    )
+    names, note = chosen_senders(run, flows, most, longest, "longest round trips", drawn=drawn, lacks=LACKS)
     shown = shown_s(run, span_s)
     title = titled(f"{name_of(run)}: {WITH_RTO if rto else 'round trips'}", note)
     figure, axes = panels(len(names), title, shown, ax=ax, once="SRTT")
@@ -87,3 +87,26 @@ def rtt(
         panel.set_ylabel(f"round trip, {name} [ms]")
     legend(figure, axes, ax)
     return figure
+
+
+PICTURES = {
+    "rtt": Kind(
+        draw=rtt,
+        of="flow",
+        traces=("rtt",),
+        title="round trips",
+        rows=rtt_rows,
+        lacks=LACKS,
+        needs_sender=True,
+        line=Line(
+            read=lambda run, flow, span: within(rtt_points(run, flow).dropna(subset=["rtt_s"]), span),
+            column="rtt_s",
+            called="round trip",
+            size="rtt_s",
+            largest="longest round trips",
+            lacks="RTT samples",
+            rows=lambda run, span: within(trace(run, "rtt").dropna(subset=["rtt_s"]), span),
+            in_ms=True,
+        ),
+    )
+}
