@@ -69,7 +69,7 @@ impl Environment {
             flows: flows.to_vec(),
             may_complete: flows.iter().any(|&flow| {
                 let flow = &scenario.flows[flow];
-                flow.stop.is_some() || !matches!(flow.traffic, TrafficConfig::Greedy {})
+                flow.stop.is_some() || flow.traffic != TrafficConfig::GREEDY
             }),
             steering,
             step,

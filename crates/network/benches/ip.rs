@@ -208,9 +208,7 @@ fn large_pipe() {
     }
     .scenario();
     let flow = &mut scenario.flows[0];
-    flow.traffic = TrafficConfig::Transfer {
-        size_bytes: 8_000_000_000,
-    };
+    flow.traffic = TrafficConfig::transfer(8_000_000_000);
     flow.tcp.receiver_window_bytes = 1 << 30;
     flow.tcp.window_scale = 14;
     let begin = ProcessTime::now();

@@ -29,6 +29,7 @@ pub mod simulation;
 pub mod slots;
 mod ties;
 mod time_varying;
+pub mod traffic;
 
 /// Engine number, which is raised whenever any bit of a result changes. `tests/all/golden.rs` compares the engine's
 /// results with recorded ones.

@@ -158,7 +158,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
                 format!("flow {index}: sequence space {space:?}, {report:?}")
             })?;
             flow.hash(&report, hash);
-            if let Some(requests) = flow.application.requests() {
+            if let Some(requests) = flow.application.try_as_requests_ref() {
                 let broken = requests.broken(report.delivered_bytes);
                 check(broken.is_none(), || format!("requests of flow {index}: {broken:?}"))?;
                 let files = requests.files().to_vec();
@@ -181,7 +181,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
                     web.push(report);
                 }
             }
-            if let Some(own) = flow.application.datagrams() {
+            if let Some(own) = flow.application.try_as_datagrams_ref() {
                 let broken = own.broken();
                 check(broken.is_none(), || format!("datagrams of flow {index}: {broken:?}"))?;
                 let own = own.report(Flow::new(index));

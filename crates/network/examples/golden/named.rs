@@ -246,7 +246,7 @@ fn links(book: &mut Book) {
         }
         let mut starts = plain.clone();
         for (flow, size) in starts.flows.iter_mut().zip([1, 20_000, 150_001]) {
-            flow.traffic = TrafficConfig::Transfer { size_bytes: size };
+            flow.traffic = TrafficConfig::transfer(size);
             flow.start = StartConfig::Random {
                 from_ps: 10 * MS,
                 over_ps: 300 * MS,

@@ -16,8 +16,8 @@ pub fn add_all(book: &mut Book) {
         ("rack", RecoveryKind::Rack),
     ] {
         for (traffic_name, traffic) in [
-            ("greedy", TrafficConfig::Greedy {}),
-            ("file", TrafficConfig::Transfer { size_bytes }),
+            ("greedy", TrafficConfig::GREEDY),
+            ("file", TrafficConfig::transfer(size_bytes)),
         ] {
             for (medium, framing) in [("ip", Framing::Ip), ("aal5", Framing::Aal5)] {
                 for room in [3, 60] {

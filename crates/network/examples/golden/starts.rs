@@ -64,7 +64,7 @@ fn resumed(resume: CarefulResumeConfig) -> Scenario {
     for flow in &mut scenario.flows {
         (flow.route, flow.return_route) = (route.clone(), return_route.clone());
         flow.tcp.careful_resume = resume;
-        flow.traffic = TrafficConfig::Transfer { size_bytes: 600_000 };
+        flow.traffic = TrafficConfig::transfer(600_000);
     }
     scenario
 }

@@ -220,7 +220,7 @@ fn take_packet(flows: &mut [Connection], vc: Circuit, frame: u32) -> (Packet, Op
     let (state, on_data_circuit) = (&mut flows[vc.flow().index()], !vc.is_back());
     let mut options = Options::NONE;
     let packet = match &mut state.application {
-        Application::Web(requests) if frame & REQUEST != 0 => {
+        Application::Requests(requests) if frame & REQUEST != 0 => {
             if on_data_circuit {
                 Packet::new(vc, frame, 0, &requests.acks.take(frame & !REQUEST), &mut options)
             } else {
@@ -236,9 +236,12 @@ fn take_packet(flows: &mut [Connection], vc: Circuit, frame: u32) -> (Packet, Op
 
 #[cold]
 fn take_without_tcp(flow: &mut Connection, vc: Circuit, frame: u32) -> Packet {
-    if let Some(datagrams) = flow.application.datagrams_mut() {
+    if let Some(datagrams) = flow.application.try_as_datagrams_mut() {
         return Packet::new(vc, frame, 0, &datagrams.pick(frame), &mut Options::NONE.clone());
     }
-    let packet = flow.application.external_mut().map(|external| external.take(vc, frame));
+    let packet = flow
+        .application
+        .try_as_external_mut()
+        .map(|external| external.take(vc, frame));
     Packet::new(vc, frame, 0, &packet.unwrap_or_default(), &mut Options::NONE.clone())
 }

@@ -112,8 +112,9 @@ impl Atm {
 
 fn dropped<P: Probe>(hosts: &Hosts<P>, link: Link, cell: &Cell, time: Time, cause: DropCause) -> Dropped {
     let flow = cell.vc.flow();
-    let of_sender =
-        hosts.flows[flow.index()].application.external().is_none() && !cell.vc.is_back() && cell.frame & REQUEST == 0;
+    let of_sender = hosts.flows[flow.index()].application.try_as_external_ref().is_none()
+        && !cell.vc.is_back()
+        && cell.frame & REQUEST == 0;
     let data = match of_sender.then(|| contents(&hosts.flows, cell.vc, cell.frame)) {
         Some(Contents::Data(segment)) if segment.opening == Opening::Over => Some(LostData {
             sequence: segment.sequence,

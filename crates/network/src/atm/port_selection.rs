@@ -145,8 +145,8 @@ impl<'a> Plan<'a> {
     fn has_two_ends(&self, vc: Circuit) -> bool {
         let traffic = &self.scenario.flows[vc.flow().index()].traffic;
         traffic
-            .shortest_datagram_bytes()
-            .is_none_or(|bytes| frame_cells(bytes) > 1)
+            .datagram_bytes()
+            .is_none_or(|[shortest, _]| frame_cells(shortest) > 1)
     }
 
     /// Returns whether a port's policy keeps state (RED), so that it must decide on each frame individually.

@@ -16,16 +16,17 @@ use crate::packets::external::ExternalPackets;
 use crate::packets::{Circuit, Flow};
 use longpipe_events::Time;
 use longpipe_tcp::sender::GREEDY;
+use strum::EnumTryAs;
 
 /// Application of a flow, including the state of both of its ends.
-#[derive(Clone, Debug)]
+#[derive(Debug, EnumTryAs)]
 pub(crate) enum Application {
     /// Writes all its data when it starts: either a file or an endless stream.
     Bulk,
     /// Writes data over time.
     Stream(Box<Writer>),
     /// Sends files in response to requests from the receiving host.
-    Web(Box<Requests>),
+    Requests(Box<Requests>),
     /// Starts flows that arrive over time, using the slots at this index in `Hosts::arriving`.
     Arrivals(usize),
     /// Transfers the data of arriving flows, one after another.
@@ -37,60 +38,6 @@ pub(crate) enum Application {
 }
 
 impl Application {
-    /// Returns the requests of web traffic or of a video player.
-    #[inline(always)]
-    pub(crate) fn requests(&self) -> Option<&Requests> {
-        match self {
-            Application::Web(requests) => Some(requests),
-            _ => None,
-        }
-    }
-
-    /// Returns the requests of web traffic or of a video player.
-    #[inline(always)]
-    pub(crate) fn requests_mut(&mut self) -> Option<&mut Requests> {
-        match self {
-            Application::Web(requests) => Some(requests),
-            _ => None,
-        }
-    }
-
-    /// Returns the state of datagrams.
-    #[inline]
-    pub(crate) fn datagrams(&self) -> Option<&Datagrams> {
-        match self {
-            Application::Datagrams(datagrams) => Some(datagrams),
-            _ => None,
-        }
-    }
-
-    /// Returns the state of datagrams.
-    #[inline]
-    pub(crate) fn datagrams_mut(&mut self) -> Option<&mut Datagrams> {
-        match self {
-            Application::Datagrams(datagrams) => Some(datagrams),
-            _ => None,
-        }
-    }
-
-    /// Returns the packets of external programs.
-    #[inline]
-    pub(crate) fn external(&self) -> Option<&ExternalPackets> {
-        match self {
-            Application::External(packets) => Some(packets),
-            _ => None,
-        }
-    }
-
-    /// Returns the packets of external programs.
-    #[inline]
-    pub(crate) fn external_mut(&mut self) -> Option<&mut ExternalPackets> {
-        match self {
-            Application::External(packets) => Some(packets),
-            _ => None,
-        }
-    }
-
     /// Returns whether the flow has no TCP end points.
     #[inline]
     pub(crate) fn is_without_tcp(&self) -> bool {
@@ -154,7 +101,7 @@ impl<P: Probe> Hosts<P> {
         }
         self.resume(flow);
         match self.flows[flow.index()].application {
-            Application::Web(_) => request_response::on_clock(self, medium, flow),
+            Application::Requests(_) => request_response::on_clock(self, medium, flow),
             Application::Datagrams(_) => datagrams::applications::send(self, medium, flow),
             Application::Stream(_) => stream::write(self, medium, flow),
             Application::Bulk if self.flows[flow.index()].proxy.is_some() => proxy::on_clock(self, medium, flow),

@@ -2,18 +2,16 @@
 
 use super::application::Application;
 use super::datagrams::Datagrams;
-use super::player::Player;
 use super::proxy::forwarding::{join, Proxy};
-use super::requests::{ClientApplication, Requests};
-use super::source::Source;
+use super::requests::Requests;
 use super::stream::Writer;
-use super::web::Client;
 use crate::packets::in_transit::{InTransit, REQUEST};
 use crate::packets::{Circuit, Flow};
 use crate::report::state_hash::StateHash;
 use crate::report::FlowReport;
 use crate::scenario::topology::Entry;
-use crate::scenario::{FlowConfig, LinkConfig, Scenario, StartConfig, StopConfig, TrafficConfig};
+use crate::scenario::{LinkConfig, Scenario, StartConfig, StopConfig};
+use crate::traffic::parameters::{NewApplication, NewFlow};
 use longpipe_events::{MaybeTime, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
 use longpipe_tcp::journal::attribution::Totals;
@@ -26,7 +24,7 @@ struct CacheLine;
 
 /// A connection. The sending host's fields come first, followed by the receiving host's; in each half, the most
 /// frequently used fields come first.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Connection {
     /// Time of the scheduled timer event of the sending host.
@@ -115,7 +113,7 @@ impl Connection {
     #[cold]
     pub fn on_awaited(&mut self, now: Time) {
         let delivered = self.receiver.delivered();
-        match self.application.requests_mut() {
+        match self.application.try_as_requests_mut() {
             Some(requests) => requests.on_delivered(now, delivered),
             None if self.proxy.as_ref().is_some_and(|proxy| proxy.forwards()) => {
                 // A proxy forwards all data.
@@ -145,7 +143,7 @@ impl Connection {
     /// Returns the length [byte] of the packet in a frame on one of the flow's circuits.
     #[inline]
     pub fn packet_bytes(&self, vc: Circuit, frame: u32) -> u32 {
-        match self.application.requests() {
+        match self.application.try_as_requests_ref() {
             Some(requests) if frame & REQUEST != 0 => {
                 if !vc.is_back() {
                     requests.acks.get(frame & !REQUEST).packet_bytes()
@@ -161,10 +159,13 @@ impl Connection {
 
     #[cold]
     fn bytes_without_tcp(&self, vc: Circuit, frame: u32) -> u32 {
-        if let Some(datagrams) = self.application.datagrams() {
+        if let Some(datagrams) = self.application.try_as_datagrams_ref() {
             return datagrams.get(frame).packet_bytes();
         }
-        let packet = self.application.external().map(|external| external.get(vc, frame));
+        let packet = self
+            .application
+            .try_as_external_ref()
+            .map(|external| external.get(vc, frame));
         packet.map_or(0, |packet| u32::from(packet.bytes))
     }
 
@@ -173,7 +174,7 @@ impl Connection {
     pub fn sending_host_timeout(&self) -> MaybeTime {
         let of_requests = self
             .application
-            .requests()
+            .try_as_requests_ref()
             .map(|requests| requests.receiver.next_timeout());
         self.sender.next_timeout().min(of_requests.unwrap_or(MaybeTime::NONE))
     }
@@ -183,7 +184,7 @@ impl Connection {
     pub fn receiving_host_timeout(&self) -> MaybeTime {
         let of_requests = self
             .application
-            .requests()
+            .try_as_requests_ref()
             .map(|requests| requests.sender.next_timeout().min(requests.next_request()));
         self.receiver.next_timeout().min(of_requests.unwrap_or(MaybeTime::NONE))
     }
@@ -220,30 +221,41 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
             StartConfig::Random { from_ps, over_ps } => from_ps + Stream::new(seed, "start", entity).below(over_ps),
         };
         let phase = clock_phase(&flow.tcp, seed, entity);
-        let mut application = application(flow, keeps_order, (seed, entity, phase));
-        let answers = matches!(application, Application::Web(_));
-        let size = match flow.traffic {
-            TrafficConfig::FlowArrivals(_) => 0,
-            _ if application.is_without_tcp() => 0,
-            TrafficConfig::Transfer { size_bytes } => size_bytes,
-            _ => GREEDY,
+        let new = NewFlow {
+            tcp: &flow.tcp,
+            seed,
+            flow: entity,
+        };
+        let planned = if flow.foreign {
+            NewApplication::External
+        } else {
+            flow.traffic.application(&new)
+        };
+        let (mut application, size) = match planned {
+            NewApplication::Bulk(size) => (Application::Bulk, size),
+            NewApplication::Stream(schedule) => (Application::Stream(Writer::new(schedule)), GREEDY),
+            NewApplication::Client(client) => (Application::Requests(Requests::new(client, &new, phase)), GREEDY),
+            NewApplication::Datagrams(schedule) => (Application::Datagrams(Datagrams::new(schedule, keeps_order)), 0),
+            // `arriving` replaces these applications.
+            NewApplication::Arrivals => (Application::Bulk, 0),
+            NewApplication::External => (Application::External(Box::default()), 0),
         };
         let Ends {
             mut sender,
             mut receiver,
         } = Ends::new(&flow.tcp, phase, scenario.takes_shortcuts());
         sender.draw_from(Stream::new(seed, "control", entity));
-        if answers {
+        let answers = application.try_as_requests_mut().map(|requests| {
             sender.open_passively();
-        }
-        if let TrafficConfig::AdaptiveVideo(_) = flow.traffic {
-            // On the slow path, every arrival of data arms the host's timer, which makes a player request its next
-            // chunk.
-            receiver.disable_shortcuts();
-        }
-        if let Some(requests) = application.requests_mut().filter(|_| !scenario.takes_shortcuts()) {
-            requests.disable_shortcuts();
-        }
+            if requests.waits_for_files() {
+                // On the slow path, every arrival of data arms the host's timer, which makes the client request its
+                // next file.
+                receiver.disable_shortcuts();
+            }
+            if !scenario.takes_shortcuts() {
+                requests.disable_shortcuts();
+            }
+        });
         Connection {
             sender,
             receiver,
@@ -257,7 +269,7 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
             stop: stop(flow.stop, start),
             base: 0,
             completion: None,
-            awaited: if answers { 0 } else { size },
+            awaited: if answers.is_some() { 0 } else { size },
             sender_armed: MaybeTime::NONE,
             receiver_armed: MaybeTime::NONE,
             application,
@@ -267,34 +279,6 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
     let mut flows: Vec<Connection> = flows.collect();
     join(scenario, &mut flows);
     flows
-}
-
-/// Creates the application of flow `entity`, whose coarse clock first ticks at `phase`. `keeps_order` is false if links may
-/// reorder or duplicate packets.
-fn application(flow: &FlowConfig, keeps_order: bool, (seed, entity, phase): (u64, u64, Span)) -> Application {
-    if flow.foreign {
-        return Application::External(Box::default());
-    }
-    match &flow.traffic {
-        TrafficConfig::Web(web) => {
-            let client = ClientApplication::Web(Client::new(web, seed, entity));
-            let requests = Requests::new(client, web.request_bytes, &flow.tcp, phase, (seed, entity));
-            Application::Web(Box::new(requests))
-        }
-        TrafficConfig::AdaptiveVideo(video) => {
-            let client = ClientApplication::Player(Player::new(video));
-            let requests = Requests::new(client, video.request_bytes, &flow.tcp, phase, (seed, entity));
-            Application::Web(Box::new(requests))
-        }
-        TrafficConfig::Stream(config) => {
-            let draws = Stream::new(seed, "writes", entity);
-            Application::Stream(Writer::new(Source::of_writes(config, &flow.tcp, draws)))
-        }
-        traffic => match Source::of_datagrams(traffic, Stream::new(seed, "datagrams", entity)) {
-            Some(source) => Application::Datagrams(Datagrams::new(source, keeps_order)),
-            None => Application::Bulk,
-        },
-    }
 }
 
 /// Returns the time at which an application that starts at `start` stops writing.

@@ -9,17 +9,14 @@ mod end_points;
 pub(crate) mod external;
 mod jitter;
 pub(crate) mod medium;
-pub mod player;
 pub mod proxy;
 mod reports;
 mod request_response;
 pub mod requests;
 mod saved_paths;
-mod source;
 pub(crate) mod stream;
 mod timers;
 pub(crate) mod transmissions;
-pub mod web;
 
 use crate::clock::Clock;
 use crate::lookahead::early::EarlyHosts;
@@ -35,7 +32,7 @@ use jitter::HostJitter;
 use longpipe_events::{Span, Time};
 
 /// All hosts of a run, with the run's clock and probe.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Hosts<P: Probe> {
     pub clock: Clock,
     pub flows: Vec<Connection>,

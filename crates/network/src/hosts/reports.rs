@@ -23,7 +23,9 @@ impl<P: Probe> Hosts<P> {
     /// Like `lose`, but for a datagram.
     #[inline(never)]
     fn lose_datagram(&mut self, time: Time, link: Link, packet: &Packet, cause: DropCause) {
-        let datagrams = self.flows[packet.vc().flow().index()].application.datagrams_mut();
+        let datagrams = self.flows[packet.vc().flow().index()]
+            .application
+            .try_as_datagrams_mut();
         // A datagram that is lost after the end of the run counts as in transit.
         if let Some(datagrams) = datagrams.filter(|_| time <= self.clock.end) {
             datagrams.lose(packet.frame());
@@ -34,7 +36,10 @@ impl<P: Probe> Hosts<P> {
     /// Records at its flow that a packet with a datagram is duplicated.
     #[cold]
     pub fn duplicate(&mut self, packet: &Packet) {
-        if let Some(datagrams) = self.flows[packet.vc().flow().index()].application.datagrams_mut() {
+        if let Some(datagrams) = self.flows[packet.vc().flow().index()]
+            .application
+            .try_as_datagrams_mut()
+        {
             datagrams.duplicate(packet.frame());
         }
     }

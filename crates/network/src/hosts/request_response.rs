@@ -11,7 +11,7 @@ use longpipe_tcp::{AckSegment, DataSegment};
 /// Processes a client's next request, which is due now.
 pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let now = hosts.clock.now;
-    if let Some(requests) = hosts.flows[flow.index()].application.requests_mut() {
+    if let Some(requests) = hosts.flows[flow.index()].application.try_as_requests_mut() {
         let next = requests.request_file(now).get();
         if let Some(next) = next.filter(|&next| hosts.flows[flow.index()].is_active_at(next)) {
             hosts.clock.set(Actor::Start(flow), next, START);
@@ -31,7 +31,7 @@ pub(super) fn on_request<P: Probe, M: Medium>(
 ) {
     let now = hosts.clock.now;
     let state = &mut hosts.flows[flow.index()];
-    let Some(requests) = state.application.requests_mut() else {
+    let Some(requests) = state.application.try_as_requests_mut() else {
         return;
     };
     hosts.probe.received(now, flow, frame, segment);
@@ -52,7 +52,7 @@ pub(super) fn on_request_ack<P: Probe, M: Medium>(
     ack: &AckSegment,
 ) {
     let now = hosts.clock.now;
-    let Some(requests) = hosts.flows[flow.index()].application.requests_mut() else {
+    let Some(requests) = hosts.flows[flow.index()].application.try_as_requests_mut() else {
         return;
     };
     hosts.probe.acknowledged(now, flow, frame, ack);
@@ -65,7 +65,7 @@ pub(super) fn on_client_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium:
     let now = hosts.clock.now;
     let state = &mut hosts.flows[flow.index()];
     let is_active = state.is_active_at(now);
-    if let Some(requests) = state.application.requests_mut() {
+    if let Some(requests) = state.application.try_as_requests_mut() {
         requests.sender.on_timeout(now);
         requests.request_if_due(now, is_active);
         send_requests(hosts, medium, flow);
@@ -74,7 +74,7 @@ pub(super) fn on_client_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium:
 
 /// Handles a timer of the receiver of requests at the server.
 pub(super) fn on_server_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
-    if let Some(requests) = hosts.flows[flow.index()].application.requests_mut() {
+    if let Some(requests) = hosts.flows[flow.index()].application.try_as_requests_mut() {
         requests.receiver.on_timeout(hosts.clock.now);
         send_request_ack(hosts, medium, flow);
     }
@@ -82,7 +82,7 @@ pub(super) fn on_server_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium:
 
 fn send_requests<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let (travels, now) = (medium.travels(Circuit::of_acks(flow)), hosts.clock.now);
-    while let Some(requests) = hosts.flows[flow.index()].application.requests_mut() {
+    while let Some(requests) = hosts.flows[flow.index()].application.try_as_requests_mut() {
         let Some(segment) = requests.sender.poll_transmit(now) else {
             break;
         };
@@ -95,7 +95,7 @@ fn send_requests<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow
 
 fn send_request_ack<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
-    if let Some(requests) = hosts.flows[flow.index()].application.requests_mut() {
+    if let Some(requests) = hosts.flows[flow.index()].application.try_as_requests_mut() {
         if let Some(ack) = requests.receiver.poll_transmit(now) {
             let frame = requests.acks.number(travels, ack) | REQUEST;
             hosts.probe.answered(now, flow, frame, &ack);

@@ -1,4 +1,4 @@
-//! Requests of web traffic and of video players in a run: requests are sent from the client to the server over the
+//! Requests of clients, such as browsers and video players, in a run: requests are sent from the client to the server over the
 //! flow's reverse circuit, and files from the server to the client over its data circuit.
 //!
 //! ```text
@@ -10,29 +10,18 @@
 //! acknowledged like files. The directions share circuits but no packets, because ACKs are sent at once and not
 //! piggybacked.
 
-use super::player::Player;
-use super::web::Client;
 use crate::packets::in_transit::InTransit;
 use crate::report::files::File;
-use crate::report::flows::Playback;
+use crate::traffic::client::{Client, Playback};
+use crate::traffic::parameters::NewFlow;
 use longpipe_events::memory::Growing;
-use longpipe_events::{MaybeTime, Span, Stream, Time};
-use longpipe_tcp::config::TcpConfig;
+use longpipe_events::{MaybeTime, Span, Time};
 use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
 
-/// Application of a client.
-#[derive(Clone, Debug)]
-pub(super) enum ClientApplication {
-    /// Requests files at times that do not depend on when files arrive.
-    Web(Client),
-    /// Requests one chunk after another.
-    Player(Player),
-}
-
 /// The client's half of a connection, and the application at the server.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Requests {
-    client: ClientApplication,
+    client: Box<dyn Client>,
     request_bytes: u64,
     /// Sender of requests, at the client.
     pub(crate) sender: Sender,
@@ -53,21 +42,15 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Creates a client without requests. `phase` is the time of the first tick of its coarse clock.
-    pub(super) fn new(
-        client: ClientApplication,
-        request_bytes: u32,
-        tcp: &TcpConfig,
-        phase: Span,
-        (seed, flow): (u64, u64),
-    ) -> Requests {
-        let mut sender = Sender::new(tcp, phase);
-        sender.draw_from(Stream::new(seed, "control of requests", flow));
-        Requests {
+    /// Creates the state of a client without requests. `phase` is the time of the first tick of its coarse clock.
+    pub(super) fn new(client: Box<dyn Client>, flow: &NewFlow<'_>, phase: Span) -> Box<Requests> {
+        let mut sender = Sender::new(flow.tcp, phase);
+        sender.draw_from(flow.stream("control of requests"));
+        Box::new(Requests {
+            request_bytes: u64::from(client.request_bytes()),
             client,
-            request_bytes: u64::from(request_bytes),
             sender,
-            receiver: Receiver::new(tcp),
+            receiver: Receiver::new(flow.tcp),
             segments: InTransit::default(),
             acks: InTransit::default(),
             files: Vec::new(),
@@ -75,7 +58,7 @@ impl Requests {
             completed: 0,
             scheduled: 0,
             delivered: 0,
-        }
+        })
     }
 
     /// Disables all shortcuts of TCP.
@@ -86,13 +69,7 @@ impl Requests {
 
     /// Requests a file. Returns the time of the next request if that time does not depend on the arrival of the file.
     pub(super) fn request_file(&mut self, now: Time) -> MaybeTime {
-        let (request, next) = match &mut self.client {
-            ClientApplication::Web(client) => {
-                let (request, next) = client.next_request(now);
-                (request, next.into())
-            }
-            ClientApplication::Player(player) => (player.request_chunk(now), MaybeTime::NONE),
-        };
+        let (request, next) = self.client.request(now);
         self.files.put(File {
             class: request.class,
             bytes: request.bytes,
@@ -104,33 +81,31 @@ impl Requests {
         next
     }
 
-    /// Returns the time of a player's next request, if its chunk has arrived.
-    pub(super) fn next_request(&self) -> MaybeTime {
-        match &self.client {
-            ClientApplication::Web(_) => MaybeTime::NONE,
-            ClientApplication::Player(player) => player.next_request(),
-        }
+    /// Returns whether the time of the next request depends on the arrival of files.
+    pub(super) fn waits_for_files(&self) -> bool {
+        self.client.waits_for_files()
     }
 
-    /// Requests the player's next chunk if the request is due, or ends the requests if the application has stopped.
+    /// Returns the time of the next request of a client that waits for files, if it is known.
+    pub(super) fn next_request(&self) -> MaybeTime {
+        self.client.next_request()
+    }
+
+    /// Requests the next file if the request is due, or ends the requests if the application has stopped.
     pub(super) fn request_if_due(&mut self, now: Time, is_active: bool) {
         if self.next_request() > now.into() {
             return;
         }
-        match &mut self.client {
-            ClientApplication::Player(player) if !is_active => player.stop(now),
-            _ => {
-                self.request_file(now);
-            }
+        if is_active {
+            self.request_file(now);
+        } else {
+            self.client.stop(now);
         }
     }
 
-    /// Returns the times that a player spent in playback and in stalls up to `now`; None for web traffic.
+    /// Returns the times that a player spent in playback and in stalls up to `now`; None for other clients.
     pub(crate) fn playback(&self, now: Time) -> Option<Playback> {
-        match &self.client {
-            ClientApplication::Web(_) => None,
-            ClientApplication::Player(player) => Some(player.playback(now)),
-        }
+        self.client.playback(now)
     }
 
     /// Answers the requests that have arrived. Returns the total number of bytes written.
@@ -153,9 +128,7 @@ impl Requests {
             self.delivered += file.bytes;
             self.completed += 1;
             file.completed = Some(now);
-            if let ClientApplication::Player(player) = &mut self.client {
-                player.on_chunk(now, file.requested, file.bytes);
-            }
+            self.client.on_file(now, file.requested, file.bytes);
         }
     }
 

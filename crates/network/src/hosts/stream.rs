@@ -1,40 +1,37 @@
 //! Applications that write to a TCP socket over time: at a constant rate, or in bursts.
 
 use super::application::Application;
-use super::source::Source;
 use super::Hosts;
 use crate::hosts::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::Flow;
 use crate::report::flows::StreamReport;
+use crate::traffic::schedule::Schedule;
 
 /// State of an application that writes over time.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Writer {
-    source: Source,
+    schedule: Schedule,
     /// Amount [byte] of data written so far.
     written: u64,
 }
 
 impl Writer {
     /// Creates an application that has not written anything.
-    pub(super) fn new(source: Source) -> Box<Writer> {
-        Box::new(Writer { source, written: 0 })
+    pub(super) fn new(schedule: Schedule) -> Box<Writer> {
+        Box::new(Writer { schedule, written: 0 })
     }
 }
 
 /// Returns what each application that writes over time has written.
 pub(crate) fn reports<P: Probe>(hosts: &Hosts<P>) -> Vec<StreamReport> {
-    let writers = hosts
-        .flows
-        .iter()
-        .enumerate()
-        .filter_map(|(flow, state)| match &state.application {
-            Application::Stream(writer) => Some((flow, writer.written)),
-            _ => None,
-        });
+    let flows = hosts.flows.iter().enumerate();
+    let writers = flows.filter_map(|(flow, state)| state.application.try_as_stream_ref().map(|writer| (flow, writer)));
     writers
-        .map(|(flow, written_bytes)| StreamReport { flow, written_bytes })
+        .map(|(flow, writer)| StreamReport {
+            flow,
+            written_bytes: writer.written,
+        })
         .collect()
 }
 
@@ -46,12 +43,12 @@ pub(super) fn write<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, f
     let Application::Stream(writer) = &mut state.application else {
         return;
     };
-    while let Some((_, length)) = writer.source.due(start).filter(|due| due.0 <= now) {
-        writer.source.step();
+    while let Some((_, length)) = writer.schedule.due(start).filter(|due| due.0 <= now) {
+        writer.schedule.step();
         writer.written += u64::from(length);
     }
     state.sender.write_up_to(writer.written);
-    if let Some((next, _)) = writer.source.due(start) {
+    if let Some((next, _)) = writer.schedule.due(start) {
         hosts.expect_action(flow, next);
     }
     hosts.send_data(medium, flow);

@@ -11,7 +11,7 @@ use longpipe_events::Time;
 /// Returns the packet that a frame carries.
 pub(crate) fn contents(flows: &[Connection], vc: Circuit, frame: u32) -> Contents {
     let (flow, on_data_circuit) = (&flows[vc.flow().index()], !vc.is_back());
-    match flow.application.requests() {
+    match flow.application.try_as_requests_ref() {
         Some(requests) if frame & REQUEST != 0 => {
             if on_data_circuit {
                 Contents::Ack(*requests.acks.get(frame & !REQUEST))
@@ -19,8 +19,8 @@ pub(crate) fn contents(flows: &[Connection], vc: Circuit, frame: u32) -> Content
                 Contents::Data(*requests.segments.get(frame & !REQUEST))
             }
         }
-        _ if flow.application.datagrams().is_some() => datagram(flow, frame),
-        _ if flow.application.external().is_some() => external(flow, vc, frame),
+        _ if flow.application.try_as_datagrams_ref().is_some() => datagram(flow, frame),
+        _ if flow.application.try_as_external_ref().is_some() => external(flow, vc, frame),
         _ if on_data_circuit => Contents::Data(*flow.data.get(frame)),
         _ => Contents::Ack(*flow.acks.get(frame)),
     }
@@ -28,13 +28,19 @@ pub(crate) fn contents(flows: &[Connection], vc: Circuit, frame: u32) -> Content
 
 #[cold]
 fn datagram(flow: &Connection, frame: u32) -> Contents {
-    let sent = flow.application.datagrams().map(|datagrams| *datagrams.get(frame));
+    let sent = flow
+        .application
+        .try_as_datagrams_ref()
+        .map(|datagrams| *datagrams.get(frame));
     Contents::Datagram(sent.unwrap_or_default())
 }
 
 #[cold]
 fn external(flow: &Connection, vc: Circuit, frame: u32) -> Contents {
-    let packet = flow.application.external().map(|packets| *packets.get(vc, frame));
+    let packet = flow
+        .application
+        .try_as_external_ref()
+        .map(|packets| *packets.get(vc, frame));
     let packet = packet.unwrap_or_default();
     Contents::External(External {
         id: packet.id,

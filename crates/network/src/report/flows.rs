@@ -3,7 +3,8 @@
 use super::FlowReport;
 use crate::report::delays::Delays;
 use crate::report::files::File;
-use longpipe_events::{MaybeTime, Span, Time};
+pub use crate::traffic::client::Playback;
+use longpipe_events::{MaybeTime, Time};
 
 /// Results of a datagram flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,19 +50,6 @@ pub struct VideoReport {
     pub chunks: Vec<File>,
     /// Time spent in playback and in stalls.
     pub playback: Playback,
-}
-
-/// Times that a player spent in playback and in stalls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Playback {
-    /// Time of playback.
-    pub played: Span,
-    /// Time without playback since playback first began.
-    pub stalled: Span,
-    /// Number of times that the buffer became empty.
-    pub stalls: u64,
-    /// Time at which the first chunk had arrived completely.
-    pub began: Option<Time>,
 }
 
 /// Results of an application that writes over time.

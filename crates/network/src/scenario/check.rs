@@ -3,7 +3,7 @@
 use crate::bounds::{MAX_PATH_DELAY, MAX_WAIT};
 use crate::conditioners::{self, ConditionerConfig};
 use crate::packets::aal5::frame_cells;
-use crate::scenario::flow_arrivals;
+use crate::scenario::connection_slots;
 use crate::scenario::forwarding;
 use crate::scenario::link_ends::LinkEnd;
 use crate::scenario::refusal::{refuse, ScenarioError};
@@ -229,21 +229,15 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
         );
     }
     forwarding::check(scenario, index, flow)?;
-    if let Some(problem) = flow.traffic.datagram_problem() {
+    if let Some(problem) = flow.traffic.problem(&flow.tcp) {
         let problem = problem.within("traffic");
         return refuse(field(&problem.field), problem.value, problem.accepted);
     }
-    if let TrafficConfig::Stream(stream) = &flow.traffic {
-        if let Some(problem) = stream.problem() {
-            let problem = problem.within("traffic");
-            return refuse(field(&problem.field), problem.value, problem.accepted);
-        }
-    }
-    flow_arrivals::check(scenario, index, flow)?;
+    connection_slots::check(scenario, index, flow)?;
     if flow.stop.is_some() && (flow.foreign || flow.relayed || flow.onward.is_some()) {
         return refuse(field("stop"), "set", "needs a flow without a proxy or external packets");
     }
-    if matches!(flow.traffic, TrafficConfig::Stack(_) | TrafficConfig::StackPath(_)) && !flow.foreign {
+    if flow.traffic.is_of_stack() && !flow.foreign {
         return refuse(field("foreign"), false, "needs true for the traffic of a stack");
     }
     if let TrafficConfig::StackPath(path) = &flow.traffic {
@@ -260,22 +254,11 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     let (mut data, mut ack) = flow.tcp.largest_packets_bytes();
     if flow.foreign {
         ack = data;
-    } else if let Some(bytes) = flow.traffic.largest_datagram_bytes() {
+    } else if let Some([_, bytes]) = flow.traffic.datagram_bytes() {
         // A datagram flow has no reverse direction to check.
         (data, ack) = (bytes, 0);
     }
-    if let TrafficConfig::Web(web) = &flow.traffic {
-        if let Some((name, value, accepted)) = web.problem() {
-            return refuse(field(&format!("traffic.{name}")), value, accepted);
-        }
-    }
-    if let TrafficConfig::AdaptiveVideo(video) = &flow.traffic {
-        if let Some(problem) = video.problem() {
-            let problem = problem.within("traffic");
-            return refuse(field(&problem.field), problem.value, problem.accepted);
-        }
-    }
-    if flow.traffic.has_requests() {
+    if flow.traffic.facts().has_requests {
         // Requests that wait for the window may be sent together in one segment.
         ack = data;
     }
@@ -284,10 +267,6 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
             check_buffer(scenario, link, bytes)?;
         }
     }
-    match flow.traffic {
-        TrafficConfig::Transfer { size_bytes: 0 } => refuse(field("traffic.size"), 0, "needs at least one byte"),
-        _ => Ok(()),
-    }?;
     let all = flow.ways(false).chain(flow.ways(true)).flatten();
     for link in all.filter_map(|&link| scenario.links.get(link)) {
         if let Some(classes) = link.policy.classes().filter(|&classes| flow.class >= classes) {

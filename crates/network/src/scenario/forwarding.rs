@@ -1,7 +1,7 @@
 //! Checks of connections that are split by a proxy.
 
 use super::refusal::{refuse, ScenarioError};
-use super::{FlowConfig, Scenario, TrafficConfig};
+use super::{FlowConfig, Scenario};
 
 /// Checks that a flow is compatible with the flow that forwards its data.
 pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
@@ -25,8 +25,7 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
             "needs the index of a flow with relayed = true",
         );
     };
-    let whole = matches!(flow.traffic, TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. });
-    if !whole || next.traffic != flow.traffic || flow.foreign || next.foreign {
+    if !flow.traffic.facts().at_once || next.traffic != flow.traffic || flow.foreign || next.foreign {
         return refuse(
             field("onward"),
             onward.flow,

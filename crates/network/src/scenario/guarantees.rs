@@ -3,7 +3,7 @@
 
 use super::conditioners::JitterConfig;
 use super::time_varying::{DelayConfig, OrderConfig, ServiceConfig};
-use super::{FlowConfig, LinkConfig, LossConfig, NodeConfig, PolicyConfig, Scenario, TrafficConfig};
+use super::{FlowConfig, LinkConfig, LossConfig, NodeConfig, PolicyConfig, Scenario};
 use longpipe_tcp::config::AckConfig;
 use longpipe_tcp::segment::header_bytes;
 
@@ -132,21 +132,9 @@ impl FlowConfig {
         if self.foreign || self.onward.is_some() {
             return Default::default();
         }
-        let silent_between_timers = match self.traffic {
-            TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => self.stop.is_none(),
-            // These applications act at times of their own, and players also act when a chunk has arrived.
-            TrafficConfig::Stream(_)
-            | TrafficConfig::FlowArrivals(_)
-            | TrafficConfig::Web(_)
-            | TrafficConfig::AdaptiveVideo(_)
-            | TrafficConfig::Cbr(_)
-            | TrafficConfig::OnOff(_)
-            | TrafficConfig::Poisson(_)
-            | TrafficConfig::Video(_)
-            | TrafficConfig::Arrivals(_)
-            | TrafficConfig::Stack(_)
-            | TrafficConfig::StackPath(_) => false,
-        };
+        // Applications whose data become available over time act at times of their own, and players also act when a chunk
+        // has arrived.
+        let silent_between_timers = self.traffic.facts().at_once && self.stop.is_none();
         let sending = EndGuarantees {
             silent_between_timers,
             answers_at_once: false,
@@ -174,22 +162,10 @@ impl FlowConfig {
     fn min_packet_bytes(&self) -> u64 {
         let mss = u64::from(self.tcp.mss_bytes);
         let short_at_end_only = self.tcp.silly_window_avoidance && mss <= self.tcp.advertised_window() / 2;
-        let payload = match self.traffic {
+        let payload = match short_at_end_only {
             _ if self.tcp.handshake => 0,
-            _ if !short_at_end_only => 1,
-            TrafficConfig::Transfer { size_bytes } if size_bytes % mss > 0 => size_bytes % mss,
-            TrafficConfig::Transfer { .. } | TrafficConfig::Greedy {} => mss,
-            TrafficConfig::Stream(_)
-            | TrafficConfig::FlowArrivals(_)
-            | TrafficConfig::Web(_)
-            | TrafficConfig::AdaptiveVideo(_)
-            | TrafficConfig::Cbr(_)
-            | TrafficConfig::OnOff(_)
-            | TrafficConfig::Poisson(_)
-            | TrafficConfig::Video(_)
-            | TrafficConfig::Arrivals(_)
-            | TrafficConfig::Stack(_)
-            | TrafficConfig::StackPath(_) => 1,
+            true => self.traffic.min_segment(mss),
+            false => 1,
         };
         payload + u64::from(header_bytes(None))
     }

@@ -3,11 +3,9 @@
 //!
 //! Defaults are set by the Python front end alone; here a missing or unknown field is an error.
 
-mod adaptive_video;
 pub mod check;
 pub mod conditioners;
-mod datagrams;
-mod flow_arrivals;
+mod connection_slots;
 mod forwarding;
 mod grouped;
 pub(crate) mod guarantees;
@@ -16,13 +14,10 @@ pub(crate) mod refusal;
 mod repetition;
 pub mod rerouting;
 mod routes;
-mod stack;
-mod stream;
 mod tcp_cache;
 pub mod time_varying;
 pub mod topology;
 mod traces;
-pub mod web;
 
 pub use crate::impairments::loss::LossConfig;
 pub use crate::policies::blue::BlueConfig;
@@ -45,21 +40,27 @@ pub use crate::queues::round_robin::{DrrConfig, SfqConfig};
 pub use crate::queues::strict::StrictPriorityConfig;
 pub use crate::queues::weighted::WeightedPriorityConfig;
 pub use crate::schedulers::SchedulerConfig;
-pub use adaptive_video::{AdaptiveVideoConfig, BitrateRule};
+pub use crate::traffic::adaptive_video::{AdaptiveVideoConfig, BitrateRule};
+pub use crate::traffic::arrivals::ArrivalsConfig;
+pub use crate::traffic::bursts::{BurstsConfig, Times};
+pub use crate::traffic::cbr::CbrConfig;
+pub use crate::traffic::flow_arrivals::{ArrivalTimesConfig, FlowArrivalsConfig, SizesConfig};
+pub use crate::traffic::on_off::OnOffDatagramsConfig;
+pub use crate::traffic::poisson::PoissonConfig;
+pub use crate::traffic::stack::{StackConfig, StackPathConfig};
+pub use crate::traffic::stream::StreamConfig;
+pub use crate::traffic::transfer::TransferConfig;
+pub use crate::traffic::video::VideoConfig;
+pub use crate::traffic::{web, TrafficConfig};
 use conditioners::ConditionerConfig;
-pub use datagrams::{ArrivalsConfig, BurstsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
-pub(crate) use flow_arrivals::{connection_slot_bytes, ConnectionSlots, ALL_FLOWS, MAX_FLOW_BYTES};
-pub use flow_arrivals::{ArrivalTimesConfig, FlowArrivalsConfig, SizesConfig};
+pub(crate) use connection_slots::{connection_slot_bytes, ConnectionSlots};
 use longpipe_tcp::config::TcpConfig;
 pub use repetition::MOST_REPETITIONS;
 use rerouting::ReroutingConfig;
 use serde::{Deserialize, Serialize};
-pub use stack::{StackConfig, StackPathConfig};
-pub use stream::StreamConfig;
 use strum::VariantNames;
 use time_varying::TimeVaryingConfig;
 pub use traces::TraceConfig;
-use web::WebConfig;
 
 /// All inputs to a run other than its seed.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -267,42 +268,6 @@ pub struct OnOffConfig {
     pub off_ps: u64,
     /// Start [ps] of the first on period.
     pub start_ps: u64,
-}
-
-/// Traffic of an application.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
-pub enum TrafficConfig {
-    /// An application that always has data to send.
-    Greedy {},
-    /// One file.
-    Transfer {
-        /// Length [byte] of the file.
-        size_bytes: u64,
-    },
-    /// Data that the application writes over time.
-    Stream(StreamConfig),
-    /// Flows that arrive over time, each with its own connection.
-    FlowArrivals(FlowArrivalsConfig),
-    /// Files, each sent in response to a request from the flow's receiver.
-    Web(WebConfig),
-    /// Chunks of a video, each sent in response to a request from the player, which is the flow's receiver.
-    AdaptiveVideo(AdaptiveVideoConfig),
-    /// Datagrams at a constant rate; this and the following kinds do not use TCP.
-    Cbr(CbrConfig),
-    /// Datagrams in bursts.
-    OnOff(OnOffDatagramsConfig),
-    /// Datagrams at exponentially distributed intervals.
-    Poisson(PoissonConfig),
-    /// Datagrams of video frames.
-    Video(VideoConfig),
-    /// Datagrams from a list.
-    Arrivals(ArrivalsConfig),
-    /// Traffic of an application on a real protocol stack; its flow is external.
-    Stack(StackConfig),
-    /// A further path of the connection of a flow with a stack.
-    StackPath(StackPathConfig),
 }
 
 /// Start time of an application.

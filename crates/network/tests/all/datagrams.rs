@@ -128,7 +128,7 @@ fn voice_is_active_for_its_share_of_time_and_is_delayed_by_bulk() {
         off_ps: 1_587 * SECOND / 1000,
         times: Times::Exponential {},
     });
-    let mut scenario = dumbbell(&[voice, TrafficConfig::Greedy {}], 300);
+    let mut scenario = dumbbell(&[voice, TrafficConfig::GREEDY], 300);
     scenario.flows[1].tcp = tcp(RecoveryKind::Reno, 600_000);
     scenario = ip(scenario, BufferUnit::Packets, 20);
     let report = both(&scenario);

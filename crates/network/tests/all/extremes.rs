@@ -180,7 +180,7 @@ prop_compose! {
             let flow = build.scenario.flows.last_mut().expect("one was added");
             flow.start = StartConfig::Random { from_ps: 0, over_ps: start.min(duration.saturating_mul(2)) };
             if let Some(size_bytes) = size {
-                flow.traffic = TrafficConfig::Transfer { size_bytes };
+                flow.traffic = TrafficConfig::transfer(size_bytes);
             }
         }
         let mut scenario = build.scenario;

@@ -9,7 +9,7 @@ use longpipe_tcp::config::{RecoveryKind, TcpConfig};
 /// Returns a transfer of one segment over three links in each direction.
 fn one_segment(config: &TcpConfig) -> Scenario {
     let mut scenario = packets(1, WAN, 10, "tail-drop", 20, config);
-    scenario.flows[0].traffic = TrafficConfig::Transfer { size_bytes: 512 };
+    scenario.flows[0].traffic = TrafficConfig::transfer(512);
     scenario
 }
 

@@ -31,7 +31,7 @@ fn every_policy_and_recovery_delivers_and_conserves() {
 #[test]
 fn the_delay_of_a_packet_is_transmission_and_propagation_on_each_link() {
     let mut scenario = packets(1, WAN, 10, "tail-drop", 1, &tcp(RecoveryKind::Reno, 5_120));
-    scenario.flows[0].traffic = TrafficConfig::Transfer { size_bytes: 512 };
+    scenario.flows[0].traffic = TrafficConfig::transfer(512);
     let exact = 3.0 * (duration(552) + WAN as f64);
     let completion = run(&scenario, 1).flows[0].completion.expect("it arrives");
     assert!(

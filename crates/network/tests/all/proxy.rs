@@ -57,7 +57,7 @@ fn a_file_takes_the_delay_to_the_proxy_and_the_rounds_of_the_second_connection()
     for rounds in [1, 2, 5, 9u32] {
         let segments = (1 << rounds) - 1;
         let size_bytes = segments * MSS;
-        let report = both(&split(pipes, TrafficConfig::Transfer { size_bytes }, AMPLE));
+        let report = both(&split(pipes, TrafficConfig::transfer(size_bytes), AMPLE));
         let (there, back) = (on_line(slow, MSS + HEADERS), on_line(slow, HEADERS));
         let first = on_line(fast, MSS + HEADERS) + near;
         let round = there + far + back + far;
@@ -78,7 +78,7 @@ fn a_file_takes_the_delay_to_the_proxy_and_the_rounds_of_the_second_connection()
 #[test]
 fn with_an_unlimited_buffer_the_connections_equal_separate_runs() {
     let pipes @ [(fast, near), _] = [(100_000_000, 5 * MS), (10_000_000, 100 * MS)];
-    let mut scenario = split(pipes, TrafficConfig::Greedy {}, AMPLE);
+    let mut scenario = split(pipes, TrafficConfig::GREEDY, AMPLE);
     // The satellite link loses packets.
     scenario.links[2].loss = LossConfig::Packets {
         indices: vec![50, 51, 700, 2000],
@@ -105,7 +105,7 @@ fn with_an_unlimited_buffer_the_connections_equal_separate_runs() {
 fn a_full_buffer_slows_the_sender_down() {
     for room in [2 * MSS, 7 * MSS + 300, 100 * MSS] {
         let pipes = [(100_000_000, MS), (10_000_000, MS)];
-        let report = both(&split(pipes, TrafficConfig::Greedy {}, room));
+        let report = both(&split(pipes, TrafficConfig::GREEDY, room));
         let [last, first] = [0, 1].map(|flow| &report.flows[flow]);
         let proxy = report.proxies[0];
         assert_eq!((proxy.flow, proxy.forwarded_over), (1, 0));
@@ -130,7 +130,7 @@ fn a_full_buffer_slows_the_sender_down() {
 fn the_buffer_limits_the_throughput_of_a_distant_sender() {
     let room = 50 * MSS;
     let pipes @ [(slow, far), _] = [(100_000_000, 100 * MS), (1_000_000_000, MS)];
-    let report = both(&split(pipes, TrafficConfig::Greedy {}, room));
+    let report = both(&split(pipes, TrafficConfig::GREEDY, room));
     let round_trip = on_line(slow, MSS + HEADERS) + on_line(slow, HEADERS) + 2 * far;
     let rounds = 20 * SECOND / round_trip;
     let max = (rounds + 1) * room;
@@ -144,7 +144,7 @@ fn the_buffer_limits_the_throughput_of_a_distant_sender() {
 fn a_lost_window_update_is_recovered_by_probes() {
     let pipes = [(100_000_000, MS), (10_000_000, 5 * MS)];
     let size_bytes = 300 * MSS + 17;
-    let mut scenario = split(pipes, TrafficConfig::Transfer { size_bytes }, 2 * MSS);
+    let mut scenario = split(pipes, TrafficConfig::transfer(size_bytes), 2 * MSS);
     scenario.duration_ps = 400 * SECOND;
     // The link from the proxy back to the first host loses ACKs.
     scenario.links[1].loss = LossConfig::Bernoulli { probability: 0.3 };
@@ -160,7 +160,7 @@ fn a_lost_window_update_is_recovered_by_probes() {
 fn a_connection_may_be_split_more_than_once() {
     let mut scenario = split(
         [(50_000_000, MS), (20_000_000, 200 * MS)],
-        TrafficConfig::Greedy {},
+        TrafficConfig::GREEDY,
         20 * MSS,
     );
     // A fourth host is connected to the third one and is the end of flow 2.
@@ -189,7 +189,7 @@ fn a_connection_may_be_split_more_than_once() {
 
 #[test]
 fn flows_that_cannot_be_split_are_rejected() {
-    let good = split([(50_000_000, MS), (20_000_000, MS)], TrafficConfig::Greedy {}, 20 * MSS);
+    let good = split([(50_000_000, MS), (20_000_000, MS)], TrafficConfig::GREEDY, 20 * MSS);
     let refused = |change: fn(&mut Scenario), expected: &str| {
         let mut scenario = good.clone();
         change(&mut scenario);
@@ -209,7 +209,7 @@ fn flows_that_cannot_be_split_are_rejected() {
     );
     refused(|scenario| scenario.flows[1].onward = None, "flows[0].relayed: 0 flows");
     refused(
-        |scenario| scenario.flows[0].traffic = TrafficConfig::Transfer { size_bytes: 1 },
+        |scenario| scenario.flows[0].traffic = TrafficConfig::transfer(1),
         "flows[1].onward: 0; needs two flows that are both greedy",
     );
     refused(

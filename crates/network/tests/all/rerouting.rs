@@ -213,7 +213,7 @@ fn invalid_route_changes_are_rejected() {
         for buffer in own.links.iter_mut().filter_map(|link| link.buffer.as_mut()) {
             buffer.unit = BufferUnit::Cells;
         }
-        own.flows[0].traffic = TrafficConfig::Greedy {};
+        own.flows[0].traffic = TrafficConfig::GREEDY;
     });
     assert_eq!(
         cells,

@@ -101,7 +101,7 @@ fn bursts_of_fixed_times_hold_equal_numbers_of_writes() {
 /// segment.
 #[test]
 fn a_greedy_flow_sends_nothing_after_its_stop() {
-    let stop = |at_ps| path(TrafficConfig::Greedy {}, StopConfig::At { at_ps }, 4 * u64::from(MSS));
+    let stop = |at_ps| path(TrafficConfig::GREEDY, StopConfig::At { at_ps }, 4 * u64::from(MSS));
     // Eight round trips take 488.421 12 ms, and the trunk spaces the four segments of each round trip by 1 ms.
     let eighth = 8 * ROUND_TRIP;
     // A packet that arrives at the same time as the stop is processed before the stop.
@@ -137,7 +137,7 @@ fn a_stop_after_the_last_arrival_completes_a_stream_and_not_a_transfer() {
         65_536,
     );
     sent_and_arrived(&both(&idle), 1, 100, 90 * MS);
-    let file = TrafficConfig::Transfer { size_bytes: 1210 };
+    let file = TrafficConfig::transfer(1210);
     let file = path(file, StopConfig::After { after_ps: SECOND }, 65_536);
     sent_and_arrived(&both(&file), 1, 1210, ONE_WAY);
 }

@@ -23,7 +23,7 @@ use graph::{any_graph, Graph, GraphDraft};
 use longpipe_events::Stream;
 use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{
-    Engine, FlowConfig, ForwardingConfig, Framing, Scenario, StartConfig, Ties, TraceConfig, TrafficConfig,
+    Engine, FlowConfig, ForwardingConfig, Framing, Scenario, StartConfig, Ties, TraceConfig,
 };
 use pace::Pace;
 use ports::{any_loss, any_port, LossDraft, PortDraft};
@@ -251,10 +251,7 @@ impl Draft {
     fn split(&self, graph: &Graph, scenario: &mut Scenario) {
         for (index, draft) in self.flows.iter().enumerate() {
             let whole = &scenario.flows[index];
-            let (Some((host, room)), true) = (
-                draft.split,
-                matches!(whole.traffic, TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. }),
-            ) else {
+            let (Some((host, room)), true) = (draft.split, whole.traffic.facts().at_once) else {
                 continue;
             };
             let (from, to) = (

@@ -81,7 +81,7 @@ prop_compose! {
             let flow = build.scenario.flows.last_mut().expect("one was added");
             flow.start = StartConfig::Random { from_ps: 0, over_ps: start.max(1) };
             if size > 200_000 {
-                flow.traffic = TrafficConfig::Transfer { size_bytes: size };
+                flow.traffic = TrafficConfig::transfer(size);
             }
         }
         for (link, loss) in build.scenario.links.iter_mut().zip(losses.into_iter().cycle()) {

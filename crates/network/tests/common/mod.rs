@@ -32,7 +32,7 @@ use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Engine, EpdConfig, FbaConfig, FlowConfig, Framing, LinkConfig, LossConfig, NodeConfig,
     NodeKind, OnOffConfig, PartialPacketDiscardConfig, PolicyConfig, Scenario, SchedulerConfig, SelectiveDropConfig,
-    StartConfig, Ties, TraceConfig, TrafficConfig,
+    StartConfig, Ties, TraceConfig, TrafficConfig, TransferConfig,
 };
 use longpipe_network::{Recorder, Report, Simulation};
 use longpipe_tcp::config::{
@@ -219,7 +219,7 @@ impl Builder {
             route,
             return_route,
             tcp,
-            traffic: TrafficConfig::Greedy {},
+            traffic: TrafficConfig::GREEDY,
             start: StartConfig::Fixed { at_ps: 0 },
             class: 0,
             scalable: false,
@@ -293,7 +293,7 @@ pub fn both(scenario: &Scenario) -> Report {
 #[allow(dead_code)]
 pub fn transfers_agree(scenario: &Scenario, report: &Report) -> bool {
     report.flows.iter().zip(&scenario.flows).all(|(flow, config)| {
-        let TrafficConfig::Transfer { size_bytes } = config.traffic else {
+        let TrafficConfig::Transfer(TransferConfig { size_bytes }) = config.traffic else {
             return true;
         };
         if config.stop.is_some() {

@@ -112,7 +112,7 @@ fn add_flow(build: &mut Builder, route: Vec<usize>, config: TcpConfig, start: u6
         over_ps: start,
     };
     if size > 200_000 {
-        flow.traffic = TrafficConfig::Transfer { size_bytes: size };
+        flow.traffic = TrafficConfig::transfer(size);
     }
 }
 

@@ -134,8 +134,8 @@ fn plain_flow(scenario: &mut Scenario, flow: usize, field: usize) {
     let mss = u64::from(flow.tcp.mss_bytes);
     match field {
         0 => flow.start = StartConfig::Fixed { at_ps: 0 },
-        1 => flow.traffic = TrafficConfig::Greedy {},
-        2 => flow.traffic = TrafficConfig::Transfer { size_bytes: mss },
+        1 => flow.traffic = TrafficConfig::GREEDY,
+        2 => flow.traffic = TrafficConfig::transfer(mss),
         3 => flow.tcp = first.tcp,
         4 => flow.tcp = tcp(RecoveryKind::Reno, 65_536),
         5 => flow.start = StartConfig::Fixed { at_ps: duration },

@@ -5,8 +5,6 @@
 //! connection (`Connection::base`). A host therefore recognizes packets of an earlier connection that are still in the
 //! network, and ignores them.
 
-mod process;
-
 use super::application::Application;
 use super::connection::{clock_phase, Connection, Ends};
 use super::Hosts;
@@ -17,12 +15,12 @@ use crate::packets::Flow;
 use crate::report::flows::{ArrivedFlow, ArrivedReport};
 use crate::report::FlowReport;
 use crate::scenario::{ConnectionSlots, FlowArrivalsConfig, Scenario, TrafficConfig};
+use crate::traffic::flow_arrivals::Process;
 use longpipe_events::memory::Growing;
 use longpipe_events::{MaybeTime, Stream, Time};
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::journal::attribution::Totals;
 use longpipe_tcp::sender::SenderCounters;
-use process::Process;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -14,17 +14,17 @@ pub(in crate::hosts) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: 
     loop {
         let state = &mut hosts.flows[flow.index()];
         let (start, stop) = (state.start, state.stop);
-        let Some(datagrams) = state.application.datagrams_mut() else {
+        let Some(datagrams) = state.application.try_as_datagrams_mut() else {
             return;
         };
         let last = |at: Time| at <= hosts.clock.end && MaybeTime::from(at) < stop;
-        let Some((at, length)) = datagrams.source.due(start).filter(|due| last(due.0)) else {
+        let Some((at, length)) = datagrams.schedule.due(start).filter(|due| last(due.0)) else {
             return;
         };
         if at > now {
             return hosts.clock.set(Actor::Start(flow), at, START);
         }
-        datagrams.source.step();
+        datagrams.schedule.step();
         datagrams.sent.0 += 1;
         datagrams.sent.1 += u64::from(length);
         let datagram = Datagram { sent: now, length };
@@ -37,7 +37,7 @@ pub(in crate::hosts) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: 
 /// Delivers a datagram to its application.
 pub(in crate::hosts) fn arrive<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, frame: u32, datagram: &Datagram) {
     let now = hosts.clock.now;
-    if let Some(datagrams) = hosts.flows[flow.index()].application.datagrams_mut() {
+    if let Some(datagrams) = hosts.flows[flow.index()].application.try_as_datagrams_mut() {
         let first = datagrams.take(now, frame, datagram);
         hosts.probe.received_datagram(now, flow, frame, datagram, first);
     }

@@ -3,19 +3,19 @@
 pub(super) mod applications;
 mod losses;
 
-use crate::hosts::source::Source;
 use crate::packets::contents::Datagram;
 use crate::packets::in_transit::{InTransit, REQUEST};
 use crate::packets::Flow;
 use crate::report::delays::Delays;
 use crate::report::flows::DatagramReport;
+use crate::traffic::schedule::Schedule;
 use longpipe_events::Time;
 use losses::Losses;
 
 /// State of both ends of a datagram flow.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Datagrams {
-    source: Source,
+    schedule: Schedule,
     /// Datagrams in transit as cells.
     way: InTransit<Datagram>,
     /// Number of datagrams sent, and their total payload [byte].
@@ -35,9 +35,9 @@ pub struct Datagrams {
 
 impl Datagrams {
     /// Returns the state before the first datagram. `keeps_order` is false if the path may reorder or duplicate packets.
-    pub(crate) fn new(source: Source, keeps_order: bool) -> Box<Datagrams> {
+    pub(crate) fn new(schedule: Schedule, keeps_order: bool) -> Box<Datagrams> {
         Box::new(Datagrams {
-            source,
+            schedule,
             way: InTransit::default(),
             sent: (0, 0),
             received: (0, 0),

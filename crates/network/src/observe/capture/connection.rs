@@ -74,7 +74,7 @@ impl FlowState {
     pub fn new(scenario: &Scenario, flow: usize) -> FlowState {
         let connection = ConnectionHeaders::new(scenario, flow);
         let tcp = !scenario.flows[flow].traffic.is_datagrams();
-        let more = (tcp && connection.timestamps) || scenario.flows[flow].traffic.has_requests();
+        let more = (tcp && connection.timestamps) || scenario.flows[flow].traffic.facts().has_requests;
         let side = Side {
             recent: 0,
             next: 0,

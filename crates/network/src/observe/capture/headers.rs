@@ -4,7 +4,7 @@
 //! all zeros, so only its length affects the checksum.
 
 use crate::packets::in_transit::REQUEST;
-use crate::scenario::{Scenario, TrafficConfig};
+use crate::scenario::Scenario;
 use longpipe_events::Time;
 use longpipe_tcp::config::{EcnConfig, TcpConfig, MAX_WINDOW_FIELD};
 use longpipe_tcp::segment::{Ecn, IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
@@ -139,11 +139,8 @@ impl ConnectionHeaders {
         let config: &TcpConfig = &scenario.flows[flow].tcp;
         let nodes = ends(scenario, flow);
         let traffic = &scenario.flows[flow].traffic;
-        let opener = usize::from(traffic.has_requests() || receiver_connects(traffic));
-        let served = match traffic {
-            TrafficConfig::Stack(_) | TrafficConfig::StackPath(_) => HTTPS,
-            _ => DISCARD,
-        };
+        let opener = usize::from(traffic.receiver_connects());
+        let served = if traffic.is_of_stack() { HTTPS } else { DISCARD };
         let number = flow as u32;
         let end = |end: usize| EndPoint {
             address: address(nodes[end]),
@@ -316,17 +313,6 @@ impl ConnectionHeaders {
 /// Returns the flags AE, CWR and ECE that encode `number`.
 fn ace(number: u8) -> u16 {
     u16::from(number) << 6
-}
-
-/// Returns whether the receiver of a flow with a real stack opens the connection.
-fn receiver_connects(traffic: &TrafficConfig) -> bool {
-    match traffic {
-        TrafficConfig::Stack(config) => {
-            let is_requests = |(name, value): &(String, String)| name == "workload" && value == "requests";
-            config.settings.iter().any(is_requests)
-        }
-        _ => false,
-    }
 }
 
 /// Returns a flow's sending and receiving node.

@@ -16,7 +16,7 @@ use crate::packets::aal5::{frame_cells, Cell};
 use crate::packets::contents::{Contents, Datagram, External};
 use crate::packets::external::Fate;
 use crate::packets::{Circuit, Flow, Link};
-use crate::scenario::{FlowConfig, Scenario, TrafficConfig};
+use crate::scenario::{FlowConfig, Scenario};
 use connection::{CapturedPacket, FlowState};
 pub use external::StackBytes;
 use external::{StackPacketInFlight, StackPackets};
@@ -83,7 +83,7 @@ impl Captures {
             return Ok(captures);
         }
         // The connections of arriving flows share the addresses and ports of one flow.
-        let arriving = |flow: &FlowConfig| matches!(flow.traffic, TrafficConfig::FlowArrivals(_));
+        let arriving = |flow: &FlowConfig| flow.traffic.facts().many_connections;
         if scenario.flows.iter().any(arriving) {
             return Err((0, io::Error::new(io::ErrorKind::Unsupported, "flow-arrivals")));
         }

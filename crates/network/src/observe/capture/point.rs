@@ -8,7 +8,7 @@ use crate::observe::capture::{CaptureConfig, Place};
 use crate::packets::aal5::{Cell, Reassembler};
 use crate::packets::contents::Contents;
 use crate::packets::Circuit;
-use crate::scenario::{FlowConfig, Framing, NodeKind, Scenario, TrafficConfig};
+use crate::scenario::{FlowConfig, Framing, NodeKind, Scenario};
 use longpipe_events::Time;
 use longpipe_tcp::segment::Opening;
 use std::io;
@@ -70,7 +70,7 @@ impl Point {
                 )
             }
         };
-        let is_stack = |flow: &FlowConfig| matches!(flow.traffic, TrafficConfig::Stack(_));
+        let is_stack = |flow: &FlowConfig| flow.traffic.is_of_stack();
         let has_stacks = scenario.flows.iter().any(is_stack);
         let interface = CaptureInterface {
             name: &name,

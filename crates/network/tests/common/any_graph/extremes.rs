@@ -31,7 +31,7 @@ pub fn set(scenario: &mut Scenario, (kind, index): Extreme) {
                 over_ps: u64::MAX,
             }
         }
-        2 => flow.traffic = TrafficConfig::Transfer { size_bytes: u64::MAX },
+        2 => flow.traffic = TrafficConfig::transfer(u64::MAX),
         3 => flow.tcp.initial_window_segments = 1_000_000,
         4 => flow.tcp.initial_ssthresh_bytes = Some(u64::MAX),
         5 => flow.tcp.fast_retransmit_interval_ps = u64::MAX,

@@ -311,11 +311,11 @@ fn longest_packets(scenario: &Scenario) -> Vec<u32> {
     let mut longest = vec![40; scenario.links.len()];
     for flow in &scenario.flows {
         let (data, mut ack) = flow.tcp.largest_packets_bytes();
-        if flow.traffic.has_requests() {
+        if flow.traffic.facts().has_requests {
             ack = data;
         }
         // Datagrams may still replace the flow's TCP traffic.
-        let data = data.max(flow.traffic.largest_datagram_bytes().unwrap_or(0));
+        let data = data.max(flow.traffic.datagram_bytes().map_or(0, |[_, longest]| longest));
         for (route, bytes) in [(&flow.route, data), (&flow.return_route, ack)] {
             route.iter().for_each(|&link| longest[link] = longest[link].max(bytes));
         }

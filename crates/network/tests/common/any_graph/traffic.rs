@@ -204,10 +204,8 @@ impl TrafficDraft {
     /// Returns the traffic of a connection with segments of `mss` bytes.
     pub fn build(&self, pace: Pace, mss: u32) -> TrafficConfig {
         match self {
-            TrafficDraft::Greedy => TrafficConfig::Greedy {},
-            TrafficDraft::File(segments, bytes) => TrafficConfig::Transfer {
-                size_bytes: segments * u64::from(mss) + bytes,
-            },
+            TrafficDraft::Greedy => TrafficConfig::GREEDY,
+            TrafficDraft::File(segments, bytes) => TrafficConfig::transfer(segments * u64::from(mss) + bytes),
             TrafficDraft::Stream(draft) => TrafficConfig::Stream(draft.build(pace, mss)),
             TrafficDraft::Arriving(draft) => TrafficConfig::FlowArrivals(draft.build(pace, mss)),
             TrafficDraft::Web(draft) => TrafficConfig::Web(draft.build(pace)),
@@ -222,7 +220,7 @@ impl TrafficDraft {
 pub fn adapt(flow: &mut FlowConfig, framing: Framing) {
     if let TrafficConfig::FlowArrivals(_) = flow.traffic {
         if framing == Framing::Aal5 {
-            flow.traffic = TrafficConfig::Greedy {};
+            flow.traffic = TrafficConfig::GREEDY;
         } else if flow.tcp.careful_resume.uses_earlier_connections() {
             flow.tcp.careful_resume = CarefulResumeConfig::default();
         }

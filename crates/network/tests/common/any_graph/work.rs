@@ -97,14 +97,6 @@ fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
 fn datagrams_per_second(traffic: &TrafficConfig) -> Option<f64> {
     let packets = |rate_bps: u64, payload: u32| rate_bps as f64 / (8.0 * f64::from(payload + 28));
     match traffic {
-        TrafficConfig::Greedy {}
-        | TrafficConfig::Transfer { .. }
-        | TrafficConfig::Stream(_)
-        | TrafficConfig::FlowArrivals(_)
-        | TrafficConfig::Web(_)
-        | TrafficConfig::AdaptiveVideo(_)
-        | TrafficConfig::Stack(_)
-        | TrafficConfig::StackPath(_) => None,
         TrafficConfig::Cbr(cbr) => Some(packets(cbr.rate_bps, cbr.payload_bytes)),
         TrafficConfig::Poisson(poisson) => Some(packets(poisson.rate_bps, poisson.payload_bytes)),
         // A burst has at least one packet.
@@ -119,6 +111,7 @@ fn datagrams_per_second(traffic: &TrafficConfig) -> Option<f64> {
             let last = list.sent_ps.last().map_or(1, |last| last.0.max(1));
             Some(list.sent_ps.len() as f64 * SECOND as f64 / last as f64)
         }
+        _ => None,
     }
 }
 

@@ -1,18 +1,150 @@
-//! Requests of a web client: batches of pipelined requests for one file each (ATM Forum/98-0876 section 5).
+//! Web traffic: a client sends batches of pipelined requests for one file each (ATM Forum/98-0876 section 5). Its
+//! parameters include those that the papers do not specify.
 //!
 //! All random numbers come from the flow's own streams, so two networks with the same seed have the same requests.
 
-use crate::scenario::web::{CycleFrom, PoissonCut, WebConfig, ALL_SHARES, MAX_MEAN};
-use longpipe_events::{Span, Stream, Time};
+use super::client::{Client, Request};
+use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
+use crate::bounds::refuse_unless;
+use longpipe_events::{MaybeTime, Span, Stream, Time, PS_PER_SECOND};
+use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
 
+/// Maximum mean of a Poisson-distributed variable.
+const MAX_MEAN: f64 = 100.0;
 /// Number of file sizes per class.
-pub const SIZES: u32 = 9;
+const SIZES: u32 = 9;
 /// Resolution of a draw; f64 represents multiples of 2^-53 exactly.
 const ONE: u64 = 1 << 53;
+/// Sum of the shares of all classes [parts per billion].
+const ALL_SHARES: u64 = 1_000_000_000;
+
+/// Web traffic of a client.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct WebConfig {
+    /// Time [ps] between batches of requests.
+    pub cycle_ps: u64,
+    /// The request in a batch at which the cycle to the next batch begins.
+    pub cycle_from: CycleFrom,
+    /// Payload [byte] of a request.
+    pub request_bytes: u32,
+    /// Minimum time [ps] between the requests of a batch.
+    pub spacing_from_ps: u64,
+    /// Maximum time [ps] between the requests of a batch; the times are uniformly distributed.
+    pub spacing_to_ps: u64,
+    /// Mean of the Poisson-distributed number of requests per batch, before it is limited.
+    pub requests_mean: f64,
+    /// Maximum number of requests per batch; the minimum is 1.
+    pub requests_most: u32,
+    /// Mean of the Poisson-distributed variable that selects one of a class's nine sizes, before the variable is
+    /// limited.
+    pub size_mean: f64,
+    /// Method that limits Poisson-distributed variables to their range.
+    pub cut: PoissonCut,
+    /// Share of requests for each class [parts per billion].
+    pub class_shares_ppb: Vec<u64>,
+    /// Size [byte] of 1 KB; the sizes of class c are 1 to 9 times 10^(c - 1) KB.
+    pub kilobyte_bytes: u64,
+}
+
+/// The request in a batch at which the cycle to the next batch begins.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum CycleFrom {
+    /// The first request, so that a batch starts every cycle.
+    FirstRequest,
+    /// The last request, so that one cycle passes after each batch.
+    LastRequest,
+}
+
+/// Methods of limiting a Poisson-distributed variable to a range.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum PoissonCut {
+    /// Draw again if the value is out of range.
+    Rejection,
+    /// Use the nearest end of the range.
+    Clamping,
+}
+
+impl Parameters for WebConfig {
+    const FACTS: Facts = Facts {
+        short_transfers: true,
+        has_requests: true,
+        draws: true,
+        ..Facts::new(Transport::Tcp)
+    };
+
+    fn problem(&self, _tcp: &TcpConfig) -> Option<Problem> {
+        let second = PS_PER_SECOND;
+        let fits = (second / 1000..=100_000 * second).contains(&self.cycle_ps);
+        refuse_unless(fits, "cycle", self.cycle_ps, "needs 1 ms to 100 000 s, in ps")
+            .or_else(|| {
+                let fits = (1..=65_000).contains(&self.request_bytes);
+                refuse_unless(fits, "request", self.request_bytes, "needs 1 to 65 000 bytes")
+            })
+            .or_else(|| {
+                let (from, to) = (self.spacing_from_ps, self.spacing_to_ps);
+                let accepted = "needs an interval within 0 to 1000 s, in ps";
+                refuse_unless(
+                    from <= to && to <= 1_000 * second,
+                    "spacing",
+                    format!("{from} to {to}"),
+                    accepted,
+                )
+            })
+            .or_else(|| {
+                let means = [self.requests_mean, self.size_mean];
+                let value = format!("{}, {}", means[0], means[1]);
+                let fits = means.iter().all(|&mean| mean > 0.0 && mean <= MAX_MEAN);
+                refuse_unless(
+                    fits,
+                    "requests_mean, size_mean",
+                    value,
+                    "needs means above 0 and up to 100",
+                )
+            })
+            .or_else(|| {
+                let fits = (1..=1000).contains(&self.requests_most);
+                refuse_unless(fits, "requests_most", self.requests_most, "needs 1 to 1000 requests")
+            })
+            .or_else(|| {
+                let shares = &self.class_shares_ppb;
+                let sum = shares.iter().copied().try_fold(0, u64::checked_add);
+                let fits = (1..=9).contains(&shares.len()) && sum == Some(ALL_SHARES);
+                let accepted = "needs 1 to 9 shares that add up to one billion parts per billion";
+                refuse_unless(fits, "class_shares", format!("{shares:?}"), accepted)
+            })
+            .or_else(|| {
+                let fits = [1000, 1024].contains(&self.kilobyte_bytes);
+                refuse_unless(fits, "kilobyte", self.kilobyte_bytes, "needs 1000 or 1024 bytes")
+            })
+    }
+
+    fn application(&self, flow: &NewFlow<'_>) -> NewApplication {
+        NewApplication::Client(Box::new(Browser::new(self, flow.seed, flow.flow)))
+    }
+
+    fn interval(&self, _tcp: &TcpConfig) -> Option<(&'static str, Span)> {
+        Some(("cycle", Span(self.cycle_ps)))
+    }
+}
+
+impl WebConfig {
+    /// Returns the length [byte] of a file for a class and a size (1 to 9), rounded.
+    pub fn file_bytes(&self, class: u32, size: u32) -> u64 {
+        (u64::from(size) * 10u64.pow(class) * self.kilobyte_bytes + 5) / 10
+    }
+}
 
 /// A Poisson-distributed variable limited to `1..=max`.
 #[derive(Clone, Debug)]
-pub struct CutPoisson {
+struct CutPoisson {
     /// P(X <= k + 1) for k = 0, 1, ..., in units of 1 / `ONE`.
     cumulative: Vec<u64>,
 }
@@ -53,6 +185,7 @@ impl CutPoisson {
     }
 
     /// Returns P(X = k) for k = 1, 2, ...
+    #[cfg(test)]
     pub fn probabilities(&self) -> Vec<f64> {
         let below = [0].into_iter().chain(self.cumulative.iter().copied());
         let pairs = below.zip(&self.cumulative);
@@ -62,7 +195,7 @@ impl CutPoisson {
 
 /// Request process of a client.
 #[derive(Clone, Debug)]
-pub struct Client {
+struct Browser {
     config: WebConfig,
     counts: CutPoisson,
     sizes: CutPoisson,
@@ -74,19 +207,10 @@ pub struct Client {
     left: u32,
 }
 
-/// A requested file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// Class, counted from 0.
-    pub class: u32,
-    /// Length [byte].
-    pub bytes: u64,
-}
-
-impl Client {
+impl Browser {
     /// Creates the client of a flow.
-    pub fn new(config: &WebConfig, seed: u64, flow: u64) -> Client {
-        Client {
+    fn new(config: &WebConfig, seed: u64, flow: u64) -> Browser {
+        Browser {
             config: config.clone(),
             counts: CutPoisson::new(config.requests_mean, config.requests_most, config.cut),
             sizes: CutPoisson::new(config.size_mean, SIZES, config.cut),
@@ -96,9 +220,14 @@ impl Client {
             left: 0,
         }
     }
+}
 
-    /// Returns the request that is due now, and the time of the next request.
-    pub fn next_request(&mut self, now: Time) -> (Request, Time) {
+impl Client for Browser {
+    fn request_bytes(&self) -> u32 {
+        self.config.request_bytes
+    }
+
+    fn request(&mut self, now: Time) -> (Request, MaybeTime) {
         let [counts, spacings, classes, sizes] = &mut self.streams;
         if self.left == 0 {
             self.left = self.counts.draw(counts);
@@ -123,18 +252,13 @@ impl Client {
             class += 1;
         }
         let bytes = config.file_bytes(class as u32, self.sizes.draw(sizes));
-        (
-            Request {
-                class: class as u32,
-                bytes,
-            },
-            next,
-        )
+        let class = class as u32;
+        (Request { class, bytes }, next.into())
     }
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use longpipe_events::PS_PER_SECOND;
 
@@ -208,10 +332,10 @@ pub(crate) mod tests {
         let config = config(PoissonCut::Rejection);
         let (mut counts, mut classes, mut sizes) = ([0u32; 9], [0u32; 5], [0u32; 9]);
         let draws = 100_000;
-        let mut client = Client::new(&config, 7, 3);
+        let mut client = Browser::new(&config, 7, 3);
         let (mut now, mut count) = (Time::ZERO, 0);
         for _ in 0..draws {
-            let (request, next) = client.next_request(now);
+            let (request, next) = client.request(now);
             classes[request.class as usize] += 1;
             let step = config.file_bytes(request.class, 1);
             assert_eq!(request.bytes % step, 0);
@@ -221,7 +345,7 @@ pub(crate) mod tests {
                 counts[count - 1] += 1;
                 count = 0;
             }
-            now = next;
+            now = next.get().expect("time of the next request");
         }
         let statistic = |found: &[u32], probabilities: &[f64]| {
             let all = f64::from(found.iter().sum::<u32>());
@@ -244,10 +368,11 @@ pub(crate) mod tests {
                 cycle_from: from,
                 ..config(PoissonCut::Clamping)
             };
-            let mut client = Client::new(&config, 1, 0);
+            let mut client = Browser::new(&config, 1, 0);
             let mut now = Time(5);
             for _ in 0..1000 {
-                let (_, next) = client.next_request(now);
+                let (_, next) = client.request(now);
+                let next = next.get().expect("time of the next request");
                 let gap = (next - now).0;
                 if client.left > 0 {
                     assert!((SECOND / 10..=SECOND / 2).contains(&gap));
@@ -273,8 +398,8 @@ pub(crate) mod tests {
     #[test]
     fn the_limiting_method_changes_neither_spacings_nor_classes() {
         let draw = |cut| {
-            let mut client = Client::new(&config(cut), 1, 2);
-            let requests: Vec<u32> = (0..50).map(|_| client.next_request(Time::ZERO).0.class).collect();
+            let mut client = Browser::new(&config(cut), 1, 2);
+            let requests: Vec<u32> = (0..50).map(|_| client.request(Time::ZERO).0.class).collect();
             requests
         };
         assert_eq!(draw(PoissonCut::Rejection), draw(PoissonCut::Clamping));

@@ -1,17 +1,133 @@
-//! Video player: selects the bitrate of each chunk, and tracks the playing time in its buffer.
+//! Video players that request chunks over TCP: a player selects the bitrate of each chunk, and tracks the playing time in
+//! its buffer.
 //!
 //! The player requests one chunk at a time, as soon as the buffer has room for it. Playback begins with the first
 //! chunk, stops when the buffer is empty, and continues with the next chunk.
 
-use super::web::Request;
-use crate::report::flows::Playback;
-use crate::scenario::{AdaptiveVideoConfig, BitrateRule};
-use longpipe_events::{MaybeTime, Span, Time};
+use super::client::{Client, Playback, Request};
+use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
+use crate::bounds::refuse_unless;
+use longpipe_events::{MaybeTime, Span, Time, PS_PER_SECOND};
+use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+
+/// Maximum number of bitrates.
+const MAX_BITRATES: usize = 50;
+/// Maximum number of chunks over which the throughput is averaged.
+const MAX_CHUNKS: u32 = 1000;
+
+/// A video and the player that requests its chunks.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct AdaptiveVideoConfig {
+    /// Bitrates [bit/s] of the video, in ascending order.
+    pub ladder_bps: Vec<u64>,
+    /// Playing time [ps] of a chunk.
+    pub chunk_ps: u64,
+    /// Maximum playing time [ps] in the player's buffer.
+    pub buffer_ps: u64,
+    /// Payload [byte] of a request.
+    pub request_bytes: u32,
+    /// Selection of the bitrate of the next chunk.
+    pub rule: BitrateRule,
+}
+
+/// Rules that select the bitrate of the next chunk.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum BitrateRule {
+    /// Buffer-based selection: BBA-0 (Huang et al., SIGCOMM 2014, algorithm 1).
+    Buffer {
+        /// Reservoir [ps]: buffered playing time up to which the lowest bitrate is requested.
+        reservoir_ps: u64,
+        /// Range [ps] of playing time above the reservoir over which the bitrate rises to the highest.
+        cushion_ps: u64,
+    },
+    /// Throughput-based selection: harmonic mean of the throughput of the latest chunks (Yin et al., SIGCOMM 2015,
+    /// section 7).
+    Throughput {
+        /// Number of recent chunks over which the throughput is averaged.
+        chunks: u32,
+        /// Maximum bitrate, as a multiple of the mean throughput.
+        safety: f64,
+    },
+}
+
+impl AdaptiveVideoConfig {
+    /// Returns the length [byte] of a chunk at a bitrate, rounded up.
+    pub fn chunk_bytes(&self, rate_bps: u64) -> u64 {
+        let bits = u128::from(rate_bps) * u128::from(self.chunk_ps);
+        bits.div_ceil(8 * u128::from(PS_PER_SECOND)) as u64
+    }
+}
+
+impl Parameters for AdaptiveVideoConfig {
+    const FACTS: Facts = Facts {
+        has_requests: true,
+        ..Facts::new(Transport::Tcp)
+    };
+
+    fn problem(&self, _tcp: &TcpConfig) -> Option<Problem> {
+        let second = PS_PER_SECOND;
+        let ladder = &self.ladder_bps;
+        let ascending = ladder.windows(2).all(|pair| pair[0] < pair[1]);
+        let rates = ladder.iter().all(|rate| (1_000..=10_000_000_000).contains(rate));
+        let fits = (1..=MAX_BITRATES).contains(&ladder.len()) && ascending && rates;
+        let accepted = "needs 1 to 50 ascending rates of 1 kbit/s to 10 Gbit/s, in bit/s";
+        refuse_unless(fits, "ladder", format!("{ladder:?}"), accepted)
+            .or_else(|| {
+                let fits = (second / 10..=100 * second).contains(&self.chunk_ps);
+                refuse_unless(fits, "chunk", self.chunk_ps, "needs 100 ms to 100 s, in ps")
+            })
+            .or_else(|| {
+                let fits = (self.chunk_ps..=100_000 * second).contains(&self.buffer_ps);
+                let accepted = "needs at least one chunk and at most 100 000 s, in ps";
+                refuse_unless(fits, "buffer", self.buffer_ps, accepted)
+            })
+            .or_else(|| {
+                let fits = (1..=65_000).contains(&self.request_bytes);
+                refuse_unless(fits, "request", self.request_bytes, "needs 1 to 65 000 bytes")
+            })
+            .or_else(|| self.rule.problem().map(|problem| problem.within("rule")))
+    }
+
+    fn application(&self, _flow: &NewFlow<'_>) -> NewApplication {
+        NewApplication::Client(Box::new(Player::new(self)))
+    }
+
+    fn interval(&self, _tcp: &TcpConfig) -> Option<(&'static str, Span)> {
+        Some(("chunk", Span(self.chunk_ps)))
+    }
+}
+
+impl BitrateRule {
+    fn problem(&self) -> Option<Problem> {
+        match *self {
+            BitrateRule::Buffer {
+                reservoir_ps,
+                cushion_ps,
+            } => {
+                let max = 100_000 * PS_PER_SECOND;
+                let accepted = "needs at most 100 000 s, in ps";
+                refuse_unless(reservoir_ps <= max, "reservoir", reservoir_ps, accepted)
+                    .or_else(|| refuse_unless(cushion_ps <= max, "cushion", cushion_ps, accepted))
+            }
+            BitrateRule::Throughput { chunks, safety } => {
+                let fits = (1..=MAX_CHUNKS).contains(&chunks);
+                refuse_unless(fits, "chunks", chunks, "needs 1 to 1000 chunks").or_else(|| {
+                    let fits = safety > 0.0 && safety <= 10.0;
+                    refuse_unless(fits, "safety", safety, "needs a factor above 0 and up to 10")
+                })
+            }
+        }
+    }
+}
 
 /// State of a player.
 #[derive(Clone, Debug)]
-pub struct Player {
+struct Player {
     config: AdaptiveVideoConfig,
     /// Playing time [ps] in the buffer at `updated`.
     buffered_ps: u64,
@@ -41,7 +157,7 @@ enum Phase {
 
 impl Player {
     /// Creates a player that has not requested anything.
-    pub fn new(config: &AdaptiveVideoConfig) -> Player {
+    fn new(config: &AdaptiveVideoConfig) -> Player {
         Player {
             config: config.clone(),
             buffered_ps: 0,
@@ -53,62 +169,6 @@ impl Player {
             is_stalled: false,
             playback: Playback::default(),
         }
-    }
-
-    /// Returns the time of the next request; None until the chunk of the latest request has arrived.
-    pub(super) fn next_request(&self) -> MaybeTime {
-        self.next
-    }
-
-    /// Returns the request for a chunk; the request's class is the index of the chunk's bitrate in the ladder.
-    pub(super) fn request_chunk(&mut self, now: Time) -> Request {
-        self.play_until(now);
-        self.next = MaybeTime::NONE;
-        let rung = match self.config.rule {
-            BitrateRule::Buffer {
-                reservoir_ps,
-                cushion_ps,
-            } => self.rung_by_buffer(reservoir_ps, cushion_ps),
-            BitrateRule::Throughput { safety, .. } => self.rung_by_throughput(safety),
-        };
-        self.rung = Some(rung);
-        Request {
-            class: rung as u32,
-            bytes: self.config.chunk_bytes(self.config.ladder_bps[rung]),
-        }
-    }
-
-    /// Invoked when a chunk of `bytes` bytes that was requested at `requested` has arrived. Sets the time of the next
-    /// request.
-    pub(super) fn on_chunk(&mut self, now: Time, requested: Time, bytes: u64) {
-        self.play_until(now);
-        if let BitrateRule::Throughput { chunks, .. } = self.config.rule {
-            self.recent.truncate(chunks as usize - 1);
-            self.recent
-                .push_front(now.since(requested).as_seconds() / (8 * bytes) as f64);
-        }
-        if self.phase == Phase::Starting {
-            self.phase = Phase::Playing;
-            self.playback.began = Some(now);
-        }
-        self.buffered_ps += self.config.chunk_ps;
-        self.is_stalled = false;
-        let room_in = (self.buffered_ps + self.config.chunk_ps).saturating_sub(self.config.buffer_ps);
-        self.next = (now + Span(room_in)).into();
-    }
-
-    /// Ends the requests.
-    pub(super) fn stop(&mut self, now: Time) {
-        self.play_until(now);
-        self.next = MaybeTime::NONE;
-        self.phase = Phase::Ending;
-    }
-
-    /// Returns the times spent in playback and in stalls up to `now`.
-    pub(crate) fn playback(&self, now: Time) -> Playback {
-        let mut player = self.clone();
-        player.play_until(now);
-        player.playback
     }
 
     /// Advances playback from the latest update to `now`.
@@ -162,10 +222,71 @@ impl Player {
     }
 }
 
+impl Client for Player {
+    fn request_bytes(&self) -> u32 {
+        self.config.request_bytes
+    }
+
+    /// Returns the request for a chunk; the request's class is the index of the chunk's bitrate in the ladder.
+    fn request(&mut self, now: Time) -> (Request, MaybeTime) {
+        self.play_until(now);
+        self.next = MaybeTime::NONE;
+        let rung = match self.config.rule {
+            BitrateRule::Buffer {
+                reservoir_ps,
+                cushion_ps,
+            } => self.rung_by_buffer(reservoir_ps, cushion_ps),
+            BitrateRule::Throughput { safety, .. } => self.rung_by_throughput(safety),
+        };
+        self.rung = Some(rung);
+        let request = Request {
+            class: rung as u32,
+            bytes: self.config.chunk_bytes(self.config.ladder_bps[rung]),
+        };
+        (request, MaybeTime::NONE)
+    }
+
+    fn waits_for_files(&self) -> bool {
+        true
+    }
+
+    fn on_file(&mut self, now: Time, requested: Time, bytes: u64) {
+        self.play_until(now);
+        if let BitrateRule::Throughput { chunks, .. } = self.config.rule {
+            self.recent.truncate(chunks as usize - 1);
+            self.recent
+                .push_front(now.since(requested).as_seconds() / (8 * bytes) as f64);
+        }
+        if self.phase == Phase::Starting {
+            self.phase = Phase::Playing;
+            self.playback.began = Some(now);
+        }
+        self.buffered_ps += self.config.chunk_ps;
+        self.is_stalled = false;
+        let room_in = (self.buffered_ps + self.config.chunk_ps).saturating_sub(self.config.buffer_ps);
+        self.next = (now + Span(room_in)).into();
+    }
+
+    fn next_request(&self) -> MaybeTime {
+        self.next
+    }
+
+    fn stop(&mut self, now: Time) {
+        self.play_until(now);
+        self.next = MaybeTime::NONE;
+        self.phase = Phase::Ending;
+    }
+
+    fn playback(&self, now: Time) -> Option<Playback> {
+        let mut player = self.clone();
+        player.play_until(now);
+        Some(player.playback)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::flows::Playback;
     use longpipe_events::PS_PER_SECOND;
 
     const SECOND: u64 = PS_PER_SECOND;
@@ -194,9 +315,9 @@ mod tests {
     /// Requests a chunk, which is received `tenths` later. Returns the index of its bitrate in the ladder, and the
     /// time.
     fn next_chunk(player: &mut Player, now: Time, tenths: u64) -> (u32, Time) {
-        let request = player.request_chunk(now);
+        let (request, _) = player.request(now);
         let arrival = now + Span(tenths * SECOND / 10);
-        player.on_chunk(arrival, now, request.bytes);
+        player.on_file(arrival, now, request.bytes);
         (request.class, arrival)
     }
 
@@ -234,7 +355,7 @@ mod tests {
         ] {
             let mut player = by_buffer();
             (player.buffered_ps, player.rung) = (tenths * SECOND / 10, Some(previous));
-            assert_eq!(player.request_chunk(at(0)).class, next, "{tenths}, {previous}");
+            assert_eq!(player.request(at(0)).0.class, next, "{tenths}, {previous}");
         }
     }
 
@@ -246,12 +367,12 @@ mod tests {
             let mut player = player(BitrateRule::Throughput { chunks, safety: 0.9 });
             let mut found = vec![];
             for (bits, tenths) in [(4_000_000, 20), (4_000_000, 10), (8_000_000, 10)] {
-                found.push(player.request_chunk(at(0)).class);
+                found.push(player.request(at(0)).0.class);
                 player.updated = at(0);
-                player.on_chunk(at(tenths), at(0), bits / 8);
+                player.on_file(at(tenths), at(0), bits / 8);
                 player.updated = at(0);
             }
-            found.push(player.request_chunk(at(0)).class);
+            found.push(player.request(at(0)).0.class);
             assert_eq!(found, places);
         }
     }
@@ -271,10 +392,10 @@ mod tests {
             stalls,
             began: Some(at(10)),
         };
-        assert_eq!(player.playback(at(110)), account(8, 2, 1));
-        assert_eq!(player.playback(at(200)), account(12, 7, 2));
+        assert_eq!(player.playback(at(110)), Some(account(8, 2, 1)));
+        assert_eq!(player.playback(at(200)), Some(account(12, 7, 2)));
         player.stop(at(110));
-        assert_eq!(player.playback(at(200)), account(12, 2, 1));
+        assert_eq!(player.playback(at(200)), Some(account(12, 2, 1)));
         assert_eq!(player.next_request(), MaybeTime::NONE);
     }
 

@@ -1,17 +1,158 @@
-//! Arrival times and sizes of flows: a Poisson process, or a list.
-//!
-//! All operations give bit-identical results, so that the flows are equal on all machines.
+//! Traffic of flows that arrive, transfer their data and leave.
 
-use crate::hosts::source::pareto;
-use crate::scenario::{ArrivalTimesConfig, FlowArrivalsConfig, SizesConfig, ALL_FLOWS, MAX_FLOW_BYTES};
-use longpipe_events::{MaybeTime, Stream, Time};
+use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
+use super::schedule::pareto;
+use crate::bounds::refuse_unless;
+use longpipe_events::{MaybeTime, Span, Stream, Time, PS_PER_SECOND};
+use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+
+/// Flows that arrive over time, each with its own TCP connection.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct FlowArrivalsConfig {
+    /// Arrival times and sizes.
+    pub arrivals: ArrivalTimesConfig,
+    /// Maximum number of simultaneous flows; further flows start when earlier ones have ended.
+    pub most_active: u32,
+    /// Total number of flows; unlimited if None.
+    pub most_flows: Option<u64>,
+}
+
+/// Arrival times of flows, and their sizes.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum ArrivalTimesConfig {
+    /// A Poisson process.
+    Poisson {
+        /// Mean time [ps] between arrivals.
+        gap_ps: u64,
+        /// Sizes of the flows.
+        sizes: SizesConfig,
+    },
+    /// A list.
+    List {
+        /// Arrival time [ps], relative to the start and ascending, and size [byte] of each flow.
+        flows_ps: Vec<(u64, u64)>,
+    },
+}
+
+/// Distribution of the sizes of flows.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum SizesConfig {
+    /// Equal sizes.
+    Fixed {
+        /// Size [byte] of each flow.
+        size_bytes: u64,
+    },
+    /// Pareto distribution.
+    Pareto {
+        /// Mean size [byte].
+        mean_bytes: u64,
+        /// Shape of the tail; values up to 2 have infinite variance.
+        shape: f64,
+    },
+    /// Cumulative distribution, linear between its points.
+    Cumulative {
+        /// Sizes [byte], in ascending order, each with the cumulative share of flows [parts per billion]; the last
+        /// share is 10⁹.
+        points: Vec<(u64, u64)>,
+    },
+}
+
+/// Maximum size [byte] of a flow.
+const MAX_FLOW_BYTES: u64 = 1_000_000_000_000;
+/// Maximum number of simultaneous flows.
+const MAX_ACTIVE: u32 = 100_000;
+/// All flows, the unit of shares in parts per billion.
+const ALL_FLOWS: u64 = 1_000_000_000;
+
+impl Parameters for FlowArrivalsConfig {
+    const FACTS: Facts = Facts {
+        short_transfers: true,
+        many_connections: true,
+        draws: true,
+        ..Facts::new(Transport::Tcp)
+    };
+
+    fn problem(&self, _tcp: &TcpConfig) -> Option<Problem> {
+        let active = (1..=MAX_ACTIVE).contains(&self.most_active);
+        refuse_unless(active, "most_active", self.most_active, "needs 1 to 100 000 flows").or_else(|| {
+            let problem = match &self.arrivals {
+                ArrivalTimesConfig::Poisson { gap_ps, sizes } => {
+                    let fits = (1..=100_000 * PS_PER_SECOND).contains(gap_ps);
+                    refuse_unless(fits, "gap", gap_ps, "needs 1 ps to 100 000 s, in ps")
+                        .or_else(|| sizes.problem().map(|problem| problem.within("sizes")))
+                }
+                ArrivalTimesConfig::List { flows_ps } => list_problem(flows_ps),
+            };
+            problem.map(|problem| problem.within("arrivals"))
+        })
+    }
+
+    fn application(&self, _flow: &NewFlow<'_>) -> NewApplication {
+        NewApplication::Arrivals
+    }
+
+    fn interval(&self, _tcp: &TcpConfig) -> Option<(&'static str, Span)> {
+        match self.arrivals {
+            ArrivalTimesConfig::Poisson { gap_ps, .. } => Some(("arrivals.gap", Span(gap_ps))),
+            ArrivalTimesConfig::List { .. } => None,
+        }
+    }
+}
+
+impl SizesConfig {
+    fn problem(&self) -> Option<Problem> {
+        let accepted = "needs 1 byte to 1 TB, in bytes";
+        match self {
+            SizesConfig::Fixed { size_bytes } => {
+                refuse_unless((1..=MAX_FLOW_BYTES).contains(size_bytes), "size", size_bytes, accepted)
+            }
+            SizesConfig::Pareto { mean_bytes, shape } => {
+                refuse_unless((1..=MAX_FLOW_BYTES).contains(mean_bytes), "mean", mean_bytes, accepted).or_else(|| {
+                    let accepted = "needs more than 1, so that there is a mean, and at most 100";
+                    refuse_unless(*shape > 1.0 && *shape <= 100.0, "shape", shape, accepted)
+                })
+            }
+            SizesConfig::Cumulative { points } => {
+                let rises = points
+                    .windows(2)
+                    .all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1);
+                let ends = points.last().is_some_and(|last| last.1 == ALL_FLOWS);
+                let fits = points.iter().all(|point| point.0 <= MAX_FLOW_BYTES);
+                let accepted = "needs ascending sizes of up to 1 TB and ascending shares, the last of one billion";
+                refuse_unless(
+                    rises && ends && fits,
+                    "points",
+                    format!("{} points", points.len()),
+                    accepted,
+                )
+            }
+        }
+    }
+}
+
+fn list_problem(flows_ps: &[(u64, u64)]) -> Option<Problem> {
+    let back = flows_ps.windows(2).find(|pair| pair[0].0 > pair[1].0);
+    let odd = flows_ps.iter().find(|flow| !(1..=MAX_FLOW_BYTES).contains(&flow.1));
+    let late = flows_ps.last().filter(|last| last.0 > 100 * 86_400 * PS_PER_SECOND);
+    back.map(|pair| Problem::new("flows", pair[1].0, "needs nondecreasing times, in ps"))
+        .or_else(|| odd.map(|flow| Problem::new("flows", flow.1, "needs sizes of 1 byte to 1 TB")))
+        .or_else(|| late.map(|last| Problem::new("flows", last.0, "needs at most 100 days, in ps")))
+}
 
 /// Resolution of random shares: the number of parts into which each billionth is divided.
 const PARTS: u64 = 1_000_000_000;
 
 /// An arrival process.
 #[derive(Clone, Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     times: ArrivalTimesConfig,
     gaps: Stream,
     sizes: Stream,

@@ -1,5 +1,6 @@
 //! Real protocol stacks as the end points of a flow, and further paths of their connections.
 
+use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use serde::{Deserialize, Serialize};
 
 /// A protocol stack outside the core; its flow is external. The core does not interpret these fields, but results
@@ -24,4 +25,29 @@ pub struct StackPathConfig {
     pub of: String,
     /// Names and values of the path's settings, sorted by name.
     pub settings: Vec<(String, String)>,
+}
+
+impl Parameters for StackConfig {
+    const FACTS: Facts = Facts {
+        is_bulk: true,
+        draws: true,
+        ..Facts::new(Transport::Stack)
+    };
+
+    fn application(&self, _flow: &NewFlow<'_>) -> NewApplication {
+        NewApplication::External
+    }
+
+    fn receiver_connects(&self) -> bool {
+        let is_requests = |(name, value): &(String, String)| name == "workload" && value == "requests";
+        self.settings.iter().any(is_requests)
+    }
+}
+
+impl Parameters for StackPathConfig {
+    const FACTS: Facts = Facts::new(Transport::FurtherPath);
+
+    fn application(&self, _flow: &NewFlow<'_>) -> NewApplication {
+        NewApplication::External
+    }
 }

@@ -1,0 +1,90 @@
+//! Datagrams at a constant rate while on, and none while off.
+
+use super::bursts::{Bursts, BurstsConfig, Times};
+use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
+use super::schedule::{datagrams_problem, Even, Schedule};
+use longpipe_events::Stream;
+use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Datagrams at a constant rate while on, and none while off.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct OnOffDatagramsConfig {
+    /// Rate [bit/s] of the IP packets while on, including headers.
+    pub rate_bps: u64,
+    /// Payload [byte] of each datagram.
+    pub payload_bytes: u32,
+    /// Mean duration [ps] of on periods.
+    pub on_ps: u64,
+    /// Mean duration [ps] of off periods.
+    pub off_ps: u64,
+    /// Distribution of the durations of on and off periods.
+    pub times: Times,
+}
+
+impl OnOffDatagramsConfig {
+    /// Returns the times and lengths of the datagrams.
+    fn schedule(&self, mut stream: Stream) -> Schedule {
+        Schedule::new(Bursts::new(self.bursts(), self.even(), &mut stream), stream)
+    }
+
+    /// Returns the durations of on and off periods.
+    fn bursts(&self) -> BurstsConfig {
+        BurstsConfig {
+            on_ps: self.on_ps,
+            off_ps: self.off_ps,
+            times: self.times,
+        }
+    }
+
+    fn even(&self) -> Even {
+        Even::of_datagrams(self.rate_bps, self.payload_bytes)
+    }
+}
+
+impl Parameters for OnOffDatagramsConfig {
+    const FACTS: Facts = Facts::new(Transport::Datagrams);
+
+    fn problem(&self, _tcp: &TcpConfig) -> Option<Problem> {
+        datagrams_problem(self.rate_bps, self.payload_bytes).or_else(|| self.bursts().problem(self.even()))
+    }
+
+    fn application(&self, flow: &NewFlow<'_>) -> NewApplication {
+        NewApplication::Datagrams(self.schedule(flow.stream("datagrams")))
+    }
+
+    fn payloads(&self) -> Option<[u32; 2]> {
+        Some([self.payload_bytes; 2])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::schedule::first;
+    use longpipe_events::PS_PER_SECOND;
+
+    /// Checks that a burst of 50 ms contains 5 packets at intervals of 10 ms, and that a burst of 51 ms contains 6.
+    #[test]
+    fn bursts_of_a_fixed_length_have_a_known_number_of_packets() {
+        let bursts = |on_ps| OnOffDatagramsConfig {
+            rate_bps: 80_000,
+            payload_bytes: 72,
+            on_ps,
+            off_ps: PS_PER_SECOND / 20,
+            times: Times::Fixed {},
+        };
+        let ms = |sent: Vec<(u64, u32)>| -> Vec<u64> { sent.iter().map(|one| one.0 / 1_000_000_000).collect() };
+        assert_eq!(
+            ms(first(|stream| bursts(PS_PER_SECOND / 20).schedule(stream), 7)),
+            [0, 10, 20, 30, 40, 100, 110]
+        );
+        let longer = bursts(51 * PS_PER_SECOND / 1000);
+        assert_eq!(
+            ms(first(|stream| longer.schedule(stream), 8)),
+            [0, 10, 20, 30, 40, 50, 101, 111]
+        );
+    }
+}
