@@ -12,9 +12,9 @@ from longpipe.scenario.base import kinds
 from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.loss import Loss
-from longpipe.scenario.paths import OVER_TCP
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.remedies import of_control
+from longpipe.scenario.source import OVER_TCP
 from longpipe.scenario.switch import FOR_PACKETS
 from longpipe.scenario.timers import Ack, Timer
 from longpipe.scenario.traffic import Start, Traffic

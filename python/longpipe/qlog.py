@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from longpipe.errors import ScenarioError
 from longpipe.ip import packet_bytes
-from longpipe.scenario.paths import OVER_TCP, whole
+from longpipe.scenario.paths import whole
+from longpipe.scenario.source import OF_STACKS, OVER_TCP
 from longpipe.scenario.stack import LINUX, QUIC
 from longpipe.system.files import check_directory, write_text
 
@@ -46,8 +47,6 @@ _OLD: Final[Mapping[str, str]] = {
     "udp_datagrams_sent": "transport:datagrams_sent",
     "udp_datagrams_received": "transport:datagrams_received",
 }
-# Kinds of traffic of real stacks.
-_STACKS: Final = ("stack", "stack-path")
 # Triggers of packet_lost and events of packets, by the categories of the trace `packets`; and the order of simultaneous
 # events of a real stack, whose packets are reported in the order in which it processed them.
 _EVIDENCE: Final[Mapping[str, str]] = {"reordering": "reordering_threshold", "time": "time_threshold"}
@@ -80,7 +79,7 @@ def write(result: Result, directory: Path, dialect: Dialect = "current") -> list
 
 def traces_of(resolved: Mapping[str, Any]) -> tuple[str, ...]:
     """Returns the traces that the files of a resolved scenario need."""
-    has_stacks = any(flow["traffic"]["kind"] in _STACKS for flow in resolved["flows"])
+    has_stacks = any(flow["traffic"]["kind"] in OF_STACKS for flow in resolved["flows"])
     return (*TRACES, PACKETS) if has_stacks else TRACES
 
 
@@ -176,7 +175,7 @@ def _parameters(flow: Mapping[str, Any], rows: Mapping[str, list[Row]]) -> Itera
     if rows["cwnd"] and math.isfinite(rows["cwnd"][0]["cwnd_bytes"]):
         first = rows["cwnd"][0]
         data = {"timer_granularity": 1, "initial_congestion_window": round(first["cwnd_bytes"])}
-        if flow["traffic"]["kind"] not in _STACKS:
+        if flow["traffic"]["kind"] not in OF_STACKS:
             data["max_datagram_size"] = flow["tcp"]["mss_bytes"]
         yield first["time_s"], -1, "recovery_parameters_set", data
 

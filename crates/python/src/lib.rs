@@ -193,6 +193,7 @@ fn kind_facts() -> PyResult<String> {
         "policy": scenario::PolicyConfig::kinds().collect::<BTreeMap<_, _>>(),
         "conditioner": ConditionerConfig::kinds().collect::<BTreeMap<_, _>>(),
         "congestion": config::CongestionKind::VARIANTS.iter().zip(controls).collect::<BTreeMap<_, _>>(),
+        "traffic": scenario::TrafficConfig::kinds().collect::<BTreeMap<_, _>>(),
         "recovery": config::RecoveryKind::VARIANTS.iter().zip(recoveries).collect::<BTreeMap<_, _>>(),
     });
     Ok(facts.to_string())

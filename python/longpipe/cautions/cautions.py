@@ -22,10 +22,11 @@ from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.datagrams import longest_bytes
 from longpipe.scenario.loss import Loss
 from longpipe.scenario.motion import Satellites
-from longpipe.scenario.paths import OVER_TCP, Resolved, paths, port_name
+from longpipe.scenario.paths import Resolved, paths, port_name
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.shapers import buckets, cake_bps, line_bytes, longest_passing_bytes
+from longpipe.scenario.source import OVER_TCP
 from longpipe.scenario.switch import Policy
 from longpipe.scenario.topology import as_graph
 from longpipe.scenario.traffic import Traffic

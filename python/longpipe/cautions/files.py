@@ -50,5 +50,5 @@ def _named_files(scenario: Scenario) -> Iterator[str]:
                 yield path.elements
     parts = (network.group or ()) if network.kind == "dumbbell" else network.flows
     for traffic in (scenario.traffic, *(part.traffic for part in parts)):
-        if traffic is not None and traffic.kind in ("arrivals", "flow-arrivals") and traffic.file is not None:
-            yield traffic.file
+        if traffic is not None and (file := traffic.data_file()) is not None:
+            yield file

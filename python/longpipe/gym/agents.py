@@ -11,15 +11,12 @@ from longpipe.scenario.buffers import bytes_of
 from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.jitter import delay_with_jitter_ps
 from longpipe.scenario.network import Dumbbell
-from longpipe.scenario.paths import OVER_TCP
 from longpipe.scenario.series import mean_rate_bps
+from longpipe.scenario.source import SOURCES
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.warm_up import without_warm_up
 from longpipe.scenario.windows import LARGEST_BYTES
 
-# Kinds of traffic over TCP whose connections an agent cannot control: each flow has many connections, or is a real
-# stack.
-_WITHOUT_AGENT: Final = ("flow-arrivals", "stack")
 _MOST_NAMED: Final = 10
 # Constants of a flow's path in the information of environments.
 PATH: Final = ("link_rate_bps", "path_rtt_s", "buffer_bytes")
@@ -51,8 +48,8 @@ def agent_flows(scenario: Scenario, agents: Sequence[str] | int) -> list[int]:
 
 
 def _carries(flow: Mapping[str, Any]) -> bool:
-    kind = flow["traffic"]["kind"]
-    return kind in OVER_TCP and kind not in _WITHOUT_AGENT and not flow.get("foreign")
+    facts = SOURCES[flow["traffic"]["kind"]]
+    return facts["transport"] == "tcp" and not facts["many_connections"] and not flow.get("foreign")
 
 
 def _check(flows: Sequence[Mapping[str, Any]], i: int) -> None:

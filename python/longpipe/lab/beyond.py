@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.examples import EXAMPLES
-from longpipe.scenario.adaptive_video import AdaptiveVideo
-from longpipe.scenario.flow_arrivals import FlowArrivals
-from longpipe.scenario.own_class import Python
-from longpipe.scenario.own_stack import OwnStack
-from longpipe.scenario.reference import kind_of
+from longpipe.scenario.base import kinds_that
+from longpipe.scenario.congestion import Congestion
+from longpipe.scenario.traffic import Traffic
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 Json = dict[str, Any]
 
-# Kinds that the page does not support, because it cannot start programs, has no interpreter, and shows neither arriving
-# flows nor players.
-MODELS: Final = (AdaptiveVideo, FlowArrivals, OwnStack, Python)
-# Kinds of traffic that only Python can resolve: presets, files, and real stacks.
-RESOLVED_BY_PYTHON: Final = ("voice", "arrivals", "stack", "stack-path")
+# Kinds of traffic that only Python can resolve.
+RESOLVED_BY_PYTHON: Final = kinds_that(Traffic, lambda model: model.needs_python)
+# Kinds that the page does not support.
+ABSENT: Final = frozenset(
+    kind for union in (Traffic, Congestion) for kind in kinds_that(union, lambda model: not model.in_lab)
+)
 # Fields that the page does not support, because its metrics and pictures show whole runs.
 FIELDS: Final = frozenset({"warm_up"})
 # Fields of links and nodes that the page does not support, each with its effect.
@@ -74,7 +73,7 @@ def _problems(fields: Json) -> Iterator[str]:
         for name, does in OF_NETWORK.items():
             if part.get(name):
                 yield f"{field}.{name}: {does}, which the lab does not support; longpipe run does"
-    absent = {*RESOLVED_BY_PYTHON, *(str(kind_of(model)) for model in MODELS)}
+    absent = ABSENT.union(RESOLVED_BY_PYTHON)
     for field, part in _flows(fields):
         traffic, _ = _kind_and(part.get("traffic"))
         if traffic in absent:

@@ -11,11 +11,12 @@ from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
 from longpipe.lab import beyond
 from longpipe.lab.fields import dimensions, models
 from longpipe.scenario import BUFFER_OF_ROUTERS
-from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_BUFFER_PS, MOST_CELLS, MOST_WINDOW_SCALE
+from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_BUFFER_PS, MOST_CELLS, MOST_WINDOW_SCALE, kinds_that
 from longpipe.scenario.checks import LONGEST_PATH_PS
-from longpipe.scenario.datagrams import HEADERS, KINDS
+from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.profiles import PROFILES, RULES
 from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS
+from longpipe.scenario.traffic import Traffic
 from longpipe.scenario.variant import FIRST
 from longpipe.scenario.windows import SMALLEST, TIMES_PATH
 from longpipe.verdicts.limits import MEANINGS
@@ -45,7 +46,7 @@ def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "window_times_path": TIMES_PATH,
         },
         "buffer_of_routers": BUFFER_OF_ROUTERS,
-        "datagrams": [one.model_fields["kind"].default for one in KINDS],
+        "datagrams": list(kinds_that(Traffic, lambda model: model.transport == "datagrams")),
         "module_interface": INTERFACE,
         "first_kinds": sorted(FIRST),
         "absent": {"names": {name: list(words) for name, words in NAMES.items()}, "called": CALLED},

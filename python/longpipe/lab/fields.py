@@ -40,7 +40,7 @@ def models() -> Json:
         if model.__name__ not in found:
             found[model.__name__] = model
             within = [part for field in model.model_fields.values() for part in parts(field.annotation)]
-            waiting += [part for part in within if part not in beyond.MODELS]
+            waiting += [part for part in within if _in_lab(part)]
     return {name: _model(model) for name, model in sorted(found.items())}
 
 
@@ -97,6 +97,10 @@ def _field(name: str, field: FieldInfo) -> Json:
     return written
 
 
+def _in_lab(part: type[BaseModel]) -> bool:
+    return not issubclass(part, Model) or part.in_lab
+
+
 def _plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, BaseModel):
         kind = kind_of(type(value))
@@ -125,10 +129,10 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN40
     if get_origin(annotation) is Literal:
         return {"is": "one of", "values": arguments, **_becomes(metadata)}
     if get_origin(annotation) in (Union, UnionType):
-        elsewhere = [str(kind_of(part)) for part in arguments if part in beyond.MODELS]
+        elsewhere = [str(kind_of(part)) for part in arguments if not _in_lab(part)]
         return {
             "is": "kinds",
-            "kinds": {str(kind_of(part)): part.__name__ for part in arguments if part not in beyond.MODELS},
+            "kinds": {str(kind_of(part)): part.__name__ for part in arguments if _in_lab(part)},
             **({"elsewhere": elsewhere} if elsewhere else {}),
             "chosen": CHOSEN in metadata,
         }

@@ -17,7 +17,8 @@ from longpipe.measures.dimensions import BITS_PER_SECOND, NUMBER, SECONDS, Dimen
 from longpipe.metrics.atm_forum import fairness
 from longpipe.metrics.convergence import COLUMN as CONVERGENCE
 from longpipe.metrics.delays import MEAN, QUANTILES
-from longpipe.scenario.paths import OVER_TCP, port_name, whole
+from longpipe.scenario.paths import port_name, whole
+from longpipe.scenario.source import OVER_TCP
 
 if TYPE_CHECKING:
     from longpipe.result import Result
@@ -131,22 +132,21 @@ VIDEO: Final[Mapping[str, Quantity]] = {
     "switches": Quantity("", _sum("switches")),
     "startup": Quantity("s", _mean("startup_s")),
 }
-OF: Final = {
-    "flow": FLOW,
-    "port": PORT,
-    "queue": QUEUE,
-    "web": WEB,
-    "datagrams": DATAGRAMS,
-    "arriving": ARRIVING,
-    "video": VIDEO,
-}
-QUANTITIES: Final = tuple(sorted({name for kind in OF.values() for name in kind}))
 # Dimension of a quantity's values, by the unit in which they are shown.
 _DIMENSIONS: Final[Mapping[str, Dimension]] = {"Mbit/s": BITS_PER_SECOND, "s": SECONDS, "ms": SECONDS}
 
 
 # Traffic of the flows that have the quantities of a kind.
 _TRAFFIC: Final[Mapping[str, str]] = {"arriving": "flow-arrivals", "video": "adaptive-video"}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a measure is about: its kind, its quantities, and the rows of a result from which they are computed."""
+
+    kind: str
+    quantities: Mapping[str, Quantity]
+    rows: Callable[[Any, NamedMeasure], Rows]
 
 
 @dataclass(frozen=True)
@@ -181,19 +181,21 @@ class NamedMeasure:
             kind, pattern = _kind_of(where, quantity, text), where
         if kind not in OF or (kind != "web" and not pattern):
             raise ScenarioError(f"measure: {text!r}; {nearest(kind, OF)}, as in flow:web*.throughput")
-        if quantity not in OF[kind]:
-            raise ScenarioError(f"measure: {text!r}: {quantity!r} of a {kind}; {nearest(quantity, OF[kind])}")
+        if quantity not in OF[kind].quantities:
+            raise ScenarioError(
+                f"measure: {text!r}: {quantity!r} of a {kind}; {nearest(quantity, OF[kind].quantities)}"
+            )
         return cls(name or spec, kind, pattern, quantity)
 
     @property
     def unit(self) -> str:
         """Unit in table headings; "" for a plain number."""
-        return OF[self.kind][self.quantity].unit
+        return OF[self.kind].quantities[self.quantity].unit
 
     @property
     def scale(self) -> float:
         """Divisor that converts a value to this unit."""
-        return OF[self.kind][self.quantity].scale
+        return OF[self.kind].quantities[self.quantity].scale
 
     @property
     def dimension(self) -> Dimension:
@@ -262,8 +264,8 @@ class NamedMeasure:
 
     def __call__(self, result: Result) -> float:
         """Returns the value; nan if a flow is incomplete, a quantile is after its end, or there are no samples."""
-        rows = _ROWS[self.kind](result, self)
-        return OF[self.kind][self.quantity].of(rows) if rows else math.nan
+        rows = OF[self.kind].rows(result, self)
+        return OF[self.kind].quantities[self.quantity].of(rows) if rows else math.nan
 
     def rows(self, columns: Mapping[str, Any], names: str) -> Rows:
         """Returns the rows to measure, each with a `name`; `names` names the table's column of names."""
@@ -280,9 +282,9 @@ def _kind_of(name: str, quantity: str, text: str) -> str:
     """Returns the kind of a measure that names only its flow or port; raises ScenarioError for another quantity."""
     kinds = ["port"] if "->" in name else ["flow", "datagrams", "arriving", "video"]
     for kind in kinds:
-        if quantity in OF[kind]:
+        if quantity in OF[kind].quantities:
             return kind
-    known = [one for kind in kinds for one in OF[kind]]
+    known = [one for kind in kinds for one in OF[kind].quantities]
     raise ScenarioError(f"measure: {text!r}: {quantity!r} of {name!r}; {nearest(quantity, known)}")
 
 
@@ -363,15 +365,19 @@ def _video_rows(result: Result, measure: NamedMeasure) -> Rows:
     return [{**row, "watched_s": row["played_s"] + row["stalled_s"]} for row in rows]
 
 
-_ROWS: Final[Mapping[str, Callable[[Any, NamedMeasure], Rows]]] = {
-    "flow": _flow_rows,
-    "port": _port_rows,
-    "queue": _queue_rows,
-    "web": _web_rows,
-    "datagrams": _datagram_rows,
-    "arriving": _arriving_rows,
-    "video": _video_rows,
+OF: Final[Mapping[str, Subject]] = {
+    subject.kind: subject
+    for subject in (
+        Subject("flow", FLOW, _flow_rows),
+        Subject("port", PORT, _port_rows),
+        Subject("queue", QUEUE, _queue_rows),
+        Subject("web", WEB, _web_rows),
+        Subject("datagrams", DATAGRAMS, _datagram_rows),
+        Subject("arriving", ARRIVING, _arriving_rows),
+        Subject("video", VIDEO, _video_rows),
+    )
 }
+QUANTITIES: Final = tuple(sorted({name for subject in OF.values() for name in subject.quantities}))
 
 
 def _values(column: Any, places: list[int]) -> list[Any]:  # noqa: ANN401 - a list or an array

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.scenario.paths import Path, paths, whole
+from longpipe.scenario.source import SOURCES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 COLUMN: Final = "convergence_s"
 DELTA: Final = 0.1
 ROUND_TRIPS: Final = 10
-# Kinds of traffic whose flows send throughout their lifetime. They exclude web traffic and arriving flows, which
-# consist of short transfers.
-BULK: Final = ("greedy", "transfer", "stream", "stack", "own-stack")
 # Number of instants per averaging interval at which goodput is compared.
 _STEPS: Final = 20
 # Maximum number of averaging intervals per flow; because of it, intervals on short paths exceed ten round trips.
@@ -54,7 +52,7 @@ def by_flow(resolved: Mapping[str, Any], trace: Mapping[str, Any], flows: Mappin
             described, paths(resolved), sums, flows["start_s"], flows["completion_s"], strict=True
         )
     ]
-    bulk = [flow["traffic"]["kind"] in BULK for flow in described]
+    bulk = [SOURCES[flow["traffic"]["kind"]]["is_bulk"] for flow in described]
     others = [one for one, counts in zip(sharing, bulk, strict=True) if counts]
     bottlenecks = {
         link: _Bottleneck([one for one in others if link in one.path.route])

@@ -36,7 +36,7 @@ from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES, ip_pac
 from longpipe.ip import packet_bytes
 from longpipe.metrics.warm_up import begin_s, capacity
 from longpipe.scenario.datagrams import HEADERS, longest_bytes
-from longpipe.scenario.paths import OVER_TCP, port_name, trunk
+from longpipe.scenario.paths import port_name, trunk
 from longpipe.scenario.shapers import (
     FULL_PACKET_BYTES,
     PTM_BYTES,
@@ -46,12 +46,10 @@ from longpipe.scenario.shapers import (
     port_limit_bps,
     shaped_bps,
 )
+from longpipe.scenario.source import OVER_TCP, SOURCES
 
 Resolved = Mapping[str, Any]
 Columns = Mapping[str, Mapping[str, Any]]
-
-# Kinds of datagrams whose lengths vary up to a maximum.
-_VARYING = ("video", "arrivals")
 
 
 @dataclass(frozen=True)
@@ -190,7 +188,7 @@ class _Wire:
         if traffic["kind"] in OVER_TCP:
             return self.share(tcp["mss_bytes"], packet_bytes(0, tcp["timer"].get("timestamps", False)))
         payload = longest_bytes(traffic) - HEADERS
-        of = self.best_share if traffic["kind"] in _VARYING else self.share
+        of = self.best_share if SOURCES[traffic["kind"]]["varies_length"] else self.share
         return of(payload, HEADERS) if payload > 0 else 0.0
 
     def share(self, payload: int, headers: int) -> float:

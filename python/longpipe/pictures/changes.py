@@ -12,8 +12,9 @@ from longpipe.metrics.efficiency import payload_share
 from longpipe.pictures.kinds.path import path_series
 from longpipe.pictures.recorded import Run, shown_s
 from longpipe.pictures.style import GREY, OUTAGE
-from longpipe.scenario.paths import OVER_TCP, ranked, whole
+from longpipe.scenario.paths import ranked, whole
 from longpipe.scenario.shapers import FULL_PACKET_BYTES, shaped_bps
+from longpipe.scenario.source import OVER_TCP
 
 PS: Final = 1e12
 # Maximum number of handovers that are marked; more would obscure the picture.

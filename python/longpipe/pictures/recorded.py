@@ -15,7 +15,8 @@ from longpipe.result import duration_s
 from longpipe.result.drops import completed
 from longpipe.result.trace_frames import TraceFrames
 from longpipe.scenario import Scenario, Traces
-from longpipe.scenario.paths import OVER_TCP, port_name
+from longpipe.scenario.paths import port_name
+from longpipe.scenario.source import OVER_TCP
 
 TRACES: Final = tuple(name for name, kind in Traces.model_fields.items() if kind.annotation is bool)
 SCENARIO_FILE: Final = "scenario.toml"

@@ -1,7 +1,7 @@
 """Adaptive video: a player requests chunks over TCP, each at the bitrate that its rule selects."""
 
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -13,6 +13,7 @@ from longpipe.scenario.base import (
     SegmentSize,
     kind_or_table,
 )
+from longpipe.scenario.source import Source
 from longpipe.units import RATE, TIME
 
 
@@ -46,9 +47,11 @@ class ThroughputRule(Model):
 Rule = Annotated[BufferRule | ThroughputRule, Field(discriminator="kind"), kind_or_table()]
 
 
-class AdaptiveVideo(Model):
+class AdaptiveVideo(Source):
     """A server of video chunks and, at the flow's receiving end, a player that requests one chunk at a time."""
 
+    in_lab: ClassVar[bool] = False
+    repeats: ClassVar[str | None] = "chunk"
     kind: Literal["adaptive-video"] = "adaptive-video"
     ladder: tuple[Bitrate, ...] = Field(
         default=("300 kbit/s", "750 kbit/s", "1200 kbit/s", "1850 kbit/s", "2850 kbit/s", "4300 kbit/s"),

@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import Field
 
 from longpipe.scenario.base import BurstTime, Delay, FrameTime, Model, Probability, Rate, SegmentSize, kind_or_table
-from longpipe.scenario.core import core_fields
 from longpipe.scenario.rows import times_and_sizes
+from longpipe.scenario.source import Source
 from longpipe.units import TIME
 
 # Headers of IPv4 and UDP (RFC 791, RFC 768), and of RTP before voice (RFC 3550) [bytes].
@@ -22,7 +22,7 @@ IpRate = Annotated[Rate, Field(description="Rate of the IP packets, including 28
 Payload = Annotated[SegmentSize, Field(description="Payload of each datagram [bytes]")]
 
 
-class Cbr(Model):
+class Cbr(Source):
     """Datagrams of equal size at a constant rate."""
 
     kind: Literal["cbr"] = "cbr"
@@ -30,10 +30,9 @@ class Cbr(Model):
     payload: Payload = "1000 B"
 
 
-class Poisson(Model):
+class Poisson(Source):
     """Datagrams of equal size with exponential gaps (Poisson process)."""
 
-    draws: ClassVar[bool] = True
     kind: Literal["poisson"] = "poisson"
     rate: IpRate
     payload: Payload = "1000 B"
@@ -64,7 +63,7 @@ Times = Annotated[FixedTimes | Exponential | Pareto, Field(discriminator="kind")
 BurstTimes = Annotated[Times, Field(description="Distribution of both durations: exponential, pareto or fixed")]
 
 
-class Bursts(Model):
+class Bursts(Source):
     """Datagrams of equal size at a constant rate during on periods, none during off periods."""
 
     kind: Literal["on-off"] = "on-off"
@@ -75,9 +74,11 @@ class Bursts(Model):
     times: BurstTimes = Exponential.unchecked()
 
 
-class Voice(Model):
+class Voice(Source):
     """One direction of a telephone call over RTP: a packet every 20 ms during talk spurts."""
 
+    core_kind: ClassVar[str | None] = "on-off"
+    needs_python: ClassVar[bool] = True
     kind: Literal["voice"] = "voice"
     codec: Literal["g711", "g729"] = Field(
         default="g711", description="160 or 20 bytes of speech per packet, 80 or 24 kbit/s as IP; RFC 3551 section 4.5"
@@ -92,11 +93,15 @@ class Voice(Model):
         rate_bps = Fraction(8 * (payload + HEADERS) * 10**12, TIME.parse(VOICE_INTERVAL))
         return Bursts(rate=f"{rate_bps} bit/s", payload=f"{payload} B", on=self.on, off=self.off, times=self.times)
 
+    def core(self) -> dict[str, Any]:
+        """Returns the equivalent on/off source, for the core."""
+        return self.bursts().core()
 
-class Video(Model):
+
+class Video(Source):
     """Live video at a constant mean rate: frames of varying size and spacing, each a burst of datagrams (RFC 8593)."""
 
-    draws: ClassVar[bool] = True
+    repeats: ClassVar[str | None] = "frame"
     kind: Literal["video"] = "video"
     rate: Rate = Field(
         default="1 Mbit/s", description="Mean rate of the payload [bit/s]; RFC 8593 has 150 kbit/s to 1.5 Mbit/s"
@@ -114,27 +119,23 @@ class Video(Model):
     )
 
 
-class Arrivals(Model):
+class Arrivals(Source):
     """Datagrams from a CSV file with the columns time (after the start, in seconds or with a unit) and bytes."""
 
+    needs_python: ClassVar[bool] = True
     kind: Literal["arrivals"] = "arrivals"
     file: str = Field(
         min_length=1, max_length=4096, description="A path to the file, which is read when the scenario is checked"
     )
 
+    def core(self) -> dict[str, Any]:
+        """Returns the list of datagrams for the core. Raises ScenarioError with the line of an invalid file."""
+        sent = times_and_sizes(self.file, MOST_PAYLOAD, f"a payload of 1 to {MOST_PAYLOAD}")
+        return {"kind": self.kind, "sent_ps": sent}
 
-Datagrams = Cbr | Poisson | Bursts | Voice | Video | Arrivals
-KINDS: Final = (Cbr, Poisson, Bursts, Voice, Video, Arrivals)
-
-
-def core_datagrams(traffic: Datagrams) -> dict[str, Any]:
-    """Converts datagrams for the core. Raises ScenarioError with the line of an invalid file."""
-    if isinstance(traffic, Voice):
-        return core_fields(traffic.bursts())
-    if isinstance(traffic, Arrivals):
-        sent = times_and_sizes(traffic.file, MOST_PAYLOAD, f"a payload of 1 to {MOST_PAYLOAD}")
-        return {"kind": "arrivals", "sent_ps": sent}
-    return core_fields(traffic)
+    def data_file(self) -> str:
+        """Returns the path of the file."""
+        return self.file
 
 
 def longest_bytes(core: dict[str, Any]) -> int:

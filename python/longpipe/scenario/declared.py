@@ -7,7 +7,7 @@ from longpipe import _core
 from longpipe.scenario.base import Model
 
 # Facts by part and kind: fields of the structs `Facts` in crates/tcp/src/variant.rs and, in crates/network/src,
-# policies/parameters.rs and conditioners/mod.rs.
+# policies/parameters.rs, traffic/parameters.rs and conditioners/mod.rs.
 FACTS: Final[dict[str, dict[str, dict[str, Any]]]] = json.loads(_core.kind_facts())
 
 
@@ -15,11 +15,13 @@ class Declared(Model):
     """A kind of a part; the facts that the core declares about it become attributes of the class."""
 
     part: ClassVar[str]
+    # Kind in the core, if it differs from that of the model.
+    core_kind: ClassVar[str | None] = None
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         kind = cls.model_fields["kind"].default if "kind" in cls.model_fields else None
         if isinstance(kind, str):
-            for name, fact in FACTS[cls.part].get(kind, {}).items():
+            for name, fact in FACTS[cls.part].get(cls.core_kind or kind, {}).items():
                 setattr(cls, name, fact)

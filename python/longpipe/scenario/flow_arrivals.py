@@ -9,15 +9,15 @@ from pydantic_core import ErrorDetails, InitErrorDetails
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.ip import packet_bytes
-from longpipe.scenario.base import Model
 from longpipe.scenario.flow_sizes import LARGEST, Sizes
 from longpipe.scenario.rows import times_and_sizes
+from longpipe.scenario.source import Source
 from longpipe.units import TIME
 
 _LONGEST_GAP_PS: Final = TIME.parse("100000 s")
 
 
-class FlowArrivals(Model):
+class FlowArrivals(Source):
     """Flows that arrive one after another, each with its own TCP connection, which ends with its data.
 
     They arrive as a Poisson process with this `rate`, or with the rate that loads the slowest link of the path to the
@@ -25,7 +25,7 @@ class FlowArrivals(Model):
     unit) and bytes.
     """
 
-    draws: ClassVar[bool] = True
+    in_lab: ClassVar[bool] = False
     kind: Literal["flow-arrivals"] = "flow-arrivals"
     load: float | None = Field(
         default=None, gt=0, le=10, description="Offered load, as a share of the slowest link's rate, including headers"
@@ -69,6 +69,14 @@ class FlowArrivals(Model):
         if found is None or invalid:
             raise ValidationError.from_exception_data(cls.__name__, invalid)
         return found
+
+    def core(self) -> dict[str, Any]:
+        """Returns no fields, because they depend on the flow's path; `core_flow_arrivals` converts them."""
+        return {}
+
+    def data_file(self) -> str | None:
+        """Returns the path of the file, if there is one."""
+        return self.file
 
 
 def _details(error: ErrorDetails) -> InitErrorDetails:

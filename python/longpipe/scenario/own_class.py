@@ -19,6 +19,7 @@ class Python(OwnControl):
     pickled_as: ClassVar[str] = "pickled"
 
     draws: ClassVar[bool] = True
+    in_lab: ClassVar[bool] = False
     kind: Literal["python"] = "python"
     class_: str = Field(
         validation_alias=AliasChoices("class", "class_"),

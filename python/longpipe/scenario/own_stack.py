@@ -6,18 +6,20 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario.base import CommandLine, Model, PathMtu
+from longpipe.scenario.base import CommandLine, PathMtu
 from longpipe.scenario.digests import is_as_stored, is_optional, keep_digest
 from longpipe.scenario.own_control import Value, core_values
+from longpipe.scenario.source import Source
 from longpipe.scenario.stack import stack_tcp_of
 from longpipe.scenario.tcp import Tcp
 from longpipe.units import SIZE
 
 
-class OwnStack(Model):
+class OwnStack(Source):
     """A protocol stack of your own at both ends: a program, or a shared object for longpipe_end.h."""
 
-    draws: ClassVar[bool] = True
+    core_kind: ClassVar[str | None] = "stack"
+    in_lab: ClassVar[bool] = False
     kind: Literal["own-stack"] = "own-stack"
     command: CommandLine | None = Field(
         default=None,
@@ -105,15 +107,14 @@ class OwnStack(Model):
 
             own_stacks.remember(self.digest, carried)
 
-
-def core_own_stack(stack: OwnStack) -> dict[str, Any]:
-    """Converts a stack for the core, which passes the settings on as text."""
-    return {
-        "kind": "stack",
-        "stack": stack.name,
-        "version": stack.digest,
-        "settings": core_values(stack.settings),
-    }
+    def core(self) -> dict[str, Any]:
+        """Converts a stack for the core, which passes the settings on as text."""
+        return {
+            "kind": self.core_kind,
+            "stack": self.name,
+            "version": self.digest,
+            "settings": core_values(self.settings),
+        }
 
 
 def own_stack_tcp(stack: OwnStack) -> Tcp:

@@ -11,6 +11,7 @@ from longpipe.aal5 import CELL_BYTES, packet_cells
 from longpipe.ip import packet_bytes
 from longpipe.scenario.jitter import delay_with_jitter_ps
 from longpipe.scenario.shapers import FULL_PACKET_BYTES, may_shape, shaped_bps
+from longpipe.scenario.source import OVER_TCP
 
 Resolved = Mapping[str, Any]
 
@@ -38,11 +39,6 @@ class Path(NamedTuple):
     window_bytes: float
     endless: bool
     datagrams: bool
-
-
-# Kinds of traffic with flow control and congestion control, over TCP and over real stacks. All other kinds are
-# datagrams.
-OVER_TCP: Final = ("greedy", "transfer", "stream", "flow-arrivals", "web", "adaptive-video", "stack")
 
 
 def whole(resolved: Resolved) -> list[Mapping[str, Any]]:

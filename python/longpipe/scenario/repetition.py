@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from longpipe.aal5 import CELL_BITS
 from longpipe.errors import ScenarioError
-from longpipe.scenario.adaptive_video import AdaptiveVideo
 from longpipe.scenario.checks import policies, tcp_field
-from longpipe.scenario.datagrams import HEADERS, KINDS, Bursts, Pareto, Video, Voice
+from longpipe.scenario.datagrams import HEADERS, Bursts, Pareto, Voice
 from longpipe.scenario.loss import GilbertElliottTimeLoss
 from longpipe.scenario.network import Dumbbell, FlowFields
-from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.queues import Pie
 from longpipe.scenario.schedulers import DualPi2
-from longpipe.scenario.stack import Stack
-from longpipe.scenario.stack_path import StackPath
 from longpipe.scenario.stream import Stream
 from longpipe.scenario.timers import Coarse
-from longpipe.scenario.web import Web
 from longpipe.units import RATE, SIZE, TICKS, TIME
 
 if TYPE_CHECKING:
@@ -95,18 +90,12 @@ def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> I
     for field, traffic, mss in _traffics(scenario, topology, tcps):
         if isinstance(traffic, Stream):
             yield f"{field}.write", traffic.write or f"{mss}, the MSS,", _write_ps(traffic, mss)
-        elif isinstance(traffic, Web):
-            yield f"{field}.cycle", traffic.cycle, TIME.parse(traffic.cycle)
-        elif isinstance(traffic, AdaptiveVideo):
-            yield f"{field}.chunk", traffic.chunk, TIME.parse(traffic.chunk)
-        elif isinstance(traffic, Video):
-            yield f"{field}.frame", traffic.frame, TIME.parse(traffic.frame)
+        elif traffic.repeats is not None:
+            text = getattr(traffic, traffic.repeats)
+            yield f"{field}.{traffic.repeats}", text, TIME.parse(text)
     flows, fields = topology.graph.flows, FlowFields(scenario.network)
-    with_timer = {
-        id(tcps[i]): i
-        for i in _unlike(flows, tcps)
-        if not isinstance(flows[i].traffic or scenario.traffic, (*KINDS, Stack, StackPath, OwnStack))
-    }
+    traffics = [flow.traffic or scenario.traffic for flow in flows]
+    with_timer = {id(tcps[i]): i for i in _unlike(flows, tcps) if traffics[i].transport == "tcp"}
     for i in with_timer.values():
         timer = tcps[i].timer
         tick_ps = TIME.parse(timer.tick) if isinstance(timer, Coarse) else 1

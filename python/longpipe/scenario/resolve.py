@@ -23,21 +23,22 @@ from longpipe.scenario.congestion import Vegas, VegasOptions
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.copies import first_numbers, first_of_each, with_copies
 from longpipe.scenario.core import core_fields
-from longpipe.scenario.datagrams import KINDS, Arrivals, core_datagrams, longest_bytes
+from longpipe.scenario.datagrams import Arrivals, longest_bytes
 from longpipe.scenario.directed import directed_links
 from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
 from longpipe.scenario.flow_arrivals import FlowArrivals, core_flow_arrivals
 from longpipe.scenario.module import Module, core_module
 from longpipe.scenario.network import Dumbbell, Flow, FlowFields, Graph, Node
 from longpipe.scenario.own_class import Python, core_class
-from longpipe.scenario.own_stack import OwnStack, core_own_stack, own_stack_tcp
+from longpipe.scenario.own_stack import OwnStack, own_stack_tcp
 from longpipe.scenario.profiles import by_rules, has_initial_rtt
 from longpipe.scenario.repetition import MOST_REPETITIONS, check_repetition
 from longpipe.scenario.series import Series, series
+from longpipe.scenario.source import STACKS
 from longpipe.scenario.splits import Split, check_buffers, split
 from longpipe.scenario.spread import spread
-from longpipe.scenario.stack import Stack, core_stack, stack_tcp
-from longpipe.scenario.stack_path import StackPath, check_stack_paths, core_stack_path
+from longpipe.scenario.stack import Stack, stack_tcp
+from longpipe.scenario.stack_path import StackPath, check_stack_paths
 from longpipe.scenario.switch import BY_OCCUPANCY
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, as_graph
@@ -183,7 +184,7 @@ def _largest(traffics: Sequence[Traffic], tcps: Sequence[Tcp], known: Mapping[in
 
     `known` contains the fields of each traffic in the core, by its identity.
     """
-    if traffics and all(isinstance(traffic, KINDS) for traffic in traffics):
+    if traffics and all(traffic.transport == "datagrams" for traffic in traffics):
         return Packet.of_datagram(max(longest_bytes(known[key]) for key in set(map(id, traffics))))
     distinct = {id(tcp): tcp for tcp in tcps}
     return max(map(Packet.of, distinct.values()), key=attrgetter("bytes"))
@@ -281,7 +282,7 @@ def _marks(tcp: Tcp, traffic: Traffic) -> dict[str, Any]:
     # ECT(1) selects the low-latency queue of DualPI2: a property of the flow's packets, not a rule of TCP.
     if isinstance(tcp.ecn, EcnDctcp | EcnAccurate) and tcp.ecn.ect == 1:
         found["scalable"] = True
-    if isinstance(traffic, Stack | StackPath | OwnStack):
+    if traffic.transport in STACKS:
         found["foreign"] = True
     return found
 
@@ -295,21 +296,12 @@ def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[
     files: dict[str, dict[str, Any]] = {}
     made: dict[int, dict[str, Any]] = {}
     for key, traffic in distinct.items():
-        if isinstance(traffic, Arrivals):
-            if traffic.file not in files:
-                files[traffic.file] = core_datagrams(traffic)
+        if not isinstance(traffic, Arrivals):
+            made[key] = traffic.core()
+        elif traffic.file in files:
             made[key] = files[traffic.file]
-        elif isinstance(traffic, FlowArrivals):
-            # `_flows` converts these, because their fields depend on the flow's path.
-            made[key] = _NOTHING
-        elif isinstance(traffic, Stack):
-            made[key] = core_stack(traffic)
-        elif isinstance(traffic, StackPath):
-            made[key] = core_stack_path(traffic)
-        elif isinstance(traffic, OwnStack):
-            made[key] = core_own_stack(traffic)
         else:
-            made[key] = core_datagrams(traffic) if isinstance(traffic, KINDS) else core_fields(traffic)
+            made[key] = files[traffic.file] = traffic.core()
     return made
 
 

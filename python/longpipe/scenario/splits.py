@@ -6,27 +6,16 @@ from itertools import pairwise
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario.adaptive_video import AdaptiveVideo
-from longpipe.scenario.datagrams import KINDS
-from longpipe.scenario.flow_arrivals import FlowArrivals
 from longpipe.scenario.network import Dumbbell, Flow, FlowFields, Graph, Link, Network, Node
-from longpipe.scenario.own_stack import OwnStack
-from longpipe.scenario.stack import Stack
-from longpipe.scenario.stack_path import StackPath
-from longpipe.scenario.stream import Stream
 from longpipe.scenario.switch import TailDrop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology
 from longpipe.scenario.traffic import Traffic
-from longpipe.scenario.web import Web
 from longpipe.units import SIZE, UNLIMITED
 
 # Link between a switch and its proxy; the two nodes represent one machine.
 _RATE: Final = "10 Tbit/s"
 _DELAY: Final = "0 s"
-# Traffic that proxies do not split: datagrams, connections with requests in the other direction, data that are written
-# over time, arriving flows, and real stacks.
-UNSPLIT: Final = (*KINDS, Stream, FlowArrivals, Web, AdaptiveVideo, Stack, StackPath, OwnStack)
 # A connection needs space for a segment while another segment is not yet acknowledged.
 _LEAST_SEGMENTS: Final = 2
 
@@ -64,7 +53,8 @@ def split(network: Network, traffic: Traffic, graph: Graph) -> Split:
     for i, flow in enumerate(graph.flows):
         there, back = (_names(graph, way) for way in topology.routes[i])
         at = [name for name in there[1:-1] if name in peps]
-        if not at or isinstance(flow.traffic or traffic, UNSPLIT):
+        # Proxies forward only data that are available from the start.
+        if not at or not (flow.traffic or traffic).at_once:
             continue
         if [name for name in back if name in at] != at[::-1]:
             field = f"{FlowFields(network).of(i)}.return_route"

@@ -10,8 +10,9 @@ from pydantic import Field, model_validator
 
 from longpipe.errors import ScenarioError
 from longpipe.ip import packet_bytes
-from longpipe.scenario.base import AudioRate, CommandLine, FileSize, FlowWindow, IdleTimeout, MediaRate, Model, PathMtu
+from longpipe.scenario.base import AudioRate, CommandLine, FileSize, FlowWindow, IdleTimeout, MediaRate, PathMtu
 from longpipe.scenario.digests import is_as_stored, is_optional, keep_digest
+from longpipe.scenario.source import Source
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Fine
 from longpipe.units import RATE, SIZE, TIME
@@ -62,13 +63,13 @@ _OF_OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-class Stack(Model):
+class Stack(Source):
     """A real stack at both ends, with its own control, timers and loss recovery: QUIC, WebRTC, or Linux's TCP.
 
     QUIC and WebRTC need longpipe[stacks], Linux the package user-mode-linux.
     """
 
-    draws: ClassVar[bool] = True
+    needs_python: ClassVar[bool] = True
     kind: Literal["stack"] = "stack"
     stack: Literal["quinn", "noq", "str0m", "linux"] = Field(
         description="The implementation: quinn (quinn-proto 0.11.19) or noq (noq-proto 1.4.0) for QUIC, str0m (str0m "
@@ -191,24 +192,23 @@ class Stack(Model):
             return
         keep_digest(self, digest, noun="programs", holder="the command")
 
+    def core(self) -> dict[str, Any]:
+        """Converts a stack for the core, which passes the settings on."""
+        settings: dict[str, str] = {"congestion": self.congestion}
+        if self.size is not None:
+            settings["size"] = str(SIZE.parse(self.size))
+        settings |= _linux_settings(self) if self.stack == LINUX else _library_settings(self)
+        return {
+            "kind": "stack",
+            "stack": self.stack,
+            "version": version_of(self.stack),
+            "settings": [[name, settings[name]] for name in sorted(settings)],
+        }
+
 
 def is_own(version: str) -> bool:
     """Returns whether the version of a stack in a resolved scenario is the digest of a user's own stack."""
     return len(version) == 64
-
-
-def core_stack(stack: Stack) -> dict[str, Any]:
-    """Converts a stack for the core, which passes the settings on."""
-    settings: dict[str, str] = {"congestion": stack.congestion}
-    if stack.size is not None:
-        settings["size"] = str(SIZE.parse(stack.size))
-    settings |= _linux_settings(stack) if stack.stack == LINUX else _library_settings(stack)
-    return {
-        "kind": "stack",
-        "stack": stack.stack,
-        "version": version_of(stack.stack),
-        "settings": [[name, settings[name]] for name in sorted(settings)],
-    }
 
 
 def version_of(name: str) -> str:

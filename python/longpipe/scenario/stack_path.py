@@ -1,24 +1,26 @@
 """A further path of a connection between two real stacks: multipath QUIC."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario.base import Model, Name
+from longpipe.scenario.base import Name
+from longpipe.scenario.source import Source
 
 # Stack with the multipath extension of QUIC, and its maximum number of paths (crates/stacks/src/noq/paths.rs).
 MULTIPATH: Final = "noq"
 MOST_PATHS: Final = 8
 
 
-class StackPath(Model):
+class StackPath(Source):
     """A further path of the connection of another flow, whose traffic is the stack noq (multipath QUIC).
 
     The packets that the stacks send on this path take the routes of this flow. The flow of the stack is the first path.
     """
 
+    needs_python: ClassVar[bool] = True
     kind: Literal["stack-path"] = "stack-path"
     of: Name = Field(description="Name of the flow whose traffic is the stack noq")
     status: Literal["available", "backup"] = Field(
@@ -26,10 +28,9 @@ class StackPath(Model):
         description="Whether the path carries data at all times, or only if no available path is left",
     )
 
-
-def core_stack_path(path: StackPath) -> dict[str, Any]:
-    """Converts a path for the core, which passes the settings on."""
-    return {"kind": "stack-path", "of": path.of, "settings": [["status", path.status]]}
+    def core(self) -> dict[str, Any]:
+        """Converts a path for the core, which passes the settings on."""
+        return {"kind": self.kind, "of": self.of, "settings": [["status", self.status]]}
 
 
 def check_stack_paths(fields: Mapping[str, str], flows: Sequence[Mapping[str, Any]]) -> None:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from longpipe.scenario.base import BurstTime, Delay, Model, Rate, WriteSize
 from longpipe.scenario.datagrams import BurstTimes, Exponential
+from longpipe.scenario.source import Source
 
 
 class WriteBursts(Model):
@@ -16,7 +17,7 @@ class WriteBursts(Model):
     times: BurstTimes = Exponential.unchecked()
 
 
-class Stream(Model):
+class Stream(Source):
     """An application that writes data at a constant rate into a TCP socket, always or in bursts."""
 
     kind: Literal["stream"] = "stream"

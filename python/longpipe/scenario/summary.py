@@ -15,8 +15,9 @@ from longpipe.scenario.base import AUTO
 from longpipe.scenario.jitter import delay_with_jitter_ps
 from longpipe.scenario.module import Module
 from longpipe.scenario.own_class import Python
-from longpipe.scenario.paths import OVER_TCP, Resolved, paths, whole
+from longpipe.scenario.paths import Resolved, paths, whole
 from longpipe.scenario.profiles import CLASSIC
+from longpipe.scenario.source import OF_STACKS, OVER_TCP
 from longpipe.scenario.stack import is_own
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Coarse
@@ -47,8 +48,8 @@ def _senders(tcp: Tcp, resolved: Resolved) -> str:
     traffics = [flow["traffic"] for flow in resolved["flows"]]
     kinds = {one["kind"] for one in traffics}
     stacks = dict.fromkeys(_stack(one) for one in traffics if one["kind"] == "stack")
-    if kinds & {*OVER_TCP} <= {"stack"}:
-        return " and ".join([*stacks, *(["datagrams"] if kinds - {"stack", "stack-path"} else [])])
+    if kinds & OVER_TCP <= OF_STACKS:
+        return " and ".join([*stacks, *(["datagrams"] if kinds - OF_STACKS else [])])
     timer = _ticks(tcp.timer) if isinstance(tcp.timer, Coarse) else f"RTO from {tcp.timer.min_rto}"
     window = _windows(resolved) if tcp.receiver_window == AUTO else tcp.receiver_window
     return ", ".join([f"{_kinds(tcp)}, MSS {tcp.mss}, window {window}, {timer}", *stacks])

@@ -9,19 +9,20 @@ from longpipe.scenario.base import LATER, FileSize, Instant, Lifetime, Model, Sa
 from longpipe.scenario.datagrams import Arrivals, Bursts, Cbr, Poisson, Video, Voice
 from longpipe.scenario.flow_arrivals import FlowArrivals
 from longpipe.scenario.own_stack import OwnStack
+from longpipe.scenario.source import Source
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.stack_path import StackPath
 from longpipe.scenario.stream import Stream
 from longpipe.scenario.web import Web
 
 
-class Greedy(Model):
+class Greedy(Source):
     """An application that always has data to send."""
 
     kind: Literal["greedy"] = "greedy"
 
 
-class Transfer(Model):
+class Transfer(Source):
     """An application that sends one file."""
 
     kind: Literal["transfer"] = "transfer"

@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from longpipe.scenario.base import Becomes, Delay, Model, SegmentSize, Share, WebCycle
+from longpipe.scenario.base import Becomes, Delay, SegmentSize, Share, WebCycle
+from longpipe.scenario.source import Source
 from longpipe.units import TIME
 
 CycleFrom = Literal["first-request", "last-request"]
@@ -13,13 +14,13 @@ PoissonCut = Literal["rejection", "clamping"]
 Mean = Annotated[float, Field(gt=0, le=100)]
 
 
-class Web(Model):
+class Web(Source):
     """A web server that sends a file for each request of its client, which is at the flow's receiving end.
 
     The requests depend only on the seed and the flow, not on the network.
     """
 
-    draws: ClassVar[bool] = True
+    repeats: ClassVar[str | None] = "cycle"
     kind: Literal["web"] = "web"
     cycle: WebCycle = Field(
         default="10 s", description="Time between batches of requests [time]; ATM Forum/98-0876 section 5.3"

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from longpipe.metrics.warm_up import begin_s
-from longpipe.scenario.paths import OVER_TCP, whole
+from longpipe.scenario.paths import whole
+from longpipe.scenario.source import OVER_TCP
 from longpipe.units import TIME
 
 if TYPE_CHECKING:

@@ -51,8 +51,11 @@ macro_rules! kinds {
         }
 
         impl TrafficConfig {
-            /// Facts about each kind, in the order of `VARIANTS`.
-            pub const FACTS: &'static [Facts] = &[$(<$config as Parameters>::FACTS,)+];
+            /// Returns each kind with the facts about it.
+            pub fn kinds() -> impl Iterator<Item = (&'static str, Facts)> {
+                let facts = [$(<$config as Parameters>::FACTS,)+];
+                TrafficConfig::VARIANTS.iter().copied().zip(facts)
+            }
 
             /// Returns the facts about the kind.
             pub fn facts(&self) -> Facts {

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from longpipe.scenario.source import SOURCES
 from longpipe.units import RATE, SIZE
 from longpipe.verdicts.limits.evidence import BUSY, FAIR, FULL, HALF, LEAST_HEADROOM, WAIT
 from longpipe.verdicts.limits.remedy import (
@@ -38,8 +39,6 @@ PROXY_IN_USE: Final = 0.85
 NEARLY_FULL: Final = 0.8
 # Difference of two busy shares at and above which the larger one counts as larger.
 CLEARLY: Final = 0.1
-# Traffic whose connections have a window each, so that the mean over a flow shows nothing about them.
-SEVERAL_CONNECTIONS: Final = ("flow-arrivals", "web")
 # Share at and above which it is the limit if there is no evidence for another one, as in a run without losses.
 MOSTLY: Final = 0.5
 # Number of segments of a window that congestion control does not fall below without losses, or reaches at once.
@@ -301,7 +300,8 @@ class Window(Kind):
         # A window that was nearly full cannot grow much without the losses, or without the queues.
         if e.window_used >= (IN_USE if e.reduced_by is None and e.queued >= WAITING else NEARLY_FULL):
             return Strength.STRONG
-        if e.window_segments <= SMALL_WINDOW and e.flow["traffic"]["kind"] not in SEVERAL_CONNECTIONS:
+        if e.window_segments <= SMALL_WINDOW and not SOURCES[e.flow["traffic"]["kind"]]["short_transfers"]:
+            # The mean window of a flow with many short transfers shows nothing about each of them.
             # The receiver delays the ACK of a segment that no second one follows, which may cause a probe of the tail.
             if e.reduced_by in (None, "timeouts") and not e.timeouts:
                 return Strength.STRONG

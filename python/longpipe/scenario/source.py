@@ -1,0 +1,36 @@
+"""Sources of traffic: what the core declares about each kind, and what their models have in common."""
+
+from typing import Any, ClassVar, Final
+
+from longpipe.scenario.core import core_fields
+from longpipe.scenario.declared import FACTS, Declared
+
+# Facts about each kind of traffic in a resolved scenario.
+SOURCES: Final = FACTS["traffic"]
+# Kinds of traffic with flow control and congestion control, over TCP and over real stacks. All other kinds are
+# datagrams, or further paths of a stack's connection.
+OVER_TCP: Final = frozenset(kind for kind, facts in SOURCES.items() if facts["transport"] in ("tcp", "stack"))
+# Transports by real stacks, and kinds of traffic that use them.
+STACKS: Final = ("stack", "further-path")
+OF_STACKS: Final = frozenset(kind for kind, facts in SOURCES.items() if facts["transport"] in STACKS)
+
+
+class Source(Declared):
+    """Traffic of an application."""
+
+    part: ClassVar[str] = "traffic"
+    # How the data are transported: "tcp", "datagrams", "stack" or "further-path".
+    transport: ClassVar[str]
+    # Whether all data are available from the start.
+    at_once: ClassVar[bool]
+    # Field with the time between events that occur even if no packet is sent, if there is one.
+    repeats: ClassVar[str | None] = None
+    kind: str
+
+    def core(self) -> dict[str, Any]:
+        """Converts the traffic for the core. Raises ScenarioError for an invalid file."""
+        return core_fields(self)
+
+    def data_file(self) -> str | None:
+        """Returns the path of a file with measured data, if the traffic has one."""
+        return None
