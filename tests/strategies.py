@@ -4,16 +4,19 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
+from drawn import kinds_of
 from longpipe.scenario import Scenario
-from longpipe.scenario.base import kinds as names
+from longpipe.scenario.base import models_by_kind
 from longpipe.scenario.buffers import Framing
-from longpipe.scenario.congestion import Congestion
+from longpipe.scenario.congestion import BUILT_IN, Congestion
+from longpipe.scenario.loss import Loss
 from longpipe.scenario.recovery import Recovery
-from longpipe.scenario.variant import MODELS, RECOVERY_OF_MODELS
+from longpipe.scenario.switch import BY_OCCUPANCY, FOR_PACKETS, Policy
+from longpipe.scenario.variant import RECOVERY_OF_MODELS
 from longpipe.scenario.web import CycleFrom, PoissonCut
 from longpipe.units import RATE, SIZE, TIME
 
-FRACTION = st.floats(0.05, 1, allow_subnormal=False)
+CONTROLS = models_by_kind(Congestion)
 
 
 def kinds(*tables: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
@@ -24,65 +27,7 @@ def times(*texts: str) -> st.SearchStrategy[str]:
     return st.sampled_from(texts)
 
 
-policies = kinds(
-    {"kind": st.just("tail-drop")},
-    {"kind": st.just("partial-packet-discard"), "keep_last": st.booleans()},
-    {"kind": st.just("epd"), "threshold": FRACTION, "keep_last": st.booleans()},
-    {"kind": st.just("selective-drop"), "threshold": FRACTION, "z": FRACTION, "keep_last": st.booleans()},
-    {"kind": st.just("fba"), "threshold": FRACTION, "z": FRACTION, "keep_last": st.booleans()},
-)
-
-ECN = {"ecn": st.booleans()}
-CODEL = {
-    "target": times("1 ms", "5 ms"),
-    "interval": times("10 ms", "100 ms"),
-    "arithmetic": st.sampled_from(["exact", "linux", "ns-3"]),
-    **ECN,
-}
-# Policies that are only available in routers.
-aqm = kinds(
-    {
-        "kind": st.just("red"),
-        "min": st.floats(0.5, 2, allow_subnormal=False),
-        "max": st.floats(3, 10, allow_subnormal=False),
-        "weight": FRACTION,
-        "max_p": FRACTION,
-        "gentle": st.booleans(),
-        "adaptive": st.booleans(),
-        "gap": st.sampled_from(["uniform", "wait"]),
-        **ECN,
-    },
-    {"kind": st.just("red"), "gap": st.just("drawn"), "gentle": st.just(False), **ECN},
-    {
-        "kind": st.just("pie"),
-        "target": times("1 ms", "15 ms"),
-        "burst": times("0 s", "150 ms"),
-        "delay": st.sampled_from(["sojourn", "departure-rate", "departure-time"]),
-        "rules": st.sampled_from(["rfc-8033", "linux", "ns-3"]),
-        "derandomize": st.booleans(),
-        **ECN,
-    },
-    {"kind": st.just("step-marking"), "threshold": st.integers(1, 20)},
-    {"kind": st.just("blue"), "increment": FRACTION, "decrement": FRACTION, **ECN},
-    {"kind": st.just("codel"), **CODEL},
-    {
-        "kind": st.just("fq-codel"),
-        "queues": st.sampled_from([None, 1, 4]),
-        "rules": st.sampled_from(["rfc-8290", "linux"]),
-        **CODEL,
-    },
-    {
-        "kind": st.just("cake"),
-        "rate": st.sampled_from([None, "1 Mbit/s", "20 Mbit/s"]),
-        "overhead": st.integers(-20, 48),
-        "framing": st.sampled_from(["none", "atm", "ptm"]),
-        "rtt": times("1 ms", "100 ms"),
-        "tins": st.sampled_from(["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"]),
-        "isolation": st.sampled_from(["flowblind", "flows", "dual-srchost", "triple-isolate"]),
-        "ack_filter": st.sampled_from(["off", "on", "aggressive"]),
-        "ingress": st.booleans(),
-    },
-)
+policies = kinds_of(Policy, BY_OCCUPANCY)
 
 phases = kinds({"kind": st.just("fixed")}, {"kind": st.just("common")}, {"kind": st.just("per-flow")})
 
@@ -98,30 +43,31 @@ timers = kinds(
 
 
 def _possible(tcp: dict[str, Any]) -> dict[str, Any]:
-    needed: dict[str, Any] = {"recovery": RECOVERY_OF_MODELS} if tcp["congestion"] in MODELS else {}
-    if tcp["congestion"] == "ledbat":
+    control = CONTROLS[tcp["congestion"]["kind"]]
+    recovers = tcp["recovery"]["kind"] == RECOVERY_OF_MODELS
+    needed: dict[str, Any] = {"recovery": {"kind": RECOVERY_OF_MODELS}} if control.is_model and not recovers else {}
+    if control.measures_delay:
         needed["timer"] = {"kind": "fine", "timestamps": True}
     if tcp["handshake"]:
         needed |= {"initial_rtt": "0 s", "preconnect": "0 s"}
-    if tcp["congestion"] in MODELS or tcp["recovery"] != RECOVERY_OF_MODELS:
+    if control.is_model or not recovers:
         needed["careful_resume"] = "off"
     return tcp | needed
 
 
 def _marked(tcp: dict[str, Any], ecn: dict[str, Any]) -> dict[str, Any]:
     """Returns the connection settings for packets that can be marked."""
-    if tcp["congestion"] == "prague":
+    feedback = CONTROLS[tcp["congestion"]["kind"]].needs_marks
+    if feedback == "count":
         return tcp | {"ecn": {"kind": "accurate", "ect": 1}}
-    return tcp | {"ecn": {"kind": "dctcp"} if tcp["congestion"] == "dctcp" and ecn["kind"] != "accurate" else ecn}
+    return tcp | {"ecn": {"kind": "dctcp"} if feedback == "share" and ecn["kind"] != "accurate" else ecn}
 
 
 tcps = st.fixed_dictionaries(
     {
-        "recovery": st.sampled_from(names(Recovery)),
+        "recovery": kinds_of(Recovery),
         # Cells cannot be marked, so controllers that need marks are drawn only for packets.
-        "congestion": st.sampled_from(
-            [name for name in names(Congestion) if name not in ("dctcp", "module", "prague", "python")]
-        ),
+        "congestion": kinds_of(Congestion, [kind for kind in BUILT_IN if CONTROLS[kind].needs_marks == "none"]),
         "mss": times("1 B", "200 B", "512 B", "1460 B"),
         "receiver_window": times("1460 B", "4 KiB", "64 KiB"),
         "initial_window": times("1 segment", "10 segments"),
@@ -129,7 +75,6 @@ tcps = st.fixed_dictionaries(
         "duplicate_ack_threshold": st.integers(1, 4),
         "fast_retransmit_restarts_timer": st.booleans(),
         "fast_retransmit_interval": times("0 s", "50 ms", "200 ms"),
-        "byte_counting": st.booleans(),
         "silly_window_avoidance": st.booleans(),
         "idle_restart": st.booleans(),
         "initial_rtt": times("0 s", "30 ms"),
@@ -137,7 +82,6 @@ tcps = st.fixed_dictionaries(
         "handshake": st.booleans(),
         "pacing": st.booleans(),
         "careful_resume": st.sampled_from(["off", "previous", {"kind": "saved", "cwnd": "20 KB", "rtt": "30 ms"}]),
-        "tahoe": st.fixed_dictionaries({"guard": st.booleans()}),
         "timer": timers,
         "ack": kinds(
             {"kind": st.just("immediate")},
@@ -147,14 +91,13 @@ tcps = st.fixed_dictionaries(
     }
 ).map(_possible)
 
-losses = kinds(
-    {"kind": st.just("none")},
-    {"kind": st.just("packets"), "indices": st.lists(st.integers(0, 100), max_size=5)},
-    {"kind": st.just("at-times"), "instants": st.lists(times("0 s", "10 ms", "50 ms"), max_size=3)},
-    {"kind": st.just("bernoulli"), "probability": st.floats(0, 0.2, allow_subnormal=False)},
-    {"kind": st.just("gilbert-elliott"), "good_to_bad": FRACTION, "bad_to_good": FRACTION},
-    {"kind": st.just("bit-errors"), "rate": st.floats(0, 1e-4, allow_subnormal=False)},
-)
+losses = kinds_of(Loss).filter(lambda loss: loss["kind"] != "over-time" or _ascending(loss["steps"]))
+
+
+def _ascending(steps: list[list[Any]]) -> bool:
+    instants = [TIME.parse(instant) for instant, _ in steps]
+    return instants == sorted(set(instants)) != []
+
 
 schedulers = kinds(
     {"kind": st.just("priority")}, {"kind": st.just("guaranteed-rate"), "share": st.sampled_from([0, 0.1, 0.5, 1])}
@@ -301,8 +244,9 @@ ecns = kinds(
 ip_switches = st.fixed_dictionaries(
     {
         "buffer": times("1 packet", "5 packets", "2000 B", "4 KB", "unlimited"),
-        "policy": st.one_of(policies, st.just({"kind": "tail-drop"}), aqm).filter(
-            lambda policy: policy["kind"] not in ("epd", "partial-packet-discard")
+        "policy": st.one_of(
+            st.just({"kind": "tail-drop"}),
+            kinds_of(Policy, FOR_PACKETS).filter(lambda policy: policy.get("unit") != "cells"),
         ),
         "ties": st.sampled_from(["port-order", "random"]),
     }
@@ -313,7 +257,8 @@ ip_switches = st.fixed_dictionaries(
 def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
     """Returns a strategy for networks like `graphs`', but with IP packets, no VBR, and buffers in packets or bytes."""
     table = draw(fields) | {"framing": "ip", "switch": draw(ip_switches)}
-    congestion = draw(st.sampled_from([table["tcp"]["congestion"], "dctcp", "prague"]))
+    marked = kinds_of(Congestion, [kind for kind in BUILT_IN if CONTROLS[kind].needs_marks != "none"])
+    congestion = draw(st.one_of(st.just(table["tcp"]["congestion"]), marked))
     table["tcp"] = _marked(_possible(table["tcp"] | {"congestion": congestion}), draw(ecns))
     if draw(st.integers(0, 5)) == 0:
         table["traffic"] = draw(st.one_of(arriving, players))
