@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.text import read_lines
@@ -20,6 +20,13 @@ _DECIMAL_COMMA: Final = re.compile(
     r"([+-]?[0-9]{1,40}),([0-9]{1,40}(?:[eE][+-]?[0-9]{1,3})?(?:\s*[A-Za-z%\u00b5][A-Za-z/%]{0,10})?)"
 )
 _HEAD: Final = re.compile(r"([^\[(]*[^\[(\s])\s*[\[(]\s*([^\])]*?)\s*[\])]")
+
+
+class TextLines(Protocol):
+    """Lines that can be counted, and iterated over several times: a list, or lines that are decoded on demand."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[str]: ...
 
 
 def head_parts(head: str) -> tuple[str, str]:
@@ -34,7 +41,7 @@ class Table:
 
     file: str
     heads: tuple[str, ...]
-    lines: Sequence[str]
+    lines: TextLines
     delimiter: str
     needs: str
 
@@ -71,7 +78,7 @@ def read_table(file: str | Path, needs: str) -> Table:
     return table_of(str(file), read_lines(file, needs, legacy=True), needs)
 
 
-def table_of(file: str, lines: Sequence[str], needs: str) -> Table:
+def table_of(file: str, lines: TextLines, needs: str) -> Table:
     """Returns the table in the given lines of a file. Raises ScenarioError if two columns have the same name."""
     first = next((line for line in lines if line.strip()), "")
     if not first:
@@ -99,7 +106,7 @@ def _with_point(cell: str) -> str:
     return cell if found is None else f"{found[1]}.{found[2]}"
 
 
-def _parsed(file: str, lines: Sequence[str], delimiter: str, needs: str) -> Iterator[tuple[int, list[str]]]:
+def _parsed(file: str, lines: TextLines, delimiter: str, needs: str) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=True)
     try:
         for row in reader:

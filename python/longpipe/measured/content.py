@@ -6,18 +6,22 @@ Each form is computed once, and its size is bounded.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from longpipe.errors import ScenarioError
-from longpipe.inputs import decode, read_bytes, split_lines
+from longpipe.inputs import decode, read_bytes
 from longpipe.inputs.numbers import scaled, unix_ns
 from longpipe.inputs.text import encoding_of
 from longpipe.measured.fields import unix_of_date
 from longpipe.measured.json_text import RECORD_SEPARATOR, Placed, values
+from longpipe.measured.lines import Line, Lines, as_utf_8, is_utf_8
 
 NEEDS: Final = "a file of a tool in docs/measured.md"
 # One hour of irtt probes sent every 10 ms takes 300 MB after decompression; captures can be as large.
@@ -45,6 +49,10 @@ _DAY_NS: Final = 86_400 * 10**9
 # Greatest number of damaged lines in a text, and the number of lines of which one may be damaged.
 _MOST_DAMAGED: Final = 10
 _LINES_PER_DAMAGED: Final = 20
+# Number of lines at the beginning that show whether each line has a time before it.
+_EXAMINED: Final = 1000
+# Stands for a line without a time.
+_NO_TIME: Final = -1
 # Minimum time between two outputs of a command; the lines of one output are printed within a shorter time.
 _APART_NS: Final = 20_000_000
 
@@ -78,6 +86,29 @@ class _Clock:
         return at - self._first
 
 
+class _Timed:
+    """The lines of a content, each group that a command printed at once preceded by its time."""
+
+    def __init__(self, content: Content) -> None:
+        self._content = content
+
+    def __iter__(self) -> Iterator[Line]:
+        """Yields the lines with their numbers, and the times with the number of the line that follows."""
+        latest = None
+        for number, line in self._content.lines:
+            at = self._content.stamp(number)
+            # An indented line continues the one before it.
+            if at is not None and not line[:1].isspace() and (latest is None or at - latest >= _APART_NS):
+                yield number, f"{_DAY_NS * 10**4 + at if at < _DAY_NS * 10**3 else at}"
+            latest = at if at is not None else latest
+            yield number, line
+
+
+def _without_stamp(line: str) -> str:
+    found = _STAMPED.match(line)
+    return line if found is None else line[found.end() :]
+
+
 class Content:
     """A file's content, for the functions that recognise and read formats.
 
@@ -88,13 +119,16 @@ class Content:
         self.file = file
         self.data = data
         self.defects = list(defects)
+        # Times [ns] before the lines, by number; _NO_TIME where there is none.
+        self.stamps = array("q")
 
     @classmethod
     def of(cls, file: str | Path) -> Content:
         """Returns the content of a regular file, decompressed."""
         defects: list[str] = []
         data = read_bytes(file, NEEDS, max_bytes=_MOST_BYTES, defects=defects)
-        if not data.strip():
+        # `strip` would copy the data.
+        if not data or data.isspace():
             raise ScenarioError(f"{file}: empty; needs {NEEDS}")
         return cls(str(file), data, defects)
 
@@ -105,24 +139,46 @@ class Content:
 
     @cached_property
     def text(self) -> str:
-        """Returns the text of a text file."""
+        """Returns the text of a text file, or of a part of it."""
+        if not self.data or len(self.stamps):
+            return "\n".join(line for _, line in self.lines)
         return decode(self.file, self._without_nul(), NEEDS, legacy=True)
 
     def _without_nul(self) -> bytes:
         """Returns the bytes; NUL bytes in a few lines, which a crash leaves in a log, become question marks."""
         if b"\0" not in self.data or encoding_of(self.data).startswith("utf-16"):
             return self.data
-        lines = self.data.split(b"\n")
-        damaged = [number for number, line in enumerate(lines, 1) if b"\0" in line]
-        if len(damaged) > few(len(lines)):
+        most, damaged, at = few(self.data.count(b"\n") + 1), list[int](), self.data.find(b"\0")
+        while at >= 0 and len(damaged) <= most:
+            damaged.append(self.data.count(b"\n", 0, at) + 1)
+            end = self.data.find(b"\n", at)
+            at = -1 if end < 0 else self.data.find(b"\0", end)
+        if len(damaged) > most:
             return self.data
         self.defects.append(f"NUL bytes in line{'s' * (len(damaged) > 1)} {', '.join(map(str, damaged))} are no text")
         return self.data.replace(b"\0", b"?")
 
     @cached_property
-    def lines(self) -> list[tuple[int, str]]:
-        """Returns the lines of a text file, or of a part of it, with their numbers in the file."""
-        return list(enumerate(split_lines(self.file, self.text, NEEDS), 1))
+    def lines(self) -> Sequence[Line]:
+        """Returns the lines of a text file, or of a part of it, with their numbers in the file.
+
+        They are decoded whenever they are read, because a list of all lines takes five times the memory of the file.
+        """
+        data, encoding = self._without_nul(), encoding_of(self.data)
+        if encoding.startswith("utf-16"):
+            with suppress(UnicodeDecodeError):
+                data, encoding = as_utf_8(data, encoding), "utf-8"
+        elif b"\0" not in data:
+            encoding = "utf-8" if is_utf_8(data) else "latin-1"
+        if encoding not in ("utf-8", "latin-1") or b"\0" in data:
+            # The text is rejected, with the line of its defect.
+            data = self.text.encode()
+        return Lines.of(self.file, data, encoding, NEEDS)
+
+    @cached_property
+    def ends_whole(self) -> bool:
+        """Returns whether the last line of the text ends with a line break."""
+        return self.data.endswith((b"\n", b"\r", b"\n\0", b"\r\0"))
 
     @cached_property
     def is_json(self) -> bool:
@@ -141,23 +197,14 @@ class Content:
         return int(place.removeprefix(f"{self.file}:")) if place != self.file else 1
 
     @cached_property
-    def stamps(self) -> dict[int, int]:
-        """Returns the times [ns] of lines by number, if each line had a time before it; those without a date from 0."""
-        return {}
-
-    @cached_property
-    def timed_lines(self) -> list[tuple[int, str]]:
+    def timed_lines(self) -> Iterable[Line]:
         """Returns the lines, with a time alone before each group of lines that a command printed at once."""
-        found: list[tuple[int, str]] = []
-        latest = None
-        for number, line in self.lines:
-            at = self.stamps.get(number)
-            # An indented line continues the one before it.
-            if at is not None and not line[:1].isspace() and (latest is None or at - latest >= _APART_NS):
-                found.append((number, f"{_DAY_NS * 10**4 + at if at < _DAY_NS * 10**3 else at}"))
-            latest = at if at is not None else latest
-            found.append((number, line))
-        return found
+        return _Timed(self)
+
+    def stamp(self, number: int) -> int | None:
+        """Returns the time [ns] before a line, if each line had a time before it; those without a date begin at 0."""
+        at = self.stamps[number] if 0 <= number < len(self.stamps) else _NO_TIME
+        return None if at == _NO_TIME else at
 
     def with_json_inside(self) -> Content | None:
         """Returns the content as JSON if a line behind other text begins a JSON value; None if there is none."""
@@ -173,33 +220,48 @@ class Content:
 
     def without_times(self) -> Content | None:
         """Returns the content without the time that `ts` and others print before each line; None if there is none."""
+        head = [line for line in self.begins.splitlines()[:_EXAMINED] if line.strip()]
+        if sum(_STAMPED.match(line) is None for line in head) > (len(head) > 2):
+            return None
         try:
-            lines = [(number, _STAMPED.match(line), line) for number, line in self.lines if line.strip()]
+            lines = self.lines
         except ScenarioError:
             return None
-        # The last line may be truncated.
-        if sum(found is None for _, found, _ in lines) > (len(lines) > 2):
+        stamps, clock, damaged, count = array("q", [_NO_TIME]), _Clock(), list[int](), 0
+        for number, line in lines:
+            stamps.extend([_NO_TIME] * (number + 1 - len(stamps)))
+            if (found := _STAMPED.match(line)) is not None:
+                stamps[number] = clock.ns(found)
+            elif line.strip():
+                damaged.append(number)
+            count += bool(line.strip())
+            # The last line may be truncated.
+            if len(damaged) > 1:
+                return None
+        if len(damaged) > (count > 2):
             return None
-        part = self.of_lines([(number, line[found.end() :]) for number, found, line in lines if found is not None])
-        clock = _Clock()
-        part.stamps = {number: clock.ns(found) for number, found, _ in lines if found is not None}
-        part.text = "\n".join(line for _, line in part.lines)
-        part.begins = part.text[:65536]
+        part = Content(self.file, b"", self.defects)
+        part.lines = lines.without(*damaged).changed(_without_stamp) if isinstance(lines, Lines) else []
+        part.stamps, part.defects = stamps, self.defects
+        part.ends_whole = False
+        part.begins = "\n".join(line for _, line in islice(part.lines, _EXAMINED))[:65536]
         part.data = part.begins.encode()
-        part.defects = self.defects
         return part
 
-    def of_lines(self, lines: list[tuple[int, str]]) -> Content:
+    def of_lines(self, lines: Sequence[Line]) -> Content:
         """Returns a content that consists of some of the lines."""
         part = Content(self.file, b"")
-        part.lines = lines
-        part.stamps = self.stamps
+        part.lines, part.stamps, part.ends_whole = lines, self.stamps, self.ends_whole
         return part
 
     def without_line(self, number: int) -> Content:
         """Returns a content that consists of the other lines."""
-        part = self.of_lines([line for line in self.lines if line[0] != number])
-        part.begins, part.text = self.begins, "\n".join(line for _, line in part.lines)
+        lines = self.lines
+        if isinstance(lines, Lines):
+            part = self.of_lines(lines.without(number))
+        else:
+            part = self.of_lines([line for line in lines if line[0] != number])
+        part.begins = self.begins
         return part
 
     def of_values(self, values: Placed) -> Content:

@@ -14,6 +14,7 @@ from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.table import heads_of, table_of
 from longpipe.measured.content import Content
 from longpipe.measured.fields import LARGEST, decimal, get, unix_of_date
+from longpipe.measured.lines import Texts
 from longpipe.measured.recording import Recording, Subject, kept, rates, series
 
 NAME: Final = "get_history of a Starlink dish"
@@ -92,7 +93,7 @@ def _of_json(where: str, history: object) -> _Samples:
 
 def _of_csv(content: Content) -> tuple[int | None, _Samples]:
     samples, begin, latest = _Samples(), None, None
-    table = table_of(content.file, [line for _, line in content.lines], _NEEDS)
+    table = table_of(content.file, Texts(content.lines), _NEEDS)
     places = {name: table.heads.index(snake) for name, snake in _LISTS.items() if snake in table.heads}
     for line, cells in table:
         at = unix_of_date(cells[0])

@@ -109,13 +109,13 @@ def _damaged_line(content: Content, part: Content, error: ScenarioError, skipped
     if named is None or len(lines) < _LEAST_LINES:
         return None
     number = int(named[1])
-    if number == content.lines[-1][0] and not content.text.endswith(("\n", "\r")):
+    if number == content.lines[-1][0] and not content.ends_whole:
         return number
-    is_own = any(own == number for own, _ in lines)
+    is_own = lines[0][0] <= number <= lines[-1][0]
     return number if is_own and skipped < few(len(content.lines)) else None
 
 
 def _skipped(content: Content, number: int, reason: str) -> str:
-    if number == content.lines[-1][0] and not content.text.endswith(("\n", "\r")):
+    if number == content.lines[-1][0] and not content.ends_whole:
         return f"the last line, {number}, is incomplete and skipped"
     return f"line {number} is damaged and skipped ({reason})"

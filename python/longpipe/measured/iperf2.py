@@ -79,8 +79,7 @@ def recognises(content: Content) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns a flow for each stream of a test. Raises ScenarioError if none has an interval."""
-    lines = [(number, line) for number, line in content.lines if len(line) <= _LONGEST]
-    runs = split_at(content.of_lines(lines), lambda line: bool(_HEADS.fullmatch(line)), lambda _: None)
+    runs = split_at(content, lambda line: len(line) <= _LONGEST and bool(_HEADS.fullmatch(line)), lambda _: None)
     found = [(part.lines[0][0], one) for part in runs if (one := _run(content.file, part)) is not None]
     if not found:
         raise ScenarioError(f"{content.file}: no interval of a stream; needs the output of iperf 2 with intervals (-i)")
@@ -127,7 +126,8 @@ def _streams(content: Content) -> list[_Stream]:
     found: list[_Stream] = []
     current: dict[str, _Stream] = {}
     header = _Header()
-    for _, line in content.lines:
+    # Longer lines are of no known form.
+    for line in (line for _, line in content.lines if len(line) <= _LONGEST):
         if _HEADS.fullmatch(line):
             header = _Header(" UDP port " in line)
         elif header.add(line):

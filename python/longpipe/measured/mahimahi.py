@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from longpipe.errors import ScenarioError, shown
+from longpipe.measured.columns import Columns
 from longpipe.measured.content import Content
 from longpipe.measured.recording import Recording, Subject, binned_rate, kept, series
 from longpipe.measured.runs import joined, split_at
@@ -53,21 +55,20 @@ def _time(line: str) -> float | None:
 
 
 def _of_trace(content: Content) -> Recording:
-    instants: list[int] = []
+    instants = Columns(1)
     for line, text in content.lines:
         # `int` rejects some control characters that `strip` removes.
         number = text.strip()
         if not _INSTANT.fullmatch(number) or int(number) > _LATEST_MS:
             raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs a whole number of milliseconds")
-        if instants and int(number) < instants[-1]:
-            raise ScenarioError(
-                f"{content.file}:{line}: {int(number)} ms after {instants[-1]} ms; needs increasing times"
-            )
+        if len(instants) and int(number) < instants[-1][0]:
+            latest = f"{instants[-1][0]:.0f}"
+            raise ScenarioError(f"{content.file}:{line}: {int(number)} ms after {latest} ms; needs increasing times")
         instants.append(int(number))
-    end = instants[-1] / 1e3
+    end = instants[-1][0] / 1e3
     if not end:
         raise ScenarioError(f"{content.file}:{len(instants)}: 0 ms; needs a last line above 0")
-    opportunities = [(at / 1e3, _OPPORTUNITY) for at in instants]
+    opportunities = ((at / 1e3, _OPPORTUNITY) for (at,) in instants)
     rate = binned_rate(opportunities, 0.0, end, "opportunities of 1504 bytes", tick_ns=_TICK_NS)
     counters = {
         "opportunities": (float(len(instants)), "opportunities"),
@@ -102,7 +103,7 @@ class _Head:
 
 def _of_log(content: Content) -> Recording:
     head = _Head()
-    events: dict[str, list[tuple[int, float, float]]] = {"+": [], "#": [], "-": [], "d": []}
+    events = {kind: Columns(3) for kind in "+#-d"}
     for line, text in content.lines:
         if comment := _COMMENT.fullmatch(text):
             head.add(comment)
@@ -114,23 +115,24 @@ def _of_log(content: Content) -> Recording:
                 )
             kind = next(group for group in (event[2], event[4], event[6], event[9]) if group)
             numbers = [float(group) for group in event.groups()[1:] if group and group[0].isdigit()]
-            events[kind].append((int(event[1]), numbers[0], numbers[-1]))
-    times = [at for found in events.values() for at, _, _ in found]
+            events[kind].append(int(event[1]), numbers[0], numbers[-1])
+    times = [found.column(0) for found in events.values() if len(found)]
     if not times:
         place = f"{content.file}:{content.lines[0][0]}"
         raise ScenarioError(f"{place}: no event; needs a log of a link that carried packets")
-    first, last = min(times if head.base is None else (head.base, *times)), max(times)
+    least, last = min(float(one.min()) for one in times), max(float(one.max()) for one in times)
+    first = least if head.base is None else min(float(head.base), least)
     end = (last - first) / 1e3
 
-    def of(kind: str) -> list[tuple[float, float, float]]:
-        return [((at - first) / 1e3, one, other) for at, one, other in events[kind]]
+    def of(kind: str) -> Iterator[tuple[float, float, float]]:
+        return (((at - first) / 1e3, one, other) for at, one, other in events[kind])
 
     link = Subject(
         head.name,
         "path",
         kept(
             binned_rate(
-                [(at, size) for at, size, _ in of("-")],
+                ((at, size) for at, size, _ in of("-")),
                 0.0,
                 end,
                 "bytes that departed, including 4 bytes of TUN header per packet",
@@ -147,7 +149,7 @@ def _of_log(content: Content) -> Recording:
     return Recording(content.file, "mm-link log", "mahimahi", None, begin, end, (link,), unknown)
 
 
-def _counters(events: dict[str, list[tuple[int, float, float]]], end: float) -> dict[str, tuple[float, str]]:
+def _counters(events: dict[str, Columns], end: float) -> dict[str, tuple[float, str]]:
     """Returns the counters of a log of `end` seconds; those of events that it should have, but lacks, are unknown."""
     counters = {
         "arrived": (float(len(events["+"])), "packets"),
@@ -156,9 +158,9 @@ def _counters(events: dict[str, list[tuple[int, float, float]]], end: float) -> 
         "dropped": (sum(packets for _, packets, _ in events["d"]), "packets"),
         "bytes dropped": (sum(size for _, _, size in events["d"]), "bytes"),
     }
-    if not events["+"]:
+    if not len(events["+"]):
         del counters["arrived"]
-    if events["#"]:
+    if len(events["#"]):
         counters["opportunities"] = (float(len(events["#"])), "opportunities")
         if end:
             counters["capacity"] = (8 * sum(size for _, size, _ in events["#"]) / end, "bit/s")

@@ -10,7 +10,7 @@ from longpipe.measured.content import Content
 from longpipe.measured.fields import get, optional, rows, text, unix_of_date
 from longpipe.measured.json_text import Placed
 from longpipe.measured.recording import Recording, Subject, kept, rates, series
-from longpipe.measured.snapshots import Row, steps, until_reset
+from longpipe.measured.snapshots import is_reset, steps
 
 NAME: Final = "ndt7 of M-Lab"
 _TESTS: Final = ("Download", "Upload")
@@ -96,9 +96,17 @@ def _subjects(name: str, placed: Placed, download: bool | None) -> Iterator[Subj
 
     `download` is None if the file does not tell; then the larger counter is that of the test's data.
     """
-    measured = [Row(0.0, 0, one) for one in placed]
-    for run in until_reset(measured, lambda one: _counted(*one)):
-        yield from _subject(name, [one for _, _, one in run], download)
+    runs: list[Placed] = []
+    latest: dict[str, float] = {}
+    for where, one in placed:
+        now = _counted(where, one)
+        if not runs or is_reset(latest, now):
+            runs.append([])
+            latest = {}
+        runs[-1].append((where, one))
+        latest |= now
+    for run in runs:
+        yield from _subject(name, run, download)
 
 
 def _counted(where: str, one: object) -> dict[str, float]:

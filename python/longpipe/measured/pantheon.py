@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from itertools import islice
 from typing import Final
 
 from longpipe.errors import ScenarioError, shown
+from longpipe.measured.columns import Columns
 from longpipe.measured.content import Content
 from longpipe.measured.one_way import clock_notes
 from longpipe.measured.recording import Recording, Subject, binned_rate, kept, series
@@ -57,7 +59,7 @@ def _of_run(content: Content) -> Recording:
 
 
 def _of_tunnel(content: Content, end: str, init_ms: float) -> Recording:
-    packets: list[tuple[float, float]] = []
+    packets = Columns(2)
     for line, text in content.lines[1:]:
         if not text.strip():
             continue
@@ -66,8 +68,8 @@ def _of_tunnel(content: Content, end: str, init_ms: float) -> Recording:
             raise ScenarioError(
                 f"{content.file}:{line}: {shown(text)}; needs MS - UID - BYTES, as in '12.345 - 7 - 1500'"
             )
-        packets.append((float(found[1]) / 1e3, float(found[3])))
-    if not packets:
+        packets.append(float(found[1]) / 1e3, float(found[3]))
+    if not len(packets):
         place = f"{content.file}:{content.lines[0][0]}"
         raise ScenarioError(f"{place}: no packet; needs a log of a tunnel that carried packets")
     length = max(at for at, _ in packets)
@@ -79,9 +81,9 @@ def _of_tunnel(content: Content, end: str, init_ms: float) -> Recording:
 
 
 def _of_merged(content: Content) -> Recording:
-    entered: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    left: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
-    capacity: list[tuple[float, float]] = []
+    entered: dict[str, Columns] = defaultdict(lambda: Columns(2))
+    left: dict[str, Columns] = defaultdict(lambda: Columns(3))
+    capacity = Columns(2)
     begin = None
     for line, text in content.lines:
         if (init := _INIT.fullmatch(text.strip())) and float(init[1]) > _EPOCH_MS:
@@ -93,18 +95,18 @@ def _of_merged(content: Content) -> Recording:
             raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs MS + BYTES or MS - BYTES DELAY_MS")
         name, at = f"flow {found[9] or 1}", float(found[1]) / 1e3
         if found[7]:
-            capacity.append((at, float(found[8])))
+            capacity.append(at, float(found[8]))
         elif found[2]:
-            entered[name].append((at, float(found[3])))
+            entered[name].append(at, float(found[3]))
         else:
-            left[name].append((at, float(found[5]), float(found[6]) / 1e3))
+            left[name].append(at, float(found[5]), float(found[6]) / 1e3)
     names = sorted(entered.keys() | left.keys(), key=lambda name: (len(name), name))
     if not names:
         place = f"{content.file}:{content.lines[0][0]}"
         raise ScenarioError(f"{place}: no packet; needs a log of a tunnel that carried packets")
-    length = max(max((one[0] for one in (*entered[name], *left[name])), default=0.0) for name in names)
+    length = max(max((row[0] for of in (entered, left) for row in of[name]), default=0.0) for name in names)
     subjects = [_flow(name, entered[name], left[name]) for name in names]
-    if capacity:
+    if len(capacity):
         # Over an emulated link, the log contains the link's opportunities to send.
         rate = binned_rate(capacity, capacity[0][0], capacity[-1][0], "opportunities to send of the link")
         subjects.append(Subject("link", "path", kept(rate), {"opportunities": (float(len(capacity)), "opportunities")}))
@@ -119,11 +121,12 @@ def _of_merged(content: Content) -> Recording:
     )  # fmt: skip
 
 
-def _flow(name: str, entered: list[tuple[float, float]], left: list[tuple[float, float, float]]) -> Subject:
+def _flow(name: str, entered: Columns, left: Columns) -> Subject:
     # The rate is that from the flow's first packet to its last departure.
-    times = [at for at, _ in entered[:1]] + [at for at, _, _ in left] or [0.0]
+    at = left.column(0)
+    times = [row[0] for row in islice(entered, 1)] + ([at.min(), at.max()] if len(at) else []) or [0.0]
     found = kept(
-        binned_rate([(at, size) for at, size, _ in left], min(times), max(times), "bytes that departed"),
+        binned_rate(((at, size) for at, size, _ in left), min(times), max(times), "bytes that departed"),
         series("delay", ((at, delay) for at, _, delay in left), "one-way, at the departure"),
     )
     counters = {"entered": (float(len(entered)), "packets"), "departed": (float(len(left)), "packets")}

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from longpipe.errors import ScenarioError, shown
+from longpipe.measured.columns import Columns
 from longpipe.measured.content import Content
 from longpipe.measured.fields import decimal
 from longpipe.measured.recording import Recording, Subject, kept, series
@@ -23,7 +24,9 @@ def recognises(content: Content) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns the throughput over time."""
-    points: list[tuple[float, float]] = []
+    import numpy as np
+
+    points = Columns(2)
     for line, text in content.lines:
         if not text.strip():
             continue
@@ -31,17 +34,17 @@ def read(content: Content) -> Recording:
         at, rate = (None, None) if found is None else tuple(decimal(one.replace(",", ".")) for one in found.groups())
         if at is None or rate is None:
             raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs a time in s and a rate in Mbit/s")
-        if points and at < points[-1][0]:
+        if len(points) and at < points[-1][0]:
             raise ScenarioError(f"{content.file}:{line}: {at:g} s after {points[-1][0]:g} s; needs increasing times")
-        points.append((at, rate * 1e6))
+        points.append(at, rate * 1e6)
     first = points[0][0]
-    times = [at - first for at, _ in points]
+    times = points.column(0) - first
     # The last rate holds for an unknown time, so its interval has no length.
     rate_series = series(
         "rate",
-        zip(times, (rate for _, rate in points), strict=True),
+        zip(times, points.column(1), strict=True),
         "throughput, held until the next time",
-        intervals=zip(times, [*times[1:], times[-1]], strict=True),
+        intervals=zip(times, np.append(times[1:], times[-1]), strict=True),
     )
     unknown = ("delays and losses: a trace contains only throughput", "the unit: Mbit/s by Pensieve's convention")
     path = Subject("path", "path", kept(rate_series))

@@ -9,14 +9,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.inputs.numbers import scaled
+from longpipe.measured.columns import MOST_REQUESTS, Replies
 from longpipe.measured.content import Content
-from longpipe.measured.recording import Recording, Subject, kept, series
+from longpipe.measured.recording import Recording, Subject, kept, series_of
 from longpipe.measured.runs import joined
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 NAME: Final = "ping -D"
 # ping prints the identifier with -v, and the hop limit and the time if it knows them (ping_common.c of iputils).
@@ -36,7 +40,6 @@ _MESSAGE: Final = re.compile(r"\s*$|rtt |round-trip |ping|WARNING|Warning|pipe |
 _IN_BRACKETS: Final = re.compile(r".*\(([^()]+)\)")
 # icmp_seq has 16 bits.
 _WRAP: Final = 1 << 16
-_MOST_PROBES: Final = 10_000_000
 # Number of skipped lines that a note lists.
 _LISTED: Final = 5
 _NS: Final = Fraction(10**9)
@@ -51,6 +54,7 @@ class _Run:
     Sequence numbers are counted on after 65535.
     """
 
+    replies: Replies
     line: int
     address: str
     target: str
@@ -61,7 +65,6 @@ class _Run:
     # Highest sequence number of a request without a reply.
     missed: int = 0
     duplicates: int = 0
-    replies: dict[int, tuple[int, float | None]] = field(default_factory=dict)
     _first: int | None = None
     _latest: int | None = None
     _arrived: int = 0
@@ -74,7 +77,7 @@ class _Run:
     def request_ns(self, seq: int) -> int:
         """Returns the time of a request [ns]: the arrival of the reply if its RTT is unknown."""
         at, rtt = self.replies[seq]
-        return at - round((rtt or 0.0) * 1e9)
+        return (at or 0) - round((rtt or 0.0) * 1e9)
 
     def add(self, reply: re.Match[str], at: int) -> bool:
         """Adds a reply, unless its time or its number show that it belongs to a later run; returns whether it did."""
@@ -90,7 +93,7 @@ class _Run:
         elif self._latest is not None and seq < self._latest and requested > self.request_ns(self._latest) + _SAME_NS:
             return False
         elif "BAD CHECKSUM" not in reply["flags"]:
-            self.replies[seq] = (at, rtt)
+            self.replies.add(seq, at, rtt)
             self._first = seq if self._first is None else self._first
             self._latest = seq if self._latest is None else max(seq, self._latest)
         self.ident = self.ident or reply["ident"]
@@ -154,7 +157,7 @@ class _Log:
             self._reply(number, reply)
         elif head := _TARGET.fullmatch(line):
             address = address_of(head[2])
-            self._begin(_Run(number, address, _named(head[1], address), begins=True))
+            self._begin(_Run(Replies(self.file), number, address, _named(head[1], address), begins=True))
         elif summary := _SUMMARY.fullmatch(line):
             names = ((run, (run.address, run.target.partition(" ")[0])) for run in self._of_address.values())
             self._ended = [run for run, own in names if summary[1] in own]
@@ -185,7 +188,7 @@ class _Log:
             address = self._current.address
         run = self._of_address.get(address)
         if run is None or not run.add(reply, at):
-            run = self._begin(_Run(number, address, _named(reply["source"], address), begins=False))
+            run = self._begin(_Run(Replies(self.file), number, address, _named(reply["source"], address), begins=False))
             run.add(reply, at)
         self._current = run
 
@@ -202,60 +205,69 @@ def _named(name: str, address: str) -> str:
 
 
 def _recording(file: str, run: _Run) -> Recording:
-    ordered = sorted(run.replies)
-    times: dict[int, float] = {}
-    lost: list[float] = []
-    begin = None
-    if ordered:
-        requests = {seq: run.request_ns(seq) for seq in ordered}
-        begin = min(requests.values())
+    import numpy as np
+
+    seqs, requests, rtts, _ = run.replies.arrays()
+    has_rtt = ~np.isnan(rtts)
+    # In place, because a log may have ten million replies.
+    requests -= np.rint(np.where(has_rtt, rtts, 0.0) * 1e9).astype(np.int64)
+    begin = int(requests.min()) if len(seqs) else None
+    requests -= begin or 0
+    times = requests / 1e9
+    del requests
+    lost = np.zeros(0)
+    if len(seqs):
         # Sequence numbers begin at 1, and only the summary shows whether the last requests were lost.
-        first, last = 1 if run.begins else ordered[0], max(ordered[-1], run.requests)
-        if last - first > _MOST_PROBES:
-            raise ScenarioError(f"{file}: {last - first + 1} requests; needs at most {_MOST_PROBES}")
-        times = {seq: (requests[seq] - begin) / 1e9 for seq in ordered}
-        lost = _missing(times, first, last)
-    notes = list(_notes(run, times))
+        first, last = 1 if run.begins else int(seqs[0]), max(int(seqs[-1]), run.requests)
+        if last - first > MOST_REQUESTS:
+            raise ScenarioError(f"{file}: {last - first + 1} requests; needs at most {MOST_REQUESTS}")
+        lost = missing_times(seqs, times, first, last)
+    notes = list(_notes(run, times, int((~has_rtt).sum())))
     counters = {
-        "sent": (float(len(ordered) + len(lost) if ordered else run.requests), "packets"),
-        "received": (float(len(ordered)), "packets"),
+        "sent": (float(len(seqs) + len(lost) if len(seqs) else run.requests), "packets"),
+        "received": (float(len(seqs)), "packets"),
         "duplicates": (float(run.duplicates), "packets"),
     }
-    rtts = ((times[seq], rtt) for seq in ordered if (rtt := run.replies[seq][1]) is not None)
     path = Subject(
         run.target,
         "path",
         kept(
-            series("rtt", rtts, "at the time of the request"),
-            series("losses", ((at, 1.0) for at in lost), "a request without a reply, at its interpolated time"),
+            series_of("rtt", times[has_rtt], rtts[has_rtt], "at the time of the request"),
+            series_of("losses", lost, np.ones(len(lost)), "a request without a reply, at its interpolated time"),
         ),
         counters,
         key=run.address,
     )
-    ends = [*times.values(), *lost] or [0.0]
+    ends = [float(end) for one in (times, lost) if len(one) for end in (one.min(), one.max())] or [0.0]
     unknown = ("rates, and the direction of a delay or loss: ping measures round trips",)
-    return Recording(
-        file, "ping -D", "ping of iputils", None, begin, max(ends) - min(0.0, *ends), (path,), unknown, tuple(notes)
-    )
+    length = max(ends) - min(0.0, *ends)
+    return Recording(file, "ping -D", "ping of iputils", None, begin, length, (path,), unknown, tuple(notes))
 
 
-def _notes(run: _Run, times: dict[int, float]) -> Iterator[str]:
-    if not times:
+def _notes(run: _Run, times: NDArray[np.float64], without: int) -> Iterator[str]:
+    if not len(times):
         yield f"{run.target}: the run from line {run.line} on lost all {run.requests} requests, at unknown times"
-    if any(later < earlier for earlier, later in pairwise(times.values())):
+    if (times[1:] < times[:-1]).any():
         yield "the clock jumps back, or requests are out of order: times around it are wrong"
-    without = sum(rtt is None for _, rtt in run.replies.values())
     if without:
         yield f"{run.target}: {without} replies have no RTT, which needs requests of at least 16 bytes (ping -s)"
 
 
-def _missing(times: dict[int, float], first: int, last: int) -> list[float]:
-    """Returns the times of the requests without a reply, interpolated or extrapolated at the mean interval."""
-    known = sorted(times)
-    low, high = known[0], known[-1]
-    interval = (times[high] - times[low]) / (high - low) if high > low else 1.0
-    found = [times[low] - (low - seq) * interval for seq in range(first, low)]
-    for before, after in pairwise(known):
-        step = (times[after] - times[before]) / (after - before)
-        found += [times[before] + (seq - before) * step for seq in range(before + 1, after)]
-    return found + [times[high] + (seq - high) * interval for seq in range(high + 1, last + 1)]
+def missing_times(seqs: NDArray[np.int64], times: NDArray[np.float64], first: int, last: int) -> NDArray[np.float64]:
+    """Returns the times of the requests without a reply, interpolated or extrapolated at the mean interval.
+
+    `seqs` are the numbers of the requests with a reply, in ascending order, and `times` their times.
+    """
+    import numpy as np
+
+    low, high = int(seqs[0]), int(seqs[-1])
+    interval = (times[-1] - times[0]) / (high - low) if high > low else 1.0
+    before = times[0] - (low - np.arange(first, low)) * interval
+    after = times[-1] + (np.arange(high + 1, last + 1) - high) * interval
+    is_missing = np.ones(high - low + 1, dtype=bool)
+    is_missing[seqs - low] = False
+    missing = np.nonzero(is_missing)[0] + low
+    place = np.searchsorted(seqs, missing) - 1
+    step = (times[place + 1] - times[place]) / (seqs[place + 1] - seqs[place]) if len(missing) else np.zeros(0)
+    within = times[place] + (missing - seqs[place]) * step
+    return np.concatenate([before, within, after])

@@ -7,20 +7,26 @@ are then placed at the interval that the summary shows, or one second apart, the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.numbers import scaled
 from longpipe.measured import fields
+from longpipe.measured.columns import MOST_REQUESTS, Replies
 from longpipe.measured.content import Content
 from longpipe.measured.fields import NS, get
+from longpipe.measured.lines import Line, Parts
 from longpipe.measured.ping import address_of
-from longpipe.measured.recording import Recording, Subject, kept, series
+from longpipe.measured.recording import Recording, Subject, kept, series_of
 from longpipe.measured.runs import joined
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 NAME: Final = "ping and fping"
 _DECIMAL: Final = r"\d{1,9}(?:[.,]\d{1,9})?"
@@ -62,7 +68,6 @@ _WINDOWS_TOTALS: Final = re.compile(r"\s*[^=]*= (\d{1,9})[^=]*= (\d{1,9})[^=]*= 
 _UNITS: Final = {"ms": 1e-3, "мс": 1e-3, "毫秒": 1e-3, "us": 1e-6, "s": 1.0}
 _WRAP: Final = 1 << 16
 _LONGEST: Final = 300
-_MOST_PROBES: Final = 10_000_000
 _INTERVAL_S: Final = 1.0
 _BELOW: Final = "<"
 _DAY_NS: Final = 86_400 * 10**9
@@ -72,7 +77,7 @@ _DAY_NS: Final = 86_400 * 10**9
 class _Path:
     """The requests to a target: the time [ns] of each reply, if it is known, and its RTT [s], by sequence number."""
 
-    replies: dict[int, tuple[int | None, float]] = field(default_factory=dict)
+    replies: Replies
     # Highest number of a request, and number of the first one if the file shows it.
     last: int = -1
     first: int | None = None
@@ -80,6 +85,19 @@ class _Path:
     # Number of RTTs that are only known to be below the stated value.
     below: int = 0
     interval_s: float | None = None
+
+    def requests(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
+        """Returns numbers, times [ns] and RTTs [s] of the requests with a reply, and which of their times are known."""
+        import numpy as np
+
+        seqs, at, rtts, is_known = self.replies.arrays()
+        at -= np.where(is_known, np.rint(rtts * 1e9).astype(np.int64), 0)
+        return seqs, at, rtts, is_known
+
+    def begin_ns(self) -> int | None:
+        """Returns the time of the first request whose time is known; None if there is none."""
+        _, at, _, is_known = self.requests()
+        return int(at[is_known].min()) if is_known.any() else None
 
     def count(self, seq: int) -> int:
         """Returns a sequence number counted on beyond 65535, and notes that the request was sent."""
@@ -95,7 +113,7 @@ class _Path:
         if seq in self.replies or _FLAG_COPY in (flags or ""):
             self.duplicates += 1
         else:
-            self.replies[seq] = (at, rtt)
+            self.replies.add(seq, at, rtt)
 
 
 @dataclass(eq=False)
@@ -103,19 +121,28 @@ class _Run:
     """The lines of a run of a program, and the replies in them, by source and sequence number."""
 
     program: str
+    lines: Parts
     address: str = ""
     name: str = ""
-    lines: list[tuple[int, str]] = field(default_factory=list)
     seen: set[tuple[str, int]] = field(default_factory=set)
+    # Number up to which the run has all replies of a source.
+    until: dict[str, int] = field(default_factory=dict)
     latest: int = 0
 
     def has(self, source: str, seq: int) -> bool:
         """Returns whether the run has this reply, and notes that it does; the numbers of ping have 16 bits."""
         if seq < self.latest - _WRAP // 2:
             self.seen.clear()
+            self.until.clear()
         self.latest = seq
+        # The lowest numbers are dropped where they follow one another, because fping may number ten million requests.
+        if seq <= self.until.get(source, -1) and seq >= 0:
+            return True
         found = (source, seq) in self.seen
         self.seen.add((source, seq))
+        while (source, self.until.get(source, -1) + 1) in self.seen:
+            self.until[source] = self.until.get(source, -1) + 1
+            self.seen.discard((source, self.until[source]))
         return found
 
 
@@ -126,17 +153,18 @@ class _Log:
     A repeated number of any target begins a run of fping, which has several targets.
     """
 
+    lines: Sequence[Line]
     runs: list[_Run] = field(default_factory=list)
     _of_address: dict[str, _Run] = field(default_factory=dict)
     _current: _Run | None = None
 
-    def add(self, number: int, line: str) -> None:
-        """Adds a line to its run."""
+    def add(self, place: int, line: str) -> None:
+        """Adds the line at a place of the file's lines to its run."""
         self._current = self._run_of(line) or self._current or self._begin("")
-        self._current.lines.append((number, line))
+        self._current.lines.append(place)
 
     def _begin(self, program: str, address: str = "", name: str = "") -> _Run:
-        self.runs.append(_Run(program, address, name))
+        self.runs.append(_Run(program, Parts(self.lines), address, name))
         if address:
             self._of_address[address] = self.runs[-1]
         return self.runs[-1]
@@ -200,8 +228,8 @@ def _is_row(line: str) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns a path for each target. Requests without a reply count as lost."""
-    log = _Log()
-    for place, line in _json_lines(content) if content.is_json else content.lines:
+    log = _Log(list(_json_lines(content)) if content.is_json else content.lines)
+    for place, (_, line) in enumerate(log.lines):
         # Longer lines are of no known form.
         if len(line) <= _LONGEST or content.is_json:
             log.add(place, line)
@@ -277,8 +305,8 @@ def _run(file: str, content: Content) -> Recording | None:
     known = {name: path for name, path in paths.items() if path.last >= 0}
     if not known:
         return None
-    times = [at - round(rtt * 1e9) for path in known.values() for at, rtt in path.replies.values() if at is not None]
-    begin = min(times, default=None)
+    begins = [begin for path in known.values() if (begin := path.begin_ns()) is not None]
+    begin = min(begins, default=None)
     notes: list[str] = []
     subjects = []
     length = 0.0
@@ -295,7 +323,7 @@ def _run(file: str, content: Content) -> Recording | None:
 
 
 def _of_unix(content: Content) -> dict[str, _Path]:
-    name, path = "", _Path()
+    name, path = "", _Path(Replies(content.file))
     for number, line in content.lines:
         if head := _HEAD.fullmatch(line):
             name = head[1] if head[1] == head[2] else f"{head[1]} ({head[2]})"
@@ -304,7 +332,7 @@ def _of_unix(content: Content) -> dict[str, _Path]:
         elif reply := _UNIX.fullmatch(line):
             name = name or reply["source"]
             rtt = float(reply["rtt"].replace(",", ".")) * _UNITS[reply["unit"]]
-            path.add(int(reply["seq"]), content.stamps.get(number), rtt, reply["flags"])
+            path.add(int(reply["seq"]), content.stamp(number), rtt, reply["flags"])
         elif timeout := _TIMEOUT.match(line):
             path.count(int(timeout[1] or timeout[2]))
         elif totals := _TOTALS.fullmatch(line):
@@ -317,7 +345,7 @@ def _of_unix(content: Content) -> dict[str, _Path]:
 
 def _of_windows(content: Content) -> dict[str, _Path]:
     """Reads the lines of requests: those from the header to the next blank line, one for each request."""
-    name, path = "", _Path(first=0)
+    name, path = "", _Path(Replies(content.file), first=0)
     is_within = False
     for number, line in content.lines:
         reply = _WINDOWS.fullmatch(line)
@@ -326,7 +354,7 @@ def _of_windows(content: Content) -> dict[str, _Path]:
             name = name or reply["source"]
             rtt = float(reply["rtt"].replace(",", ".")) * _UNITS[reply["unit"]]
             path.below += reply["sign"] == _BELOW
-            path.add(path.last + 1, content.stamps.get(number), rtt)
+            path.add(path.last + 1, content.stamp(number), rtt)
         elif _is_windows_head(line) and path.last < 0:
             is_within = True
             if head := _WINDOWS_NAME.search(line):
@@ -344,14 +372,14 @@ def _of_fping(content: Content) -> dict[str, _Path]:
     paths: dict[str, _Path] = {}
     for number, line in content.lines:
         if one := _FPING.fullmatch(line):
-            path = paths.setdefault(one["source"], _Path(first=0))
-            at = content.stamps.get(number) if one["at"] is None else _fping_ns(one["at"])
+            path = paths.setdefault(one["source"], _Path(Replies(content.file), first=0))
+            at = content.stamp(number) if one["at"] is None else _fping_ns(one["at"])
             if one["rtt"] is None:
                 path.count(int(one["seq"]))
             else:
                 path.add(int(one["seq"]), at, float(one["rtt"].replace(",", ".")) / 1e3)
         elif (row := _FPING_ROW.fullmatch(line)) and _is_row(line):
-            path = paths.setdefault(row["source"], _Path(first=0))
+            path = paths.setdefault(row["source"], _Path(Replies(content.file), first=0))
             # The summary repeats the replies that precede it.
             if path.last < 0:
                 for value in row["values"].split():
@@ -364,13 +392,17 @@ def _of_fping(content: Content) -> dict[str, _Path]:
 
 def _subject(file: str, name: str, path: _Path, begin: int | None, notes: list[str]) -> tuple[Subject, float]:
     """Returns a path, and the time [s] of its last request."""
-    ordered = sorted(path.replies)
-    first = min([*ordered[:1], *([] if path.first is None else [path.first])], default=0)
-    if path.last - first > _MOST_PROBES:
-        raise ScenarioError(f"{file}: {path.last - first + 1} requests; needs at most {_MOST_PROBES}")
-    times = dict(_times(path, first, begin))
-    rtts = [(times[seq], path.replies[seq][1]) for seq in ordered]
-    lost = [(at, 1.0) for seq, at in times.items() if seq not in path.replies]
+    import numpy as np
+
+    seqs, at, rtts, is_known = path.requests()
+    first = min([*seqs[:1].tolist(), *([] if path.first is None else [path.first])], default=0)
+    if path.last - first > MOST_REQUESTS:
+        raise ScenarioError(f"{file}: {path.last - first + 1} requests; needs at most {MOST_REQUESTS}")
+    known, since = seqs[is_known], (at[is_known] - (begin or 0)) / 1e9
+    del at, is_known
+    times = _times(path, first, known, since)
+    is_lost = np.ones(len(times), dtype=bool)
+    is_lost[seqs - first] = False
     if path.below:
         rtts_are = "an RTT is" if path.below == 1 else f"{path.below} RTTs are"
         notes.append(f"{name}: {rtts_are} only known to be below the stated value (<1ms), which is used")
@@ -379,30 +411,32 @@ def _subject(file: str, name: str, path: _Path, begin: int | None, notes: list[s
         notes.append(f"{name}: requests are placed {path.interval_s or _INTERVAL_S:.3g} s apart ({interval})")
     counters = {
         "sent": (float(len(times)), "packets"),
-        "received": (float(len(ordered)), "packets"),
+        "received": (float(len(seqs)), "packets"),
         "duplicates": (float(path.duplicates), "packets"),
     }
     found = kept(
-        series("rtt", rtts, "at the time of the request"),
-        series("losses", lost, "a request without a reply, at its interpolated time"),
+        series_of("rtt", times[seqs - first], rtts, "at the time of the request"),
+        series_of(
+            "losses", times[is_lost], np.ones(int(is_lost.sum())), "a request without a reply, at its interpolated time"
+        ),
     )
-    return Subject(name, "path", found, counters, key=address_of(name)), max(times.values(), default=0.0)
+    return Subject(name, "path", found, counters, key=address_of(name)), float(times.max()) if len(times) else 0.0
 
 
-def _times(path: _Path, first: int, begin: int | None) -> Iterator[tuple[int, float]]:
-    """Yields the number and time [s] of each request; unknown times are those of the interval between requests."""
-    known = {
-        seq: (at - round(rtt * 1e9) - begin) / 1e9
-        for seq, (at, rtt) in path.replies.items()
-        if at is not None and begin is not None
-    }
-    if not known:
-        interval = path.interval_s or _INTERVAL_S
-        yield from ((seq, (seq - first) * interval) for seq in range(first, path.last + 1))
-        return
-    low, high = min(known), max(known)
-    interval = (known[high] - known[low]) / (high - low) if high > low else path.interval_s or _INTERVAL_S
-    latest = low
-    for seq in range(first, path.last + 1):
-        latest = seq if seq in known else latest
-        yield seq, known[latest] + (seq - latest) * interval
+def _times(path: _Path, first: int, known: NDArray[np.int64], since: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the time [s] of each request; unknown times are those of the interval between requests.
+
+    `since` are the times [s] of the requests with the numbers `known`.
+    """
+    import numpy as np
+
+    interval = path.interval_s or _INTERVAL_S
+    if not len(known):
+        return np.arange(path.last + 1 - first, dtype=np.float64) * interval
+    low, high = int(known[0]), int(known[-1])
+    interval = float(since[-1] - since[0]) / (high - low) if high > low else interval
+    every = np.arange(first, path.last + 1)
+    # Times are those of the latest known request, and the interval.
+    latest = np.maximum(np.searchsorted(known, every, side="right") - 1, 0)
+    every -= known[latest]
+    return np.asarray(every * interval + since[latest], dtype=np.float64)

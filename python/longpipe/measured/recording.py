@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from longpipe.errors import shortened
@@ -173,7 +174,7 @@ class Recording:
 
 def series(
     quantity: SeriesKind,
-    points: Iterable[tuple[float, float]],
+    points: Iterable[tuple[float, ...]],
     meaning: str,
     unit: str | None = None,
     intervals: Iterable[tuple[float, float]] | None = None,
@@ -182,11 +183,21 @@ def series(
 
     `intervals` are the begins and ends [s] of the intervals over which the values hold, if they hold over intervals.
     """
+    pairs = _rows(points)
+    spans = None if intervals is None else _rows(intervals)
+    return Series(quantity, unit or UNITS[quantity][0], pairs[:, 0].copy(), pairs[:, 1].copy(), meaning, spans)
+
+
+def series_of(quantity: SeriesKind, times_s: Numbers, numbers: Numbers, meaning: str) -> Series:
+    """Returns a series of values at instants, in the quantity's first unit."""
+    return Series(quantity, UNITS[quantity][0], times_s, numbers, meaning)
+
+
+def _rows(rows: Iterable[tuple[float, ...]], columns: int = 2) -> Numbers:
+    """Returns rows of numbers as an array, without a list of them."""
     import numpy as np
 
-    pairs = np.array(list(points), dtype=float).reshape(-1, 2)
-    spans = None if intervals is None else np.array(list(intervals), dtype=float).reshape(-1, 2)
-    return Series(quantity, unit or UNITS[quantity][0], pairs[:, 0].copy(), pairs[:, 1].copy(), meaning, spans)
+    return np.fromiter(chain.from_iterable(rows), dtype=float).reshape(-1, columns)
 
 
 def kept(*found: Series) -> tuple[Series, ...]:
@@ -204,9 +215,11 @@ def rates(moved: Iterable[Moved], meaning: str, quantity: Literal["rate", "sent 
     Every reader of bytes per interval computes its rates with this function. The intervals are in ascending order. The
     bytes of an interval without length are added to the interval before it or, if it is the first, after it.
     """
-    joined = list(_with_lengths(moved))
-    points = ((end, 8 * size / (end - begin)) for begin, end, size in joined)
-    return series(quantity, points, meaning, intervals=((begin, end) for begin, end, _ in joined))
+    found = _rows(_with_lengths(moved), 3)
+    begins, ends, sizes = found.T
+    return Series(
+        quantity, UNITS[quantity][0], ends.copy(), 8 * sizes / (ends - begins), meaning, found[:, :2].copy()
+    )  # fmt: skip
 
 
 def _with_lengths(moved: Iterable[Moved]) -> Iterator[Moved]:
@@ -229,7 +242,7 @@ _INTERVALS: Final = 200
 
 
 def binned_rate(
-    events: Sequence[tuple[float, float]],
+    events: Iterable[tuple[float, ...]],
     begin_s: float,
     end_s: float,
     what: str,
@@ -245,11 +258,11 @@ def binned_rate(
     import numpy as np
 
     span_ns = round((end_s - begin_s) * 1e9)
-    if not events or span_ns <= 0:
+    pairs = _rows(events)
+    if not len(pairs) or span_ns <= 0:
         return rates((), what, quantity)
     width_ns = -(-span_ns // (_INTERVALS * tick_ns)) * tick_ns
     count = -(-span_ns // width_ns)
-    pairs = np.array(events, dtype=float)
     # Whole nanoseconds, because sums of rounded seconds would put events at an end into either interval.
     times_ns = np.rint((pairs[:, 0] - begin_s) * 1e9)
     slots = np.clip(np.ceil(times_ns / width_ns) - 1, 0, count - 1).astype(np.int64)

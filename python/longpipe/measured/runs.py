@@ -23,19 +23,20 @@ def split_at(
 
     `time_of` returns the time in a line, or None for a line without time.
     """
-    parts: list[list[tuple[int, str]]] = [[]]
+    begins = [0]
     latest: float | None = None
     has_begun = False
-    for number, line in content.lines:
+    for place, (_, line) in enumerate(content.lines):
         at = time_of(line)
-        begins = has_begun and is_header(line)
-        if begins or (at is not None and latest is not None and at < latest):
-            parts.append([])
+        is_first = has_begun and is_header(line)
+        if is_first or (at is not None and latest is not None and at < latest):
+            begins.append(place)
             latest, has_begun = None, False
         latest = latest if at is None else at
         has_begun = has_begun or bool(line.strip())
-        parts[-1].append((number, line))
-    return [content.of_lines(part) for part in parts]
+    if len(begins) == 1:
+        return [content]
+    return [content.of_lines(content.lines[begin:end]) for begin, end in zip(begins, [*begins[1:], None], strict=True)]
 
 
 def joined(runs: Sequence[tuple[int, Recording]]) -> Recording:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from longpipe.errors import ScenarioError
 from longpipe.inputs.numbers import unix_ns
+from longpipe.measured.columns import Named
 from longpipe.measured.content import Content
 from longpipe.measured.fields import unix_of_date
 from longpipe.measured.recording import Moved
@@ -20,12 +21,46 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Row(NamedTuple, Generic[Value]):
-    """What a snapshot shows of a subject: its time [s], its line, and a value."""
+def is_reset(before: Mapping[str, float], now: Mapping[str, float]) -> bool:
+    """Returns whether a counter has decreased."""
+    return any(count < before.get(name, count) for name, count in now.items())
 
-    at: float
+
+@dataclass
+class Run(Generic[Value]):
+    """Consecutive snapshots of a subject: the first line, the numbers of each snapshot, and the latest value.
+
+    The columns `at` and `line` of the numbers are the times [s] and the lines of the snapshots.
+    """
+
     line: int
-    value: Value
+    last: Value
+    rows: Named = field(default_factory=Named)
+    # The latest value of each counter.
+    counted: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Runs(Generic[Value]):
+    """The runs of a subject, each of which begins when a counter has decreased.
+
+    `numbers` returns the numbers of a value that are kept, and `counters` those that only increase.
+    """
+
+    numbers: Callable[[Value], Mapping[str, float]]
+    counters: Callable[[Value], Mapping[str, float]]
+    found: list[Run[Value]] = field(default_factory=list)
+
+    def add(self, at: float, line: int, value: Value) -> None:
+        """Adds the value of a snapshot at a time [s]."""
+        now = self.counters(value)
+        run = self.found[-1] if self.found else None
+        if run is None or is_reset(run.counted, now):
+            run = Run(line, value)
+            self.found.append(run)
+        run.last = value
+        run.counted |= now
+        run.rows.append({"at": at, "line": line, **self.numbers(value)})
 
 
 @dataclass(frozen=True)
@@ -36,75 +71,77 @@ class Times:
     begin_ns: int | None
 
 
-def split(
-    content: Content, begins: Callable[[str], bool], is_content: Callable[[str], bool]
-) -> tuple[list[tuple[float, Lines]], Times]:
-    """Returns the snapshots, each with its time [s] since the first one; all times are 0 if the log has none.
+class Snapshots:
+    """The snapshots of a log, each with its time [s] since the first one; all times are 0 if the log has none.
 
-    A snapshot begins at a line that is a time or, in a log without times, at a line for which `begins` holds. Raises
-    ScenarioError if times decrease, or if a line for which `is_content` holds precedes the first time.
+    A snapshot begins at a line that is a time or, in a log without times, at a line for which `begins` holds. They are
+    read whenever they are iterated over.
     """
-    stamps = [stamp for _, line in content.timed_lines if (stamp := _time(line)) is not None]
-    first = stamps[0] if stamps else None
-    snapshots: list[tuple[float, Lines]] = []
-    latest = None
-    for number, line in content.timed_lines:
-        stamp = _time(line)
-        if stamp is not None and first is not None:
-            if latest is not None and stamp < latest:
-                behind = (latest - stamp) / 1e9
-                raise ScenarioError(
-                    f"{content.file}:{number}: {behind:.3g} s before the previous time; needs increasing times"
-                )
-            latest = stamp
-            snapshots.append(((stamp - first) / 1e9, []))
-        elif line.strip():
-            if first is not None and latest is None:
-                if is_content(line):
+
+    def __init__(self, content: Content, begins: Callable[[str], bool], is_content: Callable[[str], bool]) -> None:
+        self._content, self._begins, self._is_content = content, begins, is_content
+        stamps = (stamp for _, line in content.timed_lines if (stamp := _time(line)) is not None)
+        first = next(stamps, None)
+        self.times = Times(first is not None, first)
+        # Time [s] between the first and the last snapshot, known after an iteration.
+        self.length_s = 0.0
+
+    def __iter__(self) -> Iterator[tuple[float, Lines]]:
+        """Yields time and lines of each snapshot.
+
+        Raises ScenarioError if times decrease, or if a line for which `is_content` holds precedes the first time.
+        """
+        file, first = self._content.file, self.times.begin_ns
+        at, lines, latest = 0.0, Lines(), None
+        for number, line in self._content.timed_lines:
+            stamp = _time(line)
+            if stamp is not None and first is not None:
+                if latest is not None and stamp < latest:
+                    behind = (latest - stamp) / 1e9
                     raise ScenarioError(
-                        f"{content.file}:{number}: a snapshot before the first time; needs a time before each snapshot"
+                        f"{file}:{number}: {behind:.3g} s before the previous time; needs increasing times"
                     )
-                continue
-            if not snapshots or (first is None and begins(line) and snapshots[-1][1]):
-                snapshots.append((0.0, []))
-            snapshots[-1][1].append((number, line))
-    return snapshots, Times(first is not None, first)
+                if latest is not None:
+                    yield at, lines
+                latest, at, lines = stamp, (stamp - first) / 1e9, Lines()
+                self.length_s = at
+            elif line.strip():
+                if first is not None and latest is None:
+                    if self._is_content(line):
+                        raise ScenarioError(
+                            f"{file}:{number}: a snapshot before the first time; needs a time before each snapshot"
+                        )
+                    continue
+                if first is None and self._begins(line) and lines:
+                    yield at, lines
+                    lines = Lines()
+                lines.append((number, line))
+        if latest is not None or lines:
+            yield at, lines
 
 
 def by_key(
     file: str,
-    snapshots: Iterable[tuple[float, Lines]],
+    snapshots: Snapshots,
     parse: Callable[[Lines], Iterable[tuple[int, Key, Value]]],
-    *,
-    timed: bool,
-) -> dict[Key, list[Row[Value]]]:
-    """Returns the rows of each key; `parse` yields line, key and value of each subject in a snapshot.
+    numbers: Callable[[Value], Mapping[str, float]],
+    counters: Callable[[Value], Mapping[str, float]],
+) -> dict[Key, Runs[Value]]:
+    """Returns the runs of each key; `parse` yields line, key and value of each subject in a snapshot.
 
     Raises ScenarioError if a key occurs twice in a snapshot with a time, because the second one is another snapshot.
     """
-    found: dict[Key, list[Row[Value]]] = {}
+    found: dict[Key, Runs[Value]] = {}
     for at, lines in snapshots:
         seen: set[Key] = set()
         for line, key, value in parse(lines):
-            if timed and key in seen:
+            if snapshots.times.known and key in seen:
                 raise ScenarioError(f"{file}:{line}: a snapshot without a time; needs a time before each snapshot")
             seen.add(key)
-            found.setdefault(key, []).append(Row(at, line, value))
+            if key not in found:
+                found[key] = Runs(numbers, counters)
+            found[key].add(at, line, value)
     return found
-
-
-def until_reset(rows: Sequence[Row[Value]], counters: Callable[[Value], Mapping[str, float]]) -> list[list[Row[Value]]]:
-    """Returns the rows of a subject in parts, each of which begins when a counter has decreased."""
-    parts: list[list[Row[Value]]] = []
-    latest: dict[str, float] = {}
-    for row in rows:
-        now = counters(row.value)
-        if not parts or any(value < latest.get(name, value) for name, value in now.items()):
-            parts.append([])
-            latest = {}
-        parts[-1].append(row)
-        latest |= now
-    return parts
 
 
 def _time(line: str) -> int | None:
@@ -118,12 +155,7 @@ def _time(line: str) -> int | None:
     return unix_of_date(text)
 
 
-def span(snapshots: list[tuple[float, Lines]]) -> float:
-    """Returns the time [s] between the first and the last snapshot."""
-    return snapshots[-1][0] - snapshots[0][0] if snapshots else 0.0
-
-
-def steps(points: Iterable[tuple[float, float]]) -> Iterator[Moved]:
+def steps(points: Iterable[tuple[float, ...]]) -> Iterator[Moved]:
     """Yields a counter's increases, each with begin and end [s] of its interval, which may have no length."""
     for (before, previous), (at, value) in pairwise(points):
         yield before, at, value - previous

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from longpipe.errors import ScenarioError, shown
+from longpipe.measured.columns import Columns, Named
 from longpipe.measured.content import Content
 from longpipe.measured.fields import decimal
 from longpipe.measured.recording import Recording, Subject, kept, rates, series
-from longpipe.measured.snapshots import Lines, Row, by_key, span, split, steps, until_reset
+from longpipe.measured.snapshots import Lines, Run, Snapshots, by_key, steps
 
 NAME: Final = "a log of ss -tin"
 _STATES: Final = "ESTAB|SYN-SENT|SYN-RECV|FIN-WAIT-1|FIN-WAIT-2|TIME-WAIT|CLOSE-WAIT|LAST-ACK|LISTEN|CLOSING|UNCONN"
@@ -34,6 +36,7 @@ _COUNTERS: Final = {
 }
 _SIZES: Final = {"mss": "bytes", "pmtu": "bytes"}
 _TIMES: Final = ("minrtt", "rto", "busy", "rwnd_limited", "sndbuf_limited")
+_DRAWN: Final = ("bytes_acked", "delivery_rate", "pacing_rate", "rtt", "cwnd")
 _FLAGS: Final = {"ts", "usec_ts", "sack", "ecn", "ecnseen", "fastopen", "app_limited"}
 _LISTENING: Final = ("LISTEN", "UNCONN")
 _RATE: Final = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)bps", re.IGNORECASE)
@@ -50,16 +53,17 @@ def recognises(content: Content) -> bool:
 
 def read(content: Content) -> Recording:
     """Returns the sockets of a log, each with its series over the snapshots."""
-    snapshots, times = split(
+    snapshots = Snapshots(
         content,
         lambda line: bool(_HEAD.fullmatch(line.strip())),
         lambda line: bool(_SOCKET.fullmatch(line.strip())),
     )
-    found = by_key(content.file, snapshots, lambda lines: _sockets(content.file, lines), timed=times.known)
+    times = snapshots.times
+    found = by_key(content.file, snapshots, lambda lines: _sockets(content.file, lines), _numbers, _counted)
     subjects = tuple(
         _subject(name, connection, timed=times.known)
-        for name, rows in found.items()
-        for connection in until_reset(rows, _counted)
+        for name, connections in found.items()
+        for connection in connections.found
     )
     if not subjects:
         raise ScenarioError(
@@ -70,7 +74,14 @@ def read(content: Content) -> Recording:
         unknown.insert(0, "times: the log has none; print `date +%s.%N` before each `ss -tin`")
     ordered = sorted(subjects, key=lambda one: -one.counters.get("bytes_acked", (0.0, ""))[0])
     return Recording(
-        content.file, "ss -tin", "ss of iproute2", None, times.begin_ns, span(snapshots), tuple(ordered), tuple(unknown)
+        content.file,
+        "ss -tin",
+        "ss of iproute2",
+        None,
+        times.begin_ns,
+        snapshots.length_s,
+        tuple(ordered),
+        tuple(unknown),
     )
 
 
@@ -135,31 +146,35 @@ def _counted(items: Items) -> dict[str, float]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _points(rows: list[Row[Items]], key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
-    for at, _, items in rows:
-        value = _rate(items, key) if key.endswith("_rate") else _number(items, key)
-        if value is not None:
-            yield at, value * scale
+def _numbers(items: Items) -> dict[str, float]:
+    """Returns the items that are drawn over time."""
+    found = {key: _rate(items, key) if key.endswith("_rate") else _number(items, key) for key in _DRAWN}
+    found["retrans"] = decimal(items.get("retrans", "").partition("/")[2])
+    return {key: value for key, value in found.items() if value is not None}
 
 
-def _retransmitted(rows: list[Row[Items]]) -> Iterator[tuple[float, float]]:
-    """Yields the total number of retransmitted packets, from retrans:NOW/TOTAL, which ss omits only while it is 0."""
-    is_known = False
-    for at, _, items in rows:
-        total = decimal(items.get("retrans", "" if is_known else "0/0").partition("/")[2])
-        is_known = is_known or "retrans" in items
-        if total is not None:
-            yield at, total
+def _retransmitted(rows: Named) -> Columns:
+    """Returns times and total numbers of retransmitted packets, from retrans:NOW/TOTAL, which ss omits only while 0."""
+    found = Columns(2)
+    known = rows.points("retrans", "at")
+    first = next(known, None)
+    for at in rows.column("at"):
+        if first is not None and at >= first[0]:
+            break
+        found.append(at, 0.0)
+    for at, total in chain([] if first is None else [first], known):
+        found.append(at, total)
+    return found
 
 
-def _subject(name: str, rows: list[Row[Items]], *, timed: bool) -> Subject:
-    last = rows[-1].value
+def _subject(name: str, connection: Run[Items], *, timed: bool) -> Subject:
+    last, rows = connection.last, connection.rows
     counters = {
         key: (value, unit) for key, unit in (_COUNTERS | _SIZES).items() if (value := _number(last, key)) is not None
     }
     counters |= {key: (ms / 1e3, "s") for key in _TIMES if (ms := _number(last, key)) is not None}
-    again = list(_retransmitted(rows))
-    counters["retransmitted"] = (again[-1][1] if again else 0.0, "packets")
+    again = _retransmitted(rows)
+    counters["retransmitted"] = (again[-1][1] if len(again) else 0.0, "packets")
     facts = {key: last[key] for key in ("control",) if key in last}
     if not timed:
         rtt, cwnd = _number(last, "rtt"), _number(last, "cwnd")
@@ -167,11 +182,11 @@ def _subject(name: str, rows: list[Row[Items]], *, timed: bool) -> Subject:
         counters |= {} if cwnd is None else {"cwnd": (cwnd, "packets")}
         return Subject(name, "flow", (), counters, facts)
     of_flow = kept(
-        rates(steps(_points(rows, "bytes_acked")), "acknowledged since the previous snapshot"),
-        series("delivery rate", _points(rows, "delivery_rate"), "the kernel's latest sample"),
-        series("pacing rate", _points(rows, "pacing_rate"), "the kernel's state"),
-        series("smoothed rtt", _points(rows, "rtt", 1e-3), "the kernel's smoothed RTT"),
-        series("cwnd", _points(rows, "cwnd"), "the kernel's state", "packets"),
+        rates(steps(rows.points("bytes_acked", "at")), "acknowledged since the previous snapshot"),
+        series("delivery rate", rows.points("delivery_rate", "at"), "the kernel's latest sample"),
+        series("pacing rate", rows.points("pacing_rate", "at"), "the kernel's state"),
+        series("smoothed rtt", ((at, ms * 1e-3) for at, ms in rows.points("rtt", "at")), "the kernel's smoothed RTT"),
+        series("cwnd", rows.points("cwnd", "at"), "the kernel's state", "packets"),
         series(
             "retransmissions",
             ((at, more) for _, at, more in steps(again) if more),

@@ -7,9 +7,11 @@ from typing import Final
 from longpipe.errors import ScenarioError
 from longpipe.inputs.lens import is_lens, probes
 from longpipe.inputs.table import heads_of, table_of
+from longpipe.measured.columns import Columns
 from longpipe.measured.content import Content
+from longpipe.measured.lines import Texts
 from longpipe.measured.one_way import clock_notes
-from longpipe.measured.recording import Recording, SeriesKind, Subject, kept, series
+from longpipe.measured.recording import Recording, Series, SeriesKind, Subject, kept, series_of
 from longpipe.measured.runs import joined, split_at
 
 NAME: Final = "CSV of timestamp,rtt (LENS)"
@@ -36,12 +38,11 @@ def _is_head(line: str) -> bool:
 def _of_table(content: Content) -> Recording:
     """Returns the probes, with losses by direction as far as they are known."""
     begin = latest = None
-    every: dict[SeriesKind, list[tuple[float, float]]] = {"rtt": [], "delay up": [], "delay down": []}
-    lost: list[tuple[float, float]] = []
+    quantities: tuple[SeriesKind, ...] = ("rtt", "delay up", "delay down")
+    every: dict[SeriesKind, Columns] = {quantity: Columns(2) for quantity in quantities}
+    lost = Columns(2)
     directions = {"uplink": 0, "downlink": 0}
-    # Blank lines in place of earlier tables keep the numbers of lines in messages.
-    before = [""] * (content.lines[0][0] - 1)
-    table = table_of(content.file, before + [line for _, line in content.lines], _NEEDS)
+    table = table_of(content.file, Texts(content.lines), _NEEDS)
     for probe in probes(table):
         at = probe.time_ns
         if latest is not None and at < latest:
@@ -51,7 +52,7 @@ def _of_table(content: Content) -> Recording:
         latest, begin = at, at if begin is None else begin
         since = (at - begin) / 1e9
         if probe.rtt is None:
-            lost.append((since, 1.0))
+            lost.append(since, 1.0)
             for name in probe.lost_in:
                 directions[name] += 1
             continue
@@ -59,7 +60,7 @@ def _of_table(content: Content) -> Recording:
         delays = (("rtt", probe.rtt), ("delay up", probe.uplink), ("delay down", probe.downlink))
         for quantity, delay in delays:
             if delay is not None:
-                every[quantity].append((since, delay / 1e12))
+                every[quantity].append(since, delay / 1e12)
     if begin is None or latest is None:
         raise ScenarioError(f"{content.file}:{content.lines[0][0]}: no row; needs {_NEEDS}")
     counters = {
@@ -70,17 +71,19 @@ def _of_table(content: Content) -> Recording:
     ways = (("lost upstream", "uplink"), ("lost downstream", "downlink"))
     counters |= {name: (float(directions[column]), "packets") for name, column in ways if column in columns}
     found = kept(
-        series("rtt", every["rtt"], "at the timestamp"),
-        series("delay up", every["delay up"], "measured with two clocks"),
-        series("delay down", every["delay down"], "measured with two clocks"),
-        series("losses", lost, "a lost probe"),
+        _series("rtt", every["rtt"], "at the timestamp"),
+        _series("delay up", every["delay up"], "measured with two clocks"),
+        _series("delay down", every["delay down"], "measured with two clocks"),
+        _series("losses", lost, "a lost probe"),
     )
     unknown = ("rates: the probes are small", "one-way delays, unless the clocks of both ends are synchronized")
-    notes = clock_notes(
-        {name: min((delay for _, delay in every[of]), default=None) for name, of in _DIRECTIONS.items()}
-    )
+    notes = clock_notes({name: min((row[1] for row in every[of]), default=None) for name, of in _DIRECTIONS.items()})
     path = Subject("path", "path", found, counters)
     return Recording(
         content.file, "LENS CSV", "LENS or a similar data set", None, begin, (latest - begin) / 1e9, (path,), unknown,
         tuple(notes),
     )  # fmt: skip
+
+
+def _series(quantity: SeriesKind, points: Columns, meaning: str) -> Series:
+    return series_of(quantity, points.column(0), points.column(1), meaning)

@@ -11,8 +11,8 @@ from longpipe.errors import ScenarioError
 from longpipe.inputs import parse_json
 from longpipe.measured.content import Content
 from longpipe.measured.fields import decimal, get, optional, text
-from longpipe.measured.recording import Recording, Series, Subject, kept, rates, series
-from longpipe.measured.snapshots import Lines, Row, by_key, span, split, steps, until_reset
+from longpipe.measured.recording import Moved, Recording, Series, Subject, kept, rates, series
+from longpipe.measured.snapshots import Lines, Run, Runs, Snapshots, by_key, steps
 
 NAME: Final = "tc -s qdisc"
 _QUEUE: Final = re.compile(r"(qdisc|class) (\S+) (\S+) (?:dev (\S+) )?(.*)")
@@ -74,15 +74,17 @@ def read(content: Content) -> Recording:
     notes: list[str] = []
     if content.is_json:
         begin, length, known = None, 0.0, False
-        found: dict[Key, list[Row[Counters]]] = {}
+        found: dict[Key, Runs[Counters]] = {}
         for where, value in content.json_values:
             for key, counters in _of_json(where, value):
-                found.setdefault(key, []).append(Row(0.0, 0, counters))
+                found.setdefault(key, Runs(dict, _increasing)).add(0.0, 0, counters)
     else:
-        snapshots, times = split(content, lambda _: False, _is_queue)
-        begin, length, known = times.begin_ns, span(snapshots), times.known
-        found = by_key(content.file, snapshots, lambda lines: _of_snapshot(content.file, lines, notes), timed=known)
-    subjects = tuple(_subject(key, of_key, notes, timed=known) for key, of_key in found.items())
+        snapshots = Snapshots(content, lambda _: False, _is_queue)
+        found = by_key(
+            content.file, snapshots, lambda lines: _of_snapshot(content.file, lines, notes), dict, _increasing
+        )
+        begin, length, known = snapshots.times.begin_ns, snapshots.length_s, snapshots.times.known
+    subjects = tuple(_subject(key, of_key.found, notes, timed=known) for key, of_key in found.items())
     if not subjects:
         raise ScenarioError(f"{content.file}: no queue with counters; needs what `tc -s qdisc` prints (not without -s)")
     unknown = ["delays and flows: tc only counts packets of a queue"]
@@ -155,35 +157,37 @@ def _known(numbers: dict[str, str | None]) -> Counters:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _subject(key: Key, rows: list[Row[Counters]], notes: list[str], *, timed: bool) -> Subject:
+def _increasing(counters: Counters) -> Counters:
+    return {name: value for name, value in counters.items() if name not in _STATES}
+
+
+def _subject(key: Key, runs: list[Run[Counters]], notes: list[str], *, timed: bool) -> Subject:
     device, kind, handle, parent = key
     name = " ".join(part for part in (device, kind, handle, parent and f"parent {parent}") if part)
     # A queue that was replaced starts to count again.
-    runs = until_reset(rows, lambda one: {name: value for name, value in one.items() if name not in _STATES})
-    notes += (f"{name}: its counters were reset before line {run[0].line}" for run in runs[1:])
+    notes += (f"{name}: its counters were reset before line {run.line}" for run in runs[1:])
     for one in ("bytes", "backlog"):
-        lacking = [row.line for row in rows if one not in row.value]
-        if 0 < len(lacking) < len(rows):
-            notes.append(f"{name}: {one} is unknown at line {', '.join(map(str, lacking[:_LISTED]))}")
-    last = runs[-1][-1].value
+        lacking = [line for run in runs for line in run.rows.lacking(one, "line")]
+        if 0 < len(lacking) < sum(len(run.rows) for run in runs):
+            notes.append(f"{name}: {one} is unknown at line {', '.join(f'{line:.0f}' for line in lacking[:_LISTED])}")
+    last = runs[-1].last
     counters = {}
     for one, value in last.items():
-        ends = [value] if one in _STATES else [run[-1].value.get(one) for run in runs]
+        ends = [value] if one in _STATES else [run.last.get(one) for run in runs]
         if None not in ends:
             counters[one] = (sum(end for end in ends if end is not None), _UNITS.get(one, "events"))
     found: tuple[Series, ...] = ()
     if timed:
-
-        def points(run: list[Row[Counters]], key: str) -> Iterator[tuple[float, float]]:
-            return ((at, one[key]) for at, _, one in run if key in one)
-
         since = "since the previous snapshot"
-        moved, dropped = (
-            list(chain.from_iterable(steps(points(run, name)) for run in runs)) for name in ("bytes", "drops")
-        )
+        backlogs = chain.from_iterable(run.rows.points("backlog", "at") for run in runs)
         found = kept(
-            rates(moved, f"sent {since}"),
-            series("losses", ((at, more) for _, at, more in dropped if more), f"dropped {since}"),
-            series("backlog", points(rows, "backlog"), "at the snapshot", "bytes"),
+            rates(_steps(runs, "bytes"), f"sent {since}"),
+            series("losses", ((at, more) for _, at, more in _steps(runs, "drops") if more), f"dropped {since}"),
+            series("backlog", backlogs, "at the snapshot", "bytes"),
         )
     return Subject(name, "queue", found, counters)
+
+
+def _steps(runs: list[Run[Counters]], name: str) -> Iterator[Moved]:
+    """Yields the increases of a counter between the snapshots of each run."""
+    return chain.from_iterable(steps(run.rows.points(name, "at")) for run in runs)

@@ -13,6 +13,7 @@ from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.table import heads_of, table_of
 from longpipe.measured.content import Content
 from longpipe.measured.fields import LARGEST, decimal, unix_of_date
+from longpipe.measured.lines import Texts
 from longpipe.measured.recording import Moved, Recording, Series, SeriesKind, Subject, kept, rates, series
 
 NAME: Final = "CSV of WetLinks"
@@ -51,7 +52,7 @@ def _kind(heads: Sequence[str]) -> _Kind | None:
 
 def read(content: Content) -> Recording:
     """Returns a path for each site, target and protocol; used rates have a path for each direction."""
-    table = table_of(content.file, [line for _, line in content.lines], _NEEDS)
+    table = table_of(content.file, Texts(content.lines), _NEEDS)
     kind = _kind(table.heads)
     if kind is None:
         raise ScenarioError(f"{content.file}: columns {shown(', '.join(table.heads))}; needs {_NEEDS}")
