@@ -71,12 +71,20 @@ def judged(number: int) -> Iterator[Judged]:
 
 
 def goodputs(result: Result) -> dict[str, float]:
-    """Returns the goodput of each flow of a run in its active time [bit/s]."""
+    """Returns the goodput of each flow of a run in its active time [bit/s].
+
+    The time is that after a warm-up, or that of the whole transfer if it completed within the warm-up.
+    """
     flows, begin = result.part("flows"), begin_s(result.columns)
     duration_s = TIME.parse(result.scenario.duration) / 1e12 - begin
     found = {}
+    early = result.columns.get("warm_up", {})
+    before_bytes = dict(zip(early.get("flow", ()), early.get("delivered_before_bytes", ()), strict=True))
     rows = zip(*(flows[name] for name in ("flow", "delivered_bytes", "start_s", "completion_s")), strict=True)
     for flow, delivered_bytes, start_s, completion_s in rows:
+        if completion_s is not None and completion_s < begin:
+            found[flow] = 8 * before_bytes[flow] / (completion_s - start_s)
+            continue
         start_s, end_s = active_time(start_s, completion_s, begin, duration_s)
         found[flow] = 8 * delivered_bytes / (end_s - start_s) if start_s < duration_s else 0.0
     return found

@@ -36,15 +36,19 @@ FULL: Final = 0.8
 # Share of its equal share of the slowest link at and above which this link limits a flow: losses and windows only keep
 # it from exceeding its share.
 FAIR: Final = 0.75
+# Share of its equal share of the slowest link at and above which a flow that nothing else limits gains by a faster link.
+MOST: Final = 2 / 3
 # Share below which a policer may limit a flow although the link behind it is busy with other flows.
 STARVED: Final = 0.25
 # Share of its equal share of the slowest link at and above which a larger buffer, or tail drop, only distributes the
 # link among its flows in another way.
 HALF: Final = 0.5
+# Share of the RTT in queues below which packets do not wait.
+QUEUED: Final = 0.05
 # Rate of the next link, as a multiple, at and above which its queue drops or marks fewer packets.
 MUCH_FASTER: Final = 1.5
 # Share of the rate of another link at and above which this link prevents a rise of the goodput by 5 %.
-BOUNDED: Final = 0.95
+BOUNDED: Final = 0.94
 # Factor below which a faster link gains nothing of note, because the next one is as slow.
 LEAST_HEADROOM: Final = 1.06
 # Share of lost datagrams at and above which the path limits their source.
@@ -150,6 +154,15 @@ class Run:
             return self.fields.rate_of(link)
         return own.policy if own.first("tbf") is None else own.conditioners
 
+    def ratio_of_shaper(self, link: int) -> float:
+        """Returns the rate of the shapers and policers of a directed link, as a multiple of its own; inf if slower."""
+        row = self.resolved["links"][link]
+        if link not in self.ports.shaping:
+            return math.inf
+        limit_bps = shaped_bps(row, math.inf, policers=True, packet_bytes=FULL_PACKET_BYTES)
+        rate_bps = self._mean_rate_bps(row)
+        return limit_bps / rate_bps if limit_bps >= rate_bps else math.inf
+
     def share_bps(self, link: int) -> float:
         """Returns the rate [bit/s] that a directed link, its shaper and its policers leave to each of its flows."""
         row = self.resolved["links"][link]
@@ -246,6 +259,12 @@ class Evidence:
         return delay_s / (self.path.round_trip_s + delay_s)
 
     @once
+    def queued_back(self) -> float:
+        """Returns the share of the RTT that ACKs wait in queues; of a split flow, those of its last connection."""
+        delay_s = self.ports.delay_s((*self.path.route, *self.path.return_route))
+        return self.ports.delay_s(self.path.return_route) / (self.path.round_trip_s + delay_s)
+
+    @once
     def window_used(self) -> float:
         """Returns the mean share of the receiver window in flight, by Little's law; 0 for datagrams.
 
@@ -321,38 +340,50 @@ class Evidence:
             # The signals of a queue follow from the rate of its link: a larger buffer, or tail drop, only distributes
             # the link among its flows in another way.
             if self.busy >= FULL or self.share >= FAIR:
-                return True
+                return self.busy >= BUSY or self.ratio_of_next(self.slowest) >= LEAST_HEADROOM
             # A next link of a similar rate would drop or mark the packets instead.
-            return self.share >= HALF and self._ratio_of_next(self.slowest) >= MUCH_FASTER
+            return min(self.share, self.busy) >= HALF and self.ratio_of_next(self.slowest) >= MUCH_FASTER
         if self.reduced_by is None and self.queued >= HALF:
             # The queues, not the window, determine the RTT and with it the rate.
             return self.busy >= FULL or self.share >= HALF
-        return self.busy >= BUSY or self.share >= FAIR
+        if self.reduced_by is None and self.queued < QUEUED and self.window_used >= HALF:
+            # A faster link shortens no queue, so that the RTT and with it the rate of a full window remain.
+            return self.busy >= BUSY and self.share >= HALF
+        if self.reduced_by == "random loss" and self.run.users_of[self.slowest] > 1 and self.queued >= STARVED:
+            # Without the losses of all flows, the link would still be shared.
+            return self.busy >= FULL or self.share >= FAIR
+        is_free = self.reduced_by is None and max(self.window_used, self.proxy_used[1]) < HALF
+        return self.busy >= BUSY or self.share >= (MOST if is_free else FAIR)
 
     @once
     def is_bounded_elsewhere(self) -> bool:
-        """Returns whether another link, whose rate another field determines, would hold the flow to its rate."""
+        """Returns whether another link or shaper, whose rate another field determines, would hold the flow to its rate.
+
+        A flow that uses both links alone, and loses nothing, is held to the rate of the second one.
+        """
         users, rates_bps, slowest = self.run.users_of, self.run.sustained_bps, self.slowest
-        own_bps = self._own_bps / BOUNDED
-        if users[slowest] == 1 and self.reduced_by is None:
-            # The flow may use both links alone.
-            alone_bps = rates_bps[slowest] / BOUNDED
-            slow = {link for link in self.route if users[link] == 1 and rates_bps[link] <= alone_bps}
-        else:
-            slow = set()
-        slow |= {link for link in self.route if rates_bps[link] <= own_bps}
-        changed = self.run.limiting_field(slowest) if slow - {slowest} else ""
-        return any(self.run.limiting_field(link) not in ("", changed) for link in slow - {slowest})
+        if users[slowest] == 1 and BOUNDED * self.run.ratio_of_shaper(slowest) <= 1:
+            return True
+        is_alone = users[slowest] == 1 and self.reduced_by is None
+        own_bps, alone_bps = self._own_bps / BOUNDED, rates_bps[slowest] / BOUNDED if is_alone else 0.0
+        slow = {
+            link
+            for link in self.route
+            if rates_bps[link] <= own_bps or (users[link] == 1 and rates_bps[link] <= alone_bps)
+        }
+        slow.discard(slowest)
+        changed = self.run.limiting_field(slowest) if slow else ""
+        return any(self.run.limiting_field(link) not in ("", changed) for link in slow)
 
     def headroom(self, link: int) -> float:
         """Returns the factor, at most `MORE`, by which a link may be faster before the next one limits the flow.
 
         The factor is `MORE` if the next one has nearly the same rate, because no rate of this link then helps much.
         """
-        factor = self._ratio_of_next(link)
+        factor = self.ratio_of_next(link)
         return min(MORE, factor) if factor >= LEAST_HEADROOM else MORE
 
-    def _ratio_of_next(self, link: int) -> float:
+    def ratio_of_next(self, link: int) -> float:
         """Returns the rate per flow of the next link that another field determines, as a multiple of that of a link."""
         fields, changed = self.run.fields, self.run.fields.rate_of(link)
         others = [other for other in self.route if fields.rate_of(other) != changed]
@@ -547,7 +578,7 @@ class Evidence:
     @once
     def outages(self) -> float:
         """Returns the largest share of the active time in which a link of the path transmitted nothing."""
-        with_outages = self.run.with_outages.intersection(self.route)
+        with_outages = self.run.with_outages.intersection((*self.route, *self.return_route))
         return max((sum(self._outages_s(link)) for link in with_outages), default=0.0) / self.active_s
 
     def _outages_s(self, link: int) -> list[float]:

@@ -82,7 +82,7 @@ class Fields:
         own_path = is_back and way.return_path is not None
         policy = (way.return_policy if is_back else None) or way.policy or self.scenario.switch.policy
         return LinkFields(
-            rate=f"{prefix}rate",
+            rate=f"{where}rate" if way.return_rate is None else f"{prefix}rate",
             buffer=f"{where}host_buffer" if at_host else f"{prefix}buffer",
             policy=f"{where}host_policy" if at_host else f"{prefix}policy",
             loss=f"{prefix}loss",
@@ -132,7 +132,7 @@ def _of_dumbbell(network: Dumbbell, ends: tuple[str, str], policy: Policy) -> Li
     if ends == _TRUNK[::-1]:
         own_path = network.return_path is not None
         return LinkFields(
-            rate="network.return_rate",
+            rate="network.trunk_rate" if network.return_rate is None else "network.return_rate",
             buffer="network.return_buffer",
             policy="network.return_policy",
             loss="network.return_loss",

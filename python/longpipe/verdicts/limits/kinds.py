@@ -47,8 +47,14 @@ SMALL_WINDOW: Final = 8
 FIRST_ROUND_TRIPS: Final = 5
 # Share of the time in outages at and above which they limit a flow.
 OUT: Final = 0.1
+# Share of the time in outages below which a link that is busy at all other times limits a flow.
+SHORT: Final = 0.25
 # Number of packets of a buffer that any burst fills.
 TINY_BUFFER: Final = 2
+# Share of lost packets below which controls with a model of the path ignore losses; BBRv3 tolerates 2 %.
+TOLERATED: Final = 0.01
+# Minimum RTO [ps] of the remedy against timeouts, which is that of RFC 6298.
+PATIENT_PS: Final = 10**12
 # Number of RTTs after which slow start has ended for any window.
 SLOW_START_ROUND_TRIPS: Final = 40
 
@@ -157,6 +163,7 @@ class LossCause(Kind):
             return Strength.CERTAIN if e.nothing_arrived else Strength.STRONG
         # BBR and Copa set their rates from models of the path, and count no reductions.
         is_lossy = e.reduced_by is None and (e.timeouts or e.fast_retransmits) and e.most_losses == self.name
+        is_lossy = is_lossy and sum(e.losses.values()) >= TOLERATED * e.sent_segments
         return Strength.WEAK if is_lossy else Strength.NONE
 
 
@@ -245,13 +252,14 @@ class Outage(Kind):
     most = Strength.CERTAIN
 
     def strength(self, e: Evidence) -> Strength:
-        if e.nothing_arrived and (e.reduced_by == "outage" or e.outages >= MOSTLY):
+        if e.nothing_arrived and e.blocking is None and (e.reduced_by == "outage" or e.outages >= MOSTLY):
             return Strength.CERTAIN
         # An outage that holds packets fills the queue, whose overflows and timeouts are then its effects. A buffer of
         # one or two packets overflows without it, too.
         is_effect = e.reduced_by not in ("policer", "random loss")
         if e.reduced_by == "buffer":
-            is_effect = e.buffer_packets > TINY_BUFFER
+            is_full = e.outages < SHORT and e.busy >= BUSY * (1 - e.outages) and not e.path.datagrams
+            is_effect = e.buffer_packets > TINY_BUFFER and not is_full
         is_out = e.reduced_by == "outage" or (e.outages >= OUT and is_effect)
         return Strength.STRONG if is_out and e.busy < BUSY else Strength.NONE
 
@@ -271,6 +279,9 @@ class ReturnLink(Kind):
             return Strength.NONE
         if e.reduced_by == "timeouts" and e.busy_back >= WAIT:
             # ACKs that wait cause timeouts and probes of the tail.
+            return Strength.STRONG
+        if e.queued_back >= HALF and e.busy_back >= BUSY:
+            # ACKs wait for most of the RTT, whatever limits the window.
             return Strength.STRONG
         if e.busy_back < BUSY:
             return Strength.NONE
@@ -300,12 +311,13 @@ class Window(Kind):
         # A window that was nearly full cannot grow much without the losses, or without the queues.
         if e.window_used >= (IN_USE if e.reduced_by is None and e.queued >= WAITING else NEARLY_FULL):
             return Strength.STRONG
-        if e.window_segments <= SMALL_WINDOW and not SOURCES[e.flow["traffic"]["kind"]]["short_transfers"]:
-            # The mean window of a flow with many short transfers shows nothing about each of them.
+        # The mean window of a flow with many short transfers shows nothing about each of them.
+        is_small = e.window_segments <= SMALL_WINDOW and not SOURCES[e.flow["traffic"]["kind"]]["short_transfers"]
+        if is_small and not e.has_its_share:
             # The receiver delays the ACK of a segment that no second one follows, which may cause a probe of the tail.
             if e.reduced_by in (None, "timeouts") and not e.timeouts:
                 return Strength.STRONG
-            if e.reduced_by in ("timeouts", "random loss") and e.window_used >= MOSTLY:
+            if e.reduced_by in ("timeouts", "random loss", "buffer") and e.window_used >= MOSTLY:
                 return Strength.STRONG
         return Strength.WEAK if e.window_used >= MOSTLY else Strength.NONE
 
@@ -349,7 +361,11 @@ class Reordering(Kind):
     def strength(self, e: Evidence) -> Strength:
         # Duplicate ACKs of packets out of order cause fast retransmits, and not timeouts.
         is_shown = e.reduced_by == "timeouts" and e.fast_retransmits >= e.timeouts and e.is_disordered
-        return Strength.STRONG if is_shown else Strength.NONE
+        if is_shown:
+            return Strength.STRONG
+        # Controls with a model of the path count no reductions.
+        is_spurious = e.reduced_by is None and e.fast_retransmits > 0 and not e.losses and e.is_disordered
+        return Strength.WEAK if is_spurious else Strength.NONE
 
     def remedy(self, e: Evidence) -> Remedy | None:
         return next((found for own in e.owners if (found := in_order(own)) is not None), None)
@@ -362,7 +378,7 @@ class Timeouts(Kind):
     meaning = "timeouts, or probes of the tail, that no loss of data explains"
 
     def strength(self, e: Evidence) -> Strength:
-        return Strength.STRONG if e.reduced_by == "timeouts" else Strength.NONE
+        return Strength.STRONG if e.reduced_by == "timeouts" and self.remedy(e) is not None else Strength.NONE
 
     def remedy(self, e: Evidence) -> Remedy | None:
         if e.path.datagrams:
@@ -370,6 +386,9 @@ class Timeouts(Kind):
         for own in e.owners:
             if (found := steady_delay(own)) is not None:
                 return found
+        timer = e.flow["tcp"]["timer"]
+        if timer["kind"] == "fine" and timer["min_rto_ps"] >= PATIENT_PS:
+            return None
         return Remedy(e.run.fields.of_flow(e.path.flow, "timer"), {"kind": "fine", "timestamps": True})
 
 
@@ -386,6 +405,8 @@ class SlowStart(Kind):
             return Strength.CERTAIN
         # Not every loss reduces a window: BBR sets its rate from its model of the path.
         is_short = e.round_trips < SLOW_START_ROUND_TRIPS and not (e.timeouts or e.fast_retransmits)
+        # Timers may expire before the first ACKs arrive.
+        is_short = is_short or (e.round_trips < FIRST_ROUND_TRIPS and e.reduced_by in (None, "timeouts"))
         return Strength.WEAK if is_short else Strength.NONE
 
 
