@@ -331,12 +331,6 @@ def test_one_loss_at_the_end_does_not_change_what_limited_a_flow() -> None:
     assert limited_by(geo(**vegas, **{"network.trunk_delay": "200 ms", "network.trunk_loss": loss})) == {"congestion"}
 
 
-def test_runs_that_were_stored_without_reductions_are_judged_by_losses() -> None:
-    result = simulate(geo(**{"tcp.receiver_window": "auto", "switch.buffer": "0.05 BDP"}))
-    columns = {name: part for name, part in result.columns.items() if name != "reductions"}
-    assert {one.limited_by for one in limits_of(result.scenario, columns)} == {"buffer"}
-
-
 def narrow_way_back(**changes: object) -> Scenario:
     """Returns a 100 Mbit/s path whose reverse direction runs at 1 Mbit/s, so that ACKs wait in a long queue."""
     return geo(

@@ -10,9 +10,8 @@ from longpipe.scenario.paths import sustained_bps
 from longpipe.units import RATE, SIZE
 from longpipe.verdicts.limits import MEANINGS
 from longpipe.verdicts.limits.causes import Limit as LimitOfRun
-from longpipe.verdicts.limits.evidence import BUSY
-from longpipe.verdicts.limits.kinds import SLOW_START_ROUND_TRIPS
 from longpipe.verdicts.limits.ports import PortCounters
+from longpipe.verdicts.limits.thresholds import BUSY, SLOW_START_ROUND_TRIPS
 
 # Limits of `longpipe run`, and the send buffer of a real host.
 Limit = LimitOfRun | Literal["send buffer"]

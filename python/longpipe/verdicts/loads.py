@@ -101,7 +101,10 @@ class _Profile:
     def share(self, start_s: float, end_s: float) -> float:
         """Returns the share of all bytes between two times [s]."""
         total = self._sums[-1]
-        return (self._until(end_s) - self._until(start_s)) / total if total > 0 else 0.0
+        if total <= 0:
+            return 0.0
+        before = self._until(start_s) if start_s > self._times[0] else 0.0
+        return ((self._until(end_s) if end_s < self._times[-1] else total) - before) / total
 
     def _until(self, at_s: float) -> float:
         i = bisect_right(self._times, at_s) - 1

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Nodes of a dumbbell's trunk.
 _TRUNK: Final = ("switch1", "switch2")
+# Beginnings of the names of its hosts.
+_HOSTS: Final = ("source", "sink", "vbr-")
 
 
 class LinkFields(NamedTuple):
@@ -48,6 +50,8 @@ class Fields:
         self._owners = _owners(self._network)
         self._number_of = {}
         self._known: dict[int, LinkFields | None] = {}
+        self._rates: dict[int, str] = {}
+        self._of_role: dict[tuple[str | bool, ...], LinkFields] = {}
         if isinstance(self._network, Graph):
             paths = enumerate(link.path for link in self._network.links)
             # Link whose satellites are nodes of the resolved scenario.
@@ -69,7 +73,11 @@ class Fields:
         link = self.resolved["links"][k]
         ends = self._names[link["from"]], self._names[link["to"]]
         if isinstance(self._network, Dumbbell):
-            return _of_dumbbell(self._network, ends, self.scenario.switch.policy)
+            # The same fields determine the links of all hosts.
+            role = tuple([end if end in _TRUNK else end.startswith(_HOSTS) for end in ends])
+            if role not in self._of_role:
+                self._of_role[role] = _of_dumbbell(self._network, ends, self.scenario.switch.policy)
+            return self._of_role[role]
         if ends in self._number_of:
             number, is_back = self._number_of[ends]
         elif self._spread is not None:
@@ -96,8 +104,11 @@ class Fields:
 
     def rate_of(self, k: int) -> str:
         """Returns the field that determines the rate of a directed link, or "" if its path or no field does."""
-        own = self.of_link(k)
-        return "" if own is None or "service" in self.resolved["links"][k].get("motion", {}) else own.rate
+        if (known := self._rates.get(k)) is None:
+            own = self.of_link(k)
+            is_other = own is None or "service" in self.resolved["links"][k].get("motion", {})
+            known = self._rates[k] = "" if own is None or is_other else own.rate
+        return known
 
     def proxy_buffer(self, node: str) -> tuple[str, str]:
         """Returns the field of the buffer of the proxy at a node, and its value."""
@@ -143,7 +154,7 @@ def _of_dumbbell(network: Dumbbell, ends: tuple[str, str], policy: Policy) -> Li
             path_now=network.return_path if own_path else network.path,
             loss_now=network.return_loss,
         )
-    if not any(end.startswith(("source", "sink", "vbr-")) for end in ends):
+    if not any(end.startswith(_HOSTS) for end in ends):
         # A link of the satellites between the switches.
         return LinkFields(
             "network.trunk_rate", "switch.buffer", "switch.policy", path="network.path", policy_now=policy

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from longpipe.scenario.source import SOURCES
 from longpipe.units import RATE, SIZE
-from longpipe.verdicts.limits.evidence import BUSY, FAIR, FULL, HALF, LEAST_HEADROOM, WAIT
 from longpipe.verdicts.limits.remedy import (
     MORE,
     Remedy,
@@ -22,41 +21,31 @@ from longpipe.verdicts.limits.remedy import (
     in_order,
     steady_delay,
 )
+from longpipe.verdicts.limits.thresholds import (
+    BDP_AND_MORE,
+    BUSY,
+    CLEARLY,
+    FAIR,
+    FIRST_ROUND_TRIPS,
+    FULL,
+    HALF,
+    IN_USE,
+    LEAST_HEADROOM,
+    NEARLY_FULL,
+    OUT,
+    PATIENT_PS,
+    PROXY_IN_USE,
+    QUEUED,
+    SHORT,
+    SLOW_START_ROUND_TRIPS,
+    SMALL_WINDOW,
+    TINY_BUFFER,
+    WAIT,
+)
 
 if TYPE_CHECKING:
     from longpipe.verdicts.limits.causes import Limit
     from longpipe.verdicts.limits.evidence import Evidence
-
-# Share of a window at and above which it counts as full.
-IN_USE: Final = 0.9
-# Share of the RTT in queues at and above which a faster link would raise the goodput.
-WAITING: Final = 0.05
-# Data in flight that a larger window allows, as a multiple of those that fill the slowest link.
-BDP_AND_MORE: Final = 1.1
-# Share of a proxy's buffer, which varies more, at and above which it counts as full.
-PROXY_IN_USE: Final = 0.85
-# Share of a window at and above which the flow gains little without its losses.
-NEARLY_FULL: Final = 0.8
-# Difference of two busy shares at and above which the larger one counts as larger.
-CLEARLY: Final = 0.1
-# Share at and above which it is the limit if there is no evidence for another one, as in a run without losses.
-MOSTLY: Final = 0.5
-# Number of segments of a window that congestion control does not fall below without losses, or reaches at once.
-SMALL_WINDOW: Final = 8
-# Number of RTTs in which no or few data have arrived.
-FIRST_ROUND_TRIPS: Final = 5
-# Share of the time in outages at and above which they limit a flow.
-OUT: Final = 0.1
-# Share of the time in outages below which a link that is busy at all other times limits a flow.
-SHORT: Final = 0.25
-# Number of packets of a buffer that any burst fills.
-TINY_BUFFER: Final = 2
-# Share of lost packets below which controls with a model of the path ignore losses; BBRv3 tolerates 2 %.
-TOLERATED: Final = 0.01
-# Minimum RTO [ps] of the remedy against timeouts, which is that of RFC 6298.
-PATIENT_PS: Final = 10**12
-# Number of RTTs after which slow start has ended for any window.
-SLOW_START_ROUND_TRIPS: Final = 40
 
 
 class Strength(IntEnum):
@@ -159,12 +148,11 @@ class LossCause(Kind):
     most = Strength.CERTAIN
 
     def strength(self, e: Evidence) -> Strength:
-        if e.reduced_by == self.name:
-            return Strength.CERTAIN if e.nothing_arrived else Strength.STRONG
-        # BBR and Copa set their rates from models of the path, and count no reductions.
-        is_lossy = e.reduced_by is None and (e.timeouts or e.fast_retransmits) and e.most_losses == self.name
-        is_lossy = is_lossy and sum(e.losses.values()) >= TOLERATED * e.sent_segments
-        return Strength.WEAK if is_lossy else Strength.NONE
+        if e.lost_to != self.name:
+            return Strength.NONE
+        if e.reduced_by is None:
+            return Strength.WEAK
+        return Strength.CERTAIN if e.nothing_arrived else Strength.STRONG
 
 
 class Buffer(LossCause):
@@ -237,7 +225,7 @@ class Policer(LossCause):
         if own is None or policer is None:
             return None
         rate_bps = RATE.parse(own.conditioners_now[policer].rate)
-        if 8 * e.ports.bytes_out(e.port_of(self.name)) / e.run.duration_s >= MOSTLY * rate_bps:
+        if 8 * e.ports.bytes_out(e.port_of(self.name)) / e.run.duration_s >= HALF * rate_bps:
             return faster_bucket(own, policer)
         # The bucket is too small for the bursts of a window, so that its rate is not used.
         burst_bytes = max(4 * SIZE.parse(own.conditioners_now[policer].burst), round(rate_bps / 2 * e.round_trip_s))
@@ -252,16 +240,22 @@ class Outage(Kind):
     most = Strength.CERTAIN
 
     def strength(self, e: Evidence) -> Strength:
-        if e.nothing_arrived and e.blocking is None and (e.reduced_by == "outage" or e.outages >= MOSTLY):
+        if e.nothing_arrived and e.blocking is None and (e.reduced_by == "outage" or e.outages >= HALF):
             return Strength.CERTAIN
-        # An outage that holds packets fills the queue, whose overflows and timeouts are then its effects. A buffer of
-        # one or two packets overflows without it, too.
-        is_effect = e.reduced_by not in ("policer", "random loss")
-        if e.reduced_by == "buffer":
-            is_full = e.outages < SHORT and e.busy >= BUSY * (1 - e.outages) and not e.path.datagrams
-            is_effect = e.buffer_packets > TINY_BUFFER and not is_full
-        is_out = e.reduced_by == "outage" or (e.outages >= OUT and is_effect)
-        return Strength.STRONG if is_out and e.busy < BUSY else Strength.NONE
+        if e.reduced_by != "outage" and (e.outages < OUT or not self._causes_losses(e)):
+            return Strength.NONE
+        return Strength.STRONG if e.busy < BUSY else Strength.NONE
+
+    def _causes_losses(self, e: Evidence) -> bool:
+        """Returns whether what reduced the window may be an effect of outages.
+
+        An outage that holds packets fills the queue, so that overflows and timeouts are its effects. A buffer of one or
+        two packets overflows without it, too, and so does that of a link that is busy at all other times.
+        """
+        if e.reduced_by != "buffer":
+            return e.reduced_by not in ("policer", "random loss")
+        is_full = e.outages < SHORT and e.busy >= BUSY * (1 - e.outages) and not e.path.datagrams
+        return e.buffer_packets > TINY_BUFFER and not is_full
 
     def remedy(self, e: Evidence) -> Remedy | None:
         own = e.run.fields.of_link(e.out_link)
@@ -302,14 +296,14 @@ class Window(Kind):
     meaning = "the receiver's window was full"
 
     def strength(self, e: Evidence) -> Strength:
-        if e.proxy_used[1] >= max(MOSTLY, e.window_used) or e.round_trips < FIRST_ROUND_TRIPS:
+        if e.proxy_used[1] >= max(HALF, e.window_used) or e.round_trips < FIRST_ROUND_TRIPS:
             return Strength.NONE
         # A busy link fills any window with data, or with ACKs, that wait; if none wait, it is busy with other flows.
-        is_waiting = e.queued >= WAITING or e.share >= FAIR
+        is_waiting = e.queued >= QUEUED or e.share >= FAIR
         if ((e.busy >= FULL or e.busy_back >= BUSY) and is_waiting) or e.queued >= HALF:
-            return Strength.WEAK if e.window_used >= MOSTLY else Strength.NONE
+            return Strength.WEAK if e.window_used >= HALF else Strength.NONE
         # A window that was nearly full cannot grow much without the losses, or without the queues.
-        if e.window_used >= (IN_USE if e.reduced_by is None and e.queued >= WAITING else NEARLY_FULL):
+        if e.window_used >= (IN_USE if e.reduced_by is None and e.queued >= QUEUED else NEARLY_FULL):
             return Strength.STRONG
         # The mean window of a flow with many short transfers shows nothing about each of them.
         is_small = e.window_segments <= SMALL_WINDOW and not SOURCES[e.flow["traffic"]["kind"]]["short_transfers"]
@@ -317,16 +311,16 @@ class Window(Kind):
             # The receiver delays the ACK of a segment that no second one follows, which may cause a probe of the tail.
             if e.reduced_by in (None, "timeouts") and not e.timeouts:
                 return Strength.STRONG
-            if e.reduced_by in ("timeouts", "random loss", "buffer") and e.window_used >= MOSTLY:
+            if e.reduced_by in ("timeouts", "random loss", "buffer") and e.window_used >= HALF:
                 return Strength.STRONG
-        return Strength.WEAK if e.window_used >= MOSTLY else Strength.NONE
+        return Strength.WEAK if e.window_used >= HALF else Strength.NONE
 
     def remedy(self, e: Evidence) -> Remedy | None:
         if e.path.datagrams:
             return None
         # A window that fills the rest of the link; a larger one would overflow its buffer.
         window, mss = e.flow["tcp"]["receiver_window_bytes"], e.path.mss_bytes
-        factor = min(2.0, max(LEAST_HEADROOM, BDP_AND_MORE / max(e.busy, e.share, MOSTLY)))
+        factor = min(2.0, max(LEAST_HEADROOM, BDP_AND_MORE / max(e.busy, e.share, HALF)))
         larger = max(round(factor * window), window + 2 * mss)
         return Remedy(e.run.fields.of_flow(e.path.flow, "receiver_window"), f"{larger} B")
 
@@ -338,7 +332,7 @@ class ProxyBuffer(Kind):
     meaning = "the buffer of a split-TCP proxy was full"
 
     def strength(self, e: Evidence) -> Strength:
-        if e.proxy_used[1] < max(MOSTLY, e.window_used) or e.round_trips < FIRST_ROUND_TRIPS:
+        if e.proxy_used[1] < max(HALF, e.window_used) or e.round_trips < FIRST_ROUND_TRIPS:
             return Strength.NONE
         # Other flows may keep the link busy.
         is_limiting = e.proxy_used[1] >= PROXY_IN_USE and (e.busy < BUSY or e.share < FAIR)

@@ -42,6 +42,8 @@ class PortCounters:
         self._sized_by_buffer = [link["policy"]["kind"] in BY_OCCUPANCY for link in self._links]
         # Losses of each port that lost anything, by the limit that they indicate.
         self._losses: dict[int, Counter[Limit]] = {}
+        # Sums of these losses over the ports of routes, which many flows share.
+        self._by_limit: dict[tuple[tuple[int, ...], Limit], Counter[Limit]] = {}
         for name in lost:
             suffix = name.removeprefix(f"{self._unit}_lost_")
             limit = OF_CAUSE.get(suffix) or OF_COUNTER.get(suffix, "buffer")
@@ -87,8 +89,7 @@ class PortCounters:
             used = 8 * self._columns["bytes_out"][port] / self._duration_s / limit_bps
         else:
             used = self.utilization[port] * float(link["rate_bps"]) / limit_bps
-        # Runs that early versions stored do not contain what CAKE counted.
-        if math.isfinite(rate_bps := cake_bps(link)) and "shaper_bytes" in self._columns:
+        if math.isfinite(rate_bps := cake_bps(link)):
             used = max(used, 8 * self._columns["shaper_bytes"][port] / (rate_bps * self._duration_s))
         return float(used)
 
@@ -101,27 +102,33 @@ class PortCounters:
         """Returns the loss rate over the given consecutive ports."""
         return 1 - math.prod([self._passed[port] for port in ports])
 
-    def losses_by_limit(self, ports: Iterable[int], aqm: Limit) -> Counter[Limit]:
+    def losses_by_limit(self, ports: Iterable[int], aqm: Limit) -> Mapping[Limit, int]:
         """Returns the ports' losses [packets or cells; corrupted frames] by the limit that they indicate.
 
         Drops of a policy count as `aqm`.
         """
-        found: Counter[Limit] = Counter()
-        for own in (self._losses[port] for port in ports if port in self._losses):
-            for limit, packets in own.items():
-                found[aqm if limit == "AQM" else limit] += packets
-        return found
+        lossy = tuple([port for port in ports if port in self._losses])
+        if (known := self._by_limit.get((lossy, aqm))) is None:
+            known = self._by_limit[lossy, aqm] = Counter()
+            for port in lossy:
+                for limit, packets in self._losses[port].items():
+                    known[aqm if limit == "AQM" else limit] += packets
+        return known
 
     def bytes_out(self, port: int) -> int:
         """Returns the number of bytes that left a port of IP packets."""
         return int(self._columns["bytes_out"][port])
 
-    def indicating(self, port: int, limit: Limit, aqm: Limit) -> int:
-        """Returns how many packets a port lost, or marked, for a reason that indicates a limit."""
+    def most_indicating(self, ports: Iterable[int], limit: Limit, aqm: Limit) -> int | None:
+        """Returns the port that lost, or marked, the most packets for a reason that indicates a limit; None without."""
         if limit == "marks":
             marked = self._columns.get(f"{self._unit}_marked")
-            return int(marked[port] or 0) if marked is not None else 0
-        return self.losses_by_limit((port,), aqm)[limit] if port in self._losses else 0
+            counted = {port: int(marked[port] or 0) for port in ports} if marked is not None else {}
+        else:
+            lossy = [port for port in ports if port in self._losses]
+            counted = {port: self.losses_by_limit((port,), aqm).get(limit, 0) for port in lossy}
+        most = max(counted, key=counted.__getitem__, default=None)
+        return most if most is not None and counted[most] else None
 
     def max_round_trip_s(self, path: Path) -> float:
         """Returns the RTT [s] of a flow whose packets find each queue at its maximum length."""

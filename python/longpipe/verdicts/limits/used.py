@@ -31,9 +31,11 @@ class Proxies:
 
     def used(self, flow: str, active_s: float) -> tuple[str, float]:
         """Returns the proxy of the flow whose buffer is used most, and the mean share of its buffer in flight."""
+        if flow not in self._buffers:
+            return "", 0.0
         used = [
             ((self._in_flight(one.before, active_s) + self._in_flight(one.after, active_s)) / one.size_bytes, one.at)
-            for one in self._buffers.get(flow, ())
+            for one in self._buffers[flow]
         ]
         share, at = max(used, default=(0.0, ""))
         return at, min(1.0, share)

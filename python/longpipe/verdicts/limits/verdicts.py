@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.system.gc_pause import without_collections
 from longpipe.verdicts.limits.causes import Limit
-from longpipe.verdicts.limits.evidence import Columns, Evidence, evidence
+from longpipe.verdicts.limits.evidence import Evidence, evidence
 from longpipe.verdicts.limits.kinds import KINDS, Kind, Strength
 from longpipe.verdicts.limits.remedy import Remedy
+from longpipe.verdicts.limits.run import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # Meanings of the short names in the table.
 MEANINGS: Final[Mapping[Limit, str]] = {kind.name: kind.meaning for kind in KINDS}
+# Limits, each with the strength that its evidence does not exceed.
+_STRENGTHS: Final = [(kind, kind.most) for kind in KINDS]
 
 
 @dataclass(frozen=True)
@@ -87,9 +90,11 @@ def remedies(scenario: Scenario, columns: Columns) -> dict[str, dict[Limit, Reme
 def strongest(e: Evidence) -> Kind:
     """Returns the limit with the strongest evidence; of equally strong ones, the first."""
     found, most = KINDS[-1], Strength.NONE
-    for kind in KINDS:
-        if kind.most > most and (strength := kind.strength(e)) > most:
+    for kind, at_most in _STRENGTHS:
+        if at_most > most and (strength := kind.strength(e)) > most:
             found, most = kind, strength
+            if most is Strength.CERTAIN:
+                break
     return found
 
 

@@ -1,0 +1,74 @@
+"""Token buckets that pass no full packet of a flow, and outages of the links on its path."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from longpipe.units import SIZE
+from longpipe.verdicts.limits.losses import Losses
+from longpipe.verdicts.limits.once import once
+from longpipe.verdicts.limits.remedy import Remedy, larger_bucket
+
+if TYPE_CHECKING:
+    from longpipe.scenario.paths import Resolved
+
+
+class Obstacles(Losses):
+    """What stops a flow's packets altogether: buckets below a packet, and outages."""
+
+    @once
+    def blocking(self) -> tuple[int, int] | None:
+        """Returns the link and the number of its first conditioner that drops all full packets of the flow."""
+        for link in self.run.with_buckets.intersection(self.route) if self.run.with_buckets else ():
+            own = self.run.fields.of_link(link)
+            for i, one in enumerate(own.conditioners_now if own is not None else ()):
+                if one.kind in ("policer", "tbf") and (
+                    getattr(one, "exceed", "drop") == "drop" or not self.is_ecn_capable
+                ):
+                    longest = min(SIZE.parse(one.burst), SIZE.parse(one.mtu) if one.mtu else math.inf)
+                    if longest < self.longest_bytes:
+                        return link, i
+        return None
+
+    def is_blocked_by(self, kind: str) -> bool:
+        """Returns whether a conditioner of this kind drops all full packets of the flow."""
+        if self.blocking is None:
+            return False
+        link, i = self.blocking
+        own = self.run.fields.of_link(link)
+        return own is not None and bool(own.conditioners_now[i].kind == kind)
+
+    def unblocked(self) -> Remedy | None:
+        """Returns a conditioner that passes the flow's full packets, instead of the one that drops all of them."""
+        if self.blocking is None:
+            return None
+        link, i = self.blocking
+        own = self.run.fields.of_link(link)
+        return None if own is None else larger_bucket(own, i, self.longest_bytes)
+
+    @once
+    def out_link(self) -> int:
+        """Returns the link of the path that had outages for the longest time."""
+        both = (*self.route, *self.return_route)
+        return max(both, key=lambda link: sum(self._outages_s(link)))
+
+    @once
+    def outages(self) -> float:
+        """Returns the largest share of the active time in which a link of the path transmitted nothing."""
+        if not self.run.with_outages:
+            return 0.0
+        with_outages = self.run.with_outages.intersection((*self.route, *self.return_route))
+        return max((sum(self._outages_s(link)) for link in with_outages), default=0.0) / self.active_s
+
+    def _outages_s(self, link: int) -> list[float]:
+        """Returns the durations [s] of a link's outages in the active time."""
+        begin_s = self.run.begin_s
+        return outages_s(self.run.resolved["links"][link], begin_s + self.start_s, begin_s + self.end_s)
+
+
+def outages_s(link: Resolved, begin_s: float, end_s: float) -> list[float]:
+    """Returns the durations [s] of the outages of a resolved link, as far as they are between two times."""
+    intervals = link.get("motion", {}).get("outages", {}).get("intervals_ps", ())
+    spans = (min(until_ps / 1e12, end_s) - max(since_ps / 1e12, begin_s) for since_ps, until_ps in intervals)
+    return [span_s for span_s in spans if span_s > 0]
