@@ -18,6 +18,7 @@ duration = "5 s"
 framing = "ip"
 switch.buffer = "1 BDP"
 tcp.receiver_window = "auto"
+tcp.mss = "1448 B"
 network = { kind = "dumbbell", sources = 4, access_rate = "1 Gbit/s", trunk_rate = "20 Mbit/s", trunk_delay = "50 ms" }
 """
 
@@ -311,13 +312,13 @@ def test_the_rate_of_a_shaper_counts_overhead_and_framing() -> None:
 
 @pytest.mark.parametrize("kind", ["policer", "tbf"])
 def test_a_bucket_that_no_packet_fits_causes_a_warning(kind: str) -> None:
-    bucket = {"kind": kind, "rate": "1 Mbit/s", "burst": "551 B"}
+    bucket = {"kind": kind, "rate": "1 Mbit/s", "burst": "1487 B"}
     (line,) = cautions(silent(**{"network.conditioners": [bucket]}))
     assert line == (
-        f"switch1->switch2: {kind} with a burst of 551 B drops all packets of 552 B; needs a burst of at least one "
+        f"switch1->switch2: {kind} with a burst of 1487 B drops all packets of 1488 B; needs a burst of at least one "
         f"packet"
     )
-    assert not cautions(silent(**{"network.conditioners": [{**bucket, "burst": "552 B"}]}))
+    assert not cautions(silent(**{"network.conditioners": [{**bucket, "burst": "1488 B"}]}))
 
 
 def test_a_minimum_rto_below_the_granularity_causes_a_warning() -> None:

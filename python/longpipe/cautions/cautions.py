@@ -11,6 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from longpipe.cautions.defaults import (
+    default_buffer,
+    default_delays,
+    default_rates,
+    default_segments,
+    default_windows,
+)
 from longpipe.cautions.files import doubts_of_files
 from longpipe.cautions.overload import overloads
 from longpipe.cautions.replaced import replaced_delays, replaced_rates
@@ -21,18 +28,15 @@ from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.datagrams import longest_bytes
 from longpipe.scenario.loss import Loss
-from longpipe.scenario.motion import Satellites
-from longpipe.scenario.paths import Resolved, paths, port_name
+from longpipe.scenario.paths import Resolved, port_name
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.shapers import buckets, cake_bps, line_bytes, longest_passing_bytes
 from longpipe.scenario.source import OVER_TCP
 from longpipe.scenario.switch import Policy
-from longpipe.scenario.topology import as_graph
 from longpipe.scenario.traffic import Traffic
 from longpipe.system.gc_pause import without_collections
 from longpipe.units import RATE, TIME, seconds
-from longpipe.verdicts.limits.fields import Fields
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -92,10 +96,13 @@ def _by_importance(scenario: Scenario) -> Iterator[tuple[int, str]]:
         _never_wait(resolved),
         _never_reached(resolved),
         # Defaults apply.
-        _default_rates(scenario),
+        default_rates(scenario),
+        default_delays(scenario),
+        default_windows(scenario),
+        default_segments(scenario),
         _other_ways_back(scenario),
         _ended_series(resolved),
-        _default_buffer(scenario),
+        default_buffer(scenario),
     )
     for rank, lines in enumerate(ranks):
         for line in _merged(lines):
@@ -111,52 +118,6 @@ def _merged(lines: Iterable[str]) -> Iterator[str]:
     for text, own in subjects.items():
         more = f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else ""
         yield f"{', '.join(own[:_MOST_NAMED])}{more}: {text}"
-
-
-def _default_rates(scenario: Scenario) -> Iterator[str]:
-    """Yields a line per rate of a dumbbell that is a default and limits flows, although another rate was given."""
-    network, resolved = scenario.network, scenario.resolved
-    if network.kind != "dumbbell":
-        return
-    rates = {name: getattr(network, name) for name in ("access_rate", "trunk_rate")}
-    defaults = [name for name, rate in rates.items() if rate == type(network).model_fields[name].default]
-    if len(defaults) != 1:
-        return
-    (name,), (other,) = defaults, rates.keys() - set(defaults)
-    fields = Fields(scenario)
-    limited = [path for path in paths(resolved) if fields.rate_of(path.bottleneck) == f"network.{name}"]
-    if limited:
-        who = f"{len(limited)} flows" if len(limited) > 1 else limited[0].flow
-        yield (
-            f"network.{name}: not given, its default of {rates[name]} limits {who}, not network.{other}, "
-            f"{rates[other]}; set it to choose another rate"
-        )
-
-
-def _default_buffer(scenario: Scenario) -> Iterator[str]:
-    """Yields a line if IP routers have the default buffer at ports for which the scenario sets none."""
-    if scenario.framing == "aal5" or scenario.has_buffer:
-        return
-    kinds = [node["kind"] for node in scenario.resolved["nodes"]]
-    links = as_graph(scenario.network).links
-    own = [link.buffer is not None for link in links if not _is_spread(link)]
-    resolved = scenario.resolved["links"]
-    ports = [link for k, link in enumerate(resolved[: 2 * len(own)]) if not own[k // 2]]
-    if any(_is_spread(link) and link.buffer is None for link in links):
-        # Links of satellites follow those of the scenario; links to the ground have no buffer.
-        ports += [link for link in resolved[2 * len(own) :] if link["buffer"] is not None]
-    sizes = {link["buffer"]["limit"] for link in ports if kinds[link["from"]] == "switch"}
-    if sizes:
-        packets = f"{min(sizes)}" if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)}"
-        yield (
-            f"switch.buffer: not given, routers have {scenario.switch.buffer} ({packets} packets); set it to choose "
-            f"another size"
-        )
-
-
-def _is_spread(link: Link) -> bool:
-    """Returns whether the resolved scenario contains satellites and their links instead of this link."""
-    return isinstance(link.path, Satellites) and link.path.as_ == "graph"
 
 
 def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
