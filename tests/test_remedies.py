@@ -14,8 +14,7 @@ from remedies import WITHOUT, Judged, judged
 from thorough import THOROUGH, one_in
 
 SCENARIOS: Final = 2000
-# Share of the flows with a remedy whose goodput rises: `python tests/remedies.py` prints 94.6 %. A sample has fewer
-# flows, so that its share varies.
+# Share of the flows with a remedy whose goodput rises. A sample has fewer flows, so that its share varies.
 HELPED: Final = 0.94 if THOROUGH else 0.92
 # Share of flows whose limit is not determined, at most; and number of flows for each limit, at least.
 UNDETERMINED: Final = 0.1
@@ -107,6 +106,60 @@ def test_outage_limits_whether_it_holds_or_drops(arriving: str, last: str) -> No
     assert found.limited_by == "outage"
     assert found.remedy == Remedy("network.path.outages", {})
     assert simulate(found.remedy.applied_to(scenario)).total_bps > 1.05 * before.total_bps
+
+
+# Paris and London see no common satellite of this shell for 347 of 600 s, and Paris and Madrid for 376 s.
+SHELL: Final = {"shell": "24x4:550:53:10", "from": "Paris", "step": "1 s"}
+
+
+@pytest.mark.parametrize("of", ["link", "graph"])
+@pytest.mark.parametrize("arriving", ["hold", "drop"])
+@pytest.mark.parametrize("buffer", ["101 packets", "1 BDP"])
+def test_missing_route_limits_whether_packets_wait_or_drop(of: str, arriving: str, buffer: str) -> None:
+    path = {**SHELL, "to": "London", "as": of, "outages": {"arriving": arriving}}
+    changes = {"network.path": path, "tcp.receiver_window": "auto", "duration": "600 s", "switch.buffer": buffer}
+    scenario = Scenario.from_toml(WINDOW).with_(**changes)
+    before = simulate(scenario)
+    (found,) = before.flow_limits
+    assert found.limited_by == "outage"
+    assert found.remedy is not None
+    assert found.remedy.field == "network.path"
+    assert simulate(found.remedy.applied_to(scenario)).total_bps > 1.05 * before.total_bps
+
+
+@pytest.mark.parametrize(("of", "arriving"), [("link", "hold"), ("link", "drop"), ("graph", "drop")])
+def test_missing_routes_to_two_gateways_limit_flows_of_each(of: str, arriving: str) -> None:
+    hosts = {"user": "terminal", "london": "gateway1", "madrid": "gateway2"}
+    links: list[dict[str, object]] = [
+        {"between": [host, switch], "rate": "1 Gbit/s", "delay": "1 ms"} for host, switch in hosts.items()
+    ]
+    links += [
+        {
+            "between": ["terminal", gateway],
+            "rate": "10 Mbit/s",
+            "delay": "20 ms",
+            "path": {**SHELL, "to": city, "as": of, "outages": {"arriving": arriving}},
+        }
+        for gateway, city in (("gateway1", "London"), ("gateway2", "Madrid"))
+    ]
+    nodes = [{"name": name, "kind": "host"} for name in hosts]
+    nodes += [{"name": name, "kind": "switch"} for name in hosts.values()]
+    flows = [{"name": f"to-{to}", "from": "user", "to": to} for to in ("london", "madrid")]
+    scenario = Scenario(
+        framing="ip",
+        duration="600 s",
+        network={"kind": "graph", "nodes": nodes, "links": links, "flows": flows},
+        switch={"buffer": "1 BDP"},
+        tcp={"profile": "linux-6"},
+    )
+    before = simulate(scenario)
+    fields = [found.remedy and found.remedy.field for found in before.flow_limits]
+    assert [found.limited_by for found in before.flow_limits] == ["outage", "outage"]
+    assert fields == ["network.links.3.path", "network.links.4.path"]
+    for number, found in enumerate(before.flow_limits):
+        assert found.remedy is not None
+        after = simulate(found.remedy.applied_to(scenario))
+        assert after.throughputs_bps[number] > 1.05 * before.throughputs_bps[number]
 
 
 def test_default_rate_that_limits_is_named_before_the_run() -> None:

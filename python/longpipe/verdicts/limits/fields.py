@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from longpipe.scenario.motion import Satellites
@@ -11,6 +12,7 @@ from longpipe.scenario.switch import TailDrop
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
+    from longpipe.scenario.paths import Resolved
     from longpipe.scenario.switch import Policy
 
 # Nodes of a dumbbell's trunk.
@@ -101,6 +103,22 @@ class Fields:
             path_now=way.return_path if own_path else way.path,
             loss_now=way.return_loss if is_back else way.loss,
         )
+
+    def of_satellites(self, flow: Resolved) -> LinkFields | None:
+        """Returns the fields of the link, between two stations, that satellites replace on the route of a flow."""
+        if isinstance(self._network, Dumbbell):
+            return _of_dumbbell(self._network, _TRUNK, self.scenario.switch.policy) if self._network.path else None
+        own, links = {node.name for node in self._network.nodes}, self.resolved["links"]
+        for way in (flow, *flow.get("rerouting", {}).get("changes", ())):
+            ends = [self._names[links[way["route"][0]]["from"]], *(self._names[links[k]["to"]] for k in way["route"])]
+            for pair in pairwise([end for end in ends if end in own]):
+                number, _ = self._number_of[pair]
+                path = self._network.links[number].path
+                if isinstance(path, Satellites):
+                    return LinkFields(
+                        f"network.links.{number}.rate", "", "", path=f"network.links.{number}.path", path_now=path
+                    )
+        return None
 
     def rate_of(self, k: int) -> str:
         """Returns the field that determines the rate of a directed link, or "" if its path or no field does."""

@@ -259,7 +259,10 @@ class Outage(Kind):
 
     def remedy(self, e: Evidence) -> Remedy | None:
         own = e.run.fields.of_link(e.out_link)
-        return None if own is None or own.path_now is None else constant_path(own)
+        if own is None or own.path_now is None:
+            # Packets without a route over satellites wait at their host, or are lost at the first router.
+            own = e.run.fields.of_satellites(e.flow)
+        return None if own is None else constant_path(own)
 
 
 class ReturnLink(Kind):

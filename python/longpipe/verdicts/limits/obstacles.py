@@ -55,11 +55,29 @@ class Obstacles(Losses):
 
     @once
     def outages(self) -> float:
-        """Returns the largest share of the active time in which a link of the path transmitted nothing."""
-        if not self.run.with_outages:
-            return 0.0
-        with_outages = self.run.with_outages.intersection((*self.route, *self.return_route))
-        return max((sum(self._outages_s(link)) for link in with_outages), default=0.0) / self.active_s
+        """Returns the largest share of the active time in which a link had an outage, or the flow had no route."""
+        found = [self._without_route_s] if "rerouting" in self.flow else [0.0]
+        if self.run.with_outages:
+            with_outages = self.run.with_outages.intersection((*self.route, *self.return_route))
+            found += [sum(self._outages_s(link)) for link in with_outages]
+        return max(found) / self.active_s
+
+    @once
+    def _without_route_s(self) -> float:
+        """Returns the duration [s] in the active time without a route to the receiver, or back to the sender."""
+        links, begin_s = self.run.resolved["links"], self.run.begin_s
+        begin_s, end_s = begin_s + self.start_s, begin_s + self.end_s
+        ways = [{**self.flow, "at_ps": 0}, *self.flow["rerouting"]["changes"]]
+        ends_s = [min(way["at_ps"] / 1e12, end_s) for way in ways[1:]] + [end_s]
+        missing_s = 0.0
+        for way, until_s in zip(ways, ends_s, strict=True):
+            there, back = way["route"], way["return_route"]
+            # Without a route, packets reach only the first nodes of a way.
+            is_whole = (
+                links[there[-1]]["to"] == links[back[0]]["from"] and links[back[-1]]["to"] == links[there[0]]["from"]
+            )
+            missing_s += 0.0 if is_whole else max(0.0, until_s - max(way["at_ps"] / 1e12, begin_s))
+        return missing_s
 
     def _outages_s(self, link: int) -> list[float]:
         """Returns the durations [s] of a link's outages in the active time."""
