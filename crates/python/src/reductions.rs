@@ -2,7 +2,8 @@
 
 use crate::columns::floats;
 use longpipe_network::{DropCause, Scenario};
-use longpipe_tcp::journal::attribution::{LossCause, Totals};
+use longpipe_tcp::journal::attribution::Totals;
+use longpipe_tcp::journal::losses::LossCause;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strum::VariantNames;

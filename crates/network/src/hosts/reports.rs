@@ -5,7 +5,7 @@ use crate::observe::probe::Probe;
 use crate::packets::drops::{DropCause, Dropped};
 use crate::packets::{Flow, Link, Packet};
 use longpipe_events::Time;
-use longpipe_tcp::journal::attribution::{Loss, LossCause};
+use longpipe_tcp::journal::losses::{Loss, LossCause};
 
 impl<P: Probe> Hosts<P> {
     /// Reports that a packet is lost at the port of a link or on its wire, at a time that may lie in the future; a lost

@@ -8,11 +8,11 @@
 //! reduction is therefore updated with each loss that is reported late, so that it depends only on the times of losses
 //! and reductions.
 
+use super::losses::{Loss, LossCause, ReportedLosses, CAUSES};
 use crate::congestion::flight::Flight;
-use longpipe_events::memory::{self, Growing};
+use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::ops::AddAssign;
 
 /// Number of reductions whose cause may still change, however old they are.
@@ -23,20 +23,6 @@ const SETTLED: Span = Span(1_000_000_000_000);
 /// Maximum number of reductions whose cause may still change. Only a sender whose RTO is far shorter than its round-trip
 /// time, such as one whose timer has ticks of 1 ps, has more of them.
 const MOST_RECENT: usize = 1 << 18;
-
-/// Cause of a segment's loss, as numbered by the network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LossCause(pub u8);
-
-impl LossCause {
-    /// No data segment is known to be lost: only ACKs were lost, or the reduction is spurious.
-    pub const NONE: LossCause = LossCause(0);
-    /// An ECN mark, not a loss.
-    pub const MARK: LossCause = LossCause(CAUSES as u8 - 1);
-}
-
-/// Number of causes: no known loss, nine causes of loss in the network, and an ECN mark.
-pub const CAUSES: usize = 11;
 
 /// Effects of one cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -76,30 +62,6 @@ impl AddAssign for Totals {
             total.bytes += own.bytes;
             total.window += own.window;
         }
-    }
-}
-
-/// A data segment that the network lost, or a part of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Loss {
-    /// First byte of the segment.
-    pub sequence: u64,
-    /// Number of the transmission that was lost; transmissions are numbered in order. A frame of cells is lost in
-    /// parts; the first lost part counts.
-    pub transmission: u64,
-    /// Time of the loss.
-    pub time: Time,
-    /// Cause of the loss.
-    pub cause: LossCause,
-}
-
-impl Loss {
-    /// Returns whether a reduction responds to this loss rather than to another one. It responds to the loss of the
-    /// first segment. Among the transmissions of this segment, the latest counts; among the parts of this transmission,
-    /// the first lost part counts.
-    fn precedes(&self, other: &Loss) -> bool {
-        let key = |loss: &Loss| (loss.sequence, Reverse(loss.transmission), loss.time, loss.cause);
-        key(self) < key(other)
     }
 }
 
@@ -192,12 +154,9 @@ struct Episode {
 /// The reductions of one sender.
 #[derive(Clone, Debug, Default)]
 pub struct Reductions {
-    /// Losses of segments that are not acknowledged, in order of sequence number and transmission; the network may report
-    /// them in any order. Losses of a segment before the one that caused a reduction are removed, so that the processing
-    /// time per reduction is proportional only to the number of later losses.
-    noted: BTreeSet<Loss>,
-    /// Number of losses whose memory is counted.
-    counted: usize,
+    /// Losses of segments that are not acknowledged. Losses of a segment before the one that caused a reduction are
+    /// removed, so that the processing time per reduction is proportional only to the number of later losses.
+    noted: ReportedLosses,
     /// The latest reductions, in order.
     recent: VecDeque<Reduction>,
     /// Whether the latest reduction is still in effect, because it was not undone.
@@ -213,25 +172,9 @@ impl Reductions {
     pub fn note_loss(&mut self, loss: Loss, una: u64) {
         let later = self.recent.iter_mut().rev().take_while(|one| one.since >= loss.time);
         later.for_each(|reduction| reduction.on_late_loss(loss));
-        self.forget_before(una);
+        self.noted.forget_before(una);
         if loss.sequence >= una {
-            self.insert(loss);
-        }
-    }
-
-    fn insert(&mut self, loss: Loss) {
-        if self.noted.len() == self.counted {
-            let more = self.counted.max(4);
-            memory::take(memory::bytes::<Loss>(more));
-            self.counted += more;
-        }
-        self.noted.insert(loss);
-    }
-
-    /// Removes the losses of segments that start before `una`.
-    fn forget_before(&mut self, una: u64) {
-        while self.noted.first().is_some_and(|one| one.sequence < una) {
-            self.noted.pop_first();
+            self.noted.insert(loss);
         }
     }
 
@@ -293,23 +236,13 @@ impl Reductions {
     /// Returns the loss before `now` to which a reduction responds, among the losses of segments that are not
     /// acknowledged, and removes the earlier losses of that segment.
     fn first_loss(&mut self, now: Time, una: u64) -> Option<Loss> {
-        self.forget_before(una);
-        let sequence = self.noted.iter().find(|one| one.time <= now)?.sequence;
-        let of_segment = |from, to| {
-            let bound = |transmission| Loss {
-                sequence,
-                transmission,
-                time: Time(0),
-                cause: LossCause(0),
-            };
-            bound(from)..bound(to)
-        };
-        let known = self.noted.range(of_segment(0, u64::MAX)).filter(|one| one.time <= now);
+        self.noted.forget_before(una);
+        let known = self
+            .noted
+            .first_segment(|loss| loss.time <= now)?
+            .filter(|loss| loss.time <= now);
         let loss = *known.reduce(|one, other| if other.precedes(one) { other } else { one })?;
-        let earlier = of_segment(0, loss.transmission);
-        while let Some(&one) = self.noted.range(earlier.clone()).next() {
-            self.noted.remove(&one);
-        }
+        self.noted.forget_earlier(&loss);
         Some(loss)
     }
 

@@ -3,11 +3,13 @@
 //! Only slow paths write to it, because all recorded events are rare.
 
 pub mod attribution;
+pub mod losses;
 
 use crate::congestion::control::Cause;
 use crate::congestion::flight::Flight;
-use attribution::{Loss, LossCause, Reductions, Totals};
+use attribution::{Reductions, Totals};
 use longpipe_events::Time;
+use losses::{Loss, LossCause};
 use strum::VariantNames;
 
 /// Kind of a sender event.

@@ -1,7 +1,8 @@
 //! Entries that a sender writes into its journal, and access to the journal.
 
 use super::Sender;
-use crate::journal::attribution::{Loss, LossCause, Totals};
+use crate::journal::attribution::Totals;
+use crate::journal::losses::{Loss, LossCause};
 use crate::journal::{EventCause, EventKind, SenderEvent};
 use longpipe_events::Time;
 
