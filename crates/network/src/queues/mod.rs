@@ -13,7 +13,7 @@ pub mod fq;
 pub mod fq_codel;
 pub mod head_drop;
 pub mod occupancy_fifo;
-pub mod policy;
+mod policy;
 pub mod round_robin;
 pub mod strict;
 pub mod subqueues;
@@ -21,10 +21,15 @@ pub mod tin;
 pub mod weighted;
 
 use crate::packets::drops::DropCause;
+use crate::policies;
+use crate::policies::parameters::{Facts, Parameters};
 pub use backlog::{Backlog, Queued};
 use disc::disciplines;
 pub use disc::{Discipline, Endpoints, NewPort, PassThroughEffect, PortState, QueueDisc};
 use longpipe_events::Time;
+use policy::policies;
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
 use subqueues::SubqueueCounters;
 
 disciplines! {
@@ -52,4 +57,50 @@ disciplines! {
     Cake(Box<cake::Cake<T>>);
     /// DualPI2.
     DualPi2(Box<dualpi2::DualPi2<T>>);
+}
+
+policies! {
+    $;
+    /// Drops exactly the cells or packets that find the buffer full.
+    TailDrop(policies::tail_drop::TailDropConfig);
+    /// Discards the rest of a frame after a lost cell.
+    PartialPacketDiscard(policies::partial_packet_discard::PartialPacketDiscardConfig);
+    /// Early Packet Discard.
+    Epd(policies::epd::EpdConfig);
+    /// Selective Drop.
+    SelectiveDrop(policies::selective_drop::SelectiveDropConfig);
+    /// Fair Buffer Allocation.
+    Fba(policies::fba::FbaConfig);
+    /// Random early detection: drops depend on the average queue.
+    Red(policies::red::RedConfig);
+    /// PIE: drops depend on the queueing delay and on how it changes.
+    Pie(policies::pie::PieConfig);
+    /// Step marking: marks depend on the current queue; no drops.
+    StepMarking(policies::step_marking::StepMarkingConfig);
+    /// BLUE: drops depend on overflows and idle times.
+    Blue(policies::blue::BlueConfig);
+    /// CoDel: drops at departure depend on the sojourn time.
+    Codel(codel::CodelConfig);
+    /// FQ-CoDel: one queue per flow, each with CoDel.
+    FqCodel(fq_codel::FqCodelConfig);
+    /// Deficit round robin over one queue per flow.
+    Drr(round_robin::DrrConfig);
+    /// Stochastic fair queueing: round robin over hashed queues.
+    Sfq(round_robin::SfqConfig);
+    /// Linux's fq: round robin over one queue per flow.
+    Fq(fq::FqConfig);
+    /// Strict priority over one queue per class.
+    StrictPriority(strict::StrictPriorityConfig);
+    /// Weighted round robin over one queue per class.
+    WeightedPriority(weighted::WeightedPriorityConfig);
+    /// DualPI2: a low-latency queue coupled with a classic one.
+    #[serde(rename = "dualpi2")]
+    #[strum(serialize = "dualpi2")]
+    DualPi2(dualpi2::DualPi2Config);
+    /// ACK filter: an arriving ACK replaces earlier ACKs that it makes redundant.
+    AckFilter(ack_filter::AckFilterConfig);
+    /// Drop from front: a packet that finds the buffer full displaces the oldest packets.
+    HeadDrop(head_drop::HeadDropConfig);
+    /// CAKE: a shaper, tins, and fair queueing among hosts and flows with COBALT.
+    Cake(cake::CakeConfig);
 }

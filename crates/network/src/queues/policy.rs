@@ -1,21 +1,11 @@
-//! All policies of ports: their kinds, with parameters, and what they declare.
+//! All policies of ports: their kinds, with parameters, and what they declare. `mod.rs` lists them.
 
-use super::ack_filter::AckFilterConfig;
-use super::cake::CakeConfig;
-use super::codel::CodelConfig;
-use super::dualpi2::DualPi2Config;
-use super::fq::FqConfig;
-use super::fq_codel::FqCodelConfig;
-use super::head_drop::HeadDropConfig;
-use super::round_robin::{DrrConfig, SfqConfig};
-use super::strict::StrictPriorityConfig;
-use super::weighted::WeightedPriorityConfig;
-use super::{AnyDisc, Discipline, NewPort, Queued};
+use super::{each, AnyDisc, Discipline, NewPort, PolicyConfig, Queued};
 use crate::policies::aqm::Aqm;
 use crate::policies::blue::BlueConfig;
 use crate::policies::epd::EpdConfig;
 use crate::policies::fba::FbaConfig;
-use crate::policies::parameters::{Decides, Divides, Facts, Parameters};
+use crate::policies::parameters::{Decides, Divides, Parameters};
 use crate::policies::partial_packet_discard::PartialPacketDiscardConfig;
 use crate::policies::pie::PieConfig;
 use crate::policies::red::RedConfig;
@@ -24,8 +14,6 @@ use crate::policies::step_marking::StepMarkingConfig;
 use crate::policies::tail_drop::TailDropConfig;
 use crate::policies::Policy;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
-use strum::VariantNames;
 
 /// Declares the policies, one per line, each with its name and the type of its parameters. Defines the enum of
 /// configurations, the table of facts, and a macro that evaluates an expression for the parameters of any policy.
@@ -61,54 +49,12 @@ macro_rules! policies {
                 }
             };
         }
+
+        use each;
     };
 }
 
-policies! {
-    $;
-    /// Drops exactly the cells or packets that find the buffer full.
-    TailDrop(TailDropConfig);
-    /// Discards the rest of a frame after a lost cell.
-    PartialPacketDiscard(PartialPacketDiscardConfig);
-    /// Early Packet Discard.
-    Epd(EpdConfig);
-    /// Selective Drop.
-    SelectiveDrop(SelectiveDropConfig);
-    /// Fair Buffer Allocation.
-    Fba(FbaConfig);
-    /// Random early detection: drops depend on the average queue.
-    Red(RedConfig);
-    /// PIE: drops depend on the queueing delay and on how it changes.
-    Pie(PieConfig);
-    /// Step marking: marks depend on the current queue; no drops.
-    StepMarking(StepMarkingConfig);
-    /// BLUE: drops depend on overflows and idle times.
-    Blue(BlueConfig);
-    /// CoDel: drops at departure depend on the sojourn time.
-    Codel(CodelConfig);
-    /// FQ-CoDel: one queue per flow, each with CoDel.
-    FqCodel(FqCodelConfig);
-    /// Deficit round robin over one queue per flow.
-    Drr(DrrConfig);
-    /// Stochastic fair queueing: round robin over hashed queues.
-    Sfq(SfqConfig);
-    /// Linux's fq: round robin over one queue per flow.
-    Fq(FqConfig);
-    /// Strict priority over one queue per class.
-    StrictPriority(StrictPriorityConfig);
-    /// Weighted round robin over one queue per class.
-    WeightedPriority(WeightedPriorityConfig);
-    /// DualPI2: a low-latency queue coupled with a classic one.
-    #[serde(rename = "dualpi2")]
-    #[strum(serialize = "dualpi2")]
-    DualPi2(DualPi2Config);
-    /// ACK filter: an arriving ACK replaces earlier ACKs that it makes redundant.
-    AckFilter(AckFilterConfig);
-    /// Drop from front: a packet that finds the buffer full displaces the oldest packets.
-    HeadDrop(HeadDropConfig);
-    /// CAKE: a shaper, tins, and fair queueing among hosts and flows with COBALT.
-    Cake(CakeConfig);
-}
+pub(super) use policies;
 
 impl Discipline for TailDropConfig {}
 impl Discipline for PartialPacketDiscardConfig {}
