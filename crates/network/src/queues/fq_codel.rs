@@ -1,11 +1,12 @@
 //! Flow queueing with CoDel: one queue per flow, new flows first, each queue under CoDel (RFC 8290).
 
 use super::codel::{CodelArithmetic, CodelConfig, Control, Law};
+use super::flow_queueing::{FlowHash, Turns};
 use super::{AnyDisc, Backlog, Discipline, NewPort, PassThroughEffect, PortState, QueueDisc, Queued};
 use crate::bounds::{queues_problem, refuse_unless};
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Facts, Marks, Parameters};
-use longpipe_events::{mix, Ring, Time};
+use longpipe_events::Time;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -112,12 +113,9 @@ pub struct FqCodel<T> {
     law: Law,
     quantum: i64,
     rules: FqCodelRules,
-    /// Salt of the hash that maps flows to queues; None gives each flow its own queue.
-    salt: Option<u64>,
+    hash: FlowHash,
     flows: Vec<FqCodelFlow<T>>,
-    /// Queues that wait for a turn: new queues, which are served first, and old queues.
-    new: Ring<u32>,
-    old: Ring<u32>,
+    turns: Turns,
     packets: u64,
     bytes: u64,
 }
@@ -125,37 +123,17 @@ pub struct FqCodel<T> {
 impl<T: Queued> FqCodel<T> {
     /// Creates queues for `flows` flows; `salt` is that of the hash that maps flows to queues, if there is one.
     pub fn new(config: &FqCodelConfig, flows: usize, salt: u64) -> FqCodel<T> {
-        let queues = config.queues.map_or(flows, |queues| queues as usize);
+        let hash = FlowHash::new(config.queues, flows, salt);
         FqCodel {
             law: Law::new(&config.codel()),
             quantum: i64::from(config.quantum_bytes),
             rules: config.rules,
-            salt: config.queues.map(|_| salt),
-            flows: (0..queues).map(|_| FqCodelFlow::default()).collect(),
-            new: Ring::default(),
-            old: Ring::default(),
+            hash,
+            flows: (0..hash.queues()).map(|_| FqCodelFlow::default()).collect(),
+            turns: Turns::default(),
             packets: 0,
             bytes: 0,
         }
-    }
-
-    fn queue_of(&self, flow: u32) -> u32 {
-        let (queues, Some(salt)) = (self.flows.len() as u64, self.salt) else {
-            return flow;
-        };
-        let hash = mix(salt ^ u64::from(flow));
-        // The number of queues is usually a power of two, for which no division is needed.
-        let queue = if queues.is_power_of_two() {
-            hash & (queues - 1)
-        } else {
-            hash % queues
-        };
-        queue as u32
-    }
-
-    /// Returns whether no queue waits for a turn.
-    fn is_idle(&self) -> bool {
-        self.new.is_empty() && self.old.is_empty()
     }
 
     /// Because the limit is exceeded, drops the oldest half of the longest queue's bytes, but at most `LARGEST_BATCH`
@@ -183,14 +161,6 @@ impl<T: Queued> FqCodel<T> {
         }
     }
 
-    fn take_turn(&mut self, is_new: bool) {
-        if is_new {
-            self.new.pop();
-        } else {
-            self.old.pop();
-        }
-    }
-
     /// Returns all waiting packets, one queue after the other.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.flows.iter().flat_map(|flow| flow.backlog.iter())
@@ -200,14 +170,14 @@ impl<T: Queued> FqCodel<T> {
 impl<T: Queued> QueueDisc<T> for FqCodel<T> {
     fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
         let full = port.is_full(self.backlog(), packet.bytes());
-        let queue = self.queue_of(packet.flow());
+        let queue = self.hash.queue_of(packet.flow());
         self.packets += 1;
         self.bytes += packet.bytes();
         let flow = &mut self.flows[queue as usize];
         flow.backlog.push(packet);
         if !flow.waits {
             (flow.waits, flow.deficit) = (true, self.quantum);
-            self.new.push(queue);
+            self.turns.join(queue);
         }
         if full {
             self.shorten_longest(|packet| drop(packet, DropCause::Overflow));
@@ -222,15 +192,11 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
             return None;
         }
         loop {
-            let (queue, is_new) = match self.new.first() {
-                Some(&queue) => (queue, true),
-                None => (*self.old.first()?, false),
-            };
+            let (queue, is_new) = self.turns.first()?;
             let flow = &mut self.flows[queue as usize];
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum;
-                self.take_turn(is_new);
-                self.old.push(queue);
+                self.turns.defer(queue, is_new);
                 continue;
             }
             let others = match self.rules {
@@ -247,12 +213,12 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
                 flow.deficit -= packet.bytes() as i64;
                 return Some(packet);
             }
-            self.take_turn(is_new);
             // A new queue that becomes empty moves to the list of old queues; otherwise, it would repeatedly be served
             // before them (RFC 8290 section 4.2).
-            if is_new && (self.rules == FqCodelRules::Rfc8290 || !self.old.is_empty()) {
-                self.old.push(queue);
+            if is_new && (self.rules == FqCodelRules::Rfc8290 || !self.turns.has_no_old()) {
+                self.turns.defer(queue, is_new);
             } else {
+                self.turns.leave(is_new);
                 self.flows[queue as usize].waits = false;
             }
         }
@@ -271,37 +237,30 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
     #[inline]
     fn find_empty(&mut self, _now: Time) {
         // Every listed queue is empty and would be removed when its turn came.
-        for queues in [&mut self.new, &mut self.old] {
-            while let Some(queue) = queues.pop() {
-                let flow = &mut self.flows[queue as usize];
-                flow.control.leave_dropping();
-                flow.waits = false;
-            }
+        while let Some(queue) = self.turns.remove() {
+            let flow = &mut self.flows[queue as usize];
+            flow.control.leave_dropping();
+            flow.waits = false;
         }
     }
 
     fn drops_none_before(&self, now: Time) -> Time {
-        let listed = self.new.len() + self.old.len();
-        if !(1..=MOST_SEARCHED).contains(&listed) {
+        if !(1..=MOST_SEARCHED).contains(&self.turns.len()) {
             return now;
         }
-        let controls = self
-            .new
-            .iter()
-            .chain(self.old.iter())
-            .map(|&queue| &self.flows[queue as usize].control);
+        let controls = self.turns.iter().map(|&queue| &self.flows[queue as usize].control);
         Control::all_drop_none_before(controls, &self.law, now)
     }
 
     fn pass_through(&mut self, packet: &T) -> bool {
-        if !self.is_idle() {
+        if !self.turns.is_empty() {
             return false;
         }
-        let queue = self.queue_of(packet.flow());
+        let queue = self.hash.queue_of(packet.flow());
         let flow = &mut self.flows[queue as usize];
         flow.control.leave_dropping();
         (flow.waits, flow.deficit) = (true, self.quantum - packet.bytes() as i64);
-        self.new.push(queue);
+        self.turns.join(queue);
         true
     }
 

@@ -9,6 +9,7 @@ pub mod cobalt;
 pub mod codel;
 mod disc;
 pub mod dualpi2;
+pub mod flow_queueing;
 pub mod fq;
 pub mod fq_codel;
 pub mod head_drop;
