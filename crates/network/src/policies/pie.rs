@@ -99,6 +99,11 @@ const MAX_MARK_PROBABILITY: f64 = 0.1;
 /// packet is dropped (derandomization, RFC 8033 section 5.4).
 const NONE_BELOW: f64 = 0.85;
 const SURE_FROM: f64 = 8.5;
+/// Probability above which Linux's 64-bit number overflows, and is replaced by 1 (`pie_calculate_probability`).
+const LINUX_OVERFLOW: f64 = 256.0;
+/// Unit of Linux's times [ps] (`PSCHED_SHIFT`), and of its departure rate: bytes per 256 units (`PIE_SCALE`).
+const LINUX_TICK: u64 = 64_000;
+const LINUX_SCALE: u64 = 256;
 /// Minimum backlog at which the departure rate is measured, and the number of bytes in one measurement (RFC 8033
 /// section 5.2, DQ_THRESHOLD).
 const MEASURED_BYTES: u64 = 16_384;
@@ -138,7 +143,8 @@ struct Departures {
     /// Start of the measurement cycle, and the number of bytes that have departed since then (ns-3: `m_dqStart`,
     /// `m_dqCount`).
     cycle: Option<(Time, u64)>,
-    /// Average rate [byte/s], or average time [ps] in which `MEASURED_BYTES` depart.
+    /// Average rate [byte/s], or average time [ps] in which `MEASURED_BYTES` depart; with Linux's rules the average rate
+    /// in its units, rounded down.
     mean: Option<f64>,
 }
 
@@ -154,22 +160,49 @@ impl Departures {
         };
     }
 
-    /// Updates the average rate when a packet departs, as ns-3 does; `waiting` bytes remain queued.
-    fn rate_after(&mut self, packet: &Waiting, waiting: u64) {
+    /// Returns the delay [ps] of a queue with `waiting` bytes by the average rate, if it is known.
+    fn delay_by_rate(&self, waiting: u64, rules: PieRules) -> Option<f64> {
+        let rate = self.mean.filter(|&rate| rate > 0.0)?;
+        Some(match rules {
+            PieRules::Linux => (LINUX_SCALE * waiting / rate as u64 * LINUX_TICK) as f64,
+            PieRules::Rfc8033 | PieRules::Ns3 => waiting as f64 / rate * PS_PER_SECOND as f64,
+        })
+    }
+
+    /// Updates the average rate when a packet departs, as ns-3 and Linux do; `waiting` bytes remain queued. Returns the
+    /// length of the cycle that ends, or zero.
+    fn rate_after(&mut self, packet: &Waiting, waiting: u64, rules: PieRules) -> Span {
         if self.cycle.is_none() && waiting >= MEASURED_BYTES {
             self.cycle = Some((packet.begins, 0));
         }
         let Some((lasted, bytes)) = self.cycle_after(packet) else {
-            return;
+            return Span(0);
         };
-        let measured = bytes as f64 * PS_PER_SECOND as f64 / lasted as f64;
-        self.mean = Some(self.mean.map_or(measured, |rate| 0.5 * rate + 0.5 * measured));
-        self.cycle = (waiting > MEASURED_BYTES).then_some((packet.begins, 0));
+        let (mean, begins_another) = match rules {
+            PieRules::Linux => {
+                // `pie_process_dequeue` computes with whole numbers.
+                let ticks = packet.begins.0 / LINUX_TICK - (packet.begins.0 - lasted) / LINUX_TICK;
+                let measured = (LINUX_SCALE * bytes / ticks.max(1)) as f64;
+                let mean = |rate: f64| rate - (rate / 8.0).floor() + (measured / 8.0).floor();
+                let known = self.mean.filter(|&rate| rate > 0.0);
+                (known.map_or(measured, mean), waiting >= MEASURED_BYTES)
+            }
+            PieRules::Rfc8033 | PieRules::Ns3 => {
+                let measured = bytes as f64 * PS_PER_SECOND as f64 / lasted as f64;
+                let mean = |rate| 0.5 * rate + 0.5 * measured;
+                (self.mean.map_or(measured, mean), waiting > MEASURED_BYTES)
+            }
+        };
+        self.mean = Some(mean);
+        self.cycle = begins_another.then_some((packet.begins, 0));
+        Span(lasted)
     }
 
-    /// Updates the average time when a packet departs, as RFC 8033 does; `waiting` bytes remain queued.
-    fn time_after(&mut self, packet: &Waiting, waiting: u64) {
-        if let Some((lasted, _)) = self.cycle_after(packet) {
+    /// Updates the average time when a packet departs, as RFC 8033 does; `waiting` bytes remain queued. Returns the
+    /// length of the cycle that ends, or zero.
+    fn time_after(&mut self, packet: &Waiting, waiting: u64) -> Span {
+        let ended = self.cycle_after(packet);
+        if let Some((lasted, _)) = ended {
             let measured = lasted as f64;
             let mean = |before| measured * TIME_WEIGHT + before * (1.0 - TIME_WEIGHT);
             self.mean = Some(self.mean.map_or(measured, mean));
@@ -178,6 +211,7 @@ impl Departures {
         if self.cycle.is_none() && waiting >= MEASURED_BYTES {
             self.cycle = Some((packet.begins, 0));
         }
+        Span(ended.map_or(0, |(lasted, _)| lasted))
     }
 
     /// Counts a departure. If it ends the cycle, returns the cycle's length [ps] and its bytes.
@@ -251,7 +285,8 @@ impl Pie {
         }
         let goes = self.is_to_go(arrival, draw);
         let marked = goes && self.config.ecn && arrival.capable && self.probability <= MAX_MARK_PROBABILITY;
-        if goes && (!marked || self.config.rules != PieRules::Ns3) {
+        // Linux and ns-3 keep a sum that alone decided on a packet (`SURE_FROM`) if they mark this packet.
+        if goes && !(marked && self.keeps_sum()) {
             self.sum = 0.0;
         }
         match (goes, marked) {
@@ -326,6 +361,15 @@ impl Pie {
         self.sum = 0.0;
     }
 
+    /// Returns whether a mark leaves the sum as it is.
+    fn keeps_sum(&self) -> bool {
+        match self.config.rules {
+            PieRules::Rfc8033 => false,
+            PieRules::Linux => self.sum >= SURE_FROM,
+            PieRules::Ns3 => true,
+        }
+    }
+
     fn is_to_go(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> bool {
         if self.allowance.0 > 0 {
             return false;
@@ -333,7 +377,11 @@ impl Pie {
         if self.config.rules == PieRules::Ns3 && self.burst == Burst::None {
             (self.burst, self.allowance) = (Burst::Protected, Span(self.config.burst_ps));
         }
-        let low_delay = 2 * self.delay_before.0 < self.config.target_ps && self.probability < 0.2;
+        let delay = match self.config.rules {
+            PieRules::Linux => self.delay,
+            PieRules::Rfc8033 | PieRules::Ns3 => self.delay_before,
+        };
+        let low_delay = 2 * delay.0 < self.config.target_ps && self.probability < 0.2;
         let short = match self.config.rules {
             PieRules::Ns3 => arrival.packets_waiting <= SHORT_QUEUE,
             PieRules::Rfc8033 | PieRules::Linux => arrival.bytes_waiting <= self.config.least_backlog_bytes,
@@ -408,24 +456,25 @@ impl Pie {
             } else {
                 Span(0)
             };
-        } else {
-            self.estimate_after(packet);
         }
+        let since = match self.config.delay {
+            PieDelay::Sojourn => self.last_departure.map_or(Span(0), |last| packet.begins - last),
+            PieDelay::DepartureRate | PieDelay::DepartureTime => self.estimate_after(packet),
+        };
         if self.config.rules == PieRules::Linux {
-            let since = self.last_departure.map_or(Span(0), |last| packet.begins - last);
             self.allowance = Span(self.allowance.0.saturating_sub(since.0));
         }
         self.last_departure = Some(packet.begins);
     }
 
-    /// Updates the estimate of the queueing delay or of the departure rate when a packet departs, unless the delay is the
-    /// measured sojourn time.
+    /// Updates the estimate of the departure rate when a packet departs. Returns the length of the measurement cycle that
+    /// ends, or zero.
     #[inline(never)]
-    fn estimate_after(&mut self, packet: &Waiting) {
+    fn estimate_after(&mut self, packet: &Waiting) -> Span {
         let behind = self.behind(packet);
         match self.config.delay {
-            PieDelay::Sojourn => {}
-            PieDelay::DepartureRate => self.departures.rate_after(packet, behind),
+            PieDelay::Sojourn => Span(0),
+            PieDelay::DepartureRate => self.departures.rate_after(packet, behind, self.config.rules),
             PieDelay::DepartureTime => self.departures.time_after(packet, behind),
         }
     }
@@ -439,11 +488,11 @@ impl Pie {
     /// Updates the probability from the queueing delay.
     fn update(&mut self) {
         let mut known = true;
-        let (waiting, mean) = (self.bytes_waiting as f64, self.departures.mean);
+        let (waiting, mean) = (self.bytes_waiting, self.departures.mean);
         let estimate = match self.config.delay {
             PieDelay::Sojourn => None,
-            PieDelay::DepartureRate => Some(mean.map(|rate| waiting / rate * PS_PER_SECOND as f64)),
-            PieDelay::DepartureTime => Some(mean.map(|time| waiting * time / MEASURED_BYTES as f64)),
+            PieDelay::DepartureRate => Some(self.departures.delay_by_rate(waiting, self.config.rules)),
+            PieDelay::DepartureTime => Some(mean.map(|time| waiting as f64 * time / MEASURED_BYTES as f64)),
         };
         if let Some(delay) = estimate {
             known = delay.is_some();
@@ -467,7 +516,11 @@ impl Pie {
                 PieRules::Linux => 63.0 / 64.0,
             };
         }
-        self.probability = self.probability.clamp(0.0, 1.0);
+        self.probability = match self.config.rules {
+            PieRules::Linux if self.probability >= LINUX_OVERFLOW => 1.0,
+            PieRules::Linux => self.probability.max(0.0),
+            PieRules::Rfc8033 | PieRules::Ns3 => self.probability.clamp(0.0, 1.0),
+        };
         self.move_burst(self.is_uncongested(), known);
         self.delay_before = delay;
     }
@@ -515,7 +568,12 @@ impl Pie {
         let left = Span(self.allowance.0.saturating_sub(self.config.update_ps));
         match self.config.rules {
             PieRules::Rfc8033 => self.allowance = left,
-            PieRules::Linux if uncongested && known => self.allowance = Span(self.config.burst_ps),
+            // `pie_vars_init`
+            PieRules::Linux if uncongested && known => {
+                self.allowance = Span(self.config.burst_ps);
+                (self.last_departure, self.sum) = (None, 0.0);
+                self.departures = Departures::default();
+            }
             PieRules::Linux => {}
             PieRules::Ns3 => {
                 self.allowance = left;
