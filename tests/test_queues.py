@@ -41,6 +41,7 @@ POLICIES: Final[dict[str, dict[str, Any]]] = {
     "codel as in Linux": {"kind": "codel", "arithmetic": "linux"},
     "fq-codel": {"kind": "fq-codel"},
     "fq-codel as in Linux": {"kind": "fq-codel", "rules": "linux", "arithmetic": "linux", "queues": 1024},
+    "fq-pie": {"kind": "fq-pie"},
 }
 
 

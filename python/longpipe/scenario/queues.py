@@ -22,6 +22,14 @@ from longpipe.scenario.declared import Declared
 Ecn = Annotated[bool, Field(description="Mark ECN-capable packets instead of dropping them; RFC 3168 section 5")]
 QueueUnit = Annotated[Literal["packets", "bytes"], Field(description="Unit of the thresholds")]
 Gain = Annotated[float, Field(gt=0, le=1e9)]
+HashedQueues = Annotated[
+    int | None,
+    Field(
+        ge=1,
+        le=65536,
+        description="Number of queues to which flows are hashed, 1024 in Linux; one queue per flow if absent",
+    ),
+]
 _DRAWN: Final = "drawn; needs gentle = false and adaptive = false, as in Linux"
 
 
@@ -114,14 +122,9 @@ class Red(Queue):
     )
 
 
-class Pie(Queue):
-    """PIE: a PI controller sets the drop probability from the queueing delay and its change (RFC 8033)."""
+class PieOptions(Queue):
+    """Parameters of PIE's controller."""
 
-    # mahimahi updates the probability every 30 ms.
-    mahimahi: ClassVar = Mahimahi(
-        "pie", {"qdelay_ref": "target", "max_burst": "burst"}, {"update": "30 ms", "delay": "departure-rate"}
-    )
-    kind: Literal["pie"] = "pie"
     target: QueueTime = Field(default="15 ms", description="Target queueing delay [time]; RFC 8033 QDELAY_REF")
     update: UpdateTime = Field(
         default="15 ms", description="Update interval of the drop probability [time]; RFC 8033 T_UPDATE"
@@ -134,18 +137,36 @@ class Pie(Queue):
         description="PIE neither drops nor marks up to this backlog [bytes]; RFC 8033 section 4.1, two packets; with "
         "the rules of ns-3, two packets of any length",
     )
+    ecn: Ecn = False
+
+
+class Pie(PieOptions):
+    """PIE: a PI controller sets the drop probability from the queueing delay and its change (RFC 8033)."""
+
+    # mahimahi updates the probability every 30 ms.
+    mahimahi: ClassVar = Mahimahi(
+        "pie", {"qdelay_ref": "target", "max_burst": "burst"}, {"update": "30 ms", "delay": "departure-rate"}
+    )
+    kind: Literal["pie"] = "pie"
     delay: Literal["sojourn", "departure-rate", "departure-time"] = Field(
         default="sojourn",
         description="Estimate of the delay: the sojourn time of the latest departure; the backlog over the departure "
-        "rate (averaged with weight 1/2, as ns-3); or the backlog times the time per byte over 2^14 bytes (averaged "
-        "with weight 1/4); RFC 8033 section 5.2",
+        "rate (averaged with weight 1/2 as ns-3, or 1/8 with the rules of Linux); or the backlog times the time per "
+        "byte over 2^14 bytes (averaged with weight 1/4); RFC 8033 section 5.2",
     )
     rules: Literal["rfc-8033", "linux", "ns-3"] = Field(
         default="rfc-8033",
         description="Implementation whose rules apply to bursts and to very short and very long delays",
     )
     derandomize: bool = Field(default=True, description="Spread drops out (derandomize); RFC 8033 section 5.4")
-    ecn: Ecn = False
+
+
+class FqPie(PieOptions):
+    """A queue for each flow, new flows first, each under PIE (Linux's fq_pie); a full buffer drops the arrival."""
+
+    kind: Literal["fq-pie"] = "fq-pie"
+    quantum: Quantum = Field(default="1514 B", description="Bytes that a queue may send per round [bytes]; fq_pie")
+    queues: HashedQueues = None
 
 
 class StepMarking(Queue):
@@ -211,12 +232,7 @@ class FqCodel(CodelOptions):
 
     kind: Literal["fq-codel"] = "fq-codel"
     quantum: Quantum = Field(default="1514 B", description="Bytes that a queue may send per round [bytes]; RFC 8290")
-    queues: int | None = Field(
-        default=None,
-        ge=1,
-        le=65536,
-        description="Number of queues to which flows are hashed, 1024 in Linux; one queue per flow if absent",
-    )
+    queues: HashedQueues = None
     rules: Literal["rfc-8290", "linux"] = Field(
         default="rfc-8290",
         description="Implementation to follow. Linux: CoDel compares the backlog of all flows, and a new flow that "

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from longpipe.scenario.base import Buffer, Model, PositiveShare, Share, kind_or_table, kinds_that
 from longpipe.scenario.parts import Part, part
-from longpipe.scenario.queues import Blue, Codel, FqCodel, Mahimahi, Pie, Queue, Red, StepMarking
+from longpipe.scenario.queues import Blue, Codel, FqCodel, FqPie, Mahimahi, Pie, Queue, Red, StepMarking
 from longpipe.scenario.schedulers import Choosing
 
 Ties = Literal["port-order", "rotating", "random"]
@@ -69,6 +69,7 @@ Policy = Annotated[
     | Blue
     | Codel
     | FqCodel
+    | FqPie
     | Choosing,
     Field(discriminator="kind"),
     kind_or_table(),

@@ -12,6 +12,7 @@ pub mod dualpi2;
 pub mod flow_queueing;
 pub mod fq;
 pub mod fq_codel;
+pub mod fq_pie;
 pub mod head_drop;
 pub mod occupancy_fifo;
 mod policy;
@@ -42,6 +43,8 @@ disciplines! {
     Codel(codel::Codel<T>);
     /// FQ-CoDel.
     FqCodel(fq_codel::FqCodel<T>);
+    /// FQ-PIE.
+    FqPie(fq_pie::FqPie<T>);
     /// Deficit round robin, and stochastic fair queueing.
     RoundRobin(round_robin::RoundRobin<T>);
     /// Linux's fq.
@@ -84,6 +87,8 @@ policies! {
     Codel(codel::CodelConfig);
     /// FQ-CoDel: one queue per flow, each with CoDel.
     FqCodel(fq_codel::FqCodelConfig);
+    /// FQ-PIE: one queue per flow, each with PIE.
+    FqPie(fq_pie::FqPieConfig);
     /// Deficit round robin over one queue per flow.
     Drr(round_robin::DrrConfig);
     /// Stochastic fair queueing: round robin over hashed queues.

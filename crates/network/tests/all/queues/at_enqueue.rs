@@ -18,7 +18,7 @@ pub trait EnqueueDecision {
 }
 
 /// Returns the events of arrivals at a FIFO queue of unlimited length that is served at 10 Mbit/s.
-fn events_at_enqueue(arrivals: &[Packet], policy: &mut impl EnqueueDecision) -> Vec<Event> {
+pub fn events_at_enqueue(arrivals: &[Packet], policy: &mut impl EnqueueDecision) -> Vec<Event> {
     events_at_rate(arrivals, policy, |_| RATE)
 }
 

@@ -2,6 +2,7 @@
 //! (`data/queues/README.md`).
 
 mod at_enqueue;
+mod linux;
 mod rfc_8033;
 
 use crate::common::queued::{port, Packet};

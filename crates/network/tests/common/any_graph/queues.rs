@@ -1,6 +1,7 @@
 //! Random queue disciplines for IP packets, which act at enqueue or dequeue.
 
 use longpipe_network::queues::cake::{CakeAckFilter, CakeConfig, CakeFraming, CakeIsolation, CakeTins};
+use longpipe_network::queues::fq_pie::FqPieConfig;
 use longpipe_network::scenario::{
     AckFilterConfig, BlueConfig, CodelArithmetic, CodelConfig, DrrConfig, DualPi2Config, FqCodelConfig, FqCodelRules,
     FqConfig, HeadDropConfig, LowLatencyMarking, PieConfig, PieDelay, PieRules, PolicyConfig, QueueUnit, RedConfig,
@@ -22,7 +23,7 @@ pub struct QueueDraft {
 
 /// Strategy: a queue discipline.
 pub fn any_queue() -> impl Strategy<Value = QueueDraft> {
-    (0u8..16, prop::array::uniform5(1u16..=1000), any::<u16>()).prop_map(|(kind, numbers, choices)| QueueDraft {
+    (0u8..17, prop::array::uniform5(1u16..=1000), any::<u16>()).prop_map(|(kind, numbers, choices)| QueueDraft {
         kind,
         numbers,
         choices,
@@ -92,6 +93,17 @@ impl QueueDraft {
             }),
             5 => self.red(packet_bytes),
             14 | 15 => self.cake(packet_ps, packet_bytes),
+            16 => PolicyConfig::FqPie(FqPieConfig {
+                target_ps: packets(a / 5),
+                update_ps,
+                burst_ps: packets(c % 200),
+                alpha: (share(d) * 4e10 / packet_ps as f64).min(1e9),
+                beta: (share(a) * 4e11 / packet_ps as f64).min(1e9),
+                least_backlog_bytes: u64::from(packet_bytes) * (c % 3),
+                ecn: self.choice(0),
+                quantum_bytes: 64 + d as u32 * packet_bytes / 500,
+                queues: self.choice(1).then_some(1 + d as u32 % 7),
+            }),
             _ => self.scheduler(packet_ps, packet_bytes, update_ps),
         }
     }
