@@ -138,7 +138,7 @@ def test_a_long_log_takes_less_than_twice_its_length(kind: str, tmp_path: Path) 
     line = LOGS[kind]
 
     def text(count: int) -> str:
-        lines = (line.format(t=1_795_860_000 + k, k=k, seq=k % 65536) for k in range(count))
+        lines = (line.format(t=1_795_860_000 + k, k=k, seq=k % 65536) for k in range(1, count + 1))
         return head.get(kind, "") + "".join(lines)
 
     used = []

@@ -85,6 +85,8 @@ class _Path:
     # Number of RTTs that are only known to be below the stated value.
     below: int = 0
     interval_s: float | None = None
+    # Time [ns] of the first request whose time is known.
+    begin_ns: int | None = None
 
     def requests(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
         """Returns numbers, times [ns] and RTTs [s] of the requests with a reply, and which of their times are known."""
@@ -93,11 +95,6 @@ class _Path:
         seqs, at, rtts, is_known = self.replies.arrays()
         at -= np.where(is_known, np.rint(rtts * 1e9).astype(np.int64), 0)
         return seqs, at, rtts, is_known
-
-    def begin_ns(self) -> int | None:
-        """Returns the time of the first request whose time is known; None if there is none."""
-        _, at, _, is_known = self.requests()
-        return int(at[is_known].min()) if is_known.any() else None
 
     def count(self, seq: int) -> int:
         """Returns a sequence number counted on beyond 65535, and notes that the request was sent."""
@@ -114,6 +111,9 @@ class _Path:
             self.duplicates += 1
         else:
             self.replies.add(seq, at, rtt)
+            if at is not None:
+                requested = at - round(rtt * 1e9)
+                self.begin_ns = requested if self.begin_ns is None else min(self.begin_ns, requested)
 
 
 @dataclass(eq=False)
@@ -125,24 +125,31 @@ class _Run:
     address: str = ""
     name: str = ""
     seen: set[tuple[str, int]] = field(default_factory=set)
-    # Number up to which the run has all replies of a source.
-    until: dict[str, int] = field(default_factory=dict)
+    # Range of numbers of a source of which the run has all replies: the first, and the next one.
+    all_of: dict[str, tuple[int, int]] = field(default_factory=dict)
     latest: int = 0
 
     def has(self, source: str, seq: int) -> bool:
         """Returns whether the run has this reply, and notes that it does; the numbers of ping have 16 bits."""
         if seq < self.latest - _WRAP // 2:
             self.seen.clear()
-            self.until.clear()
+            self.all_of.clear()
         self.latest = seq
-        # The lowest numbers are dropped where they follow one another, because fping may number ten million requests.
-        if seq <= self.until.get(source, -1) and seq >= 0:
+        begin, end = self.all_of.get(source, (seq, seq))
+        if begin <= seq < end:
             return True
         found = (source, seq) in self.seen
         self.seen.add((source, seq))
-        while (source, self.until.get(source, -1) + 1) in self.seen:
-            self.until[source] = self.until.get(source, -1) + 1
-            self.seen.discard((source, self.until[source]))
+        if seq < 0:
+            return found
+        # A range stands for numbers that follow one another, because fping may number ten million requests. If many
+        # numbers are missing, they were lost.
+        while (source, end) in self.seen:
+            self.seen.discard((source, end))
+            end += 1
+        if len(self.seen) > _WRAP:
+            self.seen, begin, end = set(), min(begin, seq), seq + 1
+        self.all_of[source] = (begin, end)
         return found
 
 
@@ -305,7 +312,7 @@ def _run(file: str, content: Content) -> Recording | None:
     known = {name: path for name, path in paths.items() if path.last >= 0}
     if not known:
         return None
-    begins = [begin for path in known.values() if (begin := path.begin_ns()) is not None]
+    begins = [begin for path in known.values() if (begin := path.begin_ns) is not None]
     begin = min(begins, default=None)
     notes: list[str] = []
     subjects = []
@@ -398,7 +405,8 @@ def _subject(file: str, name: str, path: _Path, begin: int | None, notes: list[s
     first = min([*seqs[:1].tolist(), *([] if path.first is None else [path.first])], default=0)
     if path.last - first > MOST_REQUESTS:
         raise ScenarioError(f"{file}: {path.last - first + 1} requests; needs at most {MOST_REQUESTS}")
-    known, since = seqs[is_known], (at[is_known] - (begin or 0)) / 1e9
+    known = seqs if is_known.all() else seqs[is_known]
+    since = (at[is_known] - (begin or 0)) / 1e9
     del at, is_known
     times = _times(path, first, known, since)
     is_lost = np.ones(len(times), dtype=bool)
@@ -434,6 +442,8 @@ def _times(path: _Path, first: int, known: NDArray[np.int64], since: NDArray[np.
     if not len(known):
         return np.arange(path.last + 1 - first, dtype=np.float64) * interval
     low, high = int(known[0]), int(known[-1])
+    if len(known) == path.last + 1 - first:
+        return since
     interval = float(since[-1] - since[0]) / (high - low) if high > low else interval
     every = np.arange(first, path.last + 1)
     # Times are those of the latest known request, and the interval.
