@@ -122,6 +122,38 @@ def test_bbr_over_a_slow_return_link_retransmits_as_in_linux(trunk: tuple[str, .
     assert np.mean(again) == pytest.approx(np.mean(linux), rel=0.15)
 
 
+@pytest.mark.parametrize(
+    ("back", "delay", "buffer", "linux", "most"),
+    [
+        ("125 kbit/s", "50 ms", "20 packets", (49, 49, 49, 49), 60),
+        ("166667 bit/s", "20 ms", "8 packets", (97, 96), 110),
+    ],
+)
+def test_bbr_over_a_slow_return_link_needs_the_ticks_and_bursts_of_the_guest(
+    back: str, delay: str, buffer: str, linux: tuple[int, ...], most: int
+) -> None:
+    """Linux as an end of the same path counts ticks of 10 ms and sends single segments; the defaults are others."""
+    path = Scenario(
+        framing="ip",
+        duration="10 s",
+        network={
+            "kind": "dumbbell",
+            "sources": 1,
+            "access_rate": "1 Gbit/s",
+            "trunk_rate": "5 Mbit/s",
+            "trunk_delay": delay,
+            "return_rate": back,
+            "return_buffer": "10000 packets",
+        },
+        switch={"buffer": buffer},
+        tcp={"profile": "linux-6", "congestion": "bbr"},
+    )
+    guest = path.with_(**{"tcp.hz": 100, "tcp.pacing_burst": "1 segment"})
+    again = [simulate(guest, seed).flows["retransmitted_segments"].sum() for seed in range(1, 7)]
+    assert np.mean(linux) * 0.85 <= np.median(again) <= most
+    assert simulate(path, 1).flows["retransmitted_segments"].sum() > 1.5 * max(linux)
+
+
 def test_the_queue_of_1000_packets_that_brought_bbr_to_linux() -> None:
     """CUBIC fills the queue, to an RTT of 1.09 s; BBR leaves it almost empty, at 43 ms (Linux commit 0f8782ea1497)."""
     for control, published in (("cubic", 1090), ("bbr", 43)):
