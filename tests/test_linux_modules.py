@@ -33,7 +33,8 @@ NATIVE = [name for name in CHOSEN if name not in ("bbr", "cdg", "lp", "nv", "yea
 IN_TABLE = [name for name in CHOSEN if name in CONTROLS.index]
 # Lists of lost packets after which a module in longpipe sends different segments than in Linux. BBR's pacing timer
 # expires within 1 us of an ACK, and the order of these events decides between a new segment and a retransmission; in
-# Linux either order occurs: see docs/linux.md. The cause for HighSpeed is not known.
+# Linux either order occurs: see docs/linux.md. HighSpeed's window counts ACKs, which
+# differ after a hole is filled.
 TRANSFERRED_OTHERWISE: dict[str, list[int]] = {"bbr": [4, 5, 7, 16, 17, 18, 19], "highspeed": [19]}
 
 MARKING = {"switch": {"buffer": "100 packets", "policy": {"kind": "step-marking", "threshold": 20}}, "tcp.ecn": "dctcp"}
