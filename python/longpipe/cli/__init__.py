@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
 import typer
 
@@ -69,15 +69,13 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback(help=HELP, epilog=EPILOG)
 def longpipe(
-    _version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            callback=_show_version,
-            is_eager=True,
-            help="Show the versions of package, engine and scenario schema, and exit.",
-        ),
-    ] = False,
+    _version: bool = typer.Option(
+        False,
+        "--version",
+        callback=_show_version,
+        is_eager=True,
+        help="Show the versions of package, engine and scenario schema, and exit.",
+    ),
 ) -> None:
     """Defines the global options, which precede the command."""
 
@@ -90,9 +88,9 @@ def version() -> None:
 
 @app.command("help")
 def help_(
-    command: Annotated[
-        list[str] | None, typer.Argument(metavar="[COMMAND]...", help="A command, as in run or study export.")
-    ] = None,
+    command: list[str] | None = typer.Argument(
+        None, metavar="[COMMAND]...", help="A command, as in run or study export."
+    ),
 ) -> None:
     """Show the help of a command."""
     app([*(command or []), "--help"], prog_name="longpipe", standalone_mode=False)

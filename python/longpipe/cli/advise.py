@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -13,17 +14,7 @@ from longpipe.cli.toolkit.given import given, needing, refuse
 from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
 from longpipe.cli.toolkit.quantities import share
 from longpipe.cli.toolkit.safe import echo
-from longpipe.cli.toolkit.storing import (
-    ExecutorOption,
-    MemoryOption,
-    NoStoreOption,
-    SetOption,
-    StoreOption,
-    WorkersOption,
-    opened_store,
-    repeatable,
-    typed_command,
-)
+from longpipe.cli.toolkit.storing import Execution, SetOption, typed_command
 from longpipe.errors import ScenarioError
 from longpipe.system.files import check_directory, write_text
 
@@ -51,125 +42,100 @@ COMMAND: Final = needing(
 WRITES: Final = ("--write", "--gateway", "--rtt", "--users", "--calls")
 
 
+@dataclass(frozen=True)
+class Options:
+    """The alternatives, their objective and limits, and the effort of the comparison."""
+
+    file: Path | None = typer.Argument(
+        None, metavar="[FILE.toml]", help="Scenario file; `longpipe init` writes one. Not needed with --gateway."
+    )
+    choices: list[str] | None = typer.Option(
+        None,
+        "--choose",
+        metavar="[NAME:]FIELD=LEVEL,...",
+        help="A field and the values to choose from: a list such as switch.policy=pie,fq-codel, or"
+        " a range such as switch.buffer='0.05..4 BDP', which is divided into 7 values "
+        "('0.05..4 BDP / 9' into 9). Repeat for more.",
+        autocompletion=field_and_level,
+    )
+    maximise: str | None = typer.Option(
+        None, "--maximise", "--maximize", metavar="MEASURE", help="efficiency, flow:bulk*.throughput"
+    )
+    minimise: str | None = typer.Option(
+        None, "--minimise", "--minimize", metavar="MEASURE", help="web.p95, datagrams:call.delay"
+    )
+    limits: list[str] | None = typer.Option(
+        None, "--subject-to", metavar="LIMIT", help="'datagrams:call.p95 < 60 ms'. Repeat for more."
+    )
+    uncertain: list[str] | None = typer.Option(
+        None, "--uncertain", metavar="FIELD=LOW..HIGH", help="network.trunk_rate='20..100 Mbit/s'. Repeat for more."
+    )
+    over: str = typer.Option(
+        "worst",
+        metavar="worst|mean|SHARE",
+        help="How to summarise the objective over uncertain inputs: worst case, mean, or the value"
+        " that a share of them such as '90 %' reaches.",
+    )
+    zone: str | None = typer.Option(
+        None,
+        metavar="VALUE",
+        help="Largest difference of the objective that does not matter (indifference zone). \\[default: 0.01 for a "
+        "share, 5 % of the best page time with --gateway, otherwise 2 % of the best]",
+    )
+    tolerance: str | None = typer.Option(
+        None, metavar="VALUE", help="Largest tolerated violation of a limit. \\[default: 5 % of the limit]"
+    )
+    error: float = typer.Option(0.05, metavar="P", parser=share, help="Allowed probability of a wrong choice.")
+    budget: str | None = typer.Option(
+        None, metavar="TIME|RUNS", help="Maximum time or number of runs, as in '10 min' or '2000 runs'."
+    )
+    first: int = typer.Option(10, min=3, help="Replications of every alternative before the first one is eliminated.")
+    first_seed: int = typer.Option(
+        1, min=0, help="Seed of the first replication; each further one uses the next number."
+    )
+    changes: SetOption = None
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """A gateway, in place of a scenario file."""
+
+    gateway: str | None = typer.Option(
+        None, metavar="RATE", help="Use a gateway with this rate towards its users instead of a scenario."
+    )
+    rtt: str = typer.Option("600 ms", metavar="TIME", help="With --gateway: round-trip time of the users.")
+    users: int = typer.Option(50, help="With --gateway: number of users who read web pages; one in 40 downloads files.")
+    calls: int = typer.Option(0, help="With --gateway: simultaneous telephone calls.")
+
+    def template(self) -> Template | None:
+        """Returns the scenario with what to ask about it; None without --gateway."""
+        if self.gateway is None:
+            return None
+        from longpipe.advise import templates
+
+        return templates.gateway(self.gateway, self.rtt, self.users, self.calls)
+
+
 def advise(
     context: typer.Context,
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[FILE.toml]",
-            help="Scenario file; `longpipe init` writes one. Not needed with --gateway.",
-            show_default=False,
-        ),
-    ] = None,
-    choices: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--choose",
-            metavar="[NAME:]FIELD=LEVEL,...",
-            help="A field and the values to choose from: a list such as switch.policy=pie,fq-codel, or"
-            " a range such as switch.buffer='0.05..4 BDP', which is divided into 7 values "
-            "('0.05..4 BDP / 9' into 9). Repeat for more.",
-            autocompletion=field_and_level,
-        ),
-    ] = None,
-    maximise: Annotated[
-        str | None,
-        typer.Option("--maximise", "--maximize", metavar="MEASURE", help="efficiency, flow:bulk*.throughput"),
-    ] = None,
-    minimise: Annotated[
-        str | None, typer.Option("--minimise", "--minimize", metavar="MEASURE", help="web.p95, datagrams:call.delay")
-    ] = None,
-    limits: Annotated[
-        list[str] | None,
-        typer.Option("--subject-to", metavar="LIMIT", help="'datagrams:call.p95 < 60 ms'. Repeat for more."),
-    ] = None,
-    uncertain: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--uncertain", metavar="FIELD=LOW..HIGH", help="network.trunk_rate='20..100 Mbit/s'. Repeat for more."
-        ),
-    ] = None,
-    over: Annotated[
-        str,
-        typer.Option(
-            metavar="worst|mean|SHARE",
-            help="How to summarise the objective over uncertain inputs: worst case, mean, or the value"
-            " that a share of them such as '90 %' reaches.",
-        ),
-    ] = "worst",
-    zone: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VALUE",
-            help="Largest difference of the objective that does not matter (indifference zone). \\[default: 0.01 for a "
-            "share, 5 % of the best page time with --gateway, otherwise 2 % of the best]",
-            show_default=False,
-        ),
-    ] = None,
-    tolerance: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VALUE",
-            help="Largest tolerated violation of a limit. \\[default: 5 % of the limit]",
-            show_default=False,
-        ),
-    ] = None,
-    error: Annotated[
-        float, typer.Option(metavar="P", parser=share, help="Allowed probability of a wrong choice.")
-    ] = 0.05,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME|RUNS",
-            help="Maximum time or number of runs, as in '10 min' or '2000 runs'.",
-            show_default=False,
-        ),
-    ] = None,
-    first: Annotated[
-        int, typer.Option(min=3, help="Replications of every alternative before the first one is eliminated.")
-    ] = 10,
-    first_seed: Annotated[
-        int, typer.Option(min=0, help="Seed of the first replication; each further one uses the next number.")
-    ] = 1,
-    changes: SetOption = None,
-    gateway: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RATE",
-            help="Use a gateway with this rate towards its users instead of a scenario.",
-            show_default=False,
-        ),
-    ] = None,
-    rtt: Annotated[str, typer.Option(metavar="TIME", help="With --gateway: round-trip time of the users.")] = "600 ms",
-    users: Annotated[
-        int, typer.Option(help="With --gateway: number of users who read web pages; one in 40 downloads files.")
-    ] = 50,
-    calls: Annotated[int, typer.Option(help="With --gateway: simultaneous telephone calls.")] = 0,
-    write: Annotated[
-        Path | None,
-        typer.Option(
-            "--write",
-            metavar="FILE|-",
-            help="Write the scenario of --gateway to this file for editing, and exit; - is stdout.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Directory for page and tables. \\[default: results/advise-NAME, with a number if another question's "
-            "answer is there]",
-            show_default=False,
-        ),
-    ] = None,
-    executor: ExecutorOption = None,
-    workers: WorkersOption = None,
-    memory: MemoryOption = None,
-    store: StoreOption = None,
-    no_store: NoStoreOption = False,
+    options: Options,
+    gateway: Gateway,
+    write: Path | None = typer.Option(
+        None,
+        "--write",
+        metavar="FILE|-",
+        help="Write the scenario of --gateway to this file for editing, and exit; - is stdout.",
+    ),
+    out: Path | None = typer.Option(
+        None,
+        "--out",
+        "-o",
+        metavar="DIR",
+        help="Directory for page and tables. \\[default: results/advise-NAME, with a number if another question's "
+        "answer is there]",
+    ),
+    *,
+    execution: Execution,
 ) -> None:
     """Choose the queue, buffer or congestion control of a link, with a stated confidence.
 
@@ -189,9 +155,10 @@ def advise(
     from longpipe.cli.toolkit.naming import change
     from longpipe.cli.toolkit.progress import Bar
     from longpipe.cli.toolkit.warnings import warn_of_changes, warn_of_design, warn_of_replaced_changes
-    from longpipe.study import Runner
 
-    template = _template(file, gateway, rtt, users, calls)
+    if (options.file is None) == (gateway.gateway is None):
+        raise ScenarioError("FILE.toml: needs either a scenario file or --gateway RATE")
+    template = gateway.template()
     if template is not None and write is not None:
         refuse(context, set(given(context)).difference(WRITES), "not with --write, which only writes the scenario")
         check_output("--write", write)
@@ -201,22 +168,19 @@ def advise(
         following = shlex.join(["longpipe", "advise", str(write)])
         echo(f"Scenario: {write}; change it, then: {following} {template.options}")
         return
-    question = _question(
-        file, template, choices or [], maximise, minimise, limits, uncertain or [], changes or [],
-        over=over, zone=zone, tolerance=tolerance, error=error, first=first, first_seed=first_seed,
-    )  # fmt: skip
+    question = _question(options, template)
     question.check()
-    spending = Budget.parse(budget)
+    spending = Budget.parse(options.budget)
     folder = out or _folder(question)
     check_directory("--out", folder)
-    changed = [change(text)[0] for text in changes or ()]
+    changed = [change(text)[0] for text in options.changes or ()]
     if template is None:
         warn_of_replaced_changes(question.design, changed)
     else:
         warn_of_changes({question.base.name: question.design}, changed)
     warn_of_design(question.design)
-    with opened_store(store, no_store=no_store) as kept, repeatable(kept), Bar("advise") as bar:
-        advice = ask(question, Runner(kept, executor, workers, memory=memory), spending, bar.update)
+    with execution.runner() as runner, Bar("advise") as bar:
+        advice = ask(question, runner, spending, bar.update)
     answer = Answer(advice)
     command = typed_command()
     if answer.choice is None:
@@ -227,8 +191,8 @@ def advise(
     write_text(folder / "alternatives.csv", alternatives(answer).to_csv(index=False))
     write_text(folder / "runs.csv", runs(answer).to_csv(index=False))
     write_text(folder / QUESTION, question.digest)
-    write_text(folder / "report.html", page(answer, command, stored=not no_store))
-    _show(answer, folder, command, stored=not no_store)
+    write_text(folder / "report.html", page(answer, command, stored=not execution.no_store))
+    _show(answer, folder, command, stored=not execution.no_store)
 
 
 def _folder(question: Question) -> Path:
@@ -246,33 +210,7 @@ def _is_of(folder: Path, question: Question) -> bool:
     return kept.is_file() and kept.read_text(encoding="utf-8", errors="replace") == question.digest
 
 
-def _template(file: Path | None, gateway: str | None, rtt: str, users: int, calls: int) -> Template | None:
-    if (file is None) == (gateway is None):
-        raise ScenarioError("FILE.toml: needs either a scenario file or --gateway RATE")
-    if gateway is None:
-        return None
-    from longpipe.advise import templates
-
-    return templates.gateway(gateway, rtt, users, calls)
-
-
-def _question(
-    file: Path | None,
-    template: Template | None,
-    choices: list[str],
-    maximise: str | None,
-    minimise: str | None,
-    limits: list[str] | None,
-    uncertain: list[str],
-    changes: list[str],
-    *,
-    over: str,
-    zone: str | None,
-    tolerance: str | None,
-    error: float,
-    first: int,
-    first_seed: int,
-) -> Question:
+def _question(options: Options, template: Template | None) -> Question:
     """Builds the question from the options; raises ScenarioError if options are missing or contradictory."""
     from longpipe.advise.question import Question
     from longpipe.advise.ranges import Uncertain
@@ -281,9 +219,10 @@ def _question(
     from longpipe.cli.toolkit.naming import change
     from longpipe.scenario import Scenario
 
-    if maximise is not None and minimise is not None:
+    if options.maximise is not None and options.minimise is not None:
         raise ScenarioError("--maximise: not with --minimise; needs one objective, others as --subject-to")
-    objective = maximise or minimise
+    objective, limits, choices = options.maximise or options.minimise, options.limits, options.choices
+    changes, zone = options.changes or [], options.zone
     if template is not None:
         base = Scenario.from_toml(template.scenario, dict(change(text) for text in changes)).with_(name=template.name)
         zone = zone or (template.zone if objective is None else None)
@@ -291,15 +230,16 @@ def _question(
         limits = list(template.limits) if limits is None else limits
         choices = choices or list(template.choices)
     else:
-        base = scenario_with(Path(file or ""), changes)
+        base = scenario_with(Path(options.file or ""), changes)
     if objective is None:
         raise ScenarioError("--maximise: absent; needs --maximise MEASURE or --minimise MEASURE, as in efficiency")
     if not choices:
         raise ScenarioError("--choose: absent; needs FIELD=LEVEL,LEVEL as in switch.policy=tail-drop,fq-codel")
 
     return Question(
-        base, tuple(parse_factor(text, base, "--choose") for text in choices), objective, maximise is not None,
-        tuple(limits or ()), tuple(map(Uncertain.parse, uncertain)), over, zone, tolerance, error, first, first_seed,
+        base, tuple(parse_factor(text, base, "--choose") for text in choices), objective, options.maximise is not None,
+        tuple(limits or ()), tuple(map(Uncertain.parse, options.uncertain or [])), options.over, zone,
+        options.tolerance, options.error, options.first, options.first_seed,
     )  # fmt: skip
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -13,17 +14,7 @@ from longpipe.cli.toolkit.completers import field_and_level
 from longpipe.cli.toolkit.given import given, refuse
 from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
 from longpipe.cli.toolkit.safe import echo
-from longpipe.cli.toolkit.storing import (
-    ExecutorOption,
-    MemoryOption,
-    NoStoreOption,
-    SetOption,
-    StoreOption,
-    WorkersOption,
-    opened_store,
-    repeatable,
-    typed_command,
-)
+from longpipe.cli.toolkit.storing import Execution, SetOption, typed_command
 from longpipe.errors import RunError, ScenarioError
 from longpipe.system.files import check_directory, write_text
 
@@ -39,91 +30,66 @@ if TYPE_CHECKING:
 BUDGET = "2000 runs"
 
 
+@dataclass(frozen=True)
+class Options:
+    """The controls to compare, the defect to find, the fields to vary, and the effort of the search."""
+
+    file: Path | None = typer.Argument(
+        None,
+        metavar="[FILE.toml]",
+        help="Scenario to change. \\[default: one download over 20 Mbit/s; --write writes it]",
+    )
+    control: str | None = typer.Option(
+        None,
+        metavar="CONTROL",
+        help="Congestion control: a name, a table with its options, module:FILE, python:FILE.py:CLASS, or "
+        "stack:quinn-bbr.",
+    )
+    reference: str | None = typer.Option(None, metavar="CONTROL", help="Control to compare with. \\[default: cubic]")
+    defects: list[str] | None = typer.Option(
+        None,
+        "--defect",
+        metavar="COMPARISON",
+        help="Defect to find: 'efficiency < 30 %', 'reference(efficiency) > 80 %'. Repeat to require several at "
+        "once. \\[default: less than half of the reference's efficiency, which is at least 50 %]",
+    )
+    varied: list[str] | None = typer.Option(
+        None,
+        "--may",
+        metavar="FIELD=VALUES",
+        help="A field that may change: a range switch.buffer='0.1..4 BDP', levels switch.policy=pie,codel, a "
+        "table with ranges. Repeatable. \\[default without a file: rates, delays, buffer, queue, loss, jitter]",
+        autocompletion=field_and_level,
+    )
+    group: str | None = typer.Option(
+        None, metavar="NAME", help="Group of flows that the control drives. \\[default: all flows]"
+    )
+    budget: str = typer.Option(
+        BUDGET, metavar="TIME|RUNS", help="Maximum time or number of runs of the search, as in '10 min' or '2000 runs'."
+    )
+    seeds: int = typer.Option(10, min=1, help="Replications of the answer, independent of those of the search.")
+    first_seed: int = typer.Option(1, min=0, help="Seed of the search; other runs use the following seeds.")
+    changes: SetOption = None
+
+
 def attack(
     context: typer.Context,
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[FILE.toml]",
-            help="Scenario to change. \\[default: one download over 20 Mbit/s; --write writes it]",
-            show_default=False,
-        ),
-    ] = None,
-    control: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CONTROL",
-            help="Congestion control: a name, a table with its options, module:FILE, python:FILE.py:CLASS, or "
-            "stack:quinn-bbr.",
-            show_default=False,
-        ),
-    ] = None,
-    reference: Annotated[
-        str | None,
-        typer.Option(metavar="CONTROL", help="Control to compare with. \\[default: cubic]", show_default=False),
-    ] = None,
-    defects: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--defect",
-            metavar="COMPARISON",
-            help="Defect to find: 'efficiency < 30 %', 'reference(efficiency) > 80 %'. Repeat to require several at "
-            "once. \\[default: less than half of the reference's efficiency, which is at least 50 %]",
-            show_default=False,
-        ),
-    ] = None,
-    varied: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--may",
-            metavar="FIELD=VALUES",
-            help="A field that may change: a range switch.buffer='0.1..4 BDP', levels switch.policy=pie,codel, a "
-            "table with ranges. Repeatable. \\[default without a file: rates, delays, buffer, queue, loss, jitter]",
-            autocompletion=field_and_level,
-            show_default=False,
-        ),
-    ] = None,
-    group: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Group of flows that the control drives. \\[default: all flows]", show_default=False
-        ),
-    ] = None,
-    budget: Annotated[
-        str,
-        typer.Option(
-            metavar="TIME|RUNS", help="Maximum time or number of runs of the search, as in '10 min' or '2000 runs'."
-        ),
-    ] = BUDGET,
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Replications of the answer, independent of those of the search.")
-    ] = 10,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the search; other runs use the following seeds.")] = 1,
-    changes: SetOption = None,
-    write: Annotated[
-        Path | None,
-        typer.Option(
-            "--write",
-            metavar="FILE|-",
-            help="Write the default scenario to this file for editing, and exit; - is stdout.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Directory for scenarios, picture and table. \\[default: results/attack-CONTROL]",
-            show_default=False,
-        ),
-    ] = None,
-    executor: ExecutorOption = None,
-    workers: WorkersOption = None,
-    memory: MemoryOption = None,
-    store: StoreOption = None,
-    no_store: NoStoreOption = False,
+    options: Options,
+    write: Path | None = typer.Option(
+        None,
+        "--write",
+        metavar="FILE|-",
+        help="Write the default scenario to this file for editing, and exit; - is stdout.",
+    ),
+    out: Path | None = typer.Option(
+        None,
+        "--out",
+        "-o",
+        metavar="DIR",
+        help="Directory for scenarios, picture and table. \\[default: results/attack-CONTROL]",
+    ),
+    *,
+    execution: Execution,
 ) -> None:
     """Search for a scenario in which a congestion control or a stack performs badly compared with a reference.
 
@@ -138,33 +104,27 @@ def attack(
     from longpipe.attack.attack import Attack
     from longpipe.cli.toolkit.progress import Bar
     from longpipe.cli.toolkit.warnings import warn
-    from longpipe.study import Runner
 
     if write is not None:
-        if file is not None:
+        if options.file is not None:
             raise ScenarioError(f"--write: {write}; not with a file")
         refuse(context, set(given(context)) - {"--write"}, "not with --write, which only writes the scenario")
         check_output("--write", write)
         write_output(write, template.SCENARIO)
         if is_stdout(write):
             return
-        options = shlex.join(word for one in template.RANGES for word in ("--may", one))
-        echo(f"Scenario: {write}; change it, then: {shlex.join(['longpipe', 'attack', str(write)])} {options} ...")
+        ranges = shlex.join(word for one in template.RANGES for word in ("--may", one))
+        echo(f"Scenario: {write}; change it, then: {shlex.join(['longpipe', 'attack', str(write)])} {ranges} ...")
         return
-    if control is None:
-        raise ScenarioError("--control: absent; needs a congestion control, as in --control bbr")
-    target = _target(
-        file, control, reference or template.REFERENCE, defects or list(template.DEFECTS), varied, changes or [],
-        group=group, seeds=seeds, first_seed=first_seed,
-    )  # fmt: skip
+    target = _target(options)
     target.check()
-    spending = Budget.parse(budget)
+    spending = Budget.parse(options.budget)
     folder = out or Path("results") / re.sub(r"[^\w.]+", "-", f"attack-{target.control.name}")
     check_directory("--out", folder)
     warn(target.base)
-    with opened_store(store, no_store=no_store) as kept, repeatable(kept):
+    with execution.runner() as runner:
         bar = Bar("attack")
-        hunt = Attack(target, Runner(kept, executor, workers, memory=memory), spending, bar.update)
+        hunt = Attack(target, runner, spending, bar.update)
         try:
             with bar:
                 hunt.run()
@@ -174,18 +134,8 @@ def attack(
     _finish(hunt, folder)
 
 
-def _target(
-    file: Path | None,
-    control: str,
-    reference: str,
-    defects: list[str],
-    varied: list[str] | None,
-    changes: list[str],
-    *,
-    group: str | None,
-    seeds: int,
-    first_seed: int,
-) -> Target:
+def _target(options: Options) -> Target:
+    """Builds the target of the search; raises ScenarioError if options are missing."""
     from longpipe.attack import template
     from longpipe.attack.defect import Defect
     from longpipe.attack.target import Target
@@ -194,18 +144,23 @@ def _target(
     from longpipe.inputs import load_toml, parse_toml
     from longpipe.scenario import Scenario
 
+    if options.control is None:
+        raise ScenarioError("--control: absent; needs a congestion control, as in --control bbr")
+    changes, varied = options.changes or [], options.varied
     fields = dict(change(text) for text in changes)
-    if file is None:
+    if options.file is None:
         base = Scenario.from_toml(template.SCENARIO, fields)
         written: dict[str, Any] = parse_toml(template.SCENARIO, "TOML text")
         varied = list(template.RANGES) if varied is None else varied
     else:
-        base, written = scenario_with(file, changes), load_toml(file)
+        base, written = scenario_with(options.file, changes), load_toml(options.file)
     if not varied:
         raise ScenarioError("--may: absent; needs FIELD=LOW..HIGH, as in switch.buffer=0.1..4 BDP")
     return Target(
-        base, written, _sender(control, "--control"), _sender(reference, "--reference"),
-        tuple(map(_varied, varied)), tuple(map(Defect.parse, defects)), fields, group, seeds, first_seed,
+        base, written, _sender(options.control, "--control"),
+        _sender(options.reference or template.REFERENCE, "--reference"), tuple(map(_varied, varied)),
+        tuple(map(Defect.parse, options.defects or template.DEFECTS)), fields,
+        options.group, options.seeds, options.first_seed,
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """`longpipe cc`: congestion control modules of Linux as controllers of simulated senders."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import typer
 
@@ -19,23 +19,17 @@ app = typer.Typer(
 
 @app.command()
 def build(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE.c...", help="C source of a Linux module, and of further modules whose functions it uses."
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE.so", help="Shared object; by default in the source's folder."),
-    ] = None,
-    linux: Annotated[
-        Literal["6.1", "6.10"] | None,
-        typer.Option(
-            help="Linux version whose interface the module expects; cong_control has four arguments since 6.10. "
-            "\\[default: either]"
-        ),
-    ] = None,
+    sources: list[Path] = typer.Argument(
+        metavar="FILE.c...", help="C source of a Linux module, and of further modules whose functions it uses."
+    ),
+    output: Path | None = typer.Option(
+        None, "--output", "-o", metavar="FILE.so", help="Shared object; by default in the source's folder."
+    ),
+    linux: Literal["6.1", "6.10"] | None = typer.Option(
+        None,
+        help="Linux version whose interface the module expects; cong_control has four arguments since 6.10. "
+        "\\[default: either]",
+    ),
 ) -> None:
     """Compile a congestion control module of Linux, unmodified, against longpipe's own header.
 
@@ -61,7 +55,7 @@ def build(
 
 @app.command()
 def check(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="C source of a module, or a shared object.")],
+    file: str = typer.Argument(metavar="FILE", help="C source of a module, or a shared object."),
 ) -> None:
     """Show which operations, fields and helpers of the kernel a module uses, and which of them longpipe lacks.
 

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from longpipe.cli.toolkit.storing import (
-    ExecutorOption,
-    MemoryOption,
-    NoStoreOption,
-    SetOption,
-    StoreOption,
-    WorkersOption,
-    opened_store,
-    repeatable,
-    typed_command,
-)
+from longpipe.cli.toolkit.storing import Execution, SetOption, typed_command
 from longpipe.errors import ScenarioError
 from longpipe.fairness import SEEDS
 from longpipe.measures.readable import written
@@ -40,33 +30,25 @@ OPTIONS = {
 
 
 def fairness(
-    controls: Annotated[
-        str,
-        typer.Option(
-            metavar="CONTROL,...",
-            help="Congestion controls: names, module:FILE, python:FILE.py:CLASS, package.module:CLASS, or "
-            "stack:quinn-bbr.",
-        ),
-    ],
-    rates: Annotated[str, typer.Option("--rate", metavar="RATE,...", help="Rates of the link.")] = "8 Mbit/s,50 Mbit/s",
-    rtts: Annotated[str, typer.Option("--rtt", metavar="TIME,...", help="Round-trip times.")] = "50 ms",
-    buffers: Annotated[str, typer.Option("--buffer", metavar="SIZE,...", help="Buffers of the link.")] = "4 BDP",
-    duration: Annotated[
-        str,
-        typer.Option(metavar="TIME", help="Simulated time of each run; both flows start within its first second."),
-    ] = "60 s",
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Replications of each pair, in which the flows take turns to start first.")
-    ] = SEEDS,
-    changes: SetOption = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Directory for page and tables.")] = Path(
-        "results/fairness"
+    controls: str = typer.Option(
+        metavar="CONTROL,...",
+        help="Congestion controls: names, module:FILE, python:FILE.py:CLASS, package.module:CLASS, or stack:quinn-bbr.",
     ),
-    executor: ExecutorOption = None,
-    workers: WorkersOption = None,
-    memory: MemoryOption = None,
-    store: StoreOption = None,
-    no_store: NoStoreOption = False,
+    rates: str = typer.Option("8 Mbit/s,50 Mbit/s", "--rate", metavar="RATE,...", help="Rates of the link."),
+    rtts: str = typer.Option("50 ms", "--rtt", metavar="TIME,...", help="Round-trip times."),
+    buffers: str = typer.Option("4 BDP", "--buffer", metavar="SIZE,...", help="Buffers of the link."),
+    duration: str = typer.Option(
+        "60 s", metavar="TIME", help="Simulated time of each run; both flows start within its first second."
+    ),
+    seeds: int = typer.Option(
+        SEEDS, min=1, help="Replications of each pair, in which the flows take turns to start first."
+    ),
+    changes: SetOption = None,
+    out: Path = typer.Option(
+        Path("results/fairness"), "--out", "-o", metavar="DIR", help="Directory for page and tables."
+    ),
+    *,
+    execution: Execution,
 ) -> None:
     """Compare congestion controls pair by pair: shares, harm, losses and delays, with intervals.
 
@@ -84,7 +66,6 @@ def fairness(
     from longpipe.fairness.controls import senders
     from longpipe.fairness.page import page
     from longpipe.scenario.overrides import is_within
-    from longpipe.study import Runner
 
     fields = dict(change(text) for text in changes or ())
     for field, option in OPTIONS.items():
@@ -99,10 +80,10 @@ def fairness(
     check_directory("--out", out)
     warn_of_changes(dict(zip(("pairs", "alone"), designs, strict=True)), fields)
     frames = []
-    with opened_store(store, no_store=no_store) as kept, repeatable(kept):
+    with execution.runner() as runner:
         for design, name in zip(designs, ("pairs", "alone"), strict=True):
             with Bar(f"fairness, {name}") as bar:
-                frames.append(of_pairs.run(design, Runner(kept, executor, workers, memory=memory, progress=bar.update)))
+                frames.append(of_pairs.run(design, runner.telling(bar.update)))
     found = of_pairs.matrix(*frames)
     command = typed_command()
     tables = {"pairs.csv": of_pairs.table(found), "runs.csv": frames[0], "alone.csv": frames[1]}

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -24,14 +24,12 @@ WORDS: Final = re.compile(r"[a-z0-9]+")
 
 
 def fields(
-    pattern: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[PATTERN]",
-            help="A word or part of a field's name, or a shell pattern: window, 'switch.*'.",
-            autocompletion=completers.field,
-        ),
-    ] = None,
+    pattern: str | None = typer.Argument(
+        None,
+        metavar="[PATTERN]",
+        help="A word or part of a field's name, or a shell pattern: window, 'switch.*'.",
+        autocompletion=completers.field,
+    ),
 ) -> None:
     """List the fields of a scenario with unit, default, source and accepted values, and all kinds of each part."""
     # Imported here so that other commands start faster.

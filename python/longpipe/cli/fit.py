@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -22,27 +22,21 @@ MOST_STEPS = 12
 
 
 def fit(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="Capture of a TCP transfer at its sender, or a file of ss, iperf, flent, qlog, ndt7 or Starlink.",
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="PATH.toml", help="Scenario of the fitted path; not written if absent."),
-    ] = None,
-    flow: Annotated[int, typer.Option("--flow", help="Number of the flow in `longpipe read`, from 0.")] = 0,
-    controls: Annotated[
-        str,
-        typer.Option("--controls", help="Candidate congestion controls, separated by commas.", show_default="Linux's"),
-    ] = "",
-    changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Known value of a field, such as tcp.hz=1000."),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the estimates and the observed series as JSON.")] = False,
+    file: str = typer.Argument(
+        metavar="FILE",
+        help="Capture of a TCP transfer at its sender, or a file of ss, iperf, flent, qlog, ndt7 or Starlink.",
+    ),
+    output: Path | None = typer.Option(
+        None, "--output", "-o", metavar="PATH.toml", help="Scenario of the fitted path; not written if absent."
+    ),
+    flow: int = typer.Option(0, "--flow", help="Number of the flow in `longpipe read`, from 0."),
+    controls: str = typer.Option(
+        "", "--controls", help="Candidate congestion controls, separated by commas.", show_default="Linux's"
+    ),
+    changes: list[str] | None = typer.Option(
+        None, "--set", metavar="FIELD=VALUE", help="Known value of a field, such as tcp.hz=1000."
+    ),
+    json: bool = typer.Option(False, "--json", help="Print the estimates and the observed series as JSON."),
 ) -> None:
     """Fit a path and a congestion control to a capture, and write them as a scenario.
 

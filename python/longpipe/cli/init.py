@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 
 def init(
-    file: Annotated[
-        Path | None, typer.Argument(help="File to write; - or omitted for standard output.", show_default=False)
-    ] = None,
+    file: Path | None = typer.Argument(None, help="File to write; - or omitted for standard output."),
     name: Annotated[
         str | None,
         typer.Option(

@@ -1,7 +1,7 @@
 """`longpipe lab`: the engine in a browser page."""
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 
@@ -11,14 +11,11 @@ COMMAND: Final = needing({"--seed": "FILE.toml"})
 
 
 def lab(
-    file: Annotated[
-        Path | None, typer.Argument(metavar="FILE.toml", help="Scenario to open.", show_default=False)
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of every random stream; only with FILE.toml.")] = 1,
-    print_only: Annotated[
-        bool,
-        typer.Option("--print", help="Print the path of the page (with FILE.toml its address) and do not open it."),
-    ] = False,
+    file: Path | None = typer.Argument(None, metavar="FILE.toml", help="Scenario to open."),
+    seed: int = typer.Option(1, help="Seed of every random stream; only with FILE.toml."),
+    print_only: bool = typer.Option(
+        False, "--print", help="Print the path of the page (with FILE.toml its address) and do not open it."
+    ),
 ) -> None:
     """Open the lab: longpipe in a browser page, with controls, live pictures and a lesson; needs no network.
 

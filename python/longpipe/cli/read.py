@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -28,18 +28,13 @@ _COUNTED: Final = ("packets", "blocks", "opportunities")
 
 
 def read(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="pcap, pcapng, or the output of any tool listed in docs/measured.md; may be compressed.",
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Picture of the series over time: .svg, .pdf or .png."),
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON instead, with all series.")] = False,
+    file: str = typer.Argument(
+        metavar="FILE", help="pcap, pcapng, or the output of any tool listed in docs/measured.md; may be compressed."
+    ),
+    output: Path | None = typer.Option(
+        None, "--output", "-o", metavar="FILE", help="Picture of the series over time: .svg, .pdf or .png."
+    ),
+    json: bool = typer.Option(False, "--json", help="Print everything as JSON instead, with all series."),
 ) -> None:
     """Show what a capture or a measurement tool recorded: rates, RTTs, losses, and what the file does not contain.
 

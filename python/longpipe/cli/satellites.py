@@ -43,34 +43,25 @@ COMMAND: Final = PlacesCommand
 
 
 def satellites(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="SHELL|FILE",
-            help=f"{BUILT_IN}; your own as ORBITSxSATELLITES:KM:DEGREES:PHASING; a file of TLEs or OMMs; "
-            "a folder of Hypatia.",
-        ),
-    ],
-    places: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[STATION]...", help="Cities, or LATITUDE,LONGITUDE: two, or more for all pairs."),
-    ] = None,
-    cities: Annotated[int, typer.Option(metavar="N", help="Also the N largest cities.")] = 0,
-    duration: Annotated[
-        float, typer.Option(metavar="TIME", parser=seconds, help="Duration \\[s].", show_default="200 s")
-    ] = 200.0,
-    step: Annotated[
-        float,
-        typer.Option(metavar="TIME", parser=seconds, help="Time between two instants \\[s].", show_default="0.1 s"),
-    ] = 0.1,
-    begin: Annotated[
-        str | None,
-        typer.Option(
-            metavar="UTC|TIME",
-            help="First instant, as in 2026-11-22T12:00; for a shell also a time after its epoch, 2000-01-01T00:00:00, "
-            "as in '60 s'. \\[default: the epoch of the shell, or the last one of the file]",
-        ),
-    ] = None,
+    source: str = typer.Argument(
+        metavar="SHELL|FILE",
+        help=f"{BUILT_IN}; your own as ORBITSxSATELLITES:KM:DEGREES:PHASING; a file of TLEs or OMMs; "
+        "a folder of Hypatia.",
+    ),
+    places: list[str] | None = typer.Argument(
+        None, metavar="[STATION]...", help="Cities, or LATITUDE,LONGITUDE: two, or more for all pairs."
+    ),
+    cities: int = typer.Option(0, metavar="N", help="Also the N largest cities."),
+    duration: float = typer.Option(200.0, metavar="TIME", parser=seconds, help="Duration \\[s].", show_default="200 s"),
+    step: float = typer.Option(
+        0.1, metavar="TIME", parser=seconds, help="Time between two instants \\[s].", show_default="0.1 s"
+    ),
+    begin: str | None = typer.Option(
+        None,
+        metavar="UTC|TIME",
+        help="First instant, as in 2026-11-22T12:00; for a shell also a time after its epoch, 2000-01-01T00:00:00, "
+        "as in '60 s'. \\[default: the epoch of the shell, or the last one of the file]",
+    ),
     elevation: Annotated[
         float | None,
         typer.Option(metavar="DEG", parser=number_of(DEGREES), help="Minimum elevation at every station \\[degree]."),
@@ -83,28 +74,21 @@ def satellites(
             help="Longest link between satellites of a file \\[km], at least 80 km above the Earth.",
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE|-", help="Round trips: .csv, .parquet or .json; - is stdout, as CSV."
-        ),
-    ] = None,
-    routes: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE|-", help="Routes, one row per change: .csv, .parquet or .json; - is stdout, as CSV."
-        ),
-    ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Round trips and links over time: .svg, .pdf or .png.")
-    ] = None,
-    chart: Annotated[
-        Path | None, typer.Option("--map", metavar="FILE", help="A map at a point in time: .svg, .pdf or .png.")
-    ] = None,
-    at: Annotated[
-        float,
-        typer.Option("--at", metavar="TIME", parser=seconds, help="Time of the map \\[s].", show_default="0 s"),
-    ] = 0.0,
+    output: Path | None = typer.Option(
+        None, "--output", "-o", metavar="FILE|-", help="Round trips: .csv, .parquet or .json; - is stdout, as CSV."
+    ),
+    routes: Path | None = typer.Option(
+        None, metavar="FILE|-", help="Routes, one row per change: .csv, .parquet or .json; - is stdout, as CSV."
+    ),
+    picture: Path | None = typer.Option(
+        None, metavar="FILE", help="Round trips and links over time: .svg, .pdf or .png."
+    ),
+    chart: Path | None = typer.Option(
+        None, "--map", metavar="FILE", help="A map at a point in time: .svg, .pdf or .png."
+    ),
+    at: float = typer.Option(
+        0.0, "--at", metavar="TIME", parser=seconds, help="Time of the map \\[s].", show_default="0 s"
+    ),
 ) -> None:
     """Compute round trips and routes between ground stations over a constellation of satellites.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -31,22 +31,18 @@ _SCALES: Final = {
 
 
 def whatif(
-    path: Annotated[Path, typer.Argument(metavar="PATH.toml", help="Scenario, for example from `longpipe fit`.")],
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="The change: tcp.congestion=bbr3")
-    ] = None,
-    seeds: Annotated[
-        int,
-        typer.Option("--seeds", help="Number of pairs of runs; for a fitted path, of draws with two pairs each."),
-    ] = 40,
-    measures: Annotated[
-        list[str] | None,
-        typer.Option("--measure", metavar="NAME=WHAT", help="Additional measure, as for longpipe design."),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Picture: .svg, .pdf or .png.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON instead.")] = False,
+    path: Path = typer.Argument(metavar="PATH.toml", help="Scenario, for example from `longpipe fit`."),
+    changes: list[str] | None = typer.Option(
+        None, "--set", metavar="FIELD=VALUE", help="The change: tcp.congestion=bbr3"
+    ),
+    seeds: int = typer.Option(
+        40, "--seeds", help="Number of pairs of runs; for a fitted path, of draws with two pairs each."
+    ),
+    measures: list[str] | None = typer.Option(
+        None, "--measure", metavar="NAME=WHAT", help="Additional measure, as for longpipe design."
+    ),
+    output: Path | None = typer.Option(None, "--output", "-o", metavar="FILE", help="Picture: .svg, .pdf or .png."),
+    json: bool = typer.Option(False, "--json", help="Print the measures as JSON instead."),
 ) -> None:
     """Run a scenario with and without a change, and print the difference with its interval.
 

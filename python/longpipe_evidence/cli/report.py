@@ -29,35 +29,27 @@ def report(
             autocompletion=lambda incomplete: [*completers.among(IDS)(incomplete), *completers.study(incomplete)],
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE|-",
-            help="Output file; - is stdout. \\[default: report.html; for papers in DIR]",
-            show_default=False,
-        ),
-    ] = None,
-    results: Annotated[
-        Path,
-        typer.Option("--results", metavar="DIR", help="Directory with the results of longpipe reproduce."),
-    ] = RESULTS,
-    responses: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--response",
-            metavar="COLUMN",
-            help="Response of a study to analyse. Repeat for more. \\[default: the study's measures, or else "
-            "efficiency and fairness]",
-            show_default=False,
-            autocompletion=completers.measure,
-        ),
-    ] = None,
-    statements: Annotated[
-        bool,
-        typer.Option("--statements", help="Print how many statements of each paper hold, fail and so on; no page."),
-    ] = False,
+    output: Path | None = typer.Option(
+        None,
+        "--output",
+        "-o",
+        metavar="FILE|-",
+        help="Output file; - is stdout. \\[default: report.html; for papers in DIR]",
+    ),
+    results: Path = typer.Option(
+        RESULTS, "--results", metavar="DIR", help="Directory with the results of longpipe reproduce."
+    ),
+    responses: list[str] | None = typer.Option(
+        None,
+        "--response",
+        metavar="COLUMN",
+        help="Response of a study to analyse. Repeat for more. \\[default: the study's measures, or else "
+        "efficiency and fairness]",
+        autocompletion=completers.measure,
+    ),
+    statements: bool = typer.Option(
+        False, "--statements", help="Print how many statements of each paper hold, fail and so on; no page."
+    ),
     store: StoreOption = None,
 ) -> None:
     """Write one self-contained HTML report with tables, figures, claims, verdicts, sensitivity and data."""

@@ -13,16 +13,7 @@ from rich.table import Table
 from longpipe.cli.toolkit.completers import among
 from longpipe.cli.toolkit.given import refuse
 from longpipe.cli.toolkit.naming import change
-from longpipe.cli.toolkit.storing import (
-    ExecutorOption,
-    MemoryOption,
-    NoStoreOption,
-    SetOption,
-    StoreOption,
-    WorkersOption,
-    opened_store,
-    repeatable,
-)
+from longpipe.cli.toolkit.storing import Execution, SetOption
 from longpipe.errors import ScenarioError, nearest
 from longpipe.measures.readable import written
 from longpipe.system.files import check_directory, write_text
@@ -40,42 +31,25 @@ NOT_LISTED: Final = ("--out", "-o", "--executor", "--workers", "--memory", "--st
 def suite(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="SUITE", help=f"Any of {', '.join(IDS)}.", autocompletion=among(IDS))],
-    parts: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[PART...]", help="Sections of the document. \\[default: all]", show_default=False),
-    ] = None,
-    control: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CONTROL",
-            help="Congestion control under test, for rfc-9743: a name, module:FILE.c, module:FILE.so or "
-            "python:FILE.py:CLASS. \\[default: cubic]",
-            show_default=False,
-        ),
-    ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Show the parts and their cost without running them.")] = False,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Replications of each point. \\[default: the suite's own, 2 or 3]", show_default=False
-        ),
-    ] = None,
+    parts: list[str] | None = typer.Argument(
+        None, metavar="[PART...]", help="Sections of the document. \\[default: all]"
+    ),
+    control: str | None = typer.Option(
+        None,
+        metavar="CONTROL",
+        help="Congestion control under test, for rfc-9743: a name, module:FILE.c, module:FILE.so or "
+        "python:FILE.py:CLASS. \\[default: cubic]",
+    ),
+    listed: bool = typer.Option(False, "--list", help="Show the parts and their cost without running them."),
+    seeds: int | None = typer.Option(
+        None, min=1, help="Replications of each point. \\[default: the suite's own, 2 or 3]"
+    ),
     changes: SetOption = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Directory for the report and tables. \\[default: results/SUITE]",
-            show_default=False,
-        ),
-    ] = None,
-    executor: ExecutorOption = None,
-    workers: WorkersOption = None,
-    memory: MemoryOption = None,
-    store: StoreOption = None,
-    no_store: NoStoreOption = False,
+    out: Path | None = typer.Option(
+        None, "--out", "-o", metavar="DIR", help="Directory for the report and tables. \\[default: results/SUITE]"
+    ),
+    *,
+    execution: Execution,
 ) -> None:
     r"""Run the test scenarios of a document: for queue disciplines, TCP, a congestion control, or interactive media.
 
@@ -91,7 +65,6 @@ def suite(
     from longpipe.cli.toolkit.console import terminal
     from longpipe.cli.toolkit.progress import Bar
     from longpipe.cli.toolkit.warnings import warn_of_changes
-    from longpipe.study import Runner
     from longpipe_evidence.suites.outcome import run
     from longpipe_evidence.suites.page import UNCHANGED, file_name, page
 
@@ -112,10 +85,10 @@ def suite(
     folder = out or Path("results") / name
     check_directory("--out", folder)
     outcomes = []
-    with opened_store(store, no_store=no_store) as kept, repeatable(kept):
+    with execution.runner() as runner:
         for part, design in designs:
             with Bar(f"{name} {part.id}") as bar:
-                found = run(part, design, Runner(kept, executor, workers, memory=memory, progress=bar.update))
+                found = run(part, design, runner.telling(bar.update))
             outcomes.append(found)
             _show(console, found)
     for field, value in fields.items():

@@ -1,7 +1,6 @@
 """`longpipe analyse`: analysis of variation of a table of runs."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -12,65 +11,42 @@ from longpipe.system.files import check_directory
 
 
 def analyse(
-    file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Header, a row per run, a column per factor.")],
-    response: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN",
-            help="Response: a numeric column, or an expression such as 'a / (a + b)'.",
-            autocompletion=completers.column,
-        ),
-    ],
-    factors: Annotated[
-        str,
-        typer.Option(metavar="COLUMN,...", help="Factors: columns of levels.", autocompletion=completers.column),
-    ],
-    unit: Annotated[
-        str | None,
-        typer.Option(
-            help="Unit of the response in the output, such as Mbit/s, MB or ms. "
-            "\\[default: according to the column's name; throughput_bps in Mbit/s]",
-            show_default=False,
-        ),
-    ] = None,
-    level: Annotated[
-        float, typer.Option(metavar="SHARE", parser=share, help="Confidence level of the intervals, 0 to 1.")
-    ] = 0.9,
-    order: Annotated[
-        int | None,
-        typer.Option(
-            help="Highest order of interactions (default: all with replications, else all but one).",
-            show_default=False,
-        ),
-    ] = None,
-    blocks: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Blocking column: the seed, if runs share seeds.",
-            autocompletion=completers.column,
-        ),
-    ] = None,
-    where: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Keep only the rows with this value.")
-    ] = None,
-    compare: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN,...", help="Compare all levels of these factors with Tukey's test."),
-    ] = None,
-    robust: Annotated[
-        bool,
-        typer.Option("--robust", help="Add bootstrap intervals and rank tests, which do not assume normal errors."),
-    ] = False,
-    saturated: Annotated[
-        bool,
-        typer.Option(
-            "--saturated", help="Allow a model without an error term: it gives shares of the variation, but no tests."
-        ),
-    ] = False,
-    json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the analysis as JSON; - is stdout.")] = None,
-    csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Write every table as a CSV file.")] = None,
-    figures: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw effects, interactions, residuals.")] = None,
+    file: Path = typer.Argument(metavar="FILE.csv", help="Header, a row per run, a column per factor."),
+    response: str = typer.Option(
+        metavar="COLUMN",
+        help="Response: a numeric column, or an expression such as 'a / (a + b)'.",
+        autocompletion=completers.column,
+    ),
+    factors: str = typer.Option(
+        metavar="COLUMN,...", help="Factors: columns of levels.", autocompletion=completers.column
+    ),
+    unit: str | None = typer.Option(
+        None,
+        help="Unit of the response in the output, such as Mbit/s, MB or ms. "
+        "\\[default: according to the column's name; throughput_bps in Mbit/s]",
+    ),
+    level: float = typer.Option(0.9, metavar="SHARE", parser=share, help="Confidence level of the intervals, 0 to 1."),
+    order: int | None = typer.Option(
+        None, help="Highest order of interactions (default: all with replications, else all but one)."
+    ),
+    blocks: str | None = typer.Option(
+        None, metavar="COLUMN", help="Blocking column: the seed, if runs share seeds.", autocompletion=completers.column
+    ),
+    where: list[str] | None = typer.Option(None, metavar="COLUMN=VALUE", help="Keep only the rows with this value."),
+    compare: list[str] | None = typer.Option(
+        None, metavar="COLUMN,...", help="Compare all levels of these factors with Tukey's test."
+    ),
+    robust: bool = typer.Option(
+        False, "--robust", help="Add bootstrap intervals and rank tests, which do not assume normal errors."
+    ),
+    saturated: bool = typer.Option(
+        False,
+        "--saturated",
+        help="Allow a model without an error term: it gives shares of the variation, but no tests.",
+    ),
+    json: str | None = typer.Option(None, metavar="FILE|-", help="Write the analysis as JSON; - is stdout."),
+    csv: Path | None = typer.Option(None, metavar="DIR", help="Write every table as a CSV file."),
+    figures: Path | None = typer.Option(None, metavar="DIR", help="Draw effects, interactions, residuals."),
 ) -> None:
     """Analyse the variation of a measured response over the factors of a designed experiment.
 

@@ -1,7 +1,7 @@
 """`longpipe design`: plans and runs designed experiments."""
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 
@@ -9,14 +9,7 @@ from longpipe.cli.toolkit.completers import field_and_level
 from longpipe.cli.toolkit.given import needing
 from longpipe.cli.toolkit.outputs import apart, check_output, is_stdout, write_output
 from longpipe.cli.toolkit.safe import echo
-from longpipe.cli.toolkit.storing import (
-    ExecutorOption,
-    MemoryOption,
-    NoStoreOption,
-    SetOption,
-    StoreOption,
-    WorkersOption,
-)
+from longpipe.cli.toolkit.storing import Execution, SetOption
 
 COMMAND: Final = needing(
     {
@@ -32,74 +25,56 @@ COMMAND: Final = needing(
 
 
 def design(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="Scenario to vary; `longpipe init` writes one.")],
-    factors: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--factor",
-            metavar="[NAME:]FIELD=LEVEL,...",
-            help="A field and its levels: 'buffer:switch.buffer=1000 cells,3000 cells'; a range of levels: "
-            "'switch.buffer=0.1..4 BDP / 5'; a table with a name: 'pep:network.pep=none,split={buffer=\"4 MB\"}'. "
-            "Repeat for more; without it, only the seeds vary.",
-            autocompletion=field_and_level,
-        ),
-    ] = None,
+    file: Path = typer.Argument(metavar="FILE.toml", help="Scenario to vary; `longpipe init` writes one."),
+    factors: list[str] | None = typer.Option(
+        None,
+        "--factor",
+        metavar="[NAME:]FIELD=LEVEL,...",
+        help="A field and its levels: 'buffer:switch.buffer=1000 cells,3000 cells'; a range of levels: "
+        "'switch.buffer=0.1..4 BDP / 5'; a table with a name: 'pep:network.pep=none,split={buffer=\"4 MB\"}'. "
+        "Repeat for more; without it, only the seeds vary.",
+        autocompletion=field_and_level,
+    ),
     changes: SetOption = None,
-    replications: Annotated[int, typer.Option(min=1, help="Number of runs per point.")] = 1,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; each further one adds 1.")] = 1,
-    independent: Annotated[
-        bool,
-        typer.Option(
-            "--independent", help="Use a separate seed for each run instead of the same seeds at every point."
-        ),
-    ] = False,
-    one_at_a_time: Annotated[
-        bool,
-        typer.Option("--one-at-a-time", help="Vary one factor at a time and keep the others at their first level."),
-    ] = False,
-    generators: Annotated[
-        list[str] | None,
-        typer.Option("--generator", metavar="NAME=NAME*NAME", help="Run a fraction of a two-level design."),
-    ] = None,
-    confounded: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME*NAME", help="Divide a two-level design into blocks of seeds by this interaction."),
-    ] = None,
-    measures: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--measure",
-            metavar="NAME=WHAT",
-            help="Additional measure: bulk=flow:bulk.throughput, d=port:A->B.delay, web.p95, share=bulk/throughput, "
-            "own=file.py:function. Repeat for more.",
-        ),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            metavar="METRIC ±MARGIN",
-            help="Replicate until the interval of each mean is this narrow: 'efficiency ±.01', "
-            "'throughput ±2 %', 'web.p95 ±50 ms'.",
-        ),
-    ] = None,
-    most: Annotated[int, typer.Option(min=1, help="Maximum number of replications with --until.")] = 100,
-    csv: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE|-", help="Write one row per run as CSV: the plan, or with --run the results; - is stdout."
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--run", metavar="STUDY", help="Run it as a study of this name, as in --run buffers; see `longpipe study`."
-        ),
-    ] = None,
-    executor: ExecutorOption = None,
-    workers: WorkersOption = None,
-    memory: MemoryOption = None,
-    store: StoreOption = None,
-    no_store: NoStoreOption = False,
+    replications: int = typer.Option(1, min=1, help="Number of runs per point."),
+    first_seed: int = typer.Option(1, min=0, help="Seed of the first replication; each further one adds 1."),
+    independent: bool = typer.Option(
+        False, "--independent", help="Use a separate seed for each run instead of the same seeds at every point."
+    ),
+    one_at_a_time: bool = typer.Option(
+        False, "--one-at-a-time", help="Vary one factor at a time and keep the others at their first level."
+    ),
+    generators: list[str] | None = typer.Option(
+        None, "--generator", metavar="NAME=NAME*NAME", help="Run a fraction of a two-level design."
+    ),
+    confounded: list[str] | None = typer.Option(
+        None, metavar="NAME*NAME", help="Divide a two-level design into blocks of seeds by this interaction."
+    ),
+    measures: list[str] | None = typer.Option(
+        None,
+        "--measure",
+        metavar="NAME=WHAT",
+        help="Additional measure: bulk=flow:bulk.throughput, d=port:A->B.delay, web.p95, share=bulk/throughput, "
+        "own=file.py:function. Repeat for more.",
+    ),
+    until: str | None = typer.Option(
+        None,
+        metavar="METRIC ±MARGIN",
+        help="Replicate until the interval of each mean is this narrow: 'efficiency ±.01', "
+        "'throughput ±2 %', 'web.p95 ±50 ms'.",
+    ),
+    most: int = typer.Option(100, min=1, help="Maximum number of replications with --until."),
+    csv: Path | None = typer.Option(
+        None, metavar="FILE|-", help="Write one row per run as CSV: the plan, or with --run the results; - is stdout."
+    ),
+    name: str | None = typer.Option(
+        None,
+        "--run",
+        metavar="STUDY",
+        help="Run it as a study of this name, as in --run buffers; see `longpipe study`.",
+    ),
+    *,
+    execution: Execution,
 ) -> None:
     """Plan a designed experiment, estimate its cost, and run it with --run.
 
@@ -128,10 +103,7 @@ def design(
         # With --run, the progress display estimates the remaining time from the runs that have ended.
         show_plan(planned, measure=name is None, until=until, most=most)
         if name is not None:
-            run(
-                planned, name, store, csv=csv, until=until, most=most, executor=executor, workers=workers,
-                memory=memory, no_store=no_store,
-            )  # fmt: skip
+            run(planned, name, execution, csv=csv, until=until, most=most)
         elif csv is not None:
             write_output(csv, planned.frame().to_csv(index=False))
             if not is_stdout(csv):

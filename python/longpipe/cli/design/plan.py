@@ -16,7 +16,7 @@ from longpipe.cli.toolkit.console import show_table, terminal
 from longpipe.cli.toolkit.naming import change, check_path, number_or_text, value_of
 from longpipe.cli.toolkit.outputs import is_stdout, write_output
 from longpipe.cli.toolkit.progress import Bar
-from longpipe.cli.toolkit.storing import opened, opened_store, resumable
+from longpipe.cli.toolkit.storing import Execution, opened, opened_store, resumable
 from longpipe.cli.toolkit.warnings import changes_shown, warn_of_design, warn_of_replaced_changes
 from longpipe.design import Design, Factor
 from longpipe.design.factor import Level, by_label, labels_of
@@ -188,36 +188,22 @@ def show_plan(design: Design, *, measure: bool, until: str | None = None, most: 
 def run(
     design: Design,
     name: str,
-    url: str | None,
+    execution: Execution,
     *,
     csv: Path | None,
     until: str | None,
     most: int,
-    executor: str | None,
-    workers: int | None,
-    memory: str | None,
-    no_store: bool,
 ) -> None:
     """Runs a design as a study and prints the means and, if the runs are kept, suggested commands."""
     found = None
-    with opened_store(url, no_store=True) if no_store else opened(url) as store:
+    with opened_store(None, no_store=True) if execution.no_store else opened(execution.store) as store:
         with changes_shown():
             study = Study(design, store, name)
         with changes_shown(), resumable(study), Bar(name) as bar:
             if until is None:
-                study.run(executor, workers=workers, memory=memory, progress=bar.update)
+                study.run(progress=bar.update, **execution.arguments)
             else:
-                metric, margin = parse_until(until)
-                found = run_until(
-                    study,
-                    metric,
-                    margin,
-                    most=most,
-                    executor=executor,
-                    workers=workers,
-                    memory=memory,
-                    progress=bar.update,
-                )
+                found = run_until(study, *parse_until(until), most=most, progress=bar.update, **execution.arguments)
         runs, design = study.frame(), study.design
         limited = limits_by_point(study)
     if csv is not None:
@@ -232,7 +218,8 @@ def run(
     if found is not None:
         outcome = _outcome(found, margin_text(design, str(until)))
         console.print(outcome, style="" if found.reached else "yellow", markup=False, soft_wrap=True)
-    if not no_store and (following := list(commands(design, runs, name, None if is_stdout(csv) else csv, url))):
+    table = None if is_stdout(csv) else csv
+    if not execution.no_store and (following := list(commands(design, runs, name, table, execution.store))):
         console.print("\n".join(["", "Next:", *following]), markup=False, soft_wrap=True)
 
 

@@ -4,7 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -46,26 +46,18 @@ def shell(name: str, usage: str) -> Callable[..., None]:
 
     def command(
         context: typer.Context,
-        outside: Annotated[
-            str | None,
-            typer.Option(metavar="COMMAND", help="Command at the far end, run by sh."),
-        ] = None,
-        seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random stream.", show_default="1")] = None,
-        awaited: Annotated[
-            str | None,
-            typer.Option(
-                "--wait-for", metavar="outside:PORT", help="Start once a program of --outside listens on this port."
-            ),
-        ] = None,
-        wait_at_most: Annotated[
-            str | None,
-            typer.Option(
-                "--wait-at-most",
-                metavar="TIME",
-                help="With --wait-for: fail after this time.",
-                show_default=LONGEST_WAIT,
-            ),
-        ] = None,
+        outside: str | None = typer.Option(None, metavar="COMMAND", help="Command at the far end, run by sh."),
+        seed: int | None = typer.Option(None, min=0, help="Seed of every random stream.", show_default="1"),
+        awaited: str | None = typer.Option(
+            None, "--wait-for", metavar="outside:PORT", help="Start once a program of --outside listens on this port."
+        ),
+        wait_at_most: str | None = typer.Option(
+            None,
+            "--wait-at-most",
+            metavar="TIME",
+            help="With --wait-for: fail after this time.",
+            show_default=LONGEST_WAIT,
+        ),
     ) -> None:
         from longpipe.cli.live.path import seconds_of_option
         from longpipe.live import Settings, plan, run

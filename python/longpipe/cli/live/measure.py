@@ -1,7 +1,6 @@
 """`longpipe live measure`: timing accuracy of this machine."""
 
 import os
-from typing import Annotated
 
 import typer
 
@@ -15,30 +14,24 @@ LEAST_S = 0.5
 
 
 def measure(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[MEASURE ...]",
-            help="machine, echo, 100-mbit, 1-gbit, small, beside, replay or kill; default: all.",
-        ),
-    ] = None,
-    duration: Annotated[
-        float,
-        typer.Option(
-            "--seconds",
-            metavar="TIME",
-            parser=seconds,
-            help="Duration of each measurement, from 0.5 s.",
-            show_default="10 s",
-        ),
-    ] = 10.0,
-    device: Annotated[
-        str, typer.Option(metavar="WAY", help="Device: any, tun or packet, as for `longpipe live`.")
-    ] = "any",
-    no_real_time: Annotated[bool, typer.Option("--no-real-time", help="Do not request real-time priority.")] = False,
-    let_halt: Annotated[
-        bool, typer.Option("--let-halt", help="Let idle processors halt, which saves power and adds latency.")
-    ] = False,
+    names: list[str] | None = typer.Argument(
+        None,
+        metavar="[MEASURE ...]",
+        help="machine, echo, 100-mbit, 1-gbit, small, beside, replay or kill; default: all.",
+    ),
+    duration: float = typer.Option(
+        10.0,
+        "--seconds",
+        metavar="TIME",
+        parser=seconds,
+        help="Duration of each measurement, from 0.5 s.",
+        show_default="10 s",
+    ),
+    device: str = typer.Option("any", metavar="WAY", help="Device: any, tun or packet, as for `longpipe live`."),
+    no_real_time: bool = typer.Option(False, "--no-real-time", help="Do not request real-time priority."),
+    let_halt: bool = typer.Option(
+        False, "--let-halt", help="Let idle processors halt, which saves power and adds latency."
+    ),
 ) -> None:
     """Measure how precisely this machine carries real packets, and compare it with what an idle machine should reach.
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -82,74 +82,58 @@ def _joined(args: Sequence[str]) -> list[str]:
 
 def run(
     context: typer.Context,
-    file: Annotated[str, typer.Argument(metavar="FILE.toml", help="Scenario file; `longpipe init` writes one.")],
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[-- COMMAND ...]", help="Program at the first flow's sender. \\[default: a shell]"),
-    ] = None,
-    at: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--at", metavar="HOST COMMAND", help="Run a program at this host: --at source1 'ping -c 3 sink1'. Repeat."
-        ),
-    ] = None,
-    awaited: Annotated[
-        str | None,
-        typer.Option(
-            "--wait-for", metavar="HOST:PORT", help="Start the first program once a program there listens on this port."
-        ),
-    ] = None,
-    wait_at_most: Annotated[
-        str, typer.Option("--wait-at-most", metavar="TIME", help="With --wait-for: fail after this time.")
-    ] = LONGEST_WAIT,
-    alone: Annotated[bool, typer.Option("--alone", help="Leave out the scenario's own simulated flows.")] = False,
-    outside: Annotated[
-        bool,
-        typer.Option("--outside", help="Make the last host a gateway to the Internet, by pasta (package passt); IPv4."),
-    ] = False,
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the scenario.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random stream.")] = 1,
-    record: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Record the packets for `longpipe live replay`.")
-    ] = None,
-    capture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a pcapng capture, with the cause of each loss.")
-    ] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="FILE|-", help="Write the timing report as JSON; - is stdout.")
-    ] = None,
-    max_late: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME|'P % within TIME'",
-            help="Fail if a packet is later than this, more than the rest of P % are, longpipe does not run for this "
-            "long, or the machine drops a packet.",
-        ),
-    ] = None,
-    clock: Annotated[
-        Clock, typer.Option(help="Begin the path's time when longpipe is ready, or when the first program starts.")
-    ] = Clock.LONGPIPE,
-    progress: Annotated[bool, typer.Option("--progress", help="Report the timing once a second.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the output of the programs.")] = False,
-    mtu: Annotated[
-        int | None,
-        typer.Option(
-            metavar="BYTES", parser=number_of_bytes, help="Largest IP packet. \\[default: the MSS plus headers]"
-        ),
-    ] = None,
-    spin: Annotated[
-        str, typer.Option(metavar="TIME", help="Poll the clock instead of sleeping this long before a packet is due.")
-    ] = "50 us",
-    no_real_time: Annotated[bool, typer.Option("--no-real-time", help="Do not request real-time priority.")] = False,
-    let_halt: Annotated[
-        bool, typer.Option("--let-halt", help="Let idle processors halt, which saves power and adds latency.")
-    ] = False,
-    device: Annotated[
-        Device, typer.Option(help="TUN, packet sockets over veth, or the first that works.")
-    ] = Device.ANY,
-    as_user: Annotated[bool, typer.Option("--as-user", help="Use a user namespace, even as root.")] = False,
+    file: str = typer.Argument(metavar="FILE.toml", help="Scenario file; `longpipe init` writes one."),
+    command: list[str] | None = typer.Argument(
+        None, metavar="[-- COMMAND ...]", help="Program at the first flow's sender. \\[default: a shell]"
+    ),
+    at: list[str] | None = typer.Option(
+        None, "--at", metavar="HOST COMMAND", help="Run a program at this host: --at source1 'ping -c 3 sink1'. Repeat."
+    ),
+    awaited: str | None = typer.Option(
+        None,
+        "--wait-for",
+        metavar="HOST:PORT",
+        help="Start the first program once a program there listens on this port.",
+    ),
+    wait_at_most: str = typer.Option(
+        LONGEST_WAIT, "--wait-at-most", metavar="TIME", help="With --wait-for: fail after this time."
+    ),
+    alone: bool = typer.Option(False, "--alone", help="Leave out the scenario's own simulated flows."),
+    outside: bool = typer.Option(
+        False, "--outside", help="Make the last host a gateway to the Internet, by pasta (package passt); IPv4."
+    ),
+    changes: list[str] | None = typer.Option(
+        None, "--set", metavar="FIELD=VALUE", help="Change a field of the scenario."
+    ),
+    seed: int = typer.Option(1, min=0, help="Seed of every random stream."),
+    record: Path | None = typer.Option(None, metavar="FILE", help="Record the packets for `longpipe live replay`."),
+    capture: Path | None = typer.Option(
+        None, metavar="FILE", help="Write a pcapng capture, with the cause of each loss."
+    ),
+    json: str | None = typer.Option(None, metavar="FILE|-", help="Write the timing report as JSON; - is stdout."),
+    max_late: str | None = typer.Option(
+        None,
+        metavar="TIME|'P % within TIME'",
+        help="Fail if a packet is later than this, more than the rest of P % are, longpipe does not run for this "
+        "long, or the machine drops a packet.",
+    ),
+    clock: Clock = typer.Option(
+        Clock.LONGPIPE, help="Begin the path's time when longpipe is ready, or when the first program starts."
+    ),
+    progress: bool = typer.Option(False, "--progress", help="Report the timing once a second."),
+    quiet: bool = typer.Option(False, "--quiet", help="Print only the output of the programs."),
+    mtu: int | None = typer.Option(
+        None, metavar="BYTES", parser=number_of_bytes, help="Largest IP packet. \\[default: the MSS plus headers]"
+    ),
+    spin: str = typer.Option(
+        "50 us", metavar="TIME", help="Poll the clock instead of sleeping this long before a packet is due."
+    ),
+    no_real_time: bool = typer.Option(False, "--no-real-time", help="Do not request real-time priority."),
+    let_halt: bool = typer.Option(
+        False, "--let-halt", help="Let idle processors halt, which saves power and adds latency."
+    ),
+    device: Device = typer.Option(Device.ANY, help="TUN, packet sockets over veth, or the first that works."),
+    as_user: bool = typer.Option(False, "--as-user", help="Use a user namespace, even as root."),
 ) -> None:
     """Run real programs over a simulated path in real time; the run ends when the first program ends (Linux).
 

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -18,17 +18,15 @@ ADDRESSES = (("193.167.0.100", "fd00:cafe:cafe:0::100"), ("193.167.100.100", "fd
 
 
 def quic(
-    text: Annotated[
-        str | None,
-        typer.Argument(metavar="[SCENARIO]", help="'simple-p2p --delay=15ms ...'; default: $SCENARIO."),
-    ] = None,
-    client: Annotated[str | None, typer.Option(metavar="COMMAND", help="Command at the client, run by sh.")] = None,
-    server: Annotated[str | None, typer.Option(metavar="COMMAND", help="Command at the server, run by sh.")] = None,
-    between: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="INTERFACE INTERFACE", help="Carry packets between two networks."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random stream.")] = 1,
+    text: str | None = typer.Argument(
+        None, metavar="[SCENARIO]", help="'simple-p2p --delay=15ms ...'; default: $SCENARIO."
+    ),
+    client: str | None = typer.Option(None, metavar="COMMAND", help="Command at the client, run by sh."),
+    server: str | None = typer.Option(None, metavar="COMMAND", help="Command at the server, run by sh."),
+    between: tuple[str, str] | None = typer.Option(
+        None, metavar="INTERFACE INTERFACE", help="Carry packets between two networks."
+    ),
+    seed: int = typer.Option(1, min=0, help="Seed of every random stream."),
 ) -> None:
     """Run QUIC or other programs over the paths of quic-network-simulator, which quic-interop-runner uses.
 

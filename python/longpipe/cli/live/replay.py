@@ -1,7 +1,6 @@
 """`longpipe live replay`: sends the packets of a record through a path in virtual time."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -12,14 +11,13 @@ DIFFERENT = 1
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Record; `longpipe live --record` writes one.")],
-    changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the scenario: switch.policy=codel"),
-    ] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="FILE|-", help="Write counters, delays and ports as JSON; - is stdout.")
-    ] = None,
+    file: Path = typer.Argument(metavar="FILE", help="Record; `longpipe live --record` writes one."),
+    changes: list[str] | None = typer.Option(
+        None, "--set", metavar="FIELD=VALUE", help="Change a field of the scenario: switch.policy=codel"
+    ),
+    json: str | None = typer.Option(
+        None, metavar="FILE|-", help="Write counters, delays and ports as JSON; - is stdout."
+    ),
 ) -> None:
     """Send the packets of a record through its path again, in virtual time, with their recorded arrival times.
 

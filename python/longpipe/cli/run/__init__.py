@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
@@ -58,36 +58,31 @@ class Dialect(StrEnum):
 
 
 def run(
-    file: Annotated[str, typer.Argument(metavar="FILE.toml", help="Scenario file; `longpipe init` writes one.")],
-    seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 1,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="FIELD=VALUE",
-            help="Change a field: switch.buffer='3000 cells'",
-            autocompletion=field_and_level,
-        ),
-    ] = None,
-    json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the result as JSON; - is stdout.")] = None,
-    csv: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write run.csv, flows.csv, ports.csv and traces.")
-    ] = None,
-    trace: Annotated[list[Trace] | None, typer.Option(help="Record this trace; needs --csv.")] = None,
-    capture: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PLACE=FILE", help="Write packets as pcapng: host:source1=a.pcapng, 'link:a->b=b.pcapng'"),
-    ] = None,
-    qlog: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write what each flow's sender saw as qlog, a file per flow.")
-    ] = None,
-    qlog_dialect: Annotated[
-        Dialect, typer.Option(help="Dialect of qlog: the current draft, or 0.3, which qvis reads.")
-    ] = Dialect.CURRENT,
-    perfetto: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write windows, RTTs, queues and events as a Perfetto trace.")
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Show all flows and ports.")] = False,
+    file: str = typer.Argument(metavar="FILE.toml", help="Scenario file; `longpipe init` writes one."),
+    seed: int = typer.Option(1, help="Seed of every random stream."),
+    changes: list[str] | None = typer.Option(
+        None,
+        "--set",
+        metavar="FIELD=VALUE",
+        help="Change a field: switch.buffer='3000 cells'",
+        autocompletion=field_and_level,
+    ),
+    json: str | None = typer.Option(None, metavar="FILE|-", help="Write the result as JSON; - is stdout."),
+    csv: Path | None = typer.Option(None, metavar="DIR", help="Write run.csv, flows.csv, ports.csv and traces."),
+    trace: list[Trace] | None = typer.Option(None, help="Record this trace; needs --csv."),
+    capture: list[str] | None = typer.Option(
+        None, metavar="PLACE=FILE", help="Write packets as pcapng: host:source1=a.pcapng, 'link:a->b=b.pcapng'"
+    ),
+    qlog: Path | None = typer.Option(
+        None, metavar="DIR", help="Write what each flow's sender saw as qlog, a file per flow."
+    ),
+    qlog_dialect: Dialect = typer.Option(
+        Dialect.CURRENT, help="Dialect of qlog: the current draft, or 0.3, which qvis reads."
+    ),
+    perfetto: Path | None = typer.Option(
+        None, metavar="FILE", help="Write windows, RTTs, queues and events as a Perfetto trace."
+    ),
+    everything: bool = typer.Option(False, "--all", help="Show all flows and ports."),
     memory: MemoryOption = None,
     store: StoreOption = None,
     no_store: NoStoreOption = False,

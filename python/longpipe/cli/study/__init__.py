@@ -7,7 +7,8 @@ import typer
 
 from longpipe.cli.toolkit import completers
 from longpipe.cli.toolkit.outputs import check_output, is_stdout
-from longpipe.cli.toolkit.storing import ExecutorOption, MemoryOption, StoreOption, WorkersOption
+from longpipe.cli.toolkit.storing import Computing, MemoryOption, StoreOption, WorkersOption
+from longpipe.cli.toolkit.structs import with_structs
 from longpipe.errors import ScenarioError
 from longpipe.system.files import check_file
 
@@ -33,23 +34,22 @@ def study() -> None:
 
 
 @app.command()
+@with_structs
 def run(
     name: _Name,
-    replications: Annotated[
-        int | None,
-        typer.Option(min=1, help="Increase the number of runs per point to this. \\[default: unchanged]"),
-    ] = None,
-    executor: ExecutorOption = None,
-    workers: WorkersOption = None,
-    memory: MemoryOption = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat runs that are finished already.")] = False,
+    replications: int | None = typer.Option(
+        None, min=1, help="Increase the number of runs per point to this. \\[default: unchanged]"
+    ),
+    *,
+    computing: Computing,
+    fresh: bool = typer.Option(False, "--fresh", help="Repeat runs that are finished already."),
     store: StoreOption = None,
 ) -> None:
     """Run the missing runs of a study, after an interruption or to add replications."""
     # Imported here because the database and pandas take a second to load.
     from longpipe.cli.study import actions
 
-    actions.run(name, store, replications, executor=executor, workers=workers, memory=memory, fresh=fresh)
+    actions.run(name, store, replications, computing, fresh=fresh)
 
 
 @app.command()
@@ -80,7 +80,7 @@ def list_(store: StoreOption = None) -> None:
 def show(
     name: _Name,
     where: _Where = None,
-    most: Annotated[int, typer.Option(min=1, help="Maximum number of runs shown.")] = 40,
+    most: int = typer.Option(40, min=1, help="Maximum number of runs shown."),
     store: StoreOption = None,
 ) -> None:
     """Show a study: its scenario, factors and seeds, where it ran, and its runs."""
@@ -92,13 +92,10 @@ def show(
 @app.command()
 def measure(
     name: _Name,
-    add: Annotated[
-        list[str] | None,
-        typer.Option("--add", metavar="NAME=WHAT", help="Add this measure, as design --measure does. Repeat for more."),
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option("--drop", metavar="NAME", help="Remove this measure. Repeat for more.")
-    ] = None,
+    add: list[str] | None = typer.Option(
+        None, "--add", metavar="NAME=WHAT", help="Add this measure, as design --measure does. Repeat for more."
+    ),
+    drop: list[str] | None = typer.Option(None, "--drop", metavar="NAME", help="Remove this measure. Repeat for more."),
     store: StoreOption = None,
 ) -> None:
     """Show or change the additional measures of a study; its runs are kept."""
@@ -109,26 +106,21 @@ def measure(
 
 @app.command()
 def export(
-    name: Annotated[str | None, typer.Argument(metavar="[STUDY]", help="A study; else all runs of the store.")] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE|-", help="A .csv, .parquet or .json file; - is stdout, as CSV."),
-    ] = None,
-    bundle: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.zip",
-            help="Write scenarios, seeds, engine, results and environment as one file for `longpipe study rerun`.",
-        ),
-    ] = None,
+    name: str | None = typer.Argument(None, metavar="[STUDY]", help="A study; else all runs of the store."),
+    output: Path | None = typer.Option(
+        None, "--output", "-o", metavar="FILE|-", help="A .csv, .parquet or .json file; - is stdout, as CSV."
+    ),
+    bundle: Path | None = typer.Option(
+        None,
+        metavar="FILE.zip",
+        help="Write scenarios, seeds, engine, results and environment as one file for `longpipe study rerun`.",
+    ),
     where: _Where = None,
-    neutral: Annotated[
-        bool,
-        typer.Option(
-            "--neutral",
-            help="Put an apostrophe before texts that begin with =, +, - or @, which spreadsheets would calculate.",
-        ),
-    ] = False,
+    neutral: bool = typer.Option(
+        False,
+        "--neutral",
+        help="Put an apostrophe before texts that begin with =, +, - or @, which spreadsheets would calculate.",
+    ),
     store: StoreOption = None,
 ) -> None:
     """Export finished runs as a table with levels, seed, measures, digest, engine and machine, or as a bundle."""
@@ -154,13 +146,12 @@ def export(
 
 @app.command()
 def rerun(
-    file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="Bundle of `longpipe study export --bundle`.")],
+    file: Path = typer.Argument(metavar="FILE.zip", help="Bundle of `longpipe study export --bundle`."),
     workers: WorkersOption = None,
     memory: MemoryOption = None,
-    trust: Annotated[
-        bool,
-        typer.Option("--trust", help="Run the controllers in the bundle, which execute with your rights."),
-    ] = False,
+    trust: bool = typer.Option(
+        False, "--trust", help="Run the controllers in the bundle, which execute with your rights."
+    ),
 ) -> None:
     """Repeat every run of a bundle and compare its results bit by bit; exit status 1 if one differs."""
     from longpipe.cli.study import bundles

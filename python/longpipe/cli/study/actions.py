@@ -12,7 +12,7 @@ from rich.table import Table
 from longpipe.cli.toolkit.console import show_table, terminal
 from longpipe.cli.toolkit.outputs import apart, is_stdout, write_frame
 from longpipe.cli.toolkit.progress import Bar, Waiting
-from longpipe.cli.toolkit.storing import opened, resumable
+from longpipe.cli.toolkit.storing import Computing, opened, resumable
 from longpipe.cli.toolkit.warnings import changes_shown, note_changes, warn_of_design
 from longpipe.measures.readable import INDEXES, written
 from longpipe.store import engine_version, studies
@@ -24,16 +24,7 @@ MOST_FAILURES = 10
 MOST_LEVELS = 12
 
 
-def run(
-    name: str,
-    url: str | None,
-    replications: int | None,
-    *,
-    executor: str | None,
-    workers: int | None,
-    memory: str | None,
-    fresh: bool,
-) -> None:
+def run(name: str, url: str | None, replications: int | None, computing: Computing, *, fresh: bool) -> None:
     """Runs the missing runs of a study and shows its progress."""
     with opened(url, create=False) as store:
         study = Study.open(name, store)
@@ -43,7 +34,7 @@ def run(
             study.grow(replications)
         warn_of_design(study.design)
         with changes_shown(), resumable(study), Bar(name) as bar:
-            study.run(executor, workers=workers, memory=memory, fresh=fresh, progress=bar.update)
+            study.run(fresh=fresh, progress=bar.update, **computing.arguments)
         console = terminal()
         _show_status(study, console)
         # Imported here because pandas is slow to load and inspection does not need it.

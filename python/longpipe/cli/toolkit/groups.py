@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from longpipe.cli.toolkit.structs import with_structs
 from longpipe.extensions import COMMANDS, extensions
 
 
@@ -55,7 +56,7 @@ def _command(name: str, home: str) -> Any:  # noqa: ANN401 - Click's Command
     if (group := getattr(module, "app", None)) is not None:
         parent.add_typer(group, name=name)
     else:
-        parent.command(name, cls=getattr(module, "COMMAND", None))(getattr(module, name))
+        parent.command(name, cls=getattr(module, "COMMAND", None))(with_structs(getattr(module, name)))
     return cast(TyperGroup, get_command(parent)).commands[name]
 
 

@@ -7,7 +7,8 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -19,7 +20,7 @@ from longpipe.system.interrupts import TERMINATED, TerminatedError, terminable
 # Import the database only when it is needed, because loading takes half a second.
 if TYPE_CHECKING:
     from longpipe.store import Store
-    from longpipe.study import Study
+    from longpipe.study import Runner, Study
 
 VARIABLE: Final = "LONGPIPE_STORE"
 
@@ -59,6 +60,47 @@ MemoryOption = Annotated[
     ),
 ]
 NoStoreOption = Annotated[bool, typer.Option("--no-store", help="Neither store results nor read stored ones.")]
+
+
+@dataclass(frozen=True)
+class Computing:
+    """Where the runs of a command are computed."""
+
+    executor: ExecutorOption = None
+    workers: WorkersOption = None
+    memory: MemoryOption = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `Study.run` and `run_until`."""
+        return {"executor": self.executor, "workers": self.workers, "memory": self.memory}
+
+    def check(self) -> None:
+        """Raises ScenarioError if the executor cannot be used."""
+        if (self.executor, self.workers, self.memory) != (None, None, None):
+            from longpipe.executors import executor_for
+
+            executor_for(self.executor, self.workers, self.memory)
+
+
+@dataclass(frozen=True)
+class Execution(Computing):
+    """Where the runs of a command are computed, and where they are stored."""
+
+    store: StoreOption = None
+    no_store: NoStoreOption = False
+
+    @contextmanager
+    def runner(self, *, fresh: bool = False, needs_store: bool = True) -> Iterator[Runner]:
+        """Opens the store. On Ctrl-C or SIGTERM, prints how to continue the runs.
+
+        Without `needs_store`, only a store that the user names is opened.
+        """
+        from longpipe.study import Runner
+
+        no_store = self.no_store or (not needs_store and self.store is None)
+        with opened_store(self.store, no_store=no_store) as store, repeatable(store):
+            yield Runner(store, self.executor, self.workers, fresh, memory=self.memory)
 
 
 def _chosen(url: str | None) -> str | None:

@@ -10,15 +10,7 @@ from longpipe.cli.toolkit.completers import among
 from longpipe.cli.toolkit.given import refuse
 from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
 from longpipe.cli.toolkit.safe import echo
-from longpipe.cli.toolkit.storing import (
-    ExecutorOption,
-    MemoryOption,
-    NoStoreOption,
-    StoreOption,
-    WorkersOption,
-    opened_store,
-    repeatable,
-)
+from longpipe.cli.toolkit.storing import Execution
 from longpipe.errors import ScenarioError, nearest
 from longpipe.system.files import check_directory
 from longpipe_evidence.papers import FOUNDING, IDS, PAPERS
@@ -36,47 +28,36 @@ def reproduce(
         list[str],
         typer.Argument(metavar="PAPER...", help=f"Any of {', '.join(IDS)}.", autocompletion=among(IDS)),
     ],
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Number of replications. \\[default: the paper's own, 10 or 20; 2 with --sensitivity; "
-            "1 if nothing is random]",
-            show_default=False,
-        ),
-    ] = None,
-    json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the numbers as JSON; - is stdout.")] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Directory for tables and figures; with several papers DIR/PAPER. \\[default: results/PAPER]",
-            show_default=False,
-        ),
-    ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat runs that are stored already.")] = False,
-    sensitivity: Annotated[
-        bool, typer.Option("--sensitivity", help="Show the effect of each choice that the paper leaves open.")
-    ] = False,
-    beyond: Annotated[
-        bool, typer.Option("--beyond", help="Run the extension beyond the paper instead, where there is one.")
-    ] = False,
-    today: Annotated[
-        bool,
-        typer.Option(
-            "--today",
-            help="Show which conclusions of the five documents survive with today's TCP, queues, links and web pages, "
-            "from results that come with longpipe; with --seeds N simulate them instead.",
-        ),
-    ] = False,
-    table: Annotated[
-        int | None, typer.Option(min=1, help="Show only this table of the paper, by its number, and write no files.")
-    ] = None,
-    executor: ExecutorOption = None,
-    workers: WorkersOption = None,
-    memory: MemoryOption = None,
-    store: StoreOption = None,
-    no_store: NoStoreOption = False,
+    seeds: int | None = typer.Option(
+        None,
+        min=1,
+        help="Number of replications. \\[default: the paper's own, 10 or 20; 2 with --sensitivity; "
+        "1 if nothing is random]",
+    ),
+    json: str | None = typer.Option(None, metavar="FILE|-", help="Write the numbers as JSON; - is stdout."),
+    out: Path | None = typer.Option(
+        None,
+        metavar="DIR",
+        help="Directory for tables and figures; with several papers DIR/PAPER. \\[default: results/PAPER]",
+    ),
+    fresh: bool = typer.Option(False, "--fresh", help="Repeat runs that are stored already."),
+    sensitivity: bool = typer.Option(
+        False, "--sensitivity", help="Show the effect of each choice that the paper leaves open."
+    ),
+    beyond: bool = typer.Option(
+        False, "--beyond", help="Run the extension beyond the paper instead, where there is one."
+    ),
+    today: bool = typer.Option(
+        False,
+        "--today",
+        help="Show which conclusions of the five documents survive with today's TCP, queues, links and web pages, "
+        "from results that come with longpipe; with --seeds N simulate them instead.",
+    ),
+    table: int | None = typer.Option(
+        None, min=1, help="Show only this table of the paper, by its number, and write no files."
+    ),
+    *,
+    execution: Execution,
 ) -> None:
     """Reproduce a paper: simulate its experiments, compare its tables and judge its claims.
 
@@ -88,11 +69,10 @@ def reproduce(
         folder = out or TODAY
         check_directory("--out", folder)
         # Without --seeds nothing is simulated, and no store is needed.
-        with opened_store(store, no_store=no_store or (seeds is None and store is None)) as kept, repeatable(kept):
-            from longpipe.study import Runner
+        with execution.runner(fresh=fresh, needs_store=seeds is not None) as runner:
             from longpipe_evidence.cli.reproduce import today as of_today
 
-            of_today.run(papers, seeds, folder, Runner(kept, executor, workers, fresh, memory=memory))
+            of_today.run(papers, seeds, folder, runner)
         return
     _check(papers, json, sensitivity=sensitivity, beyond=beyond)
     if table is not None and (len(papers) > 1 or sensitivity or beyond or json is not None or out is not None):
@@ -103,17 +83,13 @@ def reproduce(
         raise ScenarioError(
             f"--seeds: {seeds}; {', '.join(fixed)} has no random inputs, so one run of each suffices; omit the option"
         )
-    if (executor, workers, memory) != (None, None, None):
-        from longpipe.executors import executor_for
-
-        executor_for(executor, workers, memory)
+    execution.check()
     check_output("--json", json)
     if table is not None:
-        with opened_store(store, no_store=no_store) as kept, repeatable(kept):
-            from longpipe.study import Runner
+        with execution.runner(fresh=fresh) as runner:
             from longpipe_evidence.cli.reproduce import parts
 
-            parts.show_table(PAPERS[papers[0]], table, seeds, Runner(kept, executor, workers, fresh, memory=memory))
+            parts.show_table(PAPERS[papers[0]], table, seeds, runner)
         return
     folders = {paper: _folder(paper, out, alone=len(papers) == 1) for paper in papers}
     for folder in folders.values():
@@ -123,12 +99,10 @@ def reproduce(
         asked = None if paper in fixed else seeds
         if part is Part.REPRODUCTION and not fresh and _show_stored(paper, asked, folder, json):
             continue
-        with opened_store(store, no_store=no_store) as kept, repeatable(kept):
+        with execution.runner(fresh=fresh) as runner:
             # Imported here because the database, pandas and SciPy take a second to load.
-            from longpipe.study import Runner
             from longpipe_evidence.cli.reproduce import parts
 
-            runner = Runner(kept, executor, workers, fresh, memory=memory)
             parts.run(PAPERS[paper], part, asked, folder, runner, json=json)
 
 

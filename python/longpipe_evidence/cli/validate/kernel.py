@@ -1,7 +1,5 @@
 """`longpipe validate kernel`: compares this machine's TCP over a live path with a simulation."""
 
-from typing import Annotated
-
 import typer
 from rich.table import Table
 
@@ -12,24 +10,21 @@ DIFFERENT = 1
 
 
 def kernel(
-    control: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Congestion control; repeat for more. Default: all that both have."),
-    ] = None,
-    rate: Annotated[str, typer.Option(help="Rate of the bottleneck.")] = "50 Mbit/s",
-    round_trip: Annotated[str, typer.Option(help="Round-trip propagation time, without queueing.")] = "40 ms",
-    buffer: Annotated[str, typer.Option(help="Buffer of the bottleneck.")] = "150 packets",
-    duration: Annotated[str, typer.Option(help="Sending time of each control.")] = "20 s",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every random stream.")] = 1,
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the scenario.")
-    ] = None,
-    within: Annotated[
-        float, typer.Option(metavar="SHARE", parser=share, help="Accepted difference of the goodput.")
-    ] = 0.03,
-    queue_within: Annotated[
-        float, typer.Option(metavar="SHARE", parser=share, help="Accepted difference of the mean queue.")
-    ] = 0.1,
+    control: list[str] | None = typer.Option(
+        None, metavar="NAME", help="Congestion control; repeat for more. Default: all that both have."
+    ),
+    rate: str = typer.Option("50 Mbit/s", help="Rate of the bottleneck."),
+    round_trip: str = typer.Option("40 ms", help="Round-trip propagation time, without queueing."),
+    buffer: str = typer.Option("150 packets", help="Buffer of the bottleneck."),
+    duration: str = typer.Option("20 s", help="Sending time of each control."),
+    seed: int = typer.Option(1, min=0, help="Seed of every random stream."),
+    changes: list[str] | None = typer.Option(
+        None, "--set", metavar="FIELD=VALUE", help="Change a field of the scenario."
+    ),
+    within: float = typer.Option(0.03, metavar="SHARE", parser=share, help="Accepted difference of the goodput."),
+    queue_within: float = typer.Option(
+        0.1, metavar="SHARE", parser=share, help="Accepted difference of the mean queue."
+    ),
 ) -> None:
     """Send with the TCP of this machine's kernel over a live path, and simulate the same transfer in virtual time.
 

@@ -1,7 +1,6 @@
 """`longpipe validate model-errors`: errors of simulations with the hosts of a fit, over known paths."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -10,10 +9,10 @@ from longpipe.errors import ScenarioError
 
 
 def model_errors(
-    file: Annotated[Path, typer.Argument(help="CSV file of Linux's results, of `longpipe validate linux paths`.")],
-    control: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Congestion control of Linux; default: all in the file.")
-    ] = None,
+    file: Path = typer.Argument(help="CSV file of Linux's results, of `longpipe validate linux paths`."),
+    control: list[str] | None = typer.Option(
+        None, metavar="NAME", help="Congestion control of Linux; default: all in the file."
+    ),
 ) -> None:
     """Compare simulations over known paths with Linux, and print the errors that `longpipe whatif` takes into account.
 

@@ -1,7 +1,6 @@
 """`longpipe validate netem`: compares a live path with Linux's netem."""
 
 import math
-from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -13,17 +12,13 @@ DIFFERENT = 1
 
 
 def netem(
-    cases: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[CASE ...]", help="delay, uniform, normal, loss, bursts or rate; default: all."),
-    ] = None,
-    datagrams: Annotated[int, typer.Option(min=1000, help="Datagrams in each case, about 1000 per second.")] = 10_000,
-    within: Annotated[
-        float,
-        typer.Option(
-            metavar="TIME", parser=seconds, show_default="0.2 ms", help="Delays that differ by less count as equal."
-        ),
-    ] = 0.2e-3,
+    cases: list[str] | None = typer.Argument(
+        None, metavar="[CASE ...]", help="delay, uniform, normal, loss, bursts or rate; default: all."
+    ),
+    datagrams: int = typer.Option(10_000, min=1000, help="Datagrams in each case, about 1000 per second."),
+    within: float = typer.Option(
+        0.2e-3, metavar="TIME", parser=seconds, show_default="0.2 ms", help="Delays that differ by less count as equal."
+    ),
 ) -> None:
     """Send the same datagrams over a live path in real time, and through netem of a Linux guest in virtual time.
 

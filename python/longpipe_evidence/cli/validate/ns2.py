@@ -11,7 +11,7 @@ DIFFERENT = 1
 
 
 def ns2(
-    tcp: Annotated[str | None, typer.Option(metavar="FLAVOR", help="Only this flavor: reno, newreno or sack.")] = None,
+    tcp: str | None = typer.Option(None, metavar="FLAVOR", help="Only this flavor: reno, newreno or sack."),
     w_star: Annotated[
         int | None,
         typer.Option(
@@ -20,16 +20,16 @@ def ns2(
             help="Only this bandwidth-delay product: 20, 40, ... or 640.",
         ),
     ] = None,
-    buffer: Annotated[
-        float | None, typer.Option(metavar="PART", help="Only this buffer: 0.25, 0.5, 0.75 or 1 times the product.")
-    ] = None,
-    guard: Annotated[
-        bool, typer.Option(help="Reno and NewReno: no second fast retransmit in one window (bugFix_ of ns-2).")
-    ] = True,
-    json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the table as JSON; - is stdout.")] = None,
-    figure: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw both send sequences of one transfer as PNG and SVG.")
-    ] = None,
+    buffer: float | None = typer.Option(
+        None, metavar="PART", help="Only this buffer: 0.25, 0.5, 0.75 or 1 times the product."
+    ),
+    guard: bool = typer.Option(
+        True, help="Reno and NewReno: no second fast retransmit in one window (bugFix_ of ns-2)."
+    ),
+    json: str | None = typer.Option(None, metavar="FILE|-", help="Write the table as JSON; - is stdout."),
+    figure: str | None = typer.Option(
+        None, metavar="FILE", help="Draw both send sequences of one transfer as PNG and SVG."
+    ),
 ) -> None:
     """Run the 72 transfers of lbd-01, or some of them, in longpipe and in ns-2; print the results side by side.
 

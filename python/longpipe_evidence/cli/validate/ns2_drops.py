@@ -53,8 +53,8 @@ def ns2_drops(
         "timer_restart"
     ],
     pipe: Annotated[str, typer.Option(metavar="window|outstanding", help=_help("pipe"))] = _DEFAULTS["pipe"],
-    csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write both sequences as CSV; - is stdout.")] = None,
-    figure: Annotated[str | None, typer.Option(metavar="FILE", help="Draw both sequences, as PNG and SVG.")] = None,
+    csv: str | None = typer.Option(None, metavar="FILE|-", help="Write both sequences as CSV; - is stdout."),
+    figure: str | None = typer.Option(None, metavar="FILE", help="Draw both sequences, as PNG and SVG."),
 ) -> None:
     """Send a file over a bottleneck that drops given packets, in longpipe and in ns-2; print both send sequences.
 

@@ -1,7 +1,5 @@
 """`longpipe validate ns2-random`: random drops in longpipe and in ns-2, and the rules that cause differences."""
 
-from typing import Annotated
-
 import typer
 
 from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
@@ -12,12 +10,12 @@ DIFFERENT = 1
 
 
 def ns2_random(
-    tcp: Annotated[
-        str | None, typer.Option(metavar="FLAVOR", help="Only this flavor: vanilla, tahoe, reno, newreno or sack.")
-    ] = None,
-    cases: Annotated[int, typer.Option(min=1, help="Cases of each flavor.")] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Number of the first case.")] = 0,
-    csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write every case as CSV; - is stdout.")] = None,
+    tcp: str | None = typer.Option(
+        None, metavar="FLAVOR", help="Only this flavor: vanilla, tahoe, reno, newreno or sack."
+    ),
+    cases: int = typer.Option(20, min=1, help="Cases of each flavor."),
+    seed: int = typer.Option(0, min=0, help="Number of the first case."),
+    csv: str | None = typer.Option(None, metavar="FILE|-", help="Write every case as CSV; - is stdout."),
 ) -> None:
     """Draw drops, windows, queues, rates and options, run them in longpipe and ns-2, and count causes of differences.
 

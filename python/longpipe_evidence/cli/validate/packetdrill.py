@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -13,9 +12,9 @@ DIFFERENT = 1
 
 
 def packetdrill(
-    scripts: Annotated[
-        list[Path], typer.Argument(metavar="DIR|FILE...", help="Scripts, or folders of them: all *.pkt, at any depth.")
-    ],
+    scripts: list[Path] = typer.Argument(
+        metavar="DIR|FILE...", help="Scripts, or folders of them: all *.pkt, at any depth."
+    ),
 ) -> None:
     """Run packetdrill scripts, such as Linux's own, against longpipe's TCP sender, and report the first difference.
 

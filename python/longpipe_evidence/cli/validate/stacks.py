@@ -1,7 +1,5 @@
 """`longpipe validate stacks`: compares CUBIC in longpipe, quinn and noq over random paths."""
 
-from typing import Annotated
-
 import typer
 
 from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
@@ -11,12 +9,12 @@ from longpipe.errors import ScenarioError
 
 
 def stacks(
-    cases: Annotated[int, typer.Option(min=1, help="Number of paths.")] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Number of the first path.")] = 0,
-    duration: Annotated[
-        float, typer.Option(metavar="TIME", parser=seconds, help="Duration of each run, from 1 s.", show_default="30 s")
-    ] = 30,
-    csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write every path as CSV; - is stdout.")] = None,
+    cases: int = typer.Option(20, min=1, help="Number of paths."),
+    seed: int = typer.Option(0, min=0, help="Number of the first path."),
+    duration: float = typer.Option(
+        30, metavar="TIME", parser=seconds, help="Duration of each run, from 1 s.", show_default="30 s"
+    ),
+    csv: str | None = typer.Option(None, metavar="FILE|-", help="Write every path as CSV; - is stdout."),
 ) -> None:
     r"""Run CUBIC of longpipe, quinn and noq alone over the same random paths, and show which of them deviates.
 

@@ -1,6 +1,6 @@
 """`longpipe validate stacks-live`: compares quinn in real time with quinn in virtual time."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.table import Table
@@ -19,18 +19,16 @@ ASKED = 0.9
 
 
 def stacks_live(
-    cases: Annotated[int, typer.Option(min=1, help="Number of paths.")] = 10,
-    first: Annotated[int, typer.Option(min=0, help="Number of the first path, and its seed.")] = 0,
-    duration: Annotated[
-        float,
-        typer.Option(
-            metavar="TIME",
-            parser=seconds,
-            help="Transmission time of the data at the link's rate, for each path, from 1 s.",
-            show_default="60 s",
-        ),
-    ] = 60,
-    csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write every path as CSV; - is stdout.")] = None,
+    cases: int = typer.Option(10, min=1, help="Number of paths."),
+    first: int = typer.Option(0, min=0, help="Number of the first path, and its seed."),
+    duration: float = typer.Option(
+        60,
+        metavar="TIME",
+        parser=seconds,
+        help="Transmission time of the data at the link's rate, for each path, from 1 s.",
+        show_default="60 s",
+    ),
+    csv: str | None = typer.Option(None, metavar="FILE|-", help="Write every path as CSV; - is stdout."),
 ) -> None:
     r"""Send with quinn over live paths in real time, and with the same quinn in five simulations of each path.
 

@@ -1,6 +1,6 @@
 """`longpipe validate linux ends`: compares Linux as an end over longpipe's queue with Linux's own queue."""
 
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, get_args
 
 import typer
 from rich.table import Table
@@ -17,11 +17,11 @@ DIFFERENT = 1
 
 
 def ends(
-    control: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Congestion control; default: twelve of the kernel's.")
-    ] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Number of runs of a control that draws random numbers.")] = 3,
-    csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write every run as CSV; - is stdout.")] = None,
+    control: list[str] | None = typer.Option(
+        None, metavar="NAME", help="Congestion control; default: twelve of the kernel's."
+    ),
+    draws: int = typer.Option(3, min=1, help="Number of runs of a control that draws random numbers."),
+    csv: str | None = typer.Option(None, metavar="FILE|-", help="Write every run as CSV; - is stdout."),
 ) -> None:
     """Send with Linux's TCP over longpipe's tail-drop queue, and over the same guest's own queue, in turn.
 

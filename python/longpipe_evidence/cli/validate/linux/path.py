@@ -26,15 +26,11 @@ def _help(field: str) -> str:
 
 def path(
     context: typer.Context,
-    control: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Congestion control of a flow; repeat for each flow.")
-    ] = None,
-    start: Annotated[
-        list[str] | None, typer.Option(metavar="TIME", help="Start time of each flow; default: 0 s.")
-    ] = None,
-    size: Annotated[
-        list[str] | None, typer.Option(metavar="BYTES", help="Data of each flow; default: unlimited.")
-    ] = None,
+    control: list[str] | None = typer.Option(
+        None, metavar="NAME", help="Congestion control of a flow; repeat for each flow."
+    ),
+    start: list[str] | None = typer.Option(None, metavar="TIME", help="Start time of each flow; default: 0 s."),
+    size: list[str] | None = typer.Option(None, metavar="BYTES", help="Data of each flow; default: unlimited."),
     rate: Annotated[str, typer.Option(help=_help("rate"))] = _DEFAULTS["rate"],
     round_trip: Annotated[str, typer.Option(help=_help("round_trip"))] = _DEFAULTS["round_trip"],
     buffer: Annotated[
@@ -45,28 +41,24 @@ def path(
     lose: Annotated[str, typer.Option(metavar="N,N,...", help=_help("lose"))] = "",
     duration: Annotated[str, typer.Option(help=_help("duration"))] = _DEFAULTS["duration"],
     seed: Annotated[int, typer.Option(help=_help("seed"))] = _DEFAULTS["seed"],
-    alone: Annotated[bool, typer.Option("--alone", help="Run Linux only.")] = False,
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of longpipe's scenario.")
-    ] = None,
-    within: Annotated[
-        float, typer.Option(metavar="SHARE", parser=share, help="Accepted difference of goodput and median RTT.")
-    ] = Tolerances.goodput,
-    counts_within: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE",
-            parser=share,
-            help="Largest difference of packets lost, marked and retransmitted; "
-            f"{FEW_PACKETS} packets are always accepted.",
-        ),
-    ] = Tolerances.counts,
-    csv: Annotated[
-        str | None, typer.Option(metavar="FILE|-", help="Write windows, RTTs and counters every 100 ms as CSV.")
-    ] = None,
-    pcap: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Capture packets at the sender's device, as pcap.")
-    ] = None,
+    alone: bool = typer.Option(False, "--alone", help="Run Linux only."),
+    changes: list[str] | None = typer.Option(
+        None, "--set", metavar="FIELD=VALUE", help="Change a field of longpipe's scenario."
+    ),
+    within: float = typer.Option(
+        Tolerances.goodput, metavar="SHARE", parser=share, help="Accepted difference of goodput and median RTT."
+    ),
+    counts_within: float = typer.Option(
+        Tolerances.counts,
+        metavar="SHARE",
+        parser=share,
+        help="Largest difference of packets lost, marked and retransmitted; "
+        f"{FEW_PACKETS} packets are always accepted.",
+    ),
+    csv: str | None = typer.Option(
+        None, metavar="FILE|-", help="Write windows, RTTs and counters every 100 ms as CSV."
+    ),
+    pcap: str | None = typer.Option(None, metavar="FILE", help="Capture packets at the sender's device, as pcap."),
 ) -> None:
     """Send over one bottleneck with the TCP of Linux 6.1, in virtual time, and with longpipe; print both results.
 

@@ -1,7 +1,7 @@
 """`longpipe validate linux paths`: compares random paths for each congestion control in Linux and in longpipe."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, get_args
 
 import typer
 
@@ -17,13 +17,13 @@ DIFFERENT = 1
 
 
 def paths(
-    file: Annotated[Path, typer.Argument(help="CSV file of Linux's results; finished runs in it are kept.")],
-    control: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Congestion control; default: all that longpipe models.")
-    ] = None,
-    paths: Annotated[int, typer.Option(min=1, help="Number of paths for each control.")] = 40,
-    judge: Annotated[bool, typer.Option("--judge", help="Judge the runs in the file; do not start Linux.")] = False,
-    collect: Annotated[bool, typer.Option("--collect", help="Run Linux only; do not judge.")] = False,
+    file: Path = typer.Argument(help="CSV file of Linux's results; finished runs in it are kept."),
+    control: list[str] | None = typer.Option(
+        None, metavar="NAME", help="Congestion control; default: all that longpipe models."
+    ),
+    paths: int = typer.Option(40, min=1, help="Number of paths for each control."),
+    judge: bool = typer.Option(False, "--judge", help="Judge the runs in the file; do not start Linux."),
+    collect: bool = typer.Option(False, "--collect", help="Run Linux only; do not judge."),
 ) -> None:
     """Run random paths for each congestion control in Linux 6.1 and in longpipe, and judge each path.
 

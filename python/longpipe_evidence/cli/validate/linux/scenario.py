@@ -1,7 +1,6 @@
 """`longpipe validate linux scenario`: compares scenarios with Linux over the same path."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -12,12 +11,12 @@ DIFFERENT = 1
 
 
 def scenario(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE.toml...", help="Scenarios with one bottleneck.")],
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each scenario, in Linux and in longpipe.")] = 3,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run; each further run adds 1.")] = 1,
-    within: Annotated[
-        float, typer.Option(metavar="SHARE", parser=share, help="Accepted difference of each flow's mean goodput.")
-    ] = 0.1,
+    files: list[Path] = typer.Argument(metavar="FILE.toml...", help="Scenarios with one bottleneck."),
+    seeds: int = typer.Option(3, min=1, help="Runs of each scenario, in Linux and in longpipe."),
+    first_seed: int = typer.Option(1, min=0, help="Seed of the first run; each further run adds 1."),
+    within: float = typer.Option(
+        0.1, metavar="SHARE", parser=share, help="Accepted difference of each flow's mean goodput."
+    ),
 ) -> None:
     """Run scenarios with the TCP of Linux 6.1, in virtual time, and with longpipe; compare the goodput of each flow.
 

@@ -1,7 +1,6 @@
 """`longpipe validate linux tables`: regenerates the tables of Linux's behaviour."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -10,15 +9,13 @@ from longpipe.system.files import check_directory, write_bytes
 
 
 def tables(
-    folder: Annotated[Path, typer.Argument(help="Folder for the tables.")],
-    table: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Only this table: controls, modules, losses, transfers, phases, queues, paths, shared-paths, "
-            "varying-paths.",
-        ),
-    ] = None,
+    folder: Path = typer.Argument(help="Folder for the tables."),
+    table: str | None = typer.Option(
+        None,
+        metavar="NAME",
+        help="Only this table: controls, modules, losses, transfers, phases, queues, paths, shared-paths, "
+        "varying-paths.",
+    ),
 ) -> None:
     """Regenerate the tables of tests/data/linux by running Linux itself. Repeated runs write identical files.
 
