@@ -3,16 +3,9 @@
 import numpy as np
 import pytest
 
+from closed_forms import BBR_PHASES, BBR_PROBE_GAIN, bbr_probe_rtt_share, dctcp_queue, pftk_bps
 from longpipe import Result, Scenario, simulate
-from longpipe.analysis.closed_forms import (
-    BBR_PHASES,
-    BBR_PROBE_GAIN,
-    bbr_probe_rtt_share,
-    dctcp_queue,
-    mathis_bps,
-    md1_wait_s,
-    pftk_bps,
-)
+from longpipe.analysis.closed_forms import mathis_bps, md1_wait_s
 from longpipe.scenario.datagrams import HEADERS
 
 MSS = 1460
