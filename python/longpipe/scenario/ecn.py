@@ -6,6 +6,10 @@ from pydantic import Field
 
 from longpipe.scenario.base import LATER, Model, kind_or_table
 
+Abe = Annotated[
+    bool, Field(description="Alternative backoff: a mark multiplies the window by .85 (CUBIC) or .8 (Reno); RFC 8511")
+]
+
 
 class EcnOff(Model):
     """Packets are not ECN-capable."""
@@ -17,10 +21,7 @@ class EcnClassic(Model):
     """Classic ECN: ACKs carry ECE until the sender sets CWR; one reduction per window (RFC 3168)."""
 
     kind: Literal["classic"] = "classic"
-    abe: bool = Field(
-        default=False,
-        description="Alternative backoff: a mark multiplies the window by .85 (CUBIC) or .8 (Reno); RFC 8511",
-    )
+    abe: Abe = False
 
 
 class EcnDctcp(Model):
@@ -37,10 +38,7 @@ class EcnAccurate(Model):
     """Accurate ECN: ACKs count CE packets in 3 bits; the first and every second CE is reported at once (RFC 9768)."""
 
     kind: Literal["accurate"] = "accurate"
-    abe: bool = Field(
-        default=False,
-        description="Alternative backoff: a mark multiplies the window by .85 (CUBIC) or .8 (Reno); RFC 8511",
-    )
+    abe: Abe = False
     ect: Literal[0, 1] = Field(
         default=0,
         description="Codepoint of data packets: ECT(0), or ECT(1) for low-latency (L4S) queues; RFC 9331 section 4.1",

@@ -21,6 +21,19 @@ from longpipe.scenario.switch import Policy
 from longpipe.scenario.traffic import Start, Stop, Traffic
 from longpipe.scenario.vbr import OnOff, VbrFlow
 
+Class = Annotated[
+    int,
+    LATER,
+    Field(
+        ge=0,
+        le=255,
+        validation_alias=AliasChoices("class", "class_"),
+        serialization_alias="class",
+        description="Class of its packets in both directions: at ports with classes 0 is the first one; at CAKE it is "
+        "the DSCP",
+    ),
+]
+
 
 class Group(Model):
     """Flows of a dumbbell with equal settings, called name1 to nameN, or just name if there is only one.
@@ -34,15 +47,7 @@ class Group(Model):
     traffic: Part[Traffic | None] = part(default=None, description="Traffic; the scenario's if absent")
     start: Part[Start | None] = part(default=None, description="Start time; the scenario's if absent")
     stop: Part[Stop | None] = part(default=None, description="Stop time; the scenario's if absent")
-    class_: Annotated[int, LATER] = Field(
-        default=0,
-        ge=0,
-        le=255,
-        validation_alias=AliasChoices("class", "class_"),
-        serialization_alias="class",
-        description="Class of its packets in both directions: at ports with classes 0 is the first one; at CAKE it is "
-        "the DSCP",
-    )
+    class_: Class = 0
     access_delay: Delay | None = Field(
         default=None, description="Propagation delay from source to switch1 [time]; network.access_delay if absent"
     )
@@ -258,15 +263,7 @@ class Flow(Model):
     traffic: Part[Traffic | None] = part(default=None, description="Traffic; the scenario's if absent")
     start: Part[Start | None] = part(default=None, description="Start time; the scenario's if absent")
     stop: Part[Stop | None] = part(default=None, description="Stop time; the scenario's if absent")
-    class_: Annotated[int, LATER] = Field(
-        default=0,
-        ge=0,
-        le=255,
-        validation_alias=AliasChoices("class", "class_"),
-        serialization_alias="class",
-        description="Class of its packets in both directions: at ports with classes 0 is the first one; at CAKE it is "
-        "the DSCP",
-    )
+    class_: Class = 0
 
 
 def _link(one: Link | tuple[str, str, str, str]) -> Link:

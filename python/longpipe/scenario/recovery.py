@@ -15,6 +15,11 @@ Guard = Annotated[
     Field(description="Avoid a second fast retransmit for data sent before the last recovery; RFC 2582 section 5"),
 ]
 
+Blocks = Annotated[
+    int,
+    Field(ge=1, le=3, description="Maximum number of SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3"),
+]
+
 
 class Vanilla(LossRecovery):
     """Retransmits only after a timeout, from the first unacknowledged byte (ATM Forum/96-1761 section 2)."""
@@ -95,12 +100,7 @@ class NewReno(LossRecovery, NewRenoOptions):
 class SackOptions(Model):
     """Options of SACK; no effect on other recovery algorithms."""
 
-    blocks: int = Field(
-        default=3,
-        ge=1,
-        le=3,
-        description="Maximum number of SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3",
-    )
+    blocks: Blocks = 3
     pipe: Pipe = Field(
         default="window",
         description="Initial PIPE at a fast retransmit: the window or the outstanding data, less one segment per "
@@ -123,12 +123,7 @@ class Rfc6675(LossRecovery):
     """Conservative SACK recovery with IsLost(), PIPE, NextSeg() and the rescue retransmission (RFC 6675)."""
 
     kind: Literal["rfc6675"] = "rfc6675"
-    blocks: int = Field(
-        default=3,
-        ge=1,
-        le=3,
-        description="Maximum number of SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3",
-    )
+    blocks: Blocks = 3
     fack: Annotated[bool, LATER] = Field(
         default=False,
         description="Forward acknowledgment: declare all holes below the highest SACKed byte lost, and start recovery "
@@ -140,12 +135,7 @@ class Rack(LossRecovery):
     """RACK-TLP with proportional rate reduction (RFC 8985, RFC 9937), as in Linux."""
 
     kind: Literal["rack"] = "rack"
-    blocks: int = Field(
-        default=3,
-        ge=1,
-        le=3,
-        description="Maximum number of SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3",
-    )
+    blocks: Blocks = 3
     probe: bool = Field(
         default=True, description="Send a tail loss probe after two RTTs without an ACK; RFC 8985 section 7"
     )
