@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from longpipe.aal5 import CELL_BITS
-from longpipe.scenario import Scenario
 from longpipe.units import RATE, TIME
+from longpipe_evidence.papers.atm_base import ATM_BASE
 
 # Rate of cells without SONET overhead.
 SLOW_RATE: Final = "149.76 Mbit/s"
@@ -74,29 +74,13 @@ LINKS: Final = {
 
 # Section 4, and defaults for unspecified parameters. R and Z of Selective Drop are those of ATM Forum/98-0876 by the
 # same authors.
-BASE: Final = Scenario().with_(
+BASE: Final = ATM_BASE.with_(
     **{
-        "network": {
-            "kind": "dumbbell",
-            "access_rate": SLOW_RATE,
-            "trunk_rate": SLOW_RATE,
-            "access_delay": HOST_DELAY,
-            "trunk_delay": "5 ms",
-            "exit_delay": HOST_DELAY,
-        },
+        **dict.fromkeys(("network.access_rate", "network.trunk_rate"), SLOW_RATE),
+        **dict.fromkeys(("network.access_delay", "network.exit_delay"), HOST_DELAY),
+        "network.trunk_delay": "5 ms",
         "switch.policy": {"kind": "selective-drop", "threshold": 0.8, "z": 0.8},
-        "switch.slot_phase": 0.5,
         "tcp.mss": "9180 B",
-        "tcp.initial_ssthresh": "unlimited",
-        "tcp.timer": {
-            "kind": "coarse",
-            "tick": "100 ms",
-            "phase": {"kind": "fixed", "at": "0 s"},
-            "min_rto": "2 ticks",
-            "initial_rto": "30 ticks",
-        },
-        "tcp.ack": {"kind": "immediate"},
-        "start": {"kind": "fixed", "at": "0 s"},
     }
 )
 

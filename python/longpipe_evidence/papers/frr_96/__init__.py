@@ -7,6 +7,7 @@ from typing import Final
 from longpipe.metrics import atm_forum
 from longpipe.result import Result
 from longpipe.scenario import Scenario
+from longpipe_evidence.papers.atm_base import ATM_BASE
 from longpipe_evidence.papers.denominator import full_segments_bps
 from longpipe_evidence.papers.duplicates import duplicate_share
 from longpipe_evidence.papers.experiments import Caption, Experiment, Factors
@@ -58,31 +59,8 @@ POLICIES: Final[dict[str, dict[str, object]]] = {
 }
 
 # Parameters of the paper's section 3.1, and defaults for those that it does not specify.
-BASE: Final = Scenario().with_(
-    **{
-        "network": {
-            "kind": "dumbbell",
-            "access_rate": "155.52 Mbit/s",
-            "trunk_rate": "155.52 Mbit/s",
-            "access_delay": "5 us",
-            "trunk_delay": "5 us",
-            "exit_delay": "5 us",
-        },
-        "switch.ties": DETERMINISTIC_TIES,
-        "switch.slot_phase": 0.5,
-        "tcp.mss": "512 B",
-        "tcp.initial_ssthresh": "unlimited",
-        "tcp.duplicate_ack_threshold": 3,
-        "tcp.timer": {
-            "kind": "coarse",
-            "tick": "100 ms",
-            "phase": {"kind": "fixed", "at": "0 s"},
-            "min_rto": "2 ticks",
-            "initial_rto": "30 ticks",
-        },
-        "tcp.ack": {"kind": "immediate"},
-        "start": {"kind": "fixed", "at": "0 s"},
-    }
+BASE: Final = ATM_BASE.with_(
+    **{"switch.ties": DETERMINISTIC_TIES, "tcp.mss": "512 B", "tcp.duplicate_ack_threshold": 3}
 )
 
 

@@ -11,6 +11,7 @@ from longpipe.aal5 import cell_tax
 from longpipe.metrics import atm_forum
 from longpipe.result import Result
 from longpipe.scenario import Scenario
+from longpipe_evidence.papers.atm_base import ATM_BASE
 from longpipe_evidence.papers.denominator import full_segments_bps
 from longpipe_evidence.papers.experiments import Caption, Experiment, Factors
 from longpipe_evidence.papers.gr_97.claims import CLAIMS, LONG_BURST_MS, LONG_BURSTS, PLAIN_TIMER
@@ -59,35 +60,16 @@ POLICIES: Final[dict[str, dict[str, object]]] = {
 }
 
 # Parameters of the paper's section 4.1, and defaults for those that it does not specify.
-BASE: Final = Scenario().with_(
+BASE: Final = ATM_BASE.with_(
     **{
-        "network": {
-            "kind": "dumbbell",
-            "access_rate": "155.52 Mbit/s",
-            "trunk_rate": "155.52 Mbit/s",
-            "access_delay": "5 us",
-            "trunk_delay": "5 us",
-            "exit_delay": "5 us",
-            "vbr": {"duty": 0.5, "phase": "0 s"},
-        },
+        "network.vbr": {"duty": 0.5, "phase": "0 s"},
         "switch.ties": DETERMINISTIC_TIES,
         "switch.scheduler": "priority",
-        "switch.slot_phase": 0.5,
         "tcp.mss": "512 B",
-        "tcp.initial_ssthresh": "unlimited",
-        "tcp.timer": {
-            "kind": "coarse",
-            "tick": "100 ms",
-            "phase": {"kind": "fixed", "at": "0 s"},
-            "min_rto": "2 ticks",
-            "initial_rto": "30 ticks",
-        },
-        "tcp.ack": {"kind": "immediate"},
         # These settings are fitted, because the paper's Reno and SACK on the LAN have nearly as many timeouts as
         # Vanilla, unlike in the authors' paper of 1996.
         "tcp.fast_retransmit_interval": "200 ms",
         "tcp.reno.inflate_always": True,
-        "start": {"kind": "fixed", "at": "0 s"},
     }
 )
 
