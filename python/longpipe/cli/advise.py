@@ -277,16 +277,14 @@ def _show(answer: Answer, folder: Path, command: str, *, stored: bool) -> None:
 def _table(answer: Answer) -> Table:
     """Returns the alternatives on the Pareto front, followed by the others, best first."""
     from rich.markup import escape
-    from rich.table import Table
 
     from longpipe.advise.tables import alternatives
+    from longpipe.cli.toolkit.console import terminal_table
 
     frame = alternatives(answer).head(MOST_ROWS)
     shown = len(answer.rows)
-    table = Table(
-        title="Alternatives, best first" + (f" ({len(frame)} of {shown})" if shown > len(frame) else ""),
-        title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold",
-    )  # fmt: skip
+    title = "Alternatives, best first" + (f" ({len(frame)} of {shown})" if shown > len(frame) else "")
+    table = terminal_table(title=title, title_style="bold")
     heads = len(answer.advice.question.factors)
     for place, name in enumerate(frame.columns):
         table.add_column(

@@ -107,15 +107,12 @@ def fairness(
 def _table(pairs: Sequence[Pair]) -> Table:
     """Returns the shares of a path as a matrix."""
     from rich.markup import escape
-    from rich.table import Table
 
+    from longpipe.cli.toolkit.console import terminal_table
     from longpipe.fairness.pairs import half
 
     names = list(dict.fromkeys(pair.row for pair in pairs))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("")
-    for name in names:
-        table.add_column(escape(name), justify="right", no_wrap=True)
+    table = terminal_table("", *names)
     shares = {(pair.row, pair.column): pair.share for pair in pairs}
     died = {(pair.row, pair.column): pair.died for pair in pairs}
     for row in names:

@@ -116,9 +116,9 @@ def _show(console: Console, found: PartOutcome) -> None:
 
 def _table(found: PartOutcome) -> Table:
     """Returns the means of a part, each with the half-width of its interval."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     means = found.means()
     heads = [str(head) for head in means.columns if not str(head).startswith("± ")]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for head in heads:
         table.add_column(escape(head), justify="left" if head in found.factors else "right", no_wrap=True)
     for row in means.to_dict("records"):

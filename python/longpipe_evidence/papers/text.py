@@ -15,6 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from longpipe.analysis.claims import Judgement, Verdict
+from longpipe.cli.toolkit.console import terminal_table
 from longpipe.report.parts import NOTHING
 from longpipe_evidence.papers.names import NAMES
 from longpipe_evidence.papers.rounding import LARGE_DIFFERENCE, difference, rounded
@@ -177,16 +178,8 @@ def _summary(name: str, frame: pd.DataFrame) -> Table:
 
 
 def _plain_table(title: str) -> Table:
-    return Table(
-        title=escape(title),
-        title_justify="left",
-        title_style="bold",
-        caption_justify="left",
-        caption_style="dim",
-        box=None,
-        pad_edge=False,
-        padding=(0, 2, 0, 0),
-        header_style="bold",
+    return terminal_table(
+        title=escape(title), title_justify="left", title_style="bold", caption_justify="left", caption_style="dim"
     )
 
 

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from longpipe.analysis.intervals import copies, estimate
+from longpipe.cli.toolkit.console import terminal_table
 from longpipe.design import Design
 from longpipe.measures.readable import INDEXES, Readable, readable, written
 from longpipe.scenario import Scenario
@@ -77,14 +78,10 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until:
     `until` is the column of `--until`.
     """
     names, metrics = [factor.name for factor in design.factors], shown_metrics(design, runs, until)
-    table = Table(
+    table = terminal_table(
+        *names, *(metric.head for metric in metrics), left=len(names),
         title=_title(design.replications), title_style="bold", caption_style="dim",
-        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold",
     )  # fmt: skip
-    for name in names:
-        table.add_column(escape(name))
-    for metric in metrics:
-        table.add_column(escape(metric.head), justify="right", no_wrap=True)
     table.add_column("limited by", no_wrap=True)
     unknown, notes = [metric.name for metric in metrics if runs[metric.column].isna().any()], []
     for point, group in list(runs.groupby("point"))[:MOST_POINTS]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.cli.toolkit.console import show_table
+from longpipe.cli.toolkit.console import show_table, terminal_table
 from longpipe.metrics.delays import MEAN
 from longpipe.metrics.delays import QUANTILES as DELAYS
 from longpipe.metrics.slowdowns import ALL, LEAST_FLOWS, TIMES
@@ -63,8 +63,8 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         ("slowdowns", _slowdowns),
         ("videos", _videos),
     )
-    for part, table_of in of_parts:
-        if (rows := records(result.part(part))) and (table := table_of(rows, most_flows)).row_count:
+    for part, shown in of_parts:
+        if (rows := records(result.part(part))) and (table := shown(rows, most_flows)).row_count:
             tables.append(table)
     if classes := records(result.part("response_times")):
         tables.append(_web([*classes, *({**row, "class": "all"} for row in records(result.part("waiting")))]))
@@ -102,7 +102,9 @@ def _print_limits(limited: Sequence[FlowLimit], result: Result, console: Console
 
 
 def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float, died: Collection[str]) -> Table:
-    table = _table("flow", "throughput\n[Mbit/s]", "segments\nsent", "resent", "timeouts", "fast re-\ntransmits")
+    table = terminal_table(
+        "flow", "throughput\n[Mbit/s]", "segments\nsent", "resent", "timeouts", "fast re-\ntransmits"
+    )
     complete = any(row["completion_s"] is not None for row in flows)
     if complete:
         table.add_column("complete\n\\[s]", justify="right")
@@ -161,7 +163,9 @@ def _ports(ports: list[Row], framing: Framing, max_rows: float) -> Table:
     used.sort(key=lambda row: (lost(row, *causes), row["utilization"]), reverse=True)
     queues = (f"mean queue\n[{unit}]", f"peak queue\n[{unit}]")
     marks = any(row.get("packets_marked") for row in used)
-    table = _table("switch port", f"{unit} in", "lost", "of lost:\nby AQM", *queues, "used", *["marked"] * marks)
+    table = terminal_table(
+        "switch port", f"{unit} in", "lost", "of lost:\nby AQM", *queues, "used", *["marked"] * marks
+    )
     for row in used[: _row_limit(max_rows)]:
         in_all = lost(row, *causes)
         table.add_row(
@@ -184,7 +188,7 @@ def _ports(ports: list[Row], framing: Framing, max_rows: float) -> Table:
 
 
 def _delays(ports: list[Row], max_rows: float) -> Table:
-    table = _table("queueing delay at", "mean\n[ms]", "median\n[ms]", "95 %\n[ms]", "99 %\n[ms]")
+    table = terminal_table("queueing delay at", "mean\n[ms]", "median\n[ms]", "95 %\n[ms]", "99 %\n[ms]")
     used = sorted((row for row in ports if row[MEAN] is not None), key=lambda row: row[MEAN], reverse=True)
     for row in used[: _row_limit(max_rows)]:
         table.add_row(row["port"], *(f"{1e3 * row[name]:.3f}" for name in (MEAN, *DELAYS)))
@@ -193,7 +197,7 @@ def _delays(ports: list[Row], max_rows: float) -> Table:
 
 def _queues(queues: list[Row], max_rows: float) -> Table:
     """Returns the queues of ports at which packets waited, those of the port with the most packets first."""
-    table = _table("queue [packets]", "in", "lost", "marked", "mean\nqueue", "peak\nqueue", "delay\n[ms]")
+    table = terminal_table("queue [packets]", "in", "lost", "marked", "mean\nqueue", "peak\nqueue", "delay\n[ms]")
     arrived: dict[str, int] = {}
     for row in queues:
         arrived[row["port"]] = arrived.get(row["port"], 0) + row["packets_in"]
@@ -215,7 +219,7 @@ def _queues(queues: list[Row], max_rows: float) -> Table:
 
 
 def _vbr(sources: list[Row], max_rows: float) -> Table:
-    table = _table("VBR source", "cells sent", "lost", "mean delay\n[ms]", "longest\n[ms]")
+    table = terminal_table("VBR source", "cells sent", "lost", "mean delay\n[ms]", "longest\n[ms]")
     shown = sources if len(sources) <= max_rows else sorted(sources, key=lambda row: row["cells_sent"], reverse=True)
     for row in shown[: _row_limit(max_rows)]:
         delays = (row[name] for name in ("mean_delay_s", "max_delay_s"))
@@ -228,7 +232,7 @@ def _datagrams(flows: list[Row], max_rows: float) -> Table:
     # Runs of engine 13 and earlier count duplicates as arrived.
     duplicates = ["duplicates"] if any(row.get("duplicates") for row in flows) else []
     delays = ("delay\n[ms]", "95 %\n[ms]", "99 %\n[ms]", "jitter\n[ms]")
-    table = _table("datagrams of", "sent", "arrived", *duplicates, "lost", *delays)
+    table = terminal_table("datagrams of", "sent", "arrived", *duplicates, "lost", *delays)
     shown = flows if len(flows) <= max_rows else sorted(flows, key=lambda row: row["sent"], reverse=True)
     for row in shown[: _row_limit(max_rows)]:
         times = (row[name] for name in ("mean_delay_s", "p95_delay_s", "p99_delay_s", "jitter_s"))
@@ -240,7 +244,7 @@ def _datagrams(flows: list[Row], max_rows: float) -> Table:
 
 def _relays(parts: list[Row], max_rows: float) -> Table:
     heads = ("segments\nsent", "resent", "mean\nbuffer [KB]", "peak\nbuffer [KB]", "window\nprobes")
-    table = _table("part up to a proxy", *heads)
+    table = terminal_table("part up to a proxy", *heads)
     shown = parts if len(parts) <= max_rows else sorted(parts, key=lambda row: row["delivered_bytes"], reverse=True)
     for row in shown[: _row_limit(max_rows)]:
         held = (f"{row[f'{name}_buffer_bytes'] / 1e3:.0f}" for name in ("mean", "peak"))
@@ -251,7 +255,7 @@ def _relays(parts: list[Row], max_rows: float) -> Table:
 
 def _stacks(starts_s: Mapping[str, float], flows: list[Row], max_rows: float) -> Table:
     """Returns the state of each stack, with the time from the start of its flow to the end of its handshake."""
-    table = _table("stack of", "name", "handshake\n[ms]", "RTT\n[ms]", "window\n[KB]", "payload\n[B]")
+    table = terminal_table("stack of", "name", "handshake\n[ms]", "RTT\n[ms]", "window\n[KB]", "payload\n[B]")
     for row in flows[: _row_limit(max_rows)]:
         ended_s = row.get("handshake_s")
         seconds = (None if ended_s is None else ended_s - starts_s[row["flow"]], row.get("srtt_s"))
@@ -264,7 +268,7 @@ def _stacks(starts_s: Mapping[str, float], flows: list[Row], max_rows: float) ->
 
 def _programs(programs: list[Row], max_rows: float) -> Table:
     """Returns the results of the user's programs, with the last line of their output."""
-    table = _table("program of", "on", "ended\n[s]", "exit\ncode")
+    table = terminal_table("program of", "on", "ended\n[s]", "exit\ncode")
     table.add_column("last line of its output", overflow="ellipsis", no_wrap=True)
     for row in programs[: _row_limit(max_rows)]:
         ended, code = ("-" if row[name] is None else f"{row[name]:.6g}" for name in ("ended_s", "exit_code"))
@@ -276,7 +280,7 @@ def _programs(programs: list[Row], max_rows: float) -> Table:
 
 def _completion_times(rows: list[Row], max_rows: float) -> Table:
     """Returns the numbers and completion times of arriving flows, by size if there are at most `max_rows` flows."""
-    table = _table(
+    table = terminal_table(
         "arriving\nflows", "size", "flows", "complete", *(f"{name}\n[s]" for name in ("mean", "median", "95 %"))
     )
     shown, flows = _by_size(rows, max_rows)
@@ -292,7 +296,7 @@ def _slowdowns(rows: list[Row], max_rows: float) -> Table:
     """Returns slowdowns of arriving flows, by size as `_completion_times`, with the interval of the mean if known."""
     shown, _ = _by_size(rows, max_rows)
     known = any(row["low"] is not None for row in shown)
-    table = _table("slowdown of\nflows", "size", "mean", *["±"] * known, "median", "95 %", "99 %")
+    table = terminal_table("slowdown of\nflows", "size", "mean", *["±"] * known, "median", "95 %", "99 %")
     for row in shown:
         mean, *quantiles = (
             "-" if row[name] is None else f"{row[name]:.2f}" for name in ("mean", *QUANTILES_OF_SLOWDOWNS)
@@ -311,7 +315,7 @@ def _by_size(rows: list[Row], max_rows: float) -> tuple[list[Row], int]:
 
 def _videos(flows: list[Row], max_rows: float) -> Table:
     heads = ("bitrate\n[Mbit/s]", "switches", "startup\n[s]", "played\n[s]", "stalled\n[s]", "stalls")
-    table = _table("video of", "chunks", *heads)
+    table = terminal_table("video of", "chunks", *heads)
     for row in flows[: _row_limit(max_rows)]:
         numbers = ((row["mean_bitrate_bps"], 1e-6), (row["startup_s"], 1), (row["played_s"], 1), (row["stalled_s"], 1))
         rate, startup, played, stalled = ("-" if value is None else f"{value * unit:.2f}" for value, unit in numbers)
@@ -321,20 +325,12 @@ def _videos(flows: list[Row], max_rows: float) -> Table:
 
 
 def _web(classes: list[Row]) -> Table:
-    table = _table("files of class", "requested", "complete", "median\n[s]", "95 %\n[s]", "99 %\n[s]")
+    table = terminal_table("files of class", "requested", "complete", "median\n[s]", "95 %\n[s]", "99 %\n[s]")
     for row in classes:
         waits = (row[name] for name in QUANTILES)
         shown = ("-" if wait is None else f"{wait:.3f}" for wait in waits)
         table.add_row(str(row["class"]), str(row["files"]), str(row["completed"]), *shown)
     return _noted(table, "from a request to its file's last byte; -: beyond the run")
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column(first)
-    for name in others:
-        table.add_column(name.replace("[", r"\["), justify="right", no_wrap=True)
-    return table
 
 
 def _seconds(time_s: float) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.cli.toolkit.console import show_table, terminal
+from longpipe.cli.toolkit.console import show_table, terminal, terminal_table
 from longpipe.cli.toolkit.outputs import apart, is_stdout, write_frame
 from longpipe.cli.toolkit.progress import Bar, Waiting
 from longpipe.cli.toolkit.storing import Computing, opened, resumable
@@ -194,7 +194,7 @@ def _number(value: float) -> str:
 
 
 def _table(*heads: str, right: Sequence[str] = ("finished", "runs", "failed")) -> Table:
-    table = Table(caption_style="dim", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = terminal_table(caption_style="dim")
     for head in heads:
         table.add_column(escape(head), justify="right" if head in right else "left")
     return table

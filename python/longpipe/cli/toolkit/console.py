@@ -4,9 +4,10 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
+from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
@@ -23,6 +24,19 @@ def terminal() -> Console:
     """
     known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return safe.Console(highlight=False, width=None if known else UNBOUNDED)
+
+
+def terminal_table(*heads: str, left: int = 1, no_wrap: bool = True, **options: Any) -> Table:  # noqa: ANN401 - as in Rich
+    """Returns a table without borders, to which rows can be added.
+
+    The first `left` columns hold texts. All others hold numbers, which are aligned at the right and, with `no_wrap`,
+    never wrapped.
+    """
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", **options)
+    for place, head in enumerate(heads):
+        numbers = place >= left
+        table.add_column(escape(head), justify="right" if numbers else "left", no_wrap=numbers and no_wrap)
+    return table
 
 
 def show_table(console: Console, table: Table, heads: int = 1) -> None:

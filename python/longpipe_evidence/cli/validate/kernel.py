@@ -1,8 +1,8 @@
 """`longpipe validate kernel`: compares this machine's TCP over a live path with a simulation."""
 
 import typer
-from rich.table import Table
 
+from longpipe.cli.toolkit.console import terminal_table
 from longpipe.cli.toolkit.quantities import share
 from longpipe.cli.toolkit.safe import Console
 
@@ -38,9 +38,8 @@ def kernel(
     check_machine()
     fields = dict(change(text) for text in changes or [])
     console = Console(highlight=False, soft_wrap=True)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in ("control", "", "goodput\n\\[Mbit/s]", "mean queue\n\\[packets]", "lost\n\\[packets]"):
-        table.add_column(column, justify="left" if column in ("control", "") else "right")
+    heads = ("control", "", "goodput\n[Mbit/s]", "mean queue\n[packets]", "lost\n[packets]")
+    table = terminal_table(*heads, left=2, no_wrap=False)
     different, late = False, []
     for name in control or available():
         found = compare(name, rate=rate, round_trip=round_trip, buffer=buffer, duration=duration, seed=seed, **fields)

@@ -3,8 +3,8 @@
 import math
 
 import typer
-from rich.table import Table
 
+from longpipe.cli.toolkit.console import terminal_table
 from longpipe.cli.toolkit.quantities import seconds
 from longpipe.cli.toolkit.safe import Console
 
@@ -38,9 +38,8 @@ def netem(
         raise ScenarioError(f"--within: {within_ms:g} ms; needs at least 0 ms")
     check_machine()
     console = Console(highlight=False, soft_wrap=True)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in ("case", "", "lost\n\\[%]", "delay \\[ms]\nmean", "\n1 %", "\n50 %", "\n99 %", "distance"):
-        table.add_column(column, justify="left" if column in ("case", "") else "right")
+    heads = ("case", "", "lost\n[%]", "delay [ms]\nmean", "\n1 %", "\n50 %", "\n99 %", "distance")
+    table = terminal_table(*heads, left=2, no_wrap=False)
     different, late = False, []
     for found in compare([CASES[name] for name in cases or CASES], datagrams):
         for which, delays in (("netem", found.netem), ("live", found.live)):

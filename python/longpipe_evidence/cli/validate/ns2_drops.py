@@ -6,9 +6,8 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from longpipe.cli.toolkit.console import show_table, terminal
+from longpipe.cli.toolkit.console import show_table, terminal, terminal_table
 from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
 from longpipe.cli.toolkit.quantities import PACKETS, whole_number_of
 from longpipe.cli.toolkit.safe import echo
@@ -98,9 +97,8 @@ def _numbers(text: str) -> list[int]:
 
 
 def _show(comparison: Comparison, console: Console) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for name in ("order", "longpipe\n[s]", "longpipe\nsegment", "ns-2\n[s]", "ns-2\nsegment", ""):
-        table.add_column(name.replace("[", r"\["), justify="right")
+    heads = ("order", "longpipe\n[s]", "longpipe\nsegment", "ns-2\n[s]", "ns-2\nsegment", "")
+    table = terminal_table(*heads, left=0, no_wrap=False)
     sent = comparison.sent
     shown = pd.DataFrame(index=sent.index)
     for side in ("longpipe", "ns2"):

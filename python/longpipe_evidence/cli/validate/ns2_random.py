@@ -24,9 +24,8 @@ def ns2_random(
     """
     check_output("--csv", csv)
     import pandas as pd
-    from rich.table import Table
 
-    from longpipe.cli.toolkit.console import show_table, terminal
+    from longpipe.cli.toolkit.console import show_table, terminal, terminal_table
     from longpipe.cli.toolkit.progress import RunBar
     from longpipe_evidence.validate.ns2_random import FLAVORS, count, run
 
@@ -45,7 +44,7 @@ def ns2_random(
         write_output(csv, text)
     if not is_stdout(csv):
         counts = count(rows)[chosen]
-        table = Table("ns-2", *chosen, box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        table = terminal_table("ns-2", *chosen, left=len(chosen) + 1)
         for did, numbers in counts.iterrows():
             table.add_row(str(did), *map(str, numbers))
         show_table(terminal(), table)

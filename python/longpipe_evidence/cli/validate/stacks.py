@@ -25,9 +25,8 @@ def stacks(
         raise ScenarioError(f"--duration: {duration:g} s; needs at least 1 s")
     check_output("--csv", csv)
     import pandas as pd
-    from rich.table import Table
 
-    from longpipe.cli.toolkit.console import show_table, terminal
+    from longpipe.cli.toolkit.console import show_table, terminal, terminal_table
     from longpipe.cli.toolkit.progress import RunBar
     from longpipe_evidence.validate.stacks import IMPLEMENTATIONS, run
 
@@ -41,9 +40,7 @@ def stacks(
         write_output(csv, text)
     if is_stdout(csv):
         return
-    table = Table(
-        "path", *IMPLEMENTATIONS, "deviating", box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0)
-    )
+    table = terminal_table("path", *IMPLEMENTATIONS, "deviating", left=len(IMPLEMENTATIONS) + 2)
     for row in found:
         path = f"{row['rate_mbits']:g} Mbit/s, {row['round_trip_ms']:g} ms, {row['buffer_bdp']:g} BDP"
         cells = [f"{row[name]:.2f} ({100 * row[f'{name}_lost']:.2f} %)" for name in IMPLEMENTATIONS]

@@ -72,18 +72,11 @@ def stacks_live(
 
 
 def _table(found: "list[LiveComparison]") -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("path")
-    for column in (
-        "goodput \\[Mbit/s]\nlive",
-        "\nsimulated",
-        "\napart",
-        "lost \\[packets]\nlive",
-        "\nsimulated",
-        "\napart",
-        "99 % of the packets\nlate by \\[ms]",
-    ):
-        table.add_column(column, justify="right")
+    from longpipe.cli.toolkit.console import terminal_table
+
+    compared = ("\nsimulated", "\napart")
+    heads = ("goodput [Mbit/s]\nlive", *compared, "lost [packets]\nlive", *compared)
+    table = terminal_table("path", *heads, "99 % of the packets\nlate by [ms]", no_wrap=False)
     for one in found:
         path, row = one.path, one.row()
         table.add_row(

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 from rich.console import Console
-from rich.table import Table
 
-from longpipe.cli.toolkit.console import show_table, terminal
+from longpipe.cli.toolkit.console import show_table, terminal, terminal_table
 from longpipe.cli.toolkit.outputs import is_stdout, write_output
 from longpipe.cli.toolkit.progress import RunBar
 from longpipe.cli.toolkit.safe import echo
@@ -86,7 +85,6 @@ def _draw(found: TransferComparison, path: Path) -> list[Path]:
 
 
 def _show(table: pd.DataFrame, console: Console) -> None:
-    shown = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     heads = (
         "TCP",
         "W*",
@@ -98,8 +96,7 @@ def _show(table: pd.DataFrame, console: Console) -> None:
         "in slow\nstart",
         "time-\nouts",
     )
-    for name in (*heads, "sent\nagain"):
-        shown.add_column(name.replace("[", r"\["), justify="left" if name == "TCP" else "right")
+    shown = terminal_table(*heads, "sent\nagain", no_wrap=False)
     for row in table.sort_values("tcp", key=lambda tcp: tcp.map(FLAVORS.index), kind="stable").to_dict("records"):
         pairs = [
             _pair(row[f"{name}_longpipe"], row[f"{name}_ns2"])

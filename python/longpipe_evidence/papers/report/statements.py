@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
-from rich.table import Table
 
+from longpipe.cli.toolkit.console import terminal_table
 from longpipe.report.parts import Cell, Column, Grid
 from longpipe_evidence.papers.report.evidence import decisive
 from longpipe_evidence.papers.statements import counts, statements
@@ -58,7 +58,7 @@ def grid(results: Results) -> Grid:
 
 def show(folders: Iterable[Results], console: Console) -> None:
     """Prints how many statements of each document have each verdict, and lists those without a verdict."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table = terminal_table()
     missing: list[str] = []
     for number, results in enumerate(results for results in folders if statements(results.document)):
         verdicts = _verdicts(results)

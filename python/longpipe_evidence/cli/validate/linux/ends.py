@@ -62,9 +62,11 @@ def ends(
 
 
 def _table(found: "list[EndComparison]") -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in ("control", "goodput \\[Mbit/s]", "median RTT \\[ms]", "lost packets", "CPU \\[s]", ""):
-        table.add_column(column, justify="left" if column in ("control", "") else "right")
+    from longpipe.cli.toolkit.console import terminal_table
+
+    heads = ("control", "goodput [Mbit/s]", "median RTT [ms]", "lost packets", "CPU [s]")
+    table = terminal_table(*heads, no_wrap=False)
+    table.add_column()
     for one in found:
         ours, own = one.longpipe, one.own
         table.add_row(

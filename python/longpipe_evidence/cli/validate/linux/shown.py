@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from rich.table import Table
-
-from longpipe.cli.toolkit.console import show_table, terminal
+from longpipe.cli.toolkit.console import show_table, terminal, terminal_table
 from longpipe_evidence.validate.linux_compare import LinuxComparison, missing
 from longpipe_evidence.validate.linux_judged import COUNTS, FEW_PACKETS, QUANTITIES, Judgement, only_shares_differ
 
@@ -21,11 +19,7 @@ def show(found: LinuxComparison, judged: Sequence[Judgement], *, asked: bool) ->
     `asked` is whether a comparison with longpipe was requested.
     """
     console = terminal()
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("flow")
-    table.add_column("in")
-    for label, _ in LABELS.values():
-        table.add_column(label.replace("[", r"\["), justify="right")
+    table = terminal_table("flow", "in", *(label for label, _ in LABELS.values()), left=2, no_wrap=False)
     simulators = ("linux",) if found.longpipe is None else ("linux", "longpipe")
     for row in found.flows.to_dict("records"):
         for simulator in simulators:
