@@ -28,7 +28,7 @@ CHOSEN = one_in(3, NAMES)
 # Modules that use functions that Linux 6.1 lacks.
 CHANGED = ("dctcp", "lp")
 # Controllers of longpipe that follow the code of a module with the same name.
-NATIVE = [name for name in CHOSEN if name not in ("bbr", "cdg", "lp", "nv", "yeah")]
+NATIVE = [name for name in CHOSEN if name not in ("bbr", "cdg", "lp", "nv")]
 # Modules that are in Linux's table; Reno is not a module.
 IN_TABLE = [name for name in CHOSEN if name in CONTROLS.index]
 # Lists of lost packets after which a module in longpipe sends different segments than in Linux. BBR's pacing timer

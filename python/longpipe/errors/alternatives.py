@@ -8,7 +8,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(("compound", "ctcp"), ("a congestion control", "tcp.congestion = 'cubic' or 'illinois'")),
     **{
         name: ("a congestion control", f"Linux's own: tcp.congestion = {{kind = 'module', file = 'tcp_{name}.c'}}")
-        for name in ("cdg", "lp", "nv", "yeah")
+        for name in ("cdg", "lp", "nv")
     },
     **dict.fromkeys(
         ("bbr2", "bbrv2", "bbr-2", "bbr_2", "bbr-v2", "bbr_v2", "bbr v2", "bbr2+"),
@@ -21,7 +21,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(("wred", "gred", "choke", "avq", "pi", "rem"), ("a queue", "switch.policy = 'red' or 'pie'")),
     "cobalt": ("a separate queue", "switch.policy = 'cake'"),
     **dict.fromkeys(
-        ("wfq", "fair-queueing", "fq-pie", "fq_pie"),
+        ("wfq", "fair-queueing"),
         ("a queue for each flow", "switch.policy = 'fq-codel' or 'drr'"),
     ),
     **dict.fromkeys(("http2", "http3", "http/2", "http/3"), ("a protocol", "traffic = 'web' over TCP")),
@@ -46,6 +46,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("udp", "datagrams"), "cbr"),
     **dict.fromkeys(("voip", "rtp"), "voice"),
     **dict.fromkeys(("fq_codel", "fqcodel"), "fq-codel"),
+    "fq_pie": "fq-pie",
     **dict.fromkeys(("dualq", "dual-pi2"), "dualpi2"),
     **dict.fromkeys(("sqm", "sch_cake", "sch-cake"), "cake"),
     **dict.fromkeys(("prio",), "strict-priority"),

@@ -40,6 +40,7 @@ from longpipe.scenario.congestion import (
     VegasOptions,
     Veno,
     Westwood,
+    Yeah,
 )
 from longpipe.scenario.datagrams import (
     Arrivals,
@@ -67,7 +68,7 @@ from longpipe.scenario.parts import Part, part
 from longpipe.scenario.points import plain
 from longpipe.scenario.profiles import change as change_profile
 from longpipe.scenario.profiles import has_initial_rtt, replace_handshake
-from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
+from longpipe.scenario.queues import Blue, Codel, FqCodel, FqPie, Pie, Red, StepMarking
 from longpipe.scenario.recovery import NewReno, Rack, Recovery, Reno, Sack, Tahoe, Vanilla
 from longpipe.scenario.resolve import resolve
 from longpipe.scenario.schedulers import (
@@ -163,6 +164,7 @@ __all__ = [
     "FlowArrivals",
     "Fq",
     "FqCodel",
+    "FqPie",
     "GilbertElliottLoss",
     "GilbertElliottTimeLoss",
     "Graph",
@@ -237,6 +239,7 @@ __all__ = [
     "WebSearchSizes",
     "WeightedPriority",
     "Westwood",
+    "Yeah",
     "WriteBursts",
 ]
 

@@ -255,6 +255,12 @@ class Westwood(Control):
     kind: Literal["westwood"] = "westwood"
 
 
+class Yeah(Control):
+    """Grows as Scalable TCP while few segments are queued, otherwise as Reno, as in Linux (Baiocchi et al. 2007)."""
+
+    kind: Literal["yeah"] = "yeah"
+
+
 Congestion = Annotated[
     Aimd
     | Bbr
@@ -275,7 +281,8 @@ Congestion = Annotated[
     | Scalable
     | Vegas
     | Veno
-    | Westwood,
+    | Westwood
+    | Yeah,
     Field(discriminator="kind"),
     kind_or_table(),
     class_as_table(),

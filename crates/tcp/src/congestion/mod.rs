@@ -30,6 +30,7 @@ pub use linux::scalable::{ScalableConfig, ScalableRules};
 pub use linux::vegas::{VegasConfig, VegasRules};
 pub use linux::veno::VenoConfig;
 pub use linux::westwood::WestwoodConfig;
+pub use linux::yeah::YeahConfig;
 pub use linux::DEFAULT_HZ;
 use longpipe_events::{Span, Stream, Time};
 pub use model::bbr::BbrConfig;
@@ -67,6 +68,7 @@ variants! {
     Vegas(Box<linux::vegas::Vegas>): "Keeps the queued data estimated from RTTs in a range (Brakmo and Peterson 1995).";
     Veno(Box<linux::veno::Veno>): "Smaller reduction if a loss occurs without queueing (Fu and Liew 2003).";
     Westwood(Box<linux::westwood::Westwood>): "Sets the window after a loss from the measured delivery rate (Mascolo et al. 2004).";
+    Yeah(Box<linux::yeah::Yeah>): "Grows as Scalable TCP while few segments are queued, otherwise as Reno (Baiocchi, Castellani and Vacirca 2007).";
     @Resuming(Box<CarefulResume>): "Another controller, started with saved parameters of the path (RFC 9959).";
 }
 

@@ -10,7 +10,7 @@ use longpipe_tcp::config::{
 use longpipe_tcp::congestion::{
     Bbr3Config, BbrConfig, BicConfig, CarefulResumeConfig, CopaConfig, CubicConfig, CubicRules, DctcpConfig,
     HighspeedRules, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig, LedbatConfig, LinuxRenoConfig, PipeSize,
-    PragueConfig, ScalableRules, VegasRules, VenoConfig, WestwoodConfig,
+    PragueConfig, ScalableRules, VegasRules, VenoConfig, WestwoodConfig, YeahConfig,
 };
 use proptest::prelude::*;
 use strum::IntoEnumIterator;
@@ -410,6 +410,7 @@ impl TcpDraft {
                 backlog: f64::from(self.parameters[0] + 1) / 64.0,
             }),
             CongestionKind::Westwood => CongestionConfig::Westwood(WestwoodConfig {}),
+            CongestionKind::Yeah => CongestionConfig::Yeah(YeahConfig {}),
             CongestionKind::Vegas => {
                 let [alpha, more, gamma] = self.parameters.map(|drawn| (f64::from(drawn) + 1.0) / 64.0);
                 CongestionConfig::Vegas(VegasConfig {

@@ -19,6 +19,7 @@ pub mod veno;
 pub mod westwood;
 #[cfg(test)]
 mod witness;
+pub mod yeah;
 
 use crate::congestion::control::{Ack, AckSample, Cause, Control, CwndUpdate, RecoveryPhase, Wants};
 use crate::congestion::flight::Flight;

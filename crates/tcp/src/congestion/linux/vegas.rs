@@ -219,18 +219,18 @@ impl Brakmo {
     }
 }
 
-/// State of a sender with Linux's rules; RTTs are in microseconds.
+/// RTT samples of one round trip, as tcp_vegas.c and tcp_yeah.c take them; RTTs are in microseconds.
 #[derive(Clone, Debug)]
-pub struct LinuxVegas {
-    config: VegasConfig,
-    /// Whether the estimate is valid: no loss and no reordering (Linux: doing_vegas_now).
+pub(super) struct Round {
+    /// Whether the samples are valid: no loss and no reordering (Linux: doing_vegas_now).
     enabled: bool,
-    /// First byte after the current RTT, and number and minimum of the RTT samples in this RTT.
-    end: u64,
+    /// First byte after the current RTT.
+    pub(super) end: u64,
+    /// Number and minimum of the samples in this RTT.
     count: u32,
-    min_rtt: u32,
+    pub(super) min_rtt: u32,
     /// Minimum RTT sample since the connection was last idle.
-    base_rtt: u32,
+    pub(super) base_rtt: u32,
 }
 
 /// If an RTT has at most this number of RTT samples, they are ignored, because all of them may come from delayed ACKs.
@@ -238,12 +238,9 @@ const FEW: u32 = 2;
 /// No RTT sample.
 const UNKNOWN: u32 = 0x7fff_ffff;
 
-impl Module for LinuxVegas {
-    type Config = VegasConfig;
-
-    fn new(config: &VegasConfig) -> LinuxVegas {
-        LinuxVegas {
-            config: *config,
+impl Default for Round {
+    fn default() -> Round {
+        Round {
             enabled: true,
             end: 0,
             count: 0,
@@ -251,8 +248,10 @@ impl Module for LinuxVegas {
             base_rtt: UNKNOWN,
         }
     }
+}
 
-    fn on_acked(&mut self, acked: &AckedSegments, _socket: &mut Socket) {
+impl Round {
+    pub(super) fn on_acked(&mut self, acked: &AckedSegments) {
         if let Some(rtt) = acked.rtt_us {
             let rtt = rtt + 1;
             (self.base_rtt, self.min_rtt) = (self.base_rtt.min(rtt), self.min_rtt.min(rtt));
@@ -260,51 +259,89 @@ impl Module for LinuxVegas {
         }
     }
 
+    /// Returns whether the RTT has enough samples.
+    pub(super) fn has_samples(&self) -> bool {
+        self.count > FEW
+    }
+
+    /// Returns the queueing delay of the RTT.
+    pub(super) fn queueing_us(&self) -> u32 {
+        self.min_rtt - self.base_rtt
+    }
+
+    /// Begins an RTT.
+    pub(super) fn begin(&mut self, socket: &Socket) {
+        (self.end, self.count, self.min_rtt) = (socket.snd_nxt, 0, UNKNOWN);
+    }
+
+    pub(super) fn set_state(&mut self, state: CaState, socket: &Socket) {
+        self.enabled = state == CaState::Open;
+        if self.enabled {
+            self.begin(socket);
+        }
+    }
+
+    pub(super) fn on_event(&mut self, event: CaEvent, socket: &Socket) {
+        if event == CaEvent::TransmitStart {
+            (self.base_rtt, self.enabled) = (UNKNOWN, true);
+            self.begin(socket);
+        }
+    }
+}
+
+/// State of a sender with Linux's rules.
+#[derive(Clone, Debug)]
+pub struct LinuxVegas {
+    config: VegasConfig,
+    round: Round,
+}
+
+impl Module for LinuxVegas {
+    type Config = VegasConfig;
+
+    fn new(config: &VegasConfig) -> LinuxVegas {
+        LinuxVegas {
+            config: *config,
+            round: Round::default(),
+        }
+    }
+
+    fn on_acked(&mut self, acked: &AckedSegments, _socket: &mut Socket) {
+        self.round.on_acked(acked);
+    }
+
     fn grow(&mut self, acked: u32, socket: &mut Socket) {
-        if !self.enabled {
+        if !self.round.enabled {
             socket.grow_as_reno(acked);
-        } else if socket.snd_una > self.end {
-            self.end = socket.snd_nxt;
-            if self.count <= FEW {
-                socket.grow_as_reno(acked);
-            } else {
+        } else if socket.snd_una > self.round.end {
+            if self.round.has_samples() {
                 self.adjust(acked, socket);
+            } else {
+                socket.grow_as_reno(acked);
             }
-            (self.count, self.min_rtt) = (0, UNKNOWN);
+            self.round.begin(socket);
         } else if socket.in_slow_start() {
             socket.slow_start(acked);
         }
     }
 
     fn set_state(&mut self, state: CaState, socket: &mut Socket) {
-        if state == CaState::Open {
-            self.enable(socket);
-        } else {
-            self.enabled = false;
-        }
+        self.round.set_state(state, socket);
     }
 
     fn on_event(&mut self, event: CaEvent, socket: &mut Socket) {
-        if event == CaEvent::TransmitStart {
-            self.base_rtt = UNKNOWN;
-            self.enable(socket);
-        }
+        self.round.on_event(event, socket);
     }
 }
 
 impl LinuxVegas {
-    /// Starts an RTT.
-    fn enable(&mut self, socket: &Socket) {
-        self.enabled = true;
-        (self.end, self.count, self.min_rtt) = (socket.snd_nxt, 0, UNKNOWN);
-    }
-
     /// Sets cwnd for the next RTT.
     fn adjust(&mut self, acked: u32, socket: &mut Socket) {
         let VegasConfig { alpha, beta, gamma, .. } = self.config;
         let cwnd = socket.snd_cwnd;
-        let without_queue = u64::from(cwnd) * u64::from(self.base_rtt) / u64::from(self.min_rtt);
-        let queued = f64::from(cwnd.wrapping_mul(self.min_rtt - self.base_rtt) / self.base_rtt);
+        let Round { min_rtt, base_rtt, .. } = self.round;
+        let without_queue = u64::from(cwnd) * u64::from(base_rtt) / u64::from(min_rtt);
+        let queued = f64::from(cwnd.wrapping_mul(self.round.queueing_us()) / base_rtt);
         if socket.in_slow_start() {
             if queued > gamma {
                 socket.snd_cwnd = cwnd.min(without_queue as u32 + 1);
