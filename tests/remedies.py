@@ -63,7 +63,7 @@ def judged(number: int) -> Iterator[Judged]:
         changed: dict[Limit, float] = {}
         for limit, remedy in own.get(found.flow, {}).items():
             if str(remedy) not in applied:
-                applied[str(remedy)] = _with(before.scenario, remedy)
+                applied[str(remedy)] = _with(before.scenario, remedy, base)
             after = applied[str(remedy)]
             if after is not None:
                 changed[limit] = after[found.flow]
@@ -90,10 +90,14 @@ def goodputs(result: Result) -> dict[str, float]:
     return found
 
 
-def _with(before: Scenario, remedy: Remedy) -> dict[str, float] | None:
-    """Returns the goodputs with a remedy; None if another field of the scenario forbids the change."""
+def _with(before: Scenario, remedy: Remedy, base: Mapping[str, float]) -> Mapping[str, float] | None:
+    """Returns the goodputs with a remedy; None if another field of the scenario forbids the change.
+
+    `base` are the goodputs without it, which are those with a remedy that changes nothing.
+    """
     try:
-        return goodputs(simulate(remedy.applied_to(before)))
+        after = remedy.applied_to(before)
+        return base if after.resolved == before.resolved else goodputs(simulate(after))
     except ScenarioError:
         return None
 

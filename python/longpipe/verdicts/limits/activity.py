@@ -47,6 +47,19 @@ class Activity:
             slow = [link for link in self.route if run.ranks[link] == run.ranks[bottleneck]]
             self.slowest = max(slow, key=used.__getitem__)
         self.slowest_back = max(self.return_route, key=used.__getitem__)
+        delay_s = run.ports.delay_s
+        there_s, back_s = delay_s(path.route), delay_s(path.return_route)
+        # RTT [s] with the mean queues in both directions; of a split flow, that of its last connection.
+        self._last_round_trip_s = path.round_trip_s + there_s + back_s
+        # RTT [s] with the mean queues in both directions; of a split flow, the longest of its connections.
+        self.round_trip_s = self._last_round_trip_s
+        if len(self.parts) > 1:
+            self.round_trip_s = max(
+                [part.round_trip_s + delay_s((*part.route, *part.return_route)) for part in self.parts]
+            )
+        # Shares of the RTT that packets, and ACKs alone, wait in queues; of a split flow, on its last connection.
+        self.queued = (there_s + back_s) / self._last_round_trip_s
+        self.queued_back = back_s / self._last_round_trip_s
 
     @property
     def has_started(self) -> bool:
@@ -85,24 +98,6 @@ class Activity:
         return 1 - self.active_s / max(self.run.duration_s - self.start_s, self.active_s)
 
     @once
-    def _delays_s(self) -> tuple[float, float]:
-        """Returns the mean queueing delays of data and of ACKs; of a split flow, on its last connection."""
-        return self.ports.delay_s(self.path.route), self.ports.delay_s(self.path.return_route)
-
-    @once
-    def _last_round_trip_s(self) -> float:
-        """Returns the RTT with the mean queues in both directions; of a split flow, that of its last connection."""
-        there_s, back_s = self._delays_s
-        return self.path.round_trip_s + there_s + back_s
-
-    @once
-    def round_trip_s(self) -> float:
-        """Returns the RTT with the mean queues in both directions; of a split flow, the longest of its connections."""
-        if len(self.parts) == 1:
-            return self._last_round_trip_s
-        return max(part.round_trip_s + self.ports.delay_s((*part.route, *part.return_route)) for part in self.parts)
-
-    @once
     def max_round_trips(self) -> float:
         """Returns the number of RTTs in the active time, each with the longest queues of the run."""
         return self.active_s / max(map(self.ports.max_round_trip_s, self.parts))
@@ -111,16 +106,6 @@ class Activity:
     def round_trips(self) -> float:
         """Returns the number of RTTs in the active time, each with the mean queues of the run."""
         return self.active_s / self.round_trip_s
-
-    @once
-    def queued(self) -> float:
-        """Returns the share of the RTT that packets wait in queues; of a split flow, that of its last connection."""
-        return sum(self._delays_s) / self._last_round_trip_s
-
-    @once
-    def queued_back(self) -> float:
-        """Returns the share of the RTT that ACKs wait in queues; of a split flow, those of its last connection."""
-        return self._delays_s[1] / self._last_round_trip_s
 
     @once
     def busy(self) -> float:

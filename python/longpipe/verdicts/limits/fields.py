@@ -107,7 +107,8 @@ class Fields:
     def of_satellites(self, flow: Resolved) -> LinkFields | None:
         """Returns the fields of the link, between two stations, that satellites replace on the route of a flow."""
         if isinstance(self._network, Dumbbell):
-            return _of_dumbbell(self._network, _TRUNK, self.scenario.switch.policy) if self._network.path else None
+            is_replaced = isinstance(self._network.path, Satellites)
+            return _of_dumbbell(self._network, _TRUNK, self.scenario.switch.policy) if is_replaced else None
         own, links = {node.name for node in self._network.nodes}, self.resolved["links"]
         for way in (flow, *flow.get("rerouting", {}).get("changes", ())):
             ends = [self._names[links[way["route"][0]]["from"]], *(self._names[links[k]["to"]] for k in way["route"])]

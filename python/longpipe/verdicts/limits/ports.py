@@ -29,6 +29,7 @@ class PortCounters:
         losses = zip(_sums(columns, lost), _sums(columns, arrived), strict=True)
         # Share of the arriving packets that each port passes on.
         self._passed = [1 - min(1.0, packets / (of or 1)) if packets else 1.0 for packets, of in losses]
+        self._lossless = {port for port, passed in enumerate(self._passed) if passed == 1}
         self._delays_s = self._mean_delays_s()
         # Links that may have shapers or policers.
         self.shaping = [port for port, link in enumerate(self._links) if may_shape(link)]
@@ -100,6 +101,8 @@ class PortCounters:
 
     def lost_share(self, ports: Iterable[int]) -> float:
         """Returns the loss rate over the given consecutive ports."""
+        if self._lossless.issuperset(ports):
+            return 0.0
         return 1 - math.prod([self._passed[port] for port in ports])
 
     def losses_by_limit(self, ports: Iterable[int], aqm: Limit) -> Mapping[Limit, int]:

@@ -5,45 +5,41 @@
 
 from typing import Final
 
-# Busy share of a link.
-# At and above: the link limits a flow.
+# Busy share of a link at and above which the link limits a flow.
 BUSY: Final = 0.9
-# At and above: a larger buffer in front of the link gains little.
+# Busy share of a link at and above which a larger buffer in front of it gains little.
 FULL: Final = 0.8
 # Busy share of a return link at and above which waiting ACKs explain timeouts and probes of the tail.
 WAIT: Final = 0.5
 # Difference of two busy shares at and above which the larger one counts as larger.
 CLEARLY: Final = 0.1
 
-# Rate of a flow as a share of its equal share of the slowest link.
-# At and above: the link limits the flow, because losses and windows only keep it from exceeding its share.
+# The next four are rates of a flow as fractions of its equal share of the slowest link.
+# Fraction at and above which the link limits the flow: losses and windows only keep it from exceeding its share.
 FAIR: Final = 0.75
-# At and above: the link limits a flow that nothing else limits.
+# Fraction at and above which the link limits a flow that nothing else limits.
 MOST: Final = 2 / 3
-# At and above: a larger buffer, or tail drop, only distributes the link among its flows in another way. It is also the
-# share of a window, a proxy's buffer, a policer's rate or the time at and above which it limits without other evidence.
+# Fraction at and above which a larger buffer, or tail drop, only distributes the link among its flows in another way.
+# It is also the share of a window, a proxy's buffer, a policer's rate or the time that limits without other evidence.
 HALF: Final = 0.5
-# Below: a policer may limit a flow although the link behind it is busy with other flows.
+# Fraction below which a policer may limit a flow although the link behind it is busy with other flows.
 STARVED: Final = 0.25
 
-# Rate of the next link as a multiple of that of the slowest one.
-# At and above: the queue of the next link drops or marks fewer packets.
+# Rate of the next link, as a multiple of that of the slowest one, at and above which its queue loses fewer packets.
 MUCH_FASTER: Final = 1.5
-# Below: a faster link gains little, because the next one is as slow.
+# Rate of the next link, as this multiple, below which a faster link gains little.
 LEAST_HEADROOM: Final = 1.06
 # Share of the rate of another link at and above which that link prevents a rise of the goodput by 5 %.
 BOUNDED: Final = 0.94
 
-# Share of the RTT that packets wait in queues.
-# Below: a faster link shortens the RTT by little.
+# Share of the RTT that packets wait in queues, below which a faster link shortens the RTT by little.
 QUEUED: Final = 0.05
-# At and above: flows of a link that loses packets at random also wait for each other.
+# Share of the RTT that packets wait in queues, at and above which flows with random losses also wait for each other.
 SHARED: Final = 0.25
 
-# Share of a window.
-# At and above: it is full.
+# Share of a window in flight at and above which it is full.
 IN_USE: Final = 0.9
-# At and above: without its losses, or without queues, the flow gains little.
+# Share of a window in flight at and above which the flow gains little without its losses, or without queues.
 NEARLY_FULL: Final = 0.8
 # Share of a proxy's buffer, which varies more, at and above which it is full.
 PROXY_IN_USE: Final = 0.85
@@ -54,12 +50,11 @@ SMALL_WINDOW: Final = 8
 # Number of packets of a buffer that any burst fills.
 TINY_BUFFER: Final = 2
 
-# Share of lost packets.
-# Lost datagrams at and above which the path limits their source.
+# Share of lost datagrams at and above which the path limits their source.
 LOST_DATAGRAMS: Final = 0.06
-# Lost ACKs at and above which they explain window reductions that no loss of data explains.
+# Share of lost ACKs at and above which they explain window reductions that no loss of data explains.
 LOST_ACKS: Final = 0.02
-# Lost packets below which controls with a model of the path ignore the losses; BBRv3 tolerates 2 %.
+# Share of lost packets below which controls with a model of the path ignore the losses; BBRv3 tolerates 2 %.
 TOLERATED: Final = 0.01
 
 # Share of the time in outages at and above which they limit a flow.
