@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands import run
 from longpipe import Scenario, ScenarioError
-from longpipe.cli.analyse import analyse
 from longpipe.cli.design.means import interval_text, shown_metrics
 from longpipe.design import Design
 from longpipe.measures.measure import StandardMeasure
@@ -68,12 +68,13 @@ def runs(tmp_path: Path) -> Path:
     ("response", "unit", "head"), [("throughput_bps", None, "throughput"), ("bulk", "Mbit/s", "bulk")]
 )
 def test_an_analysis_is_shown_in_mbit_s_and_written_in_the_columns_unit(
-    runs: Path, response: str, unit: str | None, head: str, capsys: pytest.CaptureFixture[str]
+    runs: Path, response: str, unit: str | None, head: str
 ) -> None:
-    analyse(runs, response, "tcp,buffer", unit=unit, json=str(runs.with_suffix(".json")))
-    shown = capsys.readouterr().out
+    options = ["--unit", unit] if unit else []
+    file = runs.with_suffix(".json")
+    shown = run("analyse", runs, "--response", response, "--factors", "tcp,buffer", *options, "--json", file).stdout
     assert f"{head} [Mbit/s] over tcp, buffer: 8 runs\nmean 6.6000 [" in shown
-    written = json.loads(runs.with_suffix(".json").read_text())
+    written = json.loads(file.read_text())
     assert (written["response"], written["mean"]) == (response, 6.6e6)
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from commands import run
 from longpipe import Scenario, ScenarioError, measured
 from longpipe.cautions.cautions import cautions
 from longpipe.cautions.files import read_from_files
-from longpipe.cli.analyse import analyse
 from longpipe.scenario.rows import _short
 from longpipe.units import TIME
 
@@ -292,16 +292,17 @@ def test_es_n0_and_datagrams_take_the_same_heads_and_times(tmp_path: Path) -> No
     assert scenario.with_(name="b").resolve()["flows"][0]["traffic"]["sent_ps"] == [[500 * MS, 100]]
 
 
-def test_an_analysis_reads_units_in_cells_and_in_heads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_analysis_reads_units_in_cells_and_in_heads(tmp_path: Path) -> None:
     numbers = [4.0, 4.2, 5.0, 5.1, 8.0, 8.3, 9.0, 9.2]
     tcp, buffer = ["reno", "reno", "sack", "sack"] * 2, ["1 BDP"] * 4 + ["2 BDP"] * 4
     rows = [f"{a};{b};{n} Mbit/s;{n}" for a, b, n in zip(tcp, buffer, numbers, strict=True)]
     file = written(tmp_path, "\ufefftcp;buffer;rate;load [%]\r\n" + "\r\n".join(rows) + "\r\n\r\n")
-    analyse(file, "rate", "tcp,buffer", json=str(tmp_path / "rate.json"))
-    assert "rate [Mbit/s] over tcp, buffer: 8 runs\nmean 6.6000 [" in capsys.readouterr().out
-    assert json.loads((tmp_path / "rate.json").read_text())["mean"] == pytest.approx(6.6e6)
-    analyse(file, "load", "tcp,buffer", json=None)
-    assert "load [%] over tcp, buffer: 8 runs\nmean 6.6000 [" in capsys.readouterr().out
+    json_file = tmp_path / "rate.json"
+    shown = run("analyse", file, "--response", "rate", "--factors", "tcp,buffer", "--json", json_file).stdout
+    assert "rate [Mbit/s] over tcp, buffer: 8 runs\nmean 6.6000 [" in shown
+    assert json.loads(json_file.read_text())["mean"] == pytest.approx(6.6e6)
+    shown = run("analyse", file, "--response", "load", "--factors", "tcp,buffer").stdout
+    assert "load [%] over tcp, buffer: 8 runs\nmean 6.6000 [" in shown
 
 
 def test_a_note_states_times_in_a_readable_unit() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from commands import run
 from longpipe import Result, Scenario, ScenarioError, simulate
-from longpipe.cli.run import run
 from longpipe.metrics.shares import max_min_shares, relative_throughputs
 from longpipe.metrics.web import response_times
 from longpipe.store import Store, pack
@@ -93,14 +93,12 @@ def test_a_store_keeps_what_matters(result: Result) -> None:
         _ = again.files
 
 
-def test_the_command_line_shows_response_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_shows_response_times(tmp_path: Path) -> None:
     path = tmp_path / "web.toml"
     path.write_text(scenario().to_toml())
-    run(str(path), csv=tmp_path / "out")
-    assert "files of class" in capsys.readouterr().out
+    assert "files of class" in run("run", path, "--csv", tmp_path / "out").stdout
     assert len(pd.read_csv(tmp_path / "out" / "files.csv")) > 0
-    run(str(path), json="-")
-    written = json.loads(capsys.readouterr().out)
+    written = json.loads(run("run", path, "--json", "-").stdout)
     assert {row["class"] for row in written["response_times"]} <= {0, 1, 2, 3, 4}
 
 
