@@ -149,7 +149,7 @@ WRONG: list[dict[str, Any]] = [
     {"tcp": {"recovery": "sac"}},
     {"tcp": {"timer": {"kind": "coarse", "min_rto": "50 ticks"}}},
     {"tcp": {"timer": {"kind": "fine", "max_rto": "1 us"}}},
-    {"tcp": {"vegas": {"alpha": 4.0}}},
+    {"tcp": {"congestion": {"kind": "vegas", "alpha": 4.0}}},
     {"tcp": {"mss": "70000 B", "receiver_window": "x", "initial_ssthresh": "x"}},
     {"tcp": {"window_scale": 0, "receiver_window": "1 MB"}},
     {"switch": {"policy": "choke"}},

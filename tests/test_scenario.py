@@ -1,12 +1,13 @@
 import json
 import pickle
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 
-from longpipe import Design, Factor
+from longpipe import Design, Factor, ScenarioError
 from longpipe.cautions.cautions import cautions
 from longpipe.cli.init import commented_toml
 from longpipe.scenario import (
@@ -20,7 +21,7 @@ from longpipe.scenario import (
     Scenario,
     Tcp,
 )
-from longpipe.scenario.congestion import Vegas
+from longpipe.scenario.congestion import Aimd, Vegas
 from longpipe.scenario.paths import paths
 from longpipe.scenario.recovery import NewReno, NewRenoOptions, Tahoe, Vanilla
 from longpipe.scenario.resolve import resolve
@@ -97,8 +98,49 @@ def test_options_wait_while_another_recovery_is_chosen() -> None:
     assert base.with_(**{"tcp.recovery.max_burst": "unlimited"}).tcp.newreno.max_burst == "unlimited"
     assert base.with_(**{"tcp.newreno.max_burst": "3 segments"}).tcp.recovery == NewReno(max_burst="3 segments")
     counted = base.with_(**{"tcp.congestion.byte_counting": True})
-    assert counted.tcp.byte_counting
+    assert counted.tcp.congestion == Aimd(byte_counting=True)
     assert counted.digest() == base.with_(**{"tcp.byte_counting": True}).digest()
+
+
+@pytest.mark.parametrize(
+    ("former", "present"),
+    [
+        ("tcp.byte_counting = true", 'tcp.congestion = { kind = "aimd", byte_counting = true }'),
+        (
+            'tcp.congestion = "aimd"\ntcp.byte_counting = true',
+            'tcp.congestion = { kind = "aimd", byte_counting = true }',
+        ),
+        ('tcp.congestion = "vegas"\ntcp.vegas.alpha = 2', 'tcp.congestion = { kind = "vegas", alpha = 2 }'),
+        (
+            'tcp.congestion = { kind = "vegas", beta = 7 }\ntcp.vegas = { alpha = 2, beta = 4 }',
+            'tcp.congestion = { kind = "vegas", alpha = 2, beta = 7 }',
+        ),
+        (
+            'tcp.profile = "linux-6"\ntcp.congestion = "vegas"\ntcp.vegas = { beta = 7, gamma = 1 }',
+            'tcp.profile = "linux-6"\ntcp.congestion = { kind = "vegas", beta = 7 }',
+        ),
+        ('tcp.congestion = "cubic"\ntcp.vegas.alpha = 2\ntcp.byte_counting = true', 'tcp.congestion = "cubic"'),
+    ],
+)
+def test_former_fields_of_controls_are_read_as_their_options(former: str, present: str) -> None:
+    scenario = Scenario.from_toml(former)
+    assert scenario == Scenario.from_toml(present)
+    written = scenario.to_toml()
+    assert not {"vegas", "byte_counting"} & tomllib.loads(written)["tcp"].keys()
+    assert Scenario.from_toml(written).digest() == scenario.digest()
+
+
+def test_a_change_of_a_former_field_changes_the_selected_control() -> None:
+    vegas = Scenario().with_(**{"tcp.congestion": "vegas", "tcp.vegas.alpha": 2})
+    assert vegas.tcp.congestion == Vegas(alpha=2)
+    assert vegas.with_(**{"tcp.vegas.alpha": 3}).tcp.congestion == Vegas(alpha=3)
+    with pytest.raises(ScenarioError, match=r"^tcp.congestion.alpha: "):
+        Scenario().with_(**{"tcp.vegas.alpha": 2})
+
+
+def test_former_fields_of_a_group_need_a_congestion_control() -> None:
+    with pytest.raises(ScenarioError, match=r"tcp: vegas: .*; needs congestion = \{kind = 'vegas', ...\} instead"):
+        Scenario(network={"kind": "dumbbell", "group": [{"name": "a", "tcp": {"vegas": {"alpha": 2}}}]})
 
 
 def test_a_flow_takes_the_options_of_its_own_recovery_from_the_scenario_unless_it_says_them() -> None:

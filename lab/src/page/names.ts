@@ -1,62 +1,19 @@
 /** Common names of TCP variants: "Reno", "CUBIC". */
 import type { Json, JsonTable } from "../scenario/core";
+import { kindOfField } from "../scenario/model";
 import { moduleName } from "../scenario/modules";
 import type { Resolved } from "../scenario/resolve";
 
-/** Names of kinds, for menus and pictures. Kinds that are missing here are shown with their name in files. */
-const CALLED: Record<string, Record<string, string>> = {
-    "tcp.congestion": {
-        aimd: "AIMD (Reno)",
-        bbr: "BBR",
-        bbr3: "BBRv3",
-        bic: "BIC",
-        copa: "Copa",
-        cubic: "CUBIC",
-        dctcp: "DCTCP",
-        highspeed: "HighSpeed",
-        htcp: "H-TCP",
-        hybla: "Hybla",
-        illinois: "Illinois",
-        ledbat: "LEDBAT",
-        "linux-reno": "Reno of Linux",
-        module: "WebAssembly file…",
-        prague: "Prague",
-        scalable: "Scalable",
-        vegas: "Vegas",
-        veno: "Veno",
-        westwood: "Westwood",
-    },
-    "tcp.recovery": {
-        vanilla: "timeouts only",
-        tahoe: "Tahoe",
-        reno: "Reno",
-        newreno: "NewReno",
-        sack: "SACK",
-        rfc6675: "SACK (RFC 6675)",
-        rack: "RACK-TLP",
-    },
-    "switch.policy": {
-        "tail-drop": "tail drop",
-        "partial-packet-discard": "partial packet discard",
-        epd: "EPD",
-        "selective-drop": "selective drop",
-        fba: "FBA",
-        red: "RED",
-        pie: "PIE",
-        "step-marking": "step marking",
-        blue: "BLUE",
-        codel: "CoDel",
-        "fq-codel": "FQ-CoDel",
-        dualpi2: "DualPI2",
-        sfq: "SFQ",
-        drr: "DRR",
-    },
-    framing: { aal5: "ATM cells (AAL5)", ip: "IP" },
-};
+/** Names of framings, for menus. */
+const FRAMINGS: Record<string, string> = { aal5: "ATM cells (AAL5)", ip: "IP" };
+/** Parts of a scenario whose fields have kinds with common names. */
+const PARTS: Record<string, string> = { tcp: "Tcp", switch: "Switch" };
 
 /** Returns the name of a kind of a field, in a menu. */
 export function called(path: string, kind: string): string {
-    return CALLED[path]?.[kind] ?? kind;
+    if (path === "framing") return FRAMINGS[kind] ?? kind;
+    const [part, name] = path.split(".") as [string, string?];
+    return kindOfField(PARTS[part] ?? "", name ?? "", kind)?.label ?? kind;
 }
 
 /** Returns the kind of a part in the form that the core accepts: a name without a table, or a table. */

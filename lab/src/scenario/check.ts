@@ -2,7 +2,7 @@
 import { accepts, nearest, repr, reprFloat, shown } from "./errors";
 import { DESCRIPTION, type Field, type Model, NUMBERS, type Type, model } from "./model";
 import { missing, moduleOf } from "./modules";
-import { byRules } from "./profiles";
+import { byRules, formerOptions } from "./profiles";
 import { Rational } from "./rational";
 import { BUFFER, SIZE, TIME, UNLIMITED, ValueProblem, dimension } from "./units";
 
@@ -35,6 +35,12 @@ export function checkPart(name: string, table: Table, path: string, say: Say): P
         sound = false;
         say(where, problem);
     };
+    // Those of a flow, group or proxy are in a part of the network.
+    if (name === "Tcp" && path.includes(".") && table["congestion"] === undefined) {
+        for (const [former, kind] of Object.entries(DESCRIPTION.former)) {
+            if (former in table) tell(path, `${former}: ${shown(table[former])}; needs congestion = {kind = '${kind}', ...} instead`);
+        }
+    }
     const fields = beforehand(name, table);
     for (const field of known.fields) {
         const where = path === "" ? field.name : `${path}.${field.name}`;
@@ -314,11 +320,13 @@ function beforehand(name: string, table: Table): Table {
             if (isTable(own) && isTable(usual) && !("kind" in own)) whole[part] = { ...usual, ...own };
         }
         if (!("handshake" in fields) && tellsARoundTrip(fields["initial_rtt"])) delete whole["handshake"];
+        const former = formerOptions(whole);
+        for (const one of Object.keys(DESCRIPTION.former)) delete whole[one];
+        if (former !== undefined) whole["congestion"] = former;
         const congestion = whole["congestion"];
         if (typeof congestion === "string" || isTable(congestion)) {
             const { kind, ...said }: Table = typeof congestion === "string" ? { kind: congestion } : congestion;
-            const vegas = isTable(whole["vegas"]) ? whole["vegas"] : {};
-            const ruled = byRules(String(fields["profile"]), String(kind), said, vegas);
+            const ruled = byRules(String(fields["profile"]), String(kind), said);
             if (ruled !== undefined) whole["congestion"] = { kind, ...ruled };
         }
         return whole;
@@ -357,7 +365,7 @@ function together(made: Part, path: string, say: Say): void {
         if (beta < alpha) say(path, `beta ${beta}; needs at least alpha, ${alpha}`);
     }
     if (made.part === "Tcp") {
-        for (const name of ["recovery", "congestion"]) agree(made, name, path, say);
+        agree(made, path, say);
     }
 }
 
@@ -381,12 +389,12 @@ function checkModule(made: Part, path: string, say: Say): void {
     say(path, `digest: ${String(digest).slice(0, 12)}...; ${needs}`);
 }
 
-/** Copies specified options between the table of the chosen kind and the field with its name, so that both agree. */
-function agree(tcp: Part, name: string, path: string, say: Say): void {
-    const chosen = valueOf(tcp, name) as Part;
+/** Copies specified options between the table of the recovery and the field with its name, so that both agree. */
+function agree(tcp: Part, path: string, say: Say): void {
+    const chosen = valueOf(tcp, "recovery") as Part;
     const kind = kindOf(chosen);
     const options = model(chosen.part).fields.filter((field) => field.name !== "kind");
-    const inTcp = kind === "aimd" ? tcp : (tcp.values[kind] as Part | undefined);
+    const inTcp = tcp.values[kind] as Part | undefined;
     if (inTcp === undefined) return;
     const said = options.filter((field) => chosen.written.has(field.name));
     for (const field of options) {
@@ -395,15 +403,10 @@ function agree(tcp: Part, name: string, path: string, say: Say): void {
     const problems: string[] = [];
     together(chosen, "", (_, problem) => problems.push(problem));
     if (problems.length > 0) {
-        say(path, `${name}: ${problems.join("\n")}`);
+        say(path, `recovery: ${problems.join("\n")}`);
         return;
     }
     if (said.length === 0) return;
-    if (kind === "aimd") {
-        for (const field of said) tcp.values[field.name] = valueOf(chosen, field.name);
-        for (const field of said) tcp.written.add(field.name);
-        return;
-    }
     const kept = { ...inTcp, values: { ...inTcp.values } };
     for (const field of options) kept.values[field.name] = valueOf(chosen, field.name);
     tcp.values[kind] = kept;

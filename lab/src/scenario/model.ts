@@ -62,6 +62,14 @@ export interface Model {
     /** Names of fields that only the command line supports. */
     elsewhere?: string[];
     constraints?: Constraint[];
+    /** Common name of a kind. */
+    label?: string;
+    /** Facts about a congestion control and a loss recovery; see python/longpipe/scenario/variant.py. */
+    is_model?: boolean;
+    detection?: string;
+    after_loss?: string;
+    after_mark?: string;
+    by_model?: string;
 }
 
 /** A kind of quantity, with each unit in base units. */
@@ -116,6 +124,8 @@ interface Description {
     /** Version of longpipe_control.h. */
     module_interface: string;
     first_kinds: string[];
+    /** Former fields of TCP with options of a congestion controller, each with the controller's kind. */
+    former: Record<string, string>;
     absent: { names: Record<string, [string, string]>; called: Record<string, string> };
     homes: { field: string; what: string; names: string[] }[];
     reno: string;
@@ -141,4 +151,11 @@ export function model(name: string): Model {
 /** Returns the field of a part by its name, or undefined. */
 export function field(part: string, name: string): Field | undefined {
     return model(part).fields.find((one) => one.name === name);
+}
+
+/** Returns the model of a kind that the field of a part accepts, such as `kindOfField("Tcp", "congestion", "cubic")`. */
+export function kindOfField(part: string, name: string, kind: string): Model | undefined {
+    const type = DESCRIPTION.models[part] === undefined ? undefined : field(part, name)?.type;
+    const found = type?.is === "kinds" ? type.kinds[kind] : undefined;
+    return found === undefined ? undefined : model(found);
 }

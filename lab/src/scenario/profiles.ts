@@ -1,29 +1,42 @@
 /**
  * Options of congestion controllers that a profile sets and the scenario does not set, from `rules` of the description.
  */
-import { DESCRIPTION, model } from "./model";
+import { DESCRIPTION, field, model } from "./model";
 
 type Options = Record<string, unknown>;
 
+
 /**
  * Returns the options of a congestion controller according to its profile, overridden by the written ones; undefined if the
- * profile has no rules for it, or the scenario sets other rules. `beside` has the written options of `tcp.vegas`, which apply
- * to Vegas.
+ * profile has no rules for it, or the scenario sets other rules.
  */
-export function byRules(profile: string, kind: string, said: Options, beside: Options): Options | undefined {
+export function byRules(profile: string, kind: string, said: Options): Options | undefined {
     const options = DESCRIPTION.rules[profile]?.[kind];
     if (options === undefined || ("rules" in said && said["rules"] !== options["rules"])) return undefined;
-    return { ...options, ...(kind === "vegas" ? saidBeside(beside) : {}), ...said };
+    return { ...options, ...said };
 }
 
 /**
- * Returns the written options of `tcp.vegas` that count: all by Linux's rules, else those that differ from the defaults,
- * because files that longpipe writes contain the defaults.
+ * Returns the congestion controller of a table of TCP, with its options in former fields of TCP, which its own options
+ * override; undefined if these set no option. Files of earlier versions contain the defaults of these fields; they count as
+ * unspecified, except in a table with Linux's rules.
  */
-function saidBeside(vegas: Options): Options {
-    if (vegas["rules"] === "linux") return vegas;
-    const defaults = new Map(model("VegasOptions").fields.map((field) => [field.name, field.default]));
-    return Object.fromEntries(Object.entries(vegas).filter(([name, value]) => !equal(value, defaults.get(name))));
+export function formerOptions(tcp: Options): Options | undefined {
+    const congestion = tcp["congestion"] ?? "aimd";
+    const { kind, ...said } = (typeof congestion === "object" ? congestion : { kind: congestion }) as Options;
+    let options: Options = {};
+    for (const [former, of] of Object.entries(DESCRIPTION.former)) {
+        const value = tcp[former];
+        if (of !== kind || value === undefined) continue;
+        options = { ...options, ...(typeof value === "object" ? (value as Options) : { [former]: value }) };
+    }
+    const controls = field("Tcp", "congestion")?.type;
+    const name = controls?.is === "kinds" ? controls.kinds[String(kind)] : undefined;
+    if (options["rules"] !== "linux" && name !== undefined) {
+        const defaults = new Map(model(name).fields.map((one) => [one.name, one.default]));
+        options = Object.fromEntries(Object.entries(options).filter(([option, value]) => !equal(value, defaults.get(option))));
+    }
+    return Object.keys(options).length === 0 ? undefined : { kind, ...options, ...said };
 }
 
 /** Compares a value with a default. Integers from TOML are bigints, integers of the description are numbers. */

@@ -94,16 +94,8 @@ function merged(tcp: Part, all: Part[]): Part[] {
 function ruleCongestion(own: Part, values: Part["values"]): void {
     if (!own.written.has("congestion")) return;
     const chosen = values["congestion"] as Part;
-    const vegas = values["vegas"] as Part;
-    // Options that the flow sets in `vegas` also apply to its controller.
-    const inTable = kindOf(chosen) === "vegas" ? saidOf(valueOf(own, "vegas") as Part) : {};
-    const said = { ...inTable, ...saidOf(chosen) };
-    const ruled = byRules(String(values["profile"]), kindOf(chosen), said, saidOf(vegas));
+    const ruled = byRules(String(values["profile"]), kindOf(chosen), saidOf(chosen));
     if (ruled !== undefined) values["congestion"] = { ...chosen, values: { ...chosen.values, ...(ruled as Part["values"]) } };
-    if (kindOf(chosen) !== "vegas") return;
-    const options = { ...vegas.values };
-    for (const name of Object.keys(options)) options[name] = valueOf(values["congestion"] as Part, name);
-    values["vegas"] = { ...vegas, values: options };
 }
 
 /** Options that the scenario sets explicitly. */
@@ -231,7 +223,15 @@ function coreTcp(tcp: Part): JsonTable {
     } else if (saysEct1(tcp)) fields.ecn = { kind: "dctcp" };
     const congestion = valueOf(tcp, "congestion") as Part;
     if (kindOf(congestion) === "module") fields.congestion = coreModule(congestion, valueOf(tcp, "hz") as bigint);
-    return { ...fields, window_scale: scale === "as needed" ? leastWindowScale(tcp) : (scale as bigint) };
+    return { ...fields, ...flatOptions(congestion), window_scale: scale === "as needed" ? leastWindowScale(tcp) : (scale as bigint) };
+}
+
+/** Returns the fields of the resolved form with the options of AIMD and Vegas, whichever controller is selected. */
+function flatOptions(congestion: Part): JsonTable {
+    const [aimd, vegas] = ["Aimd", "Vegas"].map((name) =>
+        coreFields(congestion.part === name ? congestion : checkPart(name, {}, "", () => undefined), ["kind"]),
+    ) as [JsonTable, JsonTable];
+    return { ...aimd, vegas };
 }
 
 /** Converts a module for the core: its digest, and its own clock or that of TCP. */

@@ -14,10 +14,10 @@ from longpipe.scenario import BUFFER_OF_ROUTERS
 from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_BUFFER_PS, MOST_CELLS, MOST_WINDOW_SCALE, kinds_that
 from longpipe.scenario.checks import LONGEST_PATH_PS
 from longpipe.scenario.datagrams import HEADERS
-from longpipe.scenario.profiles import PROFILES, RULES
+from longpipe.scenario.profiles import FORMER, PROFILES, RULES
 from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.traffic import Traffic
-from longpipe.scenario.variant import FIRST
+from longpipe.scenario.variant import FLAT
 from longpipe.scenario.windows import SMALLEST, TIMES_PATH
 from longpipe.verdicts.limits import MEANINGS
 
@@ -48,7 +48,8 @@ def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "buffer_of_routers": BUFFER_OF_ROUTERS,
         "datagrams": list(kinds_that(Traffic, lambda model: model.transport == "datagrams")),
         "module_interface": INTERFACE,
-        "first_kinds": sorted(FIRST),
+        "first_kinds": sorted(FLAT),
+        "former": FORMER,
         "absent": {"names": {name: list(words) for name, words in NAMES.items()}, "called": CALLED},
         "homes": [{"field": field, "what": what, "names": list(names)} for field, what, names in homes()],
         "reno": RENO,

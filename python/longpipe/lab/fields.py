@@ -29,6 +29,8 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, d
 
 DIMENSIONS: Final = (TIME, RATE, SYMBOLS, SIZE, SEGMENTS, TICKS, BUFFER)
 Json = dict[str, Any]
+# Attributes of kinds that the page uses.
+FACTS: Final = ("label", "is_model", "detection", "after_loss", "after_mark", "by_model")
 
 
 def models() -> Json:
@@ -50,6 +52,7 @@ def _model(model: type[BaseModel]) -> Json:
     return {
         "kind": kind_of(model),
         "fields": _fields(model),
+        **{name: fact for name in FACTS if (fact := getattr(model, name, None))},
         **({"elsewhere": elsewhere} if elsewhere else {}),
         **({"constraints": constraints} if constraints else {}),
     }

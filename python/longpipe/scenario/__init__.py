@@ -1,6 +1,7 @@
 """Scenarios: fields with their defaults, units and sources."""
 
 import json
+import re
 from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
@@ -15,33 +16,14 @@ from longpipe.errors.alternatives import learn
 from longpipe.examples import example
 from longpipe.inputs import load_toml, parse_toml
 from longpipe.scenario.adaptive_video import AdaptiveVideo, BufferRule, ThroughputRule
-from longpipe.scenario.base import LATER, Duration, Model, kinds
+from longpipe.scenario.base import LATER, Duration, Model, kinds, models_by_kind
 from longpipe.scenario.buffers import Framing
 from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.careful_resume import CarefulResume, CarefulResumeOff, PreviousPath, SavedPath
-from longpipe.scenario.congestion import (
-    Aimd,
-    Bbr,
-    Bbr3,
-    Bic,
-    Congestion,
-    Copa,
-    Cubic,
-    Dctcp,
-    HighSpeed,
-    HTcp,
-    Hybla,
-    Illinois,
-    Ledbat,
-    LinuxReno,
-    Prague,
-    Scalable,
-    Vegas,
-    VegasOptions,
-    Veno,
-    Westwood,
-    Yeah,
-)
+from longpipe.scenario.conditioners import *  # noqa: F403
+from longpipe.scenario.conditioners import Conditioner
+from longpipe.scenario.congestion import *  # noqa: F403
+from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.datagrams import (
     Arrivals,
     Bursts,
@@ -58,46 +40,27 @@ from longpipe.scenario.ecn import EcnAccurate, EcnClassic, EcnDctcp, EcnOff
 from longpipe.scenario.flow_arrivals import FlowArrivals
 from longpipe.scenario.flow_sizes import FileOfSizes, FixedSizes, ParetoSizes, WebSearchSizes
 from longpipe.scenario.kept import Kept
-from longpipe.scenario.loss import BernoulliLoss, BitErrorLoss, GilbertElliottLoss, GilbertElliottTimeLoss, LossOverTime
-from longpipe.scenario.module import Module
+from longpipe.scenario.loss import *  # noqa: F403
+from longpipe.scenario.loss import Loss
+from longpipe.scenario.module import Module as Module
 from longpipe.scenario.motion import File, Moving, Outages, Satellites
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
-from longpipe.scenario.own_class import Python
+from longpipe.scenario.own_class import Python as Python
 from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.parts import Part, part
 from longpipe.scenario.points import plain
 from longpipe.scenario.profiles import change as change_profile
 from longpipe.scenario.profiles import has_initial_rtt, replace_handshake
-from longpipe.scenario.queues import Blue, Codel, FqCodel, FqPie, Pie, Red, StepMarking
-from longpipe.scenario.recovery import NewReno, Rack, Recovery, Reno, Sack, Tahoe, Vanilla
+from longpipe.scenario.queues import *  # noqa: F403
+from longpipe.scenario.recovery import *  # noqa: F403
+from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.resolve import resolve
-from longpipe.scenario.schedulers import (
-    AckFilter,
-    Cake,
-    Drr,
-    DualPi2,
-    Fq,
-    HeadDrop,
-    Sfq,
-    StrictPriority,
-    WeightedPriority,
-)
+from longpipe.scenario.schedulers import *  # noqa: F403
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.stack_path import StackPath
 from longpipe.scenario.stream import Stream, WriteBursts
-from longpipe.scenario.switch import (
-    Epd,
-    Fba,
-    Fifo,
-    GuaranteedRate,
-    PartialPacketDiscard,
-    Policy,
-    Priority,
-    Scheduler,
-    SelectiveDrop,
-    Switch,
-    TailDrop,
-)
+from longpipe.scenario.switch import *  # noqa: F403
+from longpipe.scenario.switch import Policy, Scheduler, Switch
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Coarse, CommonPhase, Delayed, Fine, FixedPhase, Immediate, LinuxAcks, PerFlowPhase
 from longpipe.scenario.traffic import (
@@ -119,40 +82,22 @@ from longpipe.scenario.warm_up import NONE, WarmUp, without_warm_up
 from longpipe.scenario.web import Web
 
 __all__ = [
-    "AckFilter",
     "AdaptiveVideo",
-    "Aimd",
     "Arrivals",
-    "Bbr",
-    "Bbr3",
-    "BernoulliLoss",
-    "Bic",
-    "BitErrorLoss",
-    "Blue",
     "BufferRule",
     "Bursts",
-    "Cake",
     "CarefulResume",
     "CarefulResumeOff",
     "Cbr",
     "Coarse",
-    "Codel",
     "CommonPhase",
-    "Copa",
-    "Cubic",
-    "Dctcp",
     "Delayed",
-    "Drr",
-    "DualPi2",
     "Dumbbell",
     "EcnAccurate",
     "EcnClassic",
     "EcnDctcp",
     "EcnOff",
-    "Epd",
     "Exponential",
-    "Fba",
-    "Fifo",
     "File",
     "FileOfSizes",
     "Fine",
@@ -162,85 +107,51 @@ __all__ = [
     "FixedTimes",
     "Flow",
     "FlowArrivals",
-    "Fq",
-    "FqCodel",
-    "FqPie",
-    "GilbertElliottLoss",
-    "GilbertElliottTimeLoss",
     "Graph",
     "Greedy",
     "Group",
-    "GuaranteedRate",
-    "HTcp",
-    "HeadDrop",
-    "HighSpeed",
-    "Hybla",
-    "Illinois",
     "Immediate",
-    "Ledbat",
     "Link",
     "LinuxAcks",
-    "LinuxReno",
-    "LossOverTime",
-    "Module",
     "Moving",
-    "NewReno",
     "Node",
     "OnOff",
     "Outages",
     "OwnStack",
     "Pareto",
     "ParetoSizes",
-    "PartialPacketDiscard",
     "PerFlowPhase",
-    "Pie",
     "Poisson",
     "Policy",
-    "Prague",
     "PreviousPath",
-    "Priority",
-    "Python",
-    "Rack",
     "RandomStart",
-    "Red",
-    "Reno",
-    "Sack",
     "Satellites",
     "SavedPath",
-    "Scalable",
     "Scenario",
     "ScenarioError",
     "Scheduler",
-    "SelectiveDrop",
-    "Sfq",
     "Stack",
     "StackPath",
     "StaggeredStart",
-    "StepMarking",
     "StopAfter",
     "StopAt",
     "Stream",
-    "StrictPriority",
     "Switch",
-    "Tahoe",
-    "TailDrop",
     "Tcp",
     "ThroughputRule",
     "Traces",
     "Transfer",
-    "Vanilla",
     "VbrFlow",
-    "Vegas",
-    "VegasOptions",
-    "Veno",
     "Video",
     "Voice",
     "Web",
     "WebSearchSizes",
-    "WeightedPriority",
-    "Westwood",
-    "Yeah",
     "WriteBursts",
+]
+__all__ += [
+    model.__name__
+    for union in (Conditioner, Congestion, Loss, Policy, Recovery, Scheduler)
+    for model in models_by_kind(union).values()
 ]
 
 learn("tcp.recovery", "a loss recovery", kinds(Recovery))
@@ -429,6 +340,8 @@ class Scenario(Model):
 
 
 KEPT: Final = Kept(resolve)
+# Former paths of the options of a congestion control.
+_FORMER: Final = re.compile(r"\btcp\.(vegas\.|(?=byte_counting$))")
 # Fields that name a class, a file or a program, whose digest is set together with them.
 _IDENTIFIED: Final = ("class", "file", "command", "serve", "version")
 
@@ -438,7 +351,7 @@ def change_fields(fields: dict[str, Any], changes: Mapping[str, object]) -> None
 
     Raises ScenarioError if a field's parent has no parts, or no such item.
     """
-    for path, value in _wholes_first(changes):
+    for path, value in _wholes_first({_FORMER.sub("tcp.congestion.", path): value for path, value in changes.items()}):
         _set(fields, path, value)
 
 

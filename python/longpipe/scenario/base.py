@@ -49,6 +49,8 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False, defer_build=True)
     # Constraints across the fields, which `problems` evaluates.
     constraints: ClassVar[tuple[Constraint, ...]] = ()
+    # Common name of a kind, as in menus; that of files if it is empty.
+    label: ClassVar[str] = ""
     # Whether the core, or a program or module, draws random numbers for it.
     draws: ClassVar[bool] = False
     # Whether the lab's page has it.

@@ -15,6 +15,7 @@ class Module(OwnControl):
     pickled_as: ClassVar[str] = "object"
 
     draws: ClassVar[bool] = True
+    label: ClassVar[str] = "WebAssembly file…"
     kind: Literal["module"] = "module"
     file: str = Field(
         min_length=1,

@@ -2,8 +2,10 @@
 
 from typing import Annotated, Any
 
-from pydantic import SerializerFunctionWrapHandler, WrapSerializer
+from pydantic import BeforeValidator, SerializerFunctionWrapHandler, WrapSerializer
 
+from longpipe.errors import shown
+from longpipe.scenario.profiles import FORMER
 from longpipe.scenario.tcp import Tcp
 
 
@@ -13,13 +15,20 @@ def _only_overrides(tcp: Tcp | None, handler: SerializerFunctionWrapHandler) -> 
         return None
     own = {name: v for name, v in written.items() if name in tcp.model_fields_set}
     # Options of a congestion controller that were not specified follow the scenario's profile.
-    for field in own.keys() & {"congestion", "vegas"}:
-        if isinstance(own[field], dict):
-            chosen = getattr(tcp, field)
-            fields = type(chosen).model_fields
-            said = {"kind", *(fields[name].serialization_alias or name for name in chosen.model_fields_set)}
-            own[field] = {name: v for name, v in own[field].items() if name in said}
+    if isinstance(chosen := own.get("congestion"), dict):
+        fields = type(tcp.congestion).model_fields
+        said = {"kind", *(fields[name].serialization_alias or name for name in tcp.congestion.model_fields_set)}
+        own["congestion"] = {name: v for name, v in chosen.items() if name in said}
     return own
 
 
-OwnTcp = Annotated[Tcp | None, WrapSerializer(_only_overrides)]
+def _check_former(fields: object) -> object:
+    """Rejects a former field with options of a congestion control that is not selected beside it."""
+    if isinstance(fields, dict) and "congestion" not in fields:
+        for name in FORMER.keys() & fields.keys():
+            needs = f"congestion = {{kind = {FORMER[name]!r}, ...}} instead"
+            raise ValueError(f"{name}: {shown(fields[name])}; needs {needs}")
+    return fields
+
+
+OwnTcp = Annotated[Tcp | None, BeforeValidator(_check_former), WrapSerializer(_only_overrides)]

@@ -3,7 +3,7 @@
 from typing import Any, Final, Literal
 
 from longpipe.scenario.base import Model, models_by_kind
-from longpipe.scenario.congestion import Congestion, VegasOptions
+from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.variant import Variant
 from longpipe.units import TIME
 
@@ -28,6 +28,10 @@ PROFILES: Final[dict[str, dict[str, Any]]] = {
     },
 }
 
+# Former fields of `tcp` with options of one congestion control; files may contain them.
+FORMER: Final = {"byte_counting": "aimd", "vegas": "vegas"}
+# Congestion control without a profile.
+_DEFAULT: Final = "aimd"
 _CONTROLS: Final = models_by_kind(Congestion)
 # Options that a profile sets for a congestion controller unless the scenario sets them, by profile and controller.
 RULES: Final[dict[str, dict[str, dict[str, Any]]]] = {
@@ -41,12 +45,6 @@ RULES: Final[dict[str, dict[str, dict[str, Any]]]] = {
         }
     )
 }
-
-
-def is_ruled(profile: str, chosen: Variant) -> bool:
-    """Returns whether a congestion controller follows the profile's rules for it; true if the profile has none."""
-    options = RULES.get(profile, {}).get(chosen.kind, {})
-    return "rules" not in options or getattr(chosen, "rules", None) == options["rules"]
 
 
 def filled(fields: Any) -> Any:  # noqa: ANN401 - unvalidated input
@@ -65,9 +63,33 @@ def filled(fields: Any) -> Any:  # noqa: ANN401 - unvalidated input
             whole[part] = {**defaults[part], **whole[part]}
     if "handshake" not in fields and has_initial_rtt(fields.get("initial_rtt")):
         whole.pop("handshake", None)
+    beside = {name: whole.pop(name) for name in FORMER if name in whole}
+    if beside and (options := _former_options(whole.get("congestion", _DEFAULT), beside)):
+        whole["congestion"] = options
     if "congestion" in whole:
-        whole["congestion"] = by_rules(profile, whole["congestion"], whole.get("vegas"))
+        whole["congestion"] = by_rules(profile, whole["congestion"])
     return whole
+
+
+def _former_options(congestion: Any, beside: dict[str, Any]) -> Any:  # noqa: ANN401 - unvalidated input
+    """Returns a congestion controller with its options in former fields of `tcp`; None if these set no option.
+
+    Options of the controller itself have precedence. Files of earlier versions contain the defaults of these fields,
+    whichever controller the scenario uses; they count as unspecified, except in a table with Linux's rules.
+    """
+    kind = congestion if isinstance(congestion, str) else _specified_kind(congestion)
+    options: dict[str, Any] = {}
+    for name, value in beside.items():
+        if FORMER[name] == kind:
+            options |= _specified(value) if isinstance(value, dict | Model) else {name: value}
+    if options.get("rules") != "linux" and kind in _CONTROLS:
+        defaults = {name: field.default for name, field in _CONTROLS[kind].model_fields.items()}
+        options = {name: value for name, value in options.items() if name not in defaults or value != defaults[name]}
+    return {**options, **_specified(congestion), "kind": kind} if options else None
+
+
+def _specified_kind(chosen: object) -> str:
+    return str(chosen.get("kind") if isinstance(chosen, dict) else getattr(chosen, "kind", None))
 
 
 def has_initial_rtt(initial_rtt: object) -> bool:
@@ -84,40 +106,23 @@ def replace_handshake(table: dict[str, Any]) -> None:
         table["handshake"] = False
 
 
-def by_rules(profile: str, congestion: Any, vegas: Any = None) -> Any:  # noqa: ANN401 - as written
-    """Returns a congestion controller with the options that the profile sets and the scenario does not.
-
-    `vegas` is the field with this name; its options apply if the controller is Vegas.
-    """
+def by_rules(profile: str, congestion: Any) -> Any:  # noqa: ANN401 - as written
+    """Returns a congestion controller with the options that the profile sets and the scenario does not."""
     if isinstance(congestion, str):
         congestion = {"kind": congestion}
-    said = _specified(congestion)
-    kind = congestion.kind if isinstance(congestion, Variant) else said.pop("kind", None)
-    options = RULES.get(profile, {}).get(str(kind))
+    said, kind = _specified(congestion), _specified_kind(congestion)
+    options = RULES.get(profile, {}).get(kind)
     if options is None or said.get("rules", options["rules"]) != options["rules"]:
         return congestion
-    beside = _specified_vegas(vegas) if kind == "vegas" else {}
-    merged = {**options, **beside, **said}
-    return _CONTROLS[str(kind)](**merged) if isinstance(congestion, Variant) else {"kind": kind, **merged}
+    merged = {**options, **said}
+    return _CONTROLS[kind](**merged) if isinstance(congestion, Variant) else {"kind": kind, **merged}
 
 
 def _specified(chosen: object) -> dict[str, Any]:
     """Returns the options of a part that the user specified."""
     if isinstance(chosen, Model):
         return {name: getattr(chosen, name) for name in chosen.model_fields_set - {"kind"}}
-    return dict(chosen) if isinstance(chosen, dict) else {}
-
-
-def _specified_vegas(vegas: object) -> dict[str, Any]:
-    """Returns the specified options of `tcp.vegas`; in a table with Linux's rules, defaults count as specified.
-
-    Files written by longpipe contain the defaults of this table, whichever controller the scenario uses.
-    """
-    said = _specified(vegas)
-    fields = VegasOptions.model_fields
-    if said.get("rules") == "linux":
-        return said
-    return {name: value for name, value in said.items() if name not in fields or value != fields[name].default}
+    return {name: value for name, value in chosen.items() if name != "kind"} if isinstance(chosen, dict) else {}
 
 
 def change(table: dict[str, Any], name: object, defaults: dict[str, Any]) -> None:

@@ -62,6 +62,7 @@ class Queue(Declared):
 class Red(Queue):
     """Random Early Detection: the drop probability rises with the average queue (Floyd and Jacobson 1993)."""
 
+    label: ClassVar[str] = "RED"
     kind: Literal["red"] = "red"
     min: float = Field(
         default=5, gt=0, le=1e12, description="Average queue below which RED drops nothing [unit] (Floyd 1997)"
@@ -147,6 +148,7 @@ class Pie(PieOptions):
     mahimahi: ClassVar = Mahimahi(
         "pie", {"qdelay_ref": "target", "max_burst": "burst"}, {"update": "30 ms", "delay": "departure-rate"}
     )
+    label: ClassVar[str] = "PIE"
     kind: Literal["pie"] = "pie"
     delay: Literal["sojourn", "departure-rate", "departure-time"] = Field(
         default="sojourn",
@@ -164,6 +166,7 @@ class Pie(PieOptions):
 class FqPie(PieOptions):
     """A queue for each flow, new flows first, each under PIE (Linux's fq_pie); a full buffer drops the arrival."""
 
+    label: ClassVar[str] = "FQ-PIE"
     kind: Literal["fq-pie"] = "fq-pie"
     quantum: Quantum = Field(default="1514 B", description="Bytes that a queue may send per round [bytes]; fq_pie")
     queues: HashedQueues = None
@@ -172,6 +175,7 @@ class FqPie(PieOptions):
 class StepMarking(Queue):
     """Marks packets that find a queue of K or more, and drops only when the buffer is full (RFC 8257 section 3.1)."""
 
+    label: ClassVar[str] = "step marking"
     kind: Literal["step-marking"] = "step-marking"
     threshold: int = Field(
         ge=1, le=10**12, description="Marking threshold K [unit]; RFC 8257 section 4.1 recommends C RTT/7"
@@ -182,6 +186,7 @@ class StepMarking(Queue):
 class Blue(Queue):
     """BLUE: overflow raises the drop probability, and an idle link lowers it (Feng et al. 1999)."""
 
+    label: ClassVar[str] = "BLUE"
     kind: Literal["blue"] = "blue"
     increment: PositiveShare = Field(
         default=0.02, description="Increase of the probability at an overflow (Feng et al. 1999 d1)"
@@ -224,12 +229,14 @@ class Codel(CodelOptions):
 
     # mahimahi drops nothing while at most one packet of 1504 bytes is queued.
     mahimahi: ClassVar = Mahimahi("codel", {"target": "target", "interval": "interval"}, {"least_backlog": "1504 B"})
+    label: ClassVar[str] = "CoDel"
     kind: Literal["codel"] = "codel"
 
 
 class FqCodel(CodelOptions):
     """A CoDel queue for each flow, new flows first (RFC 8290); a full buffer drops from the longest queue."""
 
+    label: ClassVar[str] = "FQ-CoDel"
     kind: Literal["fq-codel"] = "fq-codel"
     quantum: Quantum = Field(default="1514 B", description="Bytes that a queue may send per round [bytes]; RFC 8290")
     queues: HashedQueues = None

@@ -1,6 +1,6 @@
 """Loss recovery: which segments a sender retransmits, and when."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -24,6 +24,8 @@ Blocks = Annotated[
 class Vanilla(LossRecovery):
     """Retransmits only after a timeout, from the first unacknowledged byte (ATM Forum/96-1761 section 2)."""
 
+    label: ClassVar[str] = "timeouts only"
+    detection: ClassVar[str] = "A loss was detected"
     kind: Literal["vanilla"] = "vanilla"
 
 
@@ -36,6 +38,9 @@ class TahoeOptions(Model):
 class Tahoe(LossRecovery, TahoeOptions):
     """Fast retransmit, then slow start from the first unacknowledged byte (Jacobson 1988)."""
 
+    is_flat: ClassVar[bool] = True
+    label: ClassVar[str] = "Tahoe"
+    detection: ClassVar[str] = "Three duplicate ACKs reported a loss (fast retransmit, RFC 2001 section 3)"
     kind: Literal["tahoe"] = "tahoe"
 
 
@@ -63,6 +68,9 @@ class RenoOptions(Model):
 class Reno(LossRecovery, RenoOptions):
     """Fast retransmit and fast recovery: duplicate ACKs inflate the halved window (RFC 2001)."""
 
+    is_flat: ClassVar[bool] = True
+    label: ClassVar[str] = "Reno"
+    detection: ClassVar[str] = "Three duplicate ACKs reported a loss (fast retransmit, RFC 5681 section 3.2)"
     kind: Literal["reno"] = "reno"
 
 
@@ -94,6 +102,9 @@ class NewRenoOptions(Model):
 class NewReno(LossRecovery, NewRenoOptions):
     """Each partial ACK retransmits the next hole, until recovery ends (ATM Forum/98-0876 section 3.1)."""
 
+    is_flat: ClassVar[bool] = True
+    label: ClassVar[str] = "NewReno"
+    detection: ClassVar[str] = "Three duplicate ACKs reported a loss (fast retransmit, RFC 6582 section 3.2)"
     kind: Literal["newreno"] = "newreno"
 
 
@@ -116,12 +127,17 @@ class SackOptions(Model):
 class Sack(LossRecovery, SackOptions):
     """Sends holes first, then new data, while PIPE < cwnd (RFC 2018, ATM Forum/98-0876 section 3.2)."""
 
+    is_flat: ClassVar[bool] = True
+    label: ClassVar[str] = "SACK"
+    detection: ClassVar[str] = "SACK blocks reported a loss (RFC 6675 section 5)"
     kind: Literal["sack"] = "sack"
 
 
 class Rfc6675(LossRecovery):
     """Conservative SACK recovery with IsLost(), PIPE, NextSeg() and the rescue retransmission (RFC 6675)."""
 
+    label: ClassVar[str] = "SACK (RFC 6675)"
+    detection: ClassVar[str] = "SACK blocks reported a loss (RFC 6675 section 5)"
     kind: Literal["rfc6675"] = "rfc6675"
     blocks: Blocks = 3
     fack: Annotated[bool, LATER] = Field(
@@ -134,6 +150,10 @@ class Rfc6675(LossRecovery):
 class Rack(LossRecovery):
     """RACK-TLP with proportional rate reduction (RFC 8985, RFC 9937), as in Linux."""
 
+    label: ClassVar[str] = "RACK-TLP"
+    detection: ClassVar[str] = (
+        "RACK declared a segment lost, because one that was sent later had arrived (RFC 8985 section 6.2)"
+    )
     kind: Literal["rack"] = "rack"
     blocks: Blocks = 3
     probe: bool = Field(

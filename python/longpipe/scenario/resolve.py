@@ -19,7 +19,7 @@ from longpipe.scenario.checks import (
     check_vbr,
     fields_of_flows,
 )
-from longpipe.scenario.congestion import Vegas, VegasOptions
+from longpipe.scenario.congestion import flat_options
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.copies import first_numbers, first_of_each, with_copies
 from longpipe.scenario.core import core_fields
@@ -216,10 +216,7 @@ def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
     fields = {name: getattr(own, name) for name in own.model_fields_set}
     if "congestion" in fields:
         # Fields of the controller that the flow does not set follow the flow's profile, or else the scenario's profile.
-        chosen = by_rules(fields.get("profile", tcp.profile), own.congestion, fields.get("vegas", tcp.vegas))
-        fields["congestion"] = chosen
-        if isinstance(chosen, Vegas):
-            fields["vegas"] = VegasOptions(**{name: getattr(chosen, name) for name in VegasOptions.model_fields})
+        fields["congestion"] = by_rules(fields.get("profile", tcp.profile), own.congestion)
     # A handshake and a known RTT exclude each other; the flow's own setting replaces the scenario's.
     if "handshake" not in fields and has_initial_rtt(fields.get("initial_rtt")):
         fields["handshake"] = False
@@ -307,7 +304,7 @@ def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[
 
 def _tcp(tcp: Tcp) -> dict[str, Any]:
     scale = tcp.least_window_scale if tcp.window_scale == AS_NEEDED else tcp.window_scale
-    fields = {**core_fields(tcp, without=("profile",)), "window_scale": scale}
+    fields = {**core_fields(tcp, without=("profile",)), **flat_options(tcp.congestion), "window_scale": scale}
     if isinstance(tcp.congestion, Module):
         fields["congestion"] = core_module(tcp.congestion, tcp.hz)
     elif isinstance(tcp.congestion, Python):

@@ -17,6 +17,7 @@ TurnBytes = Annotated[TurnQuantum, Field(description="Bytes that a queue may sen
 class Drr(Queue):
     """Deficit round robin with a queue per flow; a full buffer drops the last packet of the longest queue."""
 
+    label: ClassVar[str] = "DRR"
     kind: Literal["drr"] = "drr"
     quantum: TurnBytes = "1514 B"
     queues: Queues | None = Field(
@@ -27,6 +28,7 @@ class Drr(Queue):
 class Sfq(Queue):
     """Stochastic fair queueing by bytes: round robin over queues to which flows are hashed (McKenney 1990)."""
 
+    label: ClassVar[str] = "SFQ"
     kind: Literal["sfq"] = "sfq"
     quantum: TurnBytes = "1514 B"
     queues: Queues = Field(default=1024, description="Number of queues to which flows are hashed; Linux sch_sfq")
@@ -117,6 +119,7 @@ class DualPi2(Queue):
     derandomized: probabilities are accumulated, and a packet is marked when the sum reaches 1.
     """
 
+    label: ClassVar[str] = "DualPI2"
     kind: Literal["dualpi2"] = "dualpi2"
     target: QueueTime = Field(default="15 ms", description="Target delay of the classic queue [time]; RFC 9332")
     update: UpdateTime = Field(

@@ -21,12 +21,14 @@ class TailDrop(Queue):
     """Drops a cell or packet that finds the buffer full; plain UBR."""
 
     mahimahi: ClassVar = Mahimahi("droptail")
+    label: ClassVar[str] = "tail drop"
     kind: Literal["tail-drop"] = "tail-drop"
 
 
 class PartialPacketDiscard(Queue):
     """Drops the rest of a frame that lost a cell (Romanow and Floyd 1995)."""
 
+    label: ClassVar[str] = "partial packet discard"
     kind: Literal["partial-packet-discard"] = "partial-packet-discard"
     keep_last: KeepLast = True
 
@@ -34,6 +36,7 @@ class PartialPacketDiscard(Queue):
 class Epd(Queue):
     """Early Packet Discard: drops a frame if X > R K (Romanow and Floyd 1995)."""
 
+    label: ClassVar[str] = "EPD"
     kind: Literal["epd"] = "epd"
     threshold: PositiveShare = Field(default=0.8, description="R [fraction of the buffer]; ATM Forum/98-0876")
     keep_last: KeepLast = True
@@ -42,6 +45,7 @@ class Epd(Queue):
 class SelectiveDrop(Queue):
     """Drops a frame if X > R K and X_i N_a / X > Z (ATM Forum/96-1269)."""
 
+    label: ClassVar[str] = "selective drop"
     kind: Literal["selective-drop"] = "selective-drop"
     threshold: PositiveShare = Field(default=0.8, description="R [fraction of the buffer]; ATM Forum/98-0876")
     z: LoadRatio = Field(default=0.8, description="Z [load ratio]; ATM Forum/98-0876")
@@ -51,6 +55,7 @@ class SelectiveDrop(Queue):
 class Fba(Queue):
     """Fair Buffer Allocation: drops a frame if X > R K and X_i N_a / X > Z (K - R K) / (X - R K)."""
 
+    label: ClassVar[str] = "FBA"
     kind: Literal["fba"] = "fba"
     threshold: PositiveShare = Field(default=0.9, description="R [fraction of the buffer]; ATM Forum/96-1761 section 1")
     z: LoadRatio = Field(default=0.8, description="Z [scale of the allowed load ratio]; ATM Forum/96-1761 section 1")

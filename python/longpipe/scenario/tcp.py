@@ -21,24 +21,21 @@ from longpipe.scenario.base import (
     models_by_kind,
 )
 from longpipe.scenario.careful_resume import CarefulResume, CarefulResumeOff
-from longpipe.scenario.congestion import OWN, Aimd, AimdOptions, Congestion, VegasOptions
+from longpipe.scenario.congestion import OWN, Aimd, Congestion
 from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.ecn import Ecn, EcnOff
 from longpipe.scenario.parts import Part, part
-from longpipe.scenario.profiles import CLASSIC, Profile, filled, is_ruled
+from longpipe.scenario.profiles import CLASSIC, Profile, filled
 from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
 from longpipe.scenario.timers import Ack, Coarse, Fine, Immediate, Timer
-from longpipe.scenario.variant import FIRST, MODELS, RECOVERY_OF_MODELS, Control, Variant
+from longpipe.scenario.variant import MODELS, RECOVERY_OF_MODELS, Control, Variant
 from longpipe.units import SIZE
 
-# The first kinds have their own fields in `Tcp`, which keep their options while another kind is selected.
+# Loss recoveries whose options have a field in `Tcp`, which keeps them while another recovery is selected.
 OPTIONS: Final[dict[str, type[Model]]] = {
-    "aimd": AimdOptions,
-    "newreno": NewRenoOptions,
-    "reno": RenoOptions,
-    "sack": SackOptions,
-    "tahoe": TahoeOptions,
-    "vegas": VegasOptions,
+    kind: next(base for base in model.__bases__ if not issubclass(base, Variant))
+    for kind, model in models_by_kind(Recovery).items()
+    if model.is_flat
 }
 
 
@@ -122,11 +119,9 @@ class Tcp(Model):
         default="0 s",
         description="Minimum time between fast retransmits [time]; earlier duplicates trigger none",
     )
-    byte_counting: bool = Field(default=False, description="Option of AIMD: grow by acknowledged bytes instead of ACKs")
     silly_window_avoidance: bool = Field(
         default=True, description="Delay a short segment while more data waits to be sent; RFC 1122 section 4.2.3.4"
     )
-    vegas: Part[VegasOptions] = part(default=VegasOptions.unchecked(), description="Options of Vegas")
     idle_restart: bool = Field(
         default=False, description="Return to the initial window after an idle period of one RTO; RFC 5681 section 4.1"
     )
@@ -246,31 +241,22 @@ class Tcp(Model):
 
     @model_validator(mode="after")
     def _options_agree(self) -> Self:
-        """Copies written options between the table of the chosen kind and the field of its name, so that they agree."""
-        for field in ("recovery", "congestion"):
-            chosen: Variant = getattr(self, field)
-            if chosen.kind not in OPTIONS:
-                continue
-            said = {name: getattr(chosen, name) for name in chosen.model_fields_set - {"kind"}}
-            options = self._specified(chosen.kind) | said
-            try:
-                self.__dict__[field] = type(chosen)(**options)
-            except ScenarioError as error:
-                raise ValueError(f"{field}: {error}") from None
-            if said:
-                self._set_options(chosen.kind, options)
+        """Copies written options between the recovery and the field of its name, so that they agree."""
+        chosen = self.recovery
+        if chosen.kind not in OPTIONS:
+            return self
+        said = {name: getattr(chosen, name) for name in chosen.model_fields_set - {"kind"}}
+        table: Model = getattr(self, chosen.kind)
+        options = {name: getattr(table, name) for name in table.model_fields_set} | said
+        try:
+            self.__dict__["recovery"] = type(chosen)(**options)
+        except ScenarioError as error:
+            raise ValueError(f"recovery: {error}") from None
+        if said:
+            self.__dict__[chosen.kind] = OPTIONS[chosen.kind](**options)
+            self.model_fields_set.add(chosen.kind)
         return self
 
-    def _specified(self, kind: str) -> dict[str, Any]:
-        options: Model = self if kind == "aimd" else getattr(self, kind)
-        said = options.model_fields_set & OPTIONS[kind].model_fields.keys()
-        return {name: getattr(options, name) for name in said}
-
-    def _set_options(self, kind: str, options: dict[str, Any]) -> None:
-        changed = options if kind == "aimd" else {kind: OPTIONS[kind](**options)}
-        self.__dict__.update(changed)
-        self.model_fields_set.update(changed)
-
-    @field_serializer("recovery", "congestion", mode="wrap")
+    @field_serializer("recovery", mode="wrap")
     def _by_name(self, chosen: Variant, handler: SerializerFunctionWrapHandler) -> object:
-        return chosen.kind if chosen.kind in FIRST and is_ruled(self.profile, chosen) else handler(chosen)
+        return chosen.kind if chosen.kind in OPTIONS else handler(chosen)

@@ -5,11 +5,23 @@ from typing import Any, ClassVar, Final
 from longpipe.scenario.base import Becomes
 from longpipe.scenario.declared import FACTS, Declared
 
+# Kinds that are resolved to their names; see `Variant.is_flat`.
+FLAT: Final[set[str]] = set()
+
 
 class Variant(Declared):
     """A kind of loss recovery or congestion control with its parameters; such an object equals its name."""
 
+    # Whether the resolved form has the kind's name, and its options in fields of their own; the digests of stored runs
+    # depend on this form. Other kinds are resolved to tables.
+    is_flat: ClassVar[bool] = False
     kind: str
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        if cls.is_flat:
+            FLAT.add(cls.model_fields["kind"].default)
 
     def __eq__(self, other: object) -> bool:
         return self.kind == other if isinstance(other, str) else super().__eq__(other)
@@ -23,6 +35,8 @@ class LossRecovery(Variant):
 
     part: ClassVar[str] = "recovery"
     detects_each_loss: ClassVar[bool]
+    # How a loss is detected, as a sentence without its period.
+    detection: ClassVar[str] = ""
 
 
 class Control(Variant):
@@ -36,13 +50,15 @@ class Control(Variant):
     fills_buffers: ClassVar[bool] = True
     # Whether the window grows by one segment per RTT and is halved at a loss, as in the model of Mathis et al. (1997).
     is_reno: ClassVar[bool] = False
+    # What the window becomes at a loss, and at an ECN mark if that differs; the rule of a control that sets the window
+    # from a model of the path or from delays, as a sentence without its period.
+    after_loss: ClassVar[str] = ""
+    after_mark: ClassVar[str] = ""
+    by_model: ClassVar[str] = ""
     # Options that a profile of connections sets unless the scenario does, by profile.
     profile_options: ClassVar[dict[str, dict[str, Any]]] = {}
 
 
-# The first kinds are resolved to their name and the options of all these kinds, because the digests of stored runs
-# depend on this form. Later kinds are resolved to tables.
-FIRST: Final = frozenset({"aimd", "newreno", "reno", "sack", "tahoe", "vanilla", "vegas"})
 # Congestion controls with their own pacing rate, which need a report of each loss; and the recovery that provides these
 # reports.
 MODELS: Final = frozenset(kind for kind, facts in FACTS["congestion"].items() if facts["is_model"])
@@ -50,7 +66,7 @@ MODELS: Final = frozenset(kind for kind, facts in FACTS["congestion"].items() if
 
 
 def _name_or_table(table: dict[str, Any]) -> str | dict[str, Any]:
-    return table["kind"] if table["kind"] in FIRST or len(table) == 1 else table
+    return table["kind"] if table["kind"] in FLAT or len(table) == 1 else table
 
 
 CHOSEN: Final = Becomes("", _name_or_table)

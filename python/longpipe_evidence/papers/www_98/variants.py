@@ -21,10 +21,10 @@ VARIANTS: Final = (
     Variant("longest RTO 128 ticks", {"tcp.timer.max_rto": "128 ticks"}),
     Variant("clock phase per flow", {"tcp.timer.phase": {"kind": "per-flow"}}),
     Variant("fast retransmits leave the timer alone", {"tcp.fast_retransmit_restarts_timer": False}),
-    Variant("windows grow by bytes acknowledged", {"tcp.byte_counting": True}),
+    Variant("windows grow by bytes acknowledged", {"tcp.congestion.byte_counting": True}),
     Variant(
         "both: timer left alone, growth by bytes",
-        {"tcp.fast_retransmit_restarts_timer": False, "tcp.byte_counting": True},
+        {"tcp.fast_retransmit_restarts_timer": False, "tcp.congestion.byte_counting": True},
     ),
     Variant("NewReno: the first partial ACK alone restarts the timer", {"tcp.newreno.timer_restart": "first"}, NEWRENO),
     Variant("NewReno: window inflation for the flywheel", {"tcp.newreno.flywheel": False}, NEWRENO),
