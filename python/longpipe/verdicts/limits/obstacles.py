@@ -23,9 +23,7 @@ class Obstacles(Losses):
         for link in self.run.with_buckets.intersection(self.route) if self.run.with_buckets else ():
             own = self.run.fields.of_link(link)
             for i, one in enumerate(own.conditioners_now if own is not None else ()):
-                if one.kind in ("policer", "tbf") and (
-                    getattr(one, "exceed", "drop") == "drop" or not self.is_ecn_capable
-                ):
+                if one.has_bucket and (getattr(one, "exceed", "drop") == "drop" or not self.is_ecn_capable):
                     longest = min(SIZE.parse(one.burst), SIZE.parse(one.mtu) if one.mtu else math.inf)
                     if longest < self.longest_bytes:
                         return link, i
