@@ -15,7 +15,7 @@ from longpipe.scenario.switch import FOR_PACKETS
 ROOT = Path(__file__).parent.parent
 
 POLICIES = ", ".join(kinds(Policy))
-LOSSES = "none, packets, at-times, bernoulli, over-time, gilbert-elliott-in-time, gilbert-elliott, bit-errors"
+LOSSES = "none, packets, periodic, at-times, bernoulli, over-time, gilbert-elliott-in-time, gilbert-elliott, bit-errors"
 
 
 def message(build: Callable[[], object]) -> str:

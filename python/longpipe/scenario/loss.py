@@ -24,6 +24,15 @@ class PacketLoss(Model):
     )
 
 
+class PeriodicLoss(Model):
+    """Loses every packet whose number, counted from 1, is a multiple of the interval (Mathis et al. 1997)."""
+
+    kind: Literal["periodic"] = "periodic"
+    interval: Annotated[int, Field(ge=1, lt=2**63)] = Field(
+        description="A number of packets from one loss to the next [packets], as in 1000 for a loss rate of 0.1 %"
+    )
+
+
 class TimedLoss(Model):
     """Loses the first packet that enters at or after each listed time."""
 
@@ -84,6 +93,7 @@ class BitErrorLoss(Model):
 Loss = Annotated[
     NoLoss
     | PacketLoss
+    | PeriodicLoss
     | TimedLoss
     | BernoulliLoss
     | LossOverTime

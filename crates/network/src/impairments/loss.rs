@@ -18,6 +18,11 @@ pub enum LossConfig {
         /// Numbers of the lost frames, in ascending order, counted from 0.
         indices: Vec<u64>,
     },
+    /// Every frame whose number, counted from 1, is a multiple of the interval is lost.
+    Periodic {
+        /// Number of frames from one loss to the next.
+        interval: u64,
+    },
     /// The first frame at or after each of the given times is lost.
     AtTimes {
         /// Times [ps], ascending.
@@ -71,6 +76,9 @@ impl LossConfig {
         let instants: Vec<u64>;
         let (probabilities, ascending) = match self {
             LossConfig::None {} => return None,
+            LossConfig::Periodic { interval } => {
+                return (*interval == 0).then(|| ("0".to_owned(), "needs an interval of at least 1 frame"));
+            }
             LossConfig::Packets { indices } => (vec![], &indices[..]),
             LossConfig::AtTimes { instants_ps } => (vec![], &instants_ps[..]),
             LossConfig::Bernoulli { probability: p } | LossConfig::BitErrors { rate: p } => (vec![*p], &[][..]),
@@ -109,6 +117,13 @@ pub enum Loss {
         passed: usize,
         /// Number of frames so far.
         frames: u64,
+    },
+    /// Losses at a constant interval.
+    Periodic {
+        /// Number of frames from one loss to the next.
+        interval: u64,
+        /// Number of frames since the latest loss.
+        passed: u64,
     },
     /// Losses at given times.
     AtTimes {
@@ -168,6 +183,7 @@ impl Loss {
                 passed: 0,
                 frames: 0,
             },
+            LossConfig::Periodic { interval } => Loss::Periodic { interval, passed: 0 },
             LossConfig::AtTimes { ref instants_ps } => Loss::AtTimes {
                 instants: instants_ps.clone(),
                 passed: 0,
@@ -214,6 +230,10 @@ impl Loss {
                 *frames += 1;
                 lost
             }
+            Loss::Periodic { interval, passed } => {
+                *passed = (*passed + 1) % *interval;
+                *passed == 0
+            }
             Loss::AtTimes { instants, passed } => {
                 let due = instants[*passed..].iter().take_while(|&&at| at <= now.0).count();
                 *passed += due;
@@ -250,6 +270,13 @@ mod tests {
         assert_eq!(lost(&LossConfig::Packets { indices }, 10), [0, 3, 4]);
         let instants_ps = vec![0, 11, 12, 30, 1000];
         assert_eq!(lost(&LossConfig::AtTimes { instants_ps }, 10), [0, 2, 3]);
+    }
+
+    #[test]
+    fn periodic_losses_lose_every_frame_at_the_interval() {
+        assert_eq!(lost(&LossConfig::Periodic { interval: 4 }, 13), [3, 7, 11]);
+        assert_eq!(lost(&LossConfig::Periodic { interval: 1 }, 3), [0, 1, 2]);
+        assert!(LossConfig::Periodic { interval: 0 }.problem().is_some());
     }
 
     #[test]
