@@ -59,7 +59,7 @@ class Jitter(Conditioning):
         """Yields cross-field problems, as (field, message)."""
         yield from super().problems()
         try:
-            terminal_table(self.distribution)
+            table_of(self.distribution)
         except ScenarioError as error:
             yield "distribution", str(error)
 
@@ -85,7 +85,7 @@ class Duplication(Conditioning):
 
 def core_jitter(jitter: Jitter) -> dict[str, Any]:
     """Converts jitter for the core."""
-    table = terminal_table(jitter.distribution)
+    table = table_of(jitter.distribution)
     return {
         "kind": "jitter",
         "delay_ps": TIME.parse(jitter.delay),
@@ -104,7 +104,7 @@ def delay_with_jitter_ps(link: Mapping[str, Any]) -> int:
     return delay_ps
 
 
-def terminal_table(distribution: str) -> tuple[int, ...] | None:
+def table_of(distribution: str) -> tuple[int, ...] | None:
     """Returns the inverse distribution function in units of jitter / 8192; None for uniform."""
     if distribution == "uniform":
         return None
