@@ -14,7 +14,8 @@ from remedies import WITHOUT, Judged, judged
 from thorough import THOROUGH, one_in
 
 SCENARIOS: Final = 2000
-# Share of the flows with a remedy whose goodput rises. A sample has fewer flows, so that its share varies.
+# Share of the flows with a remedy whose goodput rises: `python tests/remedies.py` prints 94.9 %. A sample has fewer
+# flows, so that its share varies.
 HELPED: Final = 0.94 if THOROUGH else 0.92
 # Share of flows whose limit is not determined, at most; and number of flows for each limit, at least.
 UNDETERMINED: Final = 0.1
