@@ -35,7 +35,18 @@ GROUPS: list[dict[str, Any]] = [
 ]
 TRACES = ("cwnd", "sequence", "rtt", "arrivals", "control", "events", "delay", "drops", "vc_queue")
 OF_SENDERS = ("window", "sequence", "rtt")
-PICTURES = (*OF_SENDERS, "throughput", "rates", "shares", "delay", "delay_cdf", "drops", "slowdowns", "overlay")
+PICTURES = (
+    *OF_SENDERS,
+    "rtt_cdf",
+    "throughput",
+    "rates",
+    "shares",
+    "delay",
+    "delay_cdf",
+    "drops",
+    "slowdowns",
+    "overlay",
+)
 # The return path is slower, so that its port has the longest queue.
 SCENARIO = Scenario.model_validate(
     {
@@ -85,7 +96,7 @@ def test_a_picture_of_any_flow_shows_data_or_is_an_error_of_one_line(kind: str) 
     for message in found.values():
         assert "; needs " in message or "; accepts " in message
         assert "\n" not in message
-    if kind in (*OF_SENDERS, "overlay"):
+    if kind in (*OF_SENDERS, "rtt_cdf", "overlay"):
         assert [*found] == ["page", "call", "cbr", "poisson", "bursts", "camera"]
         assert found["call"].startswith("flow: 'call' has no ")
         assert found["call"].endswith("in the time shown; accepts greedy, file, web, stream, tv, upload")

@@ -345,6 +345,16 @@ def test_the_legend_of_own_axes_covers_no_data(kind: str, layout: Literal["none"
         assert bar.get_window_extent().y1 < lowest + 1
 
 
+def test_distribution_of_rtts_contains_every_sample() -> None:
+    for line in pictures.rtt_cdf(run()).axes[0].lines:
+        samples_s = pictures.rtt_points(run(), str(line.get_label()))["rtt_s"].dropna()
+        assert np.allclose(np.asarray(line.get_xdata()), 1e3 * np.sort(samples_s))
+        assert np.asarray(line.get_ydata())[-1] == 1
+    both = pictures.rtt_cdf({"a": run(), "b": run()}, ["flow2"]).axes[0].lines
+    assert [line.get_label() for line in both] == ["a", "b"]
+    assert np.array_equal(np.asarray(both[0].get_xdata()), np.asarray(both[1].get_xdata()))
+
+
 @pytest.mark.parametrize("kind", ["rtt", "delay", "delay_cdf"])
 def test_delays_have_a_logarithmic_axis_if_asked_for(kind: str) -> None:
     result = simulate(
@@ -513,7 +523,7 @@ def test_every_picture_is_drawn(tmp_path: Path, kind: str, file: tuple[str, str]
     twice = []
     for number in range(2):
         path = tmp_path / f"{number}.{suffix}"
-        save_as(getattr(pictures, kind)(run(framing), span_s=(0.1, 1.5)), path)
+        save_as(kind_of(kind).draw(run(framing), span_s=(0.1, 1.5)), path)
         twice.append(path.read_bytes())
     assert twice[0] == twice[1]
     assert len(twice[0]) > 5_000
@@ -524,7 +534,7 @@ def test_a_picture_without_its_trace_says_which_option_records_it(kind: str) -> 
     bare = Recorded(SCENARIO, {})
     name = kind_of(kind).traces[0]
     with pytest.raises(ScenarioError) as raised:
-        getattr(pictures, kind)(bare)
+        kind_of(kind).draw(bare)
     expected = f"traces.{name}: not recorded; needs traces.{name} = true, or longpipe run --trace {name}"
     assert str(raised.value) == expected
 
@@ -851,7 +861,7 @@ def test_a_picture_is_named_by_its_source_and_kind(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["window", "--log"], "--log: window shows no delay; needs rtt or delay or delay-cdf"),
+        (["window", "--log"], "--log: window shows no delay; needs rtt or rtt-cdf or delay or delay-cdf"),
         (["windw", "-o", "a.svg"], "KIND: 'windw'; did you mean 'window'? accepts window, sequence, queue"),
         (["window", "-o", "a.jpg"], "--output: 'a.jpg'; did you mean '.png'? accepts .svg, .pdf, .png"),
         (["window", "-o", "a.svg", "--flow", "flw1"], "flow: 'flw1' is not in the run; did you mean 'flow1'? accepts"),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from longpipe.pictures.kinds.queue import queue, queue_by_flow
     from longpipe.pictures.kinds.rates import control_steps, rates
     from longpipe.pictures.kinds.rtt import rtt, rtt_points
+    from longpipe.pictures.kinds.rtt_cdf import rtt_cdf
     from longpipe.pictures.kinds.sequence import sequence, sequence_events
     from longpipe.pictures.kinds.share import shares
     from longpipe.pictures.kinds.throughput import throughput, throughput_series
@@ -44,6 +45,7 @@ __all__ = [
     "queue_by_flow",
     "rates",
     "rtt",
+    "rtt_cdf",
     "rtt_points",
     "sequence",
     "sequence_events",
@@ -68,6 +70,7 @@ KINDS: Final = {
     "throughput": "throughput",
     "rates": "rates",
     "rtt": "rtt",
+    "rtt-cdf": "rtt_cdf",
     "delay": "delay",
     "delay-cdf": "delay",
     "drops": "delay",
