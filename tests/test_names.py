@@ -1,10 +1,8 @@
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import pytest
 
 from longpipe import Scenario, _core
-from longpipe.result import EVENT_CAUSES, EVENTS, STAGES, STATES
-from longpipe.result.drops import CAUSES
 from longpipe.scenario.base import kinds
 from longpipe.scenario.buffers import BufferUnit, Framing
 from longpipe.scenario.congestion import Congestion
@@ -49,12 +47,24 @@ PYTHON: dict[str, Any] = {
     "timer": Timer,
     "phase": Phase,
     "ack": Ack,
-    "stage": Literal[STAGES],
-    "state": Literal[STATES],
-    "drop_cause": Literal[CAUSES[1:]],
-    "event": Literal[EVENTS[1:]],
-    "event_cause": Literal[EVENT_CAUSES],
 }
+
+
+# Stored traces contain these names, and traces of the core their numbers, from 0.
+TRACES = {
+    "cause": "marked overflow aqm injected_loss outage bit_error partial_frame ack_filter no_route policer",
+    "drop_cause": "none overflow aqm injected_loss outage bit_error partial_frame ack_filter no_route policer ecn",
+    "kind": "dropped retransmit declared-lost fast-retransmit timeout reduction undo state",
+    "event_cause": "none fast-retransmit partial-ack scoreboard rack timeout tail-loss-probe rescue ecn idle eifel d-sack"
+    " f-rto open cwr recovery loss",
+    "stage": "startup drain probe-up probe-down cruise refill probe-rtt reconnaissance unvalidated validating safe-retreat",
+    "state": "open reduced recovery loss",
+    "limited_by": "application pacing cwnd receiver-window",
+}
+
+
+def test_numbered_values_of_traces_keep_their_names() -> None:
+    assert dict(_core.trace_names()) == {column: names.split() for column, names in TRACES.items()}
 
 
 def test_every_kind_of_variant_is_compared() -> None:

@@ -1,6 +1,5 @@
 //! Python bindings of the core. They take a resolved scenario, return columns, and contain no simulation logic.
 
-mod arrived;
 mod capture;
 mod columns;
 mod compiled;
@@ -19,8 +18,6 @@ mod reductions;
 mod stacks;
 mod tables;
 mod traces;
-mod videos;
-mod web;
 
 use errors::{ControlError, DefectError, MemoryLimitError, ScenarioError, StackDefectError};
 use longpipe_events::Time;
@@ -84,18 +81,18 @@ fn results(
     let traces = scenario.traces;
     let recorder = Recorder::new(traces, scenario.flows.len(), scenario.links.len());
     let result = PyDict::new(py);
-    let columns = PyDict::new(py);
     let (report, reductions, ends) = if traces.any() || !captures.is_empty() {
         let files = capture::open(&scenario, captures)?;
         let (report, simulation, ends) = complete(py, &scenario, seed, (recorder, files), &controls, progress)?;
         let reductions = simulation.reductions();
         let (mut recorder, files) = simulation.into_probe();
         recorder.finish(Time(scenario.duration_ps));
-        traces::columns(py, &columns, &scenario, recorder)?;
+        result.set_item("traces", traces::tables(py, &scenario, recorder)?)?;
         result.set_item("captures", capture::columns(py, files)?)?;
         (report, reductions, ends)
     } else {
         let (report, simulation, ends) = complete(py, &scenario, seed, (), &controls, progress)?;
+        result.set_item("traces", PyDict::new(py))?;
         (report, simulation.reductions(), ends)
     };
     result.set_item("reductions", reductions::columns(py, &scenario, &reductions)?)?;
@@ -104,11 +101,7 @@ fn results(
         result.set_item("delays", datagrams::delay_statistics(&report))?;
         result.set_item("token_credits", packet_ports::token_credits(&report))?;
     }
-    result.set_item("files", web::files(py, &report)?)?;
-    result.set_item("completions", arrived::completions(py, &report)?)?;
-    result.set_item("chunks", videos::chunks(py, &scenario, &report)?)?;
     result.set_item("modules", modules::columns(py, &controls)?)?;
-    result.set_item("traces", columns)?;
     result.set_item("stacks", stacks::columns(py, &scenario, &ends)?)?;
     result.set_item("programs", stacks::programs(py, &scenario, &ends)?)?;
     result.set_item("state_hash", format!("{:016x}", report.state_hash))?;
@@ -173,11 +166,6 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("timer", config::TimerConfig::VARIANTS),
         ("phase", config::PhaseConfig::VARIANTS),
         ("ack", config::AckConfig::VARIANTS),
-        ("stage", longpipe_tcp::congestion::path_model::Stage::VARIANTS),
-        ("state", longpipe_tcp::journal::CongestionState::VARIANTS),
-        ("drop_cause", longpipe_network::DropCause::VARIANTS),
-        ("event", longpipe_tcp::journal::EventKind::VARIANTS),
-        ("event_cause", longpipe_tcp::journal::EventCause::VARIANTS),
     ] {
         names.set_item(kind, variants)?;
     }
@@ -210,6 +198,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StackDefectError", module.py().get_type::<StackDefectError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(tables::result_tables, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::trace_names, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
     module.add_function(wrap_pyfunction!(kind_facts, module)?)?;
     module.add_function(wrap_pyfunction!(packet_ports::queue_names, module)?)?;

@@ -3,12 +3,17 @@
 use longpipe_network::report::tables::{self, Kind, Run, Table, Values};
 use longpipe_network::report::Report;
 use longpipe_network::Scenario;
+use numpy::{Element, IntoPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Adds all tables of counters to a result. Columns are lists, because loading NumPy takes longer than a short run.
+/// Adds all tables to a result; those that a run does not have are empty. Columns are lists, because loading NumPy takes
+/// longer than a short run, except those of tables that can have millions of rows.
 pub(crate) fn add(result: &Bound<'_, PyDict>, scenario: &Scenario, report: &Report) -> PyResult<()> {
     let run = Run { scenario, report };
+    for table in &tables::TABLES {
+        result.set_item(table.name, PyDict::new(result.py()))?;
+    }
     tables::of(run).try_for_each(|table| result.set_item(table.name, columns(result.py(), table, &run)?))
 }
 
@@ -18,13 +23,29 @@ pub(crate) fn columns<'py>(py: Python<'py>, table: &Table, run: &Run<'_>) -> PyR
     let rows = (table.rows)(run);
     for column in table.columns_of(run) {
         let rows = rows.iter().copied();
-        match column.values {
-            Values::Text(of) => columns.set_item(column.name, rows.map(|row| of(run, row)).collect::<Vec<String>>()),
-            Values::Count(of) => columns.set_item(column.name, rows.map(|row| of(run, row)).collect::<Vec<u64>>()),
-            Values::Real(of) => columns.set_item(column.name, rows.map(|row| of(run, row)).collect::<Vec<f64>>()),
-        }?;
+        let values = match column.values {
+            Values::Text(of) => rows
+                .map(|row| of(run, row))
+                .collect::<Vec<String>>()
+                .into_pyobject(py)?,
+            Values::Number(of) => numbers(py, rows.map(|row| of(run, row)).collect::<Vec<u32>>(), table.is_large)?,
+            Values::Count(of) => numbers(py, rows.map(|row| of(run, row)).collect::<Vec<u64>>(), table.is_large)?,
+            Values::Real(of) => numbers(py, rows.map(|row| of(run, row)).collect::<Vec<f64>>(), table.is_large)?,
+        };
+        columns.set_item(column.name, values)?;
     }
     Ok(columns)
+}
+
+/// Returns numbers as an array or as a list.
+fn numbers<'py, T>(py: Python<'py>, values: Vec<T>, is_array: bool) -> PyResult<Bound<'py, PyAny>>
+where
+    T: Element + IntoPyObject<'py>,
+{
+    if is_array {
+        return Ok(values.into_pyarray(py).into_any());
+    }
+    values.into_pyobject(py)
 }
 
 /// Columns of one table: name, kind, the counter or the share that the kind refers to, and meaning.

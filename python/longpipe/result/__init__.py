@@ -3,18 +3,9 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from longpipe.result.result import (
-        EVENT_CAUSES,
-        EVENTS,
-        PARTS,
-        STAGES,
-        STATES,
-        Result,
-        duration_s,
-        records,
-    )
+    from longpipe.result.result import PARTS, Result, duration_s, records
 
-__all__ = ["EVENTS", "EVENT_CAUSES", "PARTS", "STAGES", "STATES", "Result", "duration_s", "records"]
+__all__ = ["PARTS", "Result", "duration_s", "records"]
 
 # Hidden from type checkers, because they would otherwise accept any name.
 if not TYPE_CHECKING:

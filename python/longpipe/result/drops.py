@@ -2,14 +2,13 @@
 
 from typing import TYPE_CHECKING, Final
 
+from longpipe import _core
+
 if TYPE_CHECKING:
     import pandas as pd
 
 # Names of the core's numbers in column `cause`: 0 is a mark, not a loss.
-CAUSES: Final = (
-    "marked", "overflow", "aqm", "injected_loss", "outage", "bit_error", "partial_frame", "ack_filter", "no_route",
-    "policer",
-)  # fmt: skip
+CAUSES: Final = tuple(dict(_core.trace_names())["cause"])
 
 
 def completed(trace: "pd.DataFrame") -> "pd.DataFrame":

@@ -79,23 +79,9 @@ _WITH_ROWS: Final = {
     "streams": (),
     "videos": ("chunks",),
 }
-# States of BBR and phases of Careful Resume, and states of recoveries, in the order of the core's numbers.
-STAGES: Final = (
-    "startup", "drain", "probe-up", "probe-down", "cruise", "refill", "probe-rtt",
-    "reconnaissance", "unvalidated", "validating", "safe-retreat",
-)  # fmt: skip
-STATES: Final = ("open", "reduced", "recovery", "loss")
-# Limits of a sender in the trace `flight`, in the order of the core's numbers.
-LIMITS: Final = ("application", "pacing", "cwnd", "receiver-window")
-# Kinds and causes in the trace `events`, in the order of the core's numbers. Drops are events of the network; all
-# others are events of senders.
-EVENTS: Final = (
-    "dropped", "retransmit", "declared-lost", "fast-retransmit", "timeout", "reduction", "undo", "state",
-)  # fmt: skip
-EVENT_CAUSES: Final = (
-    "none", "fast-retransmit", "partial-ack", "scoreboard", "rack", "timeout", "tail-loss-probe", "rescue", "ecn",
-    "idle", "eifel", "d-sack", "f-rto", "open", "cwr", "recovery", "loss",
-)  # fmt: skip
+# Names of the numbered values of traces, by column, as the core declares them: stages of BBR and phases of Careful
+# Resume, states of recoveries, limits of senders, and events with their causes.
+NAMES: Final[Mapping[str, Sequence[str]]] = dict(_core.trace_names())
 # Columns of the trace `packets`, in the order of the interface with stacks.
 PACKET_EVENTS: Final = ("sent", "received", "lost", "acknowledged", "datagram-sent", "datagram-received")
 PACKET_TYPES: Final = ("unknown", "initial", "handshake", "0RTT", "1RTT")
@@ -513,13 +499,7 @@ class Result:
         return {
             "flow": [*self.columns["flows"]["flow"], *parts],
             "port": self.columns["ports"]["port"],
-            "cause": drops.CAUSES,
-            "drop_cause": ("none", *drops.CAUSES[1:], "ecn"),
-            "kind": EVENTS,
-            "event_cause": EVENT_CAUSES,
-            "stage": STAGES,
-            "state": STATES,
-            "limited_by": LIMITS,
+            **NAMES,
             "packet_event": PACKET_EVENTS,
             "packet_type": PACKET_TYPES,
             "evidence": EVIDENCE,

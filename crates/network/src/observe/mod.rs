@@ -2,6 +2,7 @@
 
 pub mod arrived;
 pub mod capture;
+pub mod columns;
 pub mod probe;
 pub mod recorder;
 pub mod stack_packets;

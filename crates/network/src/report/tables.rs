@@ -36,15 +36,20 @@ pub enum Kind {
     Utilization,
 }
 
-/// Values of a column, by the number of the row.
+/// A row: its number in the report, and the number of an item of that row, which is 0 for tables without items.
+pub type Row = (usize, usize);
+
+/// Values of a column, by row.
 #[derive(Clone, Copy, Debug)]
 pub enum Values {
     /// Text.
-    Text(fn(&Run<'_>, usize) -> String),
+    Text(fn(&Run<'_>, Row) -> String),
+    /// Number of a flow or a class.
+    Number(fn(&Run<'_>, Row) -> u32),
     /// Count.
-    Count(fn(&Run<'_>, usize) -> u64),
+    Count(fn(&Run<'_>, Row) -> u64),
     /// Real number; NaN if there is no value.
-    Real(fn(&Run<'_>, usize) -> f64),
+    Real(fn(&Run<'_>, Row) -> f64),
 }
 
 /// A column of a table.
@@ -71,8 +76,10 @@ pub struct Table {
     pub columns: &'static [&'static [Column]],
     /// Whether a run has the table.
     pub present: fn(&Run<'_>) -> bool,
-    /// Numbers of the rows.
-    pub rows: fn(&Run<'_>) -> Vec<usize>,
+    /// Rows.
+    pub rows: fn(&Run<'_>) -> Vec<Row>,
+    /// Whether it can have millions of rows. Python then has arrays in place of lists, and the browser has no columns.
+    pub is_large: bool,
 }
 
 impl Table {
@@ -88,11 +95,15 @@ pub fn of(run: Run<'_>) -> impl Iterator<Item = &'static Table> + '_ {
     TABLES.iter().filter(move |table| (table.present)(&run))
 }
 
-/// Declares columns. The closure's arguments are the run and the number of a row, from which the row is computed. A column
-/// has the form `Values Kind "name": "Meaning." => value`, with `if condition` before the arrow if not all runs have it.
+/// Declares columns. The closure's arguments are the run and the number of a row, from which the row is computed, and
+/// the number of an item if the table has items. A column has the form `Values Kind "name": "Meaning." => value`, with
+/// `if condition` before the arrow if not all runs have it.
 macro_rules! columns {
+    (|$run:ident, $index:ident| $($declared:tt)+) => {
+        columns! { |$run, $index, item| $($declared)+ }
+    };
     (
-        |$run:ident, $index:ident| $row:ident = $of:expr;
+        |$run:ident, $index:ident, $item:ident| $row:ident = $of:expr;
         $($values:ident $kind:expr, $column:literal: $about:literal $(if $present:expr)? => $value:expr;)+
     ) => {
         &[$(Column {
@@ -100,7 +111,7 @@ macro_rules! columns {
             kind: $kind,
             about: $about,
             present: |$run| true $(&& $present)?,
-            values: Values::$values(|$run, $index| {
+            values: Values::$values(|$run, ($index, $item)| {
                 let $row = $of;
                 $value
             }),
@@ -123,13 +134,14 @@ const SENDER: &[Column] = columns! {
     Count Kind::Counter, "fast_retransmits": "Recoveries that started without a timeout." => flow.sender.fast_retransmits;
 };
 
-/// All tables of counters. The two tables of ports exclude each other.
+/// All tables. The two tables of ports exclude each other.
 #[allow(unused_variables)]
-pub const TABLES: [Table; 12] = [
+pub const TABLES: [Table; 15] = [
     Table {
         name: "flows",
         present: |_| true,
         rows: |run| flows(run),
+        is_large: false,
         columns: &[
             columns! {
                 |run, index| flow = &run.report.flows[index];
@@ -149,7 +161,8 @@ pub const TABLES: [Table; 12] = [
     Table {
         name: "relays",
         present: |_| true,
-        rows: |run| run.report.proxies.iter().map(|row| row.flow).collect(),
+        rows: |run| run.report.proxies.iter().map(|row| (row.flow, 0)).collect(),
+        is_large: false,
         columns: &[
             columns! {
                 |run, index| row = proxy(run, index);
@@ -172,6 +185,7 @@ pub const TABLES: [Table; 12] = [
         name: "ports",
         present: |run| run.scenario.framing == Framing::Aal5,
         rows: |run| all(run.report.ports.len()),
+        is_large: false,
         columns: &[columns! {
             |run, index| port = &run.report.ports[index];
             Text Kind::State, "port": "Link whose port it is." => port_name(run.scenario, index);
@@ -197,6 +211,7 @@ pub const TABLES: [Table; 12] = [
         name: "ports",
         present: |run| run.scenario.framing == Framing::Ip,
         rows: |run| all(run.report.packet_ports.len()),
+        is_large: false,
         columns: &[columns! {
             |run, index| port = &run.report.packet_ports[index];
             Text Kind::State, "port": "Link whose port it is." => port_name(run.scenario, index);
@@ -232,6 +247,7 @@ pub const TABLES: [Table; 12] = [
         name: "queues",
         present: |_| true,
         rows: |run| all(run.report.queues.len()),
+        is_large: false,
         columns: &[columns! {
             |run, index| row = &run.report.queues[index];
             Text Kind::State, "port": "Link whose port it is." => port_name(run.scenario, row.port);
@@ -257,6 +273,7 @@ pub const TABLES: [Table; 12] = [
         name: "classes",
         present: |_| true,
         rows: |run| all(run.report.classes.len()),
+        is_large: false,
         columns: &[columns! {
             |run, index| row = &run.report.classes[index];
             Text Kind::State, "port": "Link whose port it is." => port_name(run.scenario, row.port);
@@ -273,6 +290,7 @@ pub const TABLES: [Table; 12] = [
         name: "vbr",
         present: |_| true,
         rows: |run| all(run.scenario.vbr.len()),
+        is_large: false,
         columns: &[columns! {
             |run, index| row = &run.report.sources[index];
             Text Kind::State, "source": "Name of the source." => run.scenario.vbr[index].name.clone();
@@ -288,6 +306,7 @@ pub const TABLES: [Table; 12] = [
         name: "datagrams",
         present: |_| true,
         rows: |run| all(run.report.datagrams.len()),
+        is_large: false,
         columns: &[columns! {
             |run, index| row = &run.report.datagrams[index];
             Text Kind::State, "flow": "Name of the flow." => run.scenario.flows[row.flow].name.clone();
@@ -310,6 +329,7 @@ pub const TABLES: [Table; 12] = [
         name: "web",
         present: |_| true,
         rows: |run| all(run.report.web.len()),
+        is_large: false,
         columns: &[columns! {
             |run, index| row = &run.report.web[index];
             Text Kind::State, "flow": "Name of the flow." => run.scenario.flows[row.flow].name.clone();
@@ -325,6 +345,7 @@ pub const TABLES: [Table; 12] = [
         name: "arrived",
         present: |_| true,
         rows: |run| all(run.report.arrived.len()),
+        is_large: false,
         columns: &[columns! {
             |run, index| row = &run.report.arrived[index];
             Text Kind::State, "flow": "Name of the flow in the scenario." => run.scenario.flows[row.flow].name.clone();
@@ -340,6 +361,7 @@ pub const TABLES: [Table; 12] = [
         name: "videos",
         present: |_| true,
         rows: |run| all(run.report.videos.len()),
+        is_large: false,
         columns: &[columns! {
             |run, index| row = &run.report.videos[index];
             Text Kind::State, "flow": "Name of the flow." => run.scenario.flows[row.flow].name.clone();
@@ -362,24 +384,75 @@ pub const TABLES: [Table; 12] = [
         name: "streams",
         present: |_| true,
         rows: |run| all(run.report.streams.len()),
+        is_large: false,
         columns: &[columns! {
             |run, index| row = &run.report.streams[index];
             Text Kind::State, "flow": "Name of the flow." => run.scenario.flows[row.flow].name.clone();
             Count Kind::State, "written_bytes": "Bytes that the application has written to its socket." => row.written_bytes;
         }],
     },
+    Table {
+        name: "files",
+        present: |_| true,
+        rows: |run| items(run.report.web.iter().map(|web| web.files.len())),
+        is_large: false,
+        columns: &[columns! {
+            |run, index, item| file = &run.report.web[index].files[item];
+            Number Kind::State, "flow": "Flow." => run.report.web[index].flow as u32;
+            Number Kind::State, "class": "Class of the file." => file.class;
+            Count Kind::State, "size_bytes": "Size of the file." => file.bytes;
+            Real Kind::State, "requested_s": "Time of the request." => file.requested.as_seconds();
+            Real Kind::State, "answered_s": "Time at which the whole request had reached the server." => seconds(file.answered);
+            Real Kind::State, "completed_s": "Time at which the client had received the whole file." => seconds(file.completed);
+        }],
+    },
+    Table {
+        name: "completions",
+        present: |run| run.report.arrived.iter().any(|own| !own.flows.is_empty()),
+        rows: |run| items(run.report.arrived.iter().map(|own| own.flows.len())),
+        is_large: true,
+        columns: &[columns! {
+            |run, index, item| arrived = &run.report.arrived[index].flows[item];
+            Number Kind::State, "flow": "Flow in the scenario." => run.report.arrived[index].flow as u32;
+            Count Kind::State, "size_bytes": "Size of the transfer." => arrived.bytes;
+            Real Kind::State, "arrival_s": "Time of the arrival." => arrived.arrived.as_seconds();
+            Real Kind::State, "completion_s": "Time at which the last byte was delivered." => seconds(arrived.completed.get());
+        }],
+    },
+    Table {
+        name: "chunks",
+        present: |run| !run.report.videos.is_empty(),
+        rows: |run| items(run.report.videos.iter().map(|video| video.chunks.len())),
+        is_large: false,
+        columns: &[columns! {
+            |run, index, item| chunk = &run.report.videos[index].chunks[item];
+            Number Kind::State, "flow": "Flow." => run.report.videos[index].flow as u32;
+            Count Kind::State, "bitrate_bps": "Bitrate of the chunk." => bitrate(run, &run.report.videos[index], chunk);
+            Count Kind::State, "size_bytes": "Size of the chunk." => chunk.bytes;
+            Real Kind::State, "requested_s": "Time of the request." => chunk.requested.as_seconds();
+            Real Kind::State, "answered_s": "Time at which the whole request had reached the server." => seconds(chunk.answered);
+            Real Kind::State, "completed_s": "Time at which the player had received the whole chunk." => seconds(chunk.completed);
+        }],
+    },
 ];
 
-fn all(rows: usize) -> Vec<usize> {
-    (0..rows).collect()
+fn all(rows: usize) -> Vec<Row> {
+    (0..rows).map(|row| (row, 0)).collect()
+}
+
+/// Returns the rows of tables with items, from the number of items of each row of the report.
+fn items(counts: impl Iterator<Item = usize>) -> Vec<Row> {
+    let rows = counts.enumerate();
+    rows.flat_map(|(row, count)| (0..count).map(move |item| (row, item)))
+        .collect()
 }
 
 /// Returns the numbers of the flows that end at a receiver; a split flow has one row, which describes its last connection.
-fn flows(run: &Run<'_>) -> Vec<usize> {
+fn flows(run: &Run<'_>) -> Vec<Row> {
     let numbered = run.scenario.flows.iter().enumerate();
     numbered
         .filter(|(_, flow)| flow.onward.is_none())
-        .map(|(number, _)| number)
+        .map(|(number, _)| (number, 0))
         .collect()
 }
 
@@ -477,7 +550,7 @@ fn mean_bps(run: &Run<'_>, own: &VideoReport) -> f64 {
 }
 
 /// Returns the bitrate of a chunk [bit/s].
-pub fn bitrate(run: &Run<'_>, own: &VideoReport, chunk: &File) -> u64 {
+fn bitrate(run: &Run<'_>, own: &VideoReport, chunk: &File) -> u64 {
     match &run.scenario.flows[own.flow].traffic {
         TrafficConfig::AdaptiveVideo(video) => video.ladder_bps[chunk.class as usize],
         _ => 0,

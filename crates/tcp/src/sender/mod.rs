@@ -36,7 +36,7 @@ use crate::sender::pacer::Pacer;
 use crate::sender::retransmission_timer::RttEstimator;
 use echoes::Echoes;
 use longpipe_events::{MaybeTime, Span, Stream, Time};
-pub use state::{SenderState, TcpInfo};
+pub use state::{SendLimit, SenderState, TcpInfo};
 use std::num::NonZeroU64;
 use std::ops::AddAssign;
 use timers::{Timer, Timers};

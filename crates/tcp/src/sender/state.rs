@@ -5,6 +5,7 @@ use crate::congestion::path_model::Model;
 use crate::journal::CongestionState;
 use crate::retransmission_queue::Count;
 use longpipe_events::MaybeTime;
+use strum::VariantNames;
 
 /// State of a connection; counts are in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +49,8 @@ pub struct Sending {
 
 /// Constraint that prevents a sender from sending its next new segment: the first variant that applies; of the two
 /// windows, the smaller one counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum SendLimit {
     /// The application has written no more data, or not enough data for a segment.
     #[default]
