@@ -1,6 +1,7 @@
 //! The part of an output port that precedes its transmitter: injected loss, limits, queue discipline and counters. The
 //! caller owns the transmitter, and requests the next packet when the transmitter is free.
 
+use super::capacity::{counts_bytes, Capacity};
 use crate::conditioners::aggregation::Aggregation;
 use crate::conditioners::duplication::Duplication;
 use crate::conditioners::tbf::Tbf;
@@ -12,7 +13,7 @@ use crate::policies::parameters::Divides;
 use crate::queues::subqueues::SubqueueCounters;
 use crate::queues::{AnyDisc, Endpoints, NewPort, PassThroughEffect, PortState, QueueDisc, Queued};
 use crate::report::packets::PacketReport;
-use crate::scenario::{BufferUnit, FlowConfig, LinkConfig, Scenario};
+use crate::scenario::{FlowConfig, LinkConfig, Scenario};
 use longpipe_events::{MaybeTime, Rate, Time};
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -223,8 +224,7 @@ pub(crate) struct EgressQueue {
     policers: Policers,
     shaper: Option<Box<Tbf>>,
     batches: Option<Box<Batches>>,
-    limit_packets: u64,
-    limit_bytes: u64,
+    capacity: Capacity,
     /// Whether a packet occupies the buffer until its transmission ends, instead of until it starts.
     counts_in_service: bool,
     /// Packets and bytes that wait in the discipline.
@@ -259,11 +259,6 @@ fn endpoints(scenario: &Scenario) -> Vec<Endpoints> {
 impl EgressQueue {
     /// Creates the empty queue of the port that feeds a link.
     pub fn new(scenario: &Scenario, link: &LinkConfig, seed: u64, index: u64) -> EgressQueue {
-        let limit = |unit| {
-            link.buffer
-                .filter(|buffer| buffer.unit == unit)
-                .map_or(u64::MAX, |buffer| buffer.limit)
-        };
         let flows = scenario.flows.iter();
         let host = scenario.is_host(link.from);
         let of_flows = match link.policy.divides() {
@@ -276,7 +271,7 @@ impl EgressQueue {
             endpoints: &|| endpoints(scenario),
             rate_bps: link.rate_bps,
             limit: link.buffer.map_or(u64::MAX, |buffer| buffer.limit),
-            by_bytes: link.buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
+            by_bytes: counts_bytes(link.buffer),
             seed,
             link: index,
         };
@@ -293,8 +288,7 @@ impl EgressQueue {
             policers: Policers::among(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
             shaper: Tbf::among(&link.conditioners).map(Box::new),
             batches: Aggregation::among(&link.conditioners).map(|limits| Box::new(Batches { limits, carried: None })),
-            limit_packets: limit(BufferUnit::Packets),
-            limit_bytes: limit(BufferUnit::Bytes),
+            capacity: Capacity::new(link.buffer),
             counts_in_service: !link.frees_at_begin() || link.has_shaper(),
             waiting: (0, 0),
             in_service: (0, 0),
@@ -486,7 +480,7 @@ impl EgressQueue {
     /// Returns whether the empty buffer has room for a packet of `bytes` bytes.
     #[inline]
     fn has_room_for(&self, bytes: u64) -> bool {
-        self.limit_packets > 0 && bytes <= self.limit_bytes
+        self.capacity.has_room((0, 0), bytes)
     }
 
     /// Records that the transmission of a packet starts at `now`, when it arrives at the empty port.
@@ -580,10 +574,11 @@ impl EgressQueue {
             self.carried()
         };
         let empty = !self.is_busy() && self.backlog().0 == 0;
+        let (room_packets, room_bytes) = self.capacity.room(taken);
         let port = PortState {
             now,
-            room_packets: self.limit_packets.saturating_sub(taken.0),
-            room_bytes: self.limit_bytes.saturating_sub(taken.1),
+            room_packets,
+            room_bytes,
             in_service: self.is_busy(),
             idle_since: empty.then_some(self.emptied),
         };

@@ -6,11 +6,12 @@
 
 use crate::impairments::loss::Loss;
 use crate::ip::port::arrival_rules::ArrivalRule;
+use crate::ip::port::capacity::Capacity;
 use crate::ip::port::line::Line;
 use crate::packets::drops::DropCause;
 use crate::policies::{Arrival, Verdict};
 use crate::report::packets::PacketReport;
-use crate::scenario::{BufferConfig, BufferUnit};
+use crate::scenario::BufferConfig;
 use longpipe_events::{Rate, Ring, Time};
 
 /// A queued packet other than the latest.
@@ -59,10 +60,7 @@ pub struct Fifo {
     /// Bytes of the packets known to have left.
     bytes_out: u64,
     counters: RouterCounters,
-    /// Capacity in packets.
-    max_packets: u64,
-    /// Capacity in bytes.
-    max_bytes: u64,
+    capacity: Capacity,
     /// Cause of the latest loss.
     cause: DropCause,
 }
@@ -70,17 +68,12 @@ pub struct Fifo {
 impl Fifo {
     /// Creates an empty FIFO.
     pub fn new(rate: Rate, buffer: Option<BufferConfig>) -> Fifo {
-        let limit = |unit| match buffer {
-            Some(buffer) if buffer.unit == unit => buffer.limit,
-            _ => u64::MAX,
-        };
         Fifo {
             rate,
             before: Ring::default(),
             bytes_out: 0,
             counters: RouterCounters::default(),
-            max_packets: limit(BufferUnit::Packets),
-            max_bytes: limit(BufferUnit::Bytes),
+            capacity: Capacity::new(buffer),
             cause: DropCause::Overflow,
         }
     }
@@ -102,7 +95,7 @@ impl Fifo {
     #[inline(never)]
     fn queue_alone(&mut self, line: &mut Line, now: Time, bytes: u16) -> Option<Time> {
         let (size, counters) = (u64::from(bytes), &mut self.counters);
-        if self.max_packets == 0 || size > self.max_bytes {
+        if !self.capacity.has_room((0, 0), size) {
             return self.queue_behind(line, now, bytes);
         }
         debug_assert!(self.before.is_empty(), "all earlier packets have left");
@@ -122,7 +115,7 @@ impl Fifo {
             self.settle(line, now);
             let (held, bytes_held) = self.held(line, now);
             let counters = &mut self.counters;
-            if held >= self.max_packets || bytes_held + size > self.max_bytes {
+            if !self.capacity.has_room((held, bytes_held), size) {
                 counters.lost_overflow += 1;
                 counters.bytes_lost += size;
                 self.cause = DropCause::Overflow;
@@ -189,8 +182,7 @@ impl Fifo {
             return None;
         }
         let begins = line.free().max(now);
-        let room = held.0 < self.max_packets && held.1 + arrival.bytes <= self.max_bytes;
-        if !room {
+        if !self.capacity.has_room(held, arrival.bytes) {
             counters.lost_overflow += 1;
             counters.bytes_lost += arrival.bytes;
             self.cause = DropCause::Overflow;
@@ -337,8 +329,8 @@ impl Fifo {
         let counters = &self.counters;
         let within = held <= counters.peak_packets
             && bytes_held <= counters.peak_bytes
-            && counters.peak_packets <= self.max_packets
-            && counters.peak_bytes <= self.max_bytes;
+            && counters.peak_packets <= self.capacity.packets
+            && counters.peak_bytes <= self.capacity.bytes;
         let ends: Vec<u64> = self.before.iter().map(|packet| packet.end).collect();
         let ordered = ends.iter().all(|&end| end > self.bytes_out)
             && ends.windows(2).all(|pair| pair[0] < pair[1])

@@ -1,6 +1,7 @@
 //! Output ports of hosts and routers, which send whole packets.
 
 mod arrival_rules;
+pub(crate) mod capacity;
 pub(crate) mod constant_rate;
 pub mod delayed;
 pub(crate) mod egress_queue;

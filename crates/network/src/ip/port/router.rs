@@ -1,12 +1,13 @@
 //! A router's output port: a FIFO with the rules that apply to arriving packets.
 
 use super::arrival_rules::Rules;
+use super::capacity::counts_bytes;
 use super::fifo::Fifo;
 use super::line::Line;
 use crate::impairments::loss::Loss;
 use crate::policies::aqm::{Aqm, Frequent};
 use crate::policies::Policy;
-use crate::scenario::{BufferConfig, BufferUnit};
+use crate::scenario::BufferConfig;
 use longpipe_events::{Rate, Time};
 
 /// The output port of a router.
@@ -39,7 +40,7 @@ impl Router {
         loss: Option<Box<Loss>>,
         vcs: usize,
     ) -> Router {
-        let by_bytes = buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes);
+        let by_bytes = counts_bytes(buffer);
         let only_tail_drop = matches!(policy, Policy::TailDrop) && aqm.is_none() && loss.is_none();
         let kind = match aqm.as_deref_mut().and_then(Aqm::frequent) {
             Some(Frequent::Red(_)) => Kind::Red,

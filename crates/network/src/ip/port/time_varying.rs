@@ -2,11 +2,12 @@
 //! and packets are admitted in order.
 
 use crate::impairments::loss::Loss;
+use crate::ip::port::capacity::{counts_bytes, Capacity};
 use crate::ip::port::line::Line;
 use crate::packets::drops::DropCause;
 use crate::policies::{Occupancy, Policy};
 use crate::report::packets::{PacketReport, TimeVaryingReport};
-use crate::scenario::{BufferUnit, LinkConfig};
+use crate::scenario::LinkConfig;
 use crate::time_varying::{Passage, TimeVaryingLink, TransmissionOutcome};
 use longpipe_events::{Rate, Ring, Time};
 
@@ -44,8 +45,7 @@ pub struct TimeVaryingPort {
     /// Whether only a full buffer drops packets, and none is lost on the wire: tail drop without injected losses, and
     /// `TimeVaryingLink::is_undisturbed` holds.
     is_undisturbed: bool,
-    max_packets: u64,
-    max_bytes: u64,
+    capacity: Capacity,
     /// Whether the occupancies X and X_i and the buffer size K are in bytes instead of packets.
     by_bytes: bool,
     /// End of the run.
@@ -82,11 +82,6 @@ impl TimeVaryingPort {
         vcs: usize,
     ) -> TimeVaryingPort {
         let buffer = link.buffer;
-        let limit = |unit| {
-            buffer
-                .filter(|buffer| buffer.unit == unit)
-                .map_or(u64::MAX, |buffer| buffer.limit)
-        };
         let policy = link
             .policy
             .buffer_policy(buffer.map_or(u64::MAX, |buffer| buffer.limit));
@@ -99,9 +94,8 @@ impl TimeVaryingPort {
             rate: Rate(link.rate_bps),
             by_vc: policy.needs_vc_occupancies(),
             policy,
-            max_packets: limit(BufferUnit::Packets),
-            max_bytes: limit(BufferUnit::Bytes),
-            by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
+            capacity: Capacity::new(buffer),
+            by_bytes: counts_bytes(buffer),
             end,
             leaving: Ring::default(),
             doomed: Ring::default(),
@@ -146,8 +140,7 @@ impl TimeVaryingPort {
         let (size, report) = (u64::from(bytes), &mut self.report);
         report.packets_in += 1;
         report.bytes_in += size;
-        let (packets, room) = (self.held + 1, self.bytes_held + size);
-        if packets > self.max_packets || room > self.max_bytes {
+        if !self.capacity.has_room((self.held, self.bytes_held), size) {
             report.lost_overflow += 1;
             report.bytes_lost += size;
             self.loss_of_last = Some((ready.min(self.end), DropCause::Overflow));
@@ -155,9 +148,10 @@ impl TimeVaryingPort {
         }
         let (service, arrival) = self.motion.transmit_undisturbed(ready, bytes)?;
         self.packet_time += u128::from((service.ends - ready).0);
-        (self.held, self.bytes_held) = (packets, room);
-        report.peak_packets = report.peak_packets.max(packets);
-        report.peak_bytes = report.peak_bytes.max(room);
+        self.held += 1;
+        self.bytes_held += size;
+        report.peak_packets = report.peak_packets.max(self.held);
+        report.peak_bytes = report.peak_bytes.max(self.bytes_held);
         self.leaving.push(HeldPacket {
             begins: service.begins,
             until: service.ends,
@@ -182,7 +176,7 @@ impl TimeVaryingPort {
             (&mut self.report.lost_injected, DropCause::InjectedLoss)
         } else if self.policy.refuses(self.occupancy(local)) {
             (&mut self.report.lost_aqm, DropCause::Aqm)
-        } else if packets >= self.max_packets || room + size > self.max_bytes {
+        } else if !self.capacity.has_room((packets, room), size) {
             (&mut self.report.lost_overflow, DropCause::Overflow)
         } else {
             return self.admit(line, ready, bytes, local);

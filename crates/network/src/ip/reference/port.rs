@@ -6,6 +6,7 @@ use crate::conditioners::jitter::LinkJitter;
 use crate::conditioners::{Policers, TokenCredit};
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
+use crate::ip::port::capacity::{counts_bytes, Capacity};
 use crate::ip::port::egress_queue::Removed;
 use crate::packets::drops::{DropCause, Drops};
 use crate::packets::Circuit;
@@ -13,7 +14,7 @@ use crate::packets::{Options, Packet};
 use crate::policies::aqm::{Admission, Aqm};
 use crate::policies::{Arrival, Occupancy, Policy, Verdict};
 use crate::report::packets::PacketReport;
-use crate::scenario::{BufferUnit, LinkConfig, Scenario};
+use crate::scenario::{LinkConfig, Scenario};
 use crate::time_varying::{Service, TimeVaryingLink};
 use longpipe_events::memory::Growing;
 use longpipe_events::{Rate, Time, PS_PER_SECOND};
@@ -60,8 +61,7 @@ pub(super) struct ReferencePort {
     pub no_route: (u64, u64),
     policy: Policy,
     aqm: Option<Box<Aqm>>,
-    max_packets: u64,
-    max_bytes: u64,
+    capacity: Capacity,
     /// Whether the occupancies X and X_i and the buffer size K are in bytes instead of packets.
     by_bytes: bool,
     /// Packets held by the port; the first packet is in transmission.
@@ -91,11 +91,6 @@ impl ReferencePort {
         let link: &LinkConfig = &scenario.links[index];
         let host = scenario.is_host(link.from);
         let buffer = link.buffer;
-        let limit = |unit| {
-            buffer
-                .filter(|buffer| buffer.unit == unit)
-                .map_or(u64::MAX, |buffer| buffer.limit)
-        };
         let policy = link
             .policy
             .buffer_policy(buffer.map_or(u64::MAX, |buffer| buffer.limit));
@@ -114,9 +109,8 @@ impl ReferencePort {
             by_vc: policy.needs_vc_occupancies(),
             policy,
             aqm: link.policy.aqm(link.rate_bps, seed, index as u64),
-            max_packets: limit(BufferUnit::Packets),
-            max_bytes: limit(BufferUnit::Bytes),
-            by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
+            capacity: Capacity::new(buffer),
+            by_bytes: counts_bytes(buffer),
             queue: VecDeque::new(),
             bytes_held: 0,
             held_by_vc: BTreeMap::new(),
@@ -189,7 +183,7 @@ impl ReferencePort {
             policed
         } else if verdict == Verdict::Refuse {
             Some(DropCause::Aqm)
-        } else if packets >= self.max_packets || room + bytes > self.max_bytes {
+        } else if !self.capacity.has_room((packets, room), bytes) {
             if let Some(aqm) = &mut self.aqm {
                 aqm.overflow(now);
             }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::ip::port::line::{End, Repeats};
 use crate::scenario::time_varying::{OrderConfig, ServiceConfig, TimeVaryingConfig};
+use crate::scenario::BufferUnit;
 use crate::scenario::{BufferConfig, LossConfig, PolicyConfig, SchedulerConfig};
 use longpipe_events::{Span, Stream};
 use std::collections::VecDeque;
