@@ -6,7 +6,7 @@ use crate::packets::aal5::frame_cells;
 use crate::scenario::connection_slots;
 use crate::scenario::forwarding;
 use crate::scenario::link_ends::LinkEnd;
-use crate::scenario::refusal::{refuse, ScenarioError};
+use crate::scenario::refusal::{accept, refuse, ScenarioError};
 use crate::scenario::time_varying::ServiceConfig;
 use crate::scenario::topology::Topology;
 use crate::scenario::{
@@ -52,24 +52,13 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
                 return refuse(field("from/to"), node, "needs the index of a node");
             }
         }
-        if let Some(problem) = link.policy.problem() {
-            let problem = problem.within("policy");
-            return refuse(field(&problem.field), problem.value, problem.accepted);
-        }
-        if let Some(problem) = link.scheduler.problem() {
-            let problem = problem.within("scheduler");
-            return refuse(field(&problem.field), problem.value, problem.accepted);
-        }
+        accept(|| field("policy"), link.policy.problem())?;
+        accept(|| field("scheduler"), link.scheduler.problem())?;
         if let Some((value, accepted)) = link.loss.problem() {
             return refuse(field("loss"), value, accepted);
         }
-        if let Some(problem) = link.conditioners.iter().find_map(ConditionerConfig::problem) {
-            return refuse(
-                field(&format!("conditioners.{}", problem.field)),
-                problem.value,
-                problem.accepted,
-            );
-        }
+        let problem = link.conditioners.iter().find_map(ConditionerConfig::problem);
+        accept(|| field("conditioners"), problem)?;
         if let Some((value, accepted)) = conditioners::problem_of_all(&link.conditioners) {
             return refuse(field("conditioners"), value, accepted);
         }
@@ -217,10 +206,7 @@ fn check_framing(scenario: &Scenario) -> Result<(), ScenarioError> {
 /// Checks that a flow is compatible with the links of its routes.
 pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
     let field = |name: &str| format!("flows[{index}].{name}");
-    if let Some(problem) = flow.tcp.problem() {
-        let problem = problem.within("tcp");
-        return refuse(field(&problem.field), problem.value, problem.accepted);
-    }
+    accept(|| field("tcp"), flow.tcp.problem())?;
     if scenario.framing == Framing::Aal5 && !flow.tcp.ecn.is_off() {
         return refuse(
             field("tcp.ecn"),
@@ -229,10 +215,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
         );
     }
     forwarding::check(scenario, index, flow)?;
-    if let Some(problem) = flow.traffic.problem(&flow.tcp) {
-        let problem = problem.within("traffic");
-        return refuse(field(&problem.field), problem.value, problem.accepted);
-    }
+    accept(|| field("traffic"), flow.traffic.problem(&flow.tcp))?;
     connection_slots::check(scenario, index, flow)?;
     if flow.stop.is_some() && (flow.foreign || flow.relayed || flow.onward.is_some()) {
         return refuse(field("stop"), "set", "needs a flow without a proxy or external packets");

@@ -1,6 +1,6 @@
 //! Connection slots of flows that arrive, transfer their data and leave.
 
-use super::refusal::{refuse, ScenarioError};
+use super::refusal::{accept, refuse, ScenarioError};
 use super::{ArrivalTimesConfig, FlowArrivalsConfig, FlowConfig, Framing, Scenario, StartConfig, TrafficConfig};
 use longpipe_events::memory;
 use std::borrow::Cow;
@@ -12,6 +12,7 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
         return Ok(());
     }
     let field = |name: &str| format!("flows[{index}].{name}");
+    accept(|| field("traffic"), flow.traffic.problem(&flow.tcp))?;
     if flow.foreign || flow.relayed || flow.onward.is_some() {
         let accepted = "needs a flow without a proxy or external packets";
         return refuse(field("traffic"), "flow-arrivals", accepted);

@@ -1,5 +1,7 @@
 //! Errors of scenarios: field, value, and accepted values.
 
+use longpipe_tcp::Problem;
+
 /// A problem in a scenario, as one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {value}; {accepted}")]
@@ -23,4 +25,12 @@ pub(crate) fn refuse<T>(
         value: value.to_string(),
         accepted: accepted.into(),
     })
+}
+
+/// Returns the error for an invalid parameter of the part of the scenario that `part` names, if there is one.
+pub(crate) fn accept(part: impl FnOnce() -> String, problem: Option<Problem>) -> Result<(), ScenarioError> {
+    let Some(problem) = problem.map(|problem| problem.within(&part())) else {
+        return Ok(());
+    };
+    refuse(problem.field, problem.value, problem.accepted)
 }

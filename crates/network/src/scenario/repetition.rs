@@ -1,6 +1,6 @@
 //! Bounds on repeated events that occur even if no packet is sent, so that every run ends.
 
-use super::refusal::{refuse, ScenarioError};
+use super::refusal::{accept, refuse, ScenarioError};
 use super::{FlowConfig, LinkConfig, LossConfig, OnOffConfig, Scenario};
 use crate::bounds::refuse_unless;
 use crate::packets::aal5::CELL_BITS;
@@ -40,13 +40,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
     for (index, source) in scenario.vbr.iter().enumerate() {
         let link_bps = scenario.links[source.route[0]].rate_bps;
-        if let Some(problem) = vbr_problem(source, link_bps) {
-            return refuse(
-                format!("vbr[{index}].{}", problem.field),
-                problem.value,
-                problem.accepted,
-            );
-        }
+        accept(|| format!("vbr[{index}]"), vbr_problem(source, link_bps))?;
     }
     if scenario.traces.vc_queue {
         at_least("traces.vc_queue_interval".into(), scenario.traces.vc_queue_interval_ps)?;

@@ -6,6 +6,7 @@ use longpipe_network::report::flows::{ArrivedFlow, ArrivedReport};
 use longpipe_network::scenario::{
     ArrivalTimesConfig, BufferConfig, BufferUnit, FlowArrivalsConfig, Scenario, StopConfig, TraceConfig, TrafficConfig,
 };
+use longpipe_network::Simulation;
 use longpipe_tcp::config::{RecoveryKind, TcpConfig};
 
 const MS: u64 = SECOND / 1000;
@@ -116,4 +117,14 @@ fn traces_of_ports_and_receivers_name_the_flow_of_the_scenario() {
     assert!(recorder.windows.time.is_empty() && recorder.timers.time.is_empty());
     assert!(recorder.sequences.time.is_empty() && recorder.controls.time.is_empty());
     assert!(recorder.events.time.is_empty());
+}
+
+/// Slots for four billion flows would need more memory than any machine has.
+#[test]
+fn too_many_slots_are_rejected_before_they_are_allocated() {
+    let refused = Simulation::new(&path(vec![(0, 1)], u32::MAX), 1).expect_err("too many slots");
+    assert_eq!(
+        refused.to_string(),
+        "flows[0].traffic.most_active: 4294967295; needs 1 to 100 000 flows"
+    );
 }
