@@ -94,56 +94,30 @@ pub trait Growing<T> {
     fn put(&mut self, item: T);
 }
 
-impl<T> Growing<T> for Vec<T> {
-    #[inline(always)]
-    fn make_room(&mut self) {
-        if self.len() == self.capacity() {
-            let more = doubled::<T>(self.capacity());
-            let reserved = self.try_reserve_exact(more).is_ok();
-            settle::<T>(self.capacity(), more, reserved);
-        }
-    }
+macro_rules! growing {
+    ($container:ty, $push:ident $(, $bound:ident)?) => {
+        impl<T $(: $bound)?> Growing<T> for $container {
+            #[inline(always)]
+            fn make_room(&mut self) {
+                if self.len() == self.capacity() {
+                    let more = doubled::<T>(self.capacity());
+                    let reserved = self.try_reserve_exact(more).is_ok();
+                    settle::<T>(self.capacity(), more, reserved);
+                }
+            }
 
-    #[inline(always)]
-    fn put(&mut self, item: T) {
-        self.make_room();
-        self.push(item);
-    }
+            #[inline(always)]
+            fn put(&mut self, item: T) {
+                self.make_room();
+                self.$push(item);
+            }
+        }
+    };
 }
 
-impl<T> Growing<T> for VecDeque<T> {
-    #[inline(always)]
-    fn make_room(&mut self) {
-        if self.len() == self.capacity() {
-            let more = doubled::<T>(self.capacity());
-            let reserved = self.try_reserve_exact(more).is_ok();
-            settle::<T>(self.capacity(), more, reserved);
-        }
-    }
-
-    #[inline(always)]
-    fn put(&mut self, item: T) {
-        self.make_room();
-        self.push_back(item);
-    }
-}
-
-impl<T: Ord> Growing<T> for BinaryHeap<T> {
-    #[inline(always)]
-    fn make_room(&mut self) {
-        if self.len() == self.capacity() {
-            let more = doubled::<T>(self.capacity());
-            let reserved = self.try_reserve_exact(more).is_ok();
-            settle::<T>(self.capacity(), more, reserved);
-        }
-    }
-
-    #[inline(always)]
-    fn put(&mut self, item: T) {
-        self.make_room();
-        self.push(item);
-    }
-}
+growing!(Vec<T>, push);
+growing!(VecDeque<T>, push_back);
+growing!(BinaryHeap<T>, push, Ord);
 
 /// Counts the doubled capacity in addition to the current capacity, which is released only after the copy. Returns the
 /// number of additional items.

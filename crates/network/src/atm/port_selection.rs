@@ -259,7 +259,7 @@ impl<'a> Plan<'a> {
         let (limit, policy) = if self.is_port(link) {
             (config.buffer.map(|buffer| buffer.limit), self.policy(link))
         } else {
-            (None, Policy::TailDrop)
+            (None, Policy::TAIL_DROP)
         };
         let vcs = self.topology.vcs_of_link[link][Class::Ubr as usize] as usize;
         let admission = Admission::new(limit, policy, self.loss(link), vcs);
@@ -275,7 +275,7 @@ impl<'a> Plan<'a> {
         let (grid, delay) = (self.topology.grids[index], Span(link.delay_ps));
         let first_of_vbr = self.first_of_vbr.contains(&index);
         if vbr > 0 && !first_of_vbr {
-            return CellPort::new(grid, delay, Admission::new(None, Policy::TailDrop, None, vbr), None);
+            return CellPort::new(grid, delay, Admission::new(None, Policy::TAIL_DROP, None, vbr), None);
         }
         let admission = Admission::new(
             link.buffer.map(|buffer| buffer.limit),

@@ -2,7 +2,7 @@
 
 use super::parameters::{Decides, Facts, Parameters};
 use crate::bounds::threshold_problem;
-use crate::policies::{AfterLoss, Occupancy, Policy};
+use crate::policies::{Occupancy, Policy, Rule};
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ impl Parameters for EpdConfig {
     }
 
     fn buffer_policy(&self, capacity: f64) -> Policy {
-        Policy::Epd(Epd::new(capacity, self.threshold, self.keep_last))
+        Policy::discarding(Rule::Epd(Epd::new(capacity, self.threshold)), self.keep_last)
     }
 }
 
@@ -38,16 +38,12 @@ impl Parameters for EpdConfig {
 pub struct Epd {
     /// R·K [cell].
     threshold: f64,
-    keep_last: bool,
 }
 
 impl Epd {
     /// Creates the policy for a buffer of `k` cells with threshold fraction `r`.
-    pub fn new(k: f64, r: f64, keep_last: bool) -> Epd {
-        Epd {
-            threshold: r * k,
-            keep_last,
-        }
+    pub fn new(k: f64, r: f64) -> Epd {
+        Epd { threshold: r * k }
     }
 
     /// Returns whether X > R·K.
@@ -59,12 +55,5 @@ impl Epd {
     pub fn decides(&self, min: u64, max: u64) -> Option<bool> {
         let above = |held: u64| held as f64 > self.threshold;
         (above(min) == above(max)).then(|| above(max))
-    }
-
-    /// Returns how the rest of a damaged frame is treated: it is discarded.
-    pub fn after_loss(&self) -> AfterLoss {
-        AfterLoss::Discard {
-            keep_last: self.keep_last,
-        }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::parameters::{Decides, Facts, Parameters};
 use crate::bounds::{threshold_problem, z_problem};
-use crate::policies::{AfterLoss, Occupancy, Policy};
+use crate::policies::{Occupancy, Policy, Rule};
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ impl Parameters for FbaConfig {
     }
 
     fn buffer_policy(&self, capacity: f64) -> Policy {
-        Policy::Fba(Fba::new(capacity, self.threshold, self.z, self.keep_last))
+        Policy::discarding(Rule::Fba(Fba::new(capacity, self.threshold, self.z)), self.keep_last)
     }
 }
 
@@ -43,17 +43,15 @@ pub struct Fba {
     threshold: f64,
     /// Z·(K − R·K) [cell].
     scale: f64,
-    keep_last: bool,
 }
 
 impl Fba {
     /// Creates the policy for a buffer of `k` cells with threshold fraction `r`.
-    pub fn new(k: f64, r: f64, z: f64, keep_last: bool) -> Fba {
+    pub fn new(k: f64, r: f64, z: f64) -> Fba {
         let threshold = r * k;
         Fba {
             threshold,
             scale: z * (k - threshold),
-            keep_last,
         }
     }
 
@@ -68,12 +66,5 @@ impl Fba {
     /// threshold; otherwise None.
     pub fn decides(&self, max: u64) -> Option<bool> {
         (max as f64 <= self.threshold).then_some(false)
-    }
-
-    /// Returns how the rest of a damaged frame is treated: it is discarded.
-    pub fn after_loss(&self) -> AfterLoss {
-        AfterLoss::Discard {
-            keep_last: self.keep_last,
-        }
     }
 }

@@ -41,11 +41,18 @@ pub enum AfterLoss {
 
 /// Buffer policy of a port.
 #[derive(Clone, Debug)]
-pub enum Policy {
-    /// Drops only at a full buffer.
-    TailDrop,
-    /// Accepts all new frames, and discards the rest of a damaged frame.
-    PartialPacketDiscard(partial_packet_discard::PartialPacketDiscard),
+pub struct Policy {
+    /// Rule for new frames.
+    rule: Rule,
+    /// Treatment of the rest of a frame after one of its cells found the buffer full.
+    pub after_loss: AfterLoss,
+}
+
+/// Rule that drops new frames before the buffer is full.
+#[derive(Clone, Debug)]
+pub enum Rule {
+    /// Drops none.
+    Nothing,
     /// Early Packet Discard.
     Epd(epd::Epd),
     /// Selective Drop.
@@ -55,14 +62,33 @@ pub enum Policy {
 }
 
 impl Policy {
+    /// Tail drop; later cells of a damaged frame are admitted.
+    pub const TAIL_DROP: Policy = Policy {
+        rule: Rule::Nothing,
+        after_loss: AfterLoss::Admit,
+    };
+
+    /// Returns a policy that discards the rest of a damaged frame.
+    pub fn discarding(rule: Rule, keep_last: bool) -> Policy {
+        Policy {
+            rule,
+            after_loss: AfterLoss::Discard { keep_last },
+        }
+    }
+
+    /// Returns whether the policy only drops at a full buffer, and treats each cell alone.
+    pub fn is_tail_drop(&self) -> bool {
+        matches!((&self.rule, self.after_loss), (Rule::Nothing, AfterLoss::Admit))
+    }
+
     /// Returns whether a new frame is dropped.
     #[inline]
     pub fn refuses(&self, occupancy: Occupancy) -> bool {
-        match self {
-            Policy::TailDrop | Policy::PartialPacketDiscard(_) => false,
-            Policy::Epd(epd) => epd.refuses(occupancy),
-            Policy::SelectiveDrop(selective_drop) => selective_drop.refuses(occupancy),
-            Policy::Fba(fba) => fba.refuses(occupancy),
+        match &self.rule {
+            Rule::Nothing => false,
+            Rule::Epd(epd) => epd.refuses(occupancy),
+            Rule::SelectiveDrop(selective_drop) => selective_drop.refuses(occupancy),
+            Rule::Fba(fba) => fba.refuses(occupancy),
         }
     }
 
@@ -70,11 +96,11 @@ impl Policy {
     /// to `max`.
     #[inline]
     pub fn decides(&self, min: u64, max: u64) -> Option<bool> {
-        match self {
-            Policy::TailDrop | Policy::PartialPacketDiscard(_) => Some(false),
-            Policy::Epd(epd) => epd.decides(min, max),
-            Policy::SelectiveDrop(selective_drop) => selective_drop.decides(max),
-            Policy::Fba(fba) => fba.decides(max),
+        match &self.rule {
+            Rule::Nothing => Some(false),
+            Rule::Epd(epd) => epd.decides(min, max),
+            Rule::SelectiveDrop(selective_drop) => selective_drop.decides(max),
+            Rule::Fba(fba) => fba.decides(max),
         }
     }
 
@@ -94,18 +120,7 @@ impl Policy {
 
     /// Returns whether the policy depends on X_i and N_a.
     pub fn needs_vc_occupancies(&self) -> bool {
-        matches!(self, Policy::SelectiveDrop(_) | Policy::Fba(_))
-    }
-
-    /// Returns how the rest of a frame is treated after one of its cells found the buffer full.
-    pub fn after_loss(&self) -> AfterLoss {
-        match self {
-            Policy::TailDrop => tail_drop::AFTER_LOSS,
-            Policy::PartialPacketDiscard(ppd) => ppd.after_loss(),
-            Policy::Epd(epd) => epd.after_loss(),
-            Policy::SelectiveDrop(selective_drop) => selective_drop.after_loss(),
-            Policy::Fba(fba) => fba.after_loss(),
-        }
+        matches!(self.rule, Rule::SelectiveDrop(_) | Rule::Fba(_))
     }
 }
 

@@ -174,7 +174,7 @@ pub trait Parameters {
     /// Returns the buffer policy for a buffer of `capacity` cells. Active queue management and queue disciplines make
     /// their own drop decisions.
     fn buffer_policy(&self, _capacity: f64) -> Policy {
-        Policy::TailDrop
+        Policy::TAIL_DROP
     }
 
     /// Returns the state of active queue management at enqueue, if the policy is one, for a link of the given rate, and

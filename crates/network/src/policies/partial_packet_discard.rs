@@ -1,7 +1,7 @@
 //! Partial packet discard: after a lost cell, the later cells of the frame are dropped (Romanow and Floyd 1995).
 
 use super::parameters::{Decides, Facts, Parameters};
-use crate::policies::{AfterLoss, Policy};
+use crate::policies::{Policy, Rule};
 use serde::{Deserialize, Serialize};
 
 /// Parameters of partial packet discard.
@@ -20,23 +20,6 @@ impl Parameters for PartialPacketDiscardConfig {
     }
 
     fn buffer_policy(&self, _capacity: f64) -> Policy {
-        let keep_last = self.keep_last;
-        Policy::PartialPacketDiscard(PartialPacketDiscard { keep_last })
-    }
-}
-
-/// Discards the rest of a damaged frame.
-#[derive(Clone, Debug)]
-pub struct PartialPacketDiscard {
-    /// Whether the last cell of a damaged frame is admitted, because it delimits the frame.
-    pub keep_last: bool,
-}
-
-impl PartialPacketDiscard {
-    /// Returns how the rest of a damaged frame is treated: it is discarded.
-    pub fn after_loss(&self) -> AfterLoss {
-        AfterLoss::Discard {
-            keep_last: self.keep_last,
-        }
+        Policy::discarding(Rule::Nothing, self.keep_last)
     }
 }

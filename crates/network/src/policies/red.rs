@@ -2,9 +2,8 @@
 
 use super::aqm::Algorithm;
 use super::parameters::{Decides, Facts, Marks, Parameters, QueueUnit};
-use super::partial_packet_discard::PartialPacketDiscard;
-use super::Policy;
 use super::{Arrival, Verdict};
+use super::{Policy, Rule};
 use crate::bounds::{refuse_unless, share_problem};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 use longpipe_tcp::Problem;
@@ -104,8 +103,8 @@ impl Parameters for RedConfig {
     /// For cells, RED drops whole frames, and only the last cell of a damaged frame is admitted.
     fn buffer_policy(&self, _capacity: f64) -> Policy {
         match self.unit {
-            QueueUnit::Cells => Policy::PartialPacketDiscard(PartialPacketDiscard { keep_last: true }),
-            QueueUnit::Packets | QueueUnit::Bytes => Policy::TailDrop,
+            QueueUnit::Cells => Policy::discarding(Rule::Nothing, true),
+            QueueUnit::Packets | QueueUnit::Bytes => Policy::TAIL_DROP,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::parameters::{Decides, Facts, Parameters};
 use crate::bounds::{threshold_problem, z_problem};
-use crate::policies::{AfterLoss, Occupancy, Policy};
+use crate::policies::{Occupancy, Policy, Rule};
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,10 @@ impl Parameters for SelectiveDropConfig {
     }
 
     fn buffer_policy(&self, capacity: f64) -> Policy {
-        Policy::SelectiveDrop(SelectiveDrop::new(capacity, self.threshold, self.z, self.keep_last))
+        Policy::discarding(
+            Rule::SelectiveDrop(SelectiveDrop::new(capacity, self.threshold, self.z)),
+            self.keep_last,
+        )
     }
 }
 
@@ -42,17 +45,12 @@ pub struct SelectiveDrop {
     threshold: f64,
     /// Z: load ratio above which a VC's frames are dropped.
     z: f64,
-    keep_last: bool,
 }
 
 impl SelectiveDrop {
     /// Creates the policy for a buffer of `k` cells with threshold fraction `r`.
-    pub fn new(k: f64, r: f64, z: f64, keep_last: bool) -> SelectiveDrop {
-        SelectiveDrop {
-            threshold: r * k,
-            z,
-            keep_last,
-        }
+    pub fn new(k: f64, r: f64, z: f64) -> SelectiveDrop {
+        SelectiveDrop { threshold: r * k, z }
     }
 
     /// Returns whether X > R·K and X_i·N_a > Z·X.
@@ -65,12 +63,5 @@ impl SelectiveDrop {
     /// threshold; otherwise None.
     pub fn decides(&self, max: u64) -> Option<bool> {
         (max as f64 <= self.threshold).then_some(false)
-    }
-
-    /// Returns how the rest of a damaged frame is treated: it is discarded.
-    pub fn after_loss(&self) -> AfterLoss {
-        AfterLoss::Discard {
-            keep_last: self.keep_last,
-        }
     }
 }

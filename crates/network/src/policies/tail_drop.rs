@@ -1,7 +1,6 @@
 //! Tail drop (plain UBR): drops exactly those cells that find the buffer full.
 
 use super::parameters::{Decides, Facts, Parameters};
-use crate::policies::AfterLoss;
 use serde::{Deserialize, Serialize};
 
 /// Tail drop, which has no parameters.
@@ -16,6 +15,3 @@ impl Parameters for TailDropConfig {
         true
     }
 }
-
-/// Tail drop; later cells of a damaged frame are admitted.
-pub const AFTER_LOSS: AfterLoss = AfterLoss::Admit;

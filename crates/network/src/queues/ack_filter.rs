@@ -21,7 +21,8 @@ impl Parameters for AckFilterConfig {
 
 impl Discipline for AckFilterConfig {
     fn disc<T: Queued>(&self, _port: &NewPort<'_>) -> AnyDisc<T> {
-        AnyDisc::AckFilter(AckFilter::default())
+        let backlog = Backlog::default();
+        AnyDisc::AckFilter(AckFilter { backlog })
     }
 }
 
@@ -29,14 +30,6 @@ impl Discipline for AckFilterConfig {
 #[derive(Clone, Debug)]
 pub struct AckFilter<T> {
     backlog: Backlog<T>,
-}
-
-impl<T> Default for AckFilter<T> {
-    fn default() -> AckFilter<T> {
-        AckFilter {
-            backlog: Backlog::default(),
-        }
-    }
 }
 
 impl<T: Queued> QueueDisc<T> for AckFilter<T> {

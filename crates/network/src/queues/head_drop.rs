@@ -22,7 +22,8 @@ impl Parameters for HeadDropConfig {
 
 impl Discipline for HeadDropConfig {
     fn disc<T: Queued>(&self, _port: &NewPort<'_>) -> AnyDisc<T> {
-        AnyDisc::HeadDrop(HeadDrop::default())
+        let backlog = Backlog::default();
+        AnyDisc::HeadDrop(HeadDrop { backlog })
     }
 }
 
@@ -30,14 +31,6 @@ impl Discipline for HeadDropConfig {
 #[derive(Clone, Debug)]
 pub struct HeadDrop<T> {
     backlog: Backlog<T>,
-}
-
-impl<T> Default for HeadDrop<T> {
-    fn default() -> HeadDrop<T> {
-        HeadDrop {
-            backlog: Backlog::default(),
-        }
-    }
 }
 
 impl<T: Queued> QueueDisc<T> for HeadDrop<T> {
@@ -105,7 +98,12 @@ mod tests {
             in_service: true,
             idle_since: None,
         };
-        let (mut queue, mut dropped) = (HeadDrop::default(), vec![]);
+        let (mut queue, mut dropped) = (
+            HeadDrop {
+                backlog: Backlog::default(),
+            },
+            vec![],
+        );
         for packet in [(1, 100), (2, 50), (3, 50), (4, 50), (5, 200), (6, 301)] {
             let packet = Packet(packet.0, packet.1);
             queue.enqueue(&port, packet, |packet: Packet, _| dropped.push(packet.0));

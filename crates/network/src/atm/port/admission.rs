@@ -37,7 +37,7 @@ impl Admission {
     pub fn new(capacity: Option<u64>, policy: Policy, loss: Option<Box<Loss>>, vcs: usize) -> Admission {
         Admission {
             capacity: capacity.unwrap_or(u64::MAX),
-            after_loss: policy.after_loss(),
+            after_loss: policy.after_loss,
             policy,
             red: None,
             loss,

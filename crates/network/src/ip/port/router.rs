@@ -41,7 +41,7 @@ impl Router {
         vcs: usize,
     ) -> Router {
         let by_bytes = counts_bytes(buffer);
-        let only_tail_drop = matches!(policy, Policy::TailDrop) && aqm.is_none() && loss.is_none();
+        let only_tail_drop = policy.is_tail_drop() && aqm.is_none() && loss.is_none();
         let kind = match aqm.as_deref_mut().and_then(Aqm::frequent) {
             Some(Frequent::Red(_)) => Kind::Red,
             Some(Frequent::Pie(_)) => Kind::Pie,

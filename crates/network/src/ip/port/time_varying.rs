@@ -87,7 +87,7 @@ impl TimeVaryingPort {
             .buffer_policy(buffer.map_or(u64::MAX, |buffer| buffer.limit));
         TimeVaryingPort {
             host,
-            is_undisturbed: motion.is_undisturbed() && loss.is_none() && matches!(policy, Policy::TailDrop),
+            is_undisturbed: motion.is_undisturbed() && loss.is_none() && policy.is_tail_drop(),
             motion,
             loss,
             varies: link.motion.is_some(),

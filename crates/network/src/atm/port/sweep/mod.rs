@@ -160,7 +160,7 @@ impl SweepPort {
             delay: parts.delay,
             capacity,
             no_refusal_up_to: parts.policy.no_refusal_up_to(capacity),
-            after_loss: parts.policy.after_loss(),
+            after_loss: parts.policy.after_loss,
             holding: parts.policy.needs_vc_occupancies().then(|| Box::new(Holding::new(vcs))),
             policy: parts.policy,
             loss: parts.loss,

@@ -37,7 +37,7 @@ fn link(steps: &[[u64; 2]], outages: Option<OutagesConfig>, delay_ps: u64) -> Li
 
 fn port(link: &LinkConfig, phase: u64, limit: u64) -> TimeVaryingCellPort {
     let motion = TimeVaryingLink::of_cells(link, Time(phase)).expect("a motion");
-    let admission = Admission::new(Some(limit), Policy::TailDrop, None, 1);
+    let admission = Admission::new(Some(limit), Policy::TAIL_DROP, None, 1);
     TimeVaryingCellPort::new(false, motion, admission, Time(1 << 50))
 }
 

@@ -63,7 +63,7 @@ impl TrainParameters {
             firsts: Ring::default(),
             ties: self.ties,
             capacity: self.capacity.unwrap_or(u64::MAX),
-            after_loss: self.policy.after_loss(),
+            after_loss: self.policy.after_loss,
             no_refusal_up_to: self.policy.no_refusal_up_to(self.capacity.unwrap_or(u64::MAX)),
             history: self
                 .policy
