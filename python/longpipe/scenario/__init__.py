@@ -185,9 +185,7 @@ class Scenario(Model):
     tcp: Part[Tcp] = part(default=Tcp.unchecked(), description="TCP sender and receiver of every connection")
     traffic: Part[Traffic] = part(
         default=Greedy.unchecked(),
-        description="Traffic of the applications: greedy, transfer, stream, flow-arrivals, web or adaptive-video over "
-        "TCP; "
-        "as datagrams cbr, poisson, on-off, voice, video or arrivals",
+        description=f"Traffic of the applications: {', '.join(kinds(Traffic))}",
     )
     start: Part[Start] = part(
         default=FixedStart.unchecked(), description="Start times of the applications: fixed, staggered or random"

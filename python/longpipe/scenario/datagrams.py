@@ -63,15 +63,21 @@ Times = Annotated[FixedTimes | Exponential | Pareto, Field(discriminator="kind")
 BurstTimes = Annotated[Times, Field(description="Distribution of both durations: exponential, pareto or fixed")]
 
 
-class Bursts(Source):
-    """Datagrams of equal size at a constant rate during on periods, none during off periods."""
+class OnOffSource(Source):
+    """What on/off sources have in common."""
 
-    kind: Literal["on-off"] = "on-off"
+    kind: str
     rate: IpRate
     payload: Payload = "1000 B"
     on: BurstTime = Field(default="500 ms", description="Mean duration of an on period [time]; ns-2 manual")
     off: Delay = Field(default="500 ms", description="Mean duration of an off period [time]; ns-2 manual")
     times: BurstTimes = Exponential.unchecked()
+
+
+class Bursts(OnOffSource):
+    """Datagrams of equal size at a constant rate during on periods, none during off periods."""
+
+    kind: Literal["on-off"] = "on-off"
 
 
 class Voice(Source):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from longpipe.aal5 import CELL_BITS
 from longpipe.errors import ScenarioError
 from longpipe.scenario.checks import policies, tcp_field
-from longpipe.scenario.datagrams import HEADERS, Bursts, Pareto, Voice
+from longpipe.scenario.datagrams import HEADERS, OnOffSource, Pareto, Voice
 from longpipe.scenario.loss import GilbertElliottTimeLoss
 from longpipe.scenario.network import Dumbbell, FlowFields
 from longpipe.scenario.queues import Pie
@@ -55,7 +55,7 @@ def check_repetition(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp
                 f"{scenario.duration}"
             )
     for field, traffic, mss in _traffics(scenario, topology, tcps):
-        if isinstance(traffic, Bursts | Voice):
+        if isinstance(traffic, OnOffSource | Voice):
             bursts = traffic.bursts() if isinstance(traffic, Voice) else traffic
             packet_ps = int(Fraction(8 * (SIZE.parse(bursts.payload) + HEADERS) * 10**12, RATE.parse(bursts.rate)))
             _check_bursts(field, bursts, packet_ps, "packet")
@@ -127,7 +127,7 @@ def _write_ps(stream: Stream, mss: str) -> int:
     return 8 * SIZE.parse(stream.write or mss) * 10**12 // RATE.parse(stream.rate)
 
 
-def _check_bursts(field: str, bursts: Bursts | WriteBursts, packet_ps: int, of: str) -> None:
+def _check_bursts(field: str, bursts: OnOffSource | WriteBursts, packet_ps: int, of: str) -> None:
     """Raises ScenarioError if bursts follow each other faster than packets or writes at the peak rate."""
     cycle_ps = TIME.parse(bursts.on) + TIME.parse(bursts.off)
     if cycle_ps < packet_ps:
