@@ -54,6 +54,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "cbr": {"rate": "1 Mbit/s"},
     "poisson": {"rate": "1 Mbit/s"},
     "on-off": {"rate": "1 Mbit/s"},
+    "self-similar": {"rate": "50 kbit/s"},
     "video": {"rate": "1 Mbit/s"},
     "transfer": {"size": "1 MB"},
     "stream": {"rate": "1 Mbit/s"},

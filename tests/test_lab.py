@@ -109,6 +109,7 @@ KNOBS: dict[str, tuple[object, ...]] = {
         {"kind": "stream", "rate": "5 Mbit/s", "bursts": {"off": "1 s"}},
         {"kind": "cbr", "rate": "1 Mbit/s"},
         {"kind": "on-off", "rate": "2 Mbit/s", "payload": "172 B", "times": {"kind": "pareto", "shape": 1.2}},
+        {"kind": "self-similar", "rate": "100 kbit/s", "sources": 20},
         "video",
     ),
     "start": ("fixed", {"kind": "random", "over": "100 ms"}, {"kind": "staggered", "interval": "3 s"}),

@@ -80,6 +80,17 @@ class Bursts(OnOffSource):
     kind: Literal["on-off"] = "on-off"
 
 
+class SelfSimilar(OnOffSource):
+    """Datagrams of many on/off sources, each with this rate during on periods; their sum is self-similar.
+
+    The sum's Hurst parameter is (3 - shape) / 2 for Pareto durations with a shape below 2 (Taqqu et al. 1997).
+    """
+
+    kind: Literal["self-similar"] = "self-similar"
+    sources: int = Field(default=50, ge=1, le=10_000, description="Number of on/off sources")
+    times: BurstTimes = Pareto.unchecked()
+
+
 class Voice(Source):
     """One direction of a telephone call over RTP: a packet every 20 ms during talk spurts."""
 

@@ -6,7 +6,7 @@ from pydantic import AliasChoices, Field
 
 from longpipe.scenario.adaptive_video import AdaptiveVideo
 from longpipe.scenario.base import LATER, FileSize, Instant, Lifetime, Model, SampleInterval, kind_or_table
-from longpipe.scenario.datagrams import Arrivals, Bursts, Cbr, Poisson, Video, Voice
+from longpipe.scenario.datagrams import Arrivals, Bursts, Cbr, Poisson, SelfSimilar, Video, Voice
 from longpipe.scenario.flow_arrivals import FlowArrivals
 from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.source import Source
@@ -81,6 +81,7 @@ Traffic = Annotated[
     | Cbr
     | Poisson
     | Bursts
+    | SelfSimilar
     | Voice
     | Video
     | Arrivals

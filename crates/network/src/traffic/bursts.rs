@@ -106,6 +106,13 @@ impl Bursts {
     }
 }
 
+impl Bursts {
+    /// Returns the bursts with their start at `begin` [ps], before the first burst.
+    pub fn starting(self, begin: u64) -> Bursts {
+        Bursts { begin, ..self }
+    }
+}
+
 impl Pattern for Bursts {
     fn next(&mut self, stream: &mut Stream) -> Option<(u64, u32)> {
         let BurstsConfig { on_ps, off_ps, times } = self.config;

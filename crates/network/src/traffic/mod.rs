@@ -12,6 +12,7 @@ pub mod on_off;
 pub mod parameters;
 pub mod poisson;
 pub mod schedule;
+pub mod self_similar;
 pub mod stack;
 pub mod stream;
 pub mod transfer;
@@ -30,6 +31,7 @@ use longpipe_tcp::Problem;
 use on_off::OnOffDatagramsConfig;
 use parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use poisson::PoissonConfig;
+use self_similar::SelfSimilarConfig;
 use serde::{Deserialize, Serialize};
 use stack::{StackConfig, StackPathConfig};
 use stream::StreamConfig;
@@ -93,6 +95,8 @@ kinds! {
     Cbr(CbrConfig);
     /// Datagrams in bursts.
     OnOff(OnOffDatagramsConfig);
+    /// Datagrams of many on/off sources.
+    SelfSimilar(SelfSimilarConfig);
     /// Datagrams at exponentially distributed intervals.
     Poisson(PoissonConfig);
     /// Datagrams of video frames.

@@ -9,6 +9,7 @@ use longpipe_network::scenario::{
     FlowConfig, Framing, OnOffDatagramsConfig, PoissonConfig, SizesConfig, StartConfig, StopConfig, StreamConfig,
     Times, TrafficConfig, VideoConfig,
 };
+use longpipe_network::traffic::self_similar::SelfSimilarConfig;
 use longpipe_tcp::congestion::CarefulResumeConfig;
 use proptest::prelude::*;
 
@@ -143,7 +144,7 @@ pub fn any_stop() -> impl Strategy<Value = StopDraft> {
 
 fn any_datagrams() -> impl Strategy<Value = DatagramsDraft> {
     let payload = prop_oneof![2 => Just(172u32), 1 => Just(1), 2 => 1u32..1472, 1 => Just(9000)];
-    (0u8..7, payload, any_packets(40), prop::array::uniform3(1u16..=1000)).prop_map(
+    (0u8..8, payload, any_packets(40), prop::array::uniform3(1u16..=1000)).prop_map(
         |(kind, payload, apart, numbers)| DatagramsDraft {
             kind,
             payload,
@@ -380,6 +381,14 @@ impl DatagramsDraft {
                     times: times(c),
                 })
             }
+            6 => TrafficConfig::SelfSimilar(SelfSimilarConfig {
+                sources: 1 + c as u32 % 5,
+                rate_bps,
+                payload_bytes,
+                on_ps: (apart_ps * a / 30).clamp(1_000_000, 1_000 * SECOND),
+                off_ps: (apart_ps * b / 30).clamp((bits / u128::from(rate_bps)) as u64, 1_000 * SECOND),
+                times: times(c),
+            }),
             5 => TrafficConfig::Video(VideoConfig {
                 rate_bps,
                 frame_ps: (apart_ps * c / 100).clamp(SECOND / 10_000, 1_000 * SECOND),

@@ -104,6 +104,11 @@ fn datagrams_per_second(traffic: &TrafficConfig) -> Option<f64> {
             let bursts = SECOND as f64 / (config.on_ps + config.off_ps) as f64;
             Some(packets(config.rate_bps, config.payload_bytes) + bursts)
         }
+        TrafficConfig::SelfSimilar(config) => {
+            let bursts = SECOND as f64 / (config.on_ps + config.off_ps) as f64;
+            let each = packets(config.rate_bps, config.payload_bytes) + bursts;
+            Some(f64::from(config.sources) * each)
+        }
         TrafficConfig::Video(video) => {
             Some(packets(video.rate_bps, video.payload_bytes) * 2.0 + SECOND as f64 / video.frame_ps as f64)
         }
