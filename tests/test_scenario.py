@@ -16,6 +16,7 @@ from longpipe.scenario import (
     Epd,
     Flow,
     Graph,
+    Group,
     Link,
     Node,
     Scenario,
@@ -138,9 +139,20 @@ def test_a_change_of_a_former_field_changes_the_selected_control() -> None:
         Scenario().with_(**{"tcp.vegas.alpha": 2})
 
 
-def test_former_fields_of_a_group_need_a_congestion_control() -> None:
+@pytest.mark.parametrize(("control", "alpha"), [("vegas", 2.0), ("cubic", None)])
+def test_former_fields_of_a_group_are_options_of_the_control_it_inherits(control: str, alpha: float | None) -> None:
+    group = {"name": "a", "tcp": {"vegas": {"alpha": 2}, "mss": "1000 B"}}
+    scenario = Scenario(tcp={"congestion": control}, network={"kind": "dumbbell", "group": [group]})
+    own = resolve(scenario)["flows"][0]["tcp"]
+    assert own["mss_bytes"] == 1000
+    assert own["congestion"]["kind"] == control if isinstance(own["congestion"], dict) else own["congestion"] == control
+    assert alpha is None or own["vegas"]["alpha"] == alpha
+    assert Scenario.from_toml(scenario.to_toml()).digest() == scenario.digest()
+
+
+def test_former_fields_of_a_group_alone_need_a_congestion_control() -> None:
     with pytest.raises(ScenarioError, match=r"tcp: vegas: .*; needs congestion = \{kind = 'vegas', ...\} instead"):
-        Scenario(network={"kind": "dumbbell", "group": [{"name": "a", "tcp": {"vegas": {"alpha": 2}}}]})
+        Group(name="a", tcp={"vegas": {"alpha": 2}})
 
 
 def test_a_flow_takes_the_options_of_its_own_recovery_from_the_scenario_unless_it_says_them() -> None:

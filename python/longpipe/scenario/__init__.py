@@ -50,7 +50,7 @@ from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.parts import Part, part
 from longpipe.scenario.points import plain
 from longpipe.scenario.profiles import change as change_profile
-from longpipe.scenario.profiles import has_initial_rtt, replace_handshake
+from longpipe.scenario.profiles import control_of, has_initial_rtt, inherit_control, replace_handshake
 from longpipe.scenario.queues import *  # noqa: F403
 from longpipe.scenario.recovery import *  # noqa: F403
 from longpipe.scenario.recovery import Recovery
@@ -200,6 +200,13 @@ class Scenario(Model):
         description="Initial part of the run that counters and means exclude [time], or automatic: chosen by MSER-5",
     )
     traces: Part[Traces] = part(default=Traces.unchecked(), description="Traces to record over time")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _inherit_control(cls, fields: object) -> object:
+        if isinstance(fields, dict) and isinstance(fields.get("network"), dict):
+            return fields | {"network": inherit_control(fields["network"], control_of(fields.get("tcp", {})))}
+        return fields
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:

@@ -88,6 +88,33 @@ def _former_options(congestion: Any, beside: dict[str, Any]) -> Any:  # noqa: AN
     return {**options, **_specified(congestion), "kind": kind} if options else None
 
 
+def control_of(tcp: Any) -> Any:  # noqa: ANN401 - unvalidated input
+    """Returns the congestion control of a scenario's TCP fields."""
+    if isinstance(tcp, dict):
+        return filled(tcp).get("congestion", _DEFAULT)
+    return getattr(tcp, "congestion", _DEFAULT)
+
+
+def inherit_control(part: Any, control: Any) -> Any:  # noqa: ANN401 - unvalidated input
+    """Returns a part of a network in which former fields of flows are options of the congestion control they inherit.
+
+    `control` is the scenario's. A former field of another control had no effect, and is removed.
+    """
+    if isinstance(part, list):
+        return [inherit_control(item, control) for item in part]
+    if not isinstance(part, dict):
+        return part
+    whole = {name: inherit_control(value, control) for name, value in part.items()}
+    own = whole.get("tcp")
+    if not isinstance(own, dict) or "congestion" in own or not FORMER.keys() & own.keys():
+        return whole
+    beside = {name: own[name] for name in FORMER if name in own}
+    options = _former_options(control, beside)
+    kept = {name: value for name, value in own.items() if name not in FORMER}
+    whole["tcp"] = kept if options is None else kept | {"congestion": options}
+    return whole
+
+
 def _specified_kind(chosen: object) -> str:
     return str(chosen.get("kind") if isinstance(chosen, dict) else getattr(chosen, "kind", None))
 
