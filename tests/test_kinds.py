@@ -58,6 +58,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "video": {"rate": "1 Mbit/s"},
     "transfer": {"size": "1 MB"},
     "stream": {"rate": "1 Mbit/s"},
+    "periodic": {"interval": 50},
     "flow-arrivals": {"load": 0.5, "sizes": {"kind": "fixed", "size": "50 KB"}},
     "staggered": {"interval": "10 ms"},
     "random": {"over": "100 ms"},

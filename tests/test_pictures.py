@@ -743,7 +743,7 @@ def test_the_command_draws_flows_on_the_same_axes(tmp_path: Path) -> None:
     scenario, file = tmp_path / "wan.toml", tmp_path / "a.svg"
     scenario.write_text(SCENARIO.with_(duration="300 ms").to_toml())
     for arguments in (["window"], ["rtt", "--log"], ["sequence", "--all"], ["throughput"], ["delay-cdf"]):
-        framing = ["--set", "framing=ip", "--set", "switch.buffer=20 packets"]
+        framing = ["--set", "framing=ip", "--set", "switch.buffer=20 packets", "--set", "tcp.mss=1448 B"]
         done = command("plot", scenario, *arguments, *framing, "--overlay", "-o", file)
         assert (done.returncode, done.stderr) == (0, "")
         assert {"flow1", "flow2"} <= set(re.findall(r"<!-- (.*?) -->", file.read_text()))

@@ -2,7 +2,7 @@
 
 use super::flow_queueing::{FlowHash, Turns};
 use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued};
-use crate::bounds::{quantum_problem, queues_problem};
+use crate::bounds::{queues_problem, refuse_unless};
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Facts, Marks, Parameters};
 use crate::policies::pie::{Pie, PieConfig, PieDelay, PieRules};
@@ -59,7 +59,7 @@ impl Parameters for FqPieConfig {
     fn problem(&self) -> Option<Problem> {
         self.pie()
             .problem()
-            .or_else(|| quantum_problem(self.quantum_bytes))
+            .or_else(|| refuse_unless(self.quantum_bytes > 0, "quantum", 0, "needs at least 1 byte"))
             .or_else(|| self.queues.and_then(queues_problem))
     }
 
