@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from longpipe.errors import ScenarioError
 from longpipe.inputs.text import split_lines
 from longpipe.measured import lines as lines_of
+from longpipe.measured import read
 from longpipe.measured.columns import Named, Replies
 from longpipe.measured.content import Content
 from longpipe.measured.lines import Lines, Parts
@@ -77,6 +78,20 @@ def test_replies_are_those_of_a_dictionary(replies: list[tuple[int, int | None, 
     rows = zip(numbers.tolist(), arrivals.tolist(), rtts.tolist(), is_known.tolist(), strict=True)
     for number, one, delay, known in rows:
         assert (one if known else None, None if math.isnan(delay) else delay) == expected[number]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[17958600000000] 192.0.2.7 : [0], 64 bytes, 20.5 ms (20.5 avg, 0% loss)\n",
+        '{"resp": {"timestamp": "9795860000.5", "host": "a", "seq": 0, "size": 64, "rtt": 5.12}}\n',
+    ],
+)
+def test_replies_beyond_2262_are_one_line(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "late.txt"
+    file.write_text(text * 3, encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"time .* s after 1970; needs times from 1970 to 2262$"):
+        read(file)
 
 
 def test_numbers_of_replies_are_bounded() -> None:

@@ -42,6 +42,11 @@ def exact(text: str) -> Fraction | None:
     return Fraction(whole * 10**exponent) if exponent >= 0 else Fraction(whole, 10**-exponent)
 
 
+def is_time(ns: int) -> bool:
+    """Returns whether a time [ns] fits into 64 bits: it is at most 292 years from 1970."""
+    return abs(ns) < 1 << 63
+
+
 def unix_ns(text: str) -> int | None:
     """Converts a Unix time to ns from s, ms, us or ns, which are distinguished by magnitude.
 

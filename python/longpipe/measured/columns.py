@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
+from longpipe.inputs.numbers import is_time
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,7 +71,12 @@ class Replies:
         return None if at == _UNKNOWN else at, None if math.isnan(rtt) else rtt
 
     def add(self, number: int, at: int | None, rtt: float | None) -> None:
-        """Adds a reply; replaces one with the same number. Raises ScenarioError for too many requests."""
+        """Adds a reply; replaces one with the same number.
+
+        Raises ScenarioError for too many requests, and for a time beyond 2262.
+        """
+        if at is not None and not is_time(at):
+            raise ScenarioError(f"{self._file}: time {at / 1e9:.4g} s after 1970; needs times from 1970 to 2262")
         if not self._rtt:
             self._first = number
         count = max(self._first + len(self._rtt), number + 1) - min(self._first, number)

@@ -17,7 +17,7 @@ from typing import Final
 
 from longpipe.errors import ScenarioError
 from longpipe.inputs import decode, read_bytes
-from longpipe.inputs.numbers import scaled, unix_ns
+from longpipe.inputs.numbers import is_time, scaled, unix_ns
 from longpipe.inputs.text import encoding_of
 from longpipe.measured.fields import unix_of_date
 from longpipe.measured.json_text import RECORD_SEPARATOR, Placed, values
@@ -230,8 +230,8 @@ class Content:
         stamps, clock, damaged, count = array("q", [_NO_TIME]), _Clock(), list[int](), 0
         for number, line in lines:
             stamps.extend([_NO_TIME] * (number + 1 - len(stamps)))
-            if (found := _STAMPED.match(line)) is not None:
-                stamps[number] = clock.ns(found)
+            if (found := _STAMPED.match(line)) is not None and is_time(at := clock.ns(found)):
+                stamps[number] = at
             elif line.strip():
                 damaged.append(number)
             count += bool(line.strip())
