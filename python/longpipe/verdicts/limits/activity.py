@@ -13,13 +13,13 @@ from longpipe.verdicts.loads import active_time
 if TYPE_CHECKING:
     from longpipe.scenario.paths import Path
     from longpipe.verdicts.limits.fields import LinkFields
-    from longpipe.verdicts.limits.run import Run
+    from longpipe.verdicts.limits.run import RunCounters
 
 
 class Activity:
     """Counters of one flow, and of the ports on its path; times are in seconds, after the warm-up."""
 
-    def __init__(self, run: Run, path: Path, counted: Mapping[str, Any]) -> None:
+    def __init__(self, run: RunCounters, path: Path, counted: Mapping[str, Any]) -> None:
         self.run, self.path, self.ports = run, path, run.ports
         self.flow = run.flows[path.flow]
         self.sent_bytes: int = counted["sent_bytes"]

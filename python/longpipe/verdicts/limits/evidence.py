@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from longpipe.verdicts.limits.obstacles import Obstacles
 from longpipe.verdicts.limits.once import once
 from longpipe.verdicts.limits.remedy import MORE
-from longpipe.verdicts.limits.run import Columns, Run
+from longpipe.verdicts.limits.run import Columns, RunCounters
 from longpipe.verdicts.limits.thresholds import (
     BOUNDED,
     BUSY,
@@ -141,7 +141,7 @@ class Evidence(Obstacles):
 
 def evidence(scenario: Scenario, columns: Columns) -> Iterator[Evidence]:
     """Yields the evidence about each flow of a run, in the order of the flows."""
-    run, flows = Run(scenario, columns), columns["flows"]
+    run, flows = RunCounters(scenario, columns), columns["flows"]
     # Runs without ECN have no column for reductions due to marks.
     marks = flows.get("mark_reductions") or repeat(0)
     for path, mark_reductions, *counted in zip(run.paths, marks, *(flows[name] for name in _COUNTERS), strict=False):

@@ -35,7 +35,7 @@ class Reduction(NamedTuple):
     mean_window_bytes: float
 
 
-class Run:
+class RunCounters:
     """Counters of a run that all of its flows share."""
 
     def __init__(self, scenario: Scenario, columns: Columns) -> None:
