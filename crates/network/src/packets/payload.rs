@@ -92,7 +92,7 @@ impl Payload for AckSegment {
             counts: self.counts,
             window: self.window,
         };
-        (self.echo != MaybeTime::NONE || self.blocks[0].is_some() || self.counts.is_some()).then_some(options)
+        (options != Options::NONE).then_some(options)
     }
 
     #[inline(always)]

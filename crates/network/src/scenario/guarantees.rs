@@ -161,7 +161,9 @@ impl FlowConfig {
 
     fn min_packet_bytes(&self) -> u64 {
         let mss = u64::from(self.tcp.mss_bytes);
-        let short_at_end_only = self.tcp.silly_window_avoidance && mss <= self.tcp.advertised_window() / 2;
+        // A window that varies can become smaller than two segments.
+        let two_segments = !self.tcp.advertises_growth() && mss <= self.tcp.advertised_window() / 2;
+        let short_at_end_only = self.tcp.silly_window_avoidance && two_segments;
         let payload = match short_at_end_only {
             _ if self.tcp.handshake => 0,
             true => self.traffic.min_segment(mss),

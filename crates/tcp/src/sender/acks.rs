@@ -178,7 +178,7 @@ impl Sender {
     /// (tcp_may_update_window).
     fn take_window(&mut self, ack: &AckSegment) {
         if ack.acknowledgement > self.flight.una || ack.window > self.flight.rwnd {
-            self.flight.rwnd = ack.window;
+            self.set_window(ack.window);
         }
     }
 

@@ -108,7 +108,8 @@ pub struct Sender {
     /// Whether each transmission must be reported, because the recovery or the controller needs records or the sender
     /// is paced.
     reports_transmissions: bool,
-    /// Whether a segment shorter than the MSS is sent only at the end of the data.
+    /// Whether a segment shorter than the MSS is sent only at the end of the data: silly-window avoidance requires it
+    /// while the receiver's window holds two segments.
     short_at_end_only: bool,
     timestamps: bool,
     /// Whether short segments are sent only at the end of the data, and timestamps are disabled.
@@ -509,7 +510,13 @@ impl Sender {
 
     /// Sets the receiver's advertised window [byte].
     pub fn advertise(&mut self, window: u64) {
-        self.flight.rwnd = u32::try_from(window).unwrap_or(u32::MAX);
+        self.set_window(u32::try_from(window).unwrap_or(u32::MAX));
+    }
+
+    /// Sets the receiver's window [byte].
+    fn set_window(&mut self, window: u32) {
+        self.flight.rwnd = window;
+        self.short_at_end_only = self.silly_window_avoidance && self.flight.mss <= window / 2;
     }
 
     /// Returns whether all written data have been acknowledged.
@@ -597,6 +604,46 @@ mod tests {
         let smaller = AckSegment { window: 4096, ..ack };
         sender.on_ack(now, &smaller);
         assert_eq!(sender.flight().rwnd, 65_536);
+    }
+
+    /// Silly-window avoidance permits a short segment that fills half of the window (RFC 1122 section 4.2.3.4), which
+    /// happens after the receiver's window has become smaller than two segments.
+    #[test]
+    fn a_window_below_two_segments_permits_a_short_segment() {
+        for shortcuts in [true, false] {
+            let (config, mut sender) = limited(true);
+            if !shortcuts {
+                sender.disable_shortcuts();
+            }
+            let flight = std::iter::from_fn(|| sender.poll_transmit(Time(0))).count();
+            let acknowledgement = flight as u64 * u64::from(config.mss_bytes);
+            let ack = AckSegment {
+                acknowledgement,
+                window: 2000,
+                ..AckSegment::default()
+            };
+            sender.on_ack(Time(Span::millis(50).0), &ack);
+            let lengths = std::iter::from_fn(|| sender.poll_transmit(Time(Span::millis(50).0)));
+            assert_eq!(lengths.map(|segment| segment.length).collect::<Vec<_>>(), [1448]);
+            let ack = AckSegment {
+                acknowledgement,
+                window: 2900,
+                ..AckSegment::default()
+            };
+            sender.on_ack(Time(Span::millis(51).0), &ack);
+            let ack = AckSegment {
+                acknowledgement: acknowledgement + 1448,
+                window: 1000,
+                ..ack
+            };
+            sender.on_ack(Time(Span::millis(52).0), &ack);
+            let lengths = std::iter::from_fn(|| sender.poll_transmit(Time(Span::millis(52).0)));
+            assert_eq!(
+                lengths.map(|segment| segment.length).collect::<Vec<_>>(),
+                [1000],
+                "shortcuts: {shortcuts}"
+            );
+        }
     }
 
     /// If a connection was idle for an RTO after its handshake, Linux restarts it with 10 segments (tcp_cwnd_restart);
