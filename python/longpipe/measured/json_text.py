@@ -55,6 +55,8 @@ class _Open:
     elements: int = 0
     # End of the last complete element.
     end: int = 0
+    # End of the object or list itself, as far as it is known.
+    closed: int = 0
 
 
 class _Damage(Exception):  # noqa: N818 - never leaves this module
@@ -168,7 +170,7 @@ class _Damaged:
                 place = begin + 1 if end is None else end
                 continue
             outside += len(text[used:begin].strip())
-            is_first = not text[:begin].strip() and not found.values
+            is_first = not found.values and not text[:begin].strip()
             found.values.append((self._file if is_first else f"{self._file}:{self._line(begin)}", value))
             place = used = until
         if not found.values:
@@ -229,13 +231,10 @@ class _Damaged:
         return len(self._text), value
 
 
-def _extent(text: str, begin: int, stop: int | None = None) -> tuple[int | None, list[_Open]]:
-    """Returns the end of the object or list at `begin`, or None and the open brackets at a mismatch or the end.
-
-    With `stop`, the search ends there.
-    """
+def _extent(text: str, begin: int) -> tuple[int | None, list[_Open]]:
+    """Returns the end of the object or list at `begin`, or None and the open brackets at a mismatch or the end."""
     stack: list[_Open] = []
-    for token in _TOKENS.finditer(text, begin, len(text) if stop is None else stop):
+    for token in _TOKENS.finditer(text, begin):
         one = token[0]
         if one in _CLOSING:
             stack.append(_Open(one, token.start()))
@@ -260,8 +259,8 @@ def _without(piece: str, at: int) -> str | None:
 
     Of nested lists, the one with the most elements is the list of records.
     """
-    _, stack = _extent(piece, 0, at)
-    lists = [(_elements(piece, one.begin), place) for place, one in enumerate(stack) if one.bracket == "["]
+    stack, ends = _around(piece, at)
+    lists = [(one.elements, place) for place, one in enumerate(stack) if one.bracket == "["]
     if not lists:
         return None
     count, place = max(lists, key=lambda one: (one[0], -one[1]))
@@ -270,27 +269,34 @@ def _without(piece: str, at: int) -> str | None:
     if place + 1 == len(stack):
         # The defect is between elements.
         following = [found for found in (piece.find("{", at), piece.find("[", at)) if found >= 0]
-        return piece[: stack[place].end] + "," + piece[min(following) :] if following and stack[place].end else None
-    begin = stack[place + 1].begin
-    end, _ = _extent(piece, begin)
-    if end is None:
+        return piece[: ends[place]] + "," + piece[min(following) :] if following and ends[place] else None
+    begin, end = stack[place + 1].begin, stack[place + 1].closed
+    if not end:
         return None
     before, after = piece[:begin].rstrip(), piece[end:].lstrip()
     return before + after[1:] if after.startswith(",") else before.removesuffix(",") + after
 
 
-def _elements(text: str, begin: int) -> int:
-    """Returns the number of objects and lists in the list at `begin`."""
-    depth = count = 0
-    for token in _TOKENS.finditer(text, begin):
-        if token[0] in _CLOSING:
-            depth += 1
-        elif token[0] in "]}":
-            depth -= 1
-            count += depth == 1
-            if not depth:
-                break
-    return count
+def _around(text: str, at: int) -> tuple[list[_Open], list[int]]:
+    """Returns the objects and lists that contain `at`, outermost first, with the ends of their elements before `at`.
+
+    Their elements after `at` are counted, too.
+    """
+    stack: list[_Open] = []
+    around: list[_Open] | None = None
+    ends: list[int] = []
+    for token in _TOKENS.finditer(text):
+        if around is None and token.start() >= at:
+            around, ends = list(stack), [one.end for one in stack]
+        one = token[0]
+        if one in _CLOSING:
+            stack.append(_Open(one, token.start()))
+        elif one in "]}" and stack:
+            stack.pop().closed = token.end()
+            if stack:
+                stack[-1].elements += 1
+                stack[-1].end = token.end()
+    return (stack, [one.end for one in stack]) if around is None else (around, ends)
 
 
 def _numbers_only(text: str) -> tuple[str, int]:
