@@ -1,10 +1,13 @@
 """The trace `drops` contains every lost packet exactly once, with its port, flow, first byte of data and cause."""
 
-from typing import Any
+import re
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
-from longpipe import Result, Scenario, simulate
+from longpipe import Result, Scenario, _core, simulate
+from longpipe.verdicts.limits.causes import OF_CAUSE, OF_COUNTER, Limit
 
 TRUNK = "switch1->switch2"
 MSS = 1000
@@ -138,3 +141,17 @@ def test_ack_filter_and_acks_have_no_sequence() -> None:
     filtered = drops[drops["cause"] == "ack_filter"]
     assert len(filtered) > 0
     assert filtered["sequence_bytes"].isna().all()
+
+
+def test_documentation_has_the_core_s_table_of_causes() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "pictures.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \|$", page.split("## Causes of losses")[1], re.MULTILINE)
+    documented = [(name, re.findall("`(.*?)`", counters), limit, about) for name, about, counters, limit in rows]
+    assert documented == _core.drop_causes()
+
+
+def test_every_counter_of_losses_has_a_cause_and_a_limit() -> None:
+    names = [name for table, columns in _core.result_tables() if table == "ports" for name, *_ in columns]
+    endings = {ending for name in names for ending in re.findall("^(?:packets|cells|frames)_lost_(.*)$", name)}
+    assert endings == OF_COUNTER.keys()
+    assert set(OF_CAUSE.values()) <= set(get_args(Limit))

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import commands
-from longpipe import Result, Scenario, ScenarioError, pictures, simulate
+from longpipe import Result, Scenario, ScenarioError, _core, pictures, simulate
 from longpipe.pictures import Recorded
 from longpipe.pictures.events import loss_events, phases, slow_start_exits
 
@@ -185,7 +185,7 @@ def test_each_loss_on_a_moving_path_has_its_mark(path: str) -> None:
     lost = int(trunk[[f"packets_lost_{cause}" for cause in MOVING[path][1]]].to_numpy().sum())
     events = loss_events(result, "flow1")
     assert (events["event"] == "lost").sum() == lost > 10
-    causes = {"injected": "injected_loss", "overflow": "overflow", "outage": "outage", "on_wire": "outage"}
+    causes = {counter: cause for cause, counters, *_ in _core.drop_causes() for counter in counters}
     assert set(events.loc[events["event"] == "lost", "cause"]) <= {causes[name] for name in MOVING[path][1]}
     for figure in (pictures.window(result), pictures.sequence(result)):
         (marks,) = (line for line in figure.axes[0].lines if line.get_label() == "lost")

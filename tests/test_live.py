@@ -172,7 +172,7 @@ def test_a_record_decides_the_same_again_and_another_path_otherwise(idle: str, t
     assert (again.entered, again.delivered) == (found["entered"], found["delivered"]) == (40, 40)
     assert min(again.delay_s.values(), key=lambda value: value or 0) == pytest.approx(0.010, rel=0.05)
     other = replay(record, **{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.5}})
-    assert other.lost["injected"] > 0
+    assert other.lost["injected_loss"] > 0
     assert not other.agrees
     shown = run("live", "replay", str(record))
     assert shown.returncode == 0

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from commands import run
-from longpipe import Scenario, Study, pictures, simulate
+from longpipe import Scenario, Study, _core, pictures, simulate
 from longpipe.metrics.warm_up import begin_s
 from longpipe.pictures import Recorded
 from longpipe.pictures.kinds.delay import drop_counts
@@ -63,10 +63,11 @@ traffic = "web"
 """
 )
 TRACES = ("vc_queue", "rtt", "arrivals", "drops", "events", "cwnd", "sequence")
-# Names of causes in the trace `drops`, by the ending of the counters of ports; frames that lack cells are lost after
-# the port.
-CAUSES = {"overflow": ("overflow",), "aqm": ("aqm", "ack_filter"), "injected": ("injected_loss",)}
-CAUSES |= {"outage": ("outage",), "on_wire": (), "policer": ("policer",), "errors": ("bit_error",)}
+# Names of causes in the trace `drops`, by the ending of the counters of ports.
+CAUSES: dict[str, list[str]] = {}
+for _cause, _counters, *_ in _core.drop_causes():
+    for _counter in _counters:
+        CAUSES.setdefault(_counter, []).append(_cause)
 
 
 def _scenarios() -> dict[str, Scenario]:

@@ -409,9 +409,9 @@ def test_compared_drops_are_counted_in_the_title_of_each_panel() -> None:
     figure = pictures.compare(runs, "drops")
     for panel, (text, result) in zip(figure.axes, runs.items(), strict=True):
         causes = result.traces["drops"]["cause"].astype(str).value_counts()
-        counted = f"{causes['overflow']} buffer full, {causes['injected_loss']} injected loss"
+        counted = f"{causes['overflow']} overflow, {causes['injected_loss']} injected loss"
         assert panel.get_title(loc="left") == f"{text}: {counted}"
-    assert [label.get_text() for label in figure.legends[0].get_texts()] == ["buffer full", "injected loss"]
+    assert [label.get_text() for label in figure.legends[0].get_texts()] == ["overflow", "injected loss"]
 
 
 @pytest.mark.parametrize("kind", ["queue", "delay"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from longpipe import Result, Scenario, ScenarioError, pictures, simulate
+from longpipe import Result, Scenario, ScenarioError, _core, pictures, simulate
 from longpipe.cli import app
 from longpipe.measures.named import NamedMeasure
 from longpipe.pictures.kinds.delay import delay_points, drop_counts
@@ -69,8 +69,10 @@ def test_delays_are_those_of_the_packets_that_left(queue: str) -> None:
 def test_drops_are_those_that_ports_counted(queue: str) -> None:
     result = run(queue)
     drops = result.traces["drops"]
-    columns = {"overflow": "overflow", "aqm": "aqm", "injected_loss": "injected"}
-    counted = {cause: result.ports[f"packets_lost_{column}"].sum() for cause, column in columns.items()}
+    counters = {
+        name: counters[0] for name, counters, *_ in _core.drop_causes() if name in ("overflow", "aqm", "injected_loss")
+    }
+    counted = {cause: result.ports[f"packets_lost_{counter}"].sum() for cause, counter in counters.items()}
     seen = drops["cause"].value_counts()
     assert {cause: int(seen[cause]) for cause in counted} == counted
     assert drop_counts(result, TRUNK).to_numpy().sum() == (drops["port"] == TRUNK).sum() > 0

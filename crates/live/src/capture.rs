@@ -2,7 +2,6 @@
 //! sends it and when the host receives it. The last interface contains the packets that the path lost, each with the
 //! link and the cause.
 
-use crate::path::cause_name;
 use longpipe_events::Time;
 use longpipe_network::observe::capture::pcapng::{CaptureInterface, Direction, LinkType, Writer};
 use longpipe_network::{DropCause, Link};
@@ -96,7 +95,7 @@ impl Capture {
         self.advance_to(at);
         let place = link.and_then(|link| self.links.get(link.index()));
         let place = place.map_or("on the path", String::as_str);
-        let comment = format!("lost at {place}, {}", cause_name(cause));
+        let comment = format!("lost at {place}, {}", cause.name());
         self.put(self.lost, at, packet, Direction::Inbound, Some(&comment));
     }
 

@@ -4,7 +4,7 @@
 use longpipe_events::{mix, Time};
 use longpipe_network::report::{InvariantError, Report};
 use longpipe_network::{Circuit, DropCause, ExternalPacket, Fate, Outcome, Probe, Scenario, ScenarioError, Simulation};
-use strum::VariantNames;
+use strum::EnumCount;
 
 /// A packet that enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,24 +34,8 @@ pub struct Counts {
     /// Delivered packets that this path marked.
     pub marked: u64,
     /// Packets lost, by cause.
-    pub lost: [u64; CAUSES],
+    pub lost: [u64; DropCause::COUNT],
 }
-
-/// Names of the causes of loss in reports and captures, in the order of [`DropCause`].
-pub const CAUSE_NAMES: [&str; CAUSES] = [
-    "overflow",
-    "aqm",
-    "injected",
-    "outage",
-    "errors",
-    "discarded",
-    "ack_filter",
-    "no_route",
-    "policer",
-];
-
-/// Number of causes of loss.
-pub const CAUSES: usize = DropCause::VARIANTS.len();
 
 /// Initial value of the hash over decisions.
 const FIRST: u64 = 0x6c6f_6e67_7069_7065;
@@ -201,7 +185,7 @@ impl Counts {
                 u64::from(marked)
             }
             Fate::Lost { link, cause } => {
-                self.lost[index_of(cause)] += 1;
+                self.lost[cause.index()] += 1;
                 (u64::from(link.map_or(0, |link| link.0 + 1)) << 8) | hash_code(cause)
             }
         };
@@ -209,16 +193,6 @@ impl Counts {
             .iter()
             .fold(hash, |hash, word| mix(hash ^ mix(*word)))
     }
-}
-
-/// Returns the index of a cause in [`CAUSE_NAMES`] and [`Counts::lost`].
-fn index_of(cause: DropCause) -> usize {
-    cause as usize - 1
-}
-
-/// Returns the name of a cause.
-pub fn cause_name(cause: DropCause) -> &'static str {
-    CAUSE_NAMES[index_of(cause)]
 }
 
 /// Returns the number of a cause in the hash over decisions. Records contain hashes of earlier releases, which
@@ -236,29 +210,30 @@ fn hash_code(cause: DropCause) -> u64 {
 mod tests {
     use super::*;
 
-    const ALL: [(DropCause, &str, u64); CAUSES] = [
-        (DropCause::Overflow, "overflow", 2),
-        (DropCause::Aqm, "aqm", 3),
-        (DropCause::InjectedLoss, "injected", 4),
-        (DropCause::Outage, "outage", 5),
-        (DropCause::BitError, "errors", 6),
-        (DropCause::PartialFrame, "discarded", 7),
-        (DropCause::AckFilter, "ack_filter", 3),
-        (DropCause::NoRoute, "no_route", 5),
-        (DropCause::Policer, "policer", 3),
+    /// Hash codes of causes in records of earlier releases.
+    const RECORDED: [(DropCause, u64); 9] = [
+        (DropCause::Overflow, 2),
+        (DropCause::Aqm, 3),
+        (DropCause::InjectedLoss, 4),
+        (DropCause::Outage, 5),
+        (DropCause::BitError, 6),
+        (DropCause::PartialFrame, 7),
+        (DropCause::AckFilter, 3),
+        (DropCause::NoRoute, 5),
+        (DropCause::Policer, 3),
     ];
 
     #[test]
-    fn each_cause_has_its_own_name_and_counter_and_the_hash_code_of_earlier_releases() {
+    fn each_cause_has_its_own_counter_and_the_hash_code_of_earlier_releases() {
         let mut counts = Counts::default();
-        for (index, (cause, name, code)) in ALL.into_iter().enumerate() {
+        for (index, (cause, code)) in RECORDED.into_iter().enumerate() {
             let fate = Fate::Lost { link: None, cause };
             let (time, id) = (Time(5), index as u64);
             let hash = counts.take(FIRST, &Outcome { time, id, fate });
-            assert_eq!((cause_name(cause), counts.lost[index]), (name, 1));
+            assert_eq!(counts.lost[cause.index()], 1);
             assert_eq!(hash, mix_words([5, id, code]));
         }
-        assert_eq!(counts.all_lost(), CAUSES as u64);
+        assert_eq!(counts.all_lost(), RECORDED.len() as u64);
     }
 
     fn mix_words(words: [u64; 3]) -> u64 {

@@ -42,7 +42,7 @@ pub use observe::stack_packets::StackPacket;
 pub use packets::aal5;
 pub use packets::circuit::Circuit;
 pub use packets::contents::Datagram;
-pub use packets::drops::{DropCause, Dropped, LostData};
+pub use packets::drops::{causes, CauseFacts, DropCause, Dropped, LostData};
 pub use packets::external::{ExternalPacket, Fate, Outcome};
 pub use packets::flow::Flow;
 pub use packets::in_transit::REQUEST;

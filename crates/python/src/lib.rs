@@ -199,6 +199,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(tables::result_tables, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_names, module)?)?;
+    module.add_function(wrap_pyfunction!(traces::drop_causes, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
     module.add_function(wrap_pyfunction!(kind_facts, module)?)?;
     module.add_function(wrap_pyfunction!(packet_ports::queue_names, module)?)?;

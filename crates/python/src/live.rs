@@ -9,12 +9,12 @@ use longpipe_live::device::{take_over, Device};
 use longpipe_live::lateness::Histogram;
 use longpipe_live::live::Options;
 use longpipe_live::machine_lateness;
-use longpipe_live::path::{Counts, CAUSE_NAMES};
+use longpipe_live::path::Counts;
 use longpipe_live::record::{self, ReadError, Recorder};
 use longpipe_live::routes::FlowPool;
 use longpipe_live::{Live, LiveStatus, Path};
 use longpipe_network::report::tables::{self, Run};
-use longpipe_network::Scenario;
+use longpipe_network::{DropCause, Scenario};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -24,6 +24,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use strum::VariantNames;
 
 /// Counters of a run in progress, which another thread can read.
 #[pyclass(frozen)]
@@ -276,7 +277,7 @@ fn numbers(py: Python<'_>, result: &Bound<'_, PyDict>, elapsed: Time, counts: &C
     result.set_item("marked", counts.marked)?;
     result.set_item("on_path", counts.entered - counts.delivered - counts.all_lost())?;
     let lost = PyDict::new(py);
-    for (name, count) in CAUSE_NAMES.iter().zip(counts.lost) {
+    for (name, count) in DropCause::VARIANTS.iter().zip(counts.lost) {
         lost.set_item(name, count)?;
     }
     result.set_item("lost", lost)?;

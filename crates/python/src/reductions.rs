@@ -1,15 +1,15 @@
 //! Columns of the causes of window reductions.
 
 use crate::columns::floats;
-use longpipe_network::{DropCause, Scenario};
+use longpipe_network::observe::columns::causes_of_reductions;
+use longpipe_network::Scenario;
 use longpipe_tcp::journal::attribution::Totals;
-use longpipe_tcp::journal::losses::LossCause;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use strum::VariantNames;
 
 /// Returns one row per connection and cause of its window reductions; a split flow has several connections.
 pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, found: &[Totals]) -> PyResult<Bound<'py, PyDict>> {
+    let names = causes_of_reductions();
     let rows: Vec<_> = scenario
         .flows
         .iter()
@@ -17,7 +17,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, found: &[Totals]) -> P
         .flat_map(|(flow, reductions)| {
             let totals = reductions.0.iter().enumerate();
             let present = totals.filter(|(_, total)| total.count > 0);
-            present.map(|(cause, total)| (flow.name.as_str(), name(cause), *total))
+            present.map(|(cause, total)| (flow.name.as_str(), names[cause], *total))
         })
         .collect();
     let columns = PyDict::new(py);
@@ -33,13 +33,4 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, found: &[Totals]) -> P
         floats(mean.map(|mean| if mean.is_finite() { mean } else { 0.0 })),
     )?;
     Ok(columns)
-}
-
-/// Returns the name of a cause: the cause of the drop, `ecn`, or `none` if no data packet is known to have been lost.
-fn name(cause: usize) -> &'static str {
-    match cause {
-        0 => "none",
-        mark if mark == usize::from(LossCause::MARK.0) => "ecn",
-        drop => DropCause::VARIANTS[drop - 1],
-    }
 }

@@ -2,7 +2,7 @@
 
 use longpipe_events::Time;
 use longpipe_network::observe::columns::{self, Values};
-use longpipe_network::{Recorder, Scenario};
+use longpipe_network::{causes, CauseFacts, Recorder, Scenario};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -34,6 +34,13 @@ fn array(py: Python<'_>, values: Values) -> Bound<'_, PyAny> {
         Values::Reals(numbers) => numbers.into_pyarray(py).into_any(),
         Values::Flags(flags) => flags.into_pyarray(py).into_any(),
     }
+}
+
+/// Returns the causes of losses: name, endings of the counters of ports, limit of a flow, and meaning.
+#[pyfunction]
+pub(crate) fn drop_causes() -> Vec<(&'static str, Vec<&'static str>, &'static str, &'static str)> {
+    let columns = |cause: CauseFacts| (cause.name, cause.counters, cause.limit, cause.about);
+    causes().into_iter().map(columns).collect()
 }
 
 /// Returns the names of the numbered values of traces, by the name of the column.

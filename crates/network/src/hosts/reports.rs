@@ -5,7 +5,7 @@ use crate::observe::probe::Probe;
 use crate::packets::drops::{DropCause, Dropped};
 use crate::packets::{Flow, Link, Packet};
 use longpipe_events::Time;
-use longpipe_tcp::journal::losses::{Loss, LossCause};
+use longpipe_tcp::journal::losses::Loss;
 
 impl<P: Probe> Hosts<P> {
     /// Reports that a packet is lost at the port of a link or on its wire, at a time that may lie in the future; a lost
@@ -76,7 +76,7 @@ impl<P: Probe> Hosts<P> {
                     sequence,
                     transmission,
                     time: dropped.time,
-                    cause: LossCause(dropped.cause as u8),
+                    cause: dropped.cause.into(),
                 });
             }
         }

@@ -6,6 +6,7 @@ use crate::packets::drops::DropCause;
 use crate::scenario::{Framing, Scenario};
 use longpipe_events::PS_PER_SECOND;
 use longpipe_tcp::congestion::path_model::Stage;
+use longpipe_tcp::journal::losses::LossCause;
 use longpipe_tcp::journal::{CongestionState, EventCause, EventKind};
 use longpipe_tcp::sender::SendLimit;
 use strum::VariantNames;
@@ -45,13 +46,20 @@ pub fn names() -> Vec<(&'static str, Vec<&'static str>)> {
     let and = |first: &'static str, others: &[&'static str]| [&[first], others].concat();
     vec![
         ("cause", and("marked", DropCause::VARIANTS)),
-        ("drop_cause", [and("none", DropCause::VARIANTS), vec!["ecn"]].concat()),
+        ("drop_cause", causes_of_reductions()),
         ("kind", and("dropped", EventKind::VARIANTS)),
         ("event_cause", EventCause::VARIANTS.to_vec()),
         ("stage", Stage::VARIANTS.to_vec()),
         ("state", CongestionState::VARIANTS.to_vec()),
         ("limited_by", SendLimit::VARIANTS.to_vec()),
     ]
+}
+
+/// Returns the names of the causes of window reductions, by the number of the `LossCause`.
+pub fn causes_of_reductions() -> Vec<&'static str> {
+    let mut names = vec!["none"; usize::from(LossCause::FIRST.0)];
+    names[usize::from(LossCause::MARK.0)] = "ecn";
+    [&names, DropCause::VARIANTS].concat()
 }
 
 /// Returns the requested traces, each declared with the form `Values(...)` and the values of its columns.

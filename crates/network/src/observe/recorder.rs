@@ -16,6 +16,7 @@ use crate::packets::{Circuit, Flow, Link};
 use crate::scenario::TraceConfig;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
+use longpipe_tcp::journal::losses::LossCause;
 use longpipe_tcp::journal::SenderEvent;
 use longpipe_tcp::segment::Opening;
 use longpipe_tcp::sender::SenderState;
@@ -432,7 +433,7 @@ impl Probe for Recorder {
         let data = dropped.data.filter(|_| own);
         if let (true, Some(data)) = (self.wanted.events, data) {
             let Dropped { time, flow, cause, .. } = *dropped;
-            self.event_of(time, flow, EventTrace::DROPPED, 0, cause as u8);
+            self.event_of(time, flow, EventTrace::DROPPED, 0, LossCause::from(cause).0);
             self.events.sequence.put(data.sequence);
             self.events.length.put(u64::from(data.length));
             self.events.cwnd.put(f64::NAN);

@@ -140,7 +140,7 @@ pub struct EventTrace {
     pub event: Vec<u8>,
     /// Number of the `EventCause`.
     pub cause: Vec<u8>,
-    /// For a lost segment and for a window reduction, the number of the `DropCause`; otherwise 0.
+    /// For a lost segment and for a window reduction, the number of the `LossCause`; otherwise 0.
     pub drop_cause: Vec<u8>,
     /// First byte of the segment; for events without a segment, SND.UNA.
     pub sequence: Vec<u64>,

@@ -3,31 +3,100 @@
 use crate::packets::external::{Fate, Outcome};
 use crate::packets::{Flow, Link, Packet};
 use longpipe_events::Time;
-use strum::VariantNames;
+use longpipe_tcp::journal::losses::{LossCause, CAUSES};
+use strum::{EnumCount, EnumMessage, EnumProperty, VariantArray, VariantNames};
 
-/// Cause of a packet loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, VariantNames)]
+/// Cause of a packet loss. The documentation of a variant is the sentence that users read. `counters` are the endings of
+/// the counters of ports that contain the losses, and `limit` is the limit of a flow that the losses indicate.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, EnumCount, EnumMessage, EnumProperty, VariantArray, VariantNames,
+)]
 #[strum(serialize_all = "snake_case")]
 #[repr(u8)]
 pub enum DropCause {
-    /// The buffer was full.
+    /// The buffer was full; with cells, the first lost cell of the frame found it full.
+    #[strum(props(counters = "overflow discarded", limit = "buffer"))]
     Overflow = 1,
     /// The buffer policy or active queue management dropped the packet, on arrival or from the queue.
+    #[strum(props(counters = "aqm", limit = "AQM"))]
     Aqm = 2,
     /// The link's loss model removed the packet.
+    #[strum(props(counters = "injected", limit = "random loss"))]
     InjectedLoss = 3,
-    /// The packet was dropped on arrival, dropped from the queue, or lost on the wire because of an outage of the link.
+    /// An outage of the link dropped the packet on arrival or from the queue, or lost it on the wire.
+    #[strum(props(counters = "outage on_wire", limit = "outage"))]
     Outage = 4,
     /// A bit error corrupted the packet on the wire.
+    #[strum(props(counters = "errors", limit = "random loss"))]
     BitError = 5,
-    /// The packet's frame was incomplete, or was merged with a frame whose last cell was lost.
+    /// The packet's cells arrived, but its frame was incomplete, or was merged with one whose last cell was lost.
+    #[strum(props(counters = "", limit = "buffer"))]
     PartialFrame = 6,
     /// The ACK filter removed the packet, because a later ACK supersedes it.
+    #[strum(props(counters = "aqm", limit = "AQM"))]
     AckFilter = 7,
     /// The flow's current route does not continue from the router that the packet reached.
+    #[strum(props(counters = "rerouting", limit = "outage"))]
     NoRoute = 8,
     /// A policer dropped the packet, because it exceeded the rate.
+    #[strum(props(counters = "policer", limit = "policer"))]
     Policer = 9,
+}
+
+/// Facts about a cause of losses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CauseFacts {
+    /// Name in traces, captures and reports.
+    pub name: &'static str,
+    /// Endings of the counters of ports that contain the losses; none if the losses are counted at no port.
+    pub counters: Vec<&'static str>,
+    /// Limit of a flow that the losses indicate.
+    pub limit: &'static str,
+    /// Meaning, as a sentence.
+    pub about: &'static str,
+}
+
+impl DropCause {
+    /// Returns the cause whose counter at a port contains the losses.
+    pub const fn counted_as(self) -> DropCause {
+        match self {
+            DropCause::AckFilter => DropCause::Aqm,
+            own => own,
+        }
+    }
+
+    /// Returns the index of the cause among all causes.
+    pub const fn index(self) -> usize {
+        self as usize - 1
+    }
+
+    /// Returns the name of the cause.
+    pub fn name(self) -> &'static str {
+        <DropCause as VariantNames>::VARIANTS[self.index()]
+    }
+}
+
+impl From<DropCause> for LossCause {
+    /// Returns the cause as senders number it.
+    fn from(cause: DropCause) -> LossCause {
+        const { assert!(LossCause::FIRST.0 as usize + DropCause::COUNT <= CAUSES) };
+        LossCause(LossCause::FIRST.0 + cause.index() as u8)
+    }
+}
+
+/// Returns the facts about all causes, in order.
+pub fn causes() -> Vec<CauseFacts> {
+    let facts = |cause: &DropCause| CauseFacts {
+        name: cause.name(),
+        counters: cause
+            .get_str("counters")
+            .unwrap_or_default()
+            .split_whitespace()
+            .collect(),
+        limit: cause.get_str("limit").unwrap_or_default(),
+        about: cause.get_documentation().unwrap_or_default(),
+    };
+    <DropCause as VariantArray>::VARIANTS.iter().map(facts).collect()
 }
 
 /// TCP data of a flow's sender in a lost packet.

@@ -87,7 +87,7 @@ impl SubqueueCounters {
 
     /// Counts an enqueued packet that is dropped at `now`.
     pub(super) fn lose(&mut self, now: Time, packet: &impl Queued, cause: DropCause) {
-        match cause {
+        match cause.counted_as() {
             DropCause::Overflow => self.lost_overflow += 1,
             DropCause::Outage => self.lost_outage += 1,
             _ => self.lost_aqm += 1,

@@ -1,6 +1,7 @@
 //! Results of each port for a run with IP packets.
 
 use crate::impairments::bit_errors::BitErrors;
+use crate::packets::drops::DropCause;
 use crate::report::state_hash::StateHash;
 use crate::time_varying::order::Overtakings;
 use longpipe_events::{Rate, Time};
@@ -95,6 +96,17 @@ pub struct PacketReport {
 }
 
 impl PacketReport {
+    /// Counts a packet that is lost at the port, for another cause than an outage.
+    pub(crate) fn lose(&mut self, bytes: u64, cause: DropCause) {
+        match cause.counted_as() {
+            DropCause::InjectedLoss => self.lost_injected += 1,
+            DropCause::Overflow => self.lost_overflow += 1,
+            DropCause::Policer => self.lost_policer += 1,
+            _ => self.lost_aqm += 1,
+        }
+        self.bytes_lost += bytes;
+    }
+
     /// Turns the report of a router's port into that of a host: `on_wire` packets and bytes, which have left but not
     /// arrived, count as held, and the queue's statistics are cleared.
     pub(crate) fn hold_on_wire(&mut self, on_wire: (u64, u64)) {

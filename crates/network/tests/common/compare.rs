@@ -14,6 +14,7 @@ use std::cell::RefCell;
 use std::fmt::Debug;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Once;
+use strum::VariantArray;
 
 /// Number of events after which a run is considered endless.
 pub const MANY_EVENTS: u64 = 20_000_000;
@@ -273,26 +274,18 @@ fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
     }
 }
 
-/// Returns the packets that ports count as lost; the causes are those that the drop trace has for each counter.
-fn losses(report: &Report) -> [(&'static str, &'static [DropCause], u64); 7] {
+/// Returns the packets that ports count as lost, by the cause to whose counter they belong.
+fn losses(report: &Report) -> [(DropCause, u64); 7] {
     let sum = |count: fn(&PacketReport) -> u64| report.packet_ports.iter().map(count).sum();
     let outage = |port: &PacketReport| port.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
     [
-        ("overflow", &[DropCause::Overflow], sum(|port| port.lost_overflow)),
-        (
-            "policy",
-            &[DropCause::Aqm, DropCause::AckFilter],
-            sum(|port| port.lost_aqm),
-        ),
-        (
-            "injected loss",
-            &[DropCause::InjectedLoss],
-            sum(|port| port.lost_injected),
-        ),
-        ("policer", &[DropCause::Policer], sum(|port| port.lost_policer)),
-        ("outage", &[DropCause::Outage], sum(outage)),
-        ("bit error", &[DropCause::BitError], sum(|port| port.corrupted)),
-        ("no route", &[DropCause::NoRoute], sum(|port| port.no_route)),
+        (DropCause::Overflow, sum(|port| port.lost_overflow)),
+        (DropCause::Aqm, sum(|port| port.lost_aqm)),
+        (DropCause::InjectedLoss, sum(|port| port.lost_injected)),
+        (DropCause::Policer, sum(|port| port.lost_policer)),
+        (DropCause::Outage, sum(outage)),
+        (DropCause::BitError, sum(|port| port.corrupted)),
+        (DropCause::NoRoute, sum(|port| port.no_route)),
     ]
 }
 
@@ -338,11 +331,15 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
     if scenario.traces.delay && is_static && recorded != left {
         return Err(unequal("not all delays are recorded", recorded, left));
     }
-    for (kind, causes, counted) in losses(report) {
-        let has_cause = |cause: &&u8| causes.iter().any(|&one| one as u8 == **cause);
+    for (counted_as, counted) in losses(report) {
+        let causes: Vec<_> = DropCause::VARIANTS
+            .iter()
+            .filter(|cause| cause.counted_as() == counted_as)
+            .collect();
+        let has_cause = |number: &&u8| causes.iter().any(|&&cause| cause as u8 == **number);
         let recorded = recorder.drops.cause.iter().filter(has_cause).count() as u64;
         if scenario.traces.drops && scenario.framing == Framing::Ip && recorded != counted {
-            let kind = format!("not all drops are recorded: {kind}");
+            let kind = format!("not all drops are recorded: {}", counted_as.name());
             return Err(unequal(&kind, recorded, counted));
         }
     }

@@ -277,8 +277,8 @@ mod tests {
     use crate::congestion::flight::Limits;
     use longpipe_events::Stream;
 
-    const OVERFLOW: LossCause = LossCause(1);
-    const RANDOM: LossCause = LossCause(3);
+    const OVERFLOW: LossCause = LossCause(2);
+    const RANDOM: LossCause = LossCause(4);
 
     /// Returns the flight of a sender whose window was just reduced to 5000 bytes.
     fn flight(una: u64) -> Flight {
@@ -323,16 +323,16 @@ mod tests {
         }
         let Totals(totals) = reductions.until(second(30), 6000.0);
         assert_eq!(
-            (totals[1].count, totals[1].lasted, totals[1].bytes),
+            (totals[2].count, totals[2].lasted, totals[2].bytes),
             (1, Span::seconds(1), 5000.0)
         );
         assert_eq!(
-            (totals[3].count, totals[3].lasted, totals[3].bytes),
+            (totals[4].count, totals[4].lasted, totals[4].bytes),
             (22, Span::seconds(27), 44_000.0)
         );
         // The window grows from 5000 to 7000 bytes in each second, and from 5000 to 6000 bytes in the last six seconds.
         assert_eq!(
-            (totals[1].window, totals[3].window),
+            (totals[2].window, totals[4].window),
             (6000.0, 21.0 * 6000.0 + 6.0 * 5500.0)
         );
     }
@@ -348,7 +348,7 @@ mod tests {
         let cause = cause_of(&mut reductions, second(100), &flight(2000), 5000.0);
         assert_eq!(cause, OVERFLOW);
         let Totals(totals) = reductions.until(second(130), 5000.0);
-        let lasted = [totals[0].lasted, totals[1].lasted, totals[3].lasted];
+        let lasted = [totals[0].lasted, totals[2].lasted, totals[4].lasted];
         assert_eq!(lasted, [10, 30, 0].map(Span::seconds));
     }
 
@@ -356,7 +356,7 @@ mod tests {
     fn drawn(draws: &mut Stream) -> Vec<(Time, Option<u64>, LossCause)> {
         let event = |number: u64| {
             let sequence = 1000 * (number / 4 + draws.below(20));
-            let cause = LossCause(1 + draws.below(9) as u8);
+            let cause = LossCause(LossCause::FIRST.0 + draws.below(9) as u8);
             (Time(number / 2), Some(sequence).filter(|_| draws.below(3) > 0), cause)
         };
         (0..200).map(event).collect()
@@ -375,7 +375,7 @@ mod tests {
             match sequence {
                 Some(sequence) => reductions.note_loss(lost(sequence, time, cause), una),
                 None => {
-                    reductions.on_reduction(cause.0 == 9, time, &flight(una), 9000.0);
+                    reductions.on_reduction(cause.0 == 10, time, &flight(una), 9000.0);
                 }
             }
         }
@@ -406,8 +406,8 @@ mod tests {
         reductions.note_loss(lost(2000, second(40), RANDOM), 102_001);
         let Totals(totals) = reductions.until(second(75), 5000.0);
         let counts = totals.map(|total| total.count);
-        assert_eq!((counts[0], counts[3]), (1, 2));
-        assert_eq!((totals[3].bytes, totals[3].lasted), (8000.0, Span::seconds(20)));
+        assert_eq!((counts[0], counts[4]), (1, 2));
+        assert_eq!((totals[4].bytes, totals[4].lasted), (8000.0, Span::seconds(20)));
     }
 
     /// A queue holds the acknowledgement for longer than many RTOs.
@@ -421,7 +421,7 @@ mod tests {
             reductions.on_reduction(false, second(200), &flight(una_at_report), 5000.0);
             reductions.note_loss(lost(1000, second(0), RANDOM), una_at_report);
             let Totals(totals) = reductions.until(second(300), 5000.0);
-            assert_eq!(totals[3].count, count);
+            assert_eq!(totals[4].count, count);
         }
     }
 
@@ -451,7 +451,7 @@ mod tests {
         reductions.note_loss(part(1, 9, LossCause(5)), 1000);
         reductions.note_loss(part(2, 22, LossCause(5)), 1000);
         let Totals(totals) = reductions.until(second(60), 5000.0);
-        assert_eq!((totals[1].count, totals[3].count, totals[5].count), (0, 1, 0));
+        assert_eq!((totals[2].count, totals[4].count, totals[5].count), (0, 1, 0));
     }
 
     #[test]

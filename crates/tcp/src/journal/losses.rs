@@ -14,11 +14,13 @@ impl LossCause {
     /// No data segment is known to be lost: only ACKs were lost, or the reduction is spurious.
     pub const NONE: LossCause = LossCause(0);
     /// An ECN mark, not a loss.
-    pub const MARK: LossCause = LossCause(CAUSES as u8 - 1);
+    pub const MARK: LossCause = LossCause(1);
+    /// The first cause of losses in the network.
+    pub const FIRST: LossCause = LossCause(2);
 }
 
-/// Number of causes: no known loss, nine causes of loss in the network, and an ECN mark.
-pub const CAUSES: usize = 11;
+/// Maximum number of causes: no known loss, an ECN mark, and the causes of losses in the network.
+pub const CAUSES: usize = 16;
 
 /// A data segment that the network lost, or a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

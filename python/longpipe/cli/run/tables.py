@@ -19,12 +19,13 @@ from longpipe.result import Result, records
 from longpipe.scenario.buffers import Framing
 from longpipe.scenario.summary import summary_lines
 from longpipe.verdicts.limits import FlowLimit, idle_lines, limit_lines, notes, remedy_lines
+from longpipe.verdicts.limits.causes import OF_COUNTER
 
 Row = dict[str, Any]
 
 MOST_FLOWS, MOST_PORTS = 20, 10
-# Causes of losses that the table of ports distinguishes by the share of those by AQM.
-OF_QUEUE: Final = {"overflow", "aqm", "discarded"}
+# Endings of the counters of losses that the table of ports distinguishes by the share of those by AQM.
+OF_QUEUE: Final = {counter for counter, limit in OF_COUNTER.items() if limit in ("buffer", "AQM")}
 # Mark of a throughput that includes a flow whose connection died.
 DIED: Final = " †"
 # Direction of each efficiency if there are two.

@@ -1,6 +1,7 @@
 """Queueing delay at a port, over time and as a distribution, and the port's drops and marks."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Final
 
 import numpy as np
@@ -76,19 +77,14 @@ LOSING: Final = Use(
     none_of_flows="was lost or marked in the time shown; needs another flow",
     short="none",
 )
-# Legend text and colour of each cause.
-_LOOKS: Final = {
-    "marked": ("marked", GREEN),
-    "overflow": ("buffer full", VERMILION),
-    "aqm": ("dropped by the policy or AQM", ORANGE),
-    "injected_loss": ("injected loss", GREY),
-    "outage": ("outage", BLUE),
-    "bit_error": ("bit error", PURPLE),
-    "partial_frame": ("incomplete frame", PALETTE[6]),
-    "ack_filter": ("ACK filter", SKY),
-    "no_route": ("no route", ASH),
-    "policer": ("policer", PALETTE[0]),
-}
+# Colour of each cause; causes beyond the list have its colours again.
+_COLOURS: Final = dict(
+    zip(
+        CAUSES,
+        cycle((GREEN, VERMILION, ORANGE, GREY, BLUE, PURPLE, PALETTE[6], SKY, ASH, PALETTE[0])),
+        strict=False,
+    )
+)
 
 
 def port_of(
@@ -261,9 +257,8 @@ def drops(
     below = np.zeros(len(counts))
     for name in CAUSES:
         if counts[name].any():
-            text, own_colour = _LOOKS[name]
-            label = f"{text}: {counts[name].sum()}"
-            panel.bar(counts.index, counts[name], interval_s, below, align="edge", color=own_colour, label=label)
+            label = f"{name.replace('_', ' ')}: {counts[name].sum()}"
+            panel.bar(counts.index, counts[name], interval_s, below, align="edge", color=_COLOURS[name], label=label)
             below = below + counts[name].to_numpy()
     panel.yaxis.set_major_locator(MaxNLocator(integer=True))
     panel.set_ylim(bottom=0)

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final, Literal, cast
+
+from longpipe import _core
 
 Limit = Literal[
     "link", "return link", "shaper", "window", "proxy buffer", "buffer", "AQM", "random loss", "outage", "policer",
     "timeouts", "marks", "reordering", "slow start", "congestion", "application", "not started", "not determined", "-",
 ]  # fmt: skip
 
-# Limit that a window reduction indicates, by the cause that the core reports.
+# Limit that a loss or a mark indicates, by the cause that the core reports.
 OF_CAUSE: Final[Mapping[str, Limit]] = {
-    "overflow": "buffer",
-    "aqm": "AQM",
-    "partial_frame": "buffer",
-    "ack_filter": "buffer",
-    "injected_loss": "random loss",
-    "bit_error": "random loss",
-    "outage": "outage",
-    "no_route": "outage",
-    "policer": "policer",
+    **{name: cast("Limit", limit) for name, _, limit, _ in _core.drop_causes()},
     "ecn": "marks",
     "none": "timeouts",
 }
-# Limit that packets lost at a port indicate, by the suffix of the counter's name, for suffixes that are not among the
-# causes above.
+# Limit that losses at a port indicate, by the ending of the counter's name.
 OF_COUNTER: Final[Mapping[str, Limit]] = {
-    "discarded": "buffer",
-    "injected": "random loss",
-    "errors": "random loss",
-    "on_wire": "outage",
+    counter: OF_CAUSE[name] for name, counters, _, _ in _core.drop_causes() for counter in counters
 }

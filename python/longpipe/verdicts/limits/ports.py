@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from longpipe.aal5 import CELL_BYTES
 from longpipe.scenario.shapers import cake_bps, may_shape, port_limit_bps
 from longpipe.scenario.switch import BY_OCCUPANCY
-from longpipe.verdicts.limits.causes import OF_CAUSE, OF_COUNTER, Limit
+from longpipe.verdicts.limits.causes import OF_COUNTER, Limit
 
 if TYPE_CHECKING:
     from longpipe.scenario.paths import Path, Resolved
@@ -46,8 +46,8 @@ class PortCounters:
         # Sums of these losses over the ports of routes, which many flows share.
         self._by_limit: dict[tuple[tuple[int, ...], Limit], Counter[Limit]] = {}
         for name in lost:
-            suffix = name.removeprefix(f"{self._unit}_lost_")
-            limit = OF_CAUSE.get(suffix) or OF_COUNTER.get(suffix, "buffer")
+            # Runs of older engines in stores have counters of other names.
+            limit = OF_COUNTER.get(name.removeprefix(f"{self._unit}_lost_"), "buffer")
             for port, packets in enumerate(columns[name]):
                 if packets:
                     self._losses.setdefault(port, Counter())[limit] += packets

@@ -532,10 +532,7 @@ impl EgressQueue {
     fn take_conditioned(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
         let bytes = u64::from(packet.bytes());
         if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
-            self.report.lost_injected += 1;
-            self.report.bytes_lost += bytes;
-            self.drops.note(now, &packet, DropCause::InjectedLoss);
-            return None;
+            return self.lose(now, &packet, DropCause::InjectedLoss);
         }
         let packet = match self.policers.arrive(now, packet) {
             Ok(passed) => {
@@ -544,18 +541,10 @@ impl EgressQueue {
                 }
                 passed
             }
-            Err(cause) => {
-                self.report.lost_policer += 1;
-                self.report.bytes_lost += bytes;
-                self.drops.note(now, &packet, cause);
-                return None;
-            }
+            Err(cause) => return self.lose(now, &packet, cause),
         };
         if self.shaper.as_ref().is_some_and(|shaper| shaper.is_too_long(bytes)) {
-            self.report.lost_overflow += 1;
-            self.report.bytes_lost += bytes;
-            self.drops.note(now, &packet, DropCause::Overflow);
-            return None;
+            return self.lose(now, &packet, DropCause::Overflow);
         }
         let flow = packet.vc().flow().index();
         let tag = match &self.of_flows {
@@ -590,7 +579,7 @@ impl EgressQueue {
         let (waiting, removed) = (&mut self.waiting, &mut self.removed);
         let marked = self.disc.enqueue(&port, packet, |dropped, cause| {
             count_out(waiting, &dropped);
-            count_drop(report, &dropped, cause);
+            report.lose(dropped.bytes(), cause);
             count_exits(packet_time, 1, now);
             drops.note(now, &dropped.packet, cause);
             removed.push(Removed::new(&dropped, now));
@@ -670,7 +659,7 @@ impl EgressQueue {
         let (waiting, removed) = (&mut self.waiting, &mut self.removed);
         let next = self.disc.dequeue(now, |dropped, cause| {
             count_out(waiting, &dropped);
-            count_drop(report, &dropped, cause);
+            report.lose(dropped.bytes(), cause);
             count_exits(packet_time, 1, now);
             drops.note(now, &dropped.packet, cause);
             removed.push(Removed::new(&dropped, now));
@@ -729,6 +718,13 @@ impl EgressQueue {
     fn remove(&mut self, now: Time, queued: &QueuedPacket) {
         self.count_outage(now, &queued.packet);
         self.removed.push(Removed::new(queued, now));
+    }
+
+    /// Counts a packet that is lost before it reaches the discipline. Returns None.
+    fn lose(&mut self, now: Time, packet: &Packet, cause: DropCause) -> Option<QueuedPacket> {
+        self.report.lose(u64::from(packet.bytes()), cause);
+        self.drops.note(now, packet, cause);
+        None
     }
 
     fn count_outage(&mut self, now: Time, packet: &Packet) {
@@ -803,13 +799,4 @@ fn count_exits(packet_time: &mut u128, packets: u64, now: Time) {
 fn count_out(waiting: &mut (u64, u64), packet: &QueuedPacket) {
     waiting.0 -= 1;
     waiting.1 -= packet.bytes();
-}
-
-/// Counts a packet that the discipline dropped.
-fn count_drop(report: &mut PacketReport, dropped: &QueuedPacket, cause: DropCause) {
-    match cause {
-        DropCause::Overflow => report.lost_overflow += 1,
-        _ => report.lost_aqm += 1,
-    }
-    report.bytes_lost += dropped.bytes();
 }

@@ -192,8 +192,13 @@ impl ReferencePort {
             None
         };
         if let Some(cause) = cause {
-            self.count_lost(cause);
-            self.report.bytes_lost += bytes;
+            match &mut self.motion {
+                Some(variation) if out => {
+                    variation.report.lost_outage += 1;
+                    self.report.bytes_lost += bytes;
+                }
+                _ => self.report.lose(bytes, cause),
+            }
             // A host's jitter may delay the packet beyond the end of the run.
             self.drops.note(ready.min(self.end), &packet, cause);
             return false;
@@ -220,20 +225,6 @@ impl ReferencePort {
         self.report.peak_packets = self.report.peak_packets.max(self.held());
         self.report.peak_bytes = self.report.peak_bytes.max(self.bytes_held);
         true
-    }
-
-    fn count_lost(&mut self, cause: DropCause) {
-        match cause {
-            DropCause::Outage => {
-                if let Some(variation) = &mut self.motion {
-                    variation.report.lost_outage += 1;
-                }
-            }
-            DropCause::InjectedLoss => self.report.lost_injected += 1,
-            DropCause::Overflow => self.report.lost_overflow += 1,
-            DropCause::Policer => self.report.lost_policer += 1,
-            _ => self.report.lost_aqm += 1,
-        }
     }
 
     /// Counts a packet that has reached the end of the wire. Returns whether bit errors corrupt it.
