@@ -42,7 +42,7 @@ def default_rates(scenario: Scenario) -> Iterator[str]:
     limited = [path for path in paths(resolved) if fields.rate_of(path.bottleneck) == f"network.{name}"]
     if limited:
         yield (
-            f"network.{name}: not given, its default of {rates[name]} limits {_who(limited)}, not network.{other}, "
+            f"network.{name}: the default, {rates[name]}, limits {_who(limited)}, not network.{other}, "
             f"{rates[other]}; set it to choose another rate"
         )
 
@@ -64,10 +64,10 @@ def default_delays(scenario: Scenario) -> Iterator[str]:
     parts_ps = {name: count * TIME.parse(getattr(network, name)) for name, count in times.items()}
     back_ps = 0 if network.return_delay is None else TIME.parse(network.return_delay)
     round_trip_ps, default_ps = sum(parts_ps.values()) + back_ps, sum([parts_ps[name] for name in defaults])
-    if default_ps >= _MOST * round_trip_ps:
+    if defaults and default_ps >= _MOST * round_trip_ps:
         names = ", ".join(f"network.{name}" for name in defaults)
         yield (
-            f"{names}: not given, the defaults are {TIME.format(default_ps)} of the propagation RTT, "
+            f"{names}: the defaults are {TIME.format(default_ps)} of the propagation RTT, "
             f"{TIME.format(round_trip_ps)}; set network.{defaults[0]} to choose another RTT"
         )
 
@@ -86,7 +86,7 @@ def default_segments(scenario: Scenario) -> Iterator[str]:
             growing_s.append(pipe_bytes / path.packet_bytes / 2 * path.round_trip_s)
     if growing_s and 1e12 * max(growing_s) >= _SLOW * resolved["duration_ps"]:
         yield (
-            f"tcp.mss: not given, its default is {_default('mss')}, so that a window that grows by a segment per round "
+            f"tcp.mss: the default is {_default('mss')}, so that a window that grows by a segment per round "
             f"trip needs {max(growing_s):.1f} s to fill the link again after a loss; set it, as to 1448 B for Ethernet"
         )
 
@@ -106,7 +106,7 @@ def default_windows(scenario: Scenario) -> Iterator[str]:
     if limited:
         rate = RATE.format(round(8 * default_bytes / limited[0].round_trip_s / 1e4) * 10_000)
         yield (
-            f"tcp.receiver_window: not given, its default of {_default('receiver_window')} limits {_who(limited)} to "
+            f"tcp.receiver_window: the default, {_default('receiver_window')}, limits {_who(limited)} to "
             f"{rate}; set it to choose another window, as 'auto'"
         )
 
