@@ -198,8 +198,8 @@ impl Counts {
 /// Returns the number of a cause in the hash over decisions. Records contain hashes of earlier releases, which
 /// distinguished six causes.
 fn hash_code(cause: DropCause) -> u64 {
-    let shared = match cause {
-        DropCause::AckFilter | DropCause::Policer => DropCause::Aqm,
+    let shared = match cause.counted_as() {
+        DropCause::Policer => DropCause::Aqm,
         DropCause::NoRoute => DropCause::Outage,
         other => other,
     };
