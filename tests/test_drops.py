@@ -143,6 +143,38 @@ def test_ack_filter_and_acks_have_no_sequence() -> None:
     assert filtered["sequence_bytes"].isna().all()
 
 
+@pytest.mark.parametrize("flow_limit", [1, 7, 30])
+@pytest.mark.parametrize("room", [5, 30, 200])
+def test_fq_drops_for_the_flow_limit_unless_the_buffer_is_full(flow_limit: int, room: int) -> None:
+    """Linux tests `limit` before `flow_limit`, and counts drops by the latter as `flows_plimit` (sch_fq.c)."""
+    queue = {"switch.buffer": f"{room} packets", "switch.policy": {"kind": "fq", "flow_limit": flow_limit}}
+    result = transfer(**queue)
+    causes = result.traces["drops"]["cause"].astype(str).value_counts().to_dict()
+    # A packet in transmission is in the buffer, but not in the queue of its flow.
+    assert set(causes) == {"flow_limit" if flow_limit + 1 < room else "overflow"}
+    assert sum(causes.values()) == result.ports["packets_lost_overflow"].sum()
+
+
+def test_remedy_for_drops_by_the_flow_limit_raises_it() -> None:
+    scenario = Scenario().with_(
+        **{
+            "framing": "ip",
+            "duration": "20 s",
+            "network.sources": 1,
+            "network.trunk_rate": "50 Mbit/s",
+            "network.trunk_delay": "100 ms",
+            "switch": {"buffer": "1000 packets", "policy": {"kind": "fq", "flow_limit": 10}},
+            "tcp": {"profile": "linux-6", "receiver_window": "16 MB"},
+        }
+    )
+    result = simulate(scenario)
+    (limit,) = result.flow_limits
+    assert (limit.limited_by, str(limit.remedy)) == ("buffer", "switch.policy.flow_limit = 320")
+    assert limit.remedy is not None
+    faster = simulate(limit.remedy.applied_to(scenario))
+    assert faster.flows["delivered_bytes"][0] > 1.5 * result.flows["delivered_bytes"][0]
+
+
 def test_documentation_has_the_core_s_table_of_causes() -> None:
     page = (Path(__file__).parents[1] / "docs" / "pictures.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \|$", page.split("## Causes of losses")[1], re.MULTILINE)

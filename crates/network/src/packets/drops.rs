@@ -41,6 +41,9 @@ pub enum DropCause {
     /// A policer dropped the packet, because it exceeded the rate.
     #[strum(props(counters = "policer", limit = "policer"))]
     Policer = 9,
+    /// The queue of the packet's flow was full, although the buffer was not (`flow_limit` of `fq`).
+    #[strum(props(counters = "overflow", limit = "buffer"))]
+    FlowLimit = 10,
 }
 
 /// Facts about a cause of losses.
@@ -61,6 +64,7 @@ impl DropCause {
     pub const fn counted_as(self) -> DropCause {
         match self {
             DropCause::AckFilter => DropCause::Aqm,
+            DropCause::FlowLimit => DropCause::Overflow,
             own => own,
         }
     }

@@ -108,7 +108,13 @@ impl<T: Queued> QueueDisc<T> for Fq<T> {
         let flow = &mut self.flows[number as usize];
         let full = port.is_full((self.packets, self.bytes), packet.bytes());
         if full || flow.backlog.len() >= self.flow_limit {
-            drop(packet, DropCause::Overflow);
+            // Linux counts the latter as `flows_plimit` (net/sched/sch_fq.c, fq_enqueue).
+            let cause = if full {
+                DropCause::Overflow
+            } else {
+                DropCause::FlowLimit
+            };
+            drop(packet, cause);
             return false;
         }
         if !flow.waits {

@@ -163,8 +163,12 @@ class Buffer(LossCause):
 
     def remedy(self, e: Evidence) -> Remedy | None:
         port = e.port_of(self.name)
-        own, buffer = e.run.fields.of_link(port), e.run.resolved["links"][port]["buffer"]
-        return None if own is None or buffer is None else Remedy(own.buffer, "unlimited")
+        own, link = e.run.fields.of_link(port), e.run.resolved["links"][port]
+        limit = link["policy"].get("flow_limit")
+        if own is not None and limit is not None and e.ports.max_queued((port,)) < e.buffer_packets:
+            # The buffer was never full, so the queues of flows were.
+            return Remedy(f"{own.policy}.flow_limit", MORE * limit)
+        return None if own is None or link["buffer"] is None else Remedy(own.buffer, "unlimited")
 
 
 class Aqm(LossCause):
