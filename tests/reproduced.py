@@ -35,7 +35,7 @@ def experiments() -> list[Experiment]:
     return short
 
 
-PAPER = replace(frr_96.PAPER, experiments=experiments, variants=frr_96.PAPER.variants[:2])
+PAPER = replace(frr_96.PAPER, experiments=experiments, other_readings=(), variants=frr_96.PAPER.variants[:2])
 
 
 @contextmanager

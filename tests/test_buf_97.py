@@ -114,9 +114,14 @@ def test_runs_past_the_paper_are_measured_like_its_own(tmp_path: Path) -> None:
     assert runs["efficiency"].between(0, 1).all()
 
 
-def test_claims_are_judged_under_both_conventions_of_starting() -> None:
-    ids = [claim.id for claim in PAPER.claims if claim.id not in ("buf-1-155", "buf-9")]
-    assert ids == [name for n in range(1, 9) for name in (f"buf-{n}", f"buf-{n}-spread")]
+def test_readings_change_starts_in_every_experiment() -> None:
+    assert len(PAPER.readings) == 3
+    default = {e.replicated.digest() for e in planned()}
+    for reading in PAPER.readings.values():
+        changed = reading.experiments()
+        assert [e.factors for e in changed] == [e.factors for e in planned()]
+        assert default.isdisjoint(e.replicated.digest() for e in changed)
+        assert [claim.id for claim in reading.claims] == [claim.id for claim in PAPER.claims]
 
 
 def test_the_start_up_bounds_are_those_of_doubling_windows() -> None:

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -60,9 +61,11 @@ def test_a_condition_is_decided_by_its_interval_alone(tested: Condition, verdict
         ([Verdict.HOLDS, Verdict.HOLDS], Verdict.HOLDS),
         ([Verdict.HOLDS, Verdict.UNDECIDED], Verdict.UNDECIDED),
         ([Verdict.UNDECIDED, Verdict.FAILS], Verdict.FAILS),
+        ([Verdict.HOLDS, Verdict.FAILS], Verdict.IN_PART),
+        ([Verdict.HOLDS, Verdict.UNDECIDED, Verdict.FAILS], Verdict.IN_PART),
     ],
 )
-def test_a_claim_is_as_good_as_its_worst_condition(parts: list[Verdict], verdict: Verdict) -> None:
+def test_claim_has_the_combined_verdict_of_its_conditions(parts: list[Verdict], verdict: Verdict) -> None:
     examples = {
         Verdict.HOLDS: condition(1.0, 1.1, above=0),
         Verdict.UNDECIDED: condition(-1.0, 1.0, above=0),
@@ -70,6 +73,20 @@ def test_a_claim_is_as_good_as_its_worst_condition(parts: list[Verdict], verdict
     }
     claim = Claim("x-1", "text", lambda _: [examples[part] for part in parts], published=False)
     assert judge(claim, NONE, NONE).verdict is verdict
+
+
+def test_limits_of_longpipe_are_scaled_about_their_neutral_value() -> None:
+    ratio = condition(1.15, 1.15, below=1.2)
+    assert ratio.scaled(0.5) == ratio
+    own = replace(ratio, neutral=1.0)
+    assert (own.scaled(0.5).below, own.scaled(2.0).below) == pytest.approx((1.1, 1.4))
+    assert own.scaled(0.5).above == -math.inf
+    finding = own.finding()
+    assert (finding.half, finding.verdict, finding.twice) == (Verdict.FAILS, Verdict.HOLDS, Verdict.HOLDS)
+    both = Claim("x-1", "text", lambda _: [own, condition(1.0, 1.1, above=0)], published=False)
+    assert judge(both, NONE, NONE).scaled == "With longpipe's own limits at half their size: in part; at twice: holds."
+    stated = Claim("x-2", "text", lambda _: [ratio], published=False)
+    assert judge(stated, NONE, NONE).scaled == ""
 
 
 def test_evidence_gives_limits_mean_interval_and_the_published_number() -> None:

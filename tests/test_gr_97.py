@@ -125,7 +125,7 @@ def test_satellite_efficiency_has_the_paper_s_denominator_and_the_true_one() -> 
 
 
 def test_claims_have_numbers_in_a_row() -> None:
-    numbers = [claim.id for claim in PAPER.claims if claim.id != "gr-3-plain"]
+    numbers = [claim.id for claim in PAPER.claims if claim.id not in ("gr-3-plain", "gr-13-second")]
     assert numbers == [f"gr-{n}" for n in range(1, 14)]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from longpipe_evidence.papers import IDS, PAPERS
 from longpipe_evidence.papers.replicated import ReplicatedPaper
-from longpipe_evidence.papers.statements import NOT_TESTABLE, Statement, counts, statements
+from longpipe_evidence.papers.statements import NO_VERDICT, NOT_TESTABLE, Statement, counts, statements
 
 FOUNDING = IDS[:5]
 
@@ -29,17 +29,24 @@ def test_statements_and_claims_refer_to_each_other(paper: str) -> None:
     assert used == {claim.id for claim in of_paper.claims}
 
 
-def test_a_statement_has_the_worst_verdict_of_its_claims() -> None:
-    one = Statement("X1", "section 1", "text", ("a", "b"), ("c",), "")
-    assert one.verdict({"a": "holds", "b": "undecided", "c": "fails"}) == "undecided"
-    assert one.verdict({"a": "holds", "b": "fails"}) == "fails"
-    assert one.verdict({"a": "holds"}) is None
-    assert Statement("X2", "section 1", "text", (), (), "Not testable: a setting.").verdict({}) == NOT_TESTABLE
+def test_statement_has_the_combined_verdict_of_all_conditions() -> None:
+    one = Statement("X1", "section 1", "text", ("a", "b"), ("c",), None, "")
+    assert one.verdict({"a": ["holds"], "b": ["holds", "undecided"], "c": ["fails"]}) == "undecided"
+    assert one.verdict({"a": ["holds"], "b": ["fails"]}) == "in part"
+    assert one.verdict({"a": ["undecided"], "b": ["fails"]}) == "fails"
+    assert one.verdict({"a": ["holds"]}) == NO_VERDICT
+    assert Statement("X2", "section 1", "text", (), (), None, "Not testable: a setting.").verdict({}) == NOT_TESTABLE
+
+
+@pytest.mark.parametrize("paper", FOUNDING)
+def test_cause_of_a_failure_is_a_sentence(paper: str) -> None:
+    for one in statements(paper):
+        assert one.cause is None or one.reason.endswith("."), one.id
 
 
 def test_counts_tell_what_has_no_verdict() -> None:
     found = counts("frr-96", {})
-    assert found == {"holds": 0, "undecided": 0, "fails": 0, NOT_TESTABLE: 1, "no verdict": 14}
+    assert found == {"holds": 0, "in part": 0, "undecided": 0, "fails": 0, NOT_TESTABLE: 1, NO_VERDICT: 14}
     assert sum(found.values()) == len(statements("frr-96"))
 
 

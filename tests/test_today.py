@@ -15,7 +15,7 @@ from longpipe.cli import app
 from longpipe.units import TIME
 from longpipe_evidence.papers import FOUNDING
 from longpipe_evidence.papers.today.answers import QUESTIONS, answers, conclusions
-from longpipe_evidence.papers.today.conclusions import Fate, Question, answer, fate
+from longpipe_evidence.papers.today.conclusions import Question, answer
 from longpipe_evidence.papers.today.experiments import DESIGNS, experiments, measure
 from longpipe_evidence.papers.today.inapplicable import REASONS
 from longpipe_evidence.papers.today.paths import CLASS_SHARES, PAGE, PAGE_KB, PATHS, REQUESTS, clients
@@ -77,15 +77,14 @@ def _question(*limits: tuple[float, float]) -> Question:
     return Question("F2", "web", "text", lambda runs: (Condition("x", runs["x"], *one) for one in limits), "reason")
 
 
-def test_a_conclusion_survives_fails_or_holds_in_part() -> None:
+def test_conclusion_has_the_combined_verdict_of_its_conditions() -> None:
     runs = pd.DataFrame({"design": ["web"] * 3 + ["transfer"], "seed": [1, 2, 3, 1], "x": [1.0, 1.1, 0.9, -50.0]})
     # The mean is 1, and its 95 % interval is 0.75 to 1.25: Student's t for 2 degrees of freedom is 4.303.
     above, below, within, beside = (0.0, 9.0), (2.0, 9.0), (0.7, 1.3), (1.0, 9.0)
-    assert answer(_question(above, within), runs).fate is Fate.SURVIVES
-    assert answer(_question(below), runs).fate is Fate.FAILS
-    assert answer(_question(above, below), runs).fate is Fate.IN_PART
-    assert answer(_question(above, beside), runs).fate is Fate.UNDECIDED
-    assert fate([Verdict.FAILS, Verdict.UNDECIDED]) is Fate.FAILS
+    assert answer(_question(above, within), runs).verdict == Verdict.HOLDS
+    assert answer(_question(below), runs).verdict == Verdict.FAILS
+    assert answer(_question(above, below), runs).verdict == Verdict.IN_PART
+    assert answer(_question(above, beside), runs).verdict == Verdict.UNDECIDED
     assert answer(_question(above), runs).reason == "reason"
 
 
@@ -105,7 +104,7 @@ def test_the_page_has_every_conclusion_with_its_answer(tmp_path: Path) -> None:
         assert document in text
         for one in of_document:
             assert escape(one.reason) in page
-            assert f"{one.statement:<4} {one.fate}" in text
+            assert f"{one.statement:<4} {one.verdict}" in text
             assert (f'id="today-{one.statement}"' in page) == (one.judged is not None)
     for source in ("Ookla", "O3b", "HTTP Archive"):
         assert source in page

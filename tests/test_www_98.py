@@ -91,7 +91,7 @@ def test_points_of_the_figures_are_the_rows_of_the_tables(found: Reproduction) -
 
 def test_one_seed_is_the_paper_s_own_analysis(tmp_path: Path) -> None:
     alone = Given(0.0).reproduction(1)
-    assert "www-26 " in written(alone, tmp_path)
+    assert "www-25 " in written(alone, tmp_path)
     summaries = alone.summaries
     variation = summaries["variation"].dropna(subset=["published_percent"])
     assert variation["mean_percent"].to_numpy() == pytest.approx(variation["published_percent"].to_numpy(), abs=0.011)
@@ -140,7 +140,7 @@ def test_efficiency_is_the_highest_sequence_number_over_what_segments_can_reach(
 
 
 def test_claims_have_numbers_in_a_row() -> None:
-    assert [claim.id for claim in PAPER.claims] == [f"www-{n}" for n in range(1, 27)]
+    assert [claim.id for claim in PAPER.claims] == [f"www-{n}" for n in range(1, 26)]
 
 
 def test_the_published_tables_bear_out_the_paper_s_own_claims() -> None:
@@ -158,15 +158,14 @@ def test_a_contradicted_claim_fails() -> None:
     worse = published.assign(efficiency=1 - published["efficiency"], fairness=1 - published["fairness"])
     repeated = pd.concat([worse.assign(seed=seed) for seed in (1, 2, 3)])
     verdicts = {claim.id: judge(claim, repeated, repeated).verdict for claim in PAPER.claims}
-    failing = {c for c, verdict in verdicts.items() if verdict is Verdict.FAILS}
+    failing = {c for c, verdict in verdicts.items() if verdict in (Verdict.FAILS, Verdict.IN_PART)}
     assert {"www-2", "www-4", "www-5", "www-6", "www-8", "www-9", "www-11", "www-13"} <= failing
 
 
 def test_survival_counts_the_seeds_that_agree(found: Reproduction) -> None:
     survival = found.summaries["survival"].set_index("claim")
     judged = {claim.id: claim.verdict for claim in found.claims}
-    answers = {"survives": Verdict.HOLDS, "undecided": Verdict.UNDECIDED, "does not": Verdict.FAILS}
-    assert {claim: answers[answer] for claim, answer in survival["replicated"].items()} == judged
+    assert survival["replicated"].to_dict() == judged
     assert survival.loc["www-1", "seeds_agreeing"] == "3 of 3"
 
 

@@ -1,10 +1,10 @@
 """Published conclusions as conditions on replicated results, tested with 95 % intervals."""
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final, Self
 
 import numpy as np
 import pandas as pd
@@ -13,11 +13,28 @@ from longpipe.analysis.intervals import estimate
 
 
 class Verdict(StrEnum):
-    """Verdict on a claim, based on the replications."""
+    """Verdict on a claim, based on the replications; from the best to the worst."""
 
     HOLDS = "holds"
+    IN_PART = "in part"
     UNDECIDED = "undecided"
     FAILS = "fails"
+
+
+def combined(verdicts: Iterable[Verdict]) -> Verdict:
+    """Returns the verdict on conditions that belong together.
+
+    "holds" if all hold, "undecided" if none fails, "in part" if some hold and others fail, and "fails" if some fail and
+    none holds. A condition fails if its interval is outside its limits, so the contrary was measured.
+    """
+    found = set(verdicts)
+    if Verdict.FAILS not in found:
+        return Verdict.HOLDS if found == {Verdict.HOLDS} else Verdict.UNDECIDED
+    return Verdict.IN_PART if Verdict.HOLDS in found else Verdict.FAILS
+
+
+# Factors by which limits that a document does not state are multiplied, to show how far verdicts depend on them.
+SCALES: Final = {"half": 0.5, "twice": 2.0}
 
 
 @dataclass(frozen=True)
@@ -28,6 +45,9 @@ class Condition:
     by_seed: pd.Series
     above: float = -math.inf
     below: float = math.inf
+    # Value from which the limits are measured if they are longpipe's own, such as 1 for a ratio of at most 1.2; nan for
+    # limits that the document states.
+    neutral: float = math.nan
 
     def verdict(self) -> Verdict:
         """Returns "holds" if the mean's interval is within the limits, "fails" if it is outside, else "undecided"."""
@@ -37,6 +57,13 @@ class Condition:
         if high <= self.above or low >= self.below:
             return Verdict.FAILS
         return Verdict.UNDECIDED
+
+    def scaled(self, factor: float) -> Self:
+        """Returns the condition with its limits at `factor` times their distance from `neutral`, if that is given."""
+        if math.isnan(self.neutral):
+            return self
+        above, below = (self.neutral + factor * (limit - self.neutral) for limit in (self.above, self.below))
+        return replace(self, above=above, below=below)
 
     def interval(self) -> tuple[float, float]:
         """Returns the 95 % confidence interval of the quantity's mean."""
@@ -55,7 +82,20 @@ class Condition:
     def finding(self, compared: float = math.nan, source: str = "published") -> "Finding":
         """Returns condition, mean, interval and reference as numbers."""
         mean, verdict = estimate(self.by_seed).mean, self.verdict()
-        return Finding(self.quantity, self.above, self.below, mean, *self.interval(), compared, source, verdict)
+        half, twice = (self.scaled(factor).verdict() for factor in SCALES.values())
+        return Finding(
+            self.quantity,
+            self.above,
+            self.below,
+            mean,
+            *self.interval(),
+            compared,
+            source,
+            verdict,
+            self.neutral,
+            half,
+            twice,
+        )
 
 
 @dataclass(frozen=True)
@@ -119,6 +159,11 @@ class Finding:
     compared: float
     source: str
     verdict: Verdict
+    # Value from which longpipe's own limits are measured; nan for limits that the document states.
+    neutral: float
+    # Verdicts with longpipe's own limits at half and at twice their distance; `verdict` for other limits.
+    half: Verdict
+    twice: Verdict
 
 
 @dataclass(frozen=True)
@@ -132,34 +177,38 @@ class Judgement:
     findings: tuple[Finding, ...]
     note: str = ""
 
+    @property
+    def scaled(self) -> str:
+        """Describes the verdicts with longpipe's own limits at half and at twice their distance; empty without any."""
+        return scaled_text([vars(finding) for finding in self.findings])
+
     def record(self) -> dict[str, Any]:
         """Returns the judgement as JSON-compatible data; missing limits, intervals and references are None."""
         conditions = [
-            {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in vars(finding).items()}
-            for finding in self.findings
+            {
+                **{n: None if isinstance(v, float) and not math.isfinite(v) else v for n, v in vars(finding).items()},
+                "evidence": text,
+            }
+            for finding, text in zip(self.findings, self.evidence, strict=True)
         ]
         return {
             "id": self.id,
             "text": self.text,
             "verdict": self.verdict.value,
             "note": self.note,
-            "evidence": "; ".join(self.evidence),
+            "scaled": self.scaled,
             "conditions": conditions,
         }
 
 
 def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame, source: str = "published") -> Judgement:
-    """Returns "holds" if all conditions hold, "fails" if one fails, otherwise "undecided".
+    """Judges a claim by `combined` verdicts of its conditions.
 
     `runs` has one row per run. `published`, which holds the values from `source`, has the same columns as far as the
     paper reports them, and a single `seed`.
     """
     conditions = list(claim.conditions(runs))
-    verdicts = [condition.verdict() for condition in conditions]
-    if Verdict.FAILS in verdicts:
-        verdict = Verdict.FAILS
-    else:
-        verdict = Verdict.UNDECIDED if Verdict.UNDECIDED in verdicts else Verdict.HOLDS
+    verdict = combined(condition.verdict() for condition in conditions)
     printed = [math.nan] * len(conditions)
     if claim.published:
         printed = [float(condition.by_seed.mean()) for condition in claim.conditions(published)]
@@ -172,6 +221,18 @@ def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame, source: str
         tuple(condition.finding(value, source) for condition, value in pairs),
         claim.note,
     )
+
+
+def scaled_text(findings: Iterable[Mapping[str, Any]]) -> str:
+    """Describes the verdicts with longpipe's own limits at half and at twice their distance; empty without any.
+
+    `findings` are those of `Judgement`, or of its record.
+    """
+    found = list(findings)
+    if all(one["neutral"] is None or math.isnan(one["neutral"]) for one in found):
+        return ""
+    half, twice = (combined(Verdict(one[name]) for one in found) for name in SCALES)
+    return f"With longpipe's own limits at half their size: {half}; at twice: {twice}."
 
 
 def mean_by_seed(runs: pd.DataFrame, metric: str, **factors: object) -> pd.Series:

@@ -186,7 +186,13 @@ class Report:
 def claims_of(title: str, records: Sequence[Mapping[str, Any]]) -> Claims:
     """Builds claims from the records of `Judgement.record`."""
     found = tuple(
-        Claim(one["id"], one["text"], one["verdict"], tuple(map(_finding, one["conditions"])), one.get("note", ""))
+        Claim(
+            one["id"],
+            one["text"],
+            one["verdict"],
+            tuple(map(_finding, one["conditions"])),
+            " ".join(filter(None, (one.get("note"), one.get("scaled")))),
+        )
         for one in records
     )
     compared = {c["source"] for one in records for c in one["conditions"] if c["compared"] is not None}

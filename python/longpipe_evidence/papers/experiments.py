@@ -50,9 +50,11 @@ class Variant:
 
     def apply(self, experiment: Experiment) -> Scenario:
         """Returns the replicated scenario under this variant."""
-        if not self.applies(experiment.factors):
-            return experiment.replicated
-        return experiment.replicated.with_(**self.changes)
+        return self.applied(experiment, experiment.replicated)
+
+    def applied(self, experiment: Experiment, scenario: Scenario) -> Scenario:
+        """Returns a scenario of the experiment under this variant."""
+        return scenario.with_(**self.changes) if self.applies(experiment.factors) else scenario
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from longpipe_evidence.papers.sensitivity import BASELINE, errors, watched
 if TYPE_CHECKING:
     from longpipe_evidence.papers.experiments import Caption
     from longpipe_evidence.papers.replication import Replication
-    from longpipe_evidence.papers.report.results import Results
     from longpipe_evidence.papers.tables import Tables
 
 # Change in a mean absolute error that is large enough to be highlighted.
@@ -99,7 +98,7 @@ def distance(rows: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def distances(paper: Replication, results: Results) -> Iterator[Distance]:
+def distances(paper: Replication, results: Tables) -> Iterator[Distance]:
     """Returns the errors of each printed table, and of each summary that has published numbers."""
     rows = results.frame("tables")
     for caption in paper.captions if paper.data else ():

@@ -99,6 +99,11 @@ class Paper(ABC):
     def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
         """Runs the missing variants; if `folder` contains a reproduction, they explain its differences."""
 
+    @property
+    def readings(self) -> Mapping[str, Paper]:
+        """Returns the paper under each other reading of its text, by the reading's name; empty by default."""
+        return {}
+
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:
         """Runs the missing experiments of the extension."""
         raise NotImplementedError
@@ -112,7 +117,7 @@ class Paper(ABC):
         """Returns a page's table of the variants, and the text before it, if any."""
 
     @abstractmethod
-    def distances(self, results: Results) -> Iterator[Distance]:
+    def distances(self, results: Tables) -> Iterator[Distance]:
         """Returns the differences between its tables and the published ones."""
 
     def networks(self) -> Mapping[str, Scenario]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pandas as pd
 
@@ -43,6 +43,11 @@ class ReplicatedPaper(Replication):
             return super().go_beyond(seeds, runner)
         return findings.of_beyond(self.beyond, reproduce_beyond(self, self.beyond, seeds, runner))
 
+    @property
+    def readings(self) -> Mapping[str, Self]:
+        """Returns the paper under each other reading of its text, by the reading's name."""
+        return {reading.name: self.under(reading) for reading in self.other_readings}
+
     def grids(self, results: Results) -> tuple[Grid, ...]:
         """Returns a page's tables of published and simulated numbers."""
         rows = results.frame("tables")
@@ -52,7 +57,7 @@ class ReplicatedPaper(Replication):
         """Returns a page's table of the variants, and the text before it."""
         return page.variants(self, results)
 
-    def distances(self, results: Results) -> Iterator[Distance]:
+    def distances(self, results: Tables) -> Iterator[Distance]:
         """Returns the differences between its tables and the published ones."""
         return page.distances(self, results)
 

@@ -46,6 +46,8 @@ class Replication(Paper):
     measure: Callable[[Result], Mapping[str, float]]
     claims: tuple[Claim, ...]
     variants: tuple[Variant, ...]
+    # Variants that are judged by all claims, because the paper's text permits them as much as the settings here.
+    other_readings: tuple[Variant, ...] = ()
     # Rows that a sensitivity table shows individually: a name, and the factors that select them.
     watched: Mapping[str, Factors]
     # Additional tables by name, each computed from the rows and the replicated runs of a reproduction.
@@ -68,6 +70,22 @@ class Replication(Paper):
             return pd.DataFrame(rows).assign(**dict.fromkeys(self.metrics, math.nan))
         found = published_data(self.id, self.data)
         return found[found["table"].isin([caption.table for caption in self.captions])].reset_index(drop=True)
+
+    def under(self, reading: Variant) -> Self:
+        """Returns the paper with a variant applied to all of its experiments."""
+        every = self.experiments
+
+        def changed() -> list[Experiment]:
+            return [
+                replace(
+                    experiment,
+                    replicated=reading.apply(experiment),
+                    deterministic=experiment.deterministic and reading.applied(experiment, experiment.deterministic),
+                )
+                for experiment in every()
+            ]
+
+        return replace(self, experiments=changed)
 
     def only(self, table: int) -> Self:
         """Returns the paper with only one of its tables, without claims. Raises ScenarioError if there is none."""

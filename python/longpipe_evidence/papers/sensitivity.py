@@ -27,7 +27,7 @@ def sensitivity(paper: Replication, seeds: int, runner: Runner) -> pd.DataFrame:
     prints no numbers, `published` contains the means of the baseline.
     """
     experiments = [experiment for experiment in paper.experiments() if experiment.table]
-    variants = (BASELINE, *paper.variants)
+    variants = (BASELINE, *paper.other_readings, *paper.variants)
     jobs = [job for variant in variants for e in experiments for job in _jobs(variant, e, seeds)]
     runner.complete(jobs)
     names = ["table", *paper.factors]

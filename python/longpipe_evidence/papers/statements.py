@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from importlib import resources
 from typing import Final
 
+from longpipe.analysis.claims import Verdict, combined
 from longpipe_evidence.papers import package_of
 
 FILE: Final = "statements.csv"
 NOT_TESTABLE: Final = "not testable"
-# Verdicts from the worst to the best: a statement has the worst verdict of its claims.
-ORDER: Final = ("fails", "undecided", "holds")
+NO_VERDICT: Final = "no verdict"
+
+# Verdicts of the conditions of each claim, by the claim's id.
+Judged = Mapping[str, Sequence[str]]
+
+
+class Cause(StrEnum):
+    """Why a statement fails."""
+
+    # The document contradicts itself, or its own numbers contradict the statement.
+    DOCUMENT = "the document"
+    # The simulated numbers meet the statement within wider limits than longpipe's own.
+    LIMIT = "a limit of longpipe"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class Statement:
     """A statement of a document in longpipe's words, with its place and the claims that judge it.
 
-    A statement without claims is not testable, and `reason` explains why; otherwise `reason` adds information.
+    A statement without claims is not testable, and `reason` explains why; otherwise `reason` adds information. If the
+    statement fails, `cause` is the kind of its cause, and `reason` the cause in a sentence.
     """
 
     id: str
@@ -30,14 +45,19 @@ class Statement:
     claims: tuple[str, ...]
     # Claims under settings other than the document's: their verdicts are shown but do not count.
     beside: tuple[str, ...]
+    cause: Cause | None
     reason: str
 
-    def verdict(self, verdicts: Mapping[str, str]) -> str | None:
-        """Returns the worst verdict of its claims, "not testable" if it has none, or None if a claim is not judged."""
+    def verdict(self, judged: Judged) -> str:
+        """Returns the combined verdict on the conditions of all of its claims.
+
+        "not testable" if the statement has no claims, "no verdict" if one of them is not judged.
+        """
         if not self.claims:
             return NOT_TESTABLE
-        found = [verdicts.get(claim) for claim in self.claims]
-        return None if None in found else min((str(one) for one in found), key=ORDER.index)
+        if not all(judged.get(claim) for claim in self.claims):
+            return NO_VERDICT
+        return combined(Verdict(verdict) for claim in self.claims for verdict in judged[claim])
 
 
 @cache
@@ -54,14 +74,14 @@ def statements(paper: str) -> tuple[Statement, ...]:
                 row["statement"],
                 tuple(row["claims"].split()),
                 tuple(row["beside"].split()),
+                Cause(row["cause"]) if row["cause"] else None,
                 row["reason"],
             )
             for row in csv.DictReader(rows)
         )
 
 
-def counts(paper: str, verdicts: Mapping[str, str]) -> dict[str, int]:
+def counts(paper: str, judged: Judged) -> dict[str, int]:
     """Counts the statements of a paper by verdict; "no verdict" counts those with a claim that was not judged."""
-    names = [*reversed(ORDER), NOT_TESTABLE, "no verdict"]
-    found = [one.verdict(verdicts) or "no verdict" for one in statements(paper)]
-    return {name: found.count(name) for name in names}
+    found = [one.verdict(judged) for one in statements(paper)]
+    return {name: found.count(name) for name in (*map(str, Verdict), NOT_TESTABLE, NO_VERDICT)}

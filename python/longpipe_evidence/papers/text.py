@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 REPORT_WIDTH: Final = 100
 
-STYLES = {Verdict.HOLDS: "green", Verdict.UNDECIDED: "yellow", Verdict.FAILS: "red"}
+STYLES = {Verdict.HOLDS: "green", Verdict.IN_PART: "yellow", Verdict.UNDECIDED: "yellow", Verdict.FAILS: "red"}
 WIDTH_WITH_DIFFERENCES = 96
 # Maximum number of rows of a printed table; longer ones are only written to a file.
 MOST_ROWS = 60
@@ -163,8 +163,8 @@ def show_claims(claims: Iterable[Judgement], console: Console, title: str) -> No
         console.print(f"{claim.id} {verdict} {escape(claim.text)}", highlight=False)
         for line in claim.evidence:
             console.print(Padding(escape(line), (0, 0, 0, 6)), style="dim", highlight=False)
-        if claim.note:
-            console.print(Padding(escape(claim.note), (0, 0, 0, 6)), style="dim italic", highlight=False)
+        for line in filter(None, (claim.note, claim.scaled)):
+            console.print(Padding(escape(line), (0, 0, 0, 6)), style="dim italic", highlight=False)
 
 
 def _summary(name: str, frame: pd.DataFrame) -> Table:

@@ -44,6 +44,9 @@ def reproduce(
     sensitivity: bool = typer.Option(
         False, "--sensitivity", help="Show the effect of each choice that the paper leaves open."
     ),
+    readings: bool = typer.Option(
+        False, "--readings", help="Judge other readings of the paper's text by its statements and tables."
+    ),
     beyond: bool = typer.Option(
         False, "--beyond", help="Run the extension beyond the paper instead, where there is one."
     ),
@@ -65,7 +68,9 @@ def reproduce(
     the same version and the same seeds are shown without simulation.
     """
     if today:
-        _check_today(context, papers, seeds, others=sensitivity or beyond or table is not None or json is not None)
+        _check_today(
+            context, papers, seeds, others=any((sensitivity, readings, beyond, table is not None, json is not None))
+        )
         folder = out or TODAY
         check_directory("--out", folder)
         # Without --seeds nothing is simulated, and no store is needed.
@@ -74,9 +79,16 @@ def reproduce(
 
             of_today.run(papers, seeds, folder, runner)
         return
-    _check(papers, json, sensitivity=sensitivity, beyond=beyond)
-    if table is not None and (len(papers) > 1 or sensitivity or beyond or json is not None or out is not None):
-        raise ScenarioError("--table: shows one table on the terminal; not with --sensitivity, --beyond, --json, --out")
+    chosen = [
+        part
+        for part, asked in ((Part.SENSITIVITY, sensitivity), (Part.READINGS, readings), (Part.BEYOND, beyond))
+        if asked
+    ]
+    _check(papers, json, chosen)
+    if table is not None and (len(papers) > 1 or chosen or json is not None or out is not None):
+        raise ScenarioError(
+            "--table: shows one table on the terminal; not with --sensitivity, --readings, --beyond, --json, --out"
+        )
     # Import for type checking only, because papers take a second to load.
     fixed = [] if seeds is None else [paper for paper in dict.fromkeys(papers) if PAPERS[paper].seeds is None]
     if fixed and set(fixed) == set(papers):
@@ -94,7 +106,7 @@ def reproduce(
     folders = {paper: _folder(paper, out, alone=len(papers) == 1) for paper in papers}
     for folder in folders.values():
         check_directory("--out", folder)
-    part = Part.BEYOND if beyond else Part.SENSITIVITY if sensitivity else Part.REPRODUCTION
+    part = chosen[0] if chosen else Part.REPRODUCTION
     for paper, folder in folders.items():
         asked = None if paper in fixed else seeds
         if part is Part.REPRODUCTION and not fresh and _show_stored(paper, asked, folder, json):
@@ -106,11 +118,11 @@ def reproduce(
             parts.run(PAPERS[paper], part, asked, folder, runner, json=json)
 
 
-def _check(papers: list[str], json: str | None, *, sensitivity: bool, beyond: bool) -> None:
-    if sensitivity and json is not None:
-        raise ScenarioError("--json: not with --sensitivity, which writes sensitivity.csv")
-    if beyond and (sensitivity or json is not None):
-        raise ScenarioError("--beyond: not with --sensitivity or --json; it writes CSV files and figures")
+def _check(papers: list[str], json: str | None, chosen: list[Part]) -> None:
+    if chosen and json is not None:
+        raise ScenarioError(f"--json: not with --{chosen[0]}, which writes CSV files")
+    if len(chosen) > 1:
+        raise ScenarioError(f"--{chosen[-1]}: not with --{chosen[0]}; needs one of them")
     if json is not None and len(papers) > 1:
         raise ScenarioError(f"--json: {len(papers)} papers; needs one")
     for paper in papers:
@@ -121,7 +133,7 @@ def _check(papers: list[str], json: str | None, *, sensitivity: bool, beyond: bo
 def _check_today(context: typer.Context, papers: list[str], seeds: int | None, *, others: bool) -> None:
     if others:
         raise ScenarioError(
-            "--today: not with --sensitivity, --beyond, --table or --json; it writes a page and CSV files"
+            "--today: not with --sensitivity, --readings, --beyond, --table or --json; it writes a page and CSV files"
         )
     if seeds is None:
         refuse(context, SIMULATING, "not with --today alone, which simulates nothing; needs --seeds N")

@@ -11,12 +11,18 @@ from longpipe.errors import ScenarioError
 from longpipe.study import Runner
 from longpipe_evidence.papers import PAPERS
 from longpipe_evidence.papers.paper import Findings, Paper
+from longpipe_evidence.papers.readings import of_readings
 from longpipe_evidence.papers.report.folder import Folder, Part
 from longpipe_evidence.papers.text import REPORT_WIDTH
 
 VARIANT_SEEDS: Final = 2
 # Label of the progress bar after the paper's name.
-TITLES: Final = {Part.REPRODUCTION: "", Part.SENSITIVITY: " variants", Part.BEYOND: " and beyond"}
+TITLES: Final = {
+    Part.REPRODUCTION: "",
+    Part.SENSITIVITY: " variants",
+    Part.READINGS: " readings",
+    Part.BEYOND: " and beyond",
+}
 
 
 def run(paper: Paper, part: Part, seeds: int | None, out: Path, runner: Runner, *, json: str | None = None) -> None:
@@ -65,13 +71,19 @@ def _default_seeds(paper: Paper, part: Part, asked: int | None) -> int:
     if part is Part.BEYOND and paper.beyond_seeds is None:
         have = ", ".join(name for name, other in PAPERS.items() if other.beyond_seeds)
         raise ScenarioError(f"--beyond: {paper.id} has no extension; needs one of: {have}")
+    if part is Part.READINGS and not paper.readings:
+        have = ", ".join(name for name, other in PAPERS.items() if other.readings)
+        raise ScenarioError(f"--readings: {paper.id} has no other reading; needs one of: {have}")
     if paper.seeds is None:
         return 1
     # The record of variants contains only the seeds that were run.
-    return {Part.REPRODUCTION: paper.seeds, Part.BEYOND: paper.beyond_seeds}.get(part) or asked or VARIANT_SEEDS
+    known = {Part.REPRODUCTION: paper.seeds, Part.READINGS: paper.seeds, Part.BEYOND: paper.beyond_seeds}
+    return known.get(part) or asked or VARIANT_SEEDS
 
 
 def _find(paper: Paper, part: Part, seeds: int, out: Path, runner: Runner) -> Findings:
     if part is Part.SENSITIVITY:
         return paper.sensitivity(seeds, runner, out)
+    if part is Part.READINGS:
+        return of_readings(paper, seeds, runner)
     return paper.go_beyond(seeds, runner) if part is Part.BEYOND else paper.reproduce(seeds, runner)

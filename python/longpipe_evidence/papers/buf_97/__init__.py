@@ -11,10 +11,10 @@ from longpipe.result import Result
 from longpipe.scenario import Scenario
 from longpipe.units import TIME
 from longpipe_evidence.papers.buf_97.beyond import BEYOND
-from longpipe_evidence.papers.buf_97.claims import CLAIMS, SPREAD
+from longpipe_evidence.papers.buf_97.claims import CLAIMS
 from longpipe_evidence.papers.buf_97.links import BASE, LINKS, SLOW_RATE, on_link
 from longpipe_evidence.papers.buf_97.summaries import SUMMARIES
-from longpipe_evidence.papers.buf_97.variants import VARIANTS, WATCHED
+from longpipe_evidence.papers.buf_97.variants import READINGS, VARIANTS, WATCHED
 from longpipe_evidence.papers.denominator import full_segments_bps
 from longpipe_evidence.papers.duplicates import duplicate_share
 from longpipe_evidence.papers.experiments import Caption, Experiment, Factors
@@ -32,13 +32,6 @@ DRAWN: Final[dict[str, object]] = {
     "tcp.timer.phase": {"kind": "common"},
 }
 
-# The other convention: one clock per host, and starts within one tick.
-SPREAD_STARTS: Final[dict[str, object]] = {
-    "switch.ties": "random",
-    "tcp.timer.phase": {"kind": "per-flow"},
-    "start": {"kind": "random", "over": "100 ms"},
-}
-
 # Section 2 assumes "135 Mbps approximately" as the maximum for TCP.
 ATTAINABLE_BPS: Final = 135e6
 # Without SONET overhead the links carry cells at their whole rate.
@@ -52,7 +45,7 @@ PARTS_SHARE: Final = 0.5
 
 @cache
 def experiments() -> list[Experiment]:
-    """Yields the 72 points of Figures 2 to 4, the same with spread starts, and parts with sufficient buffers only.
+    """Yields the 72 points of Figures 2 to 4, and parts with sufficient buffers only.
 
     The parts use links of 155.52 Mbit/s, and the first fifth of the run.
     """
@@ -68,7 +61,6 @@ def experiments() -> list[Experiment]:
             single = _scenario(factors)
             drawn = single.with_(**DRAWN)
             found.append(Experiment(factors, drawn, single, link.figure))
-            found.append(Experiment({**factors, "part": SPREAD}, single.with_(**SPREAD_STARTS)))
             if link.round_trips(buffer) >= SUFFICIENT_RTT:
                 parts = {
                     "155.52": {"network.access_rate": FAST_RATE, "network.trunk_rate": FAST_RATE},
@@ -132,6 +124,7 @@ PAPER: Final = ReplicatedPaper(
     experiments=experiments,
     measure=measure,
     claims=CLAIMS,
+    other_readings=READINGS,
     variants=VARIANTS,
     watched=WATCHED,
     conditions=(
@@ -140,8 +133,7 @@ PAPER: Final = ReplicatedPaper(
         "curves and conclusions, no numbers. "
         f"Single run: {DETERMINISTIC_TIES} order of simultaneous cells, clocks and starts at 0, nothing random. "
         "Replications draw by seed the order of simultaneous cells and the phase of the hosts' common 100 ms clock; "
-        "all sources start together, as the authors write in 96-1761. Claims whose id ends in -spread are judged by "
-        "runs with starts within 100 ms and a clock per host."
+        "all sources start together, as the authors write in 96-1761."
     ),
     summaries=SUMMARIES,
     seeds=10,

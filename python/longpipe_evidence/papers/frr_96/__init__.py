@@ -13,7 +13,7 @@ from longpipe_evidence.papers.duplicates import duplicate_share
 from longpipe_evidence.papers.experiments import Caption, Experiment, Factors
 from longpipe_evidence.papers.frr_96.claims import CLAIMS, FBA_PARAMETERS, FINE_TIMER, PEAK_CELLS, ZERO_LOSS_PARTS
 from longpipe_evidence.papers.frr_96.reasons import REASONS
-from longpipe_evidence.papers.frr_96.variants import VARIANTS, WATCHED
+from longpipe_evidence.papers.frr_96.variants import READINGS, VARIANTS, WATCHED
 from longpipe_evidence.papers.mechanisms import loss_synchronization, needless
 from longpipe_evidence.papers.recorded import Recording, synchronization
 from longpipe_evidence.papers.replicated import ReplicatedPaper
@@ -198,6 +198,7 @@ PAPER: Final = ReplicatedPaper(
     claims=CLAIMS,
     recordings=(Recording(("cwnd", "events"), _synchronized, _mechanisms, seeds=3),),
     reasons=REASONS,
+    other_readings=READINGS,
     variants=VARIANTS,
     watched=WATCHED,
     conditions=(

@@ -16,6 +16,11 @@ FBA = {"policy": ("fba",)}
 NOT_TAIL_DROP = {"policy": ("epd", "selective-drop", "fba")}
 LAN, WAN = {"network": ("lan",)}, {"network": ("wan",)}
 
+READINGS: Final = (
+    Variant("handshake", {"tcp.handshake": True}),
+    Variant("plain UBR discards partial packets", {"switch.policy": {"kind": "partial-packet-discard"}}, TAIL_DROP),
+)
+
 VARIANTS: Final = (
     Variant("EPD: R 0.7", {R: 0.7}, EPD),
     Variant("EPD: R 0.8", {R: 0.8}, EPD),
@@ -29,7 +34,6 @@ VARIANTS: Final = (
     Variant("FBA: Z 0.5", {Z: 0.5}, FBA),
     Variant("FBA: Z 1", {Z: 1.0}, FBA),
     Variant("last cell discarded too", {"switch.policy.keep_last": False}, NOT_TAIL_DROP),
-    Variant("UBR: partial packet discard", {"switch.policy": {"kind": "partial-packet-discard"}}, TAIL_DROP),
     Variant("initial ssthresh 64 KiB", {"tcp.initial_ssthresh": "64 KiB"}),
     Variant("receiver window 65536 B", {"tcp.receiver_window": "65536 B"}, LAN),
     Variant("ties: rotating", {"switch.ties": "rotating"}),

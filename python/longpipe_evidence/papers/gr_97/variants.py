@@ -12,6 +12,11 @@ FAST_RETRANSMIT = {"tcp": ("reno", "sack")}
 # Without the LAN, whose windows are smaller.
 LARGE_WINDOWS = {"network": ("wan", "satellite")}
 
+READINGS: Final = (
+    Variant("handshake", {"tcp.handshake": True}),
+    Variant("first tick at 30 ms", {"tcp.timer.phase": {"kind": "fixed", "at": "30 ms"}}),
+)
+
 VARIANTS: Final = (
     Variant("EPD: R 0.9", {R: 0.9}, {"policy": ("epd",)}),
     Variant("Selective Drop: R 0.9", {R: 0.9}, SELECTIVE_DROP),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from longpipe_evidence.papers.lbd_01 import page, text
 from longpipe_evidence.papers.lbd_01.beyond import reproduce_beyond
 from longpipe_evidence.papers.lbd_01.numbers import HALF
 from longpipe_evidence.papers.lbd_01.reproduction import reproduce
 from longpipe_evidence.papers.lbd_01.transfers import ID, SEED, W_STARS, Transfer, transfers
-from longpipe_evidence.papers.lbd_01.variants import sensitivity
+from longpipe_evidence.papers.lbd_01.variants import AS_REPRODUCED, READINGS, TransferVariant, sensitivity
 from longpipe_evidence.papers.paper import Distance, Findings, Paper
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 class TransferPaper(Paper):
     """A paper about transfers, each of which is run once; some are recorded over time."""
 
+    # The reading under which all transfers are run.
+    reading: TransferVariant = AS_REPRODUCED
+
     @property
     def beyond_seeds(self) -> int | None:
         """Returns the number of replications, 1."""
@@ -34,11 +37,16 @@ class TransferPaper(Paper):
 
     def reproduce(self, seeds: int, runner: Runner) -> Findings:
         """Runs the missing transfers, records some over time, and compares results; `seeds` has no effect."""
-        return text.of_reproduction(self, reproduce(runner))
+        return text.of_reproduction(self, reproduce(runner, self.reading))
 
     def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
         """Runs the missing variants; neither `seeds` nor `folder` has an effect."""
         return text.of_sensitivity(sensitivity(runner))
+
+    @property
+    def readings(self) -> Mapping[str, Self]:
+        """Returns the paper under each other reading of its text, by the reading's name."""
+        return {reading.name: replace(self, reading=reading) for reading in READINGS}
 
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:
         """Runs the missing transfers of the extension; `seeds` has no effect."""
@@ -60,7 +68,7 @@ class TransferPaper(Paper):
         """Returns scenarios with the smallest and the largest bandwidth-delay product, and half of it as buffer."""
         return {f"W* = {w}": Transfer(w, HALF, "sack").scenario() for w in (W_STARS[0], W_STARS[-1])}
 
-    def distances(self, results: Results) -> Iterator[Distance]:
+    def distances(self, results: Tables) -> Iterator[Distance]:
         """Returns the differences between simulated and published values, by quantity."""
         return page.distances(results)
 

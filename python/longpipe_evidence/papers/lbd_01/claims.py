@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -19,6 +20,15 @@ TOLERANCE: Final = "The tolerance of 10 % is longpipe's own."
 RECOVERIES: Final = {"newreno": (8.0, 12.0), "reno": (1.0, 3.0)}
 
 
+# Gains that count as none.
+NO_GAIN: Final = {"above": 0.8, "below": 1.2, "neutral": 1.0}
+
+
+def _within(printed: float) -> dict[str, float]:
+    """Returns the limits for a printed number: 10 % of it, which is longpipe's own tolerance."""
+    return {"above": 0.9 * printed, "below": 1.1 * printed, "neutral": printed}
+
+
 def _exact(quantity: str, value: float, **limits: float) -> Condition:
     return Exact(quantity, pd.Series([value]), **limits)
 
@@ -30,26 +40,20 @@ def utilization(runs: pd.DataFrame, tcp: str, buffer: float, w_star: int) -> flo
 
 
 def _falls(runs: pd.DataFrame) -> Iterator[Condition]:
-    worst = max(
-        rank_correlation(W_STARS, [utilization(runs, tcp, buffer, w) for w in W_STARS])
-        for tcp in FLAVORS
-        for buffer in BUFFERS
-    )
-    yield _exact("rank correlation of mu with W*, largest of 12", worst, below=-0.8)
+    for tcp, buffer in product(FLAVORS, BUFFERS):
+        found = rank_correlation(W_STARS, [utilization(runs, tcp, buffer, w) for w in W_STARS])
+        name = f"rank correlation of mu({tcp}) with W*, B = {buffer:g} W*"
+        yield _exact(name, found, below=-0.8, neutral=-1.0)
 
 
-def _leads(tcp: str, buffers: tuple[float, ...], w_stars: tuple[int, ...], ties: float) -> Conditions:
-    """Returns the condition that the flavor has the largest mu, except for ties."""
+def _leads(tcp: str, buffers: tuple[float, ...]) -> Conditions:
+    """Returns the condition that the flavor has the largest mu with each buffer and W*, except for ties."""
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
         others = [flavor for flavor in FLAVORS if flavor != tcp]
-        for other in others:
-            lead = min(
-                utilization(runs, tcp, buffer, w) - utilization(runs, other, buffer, w)
-                for buffer in buffers
-                for w in w_stars
-            )
-            yield _exact(f"mu({tcp}) - mu({other}), smallest of {len(buffers) * len(w_stars)}", lead, above=0.0 - ties)
+        for buffer, w in product(buffers, W_STARS):
+            lead = utilization(runs, tcp, buffer, w) - max(utilization(runs, other, buffer, w) for other in others)
+            yield _exact(f"mu({tcp}) - largest other mu, B = {buffer:g} W*, W* = {w}", lead, above=-TIE)
 
     return conditions
 
@@ -59,7 +63,7 @@ def _newreno_falls_behind(recoveries: dict[str, float]) -> Conditions:
         lead = utilization(runs, "reno", 0.25, 640) - utilization(runs, "newreno", 0.25, 640)
         yield _exact("mu(reno) - mu(newreno) at W* = 640, B = W*/4 (published 0.047)", lead, above=0.0)
         for tcp, (low, high) in RECOVERIES.items():
-            yield _exact(f"recovery of {tcp} [s]", recoveries[tcp], above=low, below=high)
+            yield _exact(f"recovery of {tcp} [s]", recoveries[tcp], above=low, below=high, neutral=(low + high) / 2)
 
     return conditions
 
@@ -70,7 +74,8 @@ def _inverse(slopes: pd.DataFrame) -> Conditions:
     def conditions(_runs: pd.DataFrame) -> Iterator[Condition]:
         for tcp in slopes:
             exponent = float(np.polyfit(np.log(slopes.index.to_numpy()), np.log(slopes[tcp].to_numpy()), 1)[0])
-            yield _exact(f"log-log slope of T_N's slope against W*, {tcp}", exponent, above=-1.1, below=-0.9)
+            name = f"log-log slope of T_N's slope against W*, {tcp}"
+            yield _exact(name, exponent, above=-1.1, below=-0.9, neutral=-1.0)
 
     return conditions
 
@@ -84,35 +89,31 @@ def _estimate(packets: float) -> Conditions:
 
 def _gains(runs: pd.DataFrame) -> Iterator[Condition]:
     gain = utilization(runs, "newreno", 0.5, 640) / utilization(runs, "newreno", 0.25, 640)
-    yield _exact("buffer gain of newreno at W* = 640, B = W*/2", gain, above=0.9 * 7.4, below=1.1 * 7.4)
+    yield _exact("buffer gain of newreno at W* = 640, B = W*/2", gain, **_within(7.4))
 
 
 def _no_more(runs: pd.DataFrame) -> Iterator[Condition]:
     for w_star in W_STARS:
         of = [utilization(runs, "newreno", buffer, w_star) for buffer in BUFFERS[1:]]
-        yield _exact(f"spread of newreno's mu over B >= W*/2 at W* = {w_star}", max(of) - min(of), below=0.01)
+        name = f"spread of newreno's mu over B >= W*/2 at W* = {w_star}"
+        yield _exact(name, max(of) - min(of), below=0.01, neutral=0.0)
 
 
 def _extremes(runs: pd.DataFrame) -> Iterator[Condition]:
     """Checks that mu is largest at the smallest W* and smallest at the largest, in each of the 12 settings."""
-    settings = [(tcp, buffer) for tcp in FLAVORS for buffer in BUFFERS]
-    curves = {at: [utilization(runs, *at, w) for w in W_STARS] for at in settings}
-    short = min(curve[0] - max(curve[1:]) for curve in curves.values())
-    yield _exact("mu(20) - largest mu of the others, smallest of 12", short, above=-TIE)
-    last = max(curve[-1] - min(curve[:-1]) for curve in curves.values())
-    yield _exact("mu(640) - smallest mu of the others, largest of 12", last, below=0.0)
+    for tcp, buffer in product(FLAVORS, BUFFERS):
+        first, *others, last = (utilization(runs, tcp, buffer, w) for w in W_STARS)
+        at = f"mu({tcp}), B = {buffer:g} W*"
+        yield _exact(f"{at}: W* = 20 - largest of the others", first - max(*others, last), above=-TIE)
+        yield _exact(f"{at}: W* = 640 - smallest of the others", last - min(first, *others), below=0.0)
 
 
 def _reno_last(runs: pd.DataFrame) -> Iterator[Condition]:
-    leads = {
-        (buffer, w): min(utilization(runs, other, buffer, w) for other in ("newreno", "sack"))
-        - utilization(runs, "reno", buffer, w)
-        for buffer in BUFFERS[1:]
-        for w in W_STARS
-    }
-    exception = leads.pop((1.0, 640))
-    yield _exact("smallest mu of newreno and sack - mu(reno), smallest of 17", min(leads.values()), above=-TIE)
-    yield _exact("smallest mu of newreno and sack - mu(reno) at W* = B = 640", exception, below=0.0)
+    for buffer, w in product(BUFFERS[1:], W_STARS):
+        smallest = min(utilization(runs, other, buffer, w) for other in ("newreno", "sack"))
+        limits = {"below": 0.0} if (buffer, w) == (1.0, 640) else {"above": -TIE}
+        name = f"smallest mu of newreno and sack - mu(reno), B = {buffer:g} W*, W* = {w}"
+        yield _exact(name, smallest - utilization(runs, "reno", buffer, w), **limits)
 
 
 def _newreno_ahead(runs: pd.DataFrame) -> Iterator[Condition]:
@@ -134,17 +135,17 @@ def _reno_gains_past_three_quarters(runs: pd.DataFrame) -> Iterator[Condition]:
 
 def _reno_gains_nothing_at_half(runs: pd.DataFrame) -> Iterator[Condition]:
     for w in W_STARS:
-        yield _exact(f"BG_reno(1/2) at W* = {w}", _gain(runs, "reno", 0.5, w), above=0.8, below=1.2)
-    yield _exact("BG_reno(3/4) at W* = 160", _gain(runs, "reno", 0.75, 160), above=0.8, below=1.2)
-    yield _exact("BG_reno(1) at W* = 160", _gain(runs, "reno", 1.0, 160), above=1.0, below=1.5)
+        yield _exact(f"BG_reno(1/2) at W* = {w}", _gain(runs, "reno", 0.5, w), **NO_GAIN)
+    yield _exact("BG_reno(3/4) at W* = 160", _gain(runs, "reno", 0.75, 160), **NO_GAIN)
+    yield _exact("BG_reno(1) at W* = 160", _gain(runs, "reno", 1.0, 160), above=1.0, below=1.5, neutral=1.0)
 
 
 def _sack_at_320(runs: pd.DataFrame) -> Iterator[Condition]:
     half = _gain(runs, "sack", 0.5, 320)
-    yield _exact("BG_sack(1/2) at W* = 320", half, above=0.9 * 1.5, below=1.1 * 1.5)
+    yield _exact("BG_sack(1/2) at W* = 320", half, **_within(1.5))
     for buffer in BUFFERS[2:]:
         more = _gain(runs, "sack", buffer, 320) - half
-        yield _exact(f"BG_sack({buffer:g}) - BG_sack(1/2) at W* = 320", more, below=0.2)
+        yield _exact(f"BG_sack({buffer:g}) - BG_sack(1/2) at W* = 320", more, below=0.2, neutral=0.0)
 
 
 def _timeouts(runs: pd.DataFrame, tcp: str, buffer: float, w_star: int) -> float:
@@ -156,20 +157,20 @@ def _sack_at_640(runs: pd.DataFrame) -> Iterator[Condition]:
     gains = {buffer: _gain(runs, "sack", buffer, 640) for buffer in BUFFERS}
     yield _exact("BG_sack(1/2) - 1 at W* = 640", gains[0.5] - 1, above=0.0)
     bend = gains[0.75] - 2 * gains[0.5] + 1
-    yield _exact("BG_sack(3/4) - 2 BG_sack(1/2) + 1 at W* = 640, 0 on a line", bend, above=-0.3, below=0.3)
+    yield _exact("BG_sack(3/4) - 2 BG_sack(1/2) + 1 at W* = 640, 0 on a line", bend, above=-0.3, below=0.3, neutral=0.0)
     yield _exact("BG_sack(1) - BG_sack(3/4) at W* = 640", gains[1.0] - gains[0.75], below=0.0)
     yield _exact("timeouts at W* = B = 640", _timeouts(runs, "sack", 1.0, 640), above=0.0)
     yield _exact("timeouts at W* = 640, B = 3/4 W*", _timeouts(runs, "sack", 0.75, 640), below=1.0)
 
 
 def _alike_for_small_products(runs: pd.DataFrame) -> Iterator[Condition]:
-    for tcp in FLAVORS:
-        largest = max(_gain(runs, tcp, buffer, w) for buffer in BUFFERS for w in W_STARS[:3])
-        yield _exact(f"largest BG_{tcp} for W* of at most 80", largest, below=1.2)
+    for tcp, w in product(FLAVORS, W_STARS[:3]):
+        largest = max(_gain(runs, tcp, buffer, w) for buffer in BUFFERS)
+        yield _exact(f"largest BG_{tcp} at W* = {w}", largest, below=1.2, neutral=1.0)
 
 
 def _newreno_at_320(runs: pd.DataFrame) -> Iterator[Condition]:
-    yield _exact("BG_newreno(1/2) at W* = 320", _gain(runs, "newreno", 0.5, 320), above=0.9 * 2.2, below=1.1 * 2.2)
+    yield _exact("BG_newreno(1/2) at W* = 320", _gain(runs, "newreno", 0.5, 320), **_within(2.2))
 
 
 def _falls_again(times: pd.Series) -> Conditions:
@@ -182,7 +183,7 @@ def _falls_again(times: pd.Series) -> Conditions:
 
 def _stalls(throughput: float) -> Conditions:
     def conditions(_runs: pd.DataFrame) -> Iterator[Condition]:
-        yield _exact("NewReno's mean T_N from 1 to 11 s at W* = 640, B = W*/4", throughput, below=0.05)
+        yield _exact("NewReno's mean T_N from 1 to 11 s at W* = 640, B = W*/4", throughput, below=0.05, neutral=0.0)
 
     return conditions
 
@@ -190,8 +191,8 @@ def _stalls(throughput: float) -> Conditions:
 def _sack_fills(full: dict[int, float], second_loss: float) -> Conditions:
     def conditions(_runs: pd.DataFrame) -> Iterator[Condition]:
         for w, printed in ((80, 1.8), (20, 2.2)):
-            yield _exact(f"SACK fills the pipe at W* = {w} [s]", full[w], above=0.9 * printed, below=1.1 * printed)
-        yield _exact("SACK's second loss at W* = 20 [s]", second_loss, above=0.9 * 1.6, below=1.1 * 1.6)
+            yield _exact(f"SACK fills the pipe at W* = {w} [s]", full[w], **_within(printed))
+        yield _exact("SACK's second loss at W* = 20 [s]", second_loss, **_within(1.6))
 
     return conditions
 
@@ -224,8 +225,8 @@ def claims(recorded: Recorded) -> tuple[Claim, ...]:
             _falls,
             "The limit of -.8 for the rank correlation is longpipe's own.",
         ),
-        claim(2, "NewReno leads where B >= W*/2", _leads("newreno", BUFFERS[1:], W_STARS, TIE), tie),
-        claim(3, "SACK leads where B = W*/4", _leads("sack", BUFFERS[:1], W_STARS, TIE), tie),
+        claim(2, "NewReno leads where B >= W*/2", _leads("newreno", BUFFERS[1:]), tie),
+        claim(3, "SACK leads where B = W*/4", _leads("sack", BUFFERS[:1]), tie),
         claim(
             4,
             "NewReno falls behind Reno at W* = 640, B = W*/4",

@@ -66,7 +66,7 @@ def variants(results: Tables) -> Grid:
     return grid(found, f"{ID}-sensitivity-variants", "Variants", note="Numbers that the paper prints.")
 
 
-def distances(results: Results) -> Iterator[Distance]:
+def distances(results: Tables) -> Iterator[Distance]:
     """Returns the errors of the simulated numbers, by quantity."""
     for row in _distances(results.frame("numbers")).to_dict("records"):
         unit = "" if row["unit"] == "1" else str(row["unit"])

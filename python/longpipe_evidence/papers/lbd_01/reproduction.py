@@ -26,6 +26,7 @@ from longpipe_evidence.papers.lbd_01.transfers import (
     row,
     transfers,
 )
+from longpipe_evidence.papers.lbd_01.variants import AS_REPRODUCED, TransferVariant
 from longpipe_evidence.papers.reproduction import head, plain
 
 # For type checking only, because processes that draw figures do not need the database.
@@ -84,15 +85,15 @@ def _metric(value: Any, published: float | None) -> dict[str, Any]:  # noqa: ANN
     return {"published": published, "deterministic": measured, "mean": measured, **unknown}
 
 
-def reproduce(runner: Runner) -> TransferReproduction:
+def reproduce(runner: Runner, variant: TransferVariant = AS_REPRODUCED) -> TransferReproduction:
     """Runs the missing transfers of the paper, records some over time, and compares the results with the paper."""
     began = time.monotonic()
     planned = [*transfers(), *transfers(FLAVORS_BEYOND)]
     in_all = len(planned) + len(WATCHED)
-    runs = measured(planned, runner.telling(lambda now: runner.progress(replace(now, wanted=in_all))))
+    runs = measured(planned, runner.telling(lambda now: runner.progress(replace(now, wanted=in_all))), variant)
     courses: dict[Transfer, Course] = {}
     for number, transfer in enumerate(WATCHED, start=1):
-        courses[transfer] = Course.of(transfer)
+        courses[transfer] = Course.of(transfer, **variant.changes(transfer))
         runner.progress(Progress(in_all, len(planned), number))
     of_paper = runs[runs["tcp"].isin(FLAVORS)]
     recoveries = {tcp: courses[transfer].recovery_s for tcp, transfer in FIGURE_6.items()}
@@ -125,9 +126,9 @@ def scenarios() -> pd.DataFrame:
     )
 
 
-def measured(planned: list[Transfer], runner: Runner) -> pd.DataFrame:
+def measured(planned: list[Transfer], runner: Runner, variant: TransferVariant = AS_REPRODUCED) -> pd.DataFrame:
     """Runs the missing transfers. Returns a row of results for each transfer."""
-    jobs = [(transfer.scenario(), SEED) for transfer in planned]
+    jobs = [(transfer.scenario(**variant.changes(transfer)), SEED) for transfer in planned]
     runner.complete(jobs)
     return pd.DataFrame(
         row(transfer, measure(runner.require(*job))) for transfer, job in zip(planned, jobs, strict=True)

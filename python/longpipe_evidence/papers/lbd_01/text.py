@@ -9,6 +9,7 @@ import pandas as pd
 
 from longpipe_evidence.papers.findings import csv
 from longpipe_evidence.papers.lbd_01.numbers import gains
+from longpipe_evidence.papers.lbd_01.page import LARGE_ERROR
 from longpipe_evidence.papers.lbd_01.reproduction import TransferReproduction, scenarios
 from longpipe_evidence.papers.lbd_01.transfers import BUFFERS, FLAVORS, FLAVORS_BEYOND
 from longpipe_evidence.papers.paper import Findings
@@ -55,6 +56,8 @@ def _show(paper: Paper, found: TransferReproduction, console: Console) -> None:
     for title, frame in tables.items():
         show_frames({title: frame}, console)
         console.print()
+    close = int((found.numbers["error"].abs() <= LARGE_ERROR).sum())
+    console.print(f"{close} of {len(found.numbers)} printed numbers are within 10 %.\n", highlight=False)
     show_claims(found.claims, console, "Claims, judged by one run of each configuration")
 
 

@@ -26,16 +26,21 @@ def _fixed(name: str, **changes: object) -> TransferVariant:
     return TransferVariant(name, lambda _: changes)
 
 
+AS_REPRODUCED: Final = _fixed("none")
+# The text gives B as the limit of the buffer, and the limit of ns-2 includes the packet in service.
+READINGS: Final = (
+    TransferVariant(
+        "B with the packet in service", lambda transfer: {"switch.buffer": f"{transfer.buffer_packets} packets"}
+    ),
+)
 VARIANTS: Final = (
-    _fixed("none"),
+    AS_REPRODUCED,
     _fixed("Reno's guard after timeouts alone", **{"tcp.reno.guard": True, "tcp.reno.guard_timeouts_only": True}),
     _fixed("Reno's guard", **{"tcp.reno.guard": True}),
     _fixed("timeouts halve Reno's inflated window", **{"tcp.reno.deflate_on_timeout": False}),
     _fixed("SACK's PIPE from the window", **{"tcp.sack.pipe": "window"}),
     _fixed("NewReno without its flywheel", **{"tcp.newreno.flywheel": False}),
-    TransferVariant(
-        "B with the packet in service", lambda transfer: {"switch.buffer": f"{transfer.buffer_packets} packets"}
-    ),
+    *READINGS,
     _fixed("access at 155.52 Mbit/s", **{"network.access_rate": "155.52 Mbit/s"}),
     _fixed("access at 1 Gbit/s", **{"network.access_rate": "1 Gbit/s"}),
     _fixed("timer expires on a tick", **{"tcp.timer.expires_on_tick": True}),

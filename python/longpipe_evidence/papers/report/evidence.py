@@ -1,14 +1,24 @@
-"""The evidence of a claim in one line."""
+"""The evidence of a claim, from its record."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
+def lines(claim: Mapping[str, Any]) -> list[str]:
+    """Returns the text of each condition, with its interval."""
+    return [str(condition["evidence"]) for condition in claim["conditions"]]
+
+
 def decisive(claim: Mapping[str, Any]) -> str:
-    """Returns the text, with its interval, of the decisive condition: the first whose verdict equals the claim's."""
-    lines: list[str] = claim["evidence"].split("; ")
-    chosen = [i for i, condition in enumerate(claim["conditions"]) if condition["verdict"] == claim["verdict"]]
-    if len(lines) != len(claim["conditions"]) or not chosen:
-        return str(claim["evidence"])
+    """Returns the text, with its interval, of the decisive condition.
+
+    That is the first whose verdict equals the claim's, or the first that fails if the claim holds in part.
+    """
+    verdict = "fails" if claim["verdict"] == "in part" else claim["verdict"]
+    chosen = [
+        line
+        for condition, line in zip(claim["conditions"], lines(claim), strict=True)
+        if condition["verdict"] == verdict
+    ]
     more = f" (and {len(chosen) - 1} more like it)" if len(chosen) > 1 else ""
-    return lines[chosen[0]] + more
+    return chosen[0] + more

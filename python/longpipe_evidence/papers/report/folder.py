@@ -33,6 +33,7 @@ class Part(StrEnum):
 
     REPRODUCTION = "reproduction"
     SENSITIVITY = "sensitivity"
+    READINGS = "readings"
     BEYOND = "beyond"
     TODAY = "today"
 

@@ -42,6 +42,10 @@ class Results:
         claims = found.get("claims") if isinstance(found, dict) else None
         if not isinstance(claims, list):
             raise ScenarioError(f"{self.folder}/report.json: no claims; needs longpipe reproduce {self.document}")
+        if any("evidence" not in condition for claim in claims for condition in claim["conditions"]):
+            raise ScenarioError(
+                f"{self.folder}/report.json: written by an earlier version; needs longpipe reproduce {self.document}"
+            )
         return claims
 
     def has(self, part: Part) -> bool:

@@ -26,9 +26,11 @@ def summary(folders: Iterable[Results]) -> str:
     claims = [claim["verdict"] for results in folders for claim in results.claims]
     counts = {verdict: claims.count(verdict) for verdict in Verdict}
     return (
-        f"Of {len(claims)} published claims {counts[Verdict.HOLDS]} hold, {counts[Verdict.UNDECIDED]} are undecided "
-        f"and {counts[Verdict.FAILS]} fail. A claim holds if the 95 % interval of each of its conditions lies within "
-        "the limits, and fails if one interval lies outside them. Click a heading to sort a table."
+        f"Of {len(claims)} published claims {counts[Verdict.HOLDS]} hold, {counts[Verdict.IN_PART]} hold in part, "
+        f"{counts[Verdict.UNDECIDED]} are undecided and {counts[Verdict.FAILS]} fail. A condition holds if its 95 % "
+        "interval lies within the limits, and fails if it lies outside them; a claim holds if all of its conditions "
+        "hold, in part if some fail and others hold, and fails if some fail and none holds. Click a heading to sort a "
+        "table."
     )
 
 
@@ -50,7 +52,7 @@ def _verdicts(folders: list[Results]) -> Grid:
             (
                 Cell(results.document, link=f"#{results.document}"),
                 _count(len(results.claims)),
-                *(_count(count, verdict.value if count else "") for verdict, count in counts.items()),
+                *(_count(count, _mark(verdict) if count else "") for verdict, count in counts.items()),
                 _count(record["seeds"]),
                 _count(record["runs"]),
                 Cell(PAPERS[results.document].title),
@@ -71,10 +73,14 @@ def _claims(folders: list[Results]) -> Grid:
     for results in folders:
         for claim in results.claims:
             link = f"#{claim['id']}"
-            verdict = Cell(claim["verdict"], mark=claim["verdict"])
+            verdict = Cell(claim["verdict"], mark=_mark(claim["verdict"]))
             rows.append((Cell(claim["id"], link=link), Cell(claim["text"]), verdict, Cell(decisive(claim))))
     note = "Below, each claim is listed with all of its conditions."
     return Grid("all-claims", "Claims", columns, tuple(rows), note=note, stacked=True)
+
+
+def _mark(verdict: str) -> str:
+    return verdict.replace(" ", "-")
 
 
 def _settings(folders: list[Results]) -> Grid:

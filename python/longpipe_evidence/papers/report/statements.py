@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
+from longpipe.analysis.claims import Verdict, scaled_text
 from longpipe.cli.toolkit.console import terminal_table
 from longpipe.report.parts import Cell, Column, Grid
-from longpipe_evidence.papers.report.evidence import decisive
-from longpipe_evidence.papers.statements import counts, statements
+from longpipe_evidence.papers.report.evidence import lines
+from longpipe_evidence.papers.statements import NO_VERDICT, Cause, Judged, Statement, counts, statements
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,59 +21,95 @@ if TYPE_CHECKING:
 
 def grid(results: Results) -> Grid:
     """Returns a table with a row per statement: its place in the document, verdict, claims and their evidence."""
-    verdicts = _verdicts(results)
-    evidence = {claim["id"]: decisive(claim) for claim in results.claims}
-    notes = {claim["id"]: str(claim.get("note", "")) for claim in results.claims}
+    claims = {str(claim["id"]): claim for claim in results.claims}
+    judged = _judged(results)
     columns = (
         Column("statement"),
         Column("where"),
         Column("statement of the document"),
         Column("verdict"),
         Column("judged by"),
-        Column("evidence, with its 95 % interval, and reasons"),
+        Column("conditions with their 95 % intervals, and reasons"),
     )
     rows = []
     for one in statements(results.document):
-        verdict = one.verdict(verdicts) or "no verdict"
-        deciding = [claim for claim in one.claims if verdicts.get(claim) == verdict]
-        words = [f"{evidence[claim]}." for claim in deciding[:1] if evidence.get(claim)]
-        words += [notes.get(claim, "") for claim in deciding[:1]] + [one.reason]
-        words += [f"{claim} {verdicts.get(claim, 'is not judged')}." for claim in one.beside]
-        link = f"#{(deciding or one.claims)[0]}" if one.claims else ""
+        verdict = one.verdict(judged)
+        own = [claims[claim] for claim in one.claims if claim in claims]
+        words = [*_conditions(own), *(str(claim.get("note", "")) for claim in own), *_reasons(one, own, verdict)]
+        words += [f"{claim}: {claims[claim]['verdict'] if claim in claims else 'not judged'}." for claim in one.beside]
         rows.append(
             (
                 Cell(one.id),
                 Cell(one.place),
                 Cell(one.text),
                 Cell(verdict, mark=verdict.replace(" ", "-")),
-                Cell(", ".join(one.claims) or "\N{EN DASH}", link=link),
+                Cell(", ".join(one.claims) or "\N{EN DASH}", link=f"#{one.claims[0]}" if one.claims else ""),
                 Cell(" ".join(filter(None, words))),
             )
         )
     note = (
-        "A statement has the worst verdict of its claims; the evidence is that of the first claim with this verdict. "
-        "Claims listed after it are judged under other settings and do not affect the verdict."
+        "A statement holds if all conditions of its claims hold, is undecided if none fails, holds in part if some "
+        "hold and others fail, and fails if some fail and none holds. Claims listed after the conditions are judged "
+        "under other settings and do not affect the verdict."
     )
     return Grid(f"{results.document}-statements", "Statements", columns, tuple(rows), note=note, stacked=True)
 
 
+def _conditions(claims: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields the conditions of a statement by verdict, each with its evidence."""
+    found: dict[str, list[str]] = {verdict: [] for verdict in ("holds", "undecided", "fails")}
+    for claim in claims:
+        for condition, line in zip(claim["conditions"], lines(claim), strict=True):
+            found[condition["verdict"]].append(line)
+    for verdict, of_verdict in found.items():
+        if of_verdict:
+            yield f"{verdict.capitalize()} ({len(of_verdict)}): {'; '.join(of_verdict)}."
+
+
+def _reasons(one: Statement, claims: Iterable[Mapping[str, Any]], verdict: str) -> Iterator[str]:
+    yield scaled_text(condition for claim in claims for condition in claim["conditions"])
+    if verdict == Verdict.FAILS and one.cause:
+        yield f"Cause: {one.cause}."
+    yield one.reason
+
+
 def show(folders: Iterable[Results], console: Console) -> None:
-    """Prints how many statements of each document have each verdict, and lists those without a verdict."""
+    """Prints how many statements of each document have each verdict, and the cause of each failure.
+
+    Lists statements with limits of longpipe's own at half and twice their size, failures without a cause, and
+    statements without a verdict.
+    """
     table = terminal_table()
+    failures, scaled, totals = list[tuple[str, Statement]](), list[str](), dict[str, int]()
     missing: list[str] = []
     for number, results in enumerate(results for results in folders if statements(results.document)):
-        verdicts = _verdicts(results)
-        found = counts(results.document, verdicts)
+        judged, claims = _judged(results), {str(claim["id"]): claim for claim in results.claims}
+        found = counts(results.document, judged)
         if number == 0:
             table.add_column("document")
             for name in ("statements", *found):
                 table.add_column(name, justify="right")
         table.add_row(results.document, str(sum(found.values())), *map(str, found.values()))
-        of_paper = statements(results.document)
-        missing += [f"{results.document} {one.id}" for one in of_paper if one.verdict(verdicts) is None]
+        totals = {name: totals.get(name, 0) + count for name, count in found.items()}
+        for one in statements(results.document):
+            name, verdict = f"{results.document} {one.id}", one.verdict(judged)
+            if verdict == Verdict.FAILS:
+                failures.append((name, one))
+            if verdict == NO_VERDICT:
+                missing.append(name)
+            elif text := scaled_text(c for claim in one.claims for c in claims[claim]["conditions"]):
+                scaled.append(f"{name} {verdict}. {text}")
+    table.add_row("all", str(sum(totals.values())), *map(str, totals.values()))
     console.print(table, highlight=False)
+    for text in scaled:
+        console.print(escape(text), highlight=False)
+    for name, one in failures:
+        console.print(f"{escape(name)} fails: {one.cause or 'no cause'}. {escape(one.reason)}", highlight=False)
+    causes = ", ".join(f"{cause} {sum(one.cause is cause for _, one in failures)}" for cause in Cause)
+    without = ", ".join(name for name, one in failures if one.cause is None)
+    console.print(f"Causes of the failures: {causes}; without a cause: {escape(without) or 'none'}.", highlight=False)
     console.print(f"Statements without a verdict: {escape(', '.join(missing)) or 'none'}.", highlight=False)
 
 
-def _verdicts(results: Results) -> dict[str, str]:
-    return {str(claim["id"]): str(claim["verdict"]) for claim in results.claims}
+def _judged(results: Results) -> Judged:
+    return {str(claim["id"]): [c["verdict"] for c in claim["conditions"]] for claim in results.claims}

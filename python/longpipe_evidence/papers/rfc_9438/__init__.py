@@ -58,7 +58,7 @@ class TablePaper(Paper):
         """Returns a page's table of the variants."""
         return "", page.variants(results)
 
-    def distances(self, results: Results) -> Iterator[Distance]:
+    def distances(self, results: Tables) -> Iterator[Distance]:
         """Returns the differences of each table from the printed one."""
         return page.distances(results)
 

@@ -34,7 +34,7 @@ def variants(results: Tables) -> Grid:
     return grid(found, f"{ID}-sensitivity-variants", "Variants", note="Mean windows [segment] of Table 1.", digits=4)
 
 
-def distances(results: Results) -> Iterator[Distance]:
+def distances(results: Tables) -> Iterator[Distance]:
     """Returns the errors of the simulated windows of each table."""
     rows = results.frame("tables")
     rows = rows[rows["simulated"].notna()]

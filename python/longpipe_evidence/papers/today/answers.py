@@ -9,7 +9,7 @@ import pandas as pd
 
 from longpipe_evidence.papers.statements import statements
 from longpipe_evidence.papers.today import bursts, long_lived, transfers, web
-from longpipe_evidence.papers.today.conclusions import Answer, Fate, Question, answer
+from longpipe_evidence.papers.today.conclusions import Answer, Question, answer
 from longpipe_evidence.papers.today.inapplicable import REASONS
 
 QUESTIONS: Final[dict[str, Question]] = {
@@ -30,5 +30,5 @@ def answers(documents: Iterable[str], runs: pd.DataFrame) -> dict[str, list[Answ
 
 def _answer(statement: str, runs: pd.DataFrame) -> Answer:
     if statement in REASONS:
-        return Answer(statement, Fate.INAPPLICABLE, REASONS[statement])
+        return Answer(statement, REASONS[statement])
     return answer(QUESTIONS[statement], runs)

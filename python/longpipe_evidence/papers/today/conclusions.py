@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import Final
 
 import pandas as pd
 
 from longpipe.analysis.claims import Claim, Conditions, Judgement, Verdict, judge
 
-
-class Fate(StrEnum):
-    """Verdict on a conclusion."""
-
-    SURVIVES = "survives"
-    IN_PART = "in part"
-    UNDECIDED = "undecided"
-    FAILS = "fails"
-    INAPPLICABLE = "no longer applicable"
+# What stands in place of a verdict for conclusions that do not apply today.
+INAPPLICABLE: Final = "no longer applicable"
+# Verdicts on conclusions, and INAPPLICABLE, in the order in which they are counted.
+ANSWERS: Final = (*map(str, Verdict), INAPPLICABLE)
+# Differences of efficiency or fairness of at most this size count as none; longpipe's own limit.
+SMALL: Final = 0.01
 
 
 @dataclass(frozen=True)
@@ -38,29 +35,20 @@ class Answer:
     """Verdict on a statement; `judged` has the evidence, and is None for statements that do not apply today."""
 
     statement: str
-    fate: Fate
     reason: str
     judged: Judgement | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Returns the verdict, or "no longer applicable"."""
+        return INAPPLICABLE if self.judged is None else str(self.judged.verdict)
 
 
 def answer(question: Question, runs: pd.DataFrame) -> Answer:
     """Judges a conclusion by the runs of its design."""
     claim = Claim(question.statement, question.text, question.conditions, published=False, note=question.reason)
     judged = judge(claim, runs[runs["design"] == question.design], runs.iloc[:0])
-    return Answer(question.statement, fate(finding.verdict for finding in judged.findings), question.reason, judged)
-
-
-def fate(verdicts: Iterable[Verdict]) -> Fate:
-    """Returns SURVIVES if all conditions hold, UNDECIDED if none fails, IN_PART if some hold, otherwise FAILS.
-
-    A condition fails if its 95 % interval lies outside a limit, so the runs show the contrary.
-    """
-    found = set(verdicts)
-    if found == {Verdict.HOLDS}:
-        return Fate.SURVIVES
-    if Verdict.FAILS not in found:
-        return Fate.UNDECIDED
-    return Fate.IN_PART if Verdict.HOLDS in found else Fate.FAILS
+    return Answer(question.statement, question.reason, judged)
 
 
 def of_seeds(runs: pd.DataFrame, measure: Callable[[pd.DataFrame], float]) -> pd.Series:

@@ -16,7 +16,7 @@ from longpipe.report.svg import Palette, inline
 from longpipe_evidence.papers.lbd_01.transfers import SEGMENTS
 from longpipe_evidence.papers.report.evidence import decisive
 from longpipe_evidence.papers.statements import statements
-from longpipe_evidence.papers.today.conclusions import Answer, Fate
+from longpipe_evidence.papers.today.conclusions import ANSWERS, INAPPLICABLE, Answer
 from longpipe_evidence.papers.today.experiments import DESIGNS
 from longpipe_evidence.papers.today.figures import figures
 from longpipe_evidence.papers.today.paths import LOAD, PAGE_SOURCE, PATHS, QUEUE_NAMES, SENDERS, clients
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
     from longpipe_evidence.papers.today.results import Results
 
 TITLE: Final = "Which conclusions of 1996 to 2001 survive in 2026"
-# Each result has the colour of a verdict.
-MARKS: Final = {
-    Fate.SURVIVES: "holds",
-    Fate.IN_PART: "undecided",
-    Fate.UNDECIDED: "undecided",
-    Fate.FAILS: "fails",
-    Fate.INAPPLICABLE: "not-testable",
-}
 NAMES: Final = {
     **SENDERS,
     **QUEUE_NAMES,
@@ -45,14 +37,14 @@ NAMES: Final = {
 
 def page(results: Results, found: Mapping[str, list[Answer]]) -> str:
     """Renders the page as HTML."""
-    count = {fate: sum(one.fate is fate for answers in found.values() for one in answers) for fate in Fate}
+    count = {name: sum(one.verdict == name for answers in found.values() for one in answers) for name in ANSWERS}
     total = sum(count.values())
     record, palette = results.record, Palette()
     lead = (
         f"The five documents conclude {total} things from simulations of TCP over ATM. The same designs over IP, with "
-        f"today's senders, queues, links and pages, give new answers: {count[Fate.SURVIVES]} survive, "
-        f"{count[Fate.IN_PART]} survive in part, {count[Fate.UNDECIDED]} are undecided, {count[Fate.FAILS]} fail, "
-        f"and {count[Fate.INAPPLICABLE]} no longer apply.",
+        f"today's senders, queues, links and pages, give new answers: {count[Verdict.HOLDS]} hold, "
+        f"{count[Verdict.IN_PART]} hold in part, {count[Verdict.UNDECIDED]} are undecided, {count[Verdict.FAILS]} "
+        f"fail, and {count[INAPPLICABLE]} no longer apply.",
         f"{len(results.runs)} runs with {record['seeds']} seeds of each configuration, computed on "
         f"{record['finished']} with engine {record['engine']} by {record['command']}.",
     )
@@ -69,14 +61,14 @@ def page(results: Results, found: Mapping[str, list[Answer]]) -> str:
 
 
 def _counts(found: Mapping[str, list[Answer]]) -> Grid:
-    columns = (Column("document"), Column("conclusions", number=True), *(Column(fate, number=True) for fate in Fate))
+    columns = (Column("document"), Column("conclusions", number=True), *(Column(name, number=True) for name in ANSWERS))
     rows = []
     for document, answers in found.items():
-        counts = [sum(one.fate is fate for one in answers) for fate in Fate]
+        counts = [sum(one.verdict == name for one in answers) for name in ANSWERS]
         cells = [Cell(str(number), float(number)) for number in (len(answers), *counts)]
         rows.append((Cell(document), *cells))
     note = (
-        "Survives: the 95 % interval of each condition lies within its limits. Fails: an interval lies outside a "
+        "Holds: the 95 % interval of each condition lies within its limits. Fails: an interval lies outside a "
         "limit, so the contrary is measured, and no condition holds. In part: some hold, some fail. Undecided: none "
         "fails, but an interval includes a limit."
     )
@@ -93,7 +85,7 @@ def _answers(found: Mapping[str, list[Answer]]) -> Grid:
             cells = (
                 Cell(f"{document} {one.statement}", link=f"#today-{one.statement}" if judged else ""),
                 Cell(stated[one.statement].text),
-                Cell(one.fate, mark=MARKS[one.fate]),
+                Cell(one.verdict, mark=_mark(one.verdict)),
                 Cell(judged.text if judged else NOTHING),
                 Cell(" ".join(filter(None, (one.reason, evidence(one))))),
             )
@@ -104,12 +96,16 @@ def _answers(found: Mapping[str, list[Answer]]) -> Grid:
     )
 
 
+def _mark(verdict: str) -> str:
+    return "not-testable" if verdict == INAPPLICABLE else verdict.replace(" ", "-")
+
+
 def evidence(one: Answer) -> str:
     """Returns the deciding condition of a conclusion with its interval, and how many hold; empty if it has none."""
     if one.judged is None:
         return ""
     found = decisive(one.judged.record())
-    if one.fate is not Fate.IN_PART:
+    if one.verdict != Verdict.IN_PART:
         return found
     hold = sum(finding.verdict is Verdict.HOLDS for finding in one.judged.findings)
     return f"{hold} of {len(one.judged.findings)} conditions hold; against: {found}"

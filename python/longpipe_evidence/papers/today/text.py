@@ -9,18 +9,16 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from longpipe_evidence.papers.statements import statements
-from longpipe_evidence.papers.today.conclusions import Answer, Fate
+from longpipe_evidence.papers.text import STYLES as VERDICT_STYLES
+from longpipe_evidence.papers.today.conclusions import ANSWERS, INAPPLICABLE, Answer
 from longpipe_evidence.papers.today.page import evidence
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-STYLES: Final = {
-    Fate.SURVIVES: "green",
-    Fate.IN_PART: "yellow",
-    Fate.UNDECIDED: "yellow",
-    Fate.FAILS: "red",
-    Fate.INAPPLICABLE: "dim",
+STYLES: Final[dict[str, str]] = {
+    **{str(verdict): style for verdict, style in VERDICT_STYLES.items()},
+    INAPPLICABLE: "dim",
 }
 
 
@@ -31,14 +29,14 @@ def show(found: Mapping[str, list[Answer]], console: Console) -> None:
         stated = {one.id: one.text for one in statements(document)}
         for one in answers:
             console.print(
-                f"{one.statement:<4} [{STYLES[one.fate]}]{one.fate}[/]  {escape(stated[one.statement])}",
+                f"{one.statement:<4} [{STYLES[one.verdict]}]{one.verdict}[/]  {escape(stated[one.statement])}",
                 highlight=False,
             )
             for line in filter(None, (evidence(one), one.reason)):
                 console.print(Padding(escape(line), (0, 0, 0, 5)), style="dim", highlight=False)
-    counts = {fate: sum(one.fate is fate for answers in found.values() for one in answers) for fate in Fate}
+    counts = {name: sum(one.verdict == name for answers in found.values() for one in answers) for name in ANSWERS}
     total = sum(counts.values())
     console.print(
-        f"\n{total} conclusions: " + ", ".join(f"{fate} {count}" for fate, count in counts.items()) + ".",
+        f"\n{total} conclusions: " + ", ".join(f"{name} {count}" for name, count in counts.items()) + ".",
         highlight=False,
     )

@@ -13,7 +13,7 @@ from longpipe_evidence.papers.replicated import ReplicatedPaper
 from longpipe_evidence.papers.www_98.claims import CLAIMS
 from longpipe_evidence.papers.www_98.reasons import REASONS
 from longpipe_evidence.papers.www_98.summaries import SUMMARIES
-from longpipe_evidence.papers.www_98.variants import VARIANTS, WATCHED
+from longpipe_evidence.papers.www_98.variants import READINGS, VARIANTS, WATCHED
 
 # Sections 6.1 and 6.2 of the paper, and table 2.
 NETWORKS: Final[dict[str, dict[str, object]]] = {
@@ -160,6 +160,7 @@ PAPER: Final = ReplicatedPaper(
     measure=measure,
     claims=CLAIMS,
     reasons=REASONS,
+    other_readings=READINGS,
     variants=VARIANTS,
     watched=WATCHED,
     conditions=(

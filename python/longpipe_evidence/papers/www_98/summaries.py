@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from longpipe.analysis.anova import Anova, anova
-from longpipe.analysis.claims import Verdict, judge
+from longpipe.analysis.claims import judge
 from longpipe.analysis.intervals import estimate
 from longpipe.metrics.web import QUANTILES
 from longpipe_evidence.papers.paper import published_data
@@ -100,9 +100,8 @@ def survival(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
         conditions = list(claim.conditions(runs))
         true = pd.concat([(c.above < c.by_seed) & (c.by_seed < c.below) for c in conditions], axis="columns")
         verdict = judge(claim, runs, runs).verdict
-        answer = {Verdict.HOLDS: "survives", Verdict.UNDECIDED: "undecided", Verdict.FAILS: "does not"}[verdict]
         agreeing = int(true.all(axis="columns").sum())
-        found.append({"claim": claim.id, "replicated": answer, "seeds_agreeing": f"{agreeing} of {len(seeds)}"})
+        found.append({"claim": claim.id, "replicated": verdict.value, "seeds_agreeing": f"{agreeing} of {len(seeds)}"})
     return pd.DataFrame(found)
 
 

@@ -7,12 +7,18 @@ from longpipe_evidence.papers.experiments import Factors, Variant
 
 NEWRENO, SACK = {"tcp": ("newreno",)}, {"tcp": ("sack",)}
 
+READINGS: Final = (
+    Variant("windows grow by bytes acknowledged", {"tcp.congestion.byte_counting": True}),
+    Variant("first requests after 100 to 500 ms", {"start": {"kind": "random", "from": "100 ms", "over": "400 ms"}}),
+    Variant("NewReno: the first partial ACK alone restarts the timer", {"tcp.newreno.timer_restart": "first"}, NEWRENO),
+    Variant("handshake", {"tcp.handshake": True}),
+)
+
 VARIANTS: Final = (
     Variant("Poisson cut by rejection", {"traffic.cut": "rejection"}),
     Variant("KB of 1000 bytes", {"traffic.kilobyte": 1000}),
     Variant("cycle from the last request", {"traffic.cycle_from": "last-request"}),
     Variant("all begin at 0", {"start": {"kind": "fixed", "at": "0 s"}}),
-    Variant("first requests after 100 to 500 ms", {"start": {"kind": "random", "from": "100 ms", "over": "400 ms"}}),
     Variant("first requests over 10 s", {"start.over": "10 s"}),
     Variant("silly-window avoidance", {"tcp.silly_window_avoidance": True}),
     Variant("restart of idle connections", {"tcp.idle_restart": True}),
@@ -21,12 +27,10 @@ VARIANTS: Final = (
     Variant("longest RTO 128 ticks", {"tcp.timer.max_rto": "128 ticks"}),
     Variant("clock phase per flow", {"tcp.timer.phase": {"kind": "per-flow"}}),
     Variant("fast retransmits leave the timer alone", {"tcp.fast_retransmit_restarts_timer": False}),
-    Variant("windows grow by bytes acknowledged", {"tcp.congestion.byte_counting": True}),
     Variant(
         "both: timer left alone, growth by bytes",
         {"tcp.fast_retransmit_restarts_timer": False, "tcp.congestion.byte_counting": True},
     ),
-    Variant("NewReno: the first partial ACK alone restarts the timer", {"tcp.newreno.timer_restart": "first"}, NEWRENO),
     Variant("NewReno: window inflation for the flywheel", {"tcp.newreno.flywheel": False}, NEWRENO),
     Variant("NewReno: one fast retransmit a window", {"tcp.newreno.guard": True}, NEWRENO),
     Variant("SACK: at most one fast retransmit a window", {"tcp.sack.guard": True}, SACK),

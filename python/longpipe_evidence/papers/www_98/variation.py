@@ -113,16 +113,23 @@ def policy_matters_little(runs: pd.DataFrame) -> Iterator[Condition]:
     """Requires that the drop policy explains less than 2 % of the variation of efficiency over MEO and GEO."""
     for network in ("meo", "geo"):
         share = Documents(runs).shares(network, "efficiency")["policy"]
-        yield Condition(f"{network}: share(policy) of E", share, below=0.02)
+        yield Condition(f"{network}: share(policy) of E", share, below=0.02, neutral=0.0)
+
+
+# Largest main effects on fairness in Tables 9 and 12, which the document calls very small, and half a unit of their
+# last digit.
+LARGEST_EFFECT: Final = {"meo": 0.0062 + 5e-5, "geo": 0.0098 + 5e-5}
 
 
 def small_effects_on_fairness(network: str) -> Conditions:
-    """Returns the condition that no main effect on fairness exceeds .02."""
+    """Returns the condition that no main effect on fairness is larger than the document's largest, of either sign."""
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
-        documents = Documents(runs)
-        sizes = [documents.effects(network, "fairness", factor)[0].abs().max(axis="columns") for factor in FACTORS]
-        largest = pd.concat(sizes, axis="columns").max(axis="columns")
-        yield Condition(f"{network}: largest main effect on F", largest, below=0.02)
+        documents, limit = Documents(runs), LARGEST_EFFECT[network]
+        for factor in FACTORS:
+            effects, _ = documents.effects(network, "fairness", factor)
+            for level in effects:
+                name = f"{network}: main effect on F of {NAMES[factor]} {level}"
+                yield Condition(name, effects[level], above=-limit, below=limit)
 
     return conditions
