@@ -11,9 +11,12 @@
 //! The caller passes the time with every call, calls `poll_transmit` until it returns no segment, and calls
 //! `on_timeout` at `next_timeout`.
 
+extern crate self as longpipe_tcp;
+
 mod accurate_ecn;
 pub mod config;
 pub mod congestion;
+pub mod described;
 pub mod journal;
 mod problem;
 pub mod ranges;

@@ -21,6 +21,12 @@ impl Problem {
         }
     }
 
+    /// Returns the problem of a field by its message, which has the value and the accepted values after "; ".
+    pub fn of_message(field: &str, message: &str) -> Problem {
+        let (value, accepted) = message.split_once("; ").unwrap_or((message, ""));
+        Problem::new(field, value, accepted)
+    }
+
     /// Returns the problem with `part` as a prefix of the field's path.
     pub fn within(self, part: &str) -> Problem {
         Problem {

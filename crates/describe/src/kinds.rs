@@ -1,0 +1,69 @@
+//! Enums: names, and parts by kind.
+
+use crate::attributes::{of_part, serialized};
+use crate::{part, rule};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{DataEnum, DeriveInput, Ident, Result};
+
+/// Derives the description of an enum without fields, whose variants are names.
+pub fn derived_names(input: &DeriveInput, variants: &DataEnum) -> Result<TokenStream> {
+    let ident = &input.ident;
+    let variants = &variants.variants;
+    let names = variants
+        .iter()
+        .map(|variant| serialized(&variant.ident.to_string(), &variant.attrs))
+        .collect::<Result<Vec<_>>>()?;
+    let idents = variants.iter().map(|variant| &variant.ident);
+    Ok(quote! {
+        impl ::longpipe_tcp::described::Described for #ident {
+            fn described() -> ::longpipe_tcp::described::Type {
+                ::longpipe_tcp::described::Type::Names { names: vec![#(#names),*] }
+            }
+        }
+
+        impl ::longpipe_tcp::described::Operand for #ident {
+            fn text(&self) -> ::core::option::Option<::std::string::String> {
+                ::core::option::Option::Some(match self { #(#ident::#idents => #names,)* }.to_owned())
+            }
+        }
+    })
+}
+
+/// Derives the description of an enum of parts by kind.
+pub fn derived_parts(input: &DeriveInput, variants: &DataEnum) -> Result<TokenStream> {
+    let ident = &input.ident;
+    let (mut kinds, mut arms) = (Vec::new(), Vec::new());
+    for variant in &variants.variants {
+        let (name, variant_ident) = (variant.ident.to_string(), &variant.ident);
+        let kind = serialized(&name, &variant.attrs)?;
+        let part = part::described(&name, &variant.attrs, &variant.fields)?;
+        kinds.push(quote! { (#kind, #part) });
+        let fields = variant.fields.iter().collect::<Vec<_>>();
+        let value = |field: &Ident| quote! { #field };
+        let checks = part::checks(&fields, &value)?;
+        let rules = of_part(&variant.attrs)?.rules;
+        let rules = rules
+            .iter()
+            .map(|one| rule::check(one, &fields, &value))
+            .collect::<Result<Vec<_>>>()?;
+        let names = fields.iter().map(|field| &field.ident);
+        arms.push(quote! {
+            #[allow(unused_variables)]
+            #ident::#variant_ident { #(#names),* } => {
+                ::core::option::Option::None #(.or_else(|| #checks))* #(.or_else(|| #rules))*
+            }
+        });
+    }
+    Ok(quote! {
+        impl ::longpipe_tcp::described::Described for #ident {
+            fn described() -> ::longpipe_tcp::described::Type {
+                ::longpipe_tcp::described::Type::Kinds { kinds: vec![#(#kinds),*] }
+            }
+
+            fn invalid(&self) -> ::core::option::Option<::longpipe_tcp::Problem> {
+                match self { #(#arms)* }
+            }
+        }
+    })
+}

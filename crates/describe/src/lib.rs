@@ -1,0 +1,44 @@
+//! `#[derive(Described)]` for parameters of a scenario: their description for users, and the check of their bounds.
+//!
+//! The documentation of a struct and of its fields is the text that users read; that of a field has the unit in brackets
+//! and ends with the source. A field whose name
+//! ends with a unit (`_ps`, `_bps`, `_bytes`) is a quantity, which users write as text with a unit. The attribute
+//! `field` has:
+//!
+//! - `range`: the interval of accepted values, such as `"[1 us, 1000 s]"` or `"(0, 1]"`;
+//! - `default`: the value of an absent field, as users write it; an `Option` is absent by default, and other fields
+//!   without a default are required;
+//! - `len`: the interval of accepted lengths of a list; `ascending`, if its items need to ascend;
+//! - `each`: the intervals of the items of a tuple;
+//! - `values`: the accepted names, if they are not all of the field's type;
+//! - `later`, if the core gets the field only if its value is not the default;
+//! - `written`: the name and the interval of lengths of a text from which Python computes the value;
+//! - `of`: the type of a part, of which the field is a copy; that part checks its value.
+//!
+//! The attribute `described` of a struct has `label`, its name in menus; `rule(field, condition, message)`, problems of
+//! several fields in the language of `python/longpipe/scenario/constraints.py`; and `rules_of`, the type of a part whose
+//! rules apply, too. A part that draws random numbers has `draws`. For a variant of an enum of parts, it has `name`, the name of its model in Python.
+
+mod attributes;
+mod interval;
+mod kinds;
+mod part;
+mod rule;
+
+use proc_macro::TokenStream;
+use syn::{parse_macro_input, Data, DeriveInput, Error};
+
+/// Derives `Described` for a struct of parameters, an enum of names, and an enum of parts by kind.
+#[proc_macro_derive(Described, attributes(described, field))]
+pub fn described(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    let derived = match &input.data {
+        Data::Struct(fields) => part::derived(&input, &fields.fields),
+        Data::Enum(variants) if variants.variants.iter().all(|variant| variant.fields.is_empty()) => {
+            kinds::derived_names(&input, variants)
+        }
+        Data::Enum(variants) => kinds::derived_parts(&input, variants),
+        Data::Union(_) => Err(Error::new_spanned(&input, "needs a struct or an enum")),
+    };
+    derived.unwrap_or_else(Error::into_compile_error).into()
+}
