@@ -10,7 +10,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # included so that Cargo compiles the other crates only once, for the tests and for Python.
 TESTED := --workspace --exclude longpipe-wasm --tests
 
-.PHONY: setup reproduce test stacks wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
+.PHONY: setup models reproduce test stacks wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
 
 # Python packages are installed, and tests are compiled, in parallel with the core, unless make was called with --jobs.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -52,6 +52,10 @@ $(VENV)/.compiled: $(VENV)/.tools $(RUST)
 $(VENV)/.built: $(VENV)/.packages $(VENV)/.compiled
 	$(if $(filter %.packages,$?),$(DEVELOP))
 	@touch $@
+
+# Python's models of the parts of a scenario that the core describes (docs/architecture.md, "Descriptions").
+models: $(VENV)/.built
+	$(BIN)/python python/generate.py
 
 # Real stacks as endpoints of flows (docs/stacks.md), a separate package: about four minutes of CPU time.
 STACKS := $(shell find crates/stacks crates/end -name '*.rs' -o -name '*.toml' -o -name '*.lock' -o -name '*.py')

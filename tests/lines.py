@@ -1,7 +1,7 @@
 """Counts lines of code: Rust outside tests, and the Python packages, without comments, blank lines and docstrings.
 
 Usage: python tests/lines.py [REVISION ...]; without a revision, counts the files of the working tree. A line counts
-if it has a token of code. Rust files in folders `tests`, `benches` and `examples`, files `tests.rs`, and items under
+if it has a token of code. Generated files, which have a line that begins with `# @generated`, are not counted. Rust files in folders `tests`, `benches` and `examples`, files `tests.rs`, and items under
 `#[cfg(test)]` are tests. The packages are the folders `python/*`.
 """
 
@@ -25,6 +25,7 @@ TOKEN: Final = re.compile(
     r"""//[^\n]*|/\*|\*/|b?'(?:\\.[^']*|[^\\'\n])'|b?"(?:\\.|[^"\\])*"|b?r(?P<hashes>\#*)".*?"(?P=hashes)""",
     re.DOTALL | re.VERBOSE,
 )
+GENERATED: Final = re.compile(r"^# @generated", re.MULTILINE)
 IGNORED: Final = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
@@ -89,7 +90,7 @@ def counted(files: Mapping[str, str]) -> dict[str, int]:
     for name, text in sorted(files.items()):
         if RUST.fullmatch(name) and not NOT_PRODUCT.search(name):
             part, lines = "/".join(name.split("/")[:2]), lines_of_rust(text)
-        elif PYTHON.fullmatch(name):
+        elif PYTHON.fullmatch(name) and not GENERATED.search(text):
             part, lines = "/".join(name.split("/")[:2]), lines_of_python(text)
         else:
             continue

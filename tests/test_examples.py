@@ -14,10 +14,10 @@ from longpipe.live import plan
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.ecn import Ecn
+from longpipe.scenario.policies import Policy
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.remedies import of_control, with_remedies
-from longpipe.scenario.switch import Policy
 
 # Kinds with a required field: a file, a threshold or weights.
 NEED_MORE = {"module", "python", "step-marking", "weighted-priority"}

@@ -11,8 +11,8 @@ from longpipe.scenario.base import kinds
 from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.loss import Loss
+from longpipe.scenario.policies import Policy
 from longpipe.scenario.recovery import Recovery
-from longpipe.scenario.switch import Policy
 from longpipe.scenario.traffic import Traffic
 
 ROOT: Final = Path(__file__).parents[1] / "python" / "longpipe"

@@ -8,8 +8,9 @@ from longpipe.scenario.buffers import BufferUnit, Framing
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.loss import Loss
 from longpipe.scenario.network import Node
+from longpipe.scenario.policies import Policy
 from longpipe.scenario.recovery import Pipe, Recovery, TimerRestart
-from longpipe.scenario.switch import Policy, Scheduler, Ties
+from longpipe.scenario.switch import Scheduler, Ties
 from longpipe.scenario.timers import Ack, Phase, Timer
 from longpipe.scenario.traffic import Start, Traffic
 from longpipe.scenario.web import CycleFrom, PoissonCut

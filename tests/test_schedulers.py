@@ -8,7 +8,7 @@ from longpipe import Scenario, ScenarioError
 from longpipe.result import Result
 from longpipe.run import simulate
 from longpipe.scenario import Dumbbell
-from longpipe.scenario.schedulers import AckFilter
+from longpipe.scenario.policies import AckFilter
 
 TRUNK: dict[str, Any] = {
     "kind": "dumbbell",

@@ -28,6 +28,7 @@ use longpipe_network::scenario::web::{CycleFrom, PoissonCut};
 use longpipe_network::scenario::{self, Scenario};
 use longpipe_network::{Recorder, Simulation};
 use longpipe_tcp::config;
+use longpipe_tcp::described::{self, Part};
 use modules::Controls;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -178,13 +179,36 @@ fn kind_facts() -> PyResult<String> {
     let controls = config::CongestionKind::iter().map(config::CongestionKind::facts);
     let recoveries = config::RecoveryKind::iter().map(config::RecoveryKind::facts);
     let facts = serde_json::json!({
-        "policy": scenario::PolicyConfig::kinds().collect::<BTreeMap<_, _>>(),
-        "conditioner": ConditionerConfig::kinds().collect::<BTreeMap<_, _>>(),
         "congestion": config::CongestionKind::VARIANTS.iter().zip(controls).collect::<BTreeMap<_, _>>(),
         "traffic": scenario::TrafficConfig::kinds().collect::<BTreeMap<_, _>>(),
         "recovery": config::RecoveryKind::VARIANTS.iter().zip(recoveries).collect::<BTreeMap<_, _>>(),
     });
     Ok(facts.to_string())
+}
+
+/// Returns the descriptions from which Python's models are generated, as JSON: by the part of a scenario, and its kinds
+/// in order, each with the facts that it declares and its fields.
+#[pyfunction]
+fn descriptions() -> PyResult<String> {
+    fn listed(
+        kinds: impl Iterator<Item = (&'static str, serde_json::Value)>,
+        parts: impl Iterator<Item = Part>,
+    ) -> serde_json::Value {
+        kinds
+            .zip(parts)
+            .map(|((kind, facts), part)| serde_json::json!({"kind": kind, "facts": facts, "part": part}))
+            .collect()
+    }
+    let policies = scenario::PolicyConfig::kinds().map(|(kind, facts)| (kind, serde_json::json!(facts)));
+    let conditioners = ConditionerConfig::kinds().map(|(kind, facts)| (kind, serde_json::json!(facts)));
+    let (losses, parts): (Vec<_>, Vec<_>) = described::kinds::<scenario::LossConfig>().into_iter().unzip();
+    let losses = losses.into_iter().map(|kind| (kind, serde_json::json!({})));
+    let descriptions = serde_json::json!({
+        "policy": listed(policies, scenario::PolicyConfig::described()),
+        "conditioner": listed(conditioners, ConditionerConfig::described()),
+        "loss": listed(losses, parts.into_iter()),
+    });
+    Ok(descriptions.to_string())
 }
 
 /// The core of longpipe.
@@ -202,6 +226,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(traces::drop_causes, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
     module.add_function(wrap_pyfunction!(kind_facts, module)?)?;
+    module.add_function(wrap_pyfunction!(descriptions, module)?)?;
     module.add_function(wrap_pyfunction!(packet_ports::queue_names, module)?)?;
     module.add("ControlError", module.py().get_type::<ControlError>())?;
     module.add_class::<datagrams::DelayStatistics>()?;

@@ -8,8 +8,7 @@ from typing import Final
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import kinds_that
-from longpipe.scenario.queues import CodelOptions, Pie
-from longpipe.scenario.switch import Policy
+from longpipe.scenario.policies import Codel, Pie, Policy
 from longpipe.units import RATE, TIME, Dimension
 
 # Traffic of a user: on average a batch of five files of 117 KB every 20 s, which is 235 kbit/s.
@@ -131,17 +130,17 @@ def _scaled(rtt_ps: int) -> str:
     The interval of CoDel has to be that of a worst RTT through the queue, and its target 5 to 10 % of the interval (RFC
     8289 sections 4.3 and 4.4); PIE's target has the same ratio to its default.
     """
-    usual_ps = TIME.parse(CodelOptions().interval)
+    usual_ps = TIME.parse(Codel().interval)
     series = (number * 10**power for power in range(9) for number in (1, 2, 5))
     factor = next(one for one in series if one * usual_ps >= rtt_ps)
     if factor == 1:
         return ""
     interval, target, of_pie = (
-        TIME.format(factor * TIME.parse(one)) for one in (CodelOptions().interval, CodelOptions().target, Pie().target)
+        TIME.format(factor * TIME.parse(one)) for one in (Codel().interval, Codel().target, Pie().target)
     )
     codels = (
         f'{{kind = "{kind}", interval = "{interval}", target = "{target}"}}'
-        for kind in kinds_that(Policy, lambda model: issubclass(model, CodelOptions))
+        for kind in kinds_that(Policy, lambda model: {"interval", "target"} <= model.model_fields.keys())
     )
     return ",".join(["", f'{{kind = "pie", target = "{of_pie}"}}', *codels])
 

@@ -29,11 +29,11 @@ from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.datagrams import longest_bytes
 from longpipe.scenario.loss import Loss
 from longpipe.scenario.paths import Resolved, port_name
+from longpipe.scenario.policies import Policy
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.shapers import buckets, cake_bps, line_bytes, longest_passing_bytes
 from longpipe.scenario.source import OVER_TCP
-from longpipe.scenario.switch import Policy
 from longpipe.scenario.traffic import Traffic
 from longpipe.system.gc_pause import without_collections
 from longpipe.units import RATE, TIME, seconds

@@ -13,7 +13,7 @@ from longpipe.scenario import Scenario
 from longpipe.scenario.base import models_by_kind
 from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.module import modules_of
-from longpipe.scenario.switch import Policy
+from longpipe.scenario.policies import Policy
 from longpipe.scenario.variant import MODELS
 
 # All times are measured on one core of a 2 GHz server. Time per packet (cell of the reference engine) and link; time if

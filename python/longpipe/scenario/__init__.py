@@ -49,18 +49,18 @@ from longpipe.scenario.own_class import Python as Python
 from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.parts import Part, part
 from longpipe.scenario.points import plain
+from longpipe.scenario.policies import *  # noqa: F403
+from longpipe.scenario.policies import Policy
 from longpipe.scenario.profiles import change as change_profile
 from longpipe.scenario.profiles import control_of, has_initial_rtt, inherit_control, replace_handshake
-from longpipe.scenario.queues import *  # noqa: F403
 from longpipe.scenario.recovery import *  # noqa: F403
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.resolve import resolve
-from longpipe.scenario.schedulers import *  # noqa: F403
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.stack_path import StackPath
 from longpipe.scenario.stream import Stream, WriteBursts
 from longpipe.scenario.switch import *  # noqa: F403
-from longpipe.scenario.switch import Policy, Scheduler, Switch
+from longpipe.scenario.switch import Scheduler, Switch
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Coarse, CommonPhase, Delayed, Fine, FixedPhase, Immediate, LinuxAcks, PerFlowPhase
 from longpipe.scenario.traffic import (

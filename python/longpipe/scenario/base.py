@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, cast, get_args
 
 from pydantic import (
@@ -205,7 +205,8 @@ def _words(value: object) -> object:
         raise ValueError(f"{value!r} ({error}); needs a command line") from None
 
 
-def _quantity(dimension: Dimension, low: str, high: str, suffix: str | None = None) -> Quantity:
+@cache
+def quantity(dimension: Dimension, low: str, high: str, suffix: str | None = None) -> Quantity:
     """Creates a quantity from `low` to `high`; by default, its suffix for the core is that of the dimension."""
     low_value, high_value = dimension.parse(low), dimension.parse(high)
 
@@ -309,71 +310,71 @@ MOST_WINDOW_SCALE: Final = 14
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 # 2^64 ps are 213 days.
 _LONGEST: Final = "2400 h"
-Duration = Annotated[str, _quantity(TIME, "1 ps", _LONGEST)]
+Duration = Annotated[str, quantity(TIME, "1 ps", _LONGEST)]
 # QUIC states idle timeouts in milliseconds (RFC 9000 section 18.2).
-IdleTimeout = Annotated[str, _quantity(TIME, "1 ms", _LONGEST)]
+IdleTimeout = Annotated[str, quantity(TIME, "1 ms", _LONGEST)]
 # A part of a duration, which may be 0.
-Span = Annotated[str, _quantity(TIME, "0 s", _LONGEST)]
-Instant = Annotated[str, _quantity(TIME, "0 s", "100000 s")]
-SymbolRate = Annotated[str, _quantity(SYMBOLS, "1 kbaud", "10 Gbaud")]
+Span = Annotated[str, quantity(TIME, "0 s", _LONGEST)]
+Instant = Annotated[str, quantity(TIME, "0 s", "100000 s")]
+SymbolRate = Annotated[str, quantity(SYMBOLS, "1 kbaud", "10 Gbaud")]
 # Fractions are exact to 1e-9.
 Decibels = Annotated[float, Field(ge=-100, le=100)]
-Lifetime = Annotated[str, _quantity(TIME, "1 us", "100000 s")]
-Delay = Annotated[str, _quantity(TIME, "0 s", "1000 s")]
-QueueTime = Annotated[str, _quantity(TIME, "1 us", "1000 s")]
-UpdateTime = Annotated[str, _quantity(TIME, "10 us", "1000 s")]
-BurstTime = Annotated[str, _quantity(TIME, "1 us", "1000 s")]
-FrameTime = Annotated[str, _quantity(TIME, "100 us", "1000 s")]
-Rto = Annotated[str, _quantity(TIME, "1 us", "100000 s")]
-ReferenceRtt = Annotated[str, _quantity(TIME, "1 us", "100 s")]
-Granularity = Annotated[str, _quantity(TIME, "1 us", "1000 s")]
-AckDelay = Annotated[str, _quantity(TIME, "1 ps", "1000 s")]
-SackDelay = Annotated[str, _quantity(TIME, "0 s", "1000 s")]
-WriteInterval = Annotated[str, _quantity(TIME, "0 s", "1000 s")]
-VbrPeriod = Annotated[str, _quantity(TIME, "1 us", "1000000 s")]
-VbrPhase = Annotated[str, _quantity(TIME, "0 s", "1000000 s")]
-WebCycle = Annotated[str, _quantity(TIME, "1 ms", "100000 s")]
-SampleInterval = Annotated[str, _quantity(TIME, "1 us", "1000 s")]
-Tick = Annotated[str, _quantity(TIME, "1 us", "100 s")]
-Rate = Annotated[str, _quantity(RATE, "1 kbit/s", "10 Tbit/s")]
-PolicedRate = Annotated[str, _quantity(RATE, "1 kbit/s", "1 Tbit/s")]
-BucketSize = Annotated[str, _quantity(SIZE, "1 B", "1 GB")]
-PacketOverhead = Annotated[str, _quantity(SIZE, "0 B", "65000 B")]
-MediaRate = Annotated[str, _quantity(RATE, "10 kbit/s", "1 Gbit/s")]
+Lifetime = Annotated[str, quantity(TIME, "1 us", "100000 s")]
+Delay = Annotated[str, quantity(TIME, "0 s", "1000 s")]
+QueueTime = Annotated[str, quantity(TIME, "1 us", "1000 s")]
+UpdateTime = Annotated[str, quantity(TIME, "10 us", "1000 s")]
+BurstTime = Annotated[str, quantity(TIME, "1 us", "1000 s")]
+FrameTime = Annotated[str, quantity(TIME, "100 us", "1000 s")]
+Rto = Annotated[str, quantity(TIME, "1 us", "100000 s")]
+ReferenceRtt = Annotated[str, quantity(TIME, "1 us", "100 s")]
+Granularity = Annotated[str, quantity(TIME, "1 us", "1000 s")]
+AckDelay = Annotated[str, quantity(TIME, "1 ps", "1000 s")]
+SackDelay = Annotated[str, quantity(TIME, "0 s", "1000 s")]
+WriteInterval = Annotated[str, quantity(TIME, "0 s", "1000 s")]
+VbrPeriod = Annotated[str, quantity(TIME, "1 us", "1000000 s")]
+VbrPhase = Annotated[str, quantity(TIME, "0 s", "1000000 s")]
+WebCycle = Annotated[str, quantity(TIME, "1 ms", "100000 s")]
+SampleInterval = Annotated[str, quantity(TIME, "1 us", "1000 s")]
+Tick = Annotated[str, quantity(TIME, "1 us", "100 s")]
+Rate = Annotated[str, quantity(RATE, "1 kbit/s", "10 Tbit/s")]
+PolicedRate = Annotated[str, quantity(RATE, "1 kbit/s", "1 Tbit/s")]
+BucketSize = Annotated[str, quantity(SIZE, "1 B", "1 GB")]
+PacketOverhead = Annotated[str, quantity(SIZE, "0 B", "65000 B")]
+MediaRate = Annotated[str, quantity(RATE, "10 kbit/s", "1 Gbit/s")]
 # Maximum rate of Opus (RFC 6716 section 2.1.1), at which a packet of 20 ms still fits into one datagram.
-AudioRate = Annotated[str, _quantity(RATE, "0 bit/s", "510 kbit/s")]
+AudioRate = Annotated[str, quantity(RATE, "0 bit/s", "510 kbit/s")]
 # Rate of a step; 0 is an outage.
-StepRate = Annotated[str, _quantity(RATE, "0 bit/s", "10 Tbit/s")]
-Bitrate = Annotated[str, _quantity(RATE, "1 kbit/s", "10 Gbit/s")]
-ChunkTime = Annotated[str, _quantity(TIME, "100 ms", "100 s")]
-PlayingTime = Annotated[str, _quantity(TIME, "0 s", "100000 s")]
-FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
+StepRate = Annotated[str, quantity(RATE, "0 bit/s", "10 Tbit/s")]
+Bitrate = Annotated[str, quantity(RATE, "1 kbit/s", "10 Gbit/s")]
+ChunkTime = Annotated[str, quantity(TIME, "100 ms", "100 s")]
+PlayingTime = Annotated[str, quantity(TIME, "0 s", "100000 s")]
+FileSize = Annotated[str, quantity(SIZE, "1 B", "1000 GB")]
 # UDP payloads of 1200 to 65507 bytes and 28 bytes of headers (RFC 9000 section 14).
-PathMtu = Annotated[str, _quantity(SIZE, "1228 B", "65535 B")]
+PathMtu = Annotated[str, quantity(SIZE, "1228 B", "65535 B")]
 # A program and its arguments; text is split into words as a shell does.
 CommandLine = Annotated[tuple[str, ...], BeforeValidator(_words), Field(max_length=256)]
-SplitBuffer = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
+SplitBuffer = Annotated[str, quantity(SIZE, "1 B", "1000 GB")]
 # An AAL5 payload of 65535 bytes has room for the largest of these segments, 8 bytes of LLC/SNAP, and up to 100 bytes of
 # TCP/IP headers.
 # Smallest and largest MSS.
 MSS_RANGE: Final = ("1 B", "65000 B")
-SegmentSize = Annotated[str, _quantity(SIZE, *MSS_RANGE)]
-WriteSize = Annotated[str, _quantity(SIZE, "1 B", "1 GiB")]
-Backlog = Annotated[str, _quantity(SIZE, "0 B", "1 GB")]
-Quantum = Annotated[str, _quantity(SIZE, "1 B", "1 GB")]
-TurnQuantum = Annotated[str, _quantity(SIZE, "64 B", "1 GB")]
+SegmentSize = Annotated[str, quantity(SIZE, *MSS_RANGE)]
+WriteSize = Annotated[str, quantity(SIZE, "1 B", "1 GiB")]
+Backlog = Annotated[str, quantity(SIZE, "0 B", "1 GB")]
+Quantum = Annotated[str, quantity(SIZE, "1 B", "1 GB")]
+TurnQuantum = Annotated[str, quantity(SIZE, "64 B", "1 GB")]
 # RFC 7323 limits a scaled window to 1 GiB.
 LARGEST_WINDOW: Final = "1 GiB"
-FlowWindow = Annotated[str, _quantity(SIZE, "1200 B", LARGEST_WINDOW)]
-SavedWindow = Annotated[str, _quantity(SIZE, "1 B", LARGEST_WINDOW)]
-Window = Annotated[str, _or_auto(_quantity(SIZE, "1 B", LARGEST_WINDOW))]
+FlowWindow = Annotated[str, quantity(SIZE, "1200 B", LARGEST_WINDOW)]
+SavedWindow = Annotated[str, quantity(SIZE, "1 B", LARGEST_WINDOW)]
+Window = Annotated[str, _or_auto(quantity(SIZE, "1 B", LARGEST_WINDOW))]
 WindowScale = Annotated[int | str, Checked(_check_window_scale, accepts=f"0 to {MOST_WINDOW_SCALE}, or {AS_NEEDED}")]
-Threshold = Annotated[str, _quantity(replace(SIZE, unlimited=True), "1 B", LARGEST_WINDOW)]
-Segments = Annotated[str, _quantity(SEGMENTS, "1 segment", "65535 segments")]
-InitialWindow = Annotated[str, _quantity(SEGMENTS, "1 segment", "1000000 segments")]
-Burst = Annotated[str, _quantity(replace(SEGMENTS, unlimited=True), "1 segment", "65535 segments", suffix="")]
-PacingBurst = Annotated[str, _quantity(replace(SEGMENTS, unlimited=True), "1 segment", "65535 segments")]
-Ticks = Annotated[str, _quantity(TICKS, "1 tick", "1000000 ticks")]
+Threshold = Annotated[str, quantity(replace(SIZE, unlimited=True), "1 B", LARGEST_WINDOW)]
+Segments = Annotated[str, quantity(SEGMENTS, "1 segment", "65535 segments")]
+InitialWindow = Annotated[str, quantity(SEGMENTS, "1 segment", "1000000 segments")]
+Burst = Annotated[str, quantity(replace(SEGMENTS, unlimited=True), "1 segment", "65535 segments", suffix="")]
+PacingBurst = Annotated[str, quantity(replace(SEGMENTS, unlimited=True), "1 segment", "65535 segments")]
+Ticks = Annotated[str, quantity(TICKS, "1 tick", "1000000 ticks")]
 Buffer = Annotated[
     str,
     Checked(
@@ -382,6 +383,7 @@ Buffer = Annotated[
     ),
 ]
 Probability = Annotated[float, Field(ge=0, le=1)]
+PacketNumber = Annotated[int, Field(ge=0, lt=2**63)]
 # The number is converted exactly as written.
 Share = Annotated[
     float, Field(ge=0, le=1), AfterValidator(_check_decimals), Becomes("ppb", lambda share: int(_parts(share)))

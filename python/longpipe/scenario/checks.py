@@ -8,18 +8,18 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import MissingSetting, ScenarioError
-from longpipe.scenario import conditioners
+from longpipe.scenario import conditioning
 from longpipe.scenario.network import Dumbbell, FlowFields
-from longpipe.scenario.queues import Red
-from longpipe.scenario.schedulers import StrictPriority, WeightedPriority
-from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS, Fifo, TailDrop
+from longpipe.scenario.policies import Red, StrictPriority, TailDrop, WeightedPriority
+from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS, Fifo
 from longpipe.scenario.topology import MOST_PROBLEMS
 from longpipe.units import RATE, SIZE, TIME, UNLIMITED
 
 if TYPE_CHECKING:
     from longpipe.scenario.buffers import Framing
     from longpipe.scenario.network import Flow, Network
-    from longpipe.scenario.switch import Policy, Switch
+    from longpipe.scenario.policies import Policy
+    from longpipe.scenario.switch import Switch
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
 
@@ -272,7 +272,7 @@ def _conditioner_problems(framing: Framing, network: Network, topology: Topology
             field = _link_field(network, i, name)
             for k, one in enumerate(own):
                 yield from (f"{field}[{k}].{part}: {problem}" for part, problem in one.problems())
-            yield from (f"{field}{place}: {problem}" for place, problem in conditioners.problems(own))
+            yield from (f"{field}{place}: {problem}" for place, problem in conditioning.problems(own))
             if framing == "aal5":
                 yield f"{field}: set; needs framing 'ip', whose packets they act on"
             elif topology.kinds[node] == "host" and node in jitter:

@@ -1,16 +1,52 @@
-"""Base of the conditioners of an IP port."""
+"""Combinations of conditioners at an IP port, and their conversion for the core."""
 
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
-from longpipe.scenario.declared import Declared
+from longpipe.scenario.base import Model, kinds_that
+from longpipe.scenario.conditioners import Conditioner, Jitter, Tbf
+from longpipe.scenario.core import core_fields
+from longpipe.scenario.jitter import table_of
+from longpipe.scenario.policies import Cake
+from longpipe.units import RATE, TIME
+
+# Token buckets, in the order in which packets pass them.
+BUCKETS: Final = kinds_that(Conditioner, lambda model: model.has_bucket)
 
 
-class Conditioning(Declared):
-    """A conditioner of an IP port."""
+def problems(own: Sequence[Conditioner]) -> Iterator[tuple[str, str]]:
+    """Returns the problems of a port's combination of conditioners, as (index in brackets, message)."""
+    for kind in kinds_that(Conditioner, lambda model: not model.repeats):
+        places = [place for place, one in enumerate(own) if one.kind == kind]
+        if len(places) > 1:
+            yield f"[{places[1]}]", f"{kind}; needs at most one {kind}"
+        if kind == "reordering" and places and not any(one.kind == "jitter" for one in own):
+            yield f"[{places[0]}]", "reordering; needs jitter at the same port, whose delay packets skip"
+        if kind == "aggregation" and places and any(one.kind == "tbf" for one in own):
+            yield f"[{places[0]}]", "aggregation; not together with tbf at the same port"
 
-    part: ClassVar[str] = "conditioner"
-    # Facts that the core declares: whether a link may have several of the kind, whether it is a token bucket, and
-    # whether packets may overtake each other or arrive twice.
-    repeats: ClassVar[bool]
-    has_bucket: ClassVar[bool]
-    disorders: ClassVar[bool]
+
+def shaped_rate(rate: str, policy: Model, conditioners: Sequence[Conditioner]) -> str:
+    """Returns the rate at which a port sends: that of its line, or the lower one of its shaper (tbf, or CAKE's)."""
+    shapers = [one.rate for one in conditioners if isinstance(one, Tbf)]
+    if isinstance(policy, Cake) and policy.rate is not None:
+        shapers.append(policy.rate)
+    return min(rate, *shapers, key=RATE.parse) if shapers else rate
+
+
+def core_conditioner(conditioner: Conditioner) -> dict[str, Any]:
+    """Converts a conditioner for the core."""
+    return _core_jitter(conditioner) if isinstance(conditioner, Jitter) else core_fields(conditioner)
+
+
+def _core_jitter(jitter: Jitter) -> dict[str, Any]:
+    """Converts jitter for the core."""
+    table = table_of(jitter.distribution)
+    return {
+        "kind": "jitter",
+        "delay_ps": TIME.parse(jitter.delay),
+        "jitter_ps": TIME.parse(jitter.jitter),
+        **({} if table is None else {"table": list(table)}),
+        "correlation": jitter.correlation,
+        "order": jitter.order,
+    }

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.scenario.base import Model
 from longpipe.scenario.buffers import Packet, Pipe, buffer
-from longpipe.scenario.conditioners import core_conditioner, shaped_rate
+from longpipe.scenario.conditioning import core_conditioner, shaped_rate
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.network import Dumbbell, Link
-from longpipe.scenario.switch import Fifo, Policy, TailDrop
+from longpipe.scenario.policies import Policy, TailDrop
+from longpipe.scenario.switch import Fifo
 from longpipe.scenario.topology import Topology
 from longpipe.units import RATE
 

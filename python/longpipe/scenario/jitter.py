@@ -1,19 +1,14 @@
-"""Jitter, reordering and duplication of a link, with the distributions of Linux's `netem`."""
+"""Distributions of the jitter of Linux's `netem`."""
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import Annotated, Any, ClassVar, Final, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs import read_lines
-from longpipe.scenario.base import Delay, Probability
-from longpipe.scenario.conditioning import Conditioning
-from longpipe.scenario.constraints import Constraint
-from longpipe.units import TIME
+from longpipe.scenario.conditioner import Conditioning
 
 # Number of entries of a table, and number of a table's units per jitter (`NETEM_DIST_SCALE`).
 ENTRIES: Final = 4096
@@ -23,37 +18,15 @@ LEAST, MOST = -32768, 32767
 MOST_ENTRIES: Final = 16384
 # An entry in the syntax of strtol, within 16 bits.
 _ENTRY: Final = re.compile(r"[+-]?[0-9]{1,9}")
-# Maximum jitter that netem's arithmetic supports.
-MOST_JITTER: Final = "2 s"
 # Number of entries of the finer table from which iproute2 computes the one for the normal distribution.
 FINE: Final = 16384
 
 
-class Jitter(Conditioning):
-    """An additional delay on the wire, drawn for each packet (Linux: `netem delay`)."""
+class FromTable(Conditioning):
+    """A conditioner with a distribution, which the core receives as a table."""
 
-    kind: Literal["jitter"] = "jitter"
-    delay: Delay = Field(description="A mean additional delay [time], as in '20 ms'; delays below 0 become 0")
-    jitter: Delay = Field(description="A scale of the distribution [time], as in '5 ms'; netem's jitter, at most 2 s")
-    distribution: str = Field(
-        default="uniform",
-        min_length=1,
-        max_length=4096,
-        description="uniform, in delay +- jitter; normal, pareto or paretonormal, as netem's tables; or a file with "
-        "a table of tc, whose numbers are in units of jitter / 8192",
-    )
-    correlation: Probability = Field(
-        default=0.0,
-        description="Weight of the previous 32-bit draw in each draw, as in netem; without effect at a jitter below 1 "
-        "s",
-    )
-    order: Literal["free", "fifo"] = Field(
-        default="free", description="Whether packets may overtake each other (free) or keep their order (fifo)"
-    )
-
-    constraints: ClassVar = (
-        Constraint("jitter", f"jitter > '{MOST_JITTER}'", f"{{jitter}}; needs at most {MOST_JITTER}"),
-    )
+    if TYPE_CHECKING:
+        distribution: str
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yields cross-field problems, as (field, message)."""
@@ -62,38 +35,6 @@ class Jitter(Conditioning):
             table_of(self.distribution)
         except ScenarioError as error:
             yield "distribution", str(error)
-
-
-class Reordering(Conditioning):
-    """Reordering by packets that skip the delay of the same link's jitter (Linux: `netem reorder`)."""
-
-    kind: Literal["reordering"] = "reordering"
-    probability: Probability = Field(description="A probability that a packet is sent at once, as in .25")
-    correlation: Probability = Field(default=0.0, description="Weight of the previous draw in each draw")
-    gap: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        default=1, description="Minimum distance between packets that may be sent at once [packets]; netem's gap"
-    )
-
-
-class Duplication(Conditioning):
-    """Packets that arrive twice at the port (Linux: `netem duplicate`); the copy is not duplicated again."""
-
-    kind: Literal["duplication"] = "duplication"
-    probability: Probability = Field(description="A probability that a packet arrives twice, as in .01")
-    correlation: Probability = Field(default=0.0, description="Weight of the previous draw in each draw")
-
-
-def core_jitter(jitter: Jitter) -> dict[str, Any]:
-    """Converts jitter for the core."""
-    table = table_of(jitter.distribution)
-    return {
-        "kind": "jitter",
-        "delay_ps": TIME.parse(jitter.delay),
-        "jitter_ps": TIME.parse(jitter.jitter),
-        **({} if table is None else {"table": list(table)}),
-        "correlation": jitter.correlation,
-        "order": jitter.order,
-    }
 
 
 def delay_with_jitter_ps(link: Mapping[str, Any]) -> int:

@@ -17,7 +17,7 @@ from longpipe.scenario.motion import Path
 from longpipe.scenario.own import OwnTcp
 from longpipe.scenario.parts import Part, Parts, part
 from longpipe.scenario.pep import Pep, TrunkPep
-from longpipe.scenario.switch import Policy
+from longpipe.scenario.policies import Policy
 from longpipe.scenario.traffic import Start, Stop, Traffic
 from longpipe.scenario.vbr import OnOff, VbrFlow
 

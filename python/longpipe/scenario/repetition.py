@@ -12,8 +12,7 @@ from longpipe.scenario.checks import policies, tcp_field
 from longpipe.scenario.datagrams import HEADERS, OnOffSource, Pareto, Voice
 from longpipe.scenario.loss import GilbertElliottTimeLoss
 from longpipe.scenario.network import Dumbbell, FlowFields
-from longpipe.scenario.queues import Pie
-from longpipe.scenario.schedulers import DualPi2
+from longpipe.scenario.policies import DualPi2, Pie
 from longpipe.scenario.stream import Stream
 from longpipe.scenario.timers import Coarse
 from longpipe.units import RATE, SIZE, TICKS, TIME

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES
-from longpipe.scenario.conditioners import BUCKETS
+from longpipe.scenario.conditioning import BUCKETS
 
 # Length [bytes] of a full-sized packet over Ethernet, for which rates of shapers are converted.
 FULL_PACKET_BYTES: Final = 1500

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.network import Dumbbell, Flow, FlowFields, Graph, Link, Network, Node
-from longpipe.scenario.switch import TailDrop
+from longpipe.scenario.policies import TailDrop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology
 from longpipe.scenario.traffic import Traffic

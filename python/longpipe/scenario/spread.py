@@ -11,7 +11,8 @@ from longpipe.errors import ScenarioError
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.network import Node
 from longpipe.scenario.over_satellites import PS_PER_NS
-from longpipe.scenario.switch import Fifo, TailDrop
+from longpipe.scenario.policies import TailDrop
+from longpipe.scenario.switch import Fifo
 from longpipe.units import RATE, TIME, seconds
 
 if TYPE_CHECKING:

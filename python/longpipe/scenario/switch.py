@@ -1,84 +1,15 @@
 """Output ports of a switch."""
 
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import Buffer, Model, PositiveShare, Share, kind_or_table, kinds_that
+from longpipe.scenario.base import Buffer, Model, Share, kind_or_table, kinds_that
 from longpipe.scenario.parts import Part, part
-from longpipe.scenario.queues import Blue, Codel, FqCodel, FqPie, Mahimahi, Pie, Queue, Red, StepMarking
-from longpipe.scenario.schedulers import Choosing
+from longpipe.scenario.policies import Policy, TailDrop
 
 Ties = Literal["port-order", "rotating", "random"]
 
-LoadRatio = Annotated[float, Field(gt=0, le=100)]
-KeepLast = Annotated[
-    bool, Field(description="Accept the last cell of a damaged frame, because it delimits the frame; ITU-T I.371")
-]
-
-
-class TailDrop(Queue):
-    """Drops a cell or packet that finds the buffer full; plain UBR."""
-
-    mahimahi: ClassVar = Mahimahi("droptail")
-    label: ClassVar[str] = "tail drop"
-    kind: Literal["tail-drop"] = "tail-drop"
-
-
-class PartialPacketDiscard(Queue):
-    """Drops the rest of a frame that lost a cell (Romanow and Floyd 1995)."""
-
-    label: ClassVar[str] = "partial packet discard"
-    kind: Literal["partial-packet-discard"] = "partial-packet-discard"
-    keep_last: KeepLast = True
-
-
-class Epd(Queue):
-    """Early Packet Discard: drops a frame if X > R K (Romanow and Floyd 1995)."""
-
-    label: ClassVar[str] = "EPD"
-    kind: Literal["epd"] = "epd"
-    threshold: PositiveShare = Field(default=0.8, description="R [fraction of the buffer]; ATM Forum/98-0876")
-    keep_last: KeepLast = True
-
-
-class SelectiveDrop(Queue):
-    """Drops a frame if X > R K and X_i N_a / X > Z (ATM Forum/96-1269)."""
-
-    label: ClassVar[str] = "selective drop"
-    kind: Literal["selective-drop"] = "selective-drop"
-    threshold: PositiveShare = Field(default=0.8, description="R [fraction of the buffer]; ATM Forum/98-0876")
-    z: LoadRatio = Field(default=0.8, description="Z [load ratio]; ATM Forum/98-0876")
-    keep_last: KeepLast = True
-
-
-class Fba(Queue):
-    """Fair Buffer Allocation: drops a frame if X > R K and X_i N_a / X > Z (K - R K) / (X - R K)."""
-
-    label: ClassVar[str] = "FBA"
-    kind: Literal["fba"] = "fba"
-    threshold: PositiveShare = Field(default=0.9, description="R [fraction of the buffer]; ATM Forum/96-1761 section 1")
-    z: LoadRatio = Field(default=0.8, description="Z [scale of the allowed load ratio]; ATM Forum/96-1761 section 1")
-    keep_last: KeepLast = True
-
-
-Policy = Annotated[
-    TailDrop
-    | PartialPacketDiscard
-    | Epd
-    | SelectiveDrop
-    | Fba
-    | Red
-    | Pie
-    | StepMarking
-    | Blue
-    | Codel
-    | FqCodel
-    | FqPie
-    | Choosing,
-    Field(discriminator="kind"),
-    kind_or_table(),
-]
 # Policies for cells, and policies for packets; RED is among both, and its unit decides which of the two it handles.
 FOR_CELLS: Final = kinds_that(Policy, lambda model: model.cells)
 FOR_PACKETS: Final = kinds_that(Policy, lambda model: model.packets)

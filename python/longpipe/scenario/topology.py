@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Final
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.scenario.jitter import Jitter
+from longpipe.scenario.conditioners import Jitter
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
 from longpipe.scenario.routes import ShortestRoutes
 from longpipe.scenario.vbr import VbrFlow

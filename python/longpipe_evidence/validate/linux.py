@@ -13,8 +13,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from longpipe.errors import RunError, ScenarioError, nearest
 from longpipe.measured.headers import Other, segment_of
 from longpipe.measured.pcap import CaptureFile
-from longpipe.scenario.base import Delay, Duration, FileSize, Instant, Model, Probability, Rate
-from longpipe.scenario.loss import PacketNumber
+from longpipe.scenario.base import Delay, Duration, FileSize, Instant, Model, PacketNumber, Probability, Rate
 from longpipe.units import RATE, SIZE, TIME
 from longpipe_evidence.validate import linux_boot
 

@@ -15,8 +15,8 @@ from longpipe import Scenario, simulate
 from longpipe.ip import HEADER_BYTES, SPEED_UP
 from longpipe.result import Result
 from longpipe.scenario import Dumbbell, Switch, Traces, Transfer
-from longpipe.scenario.base import Delay, Model, Rate, SegmentSize, Tick
-from longpipe.scenario.loss import PacketLoss, PacketNumber
+from longpipe.scenario.base import Delay, Model, PacketNumber, Rate, SegmentSize, Tick
+from longpipe.scenario.loss import PacketLoss
 from longpipe.scenario.recovery import NewRenoOptions, Pipe, RenoOptions, SackOptions, TahoeOptions, TimerRestart
 from longpipe.scenario.tcp import Tcp
 from longpipe.units import RATE, SIZE, TIME

@@ -5,68 +5,45 @@
 //! overhead of the batch, they are sent as one transmission, and all of them leave when it ends.
 
 use super::{ConditionerConfig, Facts, Parameters};
-use crate::bounds::{refuse_unless, MAX_WAIT};
 use longpipe_events::PS_PER_SECOND;
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Aggregation of packets into batches.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+/// A transmitter that sends packets in batches (Wi-Fi's A-MPDUs, DOCSIS's grants, LTE's transport blocks).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(rule(
+    "overhead",
+    "overhead >= interval",
+    "{overhead}; needs less than interval, {interval}"
+))]
 pub struct AggregationConfig {
-    /// Batches begin at multiples of this interval [ps]; if absent, they begin whenever the transmitter is free.
+    /// Batches begin at multiples of this interval [time], as in DOCSIS and LTE; if absent, a batch begins when the
+    /// line is free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[1 us, 1000 s]", later)]
     pub interval_ps: Option<u64>,
-    /// Idle time [ps] before each batch.
+    /// Time before each batch in which no data is sent [time]: Wi-Fi's AIFS, backoff, preamble, SIFS and BlockAck.
+    #[field(range = "[0 s, 1000 s]", default = "0 s")]
     pub overhead_ps: u64,
-    /// Additional length [byte] of each packet in a batch.
+    /// Bytes that each packet adds to a batch [bytes]; 44 in an A-MPDU.
+    #[field(range = "[0 B, 65000 B]", default = "0 B")]
     pub packet_overhead_bytes: u32,
-    /// Maximum number of packets per batch.
+    /// Maximum number of packets in a batch [packets]; BlockAck of IEEE 802.11n.
+    #[field(range = "[1, 1_000_000]", default = 64)]
     pub max_packets: u32,
-    /// Maximum length [byte] of a batch.
+    /// Maximum length of a batch [bytes], 65535 in IEEE 802.11n; no limit if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[1 B, 1 GB]", later)]
     pub max_size_bytes: Option<u64>,
-    /// Maximum duration [ps] of a batch, excluding its overhead, computed at the link rate when the batch starts; if
-    /// absent, a batch may take the rest of the interval.
+    /// Maximum duration of a batch, excluding overhead [time], Wi-Fi's TXOP; if absent, interval minus overhead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[1 us, 1000 s]", later)]
     pub max_duration_ps: Option<u64>,
 }
 
 impl Parameters for AggregationConfig {
     const FACTS: Facts = Facts::NONE;
-
-    fn problem(&self) -> Option<Problem> {
-        let time = |name, ps: Option<u64>, min: u64| {
-            let ps = ps?;
-            let fits = (min..=MAX_WAIT).contains(&ps);
-            refuse_unless(
-                fits,
-                name,
-                ps,
-                "needs at most 1000 s, in ps, and an interval or duration more than 0",
-            )
-        };
-        time("interval", self.interval_ps, 1)
-            .or_else(|| time("overhead", Some(self.overhead_ps), 0))
-            .or_else(|| time("max_duration", self.max_duration_ps, 1))
-            .or_else(|| {
-                let fits = self.packet_overhead_bytes <= 65_000;
-                refuse_unless(
-                    fits,
-                    "packet_overhead",
-                    self.packet_overhead_bytes,
-                    "needs at most 65000 bytes",
-                )
-            })
-            .or_else(|| {
-                let fits = (1..=1_000_000).contains(&self.max_packets);
-                refuse_unless(fits, "max_packets", self.max_packets, "needs 1 to 1000000 packets")
-            })
-            .or_else(|| {
-                let fits = self.interval_ps.is_none_or(|interval| self.overhead_ps < interval);
-                refuse_unless(fits, "overhead", self.overhead_ps, "needs less than the interval")
-            })
-    }
 }
 
 /// Timing of batches, and limits on their size.

@@ -5,18 +5,19 @@
 
 use super::correlated::Correlated;
 use super::{ConditionerConfig, Facts, Parameters};
-use crate::bounds::probability_problem;
 use longpipe_events::Stream;
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Duplication (Linux: `netem duplicate`).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+/// Packets that arrive twice at the port (Linux: `netem duplicate`); the copy is not duplicated again.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct DuplicationConfig {
-    /// Probability that a packet arrives twice.
+    /// A probability that a packet arrives twice, as in .01.
+    #[field(range = "[0, 1]")]
     pub probability: f64,
-    /// Correlation: weight of the previous draw.
+    /// Weight of the previous draw in each draw.
+    #[field(range = "[0, 1]", default = 0.0)]
     pub correlation: f64,
 }
 
@@ -26,11 +27,6 @@ impl Parameters for DuplicationConfig {
         disorders: true,
         ..Facts::NONE
     };
-
-    fn problem(&self) -> Option<Problem> {
-        probability_problem("probability", self.probability)
-            .or_else(|| probability_problem("correlation", self.correlation))
-    }
 }
 
 /// Random duplication of packets.

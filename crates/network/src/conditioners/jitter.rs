@@ -5,55 +5,59 @@
 
 use super::correlated::Correlated;
 use super::{ConditionerConfig, Facts, Parameters};
-use crate::bounds::{probability_problem, refuse_unless};
 use longpipe_events::{Stream, PS_PER_NS};
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Limits of jitter [ps].
-const MAX_DELAY_PS: u64 = 1_000_000_000_000_000;
-const MAX_JITTER_PS: u64 = 2_000_000_000_000;
-
-/// Jitter (Linux: `netem delay`).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// An additional delay on the wire, drawn for each packet (Linux: `netem delay`).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(rule("jitter", "jitter > '2 s'", "{jitter}; needs at most 2 s"))]
 pub struct JitterConfig {
-    /// Mean additional delay [ps].
+    /// A mean additional delay [time], as in '20 ms'; delays below 0 become 0.
+    #[field(range = "[0 s, 1000 s]")]
     pub delay_ps: u64,
-    /// Scale [ps] of the deviation from the mean.
+    /// A scale of the distribution [time], as in '5 ms'; netem's jitter, at most 2 s.
+    #[field(range = "[0 s, 1000 s]")]
     pub jitter_ps: u64,
-    /// Inverse of the deviation's distribution function, in units of 2⁻¹³ of the jitter; if absent, the deviation is
-    /// uniform.
+    /// uniform, in delay +- jitter; normal, pareto or paretonormal, as netem's tables; or a file with a table of
+    /// tc, whose numbers are in units of jitter / 8192.
+    // The inverse distribution function; if absent, the distribution is uniform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(written("distribution", "[1, 4096]"), len = "[1, 16_384]", default = "uniform")]
     pub table: Option<Vec<i16>>,
-    /// Correlation: weight of the previous draw.
+    /// Weight of the previous 32-bit draw in each draw, as in netem; without effect at a jitter below 1 s.
+    #[field(range = "[0, 1]", default = 0.0)]
     pub correlation: f64,
-    /// Whether packets may overtake each other.
+    /// Whether packets may overtake each other (free) or keep their order (fifo).
+    #[field(default = "free")]
     pub order: OrderConfig,
 }
 
 /// Order of arrivals.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames, Described)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum OrderConfig {
-    /// Packets arrive in the order of their departure, at least a picosecond apart.
-    Fifo,
     /// Each packet arrives after its own delay, so packets may overtake each other.
     Free,
+    /// Packets arrive in the order of their departure, at least a picosecond apart.
+    Fifo,
 }
 
-/// Reordering (Linux: `netem reorder`).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+/// Reordering by packets that skip the delay of the same link's jitter (Linux: `netem reorder`).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct ReorderingConfig {
-    /// Probability that a candidate skips the delay.
+    /// A probability that a packet is sent at once, as in .25.
+    #[field(range = "[0, 1]")]
     pub probability: f64,
-    /// Correlation: weight of the previous draw.
+    /// Weight of the previous draw in each draw.
+    #[field(range = "[0, 1]", default = 0.0)]
     pub correlation: f64,
-    /// A packet is a candidate for skipping the delay if at least `gap` - 1 packets have been delayed since the last
-    /// one that skipped it.
+    /// Minimum distance between packets that may be sent at once [packets]; netem's gap.
+    #[field(range = "[1, 1_000_000]", default = 1)]
     pub gap: u32,
 }
 
@@ -71,24 +75,6 @@ impl Parameters for JitterConfig {
         disorders: true,
         ..Facts::NONE
     };
-
-    fn problem(&self) -> Option<Problem> {
-        refuse_unless(
-            self.delay_ps <= MAX_DELAY_PS,
-            "delay",
-            self.delay_ps,
-            "needs at most 1000 s, in ps",
-        )
-        .or_else(|| {
-            let fits = self.jitter_ps <= MAX_JITTER_PS;
-            refuse_unless(fits, "jitter", self.jitter_ps, "needs at most 2 s, in ps")
-        })
-        .or_else(|| {
-            let empty = self.table.as_ref().is_some_and(Vec::is_empty);
-            refuse_unless(!empty, "table", "empty", "needs an entry or more")
-        })
-        .or_else(|| probability_problem("correlation", self.correlation))
-    }
 }
 
 impl Parameters for ReorderingConfig {
@@ -97,12 +83,6 @@ impl Parameters for ReorderingConfig {
         disorders: true,
         ..Facts::NONE
     };
-
-    fn problem(&self) -> Option<Problem> {
-        probability_problem("probability", self.probability)
-            .or_else(|| probability_problem("correlation", self.correlation))
-            .or_else(|| refuse_unless(self.gap > 0, "gap", self.gap, "needs at least 1 packet"))
-    }
 }
 
 /// Value of a table entry that corresponds to one `jitter` (`NETEM_DIST_SCALE`).

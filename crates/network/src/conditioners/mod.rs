@@ -15,6 +15,7 @@ use aggregation::AggregationConfig;
 use duplication::DuplicationConfig;
 use jitter::{JitterConfig, ReorderingConfig};
 use longpipe_events::Time;
+use longpipe_tcp::described::{part, Described, Part};
 use longpipe_tcp::Problem;
 use policer::{Policer, PolicerConfig};
 use serde::{Deserialize, Serialize};
@@ -45,12 +46,9 @@ impl Facts {
 }
 
 /// Parameters of a conditioner.
-pub trait Parameters {
+pub trait Parameters: Described {
     /// Facts about the kind.
     const FACTS: Facts;
-
-    /// Returns the first invalid parameter, if any.
-    fn problem(&self) -> Option<Problem>;
 }
 
 /// Declares the conditioners, one per line, each with its name and the type of its parameters.
@@ -71,10 +69,15 @@ macro_rules! conditioners {
                 ConditionerConfig::VARIANTS.iter().copied().zip(facts)
             }
 
+            /// Returns the description of each kind.
+            pub fn described() -> impl Iterator<Item = Part> {
+                [$(part::<$config>,)+].into_iter().map(|part| part())
+            }
+
             /// Returns the first invalid parameter, if any.
             pub(crate) fn problem(&self) -> Option<Problem> {
                 match self {
-                    $(ConditionerConfig::$name(conditioner) => conditioner.problem(),)+
+                    $(ConditionerConfig::$name(conditioner) => conditioner.invalid(),)+
                 }
             }
         }

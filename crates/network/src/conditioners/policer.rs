@@ -2,36 +2,48 @@
 //!
 //! The arithmetic follows Linux's `net/sched/act_police.c`, with the burst in ticks of 64 ns as iproute2 passes it.
 
-use super::token_bucket::{bucket_problem, Bucket, Rates};
+use super::token_bucket::{Bucket, Rates};
 use super::{Decision, Facts, Parameters};
 use crate::packets::drops::DropCause;
 use crate::packets::Circuit;
 use longpipe_events::Time;
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// A policer (Linux: `tc police`).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+/// A token bucket that drops or marks packets that exceed a rate, and never delays them (Linux: `tc police`).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(rule("peak", "peak <= rate", "{peak}; needs more than rate, {rate}"))]
+#[described(rule(
+    "mtu",
+    "peak is not none and mtu is none",
+    "absent; with a peak rate it needs the longest packet, as in '1500 B'"
+))]
 pub struct PolicerConfig {
-    /// Token rate [bit/s].
+    /// A token rate, in terms of IP packets [bit/s], as in '10 Mbit/s'.
+    #[field(range = "[1 kbit/s, 1 Tbit/s]")]
     pub rate_bps: u64,
-    /// Size [byte] of the bucket.
+    /// A size of the bucket [bytes], as in '125 KB'.
+    #[field(range = "[1 B, 1 GB]")]
     pub burst_bytes: u64,
-    /// Peak rate [bit/s]; its bucket holds `mtu_bytes`.
+    /// Peak rate, with a bucket of mtu bytes [bit/s]; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[1 kbit/s, 1 Tbit/s]", later)]
     pub peak_bps: Option<u64>,
-    /// Packet length [byte] above which packets always exceed the rate.
+    /// Packet length above which packets always exceed the rate [bytes]; no limit if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[1 B, 65000 B]", later)]
     pub mtu_bytes: Option<u32>,
-    /// Treatment of packets that exceed the rate.
+    /// Action on packets that exceed the rate: drop, or mark, which marks ECN-capable packets and drops others.
+    #[field(default = "drop")]
     pub exceed: Exceed,
-    /// Whether each direction of each flow has its own bucket, rather than all sharing one.
+    /// A bucket for each direction of each flow instead of one for all packets.
+    #[field(default = false)]
     pub per_flow: bool,
 }
 
 /// Treatment of packets that exceed a rate.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exceed {
     /// Packets are dropped.
@@ -46,10 +58,6 @@ impl Parameters for PolicerConfig {
         has_bucket: true,
         ..Facts::NONE
     };
-
-    fn problem(&self) -> Option<Problem> {
-        bucket_problem(self.rate_bps, self.burst_bytes, self.peak_bps, self.mtu_bytes)
-    }
 }
 
 /// Tick [ns] of iproute2, and number of ticks per second.

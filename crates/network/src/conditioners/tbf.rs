@@ -4,25 +4,35 @@
 //! packet that waits for tokens has already left the queue discipline, as with Linux's `qdisc_peek_dequeued`, but it
 //! still occupies the buffer.
 
-use super::token_bucket::{bucket_problem, Bucket, LengthToTime, Rates};
+use super::token_bucket::{Bucket, LengthToTime, Rates};
 use super::{ConditionerConfig, Facts, Parameters};
 use longpipe_events::{Time, PS_PER_NS};
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// A shaper (Linux: `tbf`).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+/// A token bucket that delays packets above a rate, between the queue discipline and the line (Linux: `tbf`).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(rule("peak", "peak <= rate", "{peak}; needs more than rate, {rate}"))]
+#[described(rule(
+    "mtu",
+    "peak is not none and mtu is none",
+    "absent; with a peak rate it needs the longest packet, as in '1500 B'"
+))]
 pub struct TbfConfig {
-    /// Token rate [bit/s].
+    /// A token rate, in terms of IP packets [bit/s], as in '10 Mbit/s'.
+    #[field(range = "[1 kbit/s, 1 Tbit/s]")]
     pub rate_bps: u64,
-    /// Size [byte] of the bucket.
+    /// A size of the bucket [bytes], as in '16 KB'; longer packets are dropped.
+    #[field(range = "[1 B, 1 GB]")]
     pub burst_bytes: u32,
-    /// Peak rate [bit/s]; its bucket holds `mtu_bytes`.
+    /// Peak rate, with a bucket of mtu bytes [bit/s]; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[1 kbit/s, 1 Tbit/s]", later)]
     pub peak_bps: Option<u64>,
-    /// Maximum packet length [byte]; longer packets are dropped.
+    /// Packet length above which packets are dropped [bytes]; no limit other than the burst if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[1 B, 65000 B]", later)]
     pub mtu_bytes: Option<u32>,
 }
 
@@ -31,15 +41,6 @@ impl Parameters for TbfConfig {
         has_bucket: true,
         ..Facts::NONE
     };
-
-    fn problem(&self) -> Option<Problem> {
-        bucket_problem(
-            self.rate_bps,
-            u64::from(self.burst_bytes),
-            self.peak_bps,
-            self.mtu_bytes,
-        )
-    }
 }
 
 /// A shaper with its token bucket.

@@ -2,42 +2,7 @@
 //! `net/sched/sch_generic.c`. Times are whole nanoseconds; the transmission time of a length is computed by a
 //! multiplication and a shift.
 
-use crate::bounds::refuse_unless;
-use longpipe_tcp::Problem;
-
 const NS_PER_SECOND: u64 = 1_000_000_000;
-
-/// Returns the first invalid value of a token bucket.
-pub(super) fn bucket_problem(
-    rate_bps: u64,
-    burst_bytes: u64,
-    peak_bps: Option<u64>,
-    mtu_bytes: Option<u32>,
-) -> Option<Problem> {
-    let rate = |name, bps: u64| {
-        let fits = (1_000..=1_000_000_000_000).contains(&bps);
-        refuse_unless(fits, name, bps, "needs 1 kbit/s to 1 Tbit/s, in bit/s")
-    };
-    rate("rate", rate_bps)
-        .or_else(|| {
-            let fits = (1..=1_000_000_000).contains(&burst_bytes);
-            refuse_unless(fits, "burst", burst_bytes, "needs 1 byte to 1 GB")
-        })
-        .or_else(|| peak_bps.and_then(|peak| rate("peak", peak)))
-        .or_else(|| {
-            let ordered = peak_bps.is_none_or(|peak| peak > rate_bps);
-            refuse_unless(ordered, "peak", peak_bps.unwrap_or(0), "needs more than the rate")
-        })
-        .or_else(|| {
-            let bounded = peak_bps.is_none() || mtu_bytes.is_some();
-            refuse_unless(
-                bounded,
-                "mtu",
-                "none",
-                "needs the maximum packet length with a peak rate",
-            )
-        })
-}
 
 /// Transmission time of a given length at a rate (`struct psched_ratecfg`).
 #[derive(Clone, Copy, Debug)]

@@ -2,108 +2,93 @@
 
 use super::in_time::{LossSteps, States};
 use longpipe_events::{Stream, Time};
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// Injected losses of a link: frames are lost when they enter the link's port, or because of bit errors at the end of
 /// the link.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum LossConfig {
-    /// No losses.
+    /// No injected losses.
+    #[described(name = "NoLoss")]
     None {},
-    /// Frames with the given numbers are lost.
+    /// Loses the listed packets, numbered in the order in which they enter the link.
+    #[described(name = "PacketLoss")]
     Packets {
-        /// Numbers of the lost frames, in ascending order, counted from 0.
+        /// A list of packet numbers, counted from 0, as in [14, 28].
+        #[field(range = "[0, 9223372036854775808)", ascending)]
         indices: Vec<u64>,
     },
-    /// Every frame whose number, counted from 1, is a multiple of the interval is lost.
+    /// Loses every packet whose number, counted from 1, is a multiple of the interval (Mathis et al. 1997).
+    #[described(name = "PeriodicLoss")]
     Periodic {
-        /// Number of frames from one loss to the next.
+        /// A number of packets from one loss to the next [packets], as in 1000 for a loss rate of 0.1 %.
+        #[field(range = "[1, 9223372036854775808)")]
         interval: u64,
     },
-    /// The first frame at or after each of the given times is lost.
+    /// Loses the first packet that enters at or after each listed time.
+    #[described(name = "TimedLoss")]
     AtTimes {
-        /// Times [ps], ascending.
+        /// A list of times [time], as in ['1 s', '1.5 s'].
+        #[field(range = "[0 s, 100000 s]", ascending)]
         instants_ps: Vec<u64>,
     },
-    /// Each frame is lost independently, with a constant probability.
+    /// Loses each packet independently, from the link's random stream.
+    #[described(name = "BernoulliLoss", draws)]
     Bernoulli {
-        /// Probability of a loss.
+        /// A probability of a loss, per packet.
+        #[field(range = "[0, 1]")]
         probability: f64,
     },
-    /// Each frame is lost independently, with a probability that changes over time.
+    /// Loses each packet independently with a time-varying probability, which is 0 before the first listed time.
+    #[described(name = "LossOverTime", draws)]
     OverTime {
-        /// Times [ps], ascending, each with the loss probability from then on; the probability is 0 before the first
-        /// time.
+        /// A list of times [time] and the probability from then on, as in [['0 s', 0.0], ['15 s', 0.5]].
+        #[field(each("[0 s, 100000 s]", "[0, 1]"), ascending)]
         steps_ps: Vec<(u64, f64)>,
     },
-    /// A loss probability that depends on a state, which alternates between good and bad after exponentially
-    /// distributed durations.
+    /// Gilbert-Elliott model in time: states have exponential durations, so bursts do not depend on the load.
+    #[described(name = "GilbertElliottTimeLoss", draws)]
     GilbertElliottInTime {
-        /// Mean time [ps] in the good state.
+        /// A mean time in the good state [time].
+        #[field(range = "[1 us, 1000 s]")]
         good_ps: u64,
-        /// Mean time [ps] in the bad state.
+        /// A mean time in the bad state [time].
+        #[field(range = "[1 us, 1000 s]")]
         bad_ps: u64,
         /// Probability of a loss in the good state.
+        #[field(range = "[0, 1]", default = 0.0)]
         loss_in_good: f64,
         /// Probability of a loss in the bad state.
+        #[field(range = "[0, 1]", default = 1.0)]
         loss_in_bad: f64,
     },
-    /// A Markov chain with a good and a bad state, which makes a transition before each frame (Gilbert 1960, Elliott
-    /// 1963).
+    /// Gilbert-Elliott model: two states, with a transition before each packet (Gilbert 1960, Elliott 1963).
+    #[described(name = "GilbertElliottLoss", draws)]
     GilbertElliott {
-        /// Transition probability from good to bad.
+        /// A transition probability from good to bad, per packet.
+        #[field(range = "[0, 1]")]
         good_to_bad: f64,
-        /// Transition probability from bad to good.
+        /// A transition probability from bad to good, per packet.
+        #[field(range = "[0, 1]")]
         bad_to_good: f64,
-        /// Probability of a loss in the good state.
+        /// Probability of a loss in the good state; Gilbert 1960.
+        #[field(range = "[0, 1]", default = 0.0)]
         loss_in_good: f64,
         /// Probability of a loss in the bad state.
+        #[field(range = "[0, 1]", default = 1.0)]
         loss_in_bad: f64,
     },
-    /// Frames and packets with bit errors are lost; bit errors are independent.
+    /// Independent bit errors: a packet of n bits is lost with probability 1 - (1 - rate)^n at the end of the link.
+    #[described(name = "BitErrorLoss", draws)]
     BitErrors {
-        /// Bit error rate.
+        /// A bit error rate (BER): the probability that a bit is wrong, as in 1e-7.
+        #[field(range = "[0, 1]")]
         rate: f64,
     },
-}
-
-impl LossConfig {
-    /// Returns an invalid value and the values that are accepted, if a value is invalid.
-    pub fn problem(&self) -> Option<(String, &'static str)> {
-        let instants: Vec<u64>;
-        let (probabilities, ascending) = match self {
-            LossConfig::None {} => return None,
-            LossConfig::Periodic { interval } => {
-                return (*interval == 0).then(|| ("0".to_owned(), "needs an interval of at least 1 frame"));
-            }
-            LossConfig::Packets { indices } => (vec![], &indices[..]),
-            LossConfig::AtTimes { instants_ps } => (vec![], &instants_ps[..]),
-            LossConfig::Bernoulli { probability: p } | LossConfig::BitErrors { rate: p } => (vec![*p], &[][..]),
-            LossConfig::OverTime { steps_ps } => {
-                instants = steps_ps.iter().map(|step| step.0).collect();
-                (steps_ps.iter().map(|step| step.1).collect(), &instants[..])
-            }
-            LossConfig::GilbertElliottInTime {
-                loss_in_good,
-                loss_in_bad,
-                ..
-            } => (vec![*loss_in_good, *loss_in_bad], &[][..]),
-            LossConfig::GilbertElliott {
-                good_to_bad,
-                bad_to_good,
-                loss_in_good,
-                loss_in_bad,
-            } => (vec![*good_to_bad, *bad_to_good, *loss_in_good, *loss_in_bad], &[][..]),
-        };
-        if let Some(pair) = ascending.windows(2).find(|pair| pair[0] >= pair[1]) {
-            return Some((format!("{} then {}", pair[0], pair[1]), "needs ascending numbers"));
-        }
-        let outside = probabilities.into_iter().find(|p| !(0.0..=1.0).contains(p))?;
-        Some((outside.to_string(), "needs probabilities from 0 to 1"))
-    }
 }
 
 /// Loss model, which is invoked for each frame in the order of entry.
@@ -276,7 +261,7 @@ mod tests {
     fn periodic_losses_lose_every_frame_at_the_interval() {
         assert_eq!(lost(&LossConfig::Periodic { interval: 4 }, 13), [3, 7, 11]);
         assert_eq!(lost(&LossConfig::Periodic { interval: 1 }, 3), [0, 1, 2]);
-        assert!(LossConfig::Periodic { interval: 0 }.problem().is_some());
+        assert!(LossConfig::Periodic { interval: 0 }.invalid().is_some());
     }
 
     #[test]

@@ -3,33 +3,31 @@
 use super::aqm::Algorithm;
 use super::parameters::{Decides, Facts, Marks, Parameters};
 use super::{Arrival, Verdict};
-use crate::bounds::{share_problem, time_problem};
 use longpipe_events::Time;
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// BLUE (Feng, Kandlur, Saha and Shin 1999).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// BLUE: overflow raises the drop probability, and an idle link lowers it (Feng et al. 1999).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "BLUE")]
 pub struct BlueConfig {
-    /// Increase in the probability at an overflow.
+    /// Increase of the probability at an overflow (Feng et al. 1999 d1).
+    #[field(range = "(0, 1]", default = 0.02)]
     pub increment: f64,
-    /// Decrease in the probability when the link is idle.
+    /// Decrease of the probability when idle (Feng et al. 1999 d2).
+    #[field(range = "(0, 1]", default = 0.002)]
     pub decrement: f64,
-    /// Minimum time [ps] between changes of the probability.
+    /// Minimum time between two changes [time] (Feng et al. 1999).
+    #[field(range = "[1 us, 1000 s]", default = "100 ms")]
     pub freeze_ps: u64,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// Mark ECN-capable packets instead of dropping them; RFC 3168 section 5.
+    #[field(default = false)]
     pub ecn: bool,
 }
 
 impl Parameters for BlueConfig {
     const FACTS: Facts = Facts::new(Decides::AtEnqueue).random().marking(Marks::WithEcn);
-
-    fn problem(&self) -> Option<Problem> {
-        share_problem("increment", self.increment)
-            .or_else(|| share_problem("decrement", self.decrement))
-            .or_else(|| time_problem("freeze", self.freeze_ps))
-    }
 
     /// The probability rises from zero only at an overflow.
     fn is_inert_without_queue(&self) -> bool {

@@ -1,27 +1,25 @@
 //! Early Packet Discard: a frame is dropped if X > R·K (Romanow and Floyd 1995; frr-96 section 1).
 
 use super::parameters::{Decides, Facts, Parameters};
-use crate::bounds::threshold_problem;
 use crate::policies::{Occupancy, Policy, Rule};
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Parameters of Early Packet Discard.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Early Packet Discard: drops a frame if X > R K (Romanow and Floyd 1995).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "EPD")]
 pub struct EpdConfig {
-    /// R: fraction of the buffer above which new frames are dropped.
+    /// R [fraction of the buffer]; ATM Forum/98-0876.
+    #[field(range = "(0, 1]", default = 0.8)]
     pub threshold: f64,
-    /// Whether the last cell of a damaged frame is admitted, because it delimits the frame.
+    /// Accept the last cell of a damaged frame, because it delimits the frame; ITU-T I.371.
+    #[field(default = true)]
     pub keep_last: bool,
 }
 
 impl Parameters for EpdConfig {
     const FACTS: Facts = Facts::new(Decides::ByFrame).of_cells_only();
-
-    fn problem(&self) -> Option<Problem> {
-        threshold_problem(self.threshold)
-    }
 
     /// The buffer is empty, and the policy drops only while the occupancy is above a positive fraction of the buffer.
     fn is_inert_without_queue(&self) -> bool {

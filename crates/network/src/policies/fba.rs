@@ -2,29 +2,28 @@
 //! X_i·N_a/X > Z·(K − R·K)/(X − R·K) (Heinanen and Kilkki; frr-96 section 1).
 
 use super::parameters::{Decides, Facts, Parameters};
-use crate::bounds::{threshold_problem, z_problem};
 use crate::policies::{Occupancy, Policy, Rule};
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Parameters of Fair Buffer Allocation.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Fair Buffer Allocation: drops a frame if X > R K and X_i N_a / X > Z (K - R K) / (X - R K).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "FBA")]
 pub struct FbaConfig {
-    /// R: fraction of the buffer above which frames may be dropped.
+    /// R [fraction of the buffer]; ATM Forum/96-1761 section 1.
+    #[field(range = "(0, 1]", default = 0.9)]
     pub threshold: f64,
-    /// Z: scale of the allowed load ratio.
+    /// Z [scale of the allowed load ratio]; ATM Forum/96-1761 section 1.
+    #[field(range = "(0, 100]", default = 0.8)]
     pub z: f64,
-    /// Whether the last cell of a damaged frame is admitted, because it delimits the frame.
+    /// Accept the last cell of a damaged frame, because it delimits the frame; ITU-T I.371.
+    #[field(default = true)]
     pub keep_last: bool,
 }
 
 impl Parameters for FbaConfig {
     const FACTS: Facts = Facts::new(Decides::ByOccupancy).of_cells_too();
-
-    fn problem(&self) -> Option<Problem> {
-        threshold_problem(self.threshold).or_else(|| z_problem(self.z))
-    }
 
     /// The buffer is empty, and the policy drops only while the occupancy is above a positive fraction of the buffer.
     fn is_inert_without_queue(&self) -> bool {

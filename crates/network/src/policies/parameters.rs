@@ -2,11 +2,12 @@
 
 use super::aqm::Algorithm;
 use super::Policy;
+use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
 /// Unit of a queue.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueUnit {
     /// Packets of any length.
@@ -56,6 +57,17 @@ pub enum Divides {
     ByScalability,
 }
 
+/// A queue of mahimahi that corresponds to a policy.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Mahimahi {
+    /// Name of the queue.
+    pub name: &'static str,
+    /// Arguments of the queue [ms], each with the field of the policy that it sets.
+    pub arguments: &'static [(&'static str, &'static str)],
+    /// Fields of the policy that are constants of mahimahi.
+    pub constants: &'static [(&'static str, &'static str)],
+}
+
 /// Facts about a kind of policy, whatever its parameters.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Facts {
@@ -74,6 +86,8 @@ pub struct Facts {
     pub divides: Divides,
     /// Processor time per packet [ns] in addition to tail drop's, on one core of a 2 GHz server.
     pub cost_ns: u32,
+    /// The corresponding queue of mahimahi, if there is one.
+    pub mahimahi: Option<Mahimahi>,
 }
 
 impl Facts {
@@ -87,6 +101,7 @@ impl Facts {
             marks: Marks::Nothing,
             divides: Divides::Nothing,
             cost_ns: if matches!(decides, Decides::AtDequeue) { 50 } else { 0 },
+            mahimahi: None,
         }
     }
 
@@ -123,16 +138,24 @@ impl Facts {
     pub const fn costing(self, cost_ns: u32) -> Facts {
         Facts { cost_ns, ..self }
     }
+
+    /// Returns the facts of a policy that corresponds to a queue of mahimahi.
+    pub const fn in_mahimahi(self, queue: Mahimahi) -> Facts {
+        Facts {
+            mahimahi: Some(queue),
+            ..self
+        }
+    }
 }
 
 /// Parameters of a policy.
-pub trait Parameters {
+pub trait Parameters: Described {
     /// Facts about the kind.
     const FACTS: Facts;
 
     /// Returns the first invalid parameter, if any.
     fn problem(&self) -> Option<Problem> {
-        None
+        self.invalid()
     }
 
     /// Returns whether the policy exists for cells with these parameters.

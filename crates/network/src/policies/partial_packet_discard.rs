@@ -2,13 +2,16 @@
 
 use super::parameters::{Decides, Facts, Parameters};
 use crate::policies::{Policy, Rule};
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Parameters of partial packet discard.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Drops the rest of a frame that lost a cell (Romanow and Floyd 1995).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "partial packet discard")]
 pub struct PartialPacketDiscardConfig {
-    /// Whether the last cell of a damaged frame is admitted, because it delimits the frame.
+    /// Accept the last cell of a damaged frame, because it delimits the frame; ITU-T I.371.
+    #[field(default = true)]
     pub keep_last: bool,
 }
 

@@ -2,41 +2,55 @@
 //! (RFC 8033).
 
 use super::aqm::Algorithm;
-use super::parameters::{Decides, Facts, Marks, Parameters};
+use super::parameters::{Decides, Facts, Mahimahi, Marks, Parameters};
 use super::{Arrival, Verdict};
-use crate::bounds::{gain_problem, time_or_zero_problem, time_problem, update_problem};
 use longpipe_events::{Ring, Span, Time, PS_PER_SECOND};
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Proportional integral controller enhanced (RFC 8033).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// PIE: a PI controller sets the drop probability from the queueing delay and its change (RFC 8033).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "PIE")]
 pub struct PieConfig {
-    /// Target queueing delay (QDELAY_REF) [ps].
+    /// Target queueing delay [time]; RFC 8033 QDELAY_REF.
+    #[field(range = "[1 us, 1000 s]", default = "15 ms")]
     pub target_ps: u64,
-    /// Update interval (T_UPDATE) [ps].
+    /// Update interval of the drop probability [time]; RFC 8033 T_UPDATE.
+    // Shorter intervals would dominate the run time.
+    #[field(range = "[10 us, 1000 s]", default = "15 ms")]
     pub update_ps: u64,
-    /// Burst allowance (MAX_BURST) [ps].
+    /// Burst allowance without drops [time]; RFC 8033 MAX_BURST.
+    #[field(range = "[0 s, 1000 s]", default = "150 ms")]
     pub burst_ps: u64,
-    /// Gain [1/s] for the deviation of the delay from the target.
+    /// Gain for the delay's deviation from the target [1/s]; RFC 8033.
+    #[field(range = "(0, 1e9]", default = 0.125)]
     pub alpha: f64,
-    /// Gain [1/s] for the change in the delay.
+    /// Gain for the change in delay [1/s]; RFC 8033 section 4.2.
+    #[field(range = "(0, 1e9]", default = 1.25)]
     pub beta: f64,
-    /// Backlog [byte] up to which PIE neither drops nor marks.
+    /// PIE neither drops nor marks up to this backlog [bytes]; RFC 8033 section 4.1, two packets; with the rules of
+    /// ns-3, two packets of any length.
+    #[field(range = "[0 B, 1 GB]", default = "3000 B")]
     pub least_backlog_bytes: u64,
-    /// Estimator of the delay.
-    pub delay: PieDelay,
-    /// Specification or implementation whose rules for bursts and for extreme probabilities are followed.
-    pub rules: PieRules,
-    /// Whether drops are spread out (derandomization, RFC 8033 section 5.4).
-    pub derandomize: bool,
-    /// Whether ECN-capable packets are marked instead of dropped while the probability is at most 0.1.
+    /// Mark ECN-capable packets instead of dropping them; RFC 3168 section 5.
+    #[field(default = false)]
     pub ecn: bool,
+    /// Estimate of the delay: the sojourn time of the latest departure; the backlog over the departure rate (averaged
+    /// with weight 1/2 as ns-3, or 1/8 with the rules of Linux); or the backlog times the time per byte over 2^14 bytes
+    /// (averaged with weight 1/4); RFC 8033 section 5.2.
+    #[field(default = "sojourn")]
+    pub delay: PieDelay,
+    /// Implementation whose rules apply to bursts and to very short and very long delays.
+    #[field(default = "rfc-8033")]
+    pub rules: PieRules,
+    /// Spread drops out (derandomize); RFC 8033 section 5.4.
+    #[field(default = true)]
+    pub derandomize: bool,
 }
 
 /// Estimators of the queueing delay in PIE.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieDelay {
     /// Sojourn time of the packet that departed most recently.
@@ -49,7 +63,7 @@ pub enum PieDelay {
 }
 
 /// PIE's rules for bursts and for extreme probabilities, by their source.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieRules {
     /// RFC 8033.
@@ -63,15 +77,15 @@ pub enum PieRules {
 }
 
 impl Parameters for PieConfig {
-    const FACTS: Facts = Facts::new(Decides::AtEnqueue).random().marking(Marks::WithEcn);
-
-    fn problem(&self) -> Option<Problem> {
-        time_problem("target", self.target_ps)
-            .or_else(|| update_problem(self.update_ps))
-            .or_else(|| time_or_zero_problem("burst", self.burst_ps))
-            .or_else(|| gain_problem("alpha", self.alpha))
-            .or_else(|| gain_problem("beta", self.beta))
-    }
+    const FACTS: Facts = Facts::new(Decides::AtEnqueue)
+        .random()
+        .marking(Marks::WithEcn)
+        // mahimahi updates the probability every 30 ms.
+        .in_mahimahi(Mahimahi {
+            name: "pie",
+            arguments: &[("qdelay_ref", "target"), ("max_burst", "burst")],
+            constants: &[("update", "30 ms"), ("delay", "departure-rate")],
+        });
 
     /// A backlog of zero is never above `least_backlog_bytes`.
     fn is_inert_without_queue(&self) -> bool {

@@ -4,43 +4,77 @@ use super::aqm::Algorithm;
 use super::parameters::{Decides, Facts, Marks, Parameters, QueueUnit};
 use super::{Arrival, Verdict};
 use super::{Policy, Rule};
-use crate::bounds::{refuse_unless, share_problem};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Random early detection (Floyd and Jacobson 1993).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Random Early Detection: the drop probability rises with the average queue (Floyd and Jacobson 1993).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "RED")]
+#[described(rule("max", "min >= max", "{max}; needs more than min, {min}"))]
+#[described(rule(
+    "gap",
+    "gap is 'drawn' and gentle is true",
+    "drawn; needs gentle = false and adaptive = false, as in Linux"
+))]
+#[described(rule(
+    "gap",
+    "gap is 'drawn' and gentle is false and adaptive is true",
+    "drawn; needs gentle = false and adaptive = false, as in Linux"
+))]
+#[described(rule(
+    "per_vc",
+    "per_vc is true and unit is not 'cells'",
+    "true; needs unit = 'cells', because IP has no VCs"
+))]
+#[described(rule(
+    "ecn",
+    "ecn is true and unit is 'cells'",
+    "true; needs false with unit = 'cells', because cells have no ECN field"
+))]
 pub struct RedConfig {
-    /// Average queue [packet, byte or cell] below which no packet is dropped.
+    /// Average queue below which RED drops nothing [unit] (Floyd 1997).
+    #[field(range = "(0, 1e12]", default = 5)]
     pub min: f64,
-    /// Average queue [packet, byte or cell] at and above which every packet is dropped (twice this value if gentle).
+    /// Average queue [unit] at and above which RED drops everything; twice that if gentle.
+    #[field(range = "(0, 1e12]", default = 15)]
     pub max: f64,
-    /// Unit of the queue.
+    /// Unit of the thresholds; 'cells' is for ATM switches, where RED drops whole frames.
+    #[field(default = "packets")]
     pub unit: QueueUnit,
-    /// Weight w_q of a new sample in the average.
+    /// Weight w_q of a new sample in the average queue; 1 - exp(-1/C) suits a link of C packets/s.
+    #[field(range = "(0, 1]", default = 0.002)]
     pub weight: f64,
-    /// Drop probability at `max`.
+    /// Drop probability at 'max' (Floyd 1997).
+    #[field(range = "(0, 1]", default = 0.1)]
     pub max_p: f64,
-    /// Whether the probability rises gradually from max_p to 1 between `max` and twice `max`, instead of jumping to 1
-    /// at `max`.
+    /// Raise the probability linearly from max_p at 'max' to 1 at twice 'max'.
+    #[field(default = true)]
     pub gentle: bool,
-    /// Whether max_p adapts so that the average stays between the thresholds (Floyd, Gummadi and Shenker 2001).
+    /// Adaptive RED: adapt max_p to keep the average queue half-way between min and max; Floyd, Gummadi and Shenker
+    /// 2001.
+    #[field(default = false)]
     pub adaptive: bool,
-    /// Distribution of the gaps between drops.
+    /// Distribution of the number of packets between drops: 'uniform' from 1 to 1/p (Floyd and Jacobson 1993), 'wait'
+    /// uniform from 1/p to 2/p as in ns-2, or 'drawn', which draws the number once for each gap as in Linux.
+    #[field(default = "uniform")]
     pub gap: RedGap,
-    /// Mean packet length [byte].
+    /// Mean packet size, used to age the average while the port is idle, and to scale the probability by packet size
+    /// [bytes].
+    #[field(range = "[1 B, 65000 B]", default = "1000 B")]
     pub mean_packet_bytes: u32,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// Mark ECN-capable packets instead of dropping them; RFC 3168 section 5.
+    #[field(default = false)]
     pub ecn: bool,
-    /// Whether the average is computed separately for the cells of each VC.
+    /// Keep a separate average for the queued cells of each VC.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[field(default = false, later)]
     pub per_vc: bool,
 }
 
 /// Distribution of the gaps between drops.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum RedGap {
     /// Uniformly distributed from 1 to 1/p (Floyd and Jacobson 1993).
@@ -56,36 +90,6 @@ impl Parameters for RedConfig {
         .of_cells_too()
         .random()
         .marking(Marks::WithEcn);
-
-    fn problem(&self) -> Option<Problem> {
-        let RedConfig { min, max, .. } = *self;
-        let ordered = min > 0.0 && min < max && max <= 1e12;
-        refuse_unless(
-            ordered,
-            "max",
-            max,
-            "needs a mean of up to 1e12 above min, which needs to be above 0",
-        )
-        .or_else(|| share_problem("weight", self.weight))
-        .or_else(|| share_problem("max_p", self.max_p))
-        .or_else(|| refuse_unless(self.mean_packet_bytes > 0, "mean_packet", 0, "needs at least 1 byte"))
-        .or_else(|| {
-            let of_cells = self.unit == QueueUnit::Cells;
-            refuse_unless(of_cells || !self.per_vc, "per_vc", true, "needs unit cells").or_else(|| {
-                let accepted = "needs false if the unit is cells, which carry no marks of IP";
-                refuse_unless(!(of_cells && self.ecn), "ecn", true, accepted)
-            })
-        })
-        .or_else(|| {
-            let plain = !(self.gentle || self.adaptive) || self.gap != RedGap::Drawn;
-            refuse_unless(
-                plain,
-                "gap",
-                "drawn",
-                "needs uniform or wait if RED is gentle or adaptive",
-            )
-        })
-    }
 
     fn takes_cells(&self) -> bool {
         self.unit == QueueUnit::Cells

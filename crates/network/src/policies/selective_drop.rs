@@ -1,29 +1,28 @@
 //! Selective Drop: a frame is dropped if X > R·K and X_i·N_a/X > Z (ATM Forum/96-1269; frr-96 section 1).
 
 use super::parameters::{Decides, Facts, Parameters};
-use crate::bounds::{threshold_problem, z_problem};
 use crate::policies::{Occupancy, Policy, Rule};
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Parameters of Selective Drop.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Drops a frame if X > R K and X_i N_a / X > Z (ATM Forum/96-1269).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "selective drop")]
 pub struct SelectiveDropConfig {
-    /// R: fraction of the buffer above which frames may be dropped.
+    /// R [fraction of the buffer]; ATM Forum/98-0876.
+    #[field(range = "(0, 1]", default = 0.8)]
     pub threshold: f64,
-    /// Z: load ratio above which a VC's frames are dropped.
+    /// Z [load ratio]; ATM Forum/98-0876.
+    #[field(range = "(0, 100]", default = 0.8)]
     pub z: f64,
-    /// Whether the last cell of a damaged frame is admitted, because it delimits the frame.
+    /// Accept the last cell of a damaged frame, because it delimits the frame; ITU-T I.371.
+    #[field(default = true)]
     pub keep_last: bool,
 }
 
 impl Parameters for SelectiveDropConfig {
     const FACTS: Facts = Facts::new(Decides::ByOccupancy).of_cells_too();
-
-    fn problem(&self) -> Option<Problem> {
-        threshold_problem(self.threshold).or_else(|| z_problem(self.z))
-    }
 
     /// The buffer is empty, and the policy drops only while the occupancy is above a positive fraction of the buffer.
     fn is_inert_without_queue(&self) -> bool {

@@ -3,29 +3,24 @@
 use super::aqm::Algorithm;
 use super::parameters::{Decides, Facts, Marks, Parameters, QueueUnit};
 use super::{Arrival, Verdict};
-use crate::bounds::refuse_unless;
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Step marking (RFC 8257 section 3.1).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Marks packets that find a queue of K or more, and drops only when the buffer is full (RFC 8257 section 3.1).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "step marking")]
 pub struct StepMarkingConfig {
-    /// Threshold K [packet or byte] at and above which arrivals are marked.
+    /// Marking threshold K [unit]; RFC 8257 section 4.1 recommends C RTT/7.
+    #[field(range = "[1, 1_000_000_000_000]")]
     pub threshold: u64,
-    /// Unit of the threshold.
+    /// Unit of the thresholds.
+    #[field(values("packets", "bytes"), default = "packets")]
     pub unit: QueueUnit,
 }
 
 impl Parameters for StepMarkingConfig {
     const FACTS: Facts = Facts::new(Decides::AtEnqueue).marking(Marks::Capable);
-
-    fn problem(&self) -> Option<Problem> {
-        refuse_unless(self.threshold > 0, "threshold", 0, "needs at least 1").or_else(|| {
-            let of_packets = self.unit != QueueUnit::Cells;
-            refuse_unless(of_packets, "unit", "cells", "needs packets or bytes")
-        })
-    }
 
     fn is_inert_without_queue(&self) -> bool {
         self.threshold > 0

@@ -4,10 +4,13 @@ use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued}
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Facts, Parameters};
 use longpipe_events::Time;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// The ACK filter, which has no parameters.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// A FIFO queue in which a new ACK replaces queued ACKs of its connection that it makes redundant (RFC 3449 5.2.1).
+///
+/// Duplicate ACKs, ACKs with SACK blocks and ACKs whose ECN feedback differs are kept.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct AckFilterConfig {}
 

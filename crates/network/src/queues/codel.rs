@@ -2,31 +2,37 @@
 //! intervals (RFC 8289).
 
 use super::{AnyDisc, Backlog, Discipline, NewPort, PassThroughEffect, PortState, QueueDisc, Queued};
-use crate::bounds::{refuse_unless, time_problem};
 use crate::packets::drops::DropCause;
-use crate::policies::parameters::{Decides, Facts, Marks, Parameters};
+use crate::policies::parameters::{Decides, Facts, Mahimahi, Marks, Parameters};
 use longpipe_events::Time;
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Controlled delay (RFC 8289).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Controlled delay: drops at the head, increasingly often while the delay exceeds the target (RFC 8289).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "CoDel")]
+#[described(rule("interval", "interval < target", "{interval}; needs at least the target, {target}"))]
 pub struct CodelConfig {
-    /// Acceptable standing queue delay (TARGET) [ps].
+    /// Acceptable standing queue delay [time]; RFC 8289 TARGET.
+    #[field(range = "[1 us, 1000 s]", default = "5 ms")]
     pub target_ps: u64,
-    /// Time [ps] for which the delay may exceed the target (INTERVAL).
+    /// Time for which the delay must exceed the target before the first drop [time]; RFC 8289 INTERVAL.
+    #[field(range = "[1 us, 1000 s]", default = "100 ms")]
     pub interval_ps: u64,
-    /// Backlog [byte] behind a packet up to which the packet is never dropped.
+    /// CoDel does not drop while the backlog is at most this [bytes]; RFC 8289 section 4.2.
+    #[field(range = "[0 B, 1 GB]", default = "1500 B")]
     pub least_backlog_bytes: u64,
-    /// Arithmetic of times.
+    /// Interval between drops: exact inverse square root, or the Newton steps of Linux or ns-3 in units of 1024 ns.
+    #[field(default = "exact")]
     pub arithmetic: CodelArithmetic,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// Mark ECN-capable packets instead of dropping them; RFC 3168 section 5.
+    #[field(default = false)]
     pub ecn: bool,
 }
 
 /// Arithmetic of CoDel.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodelArithmetic {
     /// Picoseconds and exact square roots (RFC 8289 section 5).
@@ -39,21 +45,14 @@ pub enum CodelArithmetic {
 }
 
 impl Parameters for CodelConfig {
-    const FACTS: Facts = Facts::new(Decides::AtDequeue).marking(Marks::WithEcn);
-
-    fn problem(&self) -> Option<Problem> {
-        time_problem("target", self.target_ps)
-            .or_else(|| time_problem("interval", self.interval_ps))
-            .or_else(|| {
-                let ordered = self.interval_ps >= self.target_ps;
-                refuse_unless(
-                    ordered,
-                    "interval",
-                    self.interval_ps,
-                    "needs at least the target, in ps",
-                )
-            })
-    }
+    const FACTS: Facts = Facts::new(Decides::AtDequeue)
+        .marking(Marks::WithEcn)
+        // mahimahi drops nothing while at most one packet of 1504 bytes is queued.
+        .in_mahimahi(Mahimahi {
+            name: "codel",
+            arguments: &[("target", "target"), ("interval", "interval")],
+            constants: &[("least_backlog", "1504 B")],
+        });
 
     /// If no packet waits behind a packet, the backlog is at most `least_backlog_bytes`, so the target has no effect.
     fn is_inert_without_queue(&self) -> bool {

@@ -3,67 +3,87 @@
 
 use super::subqueues::SubqueueCounters;
 use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued};
-use crate::bounds::{gain_problem, refuse_unless, time_or_zero_problem, time_problem, update_problem};
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Divides, Facts, Marks, Parameters};
 use longpipe_events::{Time, PS_PER_SECOND};
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Two coupled queues under a PI controller (RFC 9332 appendix A).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// A low-latency queue coupled to a classic queue by one PI controller (RFC 9332).
+///
+/// The low-latency queue takes ECT(1) and CE packets and marks them with probability max(own, k p'). The classic queue
+/// drops or marks with probability p'^2. When k p' reaches 1, both queues drop with probability p'^2. Decisions are
+/// derandomized: probabilities are accumulated, and a packet is marked when the sum reaches 1.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "DualPI2")]
 pub struct DualPi2Config {
-    /// Target queueing delay [ps] of the classic queue.
+    /// Target delay of the classic queue [time]; RFC 9332.
+    #[field(range = "[1 us, 1000 s]", default = "15 ms")]
     pub target_ps: u64,
-    /// Update interval [ps].
+    /// Update interval of the controller [time]; RFC 9332 Tupdate.
+    #[field(range = "[10 us, 1000 s]", default = "16 ms")]
     pub update_ps: u64,
-    /// Gain [1/s] for the deviation of the delay from the target.
+    /// Gain for the delay's deviation from the target [1/s]; RFC 9332.
+    #[field(range = "(0, 1e9]", default = 0.16)]
     pub alpha: f64,
-    /// Gain [1/s] for the change in the delay.
+    /// Gain for the change in delay [1/s]; RFC 9332.
+    #[field(range = "(0, 1e9]", default = 3.2)]
     pub beta: f64,
-    /// Coupling factor k: the coupled mark probability of the low-latency queue is k p'.
+    /// Coupling factor k; RFC 9332 section 2.1.
+    #[field(range = "[1, 100]", default = 2)]
     pub coupling: f64,
-    /// Native marking of the low-latency queue.
+    /// Native marking of the low-latency queue: ramp (RFC 9332) or step (Linux).
+    #[field(default = "ramp")]
     pub marking: LowLatencyMarking,
-    /// Queue length, in packets, up to which the low-latency queue's native marking does not mark.
+    /// Backlog of the low-latency queue up to which there is no native marking [packets]; RFC 9332 Th_len.
+    #[field(range = "[0, 1_000_000_000]", default = 1)]
     pub least_packets: u64,
-    /// Scheduler while both queues hold packets.
+    /// Scheduler of the two queues: time-shifted or weighted; RFC 9332 appendix A.1.
+    #[field(default = "time-shifted")]
     pub scheduler: TwoQueues,
-    /// Whether ECN-capable packets of the classic queue are marked instead of dropped.
+    /// Mark ECN-capable packets of the classic queue instead of dropping them; RFC 9332.
+    #[field(default = true)]
     pub ecn: bool,
 }
 
 /// Native marking based on the delay of the low-latency queue.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LowLatencyMarking {
-    /// Marks all packets whose delay is at least a threshold.
-    Step {
-        /// Delay [ps] at and above which packets are marked.
-        threshold_ps: u64,
-    },
-    /// Marks with a probability that grows linearly with the delay.
+    /// Marks with a probability that rises linearly with the delay.
+    #[described(rule("max", "max <= min", "{max}; needs more than min, {min}"))]
     Ramp {
-        /// Delay [ps] up to which the probability is 0.
+        /// Delay up to which no packet is marked [time]; RFC 9332 appendix A.1 minTh.
+        #[field(range = "[0 s, 1000 s]", default = "800 us")]
         min_ps: u64,
-        /// Delay [ps] at and above which the probability is 1.
+        /// Delay [time] at and above which every packet is marked; RFC 9332 appendix A.1, minTh + range.
+        #[field(range = "[0 s, 1000 s]", default = "1200 us")]
         max_ps: u64,
+    },
+    /// Marks every packet whose delay reaches the threshold.
+    Step {
+        /// Delay at and above which packets are marked [time]; Linux sch_dualpi2.
+        #[field(range = "[0 s, 1000 s]", default = "1 ms")]
+        threshold_ps: u64,
     },
 }
 
 /// Methods by which two queues share a link.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TwoQueues {
-    /// First come, first served, where low-latency packets are treated as if they had arrived earlier.
+    /// Serves in order of arrival; low-latency packets count as if they had arrived earlier by a shift.
     TimeShifted {
-        /// Time shift [ps].
+        /// The shift [time]; RFC 9332 appendix A.1 tshift.
+        #[field(range = "[0 s, 1000 s]", default = "50 ms")]
         shift_ps: u64,
     },
-    /// The classic queue gets a share of the bytes while both queues hold packets.
+    /// Guarantees the classic queue a share of the bytes while both queues are backlogged.
+    #[described(name = "Shares")]
     Weighted {
-        /// Share of the classic queue.
+        /// Share of the classic queue [fraction]; Linux (RFC 9332 suggests 1/16).
+        #[field(range = "(0, 1)", default = 0.1)]
         classic: f64,
     },
 }
@@ -89,29 +109,6 @@ impl Parameters for DualPi2Config {
     const FACTS: Facts = Facts::new(Decides::AtDequeue)
         .marking(Marks::Scalable)
         .dividing(Divides::ByScalability);
-
-    fn problem(&self) -> Option<Problem> {
-        time_problem("target", self.target_ps)
-            .or_else(|| update_problem(self.update_ps))
-            .or_else(|| gain_problem("alpha", self.alpha))
-            .or_else(|| gain_problem("beta", self.beta))
-            .or_else(|| {
-                let fits = (1.0..=100.0).contains(&self.coupling);
-                refuse_unless(fits, "coupling", self.coupling, "needs 1 to 100")
-            })
-            .or_else(|| match self.marking {
-                LowLatencyMarking::Step { threshold_ps } => time_or_zero_problem("marking.threshold", threshold_ps),
-                LowLatencyMarking::Ramp { min_ps, max_ps } => time_or_zero_problem("marking.max", max_ps)
-                    .or_else(|| refuse_unless(min_ps < max_ps, "marking.max", max_ps, "needs more than min, in ps")),
-            })
-            .or_else(|| match self.scheduler {
-                TwoQueues::TimeShifted { shift_ps } => time_or_zero_problem("scheduler.shift", shift_ps),
-                TwoQueues::Weighted { classic } => {
-                    let fits = classic > 0.0 && classic < 1.0;
-                    refuse_unless(fits, "scheduler.classic", classic, "needs a share in (0, 1)")
-                }
-            })
-    }
 
     /// A packet that is alone in its queue and has no delay is not marked if the native marking of the low-latency queue
     /// does not mark it, because the base probability stays at 0.

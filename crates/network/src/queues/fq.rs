@@ -2,46 +2,33 @@
 //! turn, and new flows precede old ones.
 
 use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued};
-use crate::bounds::{quantum_problem, refuse_unless, MAX_TIME_PS};
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Facts, Parameters};
 use longpipe_events::{Span, Time};
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Linux's fair queue (sch_fq), for senders that pace themselves.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Linux's fair queue (sch_fq): a queue per flow with a byte credit, new flows first; pacing is left to senders.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct FqConfig {
-    /// Bytes that a flow may send per turn.
+    /// Bytes that a queue may send per round [bytes].
+    #[field(range = "[64 B, 1 GB]", default = "3028 B")]
     pub quantum_bytes: u32,
-    /// Bytes that a new flow may send in its first turn.
+    /// Bytes that a flow may send in its first round [bytes]; Linux sch_fq, ten packets.
+    #[field(range = "[64 B, 1 GB]", default = "15140 B")]
     pub initial_quantum_bytes: u32,
-    /// Maximum number of queued packets per flow.
+    /// Maximum number of queued packets of a flow; Linux sch_fq.
+    #[field(range = "[1, 1_000_000_000]", default = 100)]
     pub flow_limit: u32,
-    /// Idle time [ps] after which a flow starts with a full quantum.
+    /// Idle time after which a flow gets a full quantum [time]; Linux sch_fq flow_refill_delay.
+    #[field(range = "[0 s, 1000 s]", default = "40 ms")]
     pub refill_delay_ps: u64,
 }
 
 impl Parameters for FqConfig {
     const FACTS: Facts = Facts::new(Decides::AtDequeue);
-
-    fn problem(&self) -> Option<Problem> {
-        let initial = self.initial_quantum_bytes;
-        quantum_problem(self.quantum_bytes)
-            .or_else(|| refuse_unless(initial >= 64, "initial_quantum", initial, "needs at least 64 bytes"))
-            .or_else(|| refuse_unless(self.flow_limit > 0, "flow_limit", 0, "needs at least 1 packet"))
-            .or_else(|| {
-                let fits = self.refill_delay_ps <= MAX_TIME_PS;
-                refuse_unless(
-                    fits,
-                    "refill_delay",
-                    self.refill_delay_ps,
-                    "needs at most 1000 s, in ps",
-                )
-            })
-    }
 
     fn is_inert_without_queue(&self) -> bool {
         self.flow_limit > 0

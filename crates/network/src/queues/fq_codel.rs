@@ -3,37 +3,48 @@
 use super::codel::{CodelArithmetic, CodelConfig, Control, Law};
 use super::flow_queueing::{FlowHash, Turns};
 use super::{AnyDisc, Backlog, Discipline, NewPort, PassThroughEffect, PortState, QueueDisc, Queued};
-use crate::bounds::{queues_problem, refuse_unless};
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Facts, Marks, Parameters};
 use longpipe_events::Time;
+use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
-/// Flow queueing with controlled delay (RFC 8290).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// A CoDel queue for each flow, new flows first (RFC 8290); a full buffer drops from the longest queue.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "FQ-CoDel", rules_of = CodelConfig)]
 pub struct FqCodelConfig {
-    /// Acceptable standing delay [ps] of a queue (TARGET).
+    /// See [`CodelConfig::target_ps`].
+    #[field(of = CodelConfig)]
     pub target_ps: u64,
-    /// Time [ps] for which the delay may exceed the target (INTERVAL).
+    /// See [`CodelConfig::interval_ps`].
+    #[field(of = CodelConfig)]
     pub interval_ps: u64,
-    /// Backlog [byte] behind a packet up to which the packet is never dropped.
+    /// See [`CodelConfig::least_backlog_bytes`].
+    #[field(of = CodelConfig)]
     pub least_backlog_bytes: u64,
-    /// Arithmetic of times.
+    /// See [`CodelConfig::arithmetic`].
+    #[field(of = CodelConfig)]
     pub arithmetic: CodelArithmetic,
-    /// Whether ECN-capable packets are marked instead of dropped.
+    /// See [`CodelConfig::ecn`].
+    #[field(of = CodelConfig)]
     pub ecn: bool,
-    /// Bytes that a queue may send per turn.
+    /// Bytes that a queue may send per round [bytes]; RFC 8290.
+    #[field(range = "[1 B, 1 GB]", default = "1514 B")]
     pub quantum_bytes: u32,
-    /// Number of queues among which a hash distributes the flows; None means one queue per flow.
+    /// Number of queues to which flows are hashed, 1024 in Linux; one queue per flow if absent.
+    #[field(range = "[1, 65_536]")]
     pub queues: Option<u32>,
-    /// Specification or implementation whose rules for the backlog and for queues that become empty are followed.
+    /// Implementation to follow. Linux: CoDel compares the backlog of all flows, and a new flow that became empty joins
+    /// the old flows only if there are any. RFC 8290: CoDel compares the flow's own backlog, and such a flow always
+    /// joins them.
+    #[field(default = "rfc-8290")]
     pub rules: FqCodelRules,
 }
 
 /// Rules of FQ-CoDel, by their source.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum FqCodelRules {
     /// RFC 8290: CoDel uses the backlog of the flow's own queue; a new queue that becomes empty moves to the list of
@@ -62,10 +73,7 @@ impl Parameters for FqCodelConfig {
     const FACTS: Facts = Facts::new(Decides::AtDequeue).marking(Marks::WithEcn);
 
     fn problem(&self) -> Option<Problem> {
-        self.codel()
-            .problem()
-            .or_else(|| refuse_unless(self.quantum_bytes > 0, "quantum", 0, "needs at least 1 byte"))
-            .or_else(|| self.queues.and_then(queues_problem))
+        self.codel().problem().or_else(|| self.invalid())
     }
 
     /// If no packet waits behind a packet, the backlog is at most `least_backlog_bytes`, so the target has no effect.

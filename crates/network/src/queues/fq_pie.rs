@@ -2,36 +2,46 @@
 
 use super::flow_queueing::{FlowHash, Turns};
 use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued};
-use crate::bounds::{queues_problem, refuse_unless};
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Facts, Marks, Parameters};
 use crate::policies::pie::{Pie, PieConfig, PieDelay, PieRules};
 use crate::policies::{Arrival, Verdict};
 use longpipe_events::{Stream, Time};
+use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
-/// Flow queueing with PIE (Linux's fq_pie).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// A queue for each flow, new flows first, each under PIE (Linux's fq_pie); a full buffer drops the arrival.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "FQ-PIE")]
 pub struct FqPieConfig {
-    /// Target queueing delay [ps] of a queue.
+    /// See [`PieConfig::target_ps`].
+    #[field(of = PieConfig)]
     pub target_ps: u64,
-    /// Update interval [ps] of the drop probabilities.
+    /// See [`PieConfig::update_ps`].
+    #[field(of = PieConfig)]
     pub update_ps: u64,
-    /// Burst allowance [ps] of a queue.
+    /// See [`PieConfig::burst_ps`].
+    #[field(of = PieConfig)]
     pub burst_ps: u64,
-    /// Gain [1/s] for the deviation of the delay from the target.
+    /// See [`PieConfig::alpha`].
+    #[field(of = PieConfig)]
     pub alpha: f64,
-    /// Gain [1/s] for the change in the delay.
+    /// See [`PieConfig::beta`].
+    #[field(of = PieConfig)]
     pub beta: f64,
-    /// Backlog [byte] of a queue up to which none of its packets is dropped or marked.
+    /// See [`PieConfig::least_backlog_bytes`].
+    #[field(of = PieConfig)]
     pub least_backlog_bytes: u64,
-    /// Whether ECN-capable packets are marked instead of dropped while the probability is at most 0.1.
+    /// See [`PieConfig::ecn`].
+    #[field(of = PieConfig)]
     pub ecn: bool,
-    /// Bytes that a queue may send per turn.
+    /// Bytes that a queue may send per round [bytes]; fq_pie.
+    #[field(range = "[1 B, 1 GB]", default = "1514 B")]
     pub quantum_bytes: u32,
-    /// Number of queues among which a hash distributes the flows; None means one queue per flow.
+    /// Number of queues to which flows are hashed, 1024 in Linux; one queue per flow if absent.
+    #[field(range = "[1, 65_536]")]
     pub queues: Option<u32>,
 }
 
@@ -57,10 +67,7 @@ impl Parameters for FqPieConfig {
     const FACTS: Facts = Facts::new(Decides::AtDequeue).random().marking(Marks::WithEcn);
 
     fn problem(&self) -> Option<Problem> {
-        self.pie()
-            .problem()
-            .or_else(|| refuse_unless(self.quantum_bytes > 0, "quantum", 0, "needs at least 1 byte"))
-            .or_else(|| self.queues.and_then(queues_problem))
+        self.pie().problem().or_else(|| self.invalid())
     }
 
     /// A backlog of zero is never above `least_backlog_bytes`.

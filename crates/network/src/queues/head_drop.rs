@@ -5,10 +5,11 @@ use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued}
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Facts, Parameters};
 use longpipe_events::Time;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Drop from front, which has no parameters.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// A FIFO queue whose full buffer drops the oldest packets, which senders notice earlier (pfifo_head_drop).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct HeadDropConfig {}
 

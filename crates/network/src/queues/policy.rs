@@ -34,6 +34,11 @@ macro_rules! policies {
                 PolicyConfig::VARIANTS.iter().copied().zip(facts)
             }
 
+            /// Returns the description of each kind.
+            pub fn described() -> impl Iterator<Item = Part> {
+                [$(part::<$config>,)+].into_iter().map(|part| part())
+            }
+
             /// Returns the facts about the kind.
             pub fn facts(&self) -> Facts {
                 match self {

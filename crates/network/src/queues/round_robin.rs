@@ -2,42 +2,44 @@
 //! periodically (McKenney 1990).
 
 use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued};
-use crate::bounds::{quantum_problem, queues_problem, time_problem};
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Facts, Parameters};
 use longpipe_events::{mix, Time};
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Deficit round robin (Shreedhar and Varghese 1996).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Deficit round robin with a queue per flow; a full buffer drops the last packet of the longest queue.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "DRR")]
 pub struct DrrConfig {
-    /// Bytes that a queue may send per turn.
+    /// Bytes that a queue may send per round [bytes].
+    #[field(range = "[64 B, 1 GB]", default = "1514 B")]
     pub quantum_bytes: u32,
-    /// Number of queues among which a hash distributes the flows; None means one queue per flow.
+    /// Number of queues to which flows are hashed; one queue per flow if absent.
+    #[field(range = "[1, 65_536]")]
     pub queues: Option<u32>,
 }
 
-/// Stochastic fair queueing (McKenney 1990), with quanta in bytes.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Stochastic fair queueing by bytes: round robin over queues to which flows are hashed (McKenney 1990).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "SFQ")]
 pub struct SfqConfig {
-    /// Bytes that a queue may send per turn.
+    /// Bytes that a queue may send per round [bytes].
+    #[field(range = "[64 B, 1 GB]", default = "1514 B")]
     pub quantum_bytes: u32,
-    /// Number of queues among which a hash distributes the flows.
+    /// Number of queues to which flows are hashed; Linux sch_sfq.
+    #[field(range = "[1, 65_536]", default = 1024)]
     pub queues: u32,
-    /// Interval [ps] at which the hash changes; None means that it never changes.
+    /// Interval of changes of the hash [time]; queued packets stay in their queue; never if absent.
+    #[field(range = "[1 us, 1000 s]")]
     pub perturb_ps: Option<u64>,
 }
 
 impl Parameters for DrrConfig {
     const FACTS: Facts = Facts::new(Decides::AtDequeue);
-
-    fn problem(&self) -> Option<Problem> {
-        quantum_problem(self.quantum_bytes).or_else(|| self.queues.and_then(queues_problem))
-    }
 
     /// A scheduler chooses between queues, but if no packet ever waits, at most one queue holds a packet.
     fn is_inert_without_queue(&self) -> bool {
@@ -61,12 +63,6 @@ impl Discipline for DrrConfig {
 
 impl Parameters for SfqConfig {
     const FACTS: Facts = Facts::new(Decides::AtDequeue);
-
-    fn problem(&self) -> Option<Problem> {
-        quantum_problem(self.quantum_bytes)
-            .or_else(|| queues_problem(self.queues))
-            .or_else(|| self.perturb_ps.and_then(|perturb| time_problem("perturb", perturb)))
-    }
 
     /// A scheduler chooses between queues, but if no packet ever waits, at most one queue holds a packet.
     fn is_inert_without_queue(&self) -> bool {

@@ -2,28 +2,23 @@
 
 use super::subqueues::SubqueueCounters;
 use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued};
-use crate::bounds::refuse_unless;
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Divides, Facts, Parameters};
 use longpipe_events::Time;
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Strict priority between classes.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// A queue per class, each with the port's buffer; the first class with queued packets is served.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct StrictPriorityConfig {
-    /// Number of classes.
+    /// Number of classes; a flow's class is its field 'class'.
+    #[field(range = "[1, 256]", default = 2)]
     pub classes: u32,
 }
 
 impl Parameters for StrictPriorityConfig {
     const FACTS: Facts = Facts::new(Decides::AtDequeue).dividing(Divides::ByClass);
-
-    fn problem(&self) -> Option<Problem> {
-        let fits = (1..=256).contains(&self.classes);
-        refuse_unless(fits, "classes", self.classes, "needs 1 to 256 classes")
-    }
 
     /// A scheduler chooses between queues, but if no packet ever waits, at most one queue holds a packet.
     fn is_inert_without_queue(&self) -> bool {

@@ -4,35 +4,26 @@
 use super::round_robin::{QueueMapping, RoundRobin};
 use super::subqueues::SubqueueCounters;
 use super::{AnyDisc, Discipline, NewPort, PortState, QueueDisc, Queued};
-use crate::bounds::{quantum_problem, refuse_unless};
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Divides, Facts, Parameters};
 use longpipe_events::Time;
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Weighted round robin over classes.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// A queue per class, each with the port's buffer, served by weighted deficit round robin.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct WeightedPriorityConfig {
-    /// Quantum of each class per turn.
+    /// Quanta per round of each class, as in [3, 1].
+    #[field(range = "[1, 10_000]", len = "[1, 256]", default = [3, 1])]
     pub weights: Vec<u32>,
-    /// Quantum [byte] of one class.
+    /// Bytes per round for a weight of 1 [bytes].
+    #[field(range = "[64 B, 1 GB]", default = "1514 B")]
     pub quantum_bytes: u32,
 }
 
 impl Parameters for WeightedPriorityConfig {
     const FACTS: Facts = Facts::new(Decides::AtDequeue).dividing(Divides::ByClass);
-
-    fn problem(&self) -> Option<Problem> {
-        let fits = (1..=256).contains(&self.weights.len());
-        refuse_unless(fits, "weights", self.weights.len(), "needs weights of 1 to 256 classes")
-            .or_else(|| {
-                let odd = self.weights.iter().find(|weight| !(1..=10_000).contains(*weight));
-                odd.map(|weight| Problem::new("weights", weight, "needs weights of 1 to 10 000"))
-            })
-            .or_else(|| quantum_problem(self.quantum_bytes))
-    }
 
     /// A scheduler chooses between queues, but if no packet ever waits, at most one queue holds a packet.
     fn is_inert_without_queue(&self) -> bool {

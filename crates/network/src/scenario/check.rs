@@ -15,6 +15,7 @@ use crate::scenario::{
 };
 use longpipe_events::key::MAX_ENTITIES;
 use longpipe_events::PS_PER_SECOND;
+use longpipe_tcp::described::Described;
 
 /// Checks all parts of a scenario except flows.
 pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
@@ -54,9 +55,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
         }
         accept(|| field("policy"), link.policy.problem())?;
         accept(|| field("scheduler"), link.scheduler.problem())?;
-        if let Some((value, accepted)) = link.loss.problem() {
-            return refuse(field("loss"), value, accepted);
-        }
+        accept(|| field("loss"), link.loss.invalid())?;
         let problem = link.conditioners.iter().find_map(ConditionerConfig::problem);
         accept(|| field("conditioners"), problem)?;
         if let Some((value, accepted)) = conditioners::problem_of_all(&link.conditioners) {

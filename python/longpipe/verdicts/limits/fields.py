@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from longpipe.scenario.motion import Satellites
 from longpipe.scenario.network import Dumbbell, Graph
-from longpipe.scenario.switch import TailDrop
+from longpipe.scenario.policies import TailDrop
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
     from longpipe.scenario.paths import Resolved
-    from longpipe.scenario.switch import Policy
+    from longpipe.scenario.policies import Policy
 
 # Nodes of a dumbbell's trunk.
 _TRUNK: Final = ("switch1", "switch2")

@@ -1,39 +1,50 @@
 //! Parameters of CAKE, their bounds, and the facts that they determine.
 
 use super::Cake;
-use crate::bounds::refuse_unless;
 use crate::policies::parameters::{Decides, Facts, Marks, Parameters};
 use crate::queues::{AnyDisc, Discipline, NewPort, Queued};
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Parameters of CAKE.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// CAKE: a shaper, DiffServ tins, and fair queueing of hosts and flows with COBALT, as in Linux (sch_cake).
+///
+/// A flow's DSCP is its field 'class'. ECN-capable packets are marked instead of dropped, except by BLUE. A full buffer
+/// drops from the longest queue.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct CakeConfig {
-    /// Rate [bit/s] of the shaper, which counts packet lengths with `overhead` and `framing`; None means unlimited.
+    /// Rate of the shaper, which counts packet lengths with overhead and framing; unlimited if absent; sch_cake
+    /// bandwidth.
+    #[field(range = "[1 kbit/s, 10 Tbit/s]")]
     pub rate_bps: Option<u64>,
-    /// Bytes added to each packet.
+    /// Bytes added to the length of each IP packet [bytes]; sch_cake overhead.
+    #[field(range = "[-64, 256]", default = 0)]
     pub overhead: i32,
-    /// Encapsulation.
+    /// Framing of the line: 'atm', 53-byte cells of 48 bytes of payload, or 'ptm', one more byte for each 64; sch_cake.
+    #[field(default = "none")]
     pub framing: CakeFraming,
-    /// Minimum length [byte] of a packet, including its overhead.
+    /// Minimum length of a packet with its overhead [bytes]; sch_cake mpu.
+    #[field(range = "[0, 256]", default = 0)]
     pub mpu: u32,
-    /// Round-trip time [ps] for which COBALT is configured.
+    /// RTT for which COBALT is configured: its interval, and 20 times its target [time]; sch_cake rtt.
+    #[field(range = "[1 us, 1000 s]", default = "100 ms")]
     pub rtt_ps: u64,
-    /// Mapping of DSCPs to tins.
+    /// Priority tins, selected by DSCP; each has priority up to its share of the rate; sch_cake.
+    #[field(default = "diffserv3")]
     pub tins: CakeTins,
-    /// Entities among which the rate is shared equally.
+    /// Entities among which a tin's rate is shared: flows, hosts, or hosts and then their flows; sch_cake.
+    #[field(default = "triple-isolate")]
     pub isolation: CakeIsolation,
-    /// ACK filter.
+    /// Remove ACKs that later ones in the queue make redundant; sch_cake ack-filter.
+    #[field(default = "off")]
     pub ack_filter: CakeAckFilter,
-    /// Whether dropped packets are also charged to the shaper, because they have already passed the bottleneck link,
-    /// which is upstream of this queue (Linux: `ingress`).
+    /// Count dropped packets as sent, for a bottleneck upstream of this queue; sch_cake ingress.
+    #[field(default = false)]
     pub ingress: bool,
 }
 
 /// Encapsulation of packets on the wire.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum CakeFraming {
     /// No encapsulation.
@@ -45,7 +56,7 @@ pub enum CakeFraming {
 }
 
 /// Mappings of DSCPs to tins.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum CakeTins {
     /// One tin.
@@ -61,7 +72,7 @@ pub enum CakeTins {
 }
 
 /// Entities among which a tin's rate is shared equally.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum CakeIsolation {
     /// No isolation: one queue.
@@ -83,7 +94,7 @@ pub enum CakeIsolation {
 }
 
 /// ACK filter.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum CakeAckFilter {
     /// No filter.
@@ -111,25 +122,6 @@ impl Parameters for CakeConfig {
         .random()
         .marking(Marks::Capable)
         .costing(220);
-
-    fn problem(&self) -> Option<Problem> {
-        let rate = self.rate_bps.unwrap_or(1_000);
-        refuse_unless(
-            (1_000..=10_000_000_000_000).contains(&rate),
-            "rate",
-            rate,
-            "needs 1 kbit/s to 10 Tbit/s",
-        )
-        .or_else(|| {
-            let fits = (-64..=256).contains(&self.overhead);
-            refuse_unless(fits, "overhead", self.overhead, "needs -64 to 256 bytes")
-        })
-        .or_else(|| refuse_unless(self.mpu <= 256, "mpu", self.mpu, "needs at most 256 bytes"))
-        .or_else(|| {
-            let fits = (1_000_000..=1_000_000_000_000_000).contains(&self.rtt_ps);
-            refuse_unless(fits, "rtt", self.rtt_ps, "needs 1 us to 1000 s, in ps")
-        })
-    }
 
     fn is_inert_without_queue(&self) -> bool {
         !self.shapes()
