@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterable
 from contextlib import closing
+from itertools import chain
 
 from longpipe import Scenario, simulate
 from longpipe.executors import Failure, Job, Where, executor_for
@@ -26,7 +27,7 @@ def outcomes(where: Where, jobs: Iterable[Job], workers: int | None = None) -> d
     """Returns the summary or the failure by seed, and checks that no seed occurs twice."""
     found: dict[int, bytes | Failure] = {}
     with closing(executor_for(where, workers).run(jobs)) as ended:
-        for (_, seed), outcome in ended:
+        for (_, seed), outcome in chain.from_iterable(ended):
             assert seed not in found
             found[seed] = outcome if isinstance(outcome, Failure) else outcome.summary
     return found

@@ -18,6 +18,11 @@ SHORT = Scenario(name="short", duration="20 ms")
 LONG = SHORT.with_(name="long", duration="2 s")
 
 
+@pytest.fixture
+def one_run_per_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longpipe.executors.batches.LARGEST", 1)
+
+
 def kill(pid: int | None) -> int:
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
@@ -32,6 +37,7 @@ def test_every_executor_gives_the_runs_of_this_process_and_names_what_failed(whe
 
 
 @pytest.mark.parametrize("runner", [Processes(2), Futures(ThreadPoolExecutor(2), 2)])
+@pytest.mark.usefixtures("one_run_per_task")
 def test_jobs_are_taken_as_there_is_room_for_them(runner: Executor) -> None:
     taken: list[int] = []
 
@@ -45,6 +51,7 @@ def test_jobs_are_taken_as_there_is_room_for_them(runner: Executor) -> None:
         assert 2 <= len(taken) <= 3
 
 
+@pytest.mark.usefixtures("one_run_per_task")
 def test_a_worker_that_dies_is_replaced_and_its_run_done_again() -> None:
     killed: list[int] = []
 

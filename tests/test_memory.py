@@ -69,7 +69,7 @@ def test_the_other_runs_of_a_study_go_on() -> None:
 
 
 def test_workers_share_what_there_is() -> None:
-    outcomes = [next(Processes(workers, "800 MB").run([(LARGE, 1)]))[1] for workers in (1, 40)]
+    outcomes = [next(Processes(workers, "800 MB").run([(LARGE, 1)]))[0][1] for workers in (1, 40)]
     assert [isinstance(outcome, Failure) for outcome in outcomes] == [False, True]
 
 

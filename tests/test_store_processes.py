@@ -34,7 +34,7 @@ class Telling:
     def run(self, jobs):
         for job in jobs:
             print(job[1], flush=True)
-            yield job, base.run_job(job)
+            yield [(job, base.run_job(job))]
 
 
 if __name__ == "__main__":

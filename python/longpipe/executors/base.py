@@ -1,9 +1,9 @@
 """The interface of executors, and the job function of their workers."""
 
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from longpipe.errors import RunError, ScenarioError
 from longpipe.run import simulate
@@ -12,6 +12,9 @@ from longpipe.store import Packed, pack
 from longpipe.system.memory import cores, share
 
 Job = tuple[Scenario, int]
+
+# Target duration [s] of a task of a local worker, so that transferring and storing short runs takes little of it.
+BATCH_S: Final = 0.1
 
 
 class ExecutorError(RunError):
@@ -28,7 +31,11 @@ class Failure:
 # A finished run, or the reason why there is none.
 Outcome = Packed | Failure
 
-Outcomes = Generator[tuple[Job, Outcome], None, None]
+# Groups of jobs that have ended, each with its outcome.
+Outcomes = Generator[list[tuple[Job, Outcome]], None, None]
+
+# Outcomes of a batch, and the time that its runs took [s].
+Ran = tuple[list[Outcome], float]
 
 
 @runtime_checkable
@@ -36,10 +43,11 @@ class Executor(Protocol):
     """Executes runs."""
 
     def run(self, jobs: Iterable[Job]) -> Outcomes:
-        """Yields each job (scenario, seed) exactly once with its outcome, in the order of completion.
+        """Yields each job (scenario, seed) exactly once with its outcome, in groups and in the order of completion.
 
-        A job is taken from `jobs` only when a worker can accept it. On KeyboardInterrupt, finished runs are yielded
-        first. Closing the generator ends all its runs on this machine. Raises ExecutorError if no worker can continue.
+        Jobs are taken from `jobs` only when a worker can accept them. On KeyboardInterrupt, the groups that have ended
+        are yielded first. Closing the generator ends all its runs on this machine. Raises ExecutorError if no worker
+        can continue.
         """
 
 
@@ -59,6 +67,12 @@ def run_in_pool(job: Job, memory: str | None) -> Outcome:
         return run_job(job, share(memory, cores()))
     except ScenarioError as error:
         return Failure(str(error))
+
+
+def run_batch(run: Callable[[Job, str | None], Outcome], jobs: Sequence[Job], memory: str | None) -> Ran:
+    """Executes the runs of a batch in a worker, one after another."""
+    began = time.perf_counter()
+    return [run(job, memory) for job in jobs], time.perf_counter() - began
 
 
 def name(job: Job) -> str:

@@ -16,7 +16,7 @@ from distributed.comm.core import connect
 from distributed.deploy.cluster import Cluster
 
 from longpipe.errors import ScenarioError
-from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_in_pool
+from longpipe.executors.base import ExecutorError, Failure, Job, Outcomes, Ran, name, run_batch, run_in_pool
 from longpipe.executors.batches import Batches
 from longpipe.inputs import load_json
 from longpipe.system.memory import limit_bytes
@@ -41,7 +41,7 @@ _SIZE_S: Final = 1.0
 _log = logging.getLogger(__name__)
 
 # Outcomes of a batch and its duration [s], or a text that names the worker and its incompatible version of longpipe.
-_Answer = tuple[list[Outcome], float] | str
+_Answer = Ran | str
 
 
 class Dask:
@@ -94,15 +94,15 @@ class _Campaign:
         self._done = as_completed(loop=client.loop)
         self._threads, self._counted_s = 0, -math.inf
 
-    def ended(self) -> Iterator[tuple[Job, Outcome]]:
-        """Yields all jobs in the order in which their tasks end."""
+    def ended(self) -> Outcomes:
+        """Yields all jobs, in groups, in the order in which their tasks end."""
         self._hand_out()
         while self._running:
             for future in self._done.next_batch():
                 yield from self._outcomes(future)
             self._hand_out()
 
-    def ended_already(self) -> Iterator[tuple[Job, Outcome]]:
+    def ended_already(self) -> Outcomes:
         """Yields the jobs of ended tasks that have not been yielded yet."""
         for future in self._done.next_batch(block=False):
             if future.status == "finished":
@@ -138,7 +138,7 @@ class _Campaign:
             self._counted_s = time.monotonic()
         return max(_FEWEST_TASKS, _TASKS_PER_THREAD * self._threads)
 
-    def _outcomes(self, future: Future[_Answer]) -> Iterator[tuple[Job, Outcome]]:
+    def _outcomes(self, future: Future[_Answer]) -> Outcomes:
         try:
             # This blocks if the task's worker has died in the meantime, until Dask has repeated the task or reports an
             # error.
@@ -155,9 +155,9 @@ class _Campaign:
             raise _refusal(*answer.split(" ", 1))
         outcomes, seconds = answer
         self._batches.took(batch, seconds)
-        yield from zip(batch, outcomes, strict=True)
+        yield list(zip(batch, outcomes, strict=True))
 
-    def _failures(self, batch: list[Job], error: Exception) -> Iterator[tuple[Job, Outcome]]:
+    def _failures(self, batch: list[Job], error: Exception) -> Outcomes:
         if not isinstance(error, KilledWorker):
             # An error arises here if the worker lacks longpipe, or has a version that cannot read the batch.
             _check_workers(self._client)
@@ -171,16 +171,14 @@ class _Campaign:
             return
         else:
             reason = f"it killed every worker that ran it ({2 * (error.allowed_failures + 1)}; out of memory?)"
-        for job in batch:
-            yield job, Failure(reason)
+        yield [(job, Failure(reason)) for job in batch]
 
 
 def _run_batch(batch: Sequence[Job], version: str, memory: str | None) -> _Answer:
     """Executes the runs of a batch in a worker, one after another."""
     if (there := _version()) != version:
         return f"{get_worker().address} {there}"
-    began = time.perf_counter()
-    return [run_in_pool(job, memory) for job in batch], time.perf_counter() - began
+    return run_batch(run_in_pool, batch, memory)
 
 
 def _check_workers(client: Client) -> None:

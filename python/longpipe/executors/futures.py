@@ -1,20 +1,23 @@
 """Execution by any `concurrent.futures.Executor`, such as threads or MPI."""
 
 import concurrent.futures
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from typing import Final
 
 from longpipe.errors import ScenarioError
-from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, name, run_in_pool
+from longpipe.executors.base import BATCH_S, ExecutorError, Failure, Job, Outcomes, Ran, name, run_batch, run_in_pool
+from longpipe.executors.batches import Batches
 from longpipe.system.memory import limit_bytes
 
-# Number of runs submitted at a time, because an executor does not report its capacity.
+# Number of tasks submitted at a time, because an executor does not report its capacity.
 _ROOM: Final = 256
 
 
 class Futures:
-    """Submits up to `workers` runs (default 256) at a time to an executor, which stays open.
+    """Submits up to `workers` tasks (default 256) at a time to an executor, which stays open.
+
+    A task has one run, or several short ones.
 
     Each run may use an equal share, per core, of `memory` ("4 GB"); the default is the memory that its machine has
     available.
@@ -33,36 +36,51 @@ class Futures:
 
     def run(self, jobs: Iterable[Job]) -> Outcomes:
         """See `Executor.run`; raises an ExecutorError that names the affected runs if the executor is broken."""
-        waiting = iter(jobs)
-        running: dict[Future[Outcome], Job] = {}
-
-        def hand_out() -> None:
-            while len(running) < self._room and (job := next(waiting, None)) is not None:
-                try:
-                    running[self._pool.submit(run_in_pool, job, self._memory)] = job
-                except RuntimeError as error:
-                    raise _broken(error, [*running.values(), job]) from None
-
-        def ended(timeout_s: float | None = None) -> Iterator[tuple[Job, Outcome]]:
-            for future in wait(running, timeout_s, FIRST_COMPLETED).done:
-                if isinstance(error := future.exception(), BrokenExecutor):
-                    raise _broken(error, running.values())
-                yield running.pop(future), future.result() if error is None else Failure(str(error))
-
+        tasks = _Tasks(self._pool, Batches(jobs, BATCH_S), self._room, self._memory)
         try:
-            hand_out()
-            while running:
-                yield from ended()
-                hand_out()
+            tasks.hand_out()
+            while tasks.running:
+                yield from tasks.ended()
+                tasks.hand_out()
         except KeyboardInterrupt:
-            yield from ended(timeout_s=0)
+            yield from tasks.ended(timeout_s=0)
             raise
         finally:
-            for future in running:
+            for future in tasks.running:
                 future.cancel()
 
 
-def _broken(error: BaseException, jobs: Iterable[Job]) -> ExecutorError:
-    named = [name(job) for job in jobs]
+class _Tasks:
+    """Tasks in progress, each with a batch of jobs."""
+
+    def __init__(self, pool: concurrent.futures.Executor, batches: Batches, room: int, memory: str | None) -> None:
+        self._pool = pool
+        self._batches = batches
+        self._room = room
+        self._memory = memory
+        self.running: dict[Future[Ran], list[Job]] = {}
+
+    def hand_out(self) -> None:
+        while len(self.running) < self._room and (batch := self._batches.next()):
+            try:
+                self.running[self._pool.submit(run_batch, run_in_pool, batch, self._memory)] = batch
+            except RuntimeError as error:
+                raise _broken(error, [*self.running.values(), batch]) from None
+
+    def ended(self, timeout_s: float | None = None) -> Outcomes:
+        for future in wait(self.running, timeout_s, FIRST_COMPLETED).done:
+            if isinstance(error := future.exception(), BrokenExecutor):
+                raise _broken(error, self.running.values())
+            batch = self.running.pop(future)
+            if error is None:
+                outcomes, seconds = future.result()
+                self._batches.took(batch, seconds)
+            else:
+                outcomes = [Failure(str(error))] * len(batch)
+            yield list(zip(batch, outcomes, strict=True))
+
+
+def _broken(error: BaseException, batches: Iterable[list[Job]]) -> ExecutorError:
+    named = [name(job) for batch in batches for job in batch]
     shown = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
     return ExecutorError(f"the executor broke ({error or type(error).__name__}) with these runs in it: {shown}")

@@ -16,7 +16,8 @@ from queue import SimpleQueue
 from typing import Final
 
 from longpipe.errors import ScenarioError, check_kind
-from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, run_job
+from longpipe.executors.base import BATCH_S, ExecutorError, Failure, Job, Outcome, Outcomes, run_batch, run_job
+from longpipe.executors.batches import Batches
 from longpipe.system.memory import cores, limit_bytes, share
 
 # Maximum number of attempts at a run whose worker dies, and at starting a worker that dies before its first run.
@@ -28,7 +29,8 @@ _LEAVE_S: Final = 5.0
 class Processes:
     """`workers` processes (default: one per core), each with one run at a time; `memory` ("4 GB") limits all of them.
 
-    The default is four fifths of the memory that is available when the first run begins.
+    Short runs are given to a worker in batches. The default of the memory is four fifths of what is available when the
+    first run begins.
     """
 
     def __init__(self, workers: int | None = None, memory: str | None = None) -> None:
@@ -58,51 +60,53 @@ class Processes:
 
 
 @dataclass(frozen=True)
-class _Attempt:
-    job: Job
-    number: int = 1
+class _Task:
+    jobs: list[Job]
+    attempt: int = 1
 
 
 class _Pool:
     def __init__(self, workers: int, jobs: Iterable[Job], memory: str) -> None:
         self._workers = workers
         self._memory = memory
-        self._jobs = iter(jobs)
-        self._again: deque[_Attempt] = deque()
+        self._batches = Batches(jobs, BATCH_S)
+        self._again: deque[_Task] = deque()
         self._idle: list[_Worker] = []
         self._deaths_at_start = 0
         # Keyed by connection, because `wait` takes and returns connections.
         self.busy: dict[object, _Worker] = {}
 
     def hand_out(self) -> None:
-        """Gives a job to every idle worker while jobs are left."""
-        while len(self.busy) < self._workers and (attempt := self._next()) is not None:
+        """Gives a task to every idle worker while jobs are left."""
+        while len(self.busy) < self._workers and (task := self._next()) is not None:
             worker = self._idle.pop() if self._idle else _Worker()
             self.busy[worker.connection] = worker
-            worker.begin(attempt, self._memory)
+            worker.begin(task, self._memory)
 
-    def ended(self, timeout_s: float | None = None) -> Iterator[tuple[Job, Outcome]]:
-        """Waits for results and yields the jobs that have ended."""
+    def ended(self, timeout_s: float | None = None) -> Outcomes:
+        """Waits for results and yields the jobs that have ended, in groups."""
         for connection in wait([worker.connection for worker in self.busy.values()], timeout_s):
             worker = self.busy[connection]
-            job = worker.attempt.job
+            jobs, outcomes = worker.task.jobs, list[Outcome]()
             try:
-                outcome = worker.connection.recv()
+                ran = worker.connection.recv()
                 worker.ready = True
             except (EOFError, OSError):
-                outcome = self._died(worker)
+                outcomes = self._died(worker)
             else:
-                if outcome is not None:
+                if ran is not None:
+                    outcomes, seconds = ran
+                    self._batches.took(jobs, seconds)
                     del self.busy[connection]
                     self._idle.append(worker)
-            if outcome is not None:
-                # The worker's next run starts before the caller processes this result.
+            if outcomes:
+                # The worker's next task starts before the caller processes this result.
                 self.hand_out()
-                yield job, outcome
+                yield list(zip(jobs, outcomes, strict=True))
 
     def stop(self) -> None:
         """Distributes no more jobs."""
-        self._jobs = iter(())
+        self._batches = Batches((), BATCH_S)
         self._again.clear()
 
     def close(self) -> None:
@@ -113,29 +117,33 @@ class _Pool:
         for worker in workers:
             worker.end()
 
-    def _next(self) -> _Attempt | None:
+    def _next(self) -> _Task | None:
         if self._again:
             return self._again.popleft()
-        job = next(self._jobs, None)
-        return None if job is None else _Attempt(job)
+        jobs = self._batches.next()
+        return _Task(jobs) if jobs else None
 
-    def _died(self, worker: "_Worker") -> Failure | None:
+    def _died(self, worker: "_Worker") -> list[Outcome]:
+        """Arranges for the runs of a worker that has died to be repeated; returns the outcome of one that is not."""
         del self.busy[worker.connection]
         worker.connection.close()
         worker.end()
-        attempt = worker.attempt
+        task = worker.task
         if not worker.ready:
             self._deaths_at_start += 1
             if self._deaths_at_start == TRIES:
                 raise ExecutorError(
                     f"{TRIES} worker processes died before their first run, the last one {worker.death()}"
                 )
-            self._again.append(attempt)
-        elif attempt.number < TRIES:
-            self._again.append(_Attempt(attempt.job, attempt.number + 1))
+            self._again.append(task)
+        elif len(task.jobs) > 1:
+            # One of these runs may kill its worker, so each becomes a task.
+            self._batches.apart(task.jobs)
+        elif task.attempt < TRIES:
+            self._again.append(_Task(task.jobs, task.attempt + 1))
         else:
-            return Failure(f"its worker process died {TRIES} times, the last one {worker.death()}")
-        return None
+            return [Failure(f"its worker process died {TRIES} times, the last one {worker.death()}")]
+        return []
 
 
 class _Worker:
@@ -151,13 +159,13 @@ class _Worker:
             self._process.start()
         theirs.close()
         self.ready = False
-        self.attempt: _Attempt
+        self.task: _Task
 
-    def begin(self, attempt: _Attempt, memory: str) -> None:
-        self.attempt = attempt
+    def begin(self, task: _Task, memory: str) -> None:
+        self.task = task
         # A dead worker is detected when the parent waits for its answer.
         with suppress(OSError):
-            self.connection.send((attempt.job, memory))
+            self.connection.send((task.jobs, memory))
 
     def end(self) -> None:
         """Closes the connection and waits for the process to exit."""
@@ -177,12 +185,12 @@ class _Worker:
 
 def _serve(parent: Connection) -> None:
     """Executes runs for the parent. Exits, even during a run, when the parent closes the connection."""
-    jobs: SimpleQueue[tuple[Job, str]] = SimpleQueue()
+    tasks: SimpleQueue[tuple[list[Job], str]] = SimpleQueue()
 
     def receive() -> None:
         try:
             while True:
-                jobs.put(parent.recv())
+                tasks.put(parent.recv())
         finally:
             # The parent is gone, or its message cannot be read.
             os._exit(1)
@@ -191,7 +199,7 @@ def _serve(parent: Connection) -> None:
         parent.send(None)
         threading.Thread(target=receive, daemon=True).start()
         while True:
-            parent.send(run_job(*jobs.get()))
+            parent.send(run_batch(run_job, *tasks.get()))
 
 
 def context() -> ForkServerContext | SpawnContext:

@@ -38,7 +38,8 @@ _SAVE_SCENARIO: Final = (
     " ON CONFLICT DO NOTHING"
 )
 _SAVE_SUMMARY: Final = (
-    "INSERT INTO summaries (run, summary) VALUES (:run, :summary)"
+    "INSERT INTO summaries (run, summary)"
+    " SELECT id, :summary FROM runs WHERE digest = :digest AND seed = :seed AND engine = :engine"
     " ON CONFLICT (run) DO UPDATE SET summary = excluded.summary"
 )
 _SAVE_RECEIPT: Final = (
@@ -52,7 +53,7 @@ def _save_run() -> str:
     changed = ", ".join(f"{name} = excluded.{name}" for name in _OF_RUN if name not in _KEY)
     return (
         f"INSERT INTO runs ({names}) VALUES ({values})"  # noqa: S608 - constants
-        f" ON CONFLICT (digest, seed, engine) DO UPDATE SET {changed} RETURNING id"
+        f" ON CONFLICT (digest, seed, engine) DO UPDATE SET {changed}"
     )
 
 
@@ -151,15 +152,15 @@ def save_scenarios(transaction: Transaction, scenarios: Sequence[Values]) -> Non
         transaction.repeat(_SAVE_SCENARIO, scenarios)
 
 
-def save(transaction: Transaction, run: Values, summary: bytes) -> None:
-    """Stores a finished run; replaces an earlier one with the same key."""
-    written = dict(run)
+def save(transaction: Transaction, runs: Sequence[Values]) -> None:
+    """Stores finished runs, each with its `summary`; replaces earlier ones with the same keys."""
+    written = [dict(run) for run in runs]
     if transaction.kind == "sqlite":
         # Times are converted to text, because SQLite has no type for them.
-        written["finished_at"] = run["finished_at"].isoformat(" ", "microseconds")
-    ((number,),) = transaction.rows(_SAVE_RUN, written)
-    transaction.rows(_SAVE_SUMMARY, {"run": number, "summary": summary})
-    transaction.rows(_SAVE_RECEIPT, {name: run[name] for name in (*_KEY, "checksum")})
+        for run in written:
+            run["finished_at"] = run["finished_at"].isoformat(" ", "microseconds")
+    for statement in (_SAVE_RUN, _SAVE_SUMMARY, _SAVE_RECEIPT):
+        transaction.repeat(statement, written)
 
 
 def _time(text: Any) -> datetime:  # noqa: ANN401 - any value in a damaged file

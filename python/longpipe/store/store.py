@@ -8,7 +8,7 @@ import sqlite3
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -148,6 +148,17 @@ class Store:
 
     def save(self, scenario: Scenario, seed: int, packed: Packed) -> None:
         """Stores a finished run; replaces an earlier one with the same key."""
+        self.save_all([((scenario, seed), packed)])
+
+    def save_all(self, finished: Sequence[tuple[tuple[Scenario, int], Packed]]) -> None:
+        """Stores finished runs (scenario and seed, packed run) in one transaction; replaces earlier ones."""
+        runs = [self._row(scenario, seed, packed) for (scenario, seed), packed in finished]
+        with self._transaction_of_rows(write=True) as transaction:
+            self._save_scenarios(transaction, [scenario for (scenario, _), _ in finished])
+            rows.save(transaction, runs)
+
+    def _row(self, scenario: Scenario, seed: int, packed: Packed) -> dict[str, object]:
+        """Writes the traces of a run, and returns its row with the summary."""
         digest = scenario.digest()
         if packed.traces:
             self._traces.write(self._traces.folder(digest, seed, engine_version()), packed.traces)
@@ -162,10 +173,7 @@ class Store:
             "measures": packed.measures,
             "parts": json.dumps(checksums.of_parts(packed.summary, packed.traces)),
         }
-        run["checksum"] = checksums.of_row(run, checksums.RUN)
-        with self._transaction_of_rows(write=True) as transaction:
-            self._save_scenarios(transaction, [scenario])
-            rows.save(transaction, run, packed.summary)
+        return {**run, "checksum": checksums.of_row(run, checksums.RUN), "summary": packed.summary}
 
     def keep(self, result: Result, seconds: float = math.nan) -> None:
         """Stores a run of this process, with its duration."""

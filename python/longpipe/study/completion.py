@@ -1,13 +1,13 @@
 """Completes a set of runs; no run is lost or executed twice."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Final
 
 from longpipe.design.cost import estimated_cpu_s
 from longpipe.errors import RunError
-from longpipe.executors import Failure, Job, Where, executor_for, name
+from longpipe.executors import Failure, Job, Outcome, Where, executor_for, name
 from longpipe.store import Store
 from longpipe.store.leases import Key, Leases
 from longpipe.study.progress import Progress, ignore
@@ -39,11 +39,12 @@ def complete_study(
     `executor`, `workers` and `memory` are the arguments of `executors.executor_for`: by default a process for each
     core. Each run is stored as it finishes: after a kill, a Ctrl-C, a full disk or a crash, the same call continues.
     Runs of other processes on the same store are waited for, or taken over if the process dies. `progress` is called at
-    the beginning and after every run. Raises StudyError for runs that failed, in the order of `jobs`, after all others
-    have been run; StoreError as soon as nothing more can be stored; ExecutorError if the workers have ended.
+    the beginning and after every group of runs. Raises StudyError for runs that failed, in the order of `jobs`, after
+    all others have been run; StoreError as soon as nothing more can be stored; ExecutorError if the workers have
+    ended.
     """
     runner = executor_for(executor, workers, memory)
-    wanted = {(scenario.digest(), str(seed)): (scenario, seed) for scenario, seed in jobs}
+    wanted = {_key(job): job for job in jobs}
     for scenario in {digest: scenario for (digest, _), (scenario, _) in wanted.items()}.values():
         store.check_traces(scenario)
     done = set() if fresh else store.finished(wanted.values())
@@ -72,13 +73,10 @@ def complete_study(
             before = len(left)
             # Close it first, because an error while storing must not wait for runs in progress.
             with closing(runner.run(_leased(left, leases, forget, fresh=fresh))) as outcomes:
-                for job, outcome in outcomes:
-                    if isinstance(outcome, Failure):
-                        store.fail(*job, outcome.reason)
-                        failures[job[0].digest(), str(job[1])] = f"{name(job)}: {outcome.reason}"
-                    else:
-                        store.save(*job, outcome)
-                    forget((job[0].digest(), str(job[1])))
+                for group in outcomes:
+                    failures |= _stored(group, store)
+                    for job, _ in group:
+                        forget(_key(job))
                     report()
             if not left:
                 break
@@ -89,6 +87,21 @@ def complete_study(
             report()
     if failures:
         raise StudyError("\n".join(failures[key] for key in wanted if key in failures))
+
+
+def _key(job: Job) -> Key:
+    scenario, seed = job
+    return scenario.digest(), str(seed)
+
+
+def _stored(group: Sequence[tuple[Job, Outcome]], store: Store) -> dict[Key, str]:
+    """Stores runs that have ended. Returns a line for each that failed."""
+    if finished := [(job, outcome) for job, outcome in group if not isinstance(outcome, Failure)]:
+        store.save_all(finished)
+    failed = [(job, outcome.reason) for job, outcome in group if isinstance(outcome, Failure)]
+    for job, reason in failed:
+        store.fail(*job, reason)
+    return {_key(job): f"{name(job)}: {reason}" for job, reason in failed}
 
 
 def _leased(left: dict[Key, Job], leases: Leases, forget: Callable[[Key], None], *, fresh: bool) -> Iterator[Job]:
