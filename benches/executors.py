@@ -15,6 +15,7 @@ import tempfile
 import time
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from distributed import LocalCluster
@@ -113,7 +114,7 @@ def drain(executor: Executor, jobs: list[tuple[Scenario, int]]) -> Taken:
     """Runs an executor without a store. The scheduler of a LocalCluster is in this process."""
     wall_s, cpu_s, simulated_s = time.perf_counter(), time.process_time(), 0.0
     with closing(executor.run(jobs)) as outcomes:
-        for job, outcome in outcomes:
+        for job, outcome in chain.from_iterable(outcomes):
             if isinstance(outcome, Failure):
                 raise RuntimeError(f"seed {job[1]}: {outcome.reason}")
             simulated_s += outcome.seconds

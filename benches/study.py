@@ -19,7 +19,8 @@ from longpipe import Scenario, simulate
 from longpipe.analysis.conditions import matching
 from longpipe.design import Design, Factor
 from longpipe.executors import Job, Outcomes
-from longpipe.executors.base import run_job
+from longpipe.executors.base import BATCH_S, run_batch, run_job
+from longpipe.executors.batches import Batches
 from longpipe.export import write_table
 from longpipe.store import Store, checksums, engine_version, pack, schema, studies
 from longpipe.study import Study
@@ -32,9 +33,12 @@ class Here:
     """Executor that runs in this process, so that its CPU time includes all runs."""
 
     def run(self, jobs: list[Job]) -> Outcomes:
-        """Yields each job with its outcome."""
-        for job in jobs:
-            yield job, run_job(job)
+        """Yields batches of jobs with their outcomes."""
+        batches = Batches(jobs, BATCH_S)
+        while batch := batches.next():
+            outcomes, seconds = run_batch(run_job, batch, None)
+            batches.took(batch, seconds)
+            yield list(zip(batch, outcomes, strict=True))
 
 
 def cpu_s() -> float:
@@ -80,7 +84,7 @@ def filled(directory: Path) -> Store:
     parts = json.dumps(checksums.of_parts(packed.summary, {}))
     now = datetime.now(UTC).replace(tzinfo=None)
     common = {"engine": engine_version(), "name": "made up", "finished_at": now, "machine": "here", "parts": parts}
-    noise = np.random.default_rng(1).random(STORED)
+    noise = np.random.default_rng(1).random(STORED).tolist()
     rows = [
         {
             **common, "id": i, "digest": digests[run.point - 1], "seed": str(run.seed), "seconds": noise[i - 1],

@@ -1,5 +1,6 @@
 """Leases of runs, so that no run is executed by two processes, and so that a dead process's runs are taken over."""
 
+import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -17,7 +18,7 @@ from longpipe.store.schema import FAILURES, LEASES, OWNERS, RECEIPTS, RUNS
 Key = tuple[str, str]
 Transaction = Callable[[], AbstractContextManager[sa.Connection]]
 
-# Maximum number of keys per statement; drivers accept about 32 000 values.
+# Maximum number of keys per statement, so that a statement's text stays short.
 _CHUNK: Final = 5_000
 # Upper bound on process IDs on all systems.
 _MOST_PROCESSES: Final = 2**31
@@ -69,7 +70,9 @@ class Leases:
             done = set() if fresh else finished(connection, keys, self._engine)
             needless = taken & done
             if needless:
-                connection.execute(sa.delete(LEASES).where(_are(LEASES, needless, self._engine)))
+                few = _relation(connection, needless)
+                among = sa.tuple_(LEASES.c.digest, LEASES.c.seed).in_(sa.select(few.c.digest, few.c.seed))
+                connection.execute(sa.delete(LEASES).where(among, LEASES.c.engine == self._engine))
         return taken - done, done
 
     def give_back(self) -> None:
@@ -81,11 +84,16 @@ class Leases:
         connection.execute(sa.delete(LEASES).where(LEASES.c.owner == self.owner.id))
 
     def _insert(self, connection: sa.Connection, keys: Sequence[Key]) -> set[Key]:
-        rows = [{"digest": d, "seed": s, "engine": self._engine, "owner": self.owner.id} for d, s in keys]
-        if not rows:
+        if not keys:
             return set()
-        insert = inserting(connection)(LEASES).values(rows).on_conflict_do_nothing()
-        return {(d, s) for d, s in connection.execute(insert.returning(LEASES.c.digest, LEASES.c.seed))}
+        wanted = _relation(connection, keys)
+        # SQLite cannot parse a conflict clause after a SELECT without WHERE.
+        rows = sa.select(wanted.c.digest, wanted.c.seed, sa.literal(self._engine), sa.literal(self.owner.id)).where(
+            sa.true()
+        )
+        insert = inserting(connection)(LEASES).from_select(["digest", "seed", "engine", "owner"], rows)
+        taken = insert.on_conflict_do_nothing().returning(LEASES.c.digest, LEASES.c.seed)
+        return {(d, s) for d, s in connection.execute(taken)}
 
     def _bury(self, connection: sa.Connection) -> int:
         """Frees the leases of dead owners. Returns how many owners were dead."""
@@ -128,14 +136,7 @@ def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str
     wanted = list(keys)
     found: set[Key] = set()
     for begin in range(0, len(wanted), _CHUNK):
-        chunk = wanted[begin : begin + _CHUNK]
-        # A single statement reads both tables at the same time.
-        query = sa.union_all(
-            *(
-                sa.select(sa.literal(number), table.c.digest, table.c.seed).where(_are(table, chunk, engine_version))
-                for number, table in enumerate((RUNS, RECEIPTS))
-            )
-        )
+        query = _stored(_relation(connection, wanted[begin : begin + _CHUNK]), engine_version)
         stored: tuple[set[Key], set[Key]] = (set(), set())
         for number, digest, seed in connection.execute(query):
             stored[number].add((digest, seed))
@@ -168,5 +169,27 @@ def insert_of(kind: str) -> Callable[[sa.Table], Any]:
     return postgresql.insert
 
 
-def _are(table: sa.Table, keys: Iterable[Key], engine_version: str) -> sa.ColumnElement[bool]:
-    return sa.and_(sa.tuple_(table.c.digest, table.c.seed).in_(list(keys)), table.c.engine == engine_version)
+def _stored(keys: sa.FromClause, engine_version: str) -> sa.CompoundSelect[Any]:
+    """Returns a query of the stored runs (0) and receipts (1) with these keys; one statement reads both tables."""
+
+    def of(number: int, table: sa.Table) -> sa.Select[Any]:
+        same = sa.and_(
+            *(table.c[name] == keys.c[name] for name in ("digest", "seed")), table.c.engine == engine_version
+        )
+        return sa.select(sa.literal(number), table.c.digest, table.c.seed).select_from(keys.join(table, sa.and_(*same)))
+
+    return sa.union_all(of(0, RUNS), of(1, RECEIPTS))
+
+
+def _relation(connection: sa.Connection, keys: Iterable[Key]) -> sa.FromClause:
+    """Returns keys as a relation with the columns `digest` and `seed`, so that tables are joined to it by an index.
+
+    A list of pairs in the statement would be compared with every row, one by one, by PostgreSQL.
+    """
+    pairs = list(keys)
+    if connection.dialect.name == "sqlite":
+        pair = sa.func.json_each(json.dumps(pairs)).table_valued("value").c.value
+        digest, seed = (sa.func.json_extract(pair, f"$[{i}]").label(name) for i, name in enumerate(("digest", "seed")))
+        return sa.select(digest, seed).subquery()
+    columns = (sa.cast([pair[i] for pair in pairs], sa.ARRAY(sa.Text)) for i in (0, 1))
+    return sa.func.unnest(*columns).table_valued("digest", "seed", name="keys").render_derived()
