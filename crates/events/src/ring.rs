@@ -158,12 +158,11 @@ impl<T: Default> Ring<T> {
     /// number.
     #[inline]
     pub fn iter_mut_from(&mut self, number: u64) -> impl Iterator<Item = (u64, &mut T)> {
-        let (first, entries) = (self.slot(self.head), self.len() as usize);
-        let skipped = (number - self.head) as usize;
+        let (first, entries) = (self.slot(number), (self.tail - number) as usize);
         let (later, earlier) = self.slots.split_at_mut(first.min(self.slots.len()));
         let wrapped = entries.saturating_sub(earlier.len());
         let entries = earlier[..entries - wrapped].iter_mut().chain(&mut later[..wrapped]);
-        (number..).zip(entries.skip(skipped))
+        (number..).zip(entries)
     }
 
     /// Iterates over the entries, oldest first.
@@ -194,11 +193,15 @@ impl<T: Copy + Default> Ring<T> {
         self.push(entry);
         let (from, to) = (self.slot(number), self.slot(self.tail - 1));
         if from <= to {
-            self.slots.copy_within(from..to, from + 1);
-        } else {
-            for later in (number + 1..self.tail).rev() {
-                *self.get_mut(later) = *self.get(later - 1);
+            // Usually a few entries move, for which a call that moves memory would take longer.
+            let mut moved = entry;
+            for slot in &mut self.slots[from..=to] {
+                std::mem::swap(slot, &mut moved);
             }
+            return;
+        }
+        for later in (number + 1..self.tail).rev() {
+            *self.get_mut(later) = *self.get(later - 1);
         }
         self.slots[from] = entry;
     }
@@ -208,17 +211,32 @@ impl<T: Copy + Default> Ring<T> {
     /// the branch in each step.
     #[inline(always)]
     pub fn push_before(&mut self, entry: T, furthest: u64, to_precede: impl Fn(&T) -> bool) -> u64 {
-        let (near, end) = ((self.tail - furthest) as usize, self.slot(self.tail));
-        let later = match end.checked_sub(near).and_then(|start| self.slots.get(start..end)) {
-            // The searched entries are contiguous, so no slot has to be computed.
-            Some(searched) => searched.iter().rev().take_while(|other| to_precede(other)).count() as u64,
-            None => (furthest..self.tail)
-                .rev()
-                .take_while(|&number| to_precede(self.get(number)))
-                .count() as u64,
-        };
-        let place = self.tail - later;
-        self.insert(place, entry);
+        self.push(entry);
+        let (near, end) = ((self.tail - 1 - furthest) as usize, self.slot(self.tail - 1));
+        if let Some((last, searched)) = end
+            .checked_sub(near)
+            .and_then(|start| self.slots.get_mut(start..=end))
+            .and_then(|slots| slots.split_last_mut())
+        {
+            // The searched entries are contiguous, so no slot has to be computed. Each one that follows moves by one slot.
+            let (mut free, mut later) = (last, 0);
+            for slot in searched.iter_mut().rev() {
+                if !to_precede(slot) {
+                    break;
+                }
+                *free = *slot;
+                free = slot;
+                later += 1;
+            }
+            *free = entry;
+            return self.tail - 1 - later;
+        }
+        let mut place = self.tail - 1;
+        while place > furthest && to_precede(self.get(place - 1)) {
+            *self.get_mut(place) = *self.get(place - 1);
+            place -= 1;
+        }
+        *self.get_mut(place) = entry;
         place
     }
 

@@ -402,8 +402,10 @@ impl Ip {
                 continue;
             };
             let next = OnWire { arrival, packet };
-            if wire.line.end != End::Shared || !self.lanes.append_stamped(next, stamp) {
-                self.set_out_out_of_order(hosts, link, next, &Options::of_stamp(stamp));
+            if wire.line.end != End::Shared {
+                self.set_out_elsewhere(hosts, link, next, &Options::of_stamp(stamp));
+            } else if !self.lanes.append_stamped(next, stamp) {
+                self.wait_out_of_order(hosts, link, next, &Options::of_stamp(stamp));
             }
         }
         let sender = &mut hosts.flows[flow.index()].sender;
@@ -420,9 +422,9 @@ impl Ip {
         true
     }
 
-    /// Forwards a packet over its first link, if it cannot be appended to a lane.
+    /// Forwards a packet over its first link, if that link does not end at a lane.
     #[inline(never)]
-    fn set_out_out_of_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
+    fn set_out_elsewhere<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
         self.set_out(hosts, link, next, options);
     }
 }
