@@ -204,6 +204,40 @@ impl Congestion {
     }
 }
 
+/// A controller whose updates are applied to the window at once: [`Congestion`], or one of its variants, for which the
+/// sender's processing of in-order ACKs is compiled separately.
+pub trait Controller {
+    /// Reports an ACK before loss recovery processes it. Returns the new pacing rate if it changes.
+    fn take_sample(&mut self, sample: &AckSample, flight: &mut Flight) -> Option<Pacing>;
+
+    /// Reports an ACK after loss recovery has processed it. Returns the new pacing rate if it changes.
+    fn take_ack(&mut self, ack: &Ack, flight: &mut Flight) -> Option<Pacing>;
+}
+
+impl<C: Control> Controller for C {
+    #[inline(always)]
+    fn take_sample(&mut self, sample: &AckSample, flight: &mut Flight) -> Option<Pacing> {
+        take(self.on_sample(sample, flight), flight)
+    }
+
+    #[inline(always)]
+    fn take_ack(&mut self, ack: &Ack, flight: &mut Flight) -> Option<Pacing> {
+        take(self.on_ack(ack, flight), flight)
+    }
+}
+
+impl Controller for Congestion {
+    #[inline(always)]
+    fn take_sample(&mut self, sample: &AckSample, flight: &mut Flight) -> Option<Pacing> {
+        self.on_sample(sample, flight)
+    }
+
+    #[inline(always)]
+    fn take_ack(&mut self, ack: &Ack, flight: &mut Flight) -> Option<Pacing> {
+        self.on_ack(ack, flight)
+    }
+}
+
 /// Applies an update to the window. Returns the update's pacing rate, if any.
 #[inline(always)]
 fn take(update: CwndUpdate, flight: &mut Flight) -> Option<Pacing> {

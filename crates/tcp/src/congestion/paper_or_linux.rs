@@ -58,10 +58,12 @@ impl<P: Control, L: Control> Control for Ruled<P, L> {
         either!(self, one => one.on_start(rtt, flight))
     }
 
+    #[inline(always)]
     fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
         either!(self, one => one.on_sample(sample, flight))
     }
 
+    #[inline(always)]
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         either!(self, one => one.on_ack(ack, flight))
     }

@@ -2,15 +2,82 @@
 //! The result equals that of `records::on_ack` and `records::poll`, without checks that cannot apply.
 
 use super::acks::BeforeAck;
+use super::retransmission_timer::RttEstimator;
 use super::timers::Timer;
 use super::{expiry, Sender};
 use crate::congestion::control::Sent;
-use crate::recovery::rack::RecoveryStep;
+use crate::congestion::flight::Flight;
+use crate::congestion::{Congestion, Controller};
+use crate::recovery::rack::{Rack, RecoveryStep};
 use crate::recovery::Recovery;
 use crate::retransmission_queue::RetransmissionQueue;
 use crate::segment::{DataSegment, Ecn, Opening};
 use crate::sender::cc_state::CcState;
-use longpipe_events::{MaybeTime, Time};
+use longpipe_events::{MaybeTime, Span, Time};
+use std::num::NonZeroU64;
+
+/// The parts of a sender that an in-order ACK changes, except the controller.
+struct Parts<'a> {
+    flight: &'a mut Flight,
+    rack: &'a mut Rack,
+    cc_state: &'a mut CcState,
+    rtt: &'a mut RttEstimator,
+    rto: &'a mut Option<NonZeroU64>,
+    measured: &'a mut Option<Span>,
+}
+
+impl Parts<'_> {
+    /// Processes an ACK for which `RetransmissionQueue::is_in_order` holds.
+    #[inline(always)]
+    fn take(self, congestion: &mut impl Controller, now: Time, acknowledgement: u64, echo: Option<Time>) {
+        let Parts {
+            flight,
+            rack,
+            cc_state,
+            rtt,
+            rto,
+            measured,
+        } = self;
+        let Some(rtx_queue) = cc_state.rtx_queue.as_mut() else {
+            return;
+        };
+        let before = BeforeAck {
+            una: flight.una,
+            in_flight: flight.outstanding(),
+            cwnd: flight.cwnd(),
+            marked: 0,
+            sent: None,
+            delay: None,
+        };
+        flight.una = acknowledgement;
+        flight.duplicates = 0;
+        let summary = rtx_queue.on_ack_in_order(now, acknowledgement);
+        let sample = before.sample(now, flight, &summary, (false, cc_state.pacer.is_some()));
+        let pacing = congestion.take_sample(&sample, flight);
+        cc_state.set_pacing(pacing);
+        rack.take_latest(summary.latest);
+        if let Some(sent) = summary.seq_rtt.map(|rtt| Time(now.0 - rtt.0)).or(echo) {
+            rtt.measure(sent, now);
+            *rto = rtt.constant_rto();
+            *measured = Some(now - sent);
+        }
+        let (in_flight, srtt) = (flight.outstanding(), rtt.exact_srtt());
+        let step = RecoveryStep {
+            grows: true,
+            open: true,
+            ..RecoveryStep::default()
+        };
+        let ack = before.report(now, (&*flight, in_flight), (&summary, step), srtt, cc_state);
+        let pacing = congestion.take_ack(&ack, flight);
+        rack.rto_deadline = if in_flight == 0 {
+            MaybeTime::NONE
+        } else {
+            expiry(*rto, rtt, now)
+        };
+        cc_state.set_pacing(pacing);
+        cc_state.update_window_pacing(flight, srtt, summary.least_rtt);
+    }
+}
 
 impl Sender {
     /// Processes an ACK that has no options other than the timestamp echo, if it acknowledges the first segment in
@@ -28,42 +95,20 @@ impl Sender {
         if !(rack.is_at_rest() && rtx_queue.is_in_order(acknowledgement) && acknowledgement < self.refill_at) {
             return false;
         }
-        let flight = &mut self.flight;
-        let before = BeforeAck {
-            una: flight.una,
-            in_flight: flight.outstanding(),
-            cwnd: flight.cwnd(),
-            marked: 0,
-            sent: None,
-            delay: None,
+        let parts = Parts {
+            flight: &mut self.flight,
+            rack,
+            cc_state,
+            rtt: &mut self.rtt,
+            rto: &mut self.rto,
+            measured: &mut self.measured,
         };
-        flight.una = acknowledgement;
-        flight.duplicates = 0;
-        let summary = rtx_queue.on_ack_in_order(now, acknowledgement);
-        let sample = before.sample(now, flight, &summary, (false, cc_state.pacer.is_some()));
-        let pacing = self.congestion.on_sample(&sample, flight);
-        cc_state.set_pacing(pacing);
-        rack.take_latest(summary.latest);
-        if let Some(sent) = summary.seq_rtt.map(|rtt| Time(now.0 - rtt.0)).or(echo) {
-            self.rtt.measure(sent, now);
-            self.rto = self.rtt.constant_rto();
-            self.measured = Some(now - sent);
+        // Compiled separately for the controllers that most senders use, so that their samples need not be stored.
+        match &mut self.congestion {
+            Congestion::Cubic(cubic) => parts.take(&mut **cubic, now, acknowledgement, echo),
+            Congestion::Bbr(bbr) => parts.take(&mut **bbr, now, acknowledgement, echo),
+            others => parts.take(others, now, acknowledgement, echo),
         }
-        let (in_flight, srtt) = (flight.outstanding(), self.rtt.exact_srtt());
-        let step = RecoveryStep {
-            grows: true,
-            open: true,
-            ..RecoveryStep::default()
-        };
-        let ack = before.report(now, (&*flight, in_flight), (&summary, step), srtt, cc_state);
-        let pacing = self.congestion.on_ack(&ack, flight);
-        rack.rto_deadline = if in_flight == 0 {
-            MaybeTime::NONE
-        } else {
-            expiry(self.rto, &mut self.rtt, now)
-        };
-        cc_state.set_pacing(pacing);
-        cc_state.update_window_pacing(flight, srtt, summary.least_rtt);
         true
     }
 

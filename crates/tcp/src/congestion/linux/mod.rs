@@ -105,17 +105,17 @@ impl<M: Module> Variant for Linux<M> {
 }
 
 impl<M: Module> Linux<M> {
-    /// Initializes the module once. `una` is SND.UNA before the first segment, which was sent at `sent`.
+    /// Initializes the module of a connection that is not `established`. `una` is SND.UNA before the first segment, which
+    /// was sent at `sent`.
+    #[cold]
     fn establish(&mut self, sent: Time, una: u64, flight: &Flight) {
-        if !self.established {
-            self.established = true;
-            self.socket.refresh(sent, flight);
-            (self.socket.snd_una, self.socket.snd_nxt) = (una, una);
-            // The connection was established this long before the first segment was sent.
-            let idle = std::mem::take(&mut self.socket.preconnect);
-            self.module.init(&mut self.socket);
-            self.socket.preconnect = idle;
-        }
+        self.established = true;
+        self.socket.refresh(sent, flight);
+        (self.socket.snd_una, self.socket.snd_nxt) = (una, una);
+        // The connection was established this long before the first segment was sent.
+        let idle = std::mem::take(&mut self.socket.preconnect);
+        self.module.init(&mut self.socket);
+        self.socket.preconnect = idle;
     }
 
     fn set_state(&mut self, state: CaState) {
@@ -158,10 +158,13 @@ impl<M: Module> Control for Linux<M> {
         self.socket.update(before, flight)
     }
 
+    #[inline(always)]
     fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
         let sent = Time(sample.now.0.saturating_sub(sample.rtt.unwrap_or_default().0));
         let una = flight.una - sample.acked;
-        self.establish(sent, una, flight);
+        if !self.established {
+            self.establish(sent, una, flight);
+        }
         if self.idle {
             self.idle = false;
             self.socket.refresh(sent, flight);
@@ -191,6 +194,7 @@ impl<M: Module> Control for Linux<M> {
         self.socket.update(before, flight)
     }
 
+    #[inline(always)]
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         self.socket.refresh(ack.now, flight);
         let before = self.socket.windows();
@@ -209,7 +213,9 @@ impl<M: Module> Control for Linux<M> {
     }
 
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
-        self.establish(now, flight.una, flight);
+        if !self.established {
+            self.establish(now, flight.una, flight);
+        }
         self.socket.refresh(now, flight);
         self.socket.snd_cwnd_cnt = 0;
         self.socket.snd_ssthresh = self.module.ssthresh(cause, &self.socket);

@@ -220,6 +220,7 @@ impl Control for Bbr {
         }
     }
 
+    #[inline(always)]
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         self.delivered += ack.delivered;
         self.lost += ack.lost;
