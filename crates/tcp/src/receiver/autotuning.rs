@@ -47,6 +47,8 @@ pub struct GrowingWindow {
     initial_rtt: Option<Span>,
     /// Minimum one-way delay of data, measured with timestamps.
     min_delay: Span,
+    /// Minimum one-way delay of ACKs: `ack_delay`, or an estimate from `min_delay` and `initial_rtt`.
+    min_ack_delay: Span,
     /// Smoothed RTT; None if each segment's own estimate is used.
     smoothed: Option<Smoothed>,
     /// The advertised window, if ACKs advertise the growing window.
@@ -78,9 +80,10 @@ struct Smoothed {
     round_trip: Span,
     /// Echo of the latest segment measured; None before the first.
     echo: Option<Echo>,
-    /// The first ACK in each tick, starting with the tick that a segment echoed most recently.
-    first: Option<SentAck>,
-    second: Option<SentAck>,
+    /// The first ACK in each tick, starting with the tick that a segment echoed most recently; `SentAck::NEVER` if there
+    /// is none.
+    first: SentAck,
+    second: SentAck,
     later: VecDeque<SentAck>,
     /// The latest ACK that the receiver sent.
     latest: AckOrder,
@@ -90,28 +93,52 @@ struct Smoothed {
     until: u64,
 }
 
-/// Position of an ACK among all ACKs of a connection.
+/// Position of an ACK among all ACKs of a connection: the acknowledgement number, and, in the low 32 bits, the number of
+/// earlier ACKs with this acknowledgement number. One integer, because two would be compared with an unpredictable branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AckOrder {
-    /// Acknowledgement number.
-    pub number: u64,
-    /// Number of earlier ACKs with this acknowledgement number.
-    pub duplicates: u32,
-}
+pub struct AckOrder(u128);
 
 impl AckOrder {
     /// The last of all ACKs.
-    pub const LAST: AckOrder = AckOrder {
-        number: u64::MAX,
-        duplicates: u32::MAX,
-    };
+    pub const LAST: AckOrder = AckOrder(u128::MAX);
+
+    /// Returns the position of an ACK with acknowledgement number `number` that follows `duplicates` equal ones.
+    #[inline(always)]
+    pub fn new(number: u64, duplicates: u32) -> AckOrder {
+        AckOrder(u128::from(number) << 32 | u128::from(duplicates))
+    }
+
+    /// Returns the position of the next ACK, whose acknowledgement number is `number`.
+    #[inline(always)]
+    fn next(self, number: u64) -> AckOrder {
+        match self.0 >> 32 == u128::from(number) {
+            true => AckOrder(self.0 + 1),
+            false => AckOrder::new(number, 0),
+        }
+    }
 }
 
 /// An ACK that the receiver sent.
 #[derive(Clone, Copy, Debug)]
 struct SentAck {
     sent: Time,
+    /// Tick in which the ACK was sent.
+    tick: u64,
     order: AckOrder,
+}
+
+impl SentAck {
+    /// An ACK that is sent after every segment.
+    const NEVER: SentAck = SentAck {
+        sent: Time(u64::MAX),
+        tick: u64::MAX,
+        order: AckOrder::LAST,
+    };
+
+    #[inline(always)]
+    fn is_never(&self) -> bool {
+        self.tick == u64::MAX
+    }
 }
 
 /// The ACK that a segment echoes.
@@ -133,8 +160,8 @@ impl Smoothed {
         Smoothed {
             round_trip: Span(u64::MAX),
             echo: None,
-            first: None,
-            second: None,
+            first: SentAck::NEVER,
+            second: SentAck::NEVER,
             later: VecDeque::new(),
             latest: AckOrder::default(),
             echoed: AckOrder::LAST,
@@ -145,26 +172,23 @@ impl Smoothed {
     /// Records that an ACK of all bytes before `number` is sent.
     #[inline]
     fn on_ack(&mut self, now: Time, number: u64) {
-        let duplicates = if number == self.latest.number {
-            self.latest.duplicates + 1
-        } else {
-            0
-        };
-        self.latest = AckOrder { number, duplicates };
+        self.latest = self.latest.next(number);
         if now.0 >= self.until {
-            let order = self.latest;
-            self.record(SentAck { sent: now, order });
+            self.record(now);
         }
     }
 
-    /// Records the first ACK of a tick.
+    /// Records the latest ACK, which was sent at `sent` and is the first of a tick.
     #[inline(never)]
-    fn record(&mut self, ack: SentAck) {
-        self.until = (ack.sent.0 / TICK.0 + 1) * TICK.0;
-        if self.first.is_none() {
-            self.first = Some(ack);
-        } else if self.second.is_none() {
-            self.second = Some(ack);
+    fn record(&mut self, sent: Time) {
+        let tick = sent.0 / TICK.0;
+        self.until = (tick + 1) * TICK.0;
+        let order = self.latest;
+        let ack = SentAck { sent, tick, order };
+        if self.first.is_never() {
+            self.first = ack;
+        } else if self.second.is_never() {
+            self.second = ack;
         } else {
             self.later.push_back(ack);
         }
@@ -175,26 +199,27 @@ impl Smoothed {
     #[inline]
     fn measure(&mut self, now: Time, sent: Time, ack_delay: Span, since_handshake: Span) {
         let echoed = self.echoed;
-        let arrived = |ack: &SentAck| ack.order <= echoed && ack.sent.0 + ack_delay.0 <= sent.0;
-        while self.second.as_ref().is_some_and(arrived) {
+        let arrived = |ack: &SentAck| (ack.order <= echoed) & (ack.sent.0.saturating_add(ack_delay.0) <= sent.0);
+        while arrived(&self.second) {
             self.first = self.second;
-            self.second = self.later.pop_front();
+            self.second = self.later.pop_front().unwrap_or(SentAck::NEVER);
         }
-        let (echo, ticks) = match self.first.filter(arrived) {
-            Some(ack) => {
-                let tick = ack.sent.0 / TICK.0;
-                (Echo::Tick(tick), now.0 / TICK.0 - tick)
-            }
-            None => (Echo::Handshake, since_handshake.0 / TICK.0),
+        let echo = match arrived(&self.first) {
+            true => Echo::Tick(self.first.tick),
+            false => Echo::Handshake,
+        };
+        if self.echo == Some(echo) {
+            return;
+        }
+        let ticks = match echo {
+            Echo::Tick(tick) => now.0 / TICK.0 - tick,
+            Echo::Handshake => since_handshake.0 / TICK.0,
         };
         self.take(echo, Span(ticks.max(1) * TICK.0));
     }
 
-    #[inline]
+    #[inline(never)]
     fn take(&mut self, echo: Echo, round_trip: Span) {
-        if self.echo == Some(echo) {
-            return;
-        }
         self.echo = Some(echo);
         if round_trip <= self.round_trip {
             self.round_trip = round_trip;
@@ -245,6 +270,7 @@ impl GrowingWindow {
             ack_delay: None,
             initial_rtt: None,
             min_delay: Span(u64::MAX),
+            min_ack_delay: Span(u64::MAX),
             smoothed: least_round_trip.then(Smoothed::new),
             unread: (Time::ZERO, 0),
         }
@@ -286,6 +312,7 @@ impl GrowingWindow {
         if let (MaybeTime::NONE, Some(answered), Some(sent)) = (self.began, self.answered.get(), sent) {
             self.began = now.into();
             self.ack_delay = Some(sent.since(answered));
+            self.update_min_ack_delay();
         }
     }
 
@@ -376,20 +403,26 @@ impl GrowingWindow {
         // The RTT is this segment's one-way delay plus the minimum one-way delay. Of several formulas, this one agreed
         // best with two captures of Linux hosts on one path.
         let way = now - sent;
-        self.min_delay = self.min_delay.min(way);
-        let round_trip = way + self.min_delay;
+        if way < self.min_delay {
+            self.min_delay = way;
+            self.update_min_ack_delay();
+        }
+        let (idle, ack_delay) = (self.preconnect, self.min_ack_delay);
         let Some(smoothed) = &mut self.smoothed else {
-            return round_trip;
+            return way + self.min_delay;
         };
-        let ack_delay = self.ack_delay.unwrap_or_else(|| {
-            let taken = self.min_delay.0 + INEXACT.0;
+        smoothed.measure(now + idle, sent + idle, ack_delay, way + ack_delay + idle);
+        smoothed.round_trip
+    }
+
+    #[cold]
+    fn update_min_ack_delay(&mut self) {
+        self.min_ack_delay = self.ack_delay.unwrap_or_else(|| {
+            let taken = self.min_delay.0.saturating_add(INEXACT.0);
             let left = self.initial_rtt.map(|rtt| Span(rtt.0.saturating_sub(taken)));
             left.filter(|left| left.0 > 0)
                 .map_or(self.min_delay, |left| left.min(self.min_delay))
         });
-        let idle = self.preconnect;
-        smoothed.measure(now + idle, sent + idle, ack_delay, way + ack_delay + idle);
-        smoothed.round_trip
     }
 
     /// Returns whether RTTs are measured by the ACKs that segments echo.
@@ -580,8 +613,11 @@ mod tests {
         let mut window = GrowingWindow::new(MSS as u32, true);
         let recorded = |window: &GrowingWindow| {
             let smoothed = window.smoothed.as_ref()?;
-            let known = smoothed.first.iter().chain(&smoothed.second).count();
-            Some(known + smoothed.later.len())
+            let recorded = [smoothed.first, smoothed.second]
+                .iter()
+                .filter(|ack| !ack.is_never())
+                .count();
+            Some(recorded + smoothed.later.len())
         };
         (0..100).for_each(|tick| window.on_ack(Time(tick * TICK.0), tick));
         assert_eq!(recorded(&window), Some(0));

@@ -5,6 +5,7 @@
 //! ATO follows the gaps between segments, and doubles each time that a delayed ACK is sent because no second segment
 //! arrived.
 
+use super::autotuning::GrowingWindow;
 use super::Receiver;
 use crate::config::EcnConfig;
 use crate::segment::DataSegment;
@@ -54,7 +55,7 @@ impl Delays {
     /// Processes an in-order segment. If it arrived after a pause longer than the RTO, returns the number of segments,
     /// including this one, to acknowledge at once.
     #[inline]
-    pub fn on_segment(&mut self, now: Time, round_trip: Option<Span>) -> u32 {
+    pub fn on_segment(&mut self, now: Time, round_trip: impl FnOnce() -> Option<Span>) -> u32 {
         let regular = self
             .latest
             .is_some_and(|latest| now.since(latest).0 <= self.min_ato / 2 * self.tick);
@@ -62,7 +63,7 @@ impl Delays {
             self.latest = Some(now);
             return 0;
         }
-        self.update_ato(now, round_trip)
+        self.update_ato(now, round_trip())
     }
 
     #[cold]
@@ -83,11 +84,12 @@ impl Delays {
 
     /// Returns the time at which an ACK is sent that is delayed from `now` on. The kernel's timers never expire early:
     /// a timer of n ticks expires n + 1 ticks after the current tick began.
-    pub fn deadline(&self, now: Time, round_trip: Option<Span>) -> Time {
+    #[inline]
+    pub fn deadline(&self, now: Time, round_trip: impl FnOnce() -> Option<Span>) -> Time {
         let mut ato = self.ato;
         if ato > self.min_ato {
             let half_second = PS_PER_SECOND / MAX_DELAYS_PER_SECOND / self.tick;
-            let max_ato = round_trip.map_or(half_second, |rtt| {
+            let max_ato = round_trip().map_or(half_second, |rtt| {
                 rtt.0.div_ceil(self.tick).max(self.min_ato).min(half_second)
             });
             ato = ato.min(max_ato);
@@ -128,8 +130,9 @@ impl Receiver {
     /// Updates the delay of ACKs from the gap before an in-order segment.
     #[inline]
     pub(super) fn measure_gap(&mut self, now: Time) {
-        let round_trip = self.round_trip();
+        let window = self.window.as_deref();
         if let Some(delays) = &mut self.delays {
+            let round_trip = || window.and_then(GrowingWindow::round_trip);
             self.quick = self.quick.max(delays.on_segment(now, round_trip));
         }
     }
@@ -195,11 +198,11 @@ mod tests {
     #[test]
     fn linux_a_delayed_ack_is_sent_at_the_fifth_tick_of_ten_milliseconds() {
         let delays = Delays::new(Span::millis(40), 100, Span(0));
-        assert_eq!(delays.deadline(at(401_890), RTT), at(450_000));
-        assert_eq!(delays.deadline(at(405_140), RTT), at(450_000));
-        assert_eq!(delays.deadline(at(410_000), RTT), at(460_000));
+        assert_eq!(delays.deadline(at(401_890), || RTT), at(450_000));
+        assert_eq!(delays.deadline(at(405_140), || RTT), at(450_000));
+        assert_eq!(delays.deadline(at(410_000), || RTT), at(460_000));
         let delays = Delays::new(Span::millis(40), 250, Span(0));
-        assert_eq!(delays.deadline(at(401_890), RTT), at(444_000));
+        assert_eq!(delays.deadline(at(401_890), || RTT), at(444_000));
     }
 
     /// The kernel's arithmetic in ticks of 10 ms: the ATO of 4 ticks doubles with each delayed ACK that is sent by the
@@ -207,8 +210,8 @@ mod tests {
     #[test]
     fn linux_the_timeout_doubles_with_each_expiration_and_regular_segments_reduce_it() {
         let mut delays = Delays::new(Span::millis(40), 100, Span(0));
-        let ticks = |delays: &Delays| (delays.deadline(at(0), RTT).0 / Span::millis(10).0) - 1;
-        assert_eq!(delays.on_segment(at(0), RTT), 0);
+        let ticks = |delays: &Delays| (delays.deadline(at(0), || RTT).0 / Span::millis(10).0) - 1;
+        assert_eq!(delays.on_segment(at(0), || RTT), 0);
         let mut seen = vec![ticks(&delays)];
         for _ in 0..4 {
             delays.on_timeout(RTT);
@@ -219,13 +222,13 @@ mod tests {
         assert_eq!(delays.ato, 64);
         let back: Vec<u64> = (1..6)
             .map(|number| {
-                delays.on_segment(at(1000 * number), RTT);
+                delays.on_segment(at(1000 * number), || RTT);
                 delays.ato
             })
             .collect();
         assert_eq!(back, [34, 19, 11, 7, 5]);
         // Gaps of three ticks give an ATO of 5/2 + 3 ticks.
-        delays.on_segment(at(36_000), RTT);
+        delays.on_segment(at(36_000), || RTT);
         assert_eq!(delays.ato, 5);
     }
 
@@ -234,9 +237,9 @@ mod tests {
     #[test]
     fn linux_after_a_pause_longer_than_the_rto_sixteen_segments_are_acknowledged_at_once() {
         let mut delays = Delays::new(Span::millis(40), 100, Span(0));
-        assert_eq!(delays.on_segment(at(0), RTT), 0);
-        assert_eq!(delays.on_segment(at(800_000), RTT), 0);
-        assert_eq!(delays.on_segment(at(1_700_000), RTT), MAX_QUICK_ACKS);
-        assert_eq!(delays.on_segment(at(2_900_000), None), MAX_QUICK_ACKS);
+        assert_eq!(delays.on_segment(at(0), || RTT), 0);
+        assert_eq!(delays.on_segment(at(800_000), || RTT), 0);
+        assert_eq!(delays.on_segment(at(1_700_000), || RTT), MAX_QUICK_ACKS);
+        assert_eq!(delays.on_segment(at(2_900_000), || None), MAX_QUICK_ACKS);
     }
 }

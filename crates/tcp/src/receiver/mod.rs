@@ -269,7 +269,7 @@ impl Receiver {
         self.unacknowledged += 1;
         if self.unacknowledged < self.ack_every {
             let due = match &self.delays {
-                Some(delays) => delays.deadline(now, self.round_trip()),
+                Some(delays) => delays.deadline(now, || self.round_trip()),
                 None => now + self.timeout,
             };
             self.deadline = self.deadline.min(due.into());
