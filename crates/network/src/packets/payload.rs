@@ -92,7 +92,9 @@ impl Payload for AckSegment {
             counts: self.counts,
             window: self.window,
         };
-        (options != Options::NONE).then_some(options)
+        // Most ACKs with options carry a timestamp echo, so the other fields are rarely tested.
+        let has_options = self.echo != MaybeTime::NONE || !options.is_stamp_alone();
+        has_options.then_some(options)
     }
 
     #[inline(always)]

@@ -325,8 +325,9 @@ impl Sender {
     /// Continues the application's writes when an ACK arrives.
     fn on_ack_of_writes(&mut self, now: Time, acknowledgement: u64) {
         if let Some(writes) = &mut self.writes {
-            writes.on_ack(now, &self.flight, acknowledgement, self.written);
-            self.update_plain_end();
+            if writes.on_ack(now, &self.flight, acknowledgement, self.written) {
+                self.update_plain_end();
+            }
         }
     }
 

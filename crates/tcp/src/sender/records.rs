@@ -211,10 +211,14 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
         sender.check_idle(now);
     }
     sender.timed = NOTHING;
-    let (max, cwnd) = (sender.flight.max, sender.flight.cwnd());
+    let (max, cwnd, sends_fin) = (sender.flight.max, sender.flight.cwnd(), sender.sends_fin);
     let Parts { rack, rtx_queue, .. } = parts(sender, now)?;
     let probes = rack.take_probe();
     let in_flight = rtx_queue.in_flight(max);
+    // Only a probe and the last segment may exceed the window, and only F-RTO changes its state if nothing can be sent.
+    if in_flight as i64 as f64 >= cwnd && !(probes | sends_fin | rack.sends_new_first()) {
+        return None;
+    }
     let lost = if sends_new_first(sender, in_flight) {
         None
     } else {

@@ -267,7 +267,10 @@ impl Sender {
         }
         let push = |writes: &Writes| writes.push(sequence, sequence + u64::from(length));
         let pushed = self.writes.as_deref().is_some_and(push);
-        self.update_plain_end();
+        // Until a segment with PSH is sent, the end of the next one stays the same.
+        if self.flight.max > self.plain_end {
+            self.update_plain_end();
+        }
         pushed
     }
 

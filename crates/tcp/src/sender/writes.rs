@@ -86,22 +86,22 @@ impl Writes {
     }
 
     /// Processes an ACK before it changes `flight`: continues a call that waits for space, or writes if an interval has
-    /// started since the previous ACK.
-    pub fn on_ack(&mut self, now: Time, flight: &Flight, acknowledgement: u64, written: u64) {
-        match self.every {
+    /// started since the previous ACK. Returns whether it did so, which may change the ends of unsent segments with PSH.
+    pub fn on_ack(&mut self, now: Time, flight: &Flight, acknowledgement: u64, written: u64) -> bool {
+        let (fills, una) = match self.every {
             Some(every) => {
-                let passed = now.0 / every.0;
-                if passed > self.passed {
-                    self.fill(flight, flight.una, written);
-                }
-                self.passed = passed;
+                let before = std::mem::replace(&mut self.passed, now.0 / every.0);
+                (self.passed > before, flight.una)
             }
-            None if acknowledgement >= self.refill_at(written) => self.fill(flight, acknowledgement, written),
-            None => {}
+            None => (acknowledgement >= self.refill_at(written), acknowledgement),
+        };
+        if fills {
+            self.fill(flight, una, written);
         }
         while self.ends.front().is_some_and(|&end| end <= acknowledgement) {
             self.ends.pop_front();
         }
+        fills
     }
 
     /// Returns whether the segment `sequence..end` carries PSH.
@@ -110,9 +110,19 @@ impl Writes {
     }
 
     /// Returns the end of the first segment with PSH beyond byte `sequence`.
+    #[inline]
     pub fn next_end(&self, sequence: u64) -> Option<u64> {
-        let before = self.ends.partition_point(|&end| end <= sequence);
-        self.ends.get(before).copied()
+        // Usually only the last segment with PSH lies beyond `sequence`, or all of them.
+        if *self.ends.back()? <= sequence {
+            return None;
+        }
+        match self.ends.front() {
+            Some(&first) if first > sequence => Some(first),
+            _ => {
+                let before = self.ends.partition_point(|&end| end <= sequence);
+                self.ends.get(before).copied()
+            }
+        }
     }
 
     /// Removes the data beyond byte `end`, which the application does not write.
