@@ -10,7 +10,7 @@ import resource
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from works import STARTS_S, Work
 
@@ -21,17 +21,31 @@ CLASSIC: dict[str, Any] = {
     "recovery": "sack",
     "timer": {"kind": "fine", "granularity": "10 ms", "min_rto": "200 ms", "initial_rto": "1 s"},
 }
+LINUX: dict[str, Any] = {"profile": "linux-6", "congestion": "cubic"}
+TWO_WAY: Final = "two-way cubic"
 # Policies of the trunk's queue, and senders, that differ from the defaults.
 POLICIES: dict[str, Any] = {
     "cells": "epd",
     "step-marking": {"kind": "step-marking", "threshold": 20},
     **{name: name for name in ("red", "pie", "codel", "fq-codel")},
     "cubic over fq-codel": "fq-codel",
+    "prague over dualpi2": "dualpi2",
 }
 SENDERS: dict[str, dict[str, Any]] = {
     "step-marking": {**CLASSIC, "ecn": "classic"},
-    **{name: {"profile": "linux-6", "congestion": name} for name in ("cubic", "bbr")},
-    "cubic over fq-codel": {"profile": "linux-6", "congestion": "cubic"},
+    **{name: {**LINUX, "congestion": name} for name in ("cubic", "bbr")},
+    **dict.fromkeys(("cubic over fq-codel", "cubic through a proxy", TWO_WAY, "arriving short flows"), LINUX),
+    "paced cubic over hosts' fq": {**LINUX, "pacing": True},
+    "prague over dualpi2": {**LINUX, "congestion": "prague", "ecn": {"kind": "accurate", "ect": 1}},
+}
+# Additional fields of the network.
+NETWORKS: dict[str, dict[str, Any]] = {
+    "cubic through a proxy": {"pep": {"at": "switch1", "buffer": "4 MB"}},
+    "paced cubic over hosts' fq": {"host_policy": "fq", "host_buffer": "1000 packets", "send_jitter": "0 s"},
+}
+# Traffic of each flow other than greedy; together, the flows offer nine tenths of the trunk's rate.
+TRAFFIC: dict[str, Any] = {
+    "arriving short flows": {"kind": "flow-arrivals", "load": 0.06, "sizes": {"kind": "fixed", "size": "30 KB"}},
 }
 # Paths of the trunk that replace its constant rate.
 PATHS: dict[str, Any] = {
@@ -52,7 +66,7 @@ def scenario(work: Work, mode: str) -> Scenario:
         "name": work.name or "scaling",
         "duration": f"{round(work.duration_s * 1e12)} ps",
         "framing": "aal5" if mode == "cells" else "ip",
-        "network": _dumbbell(work) if work.host_pairs == work.flows else _pairs(work),
+        "network": _network(work, mode),
         "switch": switch,
         "tcp": {
             "mss": f"{work.mss_bytes} B",
@@ -63,7 +77,15 @@ def scenario(work: Work, mode: str) -> Scenario:
     }
     if mode in PATHS:
         fields["network"]["path"] = PATHS[mode]
+    if mode in TRAFFIC:
+        fields["traffic"] = TRAFFIC[mode]
     return Scenario(**fields)
+
+
+def _network(work: Work, mode: str) -> dict[str, Any]:
+    if mode == TWO_WAY or work.host_pairs != work.flows:
+        return _pairs(work, two_way=mode == TWO_WAY)
+    return {**_dumbbell(work), **NETWORKS.get(mode, {})}
 
 
 def _dumbbell(work: Work) -> dict[str, Any]:
@@ -78,7 +100,7 @@ def _dumbbell(work: Work) -> dict[str, Any]:
     }
 
 
-def _pairs(work: Work) -> dict[str, Any]:
+def _pairs(work: Work, *, two_way: bool) -> dict[str, Any]:
     access = {"rate": f"{work.access_bps} bit/s", "delay": "0 s"}
     nodes: list[dict[str, Any]] = [{"name": name, "kind": "switch"} for name in ("switch1", "switch2")]
     links = [{"between": ["switch1", "switch2"], "rate": f"{work.trunk_bps} bit/s", "delay": _delay(work)}]
@@ -90,6 +112,8 @@ def _pairs(work: Work) -> dict[str, Any]:
         ]
     used = (flow % work.host_pairs for flow in range(work.flows))
     flows = [{"name": f"flow{flow}", "from": f"source{pair}", "to": f"sink{pair}"} for flow, pair in enumerate(used)]
+    if two_way:
+        flows[1::2] = [{**flow, "from": flow["to"], "to": flow["from"]} for flow in flows[1::2]]
     return {"kind": "graph", "nodes": nodes, "links": links, "flows": flows}
 
 

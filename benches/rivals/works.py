@@ -5,6 +5,7 @@ from typing import Final
 
 HEADER_BYTES: Final = 40
 STARTS_S: Final = 1.0
+GEO_DELAY_S: Final = 0.275
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,18 @@ class Work:
         )
 
     def suiting(self, kind: str) -> "Work":
-        """Returns the work adapted to a kind; ns-3's BBR needs ten times the buffer to deliver more than a tenth."""
-        return replace(self, buffer_packets=10 * self.buffer_packets) if kind == "bbr" else self
+        """Returns the work adapted to a kind.
+
+        ns-3's BBR needs ten times the buffer to deliver more than a tenth; the path with a proxy is that of a
+        geostationary satellite.
+        """
+        match kind:
+            case "bbr":
+                return replace(self, buffer_packets=10 * self.buffer_packets)
+            case "cubic through a proxy":
+                satellite = replace(self, delay_s=GEO_DELAY_S)
+                return replace(satellite, buffer_packets=satellite.pipe_packets)
+        return self
 
     def lasting(self, duration_s: float) -> "Work":
         """Returns the work with another simulated duration."""
