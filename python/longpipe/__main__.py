@@ -5,7 +5,7 @@ import sys
 from types import ModuleType
 from typing import NoReturn
 
-from longpipe.system.interrupts import INTERRUPTED, end_of_command, exit_on_interrupt, interruptible
+from longpipe.system.interrupts import INTERRUPTED, exit_on_interrupt, interrupted_exit, raise_on_interrupt
 
 # Starting creates more than 100 000 permanent objects, for which the default threshold of 700 would cause constant
 # garbage collection.
@@ -21,11 +21,11 @@ def main() -> NoReturn:
     try:
         from longpipe.cli import main as run
 
-        interruptible()
+        raise_on_interrupt()
         run()
     except KeyboardInterrupt:
         exit_on_interrupt()
-        status, line = end_of_command() or (INTERRUPTED, "interrupted")
+        status, line = interrupted_exit() or (INTERRUPTED, "interrupted")
         sys.stderr.write(f"{line}\n")
         sys.exit(status)
     finally:

@@ -14,7 +14,7 @@ from longpipe.cli.usage import error_line, option_line
 from longpipe.errors import RunError, ScenarioError, plain, shortened
 from longpipe.result.captures import CaptureError
 from longpipe.system.files import kept_apart
-from longpipe.system.interrupts import INTERRUPTED, answered, end_of_command, exit_on_interrupt
+from longpipe.system.interrupts import INTERRUPTED, clear_interruption, exit_on_interrupt, interrupted_exit
 
 HELP = (
     "Simulate TCP over long fat networks, packet by packet or ATM cell by cell.\n\n"
@@ -102,12 +102,12 @@ def _run() -> int | None:
     Raises KeyboardInterrupt if a signal has caused another error, for example in code of a library.
     """
     # A script or a test may run several commands in one process.
-    answered()
+    clear_interruption()
     try:
         with bash.joined_words(), kept_apart():
             status: int | None = app(prog_name="longpipe", standalone_mode=False)
     except Exception:
-        if end_of_command() is not None:
+        if interrupted_exit() is not None:
             raise KeyboardInterrupt from None
         raise
     if status == INTERRUPTED:
@@ -140,7 +140,7 @@ def main() -> NoReturn:
         print_errors([f"{where}{(error.strerror or str(error)).lower()}"], FAILED)
     except (KeyboardInterrupt, typer.Abort):
         exit_on_interrupt()
-        status, line = end_of_command() or (INTERRUPTED, "interrupted")
+        status, line = interrupted_exit() or (INTERRUPTED, "interrupted")
         errors.print(line)
         sys.exit(status)
     except Exception as error:

@@ -15,7 +15,7 @@ from longpipe.fit.steady import deviation_line, goodput_bps
 from longpipe.fit.whatif import single_run
 from longpipe.result import duration_s
 from longpipe.run import simulate
-from longpipe.system.interrupts import TerminatedError, answered
+from longpipe.system.interrupts import TerminatedError, clear_interruption
 from longpipe.units import TIME
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def checked(found: FitReport) -> FitReport:
     except TerminatedError:
         raise
     except (KeyboardInterrupt, RunError):
-        answered()
+        clear_interruption()
         return found
     mean, error = float(values.mean()), model_error(scenario, GOODPUT)
     half = error * mean

@@ -20,7 +20,7 @@ from longpipe.fit.series import TRACES, FlowSeries, in_distribution, in_losses, 
 from longpipe.run import simulate
 from longpipe.scenario.base import kinds_that
 from longpipe.scenario.congestion import Congestion
-from longpipe.system.interrupts import TerminatedError, answered
+from longpipe.system.interrupts import TerminatedError, clear_interruption
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -249,7 +249,7 @@ def fit(
     except KeyboardInterrupt as end:
         if not senders or isinstance(end, TerminatedError):
             raise
-        answered()
+        clear_interruption()
         left = max(expected - count, 0)
     senders, queues = _ordered(senders), _ordered(queues)
     if not senders:

@@ -1,4 +1,4 @@
-"""Handles Ctrl-C, and SIGTERM from batch systems, only at times when no work is incomplete."""
+"""Reactions to Ctrl-C and SIGTERM: end the process, raise KeyboardInterrupt, or wait until a block ends."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from typing import Any, Final
 # Exit status of a command that Ctrl-C or SIGTERM ended, as in a shell, and the line that it prints.
 INTERRUPTED: Final = 130
 TERMINATED: Final = 143
-_ENDS: Final = {signal.SIGINT: (INTERRUPTED, "interrupted"), signal.SIGTERM: (TERMINATED, "terminated")}
+_EXITS: Final = {signal.SIGINT: (INTERRUPTED, "interrupted"), signal.SIGTERM: (TERMINATED, "terminated")}
 # Beginning of the file name of Python's import code; C code that an import runs may turn a KeyboardInterrupt into
 # another error.
 _IMPORTS: Final = "<frozen importlib"
@@ -23,30 +23,30 @@ _received: list[int] = []
 
 def exit_on_interrupt() -> None:
     """Makes Ctrl-C and SIGTERM end the process at once; used at the start and at the end of a command."""
-    _handle(_end_process)
+    _install(_end_process)
 
 
-def interruptible() -> None:
+def raise_on_interrupt() -> None:
     """Makes Ctrl-C and SIGTERM raise KeyboardInterrupt, or end the process during an import."""
-    _handle(_interrupt)
+    _install(_interrupt)
     sys.unraisablehook = _unraisable
 
 
-def end_of_command() -> tuple[int, str] | None:
+def interrupted_exit() -> tuple[int, str] | None:
     """Returns the exit status and the line of a command that a signal has interrupted; None without a signal."""
-    return _ENDS[signal.Signals(_received[0])] if _received else None
+    return _EXITS[signal.Signals(_received[0])] if _received else None
 
 
-def answered() -> None:
+def clear_interruption() -> None:
     """Forgets an interruption: the command continues with the results that it has, or another one begins."""
     _received.clear()
 
 
-def _handle(handler: Callable[[int, FrameType | None], None]) -> None:
+def _install(handler: Callable[[int, FrameType | None], None]) -> None:
     """Installs a handler where the signal would interrupt the process; background jobs of shells ignore Ctrl-C."""
     if threading.current_thread() is threading.main_thread():
         ours = signal.default_int_handler, signal.SIG_DFL, _end_process, _interrupt
-        for number in _ENDS:
+        for number in _EXITS:
             if signal.getsignal(number) in ours:
                 signal.signal(number, handler)
 
@@ -66,7 +66,7 @@ if hasattr(os, "register_at_fork"):
 
 def _end_process(number: int, _frame: FrameType | None) -> None:
     # This code uses nothing that could raise.
-    status, line = _ENDS[signal.Signals(number)]
+    status, line = _EXITS[signal.Signals(number)]
     os.write(2, f"{line}\n".encode())
     os._exit(status)
 
@@ -81,12 +81,12 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError
 
 
-def _unraisable(found: Any) -> None:  # noqa: ANN401 - sys.UnraisableHookArgs, which cannot be imported
+def _unraisable(raised: Any) -> None:  # noqa: ANN401 - sys.UnraisableHookArgs, which cannot be imported
     """Repeats a signal whose KeyboardInterrupt was raised in a finaliser, where Python would print it and continue."""
-    if issubclass(found.exc_type, KeyboardInterrupt) and _received:
+    if issubclass(raised.exc_type, KeyboardInterrupt) and _received:
         signal.raise_signal(_received[-1])
     else:
-        sys.__unraisablehook__(found)
+        sys.__unraisablehook__(raised)
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -113,7 +113,7 @@ def terminable() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Context that defers Ctrl-C, and SIGTERM inside `terminable`, until the block ends.
+    """Context that defers Ctrl-C, and SIGTERM if Python code handles it, until the block ends.
 
     A second signal acts at once, in case the block never ends. Only the main thread is affected.
     """

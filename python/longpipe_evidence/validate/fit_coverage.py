@@ -8,7 +8,7 @@ from typing import Final
 import pandas as pd
 
 from longpipe.units import RATE
-from longpipe_evidence.validate.fit_criterion import FitCriterion, Row, criterion
+from longpipe_evidence.validate.fit_criterion import FitCriterion, Row, criterion, is_queue_right, queue_of_linux
 from longpipe_evidence.validate.fit_mixed import kind_of
 from longpipe_evidence.validate.fit_results import MEASURES, columns_of
 from longpipe_evidence.validate.fit_runs import ABSENT, PREDICTED
@@ -22,8 +22,6 @@ COVERED: Final = 0.9
 RIGHT: Final = 0.98
 # Probability that is printed as 99 % or 100 %.
 CERTAIN: Final = 0.985
-# Smallest bottleneck buffer of tail drop in a folder is exact; this many packets are within the rounding of bytes.
-_ALIKE: Final = {"codel": "fq-codel"}
 
 Case = tuple[Row, str]
 
@@ -33,7 +31,7 @@ def coverage(rows: Sequence[Row], runs: pd.DataFrame) -> list[FitCriterion]:
     cases = {
         "rate": [(row, miss) for row in rows for miss in _rates(row)],
         "base RTT": [(row, _miss(row, "base RTT", _base(row))) for row in rows],
-        "buffer": [(row, _miss(row, "buffer", _buffer(row))) for row in rows],
+        "buffer": [(row, _miss(row, "buffer", float(row["true_buffer"]))) for row in rows],
         "loss": [(row, _miss(row, "loss", 0.0)) for row in rows],
         "jitter": [(row, _miss(row, "jitter", _jitter(row))) for row in rows],
         **{f"predicted {name}": [(row, miss) for row in rows for miss in _predicted(row, runs, name)]
@@ -59,17 +57,17 @@ def _text(row: Row) -> str:
     return f"({kind_of(row['number'])}) {row['miss']}" if row["miss"] else ""
 
 
-def _miss(row: Row, name: str, truth: float | None) -> str | None:
-    """Returns the interval that misses the truth, an empty text if it contains it; None if none is stated or known."""
+def _miss(row: Row, name: str, truth: float) -> str | None:
+    """Returns the interval that misses the truth, an empty text if it contains it; None if none is stated."""
     _, low, high = columns_of(row, name)
-    if truth is None or (math.isnan(low) and math.isnan(high)):
+    if math.isnan(low) and math.isnan(high):
         return None
     return _outside(low, high, truth)
 
 
 def _outside(low: float, high: float, truth: float) -> str:
-    above, below = math.isnan(low) or low <= truth, math.isnan(high) or truth <= high
-    return "" if above and below else f"{low:.7g} to {high:.7g}, is {truth:.7g}"
+    is_low_right, is_high_right = math.isnan(low) or low <= truth, math.isnan(high) or truth <= high
+    return "" if is_low_right and is_high_right else f"{low:.7g} to {high:.7g}, is {truth:.7g}"
 
 
 def _rates(row: Row) -> list[str | None]:
@@ -109,11 +107,6 @@ def _jitter(row: Row) -> float:
     return 0.0 if row["jitter"] == ABSENT else seconds(row["jitter"].split(":")[1])
 
 
-def _buffer(row: Row) -> float | None:
-    """Returns the limit of the queue in packets; with a varying rate, the guest resets it."""
-    return float(row["true_buffer"])
-
-
 def _predicted(row: Row, runs: pd.DataFrame, name: str) -> Iterable[str | None]:
     """Yields the verdict on the interval of single runs for each predicted control."""
     column = LINUX_MEASURES[name]
@@ -133,7 +126,4 @@ def _statements(rows: Iterable[Row]) -> Iterable[Case]:
             truth = longpipe_name(row["control"])
             yield row, "" if row["sender"] == truth else f"sender {row['sender']}, is {truth}"
         if row["queue_share"] >= CERTAIN:
-            truth = "tail-drop" if row["discipline"] == "pfifo" else row["discipline"].replace("_", "-")
-            accepted = [row["queue"], *row["same_queues"].split()]
-            right = _ALIKE.get(truth, truth) in [_ALIKE.get(one, one) for one in accepted]
-            yield row, "" if right else f"queue {row['queue']}, is {truth}"
+            yield row, "" if is_queue_right(row) else f"queue {row['queue']}, is {queue_of_linux(row)}"

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+# CoDel and FQ-CoDel count as equal, because they are the same queue for a single flow.
+_ALIKE: Final = {"codel": "fq-codel"}
 
 Row = dict[str, Any]
 
@@ -32,3 +35,15 @@ def criterion(name: str, rows: Iterable[Row], problem: Callable[[Row], str], sha
     found = [(row, problem(row)) for row in rows]
     misses = tuple(f"{row['kind']} {row['number']} {row['control']}: {text}" for row, text in found if text)
     return FitCriterion(name, len(found) - len(misses), len(found), share, misses)
+
+
+def queue_of_linux(row: Row) -> str:
+    """Returns longpipe's name of the queue that the capture passed."""
+    return "tail-drop" if row["discipline"] == "pfifo" else str(row["discipline"].replace("_", "-"))
+
+
+def is_queue_right(row: Row) -> bool:
+    """Returns whether the queue of the capture is the most likely one, or equals it."""
+    truth = queue_of_linux(row)
+    stated = [row["queue"], *row["same_queues"].split()]
+    return _ALIKE.get(truth, truth) in [_ALIKE.get(queue, queue) for queue in stated]

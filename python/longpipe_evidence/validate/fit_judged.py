@@ -13,7 +13,7 @@ from longpipe.fit.model_error import MEDIAN_RTT
 from longpipe.fit.steady import TOLERATED
 from longpipe.units import RATE
 from longpipe_evidence.validate.fit_coverage import coverage
-from longpipe_evidence.validate.fit_criterion import FitCriterion, Row, criterion
+from longpipe_evidence.validate.fit_criterion import FitCriterion, Row, criterion, is_queue_right, queue_of_linux
 from longpipe_evidence.validate.fit_results import MEASURES, columns_of
 from longpipe_evidence.validate.fit_runs import FILE, FITTED, PREDICTED, window_distance
 from longpipe_evidence.validate.linux import PACKET_BYTES, seconds
@@ -31,9 +31,6 @@ MEAN_WITHIN: Final = 0.05
 COINCIDE: Final = 0.02
 # Probability at and above which the most likely control is expected to be correct.
 SURE: Final = 0.9
-# CoDel and FQ-CoDel count as equal, because they are the same queue for a single flow.
-_ALIKE: Final = {"codel": "fq-codel"}
-TAIL_DROP: Final = "tail-drop"
 
 
 def judged(runs: pd.DataFrame, fits: pd.DataFrame) -> list[FitCriterion]:
@@ -147,10 +144,7 @@ def _buffer(row: Row) -> str:
 
 
 def _queue(row: Row) -> str:
-    truth = TAIL_DROP if row["discipline"] == "pfifo" else row["discipline"].replace("_", "-")
-    accepted = [row["queue"], *row["same_queues"].split()]
-    right = _ALIKE.get(truth, truth) in [_ALIKE.get(one, one) for one in accepted]
-    return "" if right else f"{row['queue']} {row['queue_share']:.0%}, is {truth}"
+    return "" if is_queue_right(row) else f"{row['queue']} {row['queue_share']:.0%}, is {queue_of_linux(row)}"
 
 
 def _sender(row: Row, runs: pd.DataFrame) -> str:
