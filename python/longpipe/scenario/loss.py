@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import ASCENDING, Model, kind_or_table, quantity
+from longpipe.scenario.base import ASCENDING, LATER, Model, kind_or_table, quantity
 from longpipe.units import TIME
 
 
@@ -32,6 +32,12 @@ class PeriodicLoss(Model):
         ge=1,
         lt=9223372036854775808,
         description="A number of packets from one loss to the next [packets], as in 1000 for a loss rate of 0.1 %",
+    )
+    burst: Annotated[int, LATER] = Field(
+        default=1,
+        ge=1,
+        lt=9223372036854775808,
+        description="Number of consecutive packets that are lost each time [packets]; ns-2 burstlen_",
     )
 
 

@@ -28,6 +28,10 @@ pub enum LossConfig {
         /// A number of packets from one loss to the next [packets], as in 1000 for a loss rate of 0.1 %.
         #[field(range = "[1, 9223372036854775808)")]
         interval: u64,
+        /// Number of consecutive packets that are lost each time [packets]; ns-2 burstlen_.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        #[field(range = "[1, 9223372036854775808)", default = 1, later)]
+        burst: u64,
     },
     /// Loses the first packet that enters at or after each listed time.
     #[described(name = "TimedLoss")]
@@ -91,6 +95,14 @@ pub enum LossConfig {
     },
 }
 
+fn one() -> u64 {
+    1
+}
+
+fn is_one(burst: &u64) -> bool {
+    *burst == 1
+}
+
 /// Loss model, which is invoked for each frame in the order of entry.
 #[derive(Clone, Debug)]
 pub enum Loss {
@@ -107,8 +119,12 @@ pub enum Loss {
     Periodic {
         /// Number of frames from one loss to the next.
         interval: u64,
-        /// Number of frames since the latest loss.
+        /// Number of consecutive frames that are lost each time.
+        burst: u64,
+        /// Number of frames since the beginning of the latest loss.
         passed: u64,
+        /// Number of frames that are still to be lost.
+        left: u64,
     },
     /// Losses at given times.
     AtTimes {
@@ -168,7 +184,12 @@ impl Loss {
                 passed: 0,
                 frames: 0,
             },
-            LossConfig::Periodic { interval } => Loss::Periodic { interval, passed: 0 },
+            LossConfig::Periodic { interval, burst } => Loss::Periodic {
+                interval,
+                burst,
+                passed: 0,
+                left: 0,
+            },
             LossConfig::AtTimes { ref instants_ps } => Loss::AtTimes {
                 instants: instants_ps.clone(),
                 passed: 0,
@@ -215,9 +236,19 @@ impl Loss {
                 *frames += 1;
                 lost
             }
-            Loss::Periodic { interval, passed } => {
+            Loss::Periodic {
+                interval,
+                burst,
+                passed,
+                left,
+            } => {
                 *passed = (*passed + 1) % *interval;
-                *passed == 0
+                if *passed == 0 {
+                    *left = *burst;
+                }
+                let lost = *left > 0;
+                *left -= u64::from(lost);
+                lost
             }
             Loss::AtTimes { instants, passed } => {
                 let due = instants[*passed..].iter().take_while(|&&at| at <= now.0).count();
@@ -259,9 +290,20 @@ mod tests {
 
     #[test]
     fn periodic_losses_lose_every_frame_at_the_interval() {
-        assert_eq!(lost(&LossConfig::Periodic { interval: 4 }, 13), [3, 7, 11]);
-        assert_eq!(lost(&LossConfig::Periodic { interval: 1 }, 3), [0, 1, 2]);
-        assert!(LossConfig::Periodic { interval: 0 }.invalid().is_some());
+        let every = |interval, burst| LossConfig::Periodic { interval, burst };
+        assert_eq!(lost(&every(4, 1), 13), [3, 7, 11]);
+        assert_eq!(lost(&every(1, 1), 3), [0, 1, 2]);
+        assert!(every(0, 1).invalid().is_some());
+    }
+
+    #[test]
+    fn periodic_losses_lose_each_burst_from_the_interval_on() {
+        // ErrorModel/Periodic of ns-2 loses packet k period + i for each i below burstlen_, counted from 1.
+        for (interval, burst) in [(4, 2), (7, 3), (5, 5), (3, 9)] {
+            let expected = (1..=60).filter(|number| number >= &interval && number % interval < burst);
+            let expected = expected.map(|number| number - 1).collect::<Vec<u64>>();
+            assert_eq!(lost(&LossConfig::Periodic { interval, burst }, 60), expected);
+        }
     }
 
     #[test]

@@ -156,7 +156,7 @@ impl BucketDraft {
 pub enum LossDraft {
     Indices(Vec<u64>),
     Instants(Vec<u16>),
-    Periodic(u64),
+    Periodic(u64, u64),
     Bernoulli(u16),
     GilbertElliott([u16; 4]),
     /// Bit error rate [10⁻⁶].
@@ -221,7 +221,7 @@ pub fn any_loss() -> impl Strategy<Value = LossDraft> {
             .prop_map(|indices| LossDraft::Indices(indices.into_iter().collect())),
         prop::collection::btree_set(any::<u16>(), 1..5)
             .prop_map(|instants| LossDraft::Instants(instants.into_iter().collect())),
-        (1u64..40).prop_map(LossDraft::Periodic),
+        (1u64..40, 1u64..4).prop_map(|(interval, burst)| LossDraft::Periodic(interval, burst)),
         (0u16..300).prop_map(LossDraft::Bernoulli),
         Just(LossDraft::Bernoulli(1000)),
         prop::array::uniform4(0u16..=1000).prop_map(LossDraft::GilbertElliott),
@@ -289,7 +289,10 @@ impl LossDraft {
                 instants_ps.dedup();
                 LossConfig::AtTimes { instants_ps }
             }
-            LossDraft::Periodic(interval) => LossConfig::Periodic { interval: *interval },
+            LossDraft::Periodic(interval, burst) => LossConfig::Periodic {
+                interval: *interval,
+                burst: *burst,
+            },
             LossDraft::Bernoulli(thousandths) => LossConfig::Bernoulli {
                 probability: probability(*thousandths),
             },
