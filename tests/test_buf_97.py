@@ -237,7 +237,9 @@ def made_up_beyond(factors: Iterable[Factors]) -> pd.DataFrame:
 
 def test_a_directory_holds_report_tables_runs_and_figures(out: Path) -> None:
     names = {
-        f"{name}.{kind}" for name in ("network", "efficiency", "fairness", "how-much-buffer") for kind in ("png", "svg")
+        f"{name}.{kind}"
+        for name in ("network", "efficiency", "fairness", "starts", "how-much-buffer")
+        for kind in ("png", "svg")
     }
     names |= {f"{name}.csv" for name in ("tables", "runs", "beyond", "buffer-needed", *PAPER.summaries)}
     assert {path.name for path in out.iterdir()} == {*WRITTEN, *names}

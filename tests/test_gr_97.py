@@ -71,7 +71,7 @@ def test_a_directory_holds_report_tables_runs_and_figures(found: Reproduction, t
     with drawn_here(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("longpipe_evidence.papers.replicated.reproduce", lambda *_, **__: found)
         parts.run(PAPER, Part.REPRODUCTION, 3, tmp_path, Runner(Store()))
-    names = ("link-shares", "network", "vbr-period", "by-factor")
+    names = ("link-shares", "network", "vbr-period", "starved", "by-factor")
     figures = {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     tables = {f"{name}.csv" for name in ("tables", "runs", *PAPER.summaries)}
     assert {path.name for path in tmp_path.iterdir()} == {*WRITTEN, *tables, *figures}
@@ -164,6 +164,18 @@ def test_summaries_cover_networks_and_factors(found: Reproduction) -> None:
         / (summaries["denominators"]["efficiency_over_9180_byte_tax"])
     )
     assert ratio.dropna().to_numpy() == pytest.approx(TAXES)
+
+
+def test_starved_runs_are_counted_once_by_efficiency(found: Reproduction) -> None:
+    table = found.summaries["starved"].set_index(["network", "tcp", "vbr_period_ms"])
+    runs = found.runs
+    runs = runs[runs["replicated"]]
+    chosen = runs[(runs["network"] == "wan") & (runs["tcp"] == "sack") & (runs["vbr_period_ms"] == 300)]
+    chosen = chosen[chosen["table"].notna() & (chosen["guaranteed_rate"] == 0)]
+    single = chosen.drop_duplicates(["sources", "buffer_cells", "policy", "seed"])
+    counts = table.loc[("wan", "sack", 300)]
+    assert counts.sum() == len(single)
+    assert counts["from_0.9"] == single["efficiency"].between(0.9, 1.0, inclusive="left").sum()
 
 
 def test_scatter_is_what_main_effects_leave_of_the_published_values(found: Reproduction) -> None:

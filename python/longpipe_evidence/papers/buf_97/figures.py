@@ -8,8 +8,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from longpipe import simulate
 from longpipe.analysis.knee import knee
 from longpipe.pictures.style import BLUE, GREEN, ORANGE, PURPLE, VERMILION
+from longpipe_evidence.papers import PAPERS
 from longpipe_evidence.papers.buf_97.links import LINKS
 from longpipe_evidence.papers.names import NAMES
 from longpipe_evidence.papers.reproduction import Reproduction
@@ -21,18 +23,46 @@ COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE)
 MARKERS: Final = ("o", "s", "^", "D", "v")
 # Efficiency below which a flavor's maximum is not a useful target.
 GOOD: Final = 0.9
+# Time shown in the figure of starts, and its steps [s].
+SHOWN_S: Final = 10.0
+STEP_S: Final = 0.1
 LABELS: Final = {"efficiency": "efficiency", "fairness": "fairness (Jain's index)"}
 
 
 def figures(found: Reproduction) -> dict[str, Figure]:
     """Returns Figure 1, and Figures 2 to 4 with each metric in one figure, by file name."""
     network = topology(found.paper.networks()["leo"], "buf-97, Figure 1: N sources; here one LEO hop with 5 of them")
-    return {"network": network, **{metric: against_buffer(found, metric) for metric in found.paper.metrics}}
+    curves = {metric: against_buffer(found, metric) for metric in found.paper.metrics}
+    return {"network": network, **curves, "starts": starts()}
 
 
 def beyond_figures(summaries: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
     """Returns the figure of the extension by file name."""
     return {"how-much-buffer": how_much_buffer(summaries["buffer-needed"])}
+
+
+def starts() -> Figure:
+    """Draws how 100 sources start over one LEO hop with a buffer of one round trip, without and with a handshake."""
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    first, later = figure.subplots(1, 2)
+    readings = {"all data start at 0": PAPERS["buf-97"], "handshake": PAPERS["buf-97"].readings["handshake"]}
+    for (name, paper), colour, marker in zip(readings.items(), COLOURS, MARKERS, strict=False):
+        scenario = paper.cells()["leo 100 12000 1.0"]
+        result = simulate(scenario.with_(traces={"sequence": True, "arrivals": True}), 1)
+        sequence, arrivals = result.traces["sequence"], result.traces["arrivals"]
+        sent_ms = 1e3 * np.sort(sequence[sequence["event"] == 0].groupby("flow")["time_s"].min().to_numpy())
+        first.plot(sent_ms - sent_ms[0], np.arange(1, len(sent_ms) + 1), marker, color=colour, markersize=3, label=name)
+        edges = np.arange(0.0, SHOWN_S + STEP_S / 2, STEP_S)
+        received, _ = np.histogram(arrivals["time_s"], edges, weights=arrivals["bytes"])
+        rate_mbps = 8e-6 * received / STEP_S
+        later.step(edges[:-1] + STEP_S / 2, rate_mbps, where="mid", color=colour, label=name)
+    first.set_xlabel("first data of a source after that of the first source [ms]")
+    first.set_ylabel("sources that have started")
+    later.set_xlabel("time [s]")
+    later.set_ylabel("received data, in steps of 0.1 s [Mbit/s]")
+    first.legend(frameon=False)
+    figure.suptitle("buf-97: 100 sources over one LEO hop, buffer of one round trip (seed 1)")
+    return figure
 
 
 def curve(found: Reproduction, network: str, sources: int, metric: str) -> pd.DataFrame:

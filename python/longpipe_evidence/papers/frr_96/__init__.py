@@ -196,7 +196,7 @@ PAPER: Final = ReplicatedPaper(
     experiments=experiments,
     measure=measure,
     claims=CLAIMS,
-    recordings=(Recording(("cwnd", "events"), _synchronized, _mechanisms, seeds=3),),
+    recordings=(Recording(("cwnd", "events"), _synchronized, _mechanisms, seeds=20),),
     reasons=REASONS,
     other_readings=READINGS,
     variants=VARIANTS,

@@ -14,7 +14,8 @@ from longpipe.aal5 import CELL_BITS, packet_cells
 from longpipe.pictures.style import BLUE, GREEN, VERMILION, plain
 from longpipe.units import RATE
 from longpipe_evidence.papers import PAPERS
-from longpipe_evidence.papers.gr_97.claims import PERIODS
+from longpipe_evidence.papers.gr_97.claims import BURST_MS, PERIODS
+from longpipe_evidence.papers.gr_97.summaries import EDGES
 from longpipe_evidence.papers.names import NAMES
 from longpipe_evidence.papers.reproduction import Reproduction
 from longpipe_evidence.papers.seeds import counted
@@ -43,6 +44,7 @@ def figures(found: Reproduction) -> dict[str, Figure]:
         "link-shares": link_shares(),
         "network": network,
         "vbr-period": vbr_period(found),
+        "starved": starved_runs(found),
         "by-factor": by_factor(found),
     }
 
@@ -127,6 +129,22 @@ def by_factor(found: Reproduction) -> Figure:
         row[0].set_ylabel("efficiency")
     figure.legend(handles=_of_sources(), loc="outside lower center", ncols=2, frameon=False)
     figure.suptitle(f"gr-97, Figure 5: effects of the factors, with VBR of 300 ms ({counted(found.seeds)})")
+    return figure
+
+
+def starved_runs(found: Reproduction) -> Figure:
+    """Draws histograms of the efficiency of single runs over the WAN under strict priority, a panel per TCP flavor."""
+    table = found.summaries["starved"]
+    chosen = table[(table["network"] == "wan") & (table["vbr_period_ms"] == BURST_MS)].set_index("tcp")
+    figure = Figure(figsize=(9.5, 3.4), layout="constrained")
+    for panel, tcp in zip(figure.subplots(1, len(LEVELS["tcp"]), sharey=True), LEVELS["tcp"], strict=True):
+        plain(panel)
+        counts = chosen.loc[tcp, [f"from_{edge:g}" for edge in EDGES[:-1]]]
+        panel.bar([edge + 0.05 for edge in EDGES[:-1]], counts, width=0.09, color=BLUE)
+        panel.set_title(NAMES.get(tcp, tcp), loc="left", fontsize=10)
+        panel.set_xlabel("efficiency of a run")
+    figure.axes[0].set_ylabel("runs")
+    figure.suptitle("gr-97: single runs over the WAN beside VBR of 300 ms with strict priority")
     return figure
 
 
