@@ -265,7 +265,7 @@ def test_the_words_of_a_configuration_are_listed_one_after_another() -> None:
     for begin, follows in (
         ("geo 15", "next word after 'geo 15': 3375, 6750, 12500, 25000, 50000, 100000, 200000, 400000\n"),
         ("geo 15 3375 sack", "next word after 'geo 15 3375': 0.0169\n"),
-        ("geo 15 3375 0.0169 epd", "next word after 'geo 15 3375 0.0169': nothing, spread\n"),
+        ("geo 15 200000 1.0 epd", "next word after 'geo 15 200000 1.0': nothing, 155.52, start-up\n"),
     ):
         refused = commands.run("init", "--example", f"buf-97: {begin}")
         assert (refused.returncode, refused.stderr.endswith(follows)) == (2, True), refused.stderr

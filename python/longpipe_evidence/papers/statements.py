@@ -24,7 +24,7 @@ Judged = Mapping[str, Sequence[str]]
 class Cause(StrEnum):
     """Why a statement fails."""
 
-    # The document contradicts itself, or its own numbers contradict the statement.
+    # The document contradicts itself, its own numbers contradict the statement, or they need settings that it omits.
     DOCUMENT = "the document"
     # The simulated numbers meet the statement within wider limits than longpipe's own.
     LIMIT = "a limit of longpipe"

@@ -11,8 +11,7 @@ REASONS: Final = (
         {"network": ("wan",), "guaranteed_rate": (0.0,)},
     ),
     Reason(
-        "SACK of the document stalls where the text's SACK does not; no setting makes it stall here. It is also too "
-        "good on www-98's WAN (docs/www-98.md).",
+        "SACK of the document stalls where the text's SACK does not; no setting makes it stall here.",
         {"network": ("wan",), "tcp": ("sack",)},
         "efficiency",
     ),

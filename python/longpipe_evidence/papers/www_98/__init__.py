@@ -65,6 +65,9 @@ BASE: Final = Scenario().with_(
         "switch.slot_phase": 0.5,
         "tcp.silly_window_avoidance": False,
         "tcp.idle_restart": False,
+        # The document is silent. ATM Forum/97-0424 section 2.1, by the same authors, says that the window doubles every
+        # round trip, which growth per ACK exceeds with the short segments that are sent without silly-window avoidance.
+        "tcp.congestion.byte_counting": True,
         # The guard against repeated fast retransmits dates from April 1999 (RFC 2582). The paper says that its NewReno
         # lacks it, and its SACK of 1997 is older than the guard.
         "tcp.sack.guard": False,

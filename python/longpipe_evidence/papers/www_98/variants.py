@@ -8,7 +8,7 @@ from longpipe_evidence.papers.experiments import Factors, Variant
 NEWRENO, SACK = {"tcp": ("newreno",)}, {"tcp": ("sack",)}
 
 READINGS: Final = (
-    Variant("windows grow by bytes acknowledged", {"tcp.congestion.byte_counting": True}),
+    Variant("windows grow by ACKs", {"tcp.congestion.byte_counting": False}),
     Variant("first requests after 100 to 500 ms", {"start": {"kind": "random", "from": "100 ms", "over": "400 ms"}}),
     Variant("NewReno: the first partial ACK alone restarts the timer", {"tcp.newreno.timer_restart": "first"}, NEWRENO),
     Variant("handshake", {"tcp.handshake": True}),
@@ -28,8 +28,8 @@ VARIANTS: Final = (
     Variant("clock phase per flow", {"tcp.timer.phase": {"kind": "per-flow"}}),
     Variant("fast retransmits leave the timer alone", {"tcp.fast_retransmit_restarts_timer": False}),
     Variant(
-        "both: timer left alone, growth by bytes",
-        {"tcp.fast_retransmit_restarts_timer": False, "tcp.congestion.byte_counting": True},
+        "both: timer left alone, growth by ACKs",
+        {"tcp.fast_retransmit_restarts_timer": False, "tcp.congestion.byte_counting": False},
     ),
     Variant("NewReno: window inflation for the flywheel", {"tcp.newreno.flywheel": False}, NEWRENO),
     Variant("NewReno: one fast retransmit a window", {"tcp.newreno.guard": True}, NEWRENO),
