@@ -328,7 +328,128 @@ impl<T: Queued> QueueDisc<T> for DualPi2<T> {
         }
     }
 
+    fn pass_through(&mut self, packet: &T) -> bool {
+        let now = packet.arrival();
+        self.update_before(now);
+        let (_, classic, coupled) = self.probabilities();
+        let low = packet.is_low_latency();
+        let (side, likelihood) = match low {
+            true => (&mut self.low, self.config.native_probability(1, 0).max(coupled)),
+            false => (&mut self.classic, classic),
+        };
+        // The packet would be marked or dropped, or all packets may be.
+        if self.config.coupling * self.base >= 1.0 || side.count + likelihood > 1.0 {
+            return false;
+        }
+        side.count += likelihood;
+        side.counters.enter(now, packet.bytes());
+        side.counters.leave(now, packet);
+        self.count_turn(low, true, packet.bytes());
+        true
+    }
+
     fn subqueues(&self) -> Vec<&SubqueueCounters> {
         vec![&self.low.counters, &self.classic.counters]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug)]
+    struct Packet {
+        arrival: Time,
+        scalable: bool,
+        marked: bool,
+    }
+
+    impl Queued for Packet {
+        fn arrival(&self) -> Time {
+            self.arrival
+        }
+
+        fn bytes(&self) -> u64 {
+            1500
+        }
+
+        fn is_low_latency(&self) -> bool {
+            self.scalable
+        }
+
+        fn is_capable(&self) -> bool {
+            self.scalable
+        }
+
+        fn mark(&mut self) -> bool {
+            self.marked = self.scalable;
+            self.scalable
+        }
+
+        fn is_marked(&self) -> bool {
+            self.marked
+        }
+    }
+
+    const MS: u64 = 1_000_000_000;
+
+    /// Returns all of the state except unused slots of the queues.
+    fn state(disc: &DualPi2<Packet>) -> String {
+        let side = |queue: &SubQueue<Packet>| format!("{} {} {:?}", queue.backlog.len(), queue.count, queue.counters);
+        let controller = (disc.base, disc.delay_before, disc.next_update, disc.credit);
+        format!("{controller:?} {} {}", side(&disc.low), side(&disc.classic))
+    }
+
+    proptest! {
+        /// Compares the state with that after `enqueue` and `dequeue`, for single packets between queues that raise the
+        /// base probability.
+        #[test]
+        fn pass_through_equals_enqueue_and_dequeue(
+            weighted: bool,
+            steps in prop::collection::vec((0u64..40 * MS, prop_oneof![Just(1usize), 2usize..40], any::<bool>()), 1..200),
+        ) {
+            let scheduler = match weighted {
+                true => TwoQueues::Weighted { classic: 0.1 },
+                false => TwoQueues::TimeShifted { shift_ps: 50 * MS },
+            };
+            let config = DualPi2Config {
+                target_ps: 15 * MS,
+                update_ps: 16 * MS,
+                alpha: 0.16,
+                beta: 3.2,
+                coupling: 2.0,
+                marking: LowLatencyMarking::Ramp { min_ps: MS, max_ps: 2 * MS },
+                least_packets: 2,
+                scheduler,
+                ecn: false,
+            };
+            let (mut short, mut plain) = (DualPi2::new(&config), DualPi2::new(&config));
+            let mut now = Time::ZERO;
+            for (gap, packets, scalable) in steps {
+                now.0 += gap;
+                let port = PortState { now, room_packets: 100, room_bytes: u64::MAX, in_service: false, idle_since: None };
+                let packet = Packet { arrival: now, scalable, marked: false };
+                let mut lost = 0;
+                if packets == 1 && short.pass_through(&packet) {
+                    plain.enqueue(&port, packet, |_, _| lost += 1);
+                    let sent = plain.dequeue(now, |_, _| lost += 1);
+                    prop_assert!(sent.is_some_and(|sent| !sent.marked));
+                } else {
+                    for disc in [&mut short, &mut plain] {
+                        for _ in 0..packets {
+                            disc.enqueue(&port, packet, |_, _| {});
+                        }
+                        let mut at = now;
+                        while disc.dequeue(at, |_, _| {}).is_some() {
+                            at.0 += MS;
+                        }
+                    }
+                    now.0 += packets as u64 * MS;
+                }
+                prop_assert_eq!(lost, 0);
+                prop_assert_eq!(state(&short), state(&plain));
+            }
+        }
     }
 }

@@ -91,13 +91,13 @@ impl QueuedPacket {
     /// Creates a packet that arrives at `now` and passes an empty discipline without being queued, so that its options
     /// are not needed.
     #[inline]
-    fn without_options(now: Time, packet: Packet) -> QueuedPacket {
+    fn without_options(now: Time, packet: Packet, tag: Tag) -> QueuedPacket {
         QueuedPacket {
             arrival: now,
             packet,
             stamp: MaybeTime::NONE,
             options: None,
-            tag: Tag::NONE,
+            tag,
         }
     }
 
@@ -215,8 +215,10 @@ pub(crate) struct EgressQueue {
     loss: Option<Box<Loss>>,
     /// Whether the link has conditioners or a shaping discipline.
     is_conditioned: bool,
-    /// Whether an arriving packet is passed to the discipline unconditionally (shortcut), because the link has neither
-    /// injected losses nor conditioners, and the discipline does not depend on properties of flows.
+    /// Whether an arriving packet is passed to the discipline unconditionally, because the link has neither injected
+    /// losses nor conditioners.
+    is_unconditional: bool,
+    /// Whether `is_unconditional` holds and the discipline does not depend on properties of flows (shortcut).
     is_bare: bool,
     duplication: Option<Box<Duplication>>,
     /// Duplicated packets with datagrams that the engine has not collected yet.
@@ -279,6 +281,7 @@ impl EgressQueue {
         EgressQueue {
             rate: Rate(link.rate_bps),
             disc: link.policy.disc(&port),
+            is_unconditional: loss.is_none() && !link.is_conditioned(),
             is_bare: loss.is_none() && !link.is_conditioned() && matches!(of_flows, OfFlows::Nothing),
             of_flows,
             loss,
@@ -406,7 +409,8 @@ impl EgressQueue {
     /// Informs the discipline of the packet that passed the empty port at `now`; it is the latest of the packets
     /// counted by `count_passed`.
     pub fn pass_latest(&mut self, now: Time, packet: Packet) {
-        let passes = self.disc.pass_through(&QueuedPacket::without_options(now, packet));
+        let tag = self.tag(&packet);
+        let passes = self.disc.pass_through(&QueuedPacket::without_options(now, packet, tag));
         debug_assert!(passes, "the discipline was empty");
     }
 
@@ -457,11 +461,12 @@ impl EgressQueue {
     #[inline]
     pub fn pass_idle(&mut self, free: Time, now: Time, packet: Packet) -> bool {
         let bytes = u64::from(packet.bytes());
-        if !(self.is_bare && self.has_room_for(bytes)) {
+        if !(self.is_unconditional && self.has_room_for(bytes)) {
             return false;
         }
         self.find_empty(free);
-        if !self.disc.pass_through(&QueuedPacket::without_options(now, packet)) {
+        let tag = self.tag(&packet);
+        if !self.disc.pass_through(&QueuedPacket::without_options(now, packet, tag)) {
             return false;
         }
         self.count_in(&packet);
@@ -546,13 +551,19 @@ impl EgressQueue {
         if self.shaper.as_ref().is_some_and(|shaper| shaper.is_too_long(bytes)) {
             return self.lose(now, &packet, DropCause::Overflow);
         }
-        let flow = packet.vc().flow().index();
-        let tag = match &self.of_flows {
-            OfFlows::Nothing => Tag::NONE,
-            OfFlows::Classes(classes) => Tag::new(classes[flow], false),
-            OfFlows::Scalable(scalable) => Tag::new(0, scalable[flow]),
-        };
+        let tag = self.tag(&packet);
         Some(QueuedPacket::new(now, packet, options, tag))
+    }
+
+    /// Returns the properties of a packet that the discipline reads.
+    #[inline]
+    fn tag(&self, packet: &Packet) -> Tag {
+        let flow = || packet.vc().flow().index();
+        match &self.of_flows {
+            OfFlows::Nothing => Tag::NONE,
+            OfFlows::Classes(classes) => Tag::new(classes[flow()], false),
+            OfFlows::Scalable(scalable) => Tag::new(0, scalable[flow()]),
+        }
     }
 
     #[inline(always)]
