@@ -481,7 +481,7 @@ def test_an_interrupted_advice_continues_from_its_stored_runs() -> None:
 
     def interrupt(now: Progress) -> None:
         told.append(now)
-        if now.done == 5:
+        if now.done >= 5:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
