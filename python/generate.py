@@ -58,6 +58,13 @@ FAMILIES: Final = (
         metadata=(),
     ),
     Family(
+        part="scheduler",
+        module="schedulers",
+        about="Schedulers between the service classes of a port that carries cells.",
+        base="longpipe.scenario.base.Model",
+        union="Scheduler",
+    ),
+    Family(
         part="loss",
         module="loss",
         about="Injected losses of a link.",
@@ -91,7 +98,11 @@ def generated(family: Family) -> str:
         for line in (
             _import("typing", ("Annotated", "ClassVar", "Literal"), body),
             _import("pydantic", ("Field",), body),
-            _import("longpipe.scenario.base", ("ASCENDING", "LATER", "Model", "kind_or_table", "quantity"), body),
+            _import(
+                "longpipe.scenario.base",
+                ("ASCENDING", "EXACT", "IN_PPB", "LATER", "Model", "kind_or_table", "quantity"),
+                body,
+            ),
             _import("longpipe.scenario.constraints", ("Constraint",), body),
             _import(module, (base, "Mahimahi"), body) if base != "Model" else "",
             *(f"from {module} import {name}" for module, _, name in bases.values()),
@@ -220,6 +231,9 @@ def _type(described: Json) -> tuple[str, dict[str, str]]:
             bounds = described["bounds"]
             ends = f"{_text(bounds['low'])}, {_text(bounds['high'])}"
             return f"Annotated[str, quantity({described['dimension'].upper()}, {ends})]", {}
+        case "share":
+            low, high = described["bounds"]["low"], described["bounds"]["high"]
+            return f"Annotated[float, Field(ge={low}, le={high}), EXACT, IN_PPB]", {}
         case "integer" | "float":
             bounds = described["bounds"]
             above, below = bounds["open"]

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,8 @@ from longpipe.units import Dimension
 
 ROOT: Final = Path(__file__).parents[1]
 DESCRIBED: Final[dict[str, list[dict[str, Any]]]] = json.loads(_core.descriptions())
-BASE: Final = Scenario.from_toml('framing = "ip"\nduration = "1 ms"\nswitch.buffer = "100 packets"\n')
+PACKETS: Final = Scenario.from_toml('framing = "ip"\nduration = "1 ms"\nswitch.buffer = "100 packets"\n')
+CELLS: Final = Scenario.from_toml('duration = "1 ms"\n')
 
 
 def parts(family: str) -> Iterator[dict[str, Any]]:
@@ -90,11 +91,12 @@ def at_bounds(field: dict[str, Any]) -> Iterator[tuple[float, bool]]:
         yield bounds[end] + step, False
 
 
-# Field of each family, and the form of one part of it.
-PLACES: Final[dict[str, tuple[str, Callable[[dict[str, Any]], Any]]]] = {
-    "policy": ("switch.policy", lambda table: table),
-    "conditioner": ("network.conditioners", lambda table: [table]),
-    "loss": ("network.trunk_loss", lambda table: table),
+# Scenario and field of each family.
+PLACES: Final = {
+    "policy": (PACKETS, "switch.policy"),
+    "conditioner": (PACKETS, "network.conditioners"),
+    "loss": (PACKETS, "network.trunk_loss"),
+    "scheduler": (CELLS, "switch.scheduler"),
 }
 
 
@@ -103,7 +105,7 @@ def valid(described: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
     match described["is"]:
         case "quantity":
             return described["bounds"]["low"]
-        case "integer" | "float":
+        case "integer" | "float" | "share":
             return described["bounds"]["least"]
         case "list":
             return [valid(described["of"])]
@@ -112,7 +114,7 @@ def valid(described: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def cases() -> Iterator[tuple[str, dict[str, Any], list[str], dict[str, Any]]]:
-    """Yields each number of parts of IP ports: the family, the table of the part, the number's path, its description."""
+    """Yields each number of the parts of ports: the family, the table of the part, the number's path, its description."""
     for family, kinds in DESCRIBED.items():
         for kind in kinds:
             if kind["facts"].get("packets") is False:
@@ -140,7 +142,7 @@ def problem_of(resolved: dict[str, Any]) -> str:
 def parts_of_kind(resolved: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
     """Yields the parts of the links of a resolved scenario that have a kind."""
     for link in resolved["links"]:
-        parts = [link["policy"], link["loss"], *link.get("conditioners", ())]
+        parts = [link["policy"], link["scheduler"], link["loss"], *link.get("conditioners", ())]
         yield from (part for part in parts if part["kind"] == kind)
 
 
@@ -152,10 +154,10 @@ def parts_of_kind(resolved: dict[str, Any], kind: str) -> Iterator[dict[str, Any
 def test_core_accepts_numbers_within_their_bounds(
     family: str, table: dict[str, Any], path: list[str], field: dict[str, Any]
 ) -> None:
-    name, placed = PLACES[family]
+    base, name = PLACES[family]
     # Packets skip the delay of a jitter.
     jitter = [{"kind": "jitter", "delay": "1 ms", "jitter": "0 s"}] if table["kind"] == "reordering" else []
-    scenario = BASE.with_(**{name: [*jitter, table] if jitter else placed(table)}).resolved
+    scenario = base.with_(**{name: [*jitter, table] if family == "conditioner" else table}).resolved
     numeric = field.get("of", field)
     bounds = numeric["bounds"]
     begin, end = ("(" if bounds["open"][0] else "["), (")" if bounds["open"][1] else "]")

@@ -10,7 +10,8 @@ from longpipe.scenario.loss import Loss
 from longpipe.scenario.network import Node
 from longpipe.scenario.policies import Policy
 from longpipe.scenario.recovery import Pipe, Recovery, TimerRestart
-from longpipe.scenario.switch import Scheduler, Ties
+from longpipe.scenario.schedulers import Scheduler
+from longpipe.scenario.switch import Ties
 from longpipe.scenario.timers import Ack, Phase, Timer
 from longpipe.scenario.traffic import Start, Traffic
 from longpipe.scenario.web import CycleFrom, PoissonCut

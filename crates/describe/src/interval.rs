@@ -7,7 +7,7 @@ use syn::{Error, LitStr, Result};
 /// Suffixes of fields, the dimensions of their quantities, and units in base units. They are those of
 /// `python/longpipe/units.py`.
 type Units = &'static [(&'static str, u64)];
-const DIMENSIONS: [(&str, &str, Units); 5] = [
+const DIMENSIONS: [(&str, &str, Units); 6] = [
     (
         "ps",
         "time",
@@ -45,6 +45,8 @@ const DIMENSIONS: [(&str, &str, Units); 5] = [
             ("GiB", 1 << 30),
         ],
     ),
+    // Users write shares without a unit.
+    ("ppb", "share", &[("", 1_000_000_000)]),
     ("segments", "segments", &[("segment", 1), ("segments", 1)]),
     ("ticks", "ticks", &[("tick", 1), ("ticks", 1)]),
 ];
@@ -114,7 +116,7 @@ pub fn number(written: &str, suffix: &str, is_float: bool) -> Option<TokenStream
     let value: i128 = if suffix.is_empty() {
         written.replace('_', "").parse().ok()?
     } else {
-        let (number, unit) = written.split_once(' ')?;
+        let (number, unit) = written.split_once(' ').unwrap_or((written, ""));
         let (_, _, units) = DIMENSIONS.iter().find(|dimension| dimension.0 == suffix)?;
         let &(_, scale) = units.iter().find(|(name, _)| *name == unit)?;
         number.parse::<i128>().ok()? * i128::from(scale)

@@ -1,9 +1,9 @@
 //! `#[derive(Described)]` for parameters of a scenario: their description for users, and the check of their bounds.
 //!
-//! The documentation of a struct and of its fields is the text that users read; that of a field has the unit in brackets
-//! and ends with the source. A field whose name
-//! ends with a unit (`_ps`, `_bps`, `_bytes`) is a quantity, which users write as text with a unit. The attribute
-//! `field` has:
+//! The documentation of a struct and of its fields is the text that users read; that of a field has the unit in
+//! brackets and ends with the source. A field whose name ends with a unit (`_ps`, `_bps`, `_bytes`) is a quantity,
+//! which users write as text with a unit; one that ends with `_ppb` is a share, which users write as a fraction. The
+//! attribute `field` has:
 //!
 //! - `range`: the interval of accepted values, such as `"[1 us, 1000 s]"` or `"(0, 1]"`;
 //! - `default`: the value of an absent field, as users write it; an `Option` is absent by default, and other fields
@@ -16,8 +16,9 @@
 //! - `of`: the type of a part, of which the field is a copy; that part checks its value.
 //!
 //! The attribute `described` of a struct has `label`, its name in menus; `rule(field, condition, message)`, problems of
-//! several fields in the language of `python/longpipe/scenario/constraints.py`; and `rules_of`, the type of a part whose
-//! rules apply, too. A part that draws random numbers has `draws`. For a variant of an enum of parts, it has `name`, the name of its model in Python.
+//! several fields in the language of `python/longpipe/scenario/constraints.py`; `rules_of`, the type of a part whose
+//! rules apply, too; and `draws` if the part draws random numbers. For a variant of an enum of parts, it also has
+//! `name`, the name of its model in Python.
 
 mod attributes;
 mod interval;

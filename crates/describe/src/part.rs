@@ -229,6 +229,7 @@ fn type_of(attribute: &OfField, ty: &Type, suffix: &'static str, dimension: &str
     let bounds = Interval::parse(range)?.bounds(suffix, matches!(scalar, Scalar::Float))?;
     Ok(match scalar {
         Scalar::Float => quote! { ::longpipe_tcp::described::Type::Float { bounds: #bounds } },
+        _ if dimension == "share" => quote! { ::longpipe_tcp::described::Type::Share { bounds: #bounds } },
         _ if dimension.is_empty() => quote! { ::longpipe_tcp::described::Type::Integer { bounds: #bounds } },
         _ => quote! {
             ::longpipe_tcp::described::Type::Quantity { dimension: #dimension, bounds: #bounds }

@@ -28,7 +28,7 @@ use longpipe_network::scenario::web::{CycleFrom, PoissonCut};
 use longpipe_network::scenario::{self, Scenario};
 use longpipe_network::{Recorder, Simulation};
 use longpipe_tcp::config;
-use longpipe_tcp::described::{self, Part};
+use longpipe_tcp::described::{self, Described, Part};
 use modules::Controls;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -201,12 +201,18 @@ fn descriptions() -> PyResult<String> {
     }
     let policies = scenario::PolicyConfig::kinds().map(|(kind, facts)| (kind, serde_json::json!(facts)));
     let conditioners = ConditionerConfig::kinds().map(|(kind, facts)| (kind, serde_json::json!(facts)));
-    let (losses, parts): (Vec<_>, Vec<_>) = described::kinds::<scenario::LossConfig>().into_iter().unzip();
-    let losses = losses.into_iter().map(|kind| (kind, serde_json::json!({})));
+    fn without_facts<P: Described>() -> serde_json::Value {
+        let (kinds, parts): (Vec<_>, Vec<_>) = described::kinds::<P>().into_iter().unzip();
+        listed(
+            kinds.into_iter().map(|kind| (kind, serde_json::json!({}))),
+            parts.into_iter(),
+        )
+    }
     let descriptions = serde_json::json!({
         "policy": listed(policies, scenario::PolicyConfig::described()),
         "conditioner": listed(conditioners, ConditionerConfig::described()),
-        "loss": listed(losses, parts.into_iter()),
+        "loss": without_facts::<scenario::LossConfig>(),
+        "scheduler": without_facts::<scenario::SchedulerConfig>(),
     });
     Ok(descriptions.to_string())
 }

@@ -64,6 +64,11 @@ pub enum Type {
         /// Accepted values.
         bounds: Bounds<i128>,
     },
+    /// A number of parts per billion, which users write as a fraction.
+    Share {
+        /// Accepted values.
+        bounds: Bounds<i128>,
+    },
     /// An integer.
     Integer {
         /// Accepted values.

@@ -56,11 +56,13 @@ from longpipe.scenario.profiles import control_of, has_initial_rtt, inherit_cont
 from longpipe.scenario.recovery import *  # noqa: F403
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.resolve import resolve
+from longpipe.scenario.schedulers import *  # noqa: F403
+from longpipe.scenario.schedulers import Scheduler
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.stack_path import StackPath
 from longpipe.scenario.stream import Stream, WriteBursts
 from longpipe.scenario.switch import *  # noqa: F403
-from longpipe.scenario.switch import Scheduler, Switch
+from longpipe.scenario.switch import Switch
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Coarse, CommonPhase, Delayed, Fine, FixedPhase, Immediate, LinuxAcks, PerFlowPhase
 from longpipe.scenario.traffic import (

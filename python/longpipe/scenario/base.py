@@ -378,9 +378,9 @@ Buffer = Annotated[
 Probability = Annotated[float, Field(ge=0, le=1)]
 PacketNumber = Annotated[int, Field(ge=0, lt=2**63)]
 # The number is converted exactly as written.
-Share = Annotated[
-    float, Field(ge=0, le=1), AfterValidator(_check_decimals), Becomes("ppb", lambda share: int(_parts(share)))
-]
+EXACT: Final = AfterValidator(_check_decimals)
+IN_PPB: Final = Becomes("ppb", lambda share: int(_parts(share)))
+Share = Annotated[float, Field(ge=0, le=1), EXACT, IN_PPB]
 # A fraction in (0, 1].
 PositiveShare = Annotated[float, Field(gt=0, le=1)]
 # The core takes sets as sorted lists.

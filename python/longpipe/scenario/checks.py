@@ -11,7 +11,8 @@ from longpipe.errors import MissingSetting, ScenarioError
 from longpipe.scenario import conditioning
 from longpipe.scenario.network import Dumbbell, FlowFields
 from longpipe.scenario.policies import Red, StrictPriority, TailDrop, WeightedPriority
-from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS, Fifo
+from longpipe.scenario.schedulers import Fifo
+from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.topology import MOST_PROBLEMS
 from longpipe.units import RATE, SIZE, TIME, UNLIMITED
 

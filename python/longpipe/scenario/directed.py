@@ -10,7 +10,7 @@ from longpipe.scenario.conditioning import core_conditioner, shaped_rate
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.network import Dumbbell, Link
 from longpipe.scenario.policies import Policy, TailDrop
-from longpipe.scenario.switch import Fifo
+from longpipe.scenario.schedulers import Fifo
 from longpipe.scenario.topology import Topology
 from longpipe.units import RATE
 

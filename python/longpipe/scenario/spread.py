@@ -12,7 +12,7 @@ from longpipe.scenario.core import core_fields
 from longpipe.scenario.network import Node
 from longpipe.scenario.over_satellites import PS_PER_NS
 from longpipe.scenario.policies import TailDrop
-from longpipe.scenario.switch import Fifo
+from longpipe.scenario.schedulers import Fifo
 from longpipe.units import RATE, TIME, seconds
 
 if TYPE_CHECKING:

@@ -1,12 +1,13 @@
 """Output ports of a switch."""
 
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import Buffer, Model, Share, kind_or_table, kinds_that
+from longpipe.scenario.base import Buffer, Model, kinds_that
 from longpipe.scenario.parts import Part, part
 from longpipe.scenario.policies import Policy, TailDrop
+from longpipe.scenario.schedulers import Fifo, Scheduler
 
 Ties = Literal["port-order", "rotating", "random"]
 
@@ -16,30 +17,6 @@ FOR_PACKETS: Final = kinds_that(Policy, lambda model: model.packets)
 # Policies that decide by the occupancy of the buffer alone. A larger buffer reduces their number of drops, and they are
 # the policies of ATM ports whose links vary over time.
 BY_OCCUPANCY: Final = kinds_that(Policy, lambda model: model.decides in ("by-occupancy", "by-frame"))
-
-
-class Fifo(Model):
-    """A single queue for UBR only."""
-
-    kind: Literal["fifo"] = "fifo"
-
-
-class Priority(Model):
-    """One queue each for VBR and UBR; VBR has strict priority (ATM Forum/97-0424 section 3, GR = 0)."""
-
-    kind: Literal["priority"] = "priority"
-
-
-class GuaranteedRate(Model):
-    """One queue each for VBR and UBR; UBR has a share of the slots while both wait (ATM Forum/97-0424 section 3)."""
-
-    kind: Literal["guaranteed-rate"] = "guaranteed-rate"
-    share: Share = Field(
-        description="A share of the slots for UBR while VBR cells wait [fraction of the link]; ATM Forum/97-0424 GR"
-    )
-
-
-Scheduler = Annotated[Fifo | Priority | GuaranteedRate, Field(discriminator="kind"), kind_or_table()]
 
 
 class Switch(Model):

@@ -54,7 +54,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
             }
         }
         accept(|| field("policy"), link.policy.problem())?;
-        accept(|| field("scheduler"), link.scheduler.problem())?;
+        accept(|| field("scheduler"), link.scheduler.invalid())?;
         accept(|| field("loss"), link.loss.invalid())?;
         let problem = link.conditioners.iter().find_map(ConditionerConfig::problem);
         accept(|| field("conditioners"), problem)?;

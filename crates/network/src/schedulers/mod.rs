@@ -5,38 +5,25 @@ mod guaranteed_rate;
 
 pub use class::Class;
 pub use guaranteed_rate::{GuaranteedRate, ONE};
-use longpipe_tcp::Problem;
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// Schedulers between the classes of a port.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum SchedulerConfig {
-    /// One queue, only for UBR.
+    /// A single queue for UBR only.
     Fifo {},
-    /// One queue per class; VBR has strict priority over UBR.
+    /// One queue each for VBR and UBR; VBR has strict priority (ATM Forum/97-0424 section 3, GR = 0).
     Priority {},
-    /// One queue per class; while both queues hold cells, UBR gets a guaranteed share of the slots.
+    /// One queue each for VBR and UBR; UBR has a share of the slots while both wait (ATM Forum/97-0424 section 3).
     GuaranteedRate {
-        /// Guaranteed share of UBR (GR) [parts per billion].
+        /// A share of the slots for UBR while VBR cells wait [fraction of the link]; ATM Forum/97-0424 GR.
+        #[field(range = "[0, 1]")]
         share_ppb: u64,
     },
-}
-
-impl SchedulerConfig {
-    /// Returns the first invalid parameter, if any.
-    pub fn problem(&self) -> Option<Problem> {
-        match *self {
-            SchedulerConfig::GuaranteedRate { share_ppb } if share_ppb > ONE => Some(Problem::new(
-                "share",
-                share_ppb,
-                "needs at most one billion parts per billion",
-            )),
-            _ => None,
-        }
-    }
 }
 
 /// The scheduler of a port with queues for VBR and UBR.
