@@ -146,6 +146,15 @@ def test_every_loss_is_sent_again_and_counted(found: TransferReproduction) -> No
         assert course.sent["packet"].max() == SEGMENTS - 1
 
 
+def test_losses_of_a_reading_are_those_at_its_own_limit() -> None:
+    transfer = Transfer(160, 0.25, "newreno")
+    [reading] = PAPER.readings.values()
+    course = Course.of(transfer, **reading.reading.changes(transfer))
+    lost = course.result.ports.filter(like="packets_lost_").to_numpy().sum()
+    assert len(course.lost) == lost > 0
+    assert course.result.scenario.switch.buffer == f"{transfer.buffer_packets} packets"
+
+
 def test_throughput_counts_every_packet_once() -> None:
     course = Course.of(Transfer(160, 0.5, "newreno"))
     steps = course.throughput()

@@ -65,7 +65,9 @@ class Course:
         queue = self.result.traces["queue"]
         # A single flow keeps its order, so packets arrive at the bottleneck in the order in which they were sent.
         trunk = queue[queue["port"] == "switch1->switch2"].reset_index(drop=True)
-        full = trunk.index[trunk["queue_packets"] > self.transfer.buffer_packets]
+        # The limit includes the packet in service, and a packet that is lost found that many.
+        limit = int(self.result.scenario.switch.buffer.removesuffix(" packets"))
+        full = trunk.index[trunk["queue_packets"] >= limit]
         columns = {"s": trunk.loc[full, "time_s"].to_numpy(), "packet": self.sent.loc[full, "packet"].to_numpy()}
         return pd.DataFrame(columns)
 
