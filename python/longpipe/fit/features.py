@@ -68,10 +68,10 @@ class PathFeatures:
     fastest_bps: float
     # Rates over time; empty if the rate is constant.
     steps: tuple[RateStep, ...]
-    # Waiting time [s] of each transmission, and the queue that it found on arrival; NaN if unknown. A lost transmission
-    # has no waiting time.
+    # Waiting time of each transmission [s], and the time until the queue that it found on arrival had left [s]; NaN if
+    # unknown. A lost transmission has no waiting time.
     wait_s: Numbers
-    found_s: Numbers
+    queued_ahead_s: Numbers
     # Whether each transmission was lost at a full queue, and whether it was lost elsewhere.
     overflow: Flags
     elsewhere: Flags
@@ -94,61 +94,82 @@ class PathFeatures:
 
 def features(seen: ObservedFlow) -> PathFeatures:
     """Returns the estimates of an observation."""
-    apart = {one.flow: longer_s(seen, one) for one in seen.shared}
-    longer = {name: more for name, more in apart.items() if more is not None}
-    # The other flows may have sent before the queue had grown.
-    least = [float(one.rtt.min()) - longer[one.flow] for one in seen.shared if one.flow in longer]
-    base = min([float(seen.rtt.min()), *least])
+    base, longer = _base_rtt(seen)
     packet = seen.packet_bytes * 8.0
     fastest = _fastest(seen)
     packets = packets_of(seen, longer)
-    rough = constant_rate(busy_intervals(packets, base, fastest), packet)
-    busy = busy_intervals(packets, base, rough.value if rough is not None else fastest)
-    rate = constant_rate(busy, packet)
-    steps = rate_steps(busy, packet, base / 2)
-    over_time = _over_time(steps, base, rate.value if rate is not None else fastest)
-    delays = None
-    if rate is not None:
-        delays = jitter(busy, _rates_at(over_time, busy.begin_s), packet, overtakes=overtakes(seen))
-    range_s = delays.range_s.value if delays is not None else 0.0
-    if delays is not None and rate is not None:
-        # A packet that jitter delays appears to wait although the bottleneck is idle.
-        surely = busy_intervals(packets, base + range_s, rate.value)
-        if (waited := constant_rate(surely, packet)) is not None:
-            rate, steps = waited, rate_steps(surely, packet, base / 2)
-            over_time = _over_time(steps, base, rate.value)
-    bps = rate.value if rate is not None else fastest
-    blur = delays.deviation_s * bps / packet if delays is not None else 0.0
-    wait = _waits(packets, base, over_time)
-    found = _found(packets, base, wait, over_time)
+    rates = _rates(packets, base, fastest, packet, has_overtaking=overtakes(seen))
+    bps = rates.rate.value if rates.rate is not None else fastest
+    range_s = rates.jitter.range_s.value if rates.jitter is not None else 0.0
+    blur = rates.jitter.deviation_s * bps / packet if rates.jitter is not None else 0.0
+    wait = _waits(packets, base, rates.over_time)
+    queued_ahead = _queued_ahead(packets, base, wait, rates.over_time)
     for begin, end in outages(seen):
         # Packets wait for the end of an outage, not only for the packets before them.
         during = (packets.sent_s < end + base) & ~(packets.acked_s < begin)
-        wait[during] = found[during] = np.nan
+        wait[during] = queued_ahead[during] = np.nan
     lost = packets.lost
-    queue = _packets(np.where(lost, found, wait), packets.sent_s + base, over_time, packet)
+    queue = _packets(np.where(lost, queued_ahead, wait), packets.sent_s + base, rates.over_time, packet)
     longest, full = _overflow(queue, lost, blur)
     bucket, policed = _policed(packets, wait, queue, longest - _NEAR - _DEVIATIONS * blur)
     if bucket is not None:
         # A policer's losses occur at queues of any length, some of them by chance near the longest one.
         full = lost & ~policed
-    own = packets.flow == 0
+    of_flow = packets.flow == 0
     return PathFeatures(
         base_rtt_s=FitEstimate(base - _SHORTEST[0] * range_s, base - packet / bps / 2 - _SHORTEST[1] * range_s, base),
-        rate_bps=rate,
+        rate_bps=rates.rate,
         fastest_bps=fastest,
-        steps=steps,
-        wait_s=wait[own],
-        found_s=found[own],
-        overflow=full[own],
-        elsewhere=(lost & ~full)[own],
+        steps=rates.steps,
+        wait_s=wait[of_flow],
+        queued_ahead_s=queued_ahead[of_flow],
+        overflow=full[of_flow],
+        elsewhere=(lost & ~full)[of_flow],
         # Jitter makes queues appear longer.
         longest=max(longest - _DEVIATIONS * blur, 0.0),
         buffer=_limit(queue[full], queue[~lost & ~np.isnan(queue)], blur) if full.any() else None,
         shared=tuple(longer),
         policer=bucket,
-        jitter=delays,
+        jitter=rates.jitter,
     )
+
+
+def _base_rtt(seen: ObservedFlow) -> tuple[float, dict[str, float]]:
+    """Returns the base RTT [s], and by how much that of each other flow of the queue is longer [s], if it is known."""
+    apart = {other.flow: longer_s(seen, other) for other in seen.shared}
+    longer = {name: more for name, more in apart.items() if more is not None}
+    # The other flows may have sent before the queue had grown.
+    least = [float(other.rtt.min()) - longer[other.flow] for other in seen.shared if other.flow in longer]
+    return min([float(seen.rtt.min()), *least]), longer
+
+
+@dataclass(frozen=True)
+class _Rates:
+    """Rate of the bottleneck with its steps, rates [bit/s] over arrival times of ACKs [s], and the path's jitter."""
+
+    rate: FitEstimate | None
+    steps: tuple[RateStep, ...]
+    over_time: list[tuple[float, float]]
+    jitter: FittedJitter | None
+
+
+def _rates(packets: Packets, base: float, fastest: float, packet: float, *, has_overtaking: bool) -> _Rates:
+    """Estimates rates and jitter; `packet` is the size of a packet [bit], `fastest` a lower bound of the rate."""
+    rough = constant_rate(busy_intervals(packets, base, fastest), packet)
+    busy = busy_intervals(packets, base, rough.value if rough is not None else fastest)
+    rate = constant_rate(busy, packet)
+    steps = rate_steps(busy, packet, base / 2)
+    over_time = _over_time(steps, base, rate.value if rate is not None else fastest)
+    if rate is None:
+        return _Rates(None, steps, over_time, None)
+    delays = jitter(busy, _rates_at(over_time, busy.begin_s), packet, overtakes=has_overtaking)
+    if delays is not None:
+        # A packet that jitter delays appears to wait although the bottleneck is idle.
+        surely = busy_intervals(packets, base + delays.range_s.value, rate.value)
+        if (waited := constant_rate(surely, packet)) is not None:
+            rate, steps = waited, rate_steps(surely, packet, base / 2)
+            over_time = _over_time(steps, base, rate.value)
+    return _Rates(rate, steps, over_time, delays)
 
 
 def _over_time(steps: tuple[RateStep, ...], base: float, bps: float) -> list[tuple[float, float]]:
@@ -157,7 +178,7 @@ def _over_time(steps: tuple[RateStep, ...], base: float, bps: float) -> list[tup
 
 
 def _fastest(seen: ObservedFlow) -> float:
-    """Returns the highest delivery rate over any interval of one minimum RTT, in bits of IP packets per second."""
+    """Returns the 99.9 % quantile of delivery rates over one minimum RTT, at least 20 ms [bit/s of IP packets]."""
     times, delivered = seen.ack_s, seen.ack_delivered.astype(float)
     width = max(float(seen.rtt.min()), 0.02)
     before = np.searchsorted(times, times - width, side="right") - 1
@@ -172,8 +193,8 @@ def _fastest(seen: ObservedFlow) -> float:
 def _rates_at(over_time: list[tuple[float, float]], times_s: Numbers) -> Numbers:
     """Returns the rate [bit/s] at each time."""
     at, rates = (np.array(column) for column in zip(*over_time, strict=True))
-    found: Numbers = rates[np.maximum(np.searchsorted(at, times_s, side="right") - 1, 0)]
-    return found
+    at_times: Numbers = rates[np.maximum(np.searchsorted(at, times_s, side="right") - 1, 0)]
+    return at_times
 
 
 def _waits(seen: Packets, base: float, over_time: list[tuple[float, float]]) -> Numbers:
@@ -182,19 +203,18 @@ def _waits(seen: Packets, base: float, over_time: list[tuple[float, float]]) -> 
     left = seen.acked_s[arrived].copy()
     rates = _rates_at(over_time, left)
     for rate in np.unique(rates).tolist():
-        own = rates == rate
-        left[own] = departures(seen, arrived, rate)[0][own]
-    own_wait = np.clip(left - seen.sent_s[arrived] - base, 0.0, None)
+        at_rate = rates == rate
+        left[at_rate] = departures(seen, arrived, rate)[0][at_rate]
+    wait_of_arrived = np.clip(left - seen.sent_s[arrived] - base, 0.0, None)
     # Near a step, the lower rate is used, because the time of the step is not exact.
     slowest = np.min([_rates_at(over_time, left + off) for off in (-base, 0.0, base)], axis=0)
-    own_wait = _without_held_sacks(seen, own_wait, arrived, slowest)
     wait = np.full(len(seen.sent_s), np.nan)
-    wait[arrived] = own_wait
+    wait[arrived] = _without_held_sacks(seen, wait_of_arrived, arrived, slowest)
     return wait
 
 
-def _found(seen: Packets, base: float, wait: Numbers, over_time: list[tuple[float, float]]) -> Numbers:
-    """Returns the queue that each transmission found.
+def _queued_ahead(seen: Packets, base: float, wait: Numbers, over_time: list[tuple[float, float]]) -> Numbers:
+    """Returns the queue that each transmission found on arrival, as its transmission time [s].
 
     This is the queue that the last earlier transmission that was not lost found, plus that transmission, minus the
     packets that left in between.
@@ -203,20 +223,20 @@ def _found(seen: Packets, base: float, wait: Numbers, over_time: list[tuple[floa
     behind = np.append(-1, places[:-1])
     known = behind >= 0
     before = behind[known]
-    own = seen.bits[before] / _rates_at(over_time, seen.sent_s[known] + base)
-    found = np.full(len(wait), np.nan)
-    found[known] = np.clip(wait[before] + own - (seen.sent_s[known] - seen.sent_s[before]), 0.0, None)
-    return found
+    transmission_s = seen.bits[before] / _rates_at(over_time, seen.sent_s[known] + base)
+    ahead = np.full(len(wait), np.nan)
+    ahead[known] = np.clip(wait[before] + transmission_s - (seen.sent_s[known] - seen.sent_s[before]), 0.0, None)
+    return ahead
 
 
 def _without_held_sacks(seen: Packets, wait: Numbers, arrived: Counts, rates: Numbers) -> Numbers:
     """Returns the waiting times; those of SACKed packets are limited to the wait behind their predecessors."""
     shorter = wait.copy()
     gap = np.diff(seen.sent_s[arrived], prepend=0.0)
-    own = seen.bits[arrived] / (rates * (1 - _RATE_SLACK))
+    transmission_s = seen.bits[arrived] / (rates * (1 - _RATE_SLACK))
     for place in np.flatnonzero(seen.sacked[arrived]).tolist():
         if place:
-            behind = max(0.0, shorter[place - 1] + own[place - 1] - gap[place])
+            behind = max(0.0, shorter[place - 1] + transmission_s[place - 1] - gap[place])
             shorter[place] = min(wait[place], behind)
     return shorter
 

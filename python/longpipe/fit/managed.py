@@ -44,12 +44,12 @@ def chance_of_tail_drop(seen: ObservedFlow, found: PathFeatures) -> float:
         return 1.0
     if seen.ecn and len(seen.reduced_s) >= _LEAST_REDUCTIONS:
         return 0.0
-    known = ~np.isnan(found.found_s)
+    known = ~np.isnan(found.queued_ahead_s)
     lost, kept = known & found.elsewhere, known & ~seen.sent_lost
     if lost.sum() < _LEAST_LOSSES:
         return 1.0
-    queued = float((found.found_s[lost] > _QUEUED * _packet_s(seen, found)).mean())
-    p = float(mannwhitneyu(found.found_s[lost], found.found_s[kept], alternative="greater").pvalue)
+    queued = float((found.queued_ahead_s[lost] > _QUEUED * _packet_s(seen, found)).mean())
+    p = float(mannwhitneyu(found.queued_ahead_s[lost], found.queued_ahead_s[kept], alternative="greater").pvalue)
     if queued < _MOSTLY or p >= _UNRELATED:
         return 1.0
     return -e * p * log(p) if p > 0 else 0.0
@@ -67,9 +67,9 @@ def managed_policies(seen: ObservedFlow, found: PathFeatures) -> list[tuple[str,
         ("fq-codel", {"kind": "fq-codel", "arithmetic": "linux", "rules": "linux", **ecn}),
         ("pie", {"kind": "pie", "rules": "linux", **ecn}),
     ]
-    at_loss = found.found_s[found.elsewhere & ~np.isnan(found.found_s)]
-    found_s = np.append(at_loss, found.wait_s[marked(seen)])
-    middle = float(np.median(found_s)) / _packet_s(seen, found) if len(found_s) else _LEAST_THRESHOLD
+    at_loss = found.queued_ahead_s[found.elsewhere & ~np.isnan(found.queued_ahead_s)]
+    queues_s = np.append(at_loss, found.wait_s[marked(seen)])
+    middle = float(np.median(queues_s)) / _packet_s(seen, found) if len(queues_s) else _LEAST_THRESHOLD
     minima = dict.fromkeys(max(_LEAST_THRESHOLD, share * middle) for share in _RED_SHARES)
     policies += [("red", {**_red(minimum, maximum), **ecn}) for minimum in minima for maximum in _RED_MOST]
     return policies
