@@ -26,9 +26,10 @@ from longpipe_evidence.papers.buf_97.beyond import BEYOND, experiments, grid, sm
 from longpipe_evidence.papers.buf_97.bounds import start_up_bound
 from longpipe_evidence.papers.buf_97.links import LINKS
 from longpipe_evidence.papers.experiments import Experiment, Factors
+from longpipe_evidence.papers.frozen import frozen
 from longpipe_evidence.papers.report.folder import Part
 from longpipe_evidence.papers.reproduction import Reproduction, reproduce_beyond, table_rows
-from longpipe_evidence.papers.sensitivity import closest, with_baseline
+from longpipe_evidence.papers.sensitivity import BASELINE, closest, with_baseline
 from longpipe_evidence.papers.text import show, text_of
 from reproduced import WRITTEN, drawn_here
 
@@ -197,6 +198,21 @@ def test_variants_are_compared_only_with_a_defined_baseline() -> None:
     assert found.loc[found["metric"] == "fairness", "published"].isna().all()
     assert (found.loc[found["metric"] == "efficiency", "published"] == 0.5).all()
     assert closest(PAPER, found)["metric"].tolist() == ["efficiency"]
+
+
+def test_sensitivity_in_the_package_is_that_of_this_engine() -> None:
+    shipped = frozen(PAPER.id)
+    assert shipped is not None
+    rows, seeds = shipped.frame("sensitivity-rows"), range(1, shipped.record["seeds"] + 1)
+    assert seeds.stop > 3
+    variants = (BASELINE, *PAPER.other_readings, *PAPER.variants)
+    assert list(rows["variant"].unique()) == [variant.name for variant in variants]
+    [one] = [e for e in tabulated() if [*e.factors.values()][:3] == ["leo", 15, 6000]]
+    for variant in variants:
+        of = rows[(rows["variant"] == variant.name) & (rows["metric"] == "efficiency")]
+        [mean] = of.loc[(of["network"] == "leo") & (of["sources"] == 15) & (of["buffer_cells"] == 6000), "mean"]
+        measured = [PAPER.measure(simulate(variant.apply(one), seed))["efficiency"] for seed in seeds]
+        assert np.mean(measured) == pytest.approx(mean, rel=1e-5), variant.name
 
 
 def test_contradicted_claims_fail() -> None:
