@@ -131,7 +131,7 @@ fn more_than_a_billion_intervals_per_run_are_rejected() {
             ),
             (
                 "links[1].loss.good and bad",
-                long_run(|run| run.links[1].loss = states(interval - 1, 1)),
+                long_run(|run| run.links[1].loss = states(interval - US, US)),
             ),
             (
                 "flows[0].traffic.cycle",

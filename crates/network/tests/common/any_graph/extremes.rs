@@ -74,12 +74,12 @@ pub fn set(scenario: &mut Scenario, (kind, index): Extreme) {
         }
         13 => {
             scenario.links[link].loss = LossConfig::Packets {
-                indices: vec![0, u64::MAX],
+                indices: vec![0, (1 << 63) - 1],
             }
         }
         14 => {
             scenario.links[link].loss = LossConfig::AtTimes {
-                instants_ps: vec![0, u64::MAX],
+                instants_ps: vec![0, 100_000 * SECOND],
             }
         }
         15 => scenario.links[link].delay_ps = 1_000 * SECOND,

@@ -3,6 +3,7 @@
 use super::pace::part;
 use super::queues::{any_queue, QueueDraft};
 use crate::common::random::{any_policy, router_policy};
+use crate::common::SECOND;
 use longpipe_network::aal5::frame_cells;
 use longpipe_network::scenario::conditioners::{
     AggregationConfig, ConditionerConfig, DuplicationConfig, Exceed, JitterConfig, PolicerConfig, ReorderingConfig,
@@ -134,7 +135,7 @@ impl BucketDraft {
             rate_bps,
             burst_bytes,
             peak_bps,
-            mtu_bytes: peak_bps.map(|_| packet_bytes),
+            mtu_bytes: peak_bps.map(|_| packet_bytes.min(65_000)),
             exceed: if self.mark { Exceed::Mark } else { Exceed::Drop },
             per_flow: self.per_flow,
         })
@@ -146,7 +147,7 @@ impl BucketDraft {
             rate_bps,
             burst_bytes: burst_bytes as u32,
             peak_bps,
-            mtu_bytes: peak_bps.map(|_| packet_bytes),
+            mtu_bytes: peak_bps.map(|_| packet_bytes.min(65_000)),
         })
     }
 }
@@ -284,7 +285,7 @@ impl LossDraft {
                 indices: indices.clone(),
             },
             LossDraft::Instants(shares) => {
-                let instant = |&share: &u16| part(duration_ps, share);
+                let instant = |&share: &u16| part(duration_ps, share).min(100_000 * SECOND);
                 let mut instants_ps: Vec<u64> = shares.iter().map(instant).collect();
                 instants_ps.dedup();
                 LossConfig::AtTimes { instants_ps }

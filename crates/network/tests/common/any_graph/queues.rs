@@ -11,6 +11,9 @@ use proptest::prelude::*;
 
 /// Maximum number of updates of a probability in one run; otherwise days of idle time on a fast link would dominate it.
 const MOST_UPDATES: u64 = 2_000_000;
+/// Bounds of the times of queue disciplines: 1 us to 1000 s.
+const SHORTEST_PS: u64 = 1_000_000;
+const LONGEST_PS: u64 = 1_000_000_000_000_000;
 
 /// Number that selects the discipline, and the discipline's parameters, each from 1 to 1000.
 #[derive(Clone, Debug)]
@@ -36,7 +39,7 @@ impl QueueDraft {
     pub fn build(&self, packet_ps: u64, packet_bytes: u32, duration_ps: u64) -> PolicyConfig {
         let [a, b, c, d, _] = self.numbers.map(u64::from);
         let share = |of: u64| of as f64 / 1000.0;
-        let packets = |tenths: u64| (packet_ps * tenths / 10).clamp(1, 1_000_000_000_000_000);
+        let packets = |tenths: u64| (packet_ps * tenths / 10).clamp(SHORTEST_PS, LONGEST_PS);
         let update_ps = packets(b / 5 + 1).max(10_000_000).max(duration_ps / MOST_UPDATES);
         let codel = CodelConfig {
             target_ps: packets(a / 10),
@@ -111,7 +114,7 @@ impl QueueDraft {
     /// Returns a discipline that has several queues and at least three classes.
     fn scheduler(&self, packet_ps: u64, packet_bytes: u32, update_ps: u64) -> PolicyConfig {
         let [a, b, c, d, e] = self.numbers.map(u64::from);
-        let packets = |tenths: u64| (packet_ps * tenths / 10).clamp(1, 1_000_000_000_000_000);
+        let packets = |tenths: u64| (packet_ps * tenths / 10).clamp(SHORTEST_PS, LONGEST_PS);
         let quantum_bytes = 64 + d as u32 * packet_bytes / 500;
         match self.kind {
             6 => PolicyConfig::Drr(DrrConfig {
@@ -150,8 +153,8 @@ impl QueueDraft {
                     }
                 } else {
                     LowLatencyMarking::Ramp {
-                        min_ps: packets(e / 20).min(999_999_999_999_999),
-                        max_ps: (packets(e / 20) + packets(c / 10)).min(1_000_000_000_000_000),
+                        min_ps: packets(e / 20).min(LONGEST_PS - 1),
+                        max_ps: (packets(e / 20) + packets(c / 10)).min(LONGEST_PS),
                     }
                 },
                 least_packets: c % 3,
