@@ -325,7 +325,7 @@ impl Sender {
     /// Continues the application's writes when an ACK arrives.
     fn on_ack_of_writes(&mut self, now: Time, acknowledgement: u64) {
         if let Some(writes) = &mut self.writes {
-            if writes.on_ack(now, &self.flight, acknowledgement, self.written) {
+            if writes.on_ack(now, &self.flight, acknowledgement, self.written) | !self.shortcuts {
                 self.update_plain_end();
             }
         }

@@ -212,11 +212,13 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     }
     sender.timed = NOTHING;
     let (max, cwnd, sends_fin) = (sender.flight.max, sender.flight.cwnd(), sender.sends_fin);
+    let shortcuts = sender.shortcuts;
     let Parts { rack, rtx_queue, .. } = parts(sender, now)?;
     let probes = rack.take_probe();
     let in_flight = rtx_queue.in_flight(max);
-    // Only a probe and the last segment may exceed the window, and only F-RTO changes its state if nothing can be sent.
-    if in_flight as i64 as f64 >= cwnd && !(probes | sends_fin | rack.sends_new_first()) {
+    // Shortcut: only a probe and the last segment may exceed the window, and only F-RTO changes its state if nothing can
+    // be sent.
+    if shortcuts && in_flight as i64 as f64 >= cwnd && !(probes | sends_fin | rack.sends_new_first()) {
         return None;
     }
     let lost = if sends_new_first(sender, in_flight) {

@@ -267,8 +267,8 @@ impl Sender {
         }
         let push = |writes: &Writes| writes.push(sequence, sequence + u64::from(length));
         let pushed = self.writes.as_deref().is_some_and(push);
-        // Until a segment with PSH is sent, the end of the next one stays the same.
-        if self.flight.max > self.plain_end {
+        // Shortcut: until a segment with PSH is sent, the end of the next one stays the same.
+        if (self.flight.max > self.plain_end) | !self.shortcuts {
             self.update_plain_end();
         }
         pushed
