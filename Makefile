@@ -55,7 +55,7 @@ $(VENV)/.built: $(VENV)/.packages $(VENV)/.compiled
 
 # Python's models of the parts of a scenario that the core describes (docs/architecture.md, "Descriptions").
 models: $(VENV)/.built
-	$(BIN)/python python/generate.py
+	$(BIN)/python crates/describe/generate.py
 
 # Real stacks as endpoints of flows (docs/stacks.md), a separate package: about four minutes of CPU time.
 STACKS := $(shell find crates/stacks crates/end -name '*.rs' -o -name '*.toml' -o -name '*.lock' -o -name '*.py')

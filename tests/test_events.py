@@ -185,8 +185,8 @@ def test_each_loss_on_a_moving_path_has_its_mark(path: str) -> None:
     lost = int(trunk[[f"packets_lost_{cause}" for cause in MOVING[path][1]]].to_numpy().sum())
     events = loss_events(result, "flow1")
     assert (events["event"] == "lost").sum() == lost > 10
-    causes = {counter: cause for cause, counters, *_ in _core.drop_causes() for counter in counters}
-    assert set(events.loc[events["event"] == "lost", "cause"]) <= {causes[name] for name in MOVING[path][1]}
+    causes = {cause for cause, counters, *_ in _core.drop_causes() if not set(counters).isdisjoint(MOVING[path][1])}
+    assert set(events.loc[events["event"] == "lost", "cause"]) <= causes
     for figure in (pictures.window(result), pictures.sequence(result)):
         (marks,) = (line for line in figure.axes[0].lines if line.get_label() == "lost")
         assert np.asarray(marks.get_xdata()).size == lost

@@ -223,7 +223,7 @@ from longpipe.study import Study
 if __name__ == "__main__":
     base = Scenario(name="full", duration="20 ms").with_(**{"network.sources": 40, "traces.cwnd": "traced" in sys.argv})
     buffers = [f"{cells} cells" for cells in range(100, 104)]
-    Study(Design.full_factorial(base, [Factor.over("switch.buffer", buffers)], replications=20), sys.argv[1]).run(workers=1)
+    Study(Design.full_factorial(base, [Factor.over("switch.buffer", buffers)], replications=60), sys.argv[1]).run(workers=1)
 """
 
 
@@ -242,7 +242,7 @@ def test_a_full_disk_is_one_line_and_what_was_stored_stays(tmp_path: Path, trace
         shutil.copytree(disk, copy)
         with closing(Store(copy / "runs.db")) as store:
             runs = studies.all_runs(store)
-            assert 0 < len(runs) < 80
+            assert 0 < len(runs) < 240
         subprocess.run(["mount", "-o", "remount,size=40m", disk], check=True)
         resumed = subprocess.run([sys.executable, script, path, traces], capture_output=True, text=True, check=False)
         assert resumed.returncode == 0, resumed.stderr
@@ -250,4 +250,4 @@ def test_a_full_disk_is_one_line_and_what_was_stored_stays(tmp_path: Path, trace
             now = studies.all_runs(store)
         kept = ["digest", "seed", "finished_at"]
         assert set(map(tuple, runs[kept].to_numpy())) <= set(map(tuple, now[kept].to_numpy()))
-        assert len(now) == 80
+        assert len(now) == 240
