@@ -30,6 +30,8 @@ _NO_NUMBERS: Final = re.compile(
     r'"(?:[^"\\]++|\\.)*+"|-?\b(?:nan|inf(?:inity)?)\b(?:\([^()\n"]{0,20}\))?', re.IGNORECASE
 )
 _COMMA_AT_END: Final = re.compile(rf"{_STRING}|,(?=\s*+[\]}}])")
+# Maximum depth of objects and lists, which is that of orjson.
+_DEEPEST: Final = 1024
 _CLOSING: Final = {"{": "}", "[": "]"}
 _MAY_BE_NO_NUMBER: Final = re.compile(r"\b(?:nan|inf)", re.IGNORECASE)
 # Maximum number of damaged elements that are removed from one value.
@@ -232,12 +234,17 @@ class _Damaged:
 
 
 def _extent(text: str, begin: int) -> tuple[int | None, list[_Open]]:
-    """Returns the end of the object or list at `begin`, or None and the open brackets at a mismatch or the end."""
+    """Returns the end of the object or list at `begin`, or None and the open brackets at a mismatch or the end.
+
+    A value that is nested too deeply counts as one that does not end.
+    """
     stack: list[_Open] = []
     for token in _TOKENS.finditer(text, begin):
         one = token[0]
         if one in _CLOSING:
             stack.append(_Open(one, token.start()))
+            if len(stack) > _DEEPEST:
+                break
         elif one in "]}":
             if _CLOSING[stack[-1].bracket] != one:
                 return None, stack
