@@ -96,7 +96,7 @@ fn any_jitter() -> impl Strategy<Value = Vec<ConditionerConfig>> {
 
 /// Batches of up to 40 packets, usually shorter than 20 ms; the interval may be fixed.
 fn any_aggregation() -> impl Strategy<Value = AggregationConfig> {
-    let time = || prop_oneof![1u64..1_000_000_000, 1_000_000u64..20_000_000_000];
+    let time = || prop_oneof![1_000_000u64..1_000_000_000, 1_000_000u64..20_000_000_000];
     (
         prop::option::of(time()),
         prop_oneof![Just(0), time()],
