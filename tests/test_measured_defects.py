@@ -143,7 +143,13 @@ def test_a_damaged_record_of_a_sequence_is_skipped(tmp_path: Path) -> None:
 
 
 def test_hostile_json_is_rejected_in_bounded_time(tmp_path: Path) -> None:
-    for text in ("[" * 300_000, '{"a":' * 100_000, "{" * 3_000_000, "{" + "[{]" * 100_000, '{"a": ' + "9" * 5000 + "}{"):
+    for text in (
+        "[" * 300_000,
+        '{"a":' * 100_000,
+        "{" * 3_000_000,
+        "{" + "[{]" * 100_000,
+        '{"a": ' + "9" * 5000 + "}{",
+    ):
         with pytest.raises(ScenarioError) as caught:
             opened(tmp_path, text)
         assert "\n" not in str(caught.value)
