@@ -72,6 +72,12 @@ class Address:
         """Returns the SQLite file."""
         return Path(self._database or "")
 
+    def is_same_as(self, other: Address) -> bool:
+        """Returns whether both are the same file, or the same URL of a server."""
+        if self.is_memory or other.is_memory or self.is_sqlite != other.is_sqlite:
+            return False
+        return self.path.resolve() == other.path.resolve() if self.is_sqlite else self.url == other.url
+
     def is_protected(self) -> bool:
         """Returns whether the store is a file that this process may read but not write."""
         return (

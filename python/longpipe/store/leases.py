@@ -70,7 +70,7 @@ class Leases:
             done = set() if fresh else finished(connection, keys, self._engine)
             needless = taken & done
             if needless:
-                few = _relation(connection, needless)
+                few = relation(connection, needless)
                 among = sa.tuple_(LEASES.c.digest, LEASES.c.seed).in_(sa.select(few.c.digest, few.c.seed))
                 connection.execute(sa.delete(LEASES).where(among, LEASES.c.engine == self._engine))
         return taken - done, done
@@ -86,7 +86,7 @@ class Leases:
     def _insert(self, connection: sa.Connection, keys: Sequence[Key]) -> set[Key]:
         if not keys:
             return set()
-        wanted = _relation(connection, keys)
+        wanted = relation(connection, keys)
         # SQLite cannot parse a conflict clause after a SELECT without WHERE.
         rows = sa.select(wanted.c.digest, wanted.c.seed, sa.literal(self._engine), sa.literal(self.owner.id)).where(
             sa.true()
@@ -136,7 +136,7 @@ def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str
     wanted = list(keys)
     found: set[Key] = set()
     for begin in range(0, len(wanted), _CHUNK):
-        query = _stored(_relation(connection, wanted[begin : begin + _CHUNK]), engine_version)
+        query = _stored(relation(connection, wanted[begin : begin + _CHUNK]), engine_version)
         stored: tuple[set[Key], set[Key]] = (set(), set())
         for number, digest, seed in connection.execute(query):
             stored[number].add((digest, seed))
@@ -181,7 +181,7 @@ def _stored(keys: sa.FromClause, engine_version: str) -> sa.CompoundSelect[Any]:
     return sa.union_all(of(0, RUNS), of(1, RECEIPTS))
 
 
-def _relation(connection: sa.Connection, keys: Iterable[Key]) -> sa.FromClause:
+def relation(connection: sa.Connection, keys: Iterable[Key]) -> sa.FromClause:
     """Returns keys as a relation with the columns `digest` and `seed`, so that tables are joined to it by an index.
 
     A list of pairs in the statement would be compared with every row, one by one, by PostgreSQL.

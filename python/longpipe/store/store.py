@@ -49,7 +49,8 @@ class Store:
 
     `where` is a path of an SQLite file, a URL ("sqlite:///campaign.db", "postgresql://user@host/name?traces=DIR"), or
     None for memory. With `readonly` nothing is written; without `create` a missing store is not created. A store whose
-    tables have an older version can only be read. Raises ScenarioError if the store cannot be opened.
+    tables have an older version can only be read. Raises ScenarioError if the store cannot be opened. `name` is its
+    file or its URL without a password, and `traces` are the files of the traces.
     """
 
     def __init__(self, where: str | Path | None = None, *, readonly: bool = False, create: bool = True) -> None:
@@ -63,7 +64,7 @@ class Store:
         self._driver: sqlite3.Connection | None = None
         self._lock = threading.RLock()
         self.name = self._address.name
-        self._traces = Traces(self._address.traces, self.name, in_memory=self._address.is_memory)
+        self.traces = Traces(self._address.traces, self.name, in_memory=self._address.is_memory)
         try:
             if not (readonly or create):
                 # Opening checks whether there is a store.
@@ -86,6 +87,10 @@ class Store:
         """Returns the URL without a password."""
         return self._address.shown_url
 
+    def is_same_as(self, other: Store) -> bool:
+        """Returns whether both are the same file, or have the same URL of a server."""
+        return self is other or self._address.is_same_as(other._address)
+
     def load(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result | None:
         """Returns the stored run; None if the engine (by default this one) has not finished it."""
         return next(self.load_all([(scenario, seed)], engine=engine))
@@ -101,10 +106,10 @@ class Store:
             for (scenario, seed), row in zip(some, found, strict=True):
                 result = None if row is None else unpack(scenario, seed, row["summary"])
                 if row is not None and result is not None and (kinds := _traces_of(scenario)):
-                    folder = self._traces.folder(row["digest"], seed, engine)
+                    folder = self.traces.folder(row["digest"], seed, engine)
                     parts = json.loads(row["parts"])
                     wanted = {kind: parts.get(kind) for kind in kinds}
-                    result = replace(result, read_traces=partial(self._traces.read, folder, wanted, result.names))
+                    result = replace(result, read_traces=partial(self.traces.read, folder, wanted, result.names))
                 yield result
 
     def _run_rows(
@@ -161,7 +166,7 @@ class Store:
         """Writes the traces of a run, and returns its row with the summary."""
         digest = scenario.digest()
         if packed.traces:
-            self._traces.write(self._traces.folder(digest, seed, engine_version()), packed.traces)
+            self.traces.write(self.traces.folder(digest, seed, engine_version()), packed.traces)
         run = {
             "digest": digest,
             "seed": str(seed),
@@ -227,7 +232,7 @@ class Store:
 
     def check_traces(self, scenario: Scenario) -> None:
         """Raises StoreError if the scenario requests traces and the store has no directory for them."""
-        self._traces.check(bool(_traces_of(scenario)))
+        self.traces.check(bool(_traces_of(scenario)))
 
     def count(self) -> int:
         """Returns the number of stored runs, including those of other engines."""
@@ -254,6 +259,10 @@ class Store:
         if not self._is_consistent:
             checksums.check_integrity(connection, schema.COUNTED)
             self._is_consistent = True
+
+    def forget_scenarios(self) -> None:
+        """Forgets which scenarios are stored, because some were deleted."""
+        self._known.clear()
 
     def close(self) -> None:
         """Closes the database's file or connections."""

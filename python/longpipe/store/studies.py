@@ -81,11 +81,15 @@ def find(store: Store, name: str) -> StudyRecord | None:
 def require(store: Store, name: str) -> StudyRecord:
     """Returns the study with this name. If there is none, raises a ScenarioError that names the existing studies."""
     if (record := find(store, name)) is None:
-        with store.reading() as connection:
-            names = list(connection.execute(sa.select(STUDIES.c.name).order_by(STUDIES.c.changed_at.desc())).scalars())
-        there = nearest(name, names, _SHOWN) if names else "the store has no studies yet"
+        there = nearest(name, found, _SHOWN) if (found := names(store)) else "the store has no studies yet"
         raise ScenarioError(f"study: {name!r} is not in {store.name}; {there}")
     return record
+
+
+def names(store: Store) -> list[str]:
+    """Returns the names of all studies, most recently changed first."""
+    with store.reading() as connection:
+        return list(connection.execute(sa.select(STUDIES.c.name).order_by(STUDIES.c.changed_at.desc())).scalars())
 
 
 def put(
@@ -183,15 +187,6 @@ def counts(store: Store, record: StudyRecord) -> dict[str, int]:
         if sum(found.values()) != record.runs:
             raise DamagedError(f"study {record.name!r} has only {sum(found.values())} of its {record.runs} runs")
     return {name: found.get(name, 0) for name in STATES}
-
-
-def remove(store: Store, name: str) -> None:
-    """Removes a study; its runs remain in the store."""
-    require(store, name)
-    with store.writing() as connection:
-        for table, column in ((STUDY_RUNS, STUDY_RUNS.c.study), (STUDY_POINTS, STUDY_POINTS.c.study)):
-            connection.execute(sa.delete(table).where(column == name))
-        connection.execute(sa.delete(STUDIES).where(STUDIES.c.name == name))
 
 
 def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> dict[str, list[Any]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +51,39 @@ class Traces:
             except OSError as error:
                 raise StoreError(f"store {self._store}: {path.name}: {reason(error)}; run it again") from None
 
+    def contents(self, folder: Path, kinds: Mapping[str, str]) -> dict[str, bytes]:
+        """Returns the files of a run's traces, whose checksums are in `kinds`, except those that the user has deleted.
+
+        Raises StoreError for a file that differs from the one that was stored.
+        """
+        found = {}
+        for kind, expected in kinds.items():
+            path = folder / f"{kind}.parquet"
+            with contextlib.suppress(FileNotFoundError, KeyError):
+                found[kind] = self._verified(path, expected)
+        return found
+
+    def remove(self, folder: Path) -> None:
+        """Deletes the traces of a run, if there are any."""
+        if self._files is not None:
+            for path in [path for path in self._files if path.parent == folder]:
+                del self._files[path]
+        elif self._directory is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            # The folder of a scenario is deleted with its last run.
+            with contextlib.suppress(OSError):
+                folder.parent.rmdir()
+
+    def _verified(self, path: Path, expected: str | None) -> bytes:
+        """Returns the content of a file. Raises StoreError if it differs from the one that was stored."""
+        content = path.read_bytes() if self._files is None else self._files[path]
+        try:
+            if expected is not None:
+                checksums.check_bytes(content, expected, f"{path}")
+        except DamagedError as error:
+            raise StoreError(f"store {self._store}: {error}") from None
+        return content
+
     def read(
         self, folder: Path, kinds: Mapping[str, str | None], names: Mapping[str, Sequence[str]]
     ) -> dict[str, pd.DataFrame]:
@@ -62,15 +97,10 @@ class Traces:
         for kind, expected in kinds.items():
             path = folder / f"{kind}.parquet"
             try:
-                content = path.read_bytes() if self._files is None else self._files[path]
+                content = self._verified(path, expected)
             except OSError as error:
                 told = f"{path}: {reason(error)}; needs the traces of its runs"
                 raise StoreError(f"store {self._store}: {told}") from None
-            try:
-                if expected is not None:
-                    checksums.check_bytes(content, expected, f"{path}")
-            except DamagedError as error:
-                raise StoreError(f"store {self._store}: {error}") from None
             frame = pd.read_parquet(io.BytesIO(content))
             for column, categories in names.items():
                 if column in frame:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from longpipe.study.changes import ChangedInputWarning
     from longpipe.study.completion import StudyError, complete_study
+    from longpipe.study.housekeeping import copy_studies, delete_study, rename_study
     from longpipe.study.progress import Progress
     from longpipe.study.runner import Runner
     from longpipe.study.study import Status, Study
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ChangedInputWarning", "Progress", "Runner", "Sequential", "Status", "Study", "StudyError", "complete_study",
-    "run_until",
+    "copy_studies", "delete_study", "rename_study", "run_until",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
@@ -30,6 +31,9 @@ if not TYPE_CHECKING:
             "Study": "longpipe.study.study",
             "StudyError": "longpipe.study.completion",
             "complete_study": "longpipe.study.completion",
+            "copy_studies": "longpipe.study.housekeeping",
+            "delete_study": "longpipe.study.housekeeping",
+            "rename_study": "longpipe.study.housekeeping",
             "run_until": "longpipe.study.until",
         },
     )

@@ -1,7 +1,8 @@
 """`longpipe design`: plans and runs designed experiments."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -10,6 +11,9 @@ from longpipe.cli.toolkit.given import needing
 from longpipe.cli.toolkit.outputs import apart, check_output, is_stdout, write_output
 from longpipe.cli.toolkit.safe import echo
 from longpipe.cli.toolkit.storing import Execution, SetOption
+
+if TYPE_CHECKING:
+    from longpipe.design import Design
 
 COMMAND: Final = needing(
     {
@@ -24,8 +28,15 @@ COMMAND: Final = needing(
 )
 
 
-def design(
-    file: Path = typer.Argument(metavar="FILE.toml", help="Scenario to vary; `longpipe init` writes one."),
+ScenarioArgument = Annotated[
+    Path, typer.Argument(metavar="FILE.toml", help="Scenario to vary; `longpipe init` writes one.")
+]
+
+
+@dataclass(frozen=True)
+class Planning:
+    """The options of a design: what varies, and how often each point runs."""
+
     factors: list[str] | None = typer.Option(
         None,
         "--factor",
@@ -34,29 +45,52 @@ def design(
         "'switch.buffer=0.1..4 BDP / 5'; a table with a name: 'pep:network.pep=none,split={buffer=\"4 MB\"}'. "
         "Repeat for more; without it, only the seeds vary.",
         autocompletion=field_and_level,
-    ),
-    changes: SetOption = None,
-    replications: int = typer.Option(1, min=1, help="Number of runs per point."),
-    first_seed: int = typer.Option(1, min=0, help="Seed of the first replication; each further one adds 1."),
+    )
+    changes: SetOption = None
+    replications: int = typer.Option(1, min=1, help="Number of runs per point.")
+    first_seed: int = typer.Option(1, min=0, help="Seed of the first replication; each further one adds 1.")
     independent: bool = typer.Option(
         False, "--independent", help="Use a separate seed for each run instead of the same seeds at every point."
-    ),
+    )
     one_at_a_time: bool = typer.Option(
         False, "--one-at-a-time", help="Vary one factor at a time and keep the others at their first level."
-    ),
+    )
     generators: list[str] | None = typer.Option(
         None, "--generator", metavar="NAME=NAME*NAME", help="Run a fraction of a two-level design."
-    ),
+    )
     confounded: list[str] | None = typer.Option(
         None, metavar="NAME*NAME", help="Divide a two-level design into blocks of seeds by this interaction."
-    ),
+    )
     measures: list[str] | None = typer.Option(
         None,
         "--measure",
         metavar="NAME=WHAT",
         help="Additional measure: bulk=flow:bulk.throughput, d=port:A->B.delay, web.p95, share=bulk/throughput, "
         "own=file.py:function. Repeat for more.",
-    ),
+    )
+
+    def plan(self, file: Path) -> "Design":
+        """Builds the design; raises ScenarioError for contradictory options or invalid scenarios."""
+        # Imported here because the database, pandas and SciPy take a second to load.
+        from longpipe.cli.design.plan import plan
+
+        return plan(
+            file,
+            self.factors or [],
+            changes=self.changes or (),
+            one_at_a_time=self.one_at_a_time,
+            generators=self.generators,
+            confounded=self.confounded,
+            measures=self.measures or (),
+            replications=self.replications,
+            first_seed=self.first_seed,
+            common=not self.independent,
+        )
+
+
+def design(
+    file: ScenarioArgument,
+    planning: Planning,
     until: str | None = typer.Option(
         None,
         metavar="METRIC ±MARGIN",
@@ -81,22 +115,11 @@ def design(
     Each run is stored as soon as it is complete: without --no-store, the same command continues after an interruption.
     """
     # Imported here because the database, pandas and SciPy take a second to load.
-    from longpipe.cli.design.plan import plan, run, show_plan
+    from longpipe.cli.design.plan import run, show_plan
     from longpipe.study.until import check_until
 
     check_output("--csv", csv)
-    planned = plan(
-        file,
-        factors or [],
-        changes=changes or (),
-        one_at_a_time=one_at_a_time,
-        generators=generators,
-        confounded=confounded,
-        measures=measures or (),
-        replications=replications,
-        first_seed=first_seed,
-        common=not independent,
-    )
+    planned = planning.plan(file)
     if until is not None:
         check_until(planned, until, most)
     with apart(csv):

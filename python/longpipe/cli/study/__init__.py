@@ -1,10 +1,11 @@
-"""`longpipe study`: continues, inspects and exports studies of a store."""
+"""`longpipe study`: continues, inspects, exports and moves studies of a store."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from longpipe.cli.design import Planning, ScenarioArgument
 from longpipe.cli.toolkit import completers
 from longpipe.cli.toolkit.outputs import check_output, is_stdout
 from longpipe.cli.toolkit.storing import Computing, MemoryOption, StoreOption, WorkersOption
@@ -30,7 +31,22 @@ _Where = Annotated[
 
 @app.callback()
 def study() -> None:
-    """Continue, inspect and export studies; `longpipe design --run STUDY` creates one."""
+    """Continue, inspect, export and move studies; `longpipe design --run STUDY` creates and runs one."""
+
+
+@app.command()
+@with_structs
+def create(
+    name: Annotated[str, typer.Argument(metavar="STUDY", help="Name of the study.")],
+    file: ScenarioArgument,
+    planning: Planning,
+    store: StoreOption = None,
+) -> None:
+    """Register a study without running it; the options are those of `longpipe design`."""
+    planned = planning.plan(file)
+    from longpipe.cli.study import moving
+
+    moving.create(name, store, planned)
 
 
 @app.command()
@@ -142,6 +158,57 @@ def export(
     from longpipe.cli.study import actions
 
     actions.export(name, store, where or [], output, neutral=neutral)
+
+
+@app.command()
+def copy(
+    names: list[str] | None = typer.Argument(
+        None,
+        metavar="[STUDY]...",
+        help="Studies; else all studies and runs of the store.",
+        autocompletion=completers.study,
+    ),
+    to: str = typer.Option(
+        ..., "--to", metavar="URL", help="Store that receives them; it is created if it is missing."
+    ),
+    store: StoreOption = None,
+) -> None:
+    """Copy studies with their runs and traces to another store; the same command continues after an interruption."""
+    from longpipe.cli.study import moving
+
+    moving.copy(names or [], store, to)
+
+
+@app.command()
+def merge(
+    stores: list[str] = typer.Argument(metavar="URL...", help="Stores whose studies and runs are added."),
+    store: StoreOption = None,
+) -> None:
+    """Add all studies and runs of other stores; runs that are stored already are compared and kept."""
+    from longpipe.cli.study import moving
+
+    moving.merge(stores, store)
+
+
+@app.command()
+def rename(name: _Name, new: str = typer.Argument(metavar="NAME", help="New name."), store: StoreOption = None) -> None:
+    """Rename a study."""
+    from longpipe.cli.study import moving
+
+    moving.rename(name, new, store)
+
+
+@app.command()
+def delete(
+    name: _Name,
+    keep_runs: bool = typer.Option(False, "--keep-runs", help="Keep its runs in the store."),
+    yes: bool = typer.Option(False, "--yes", "-y", help="Delete without confirmation."),
+    store: StoreOption = None,
+) -> None:
+    """Delete a study, and those of its runs that belong to no other study, with their traces."""
+    from longpipe.cli.study import moving
+
+    moving.delete(name, store, keep_runs=keep_runs, yes=yes)
 
 
 @app.command()

@@ -182,6 +182,17 @@ def resumable(study: Study) -> Iterator[None]:
         _end(end)
 
 
+@contextmanager
+def continuable() -> Iterator[None]:
+    """On Ctrl-C or SIGTERM, prints the command that continues."""
+    try:
+        with terminable():
+            yield
+    except KeyboardInterrupt as end:
+        echo(f"interrupted; continue with: {typed_command()}", err=True)
+        _end(end)
+
+
 def typed_command() -> str:
     """Returns the command line of this process, quoted for a shell."""
     return shlex.join(["longpipe", *sys.argv[1:]])
