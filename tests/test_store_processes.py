@@ -124,20 +124,20 @@ def test_what_a_killed_process_had_is_taken_over_at_once(where: str, tmp_path: P
 def test_a_lease_is_another_s_until_it_is_given_back(where: str) -> None:
     keys = [("d" * 64, str(seed)) for seed in range(3)]
     with closing(Store(where)) as store, store.leases() as ours:
-        assert ours.take(keys[:2]) == (set(keys[:2]), set())
+        assert ours.take(keys[:2]) == (set(keys[:2]), set(), set())
         with store.leases() as theirs:
-            assert theirs.take(keys) == ({keys[2]}, set())
-        assert ours.take([keys[2]]) == ({keys[2]}, set())
+            assert theirs.take(keys) == ({keys[2]}, set(), set(keys[:2]))
+        assert ours.take([keys[2]]) == ({keys[2]}, set(), set())
     with closing(Store(where)) as store, store.leases() as again:
-        assert again.take(keys) == (set(keys), set())
+        assert again.take(keys) == (set(keys), set(), set())
 
 
 def test_a_finished_run_is_not_leased_unless_it_is_to_be_fresh(where: str) -> None:
     with closing(Store(where)) as store, store.leases() as leases:
         store.save(SCENARIO, 1, pack(simulate(SCENARIO, 1)))
         key = (SCENARIO.digest(), "1")
-        assert leases.take([key]) == (set(), {key})
-        assert leases.take([key], fresh=True) == ({key}, set())
+        assert leases.take([key]) == (set(), {key}, set())
+        assert leases.take([key], fresh=True) == ({key}, set(), set())
 
 
 def test_who_is_dead() -> None:

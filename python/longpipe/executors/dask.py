@@ -26,10 +26,10 @@ SCHEME: Final = "dask://"
 # Target duration [s] of a task; a task has several short runs, because each task costs Dask a few ms.
 BATCH_S: Final = 0.5
 
-# Number of tasks submitted per thread of the cluster, and minimum number of tasks, which makes an adaptive cluster
-# detect demand and grow.
-_TASKS_PER_THREAD: Final = 3
-_FEWEST_TASKS: Final = 32
+# Number of tasks submitted per thread of the cluster, one of which waits, and minimum number of tasks. An adaptive
+# cluster detects the waiting tasks and doubles.
+_TASKS_PER_THREAD: Final = 2
+_FEWEST_TASKS: Final = 4
 
 # Timeout [s], used first to check that a scheduler answers, and then again for the client.
 _CONNECT_S: Final = 4.0
@@ -54,6 +54,8 @@ class Dask:
 
     def __init__(self, where: str | Client | Cluster, *, batch_s: float = BATCH_S, memory: str | None = None) -> None:
         self._where = where
+        # Number of threads of the cluster, counted while it is used.
+        self.workers: int | None = None
         self._batch_s = batch_s
         self._memory = memory
         if memory is not None:
@@ -67,7 +69,7 @@ class Dask:
         """
         with _connected(self._where) as client:
             _check_workers(client)
-            campaign = _Campaign(client, Batches(jobs, self._batch_s), self._memory)
+            campaign = _Campaign(client, Batches(jobs, self._batch_s), self._memory, self._counted)
             try:
                 yield from campaign.ended()
             except KeyboardInterrupt:
@@ -78,12 +80,16 @@ class Dask:
             finally:
                 campaign.cancel()
 
+    def _counted(self, threads: int) -> None:
+        self.workers = threads
+
 
 class _Campaign:
     """Tasks in progress on a cluster, each with a batch of jobs."""
 
-    def __init__(self, client: Client, batches: Batches, memory: str | None) -> None:
+    def __init__(self, client: Client, batches: Batches, memory: str | None, counted: Callable[[int], None]) -> None:
         self._client = client
+        self._tell = counted
         self._memory = memory
         self._batches = batches
         self._running: dict[Future[_Answer], list[Job]] = {}
@@ -136,6 +142,7 @@ class _Campaign:
         if time.monotonic() > self._counted_s + _SIZE_S:
             self._threads = sum(self._client.nthreads().values())
             self._counted_s = time.monotonic()
+            self._tell(self._threads)
         return max(_FEWEST_TASKS, _TASKS_PER_THREAD * self._threads)
 
     def _outcomes(self, future: Future[_Answer]) -> Outcomes:

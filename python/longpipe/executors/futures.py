@@ -10,14 +10,17 @@ from longpipe.executors.base import BATCH_S, ExecutorError, Failure, Job, Outcom
 from longpipe.executors.batches import Batches
 from longpipe.system.memory import limit_bytes
 
-# Number of tasks submitted at a time, because an executor does not report its capacity.
+# Number of tasks submitted at a time to an executor of unknown capacity; otherwise, the number per worker, one of which
+# waits.
 _ROOM: Final = 256
+_TASKS_PER_WORKER: Final = 2
 
 
 class Futures:
-    """Submits up to `workers` tasks (default 256) at a time to an executor, which stays open.
+    """Submits up to `workers` tasks at a time to an executor, which stays open.
 
-    A task has one run, or several short ones.
+    The default is two tasks for each of the executor's workers, or 256 if their number is unknown. A task has one run,
+    or several short ones.
 
     Each run may use an equal share, per core, of `memory` ("4 GB"); the default is the memory that its machine has
     available.
@@ -29,7 +32,10 @@ class Futures:
         if workers is not None and workers < 1:
             raise ScenarioError(f"workers: {workers}; needs at least 1")
         self._pool = pool
-        self._room = workers or _ROOM
+        # Executors have no public attribute for this, but the standard library's, loky's and mpi4py's have this one.
+        found = getattr(pool, "_max_workers", None)
+        self.workers = workers or (found if isinstance(found, int) else None)
+        self._room = workers or (_ROOM if self.workers is None else _TASKS_PER_WORKER * self.workers)
         self._memory = memory
         if memory is not None:
             limit_bytes(memory)

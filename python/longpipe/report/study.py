@@ -80,10 +80,8 @@ def page(study: Study, responses: Sequence[str] = ()) -> str:
 
 def _summary(study: Study) -> str:
     status = study.status()
-    others = ", ".join(f"{n} {state}" for state in ("running", "failed", "waiting") if (n := getattr(status, state)))
     return (
-        f"{status.finished} of {status.runs} runs finished{f', {others}' if others else ''}: "
-        f"{len(study.design.points)} points, each with {study.design.replications} "
+        f"{status}: {len(study.design.points)} points, each with {study.design.replications} "
         f"{'seed' if study.design.replications == 1 else 'seeds'}. Click a heading to sort a table."
     )
 

@@ -5,14 +5,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
 from longpipe.store.errors import DamagedError, StoreError
 from longpipe.store.owners import Heartbeat, Owner, is_dead
-from longpipe.store.schema import FAILURES, LEASES, OWNERS, RECEIPTS, RUNS
+from longpipe.store.schema import FAILURES, LEASES, OWNERS, RECEIPTS, RUNS, WORKERS
 
 # Key of a run, apart from the engine: the scenario's digest, and the seed as text.
 Key = tuple[str, str]
@@ -22,6 +22,14 @@ Transaction = Callable[[], AbstractContextManager[sa.Connection]]
 _CHUNK: Final = 5_000
 # Upper bound on process IDs on all systems.
 _MOST_PROCESSES: Final = 2**31
+
+
+class Taken(NamedTuple):
+    """Runs that this process has leased now, finished runs, and runs that other processes have leased."""
+
+    ours: set[Key]
+    finished: set[Key]
+    others: set[Key]
 
 
 class Leases:
@@ -35,8 +43,13 @@ class Leases:
         self._alone = alone
         self._engine = engine_version
         self.owner = Owner()
+        # Number of runs that this process executes at a time, if known, and the number that was written last.
+        self.workers: int | None = None
+        self._told: int | None = None
 
     def __enter__(self) -> Self:
+        with self._write() as connection:
+            WORKERS.create(connection, checkfirst=True)
         self._sign_in()
         self._heart = None if self._alone else Heartbeat(self.owner, self._beat)
         return self
@@ -47,7 +60,7 @@ class Leases:
         # If this fails, other processes detect that the owner has ended.
         with suppress(StoreError), self._write() as connection:
             self._release(connection)
-            connection.execute(sa.delete(OWNERS).where(OWNERS.c.id == self.owner.id))
+            _sign_out(connection, [self.owner.id])
             self._bury(connection)
             # Failures of runs that were finished later are deleted.
             was_finished = sa.exists().where(
@@ -55,17 +68,17 @@ class Leases:
             )
             connection.execute(sa.delete(FAILURES).where(was_finished))
 
-    def take(self, keys: Sequence[Key], *, fresh: bool = False) -> tuple[set[Key], set[Key]]:
-        """Takes the free leases.
+    def take(self, keys: Sequence[Key], most: int | None = None, *, fresh: bool = False) -> Taken:
+        """Takes the free leases of runs, of the first `most` of them.
 
-        Returns the runs leased by this process now, and the finished runs (none with `fresh`).
-
-        All other runs are currently leased by other processes.
+        With `fresh`, no run counts as finished. Free runs beyond `most` are in no set of the result.
         """
         with self._write() as connection:
-            taken = self._insert(connection, keys)
-            if len(taken) < len(keys) and self._bury(connection):
-                taken |= self._insert(connection, [key for key in keys if key not in taken])
+            self._tell_workers(connection)
+            others = self._leased(connection, keys)
+            if others and self._bury(connection):
+                others = self._leased(connection, keys)
+            taken = self._insert(connection, [key for key in keys if key not in others][:most])
             # This is checked after taking the leases, so that runs that another process has just finished are found.
             done = set() if fresh else finished(connection, keys, self._engine)
             needless = taken & done
@@ -73,7 +86,7 @@ class Leases:
                 few = relation(connection, needless)
                 among = sa.tuple_(LEASES.c.digest, LEASES.c.seed).in_(sa.select(few.c.digest, few.c.seed))
                 connection.execute(sa.delete(LEASES).where(among, LEASES.c.engine == self._engine))
-        return taken - done, done
+        return Taken(taken - done, done, others - done)
 
     def give_back(self) -> None:
         """Releases all leases, because other processes may be waiting for these runs."""
@@ -82,6 +95,20 @@ class Leases:
 
     def _release(self, connection: sa.Connection) -> None:
         connection.execute(sa.delete(LEASES).where(LEASES.c.owner == self.owner.id))
+
+    def _tell_workers(self, connection: sa.Connection) -> None:
+        if self.workers in (None, self._told):
+            return
+        row = inserting(connection)(WORKERS).values(owner=self.owner.id, workers=self.workers)
+        connection.execute(row.on_conflict_do_update(index_elements=["owner"], set_={"workers": self.workers}))
+        self._told = self.workers
+
+    def _leased(self, connection: sa.Connection, keys: Sequence[Key]) -> set[Key]:
+        """Returns the runs that other processes have leased."""
+        wanted = relation(connection, keys)
+        joined = wanted.join(LEASES, _is_run(LEASES, wanted, self._engine))
+        query = sa.select(wanted.c.digest, wanted.c.seed).select_from(joined).where(LEASES.c.owner != self.owner.id)
+        return {(d, s) for d, s in connection.execute(query)}
 
     def _insert(self, connection: sa.Connection, keys: Sequence[Key]) -> set[Key]:
         if not keys:
@@ -92,7 +119,14 @@ class Leases:
             sa.true()
         )
         insert = inserting(connection)(LEASES).from_select(["digest", "seed", "engine", "owner"], rows)
-        taken = insert.on_conflict_do_nothing().returning(LEASES.c.digest, LEASES.c.seed)
+        # A lease that this process has already is taken again, because a server may have ended after it took the lease
+        # and before it answered.
+        again = insert.on_conflict_do_update(
+            index_elements=["digest", "seed", "engine"],
+            set_={"owner": self.owner.id},
+            where=LEASES.c.owner == self.owner.id,
+        )
+        taken = again.returning(LEASES.c.digest, LEASES.c.seed)
         return {(d, s) for d, s in connection.execute(taken)}
 
     def _bury(self, connection: sa.Connection) -> int:
@@ -102,7 +136,7 @@ class Leases:
         dead = [holder for holder in holders if holder not in alive]
         if dead:
             connection.execute(sa.delete(LEASES).where(LEASES.c.owner.in_(dead)))
-            connection.execute(sa.delete(OWNERS).where(OWNERS.c.id.in_(dead)))
+            _sign_out(connection, dead)
         return len(dead)
 
     def _sign_in(self) -> None:
@@ -116,6 +150,18 @@ class Leases:
         # If the problem persists, the next save reports it.
         with suppress(StoreError):
             self._sign_in()
+
+
+def _sign_out(connection: sa.Connection, owners: Sequence[str]) -> None:
+    for column in (OWNERS.c.id, WORKERS.c.owner):
+        connection.execute(sa.delete(column.table).where(column.in_(owners)))
+
+
+def workers(connection: sa.Connection) -> dict[str, int]:
+    """Returns the number of runs that each process executes at a time, by the identity of the process."""
+    if not sa.inspect(connection).has_table(WORKERS.name):
+        return {}
+    return {row.owner: row.workers for row in connection.execute(sa.select(WORKERS))}
 
 
 def living(connection: sa.Connection) -> list[Owner]:
@@ -173,12 +219,14 @@ def _stored(keys: sa.FromClause, engine_version: str) -> sa.CompoundSelect[Any]:
     """Returns a query of the stored runs (0) and receipts (1) with these keys; one statement reads both tables."""
 
     def of(number: int, table: sa.Table) -> sa.Select[Any]:
-        same = sa.and_(
-            *(table.c[name] == keys.c[name] for name in ("digest", "seed")), table.c.engine == engine_version
-        )
-        return sa.select(sa.literal(number), table.c.digest, table.c.seed).select_from(keys.join(table, sa.and_(*same)))
+        joined = keys.join(table, _is_run(table, keys, engine_version))
+        return sa.select(sa.literal(number), table.c.digest, table.c.seed).select_from(joined)
 
     return sa.union_all(of(0, RUNS), of(1, RECEIPTS))
+
+
+def _is_run(table: sa.Table, keys: sa.FromClause, engine_version: str) -> sa.ColumnElement[bool]:
+    return sa.and_(*(table.c[name] == keys.c[name] for name in ("digest", "seed")), table.c.engine == engine_version)
 
 
 def relation(connection: sa.Connection, keys: Iterable[Key]) -> sa.FromClause:

@@ -92,7 +92,16 @@ OWNERS: Final = sa.Table(
     sa.Column("heartbeat", sa.Float, nullable=False),
 )
 
-# Runs in progress, each with the process that executes it.
+# Number of runs that a process with leases executes at a time. Stores of earlier releases lack this table, so the first
+# process that takes leases creates it.
+WORKERS: Final = sa.Table(
+    "workers",
+    METADATA,
+    sa.Column("owner", sa.String(32), primary_key=True),
+    sa.Column("workers", sa.Integer, nullable=False),
+)
+
+# Leased runs, which a process executes or will execute within seconds.
 LEASES: Final = sa.Table(
     "claims",
     METADATA,

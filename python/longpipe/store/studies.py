@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ import sqlalchemy as sa
 from longpipe.errors import ScenarioError, nearest
 from longpipe.store import checksums
 from longpipe.store.errors import DamagedError
-from longpipe.store.leases import inserting, living
+from longpipe.store.leases import inserting, living, workers
 from longpipe.store.schema import FAILURES, LEASES, RECEIPTS, RUNS, STUDIES, STUDY_POINTS, STUDY_RUNS
 from longpipe.store.store import Store
 from longpipe.system.provenance import engine_version
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
     from longpipe.scenario import Scenario
 
-STATES: Final = ("finished", "running", "failed", "waiting")
+STATES: Final = ("finished", "claimed", "failed", "waiting")
+# Part of the claimed runs.
+EXECUTING: Final = "executing"
 # Columns of `runs` that describe the execution of a run, not its results.
 PROVENANCE: Final = ("digest", "state", "finished_at", "seconds", "machine", "message")
 
@@ -169,7 +172,10 @@ def overview(store: Store) -> list[Overview]:
 
 
 def counts(store: Store, record: StudyRecord) -> dict[str, int]:
-    """Returns the number of runs of a study in each of `STATES`."""
+    """Returns the number of runs of a study in each of `STATES`, and of those that are "executing".
+
+    A process executes as many of the runs that it has claimed as it has workers; the other ones count as "claimed".
+    """
     with store.reading() as connection:
         alive = [owner.id for owner in living(connection)]
         state = sa.case(
@@ -179,14 +185,25 @@ def counts(store: Store, record: StudyRecord) -> dict[str, int]:
             (FAILURES.c.message.is_not(None), STATES[2]),
             else_=STATES[3],
         )
-        query = _of_study(sa.select(state, sa.func.count()), record).group_by(state)
-        found = {row[0]: row[1] for row in connection.execute(query)}
+        found: Counter[str] = Counter()
+        capacity = workers(connection)
+        for name, owner, count in connection.execute(_by_owner(state, record)):
+            executing = min(count, capacity.get(owner, count)) if name == STATES[1] else 0
+            found[EXECUTING] += executing
+            found[name] += count - executing
         store.check_integrity(connection)
         _check_plan(connection, record.name, record.plan)
         _check_receipts(record.name, 0, found.get(_GONE, 0))
         if sum(found.values()) != record.runs:
             raise DamagedError(f"study {record.name!r} has only {sum(found.values())} of its {record.runs} runs")
-    return {name: found.get(name, 0) for name in STATES}
+    return {name: found[name] for name in (*STATES, EXECUTING)}
+
+
+def _by_owner(state: sa.ColumnElement[str], record: StudyRecord) -> sa.Select[Any]:
+    """Returns the query of the number of runs by their state, and for claimed runs also by the process."""
+    owner = sa.case((state == STATES[1], LEASES.c.owner))
+    named = _of_study(sa.select(state.label("state"), owner.label("owner")), record).subquery()
+    return sa.select(named.c.state, named.c.owner, sa.func.count()).group_by(named.c.state, named.c.owner)
 
 
 def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> dict[str, list[Any]]:

@@ -1,23 +1,31 @@
 """Completes a set of runs; no run is lost or executed twice."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Final
 
 from longpipe.design.cost import estimated_cpu_s
 from longpipe.errors import RunError
-from longpipe.executors import Failure, Job, Outcome, Where, executor_for, name
+from longpipe.executors import Executor, Failure, Job, Outcome, Where, executor_for, name
 from longpipe.store import Store
 from longpipe.store.leases import Key, Leases
+from longpipe.study.pace import Pace
 from longpipe.study.progress import Progress, ignore
 
-# Amount of work [s] that a process leases at a time, small enough that processes that share a store finish at about the
-# same time.
-_LEASED_AHEAD_S: Final = 0.2
-_MOST_LEASED: Final = 256
-# Interval [s] at which a process polls for runs that other processes have leased.
+# Time [s] for which the executor is expected to be busy with the runs that are leased at once, and their maximum
+# number. The time is short, so that processes that share a store finish at about the same time.
+_LEASED_AHEAD_S: Final = 0.25
+_MOST_LEASED: Final = 1000
+# Number of runs, per run to be leased, that are searched at once for runs that no other process has leased, and minimum
+# number.
+_SEARCHED: Final = 4
+_FEWEST_SEARCHED: Final = 16
+# Interval [s] at which a process polls for runs that other processes have leased, if it has none.
 _LOOK_AGAIN_S: Final = (0.05, 2.0)
+# Interval [s] at which it counts those that other processes have finished, otherwise.
+_COUNT_AGAIN_S: Final = 2.0
 
 
 class StudyError(RunError):
@@ -48,73 +56,121 @@ def complete_study(
     for scenario in {digest: scenario for (digest, _), (scenario, _) in wanted.items()}.values():
         store.check_traces(scenario)
     done = set() if fresh else store.finished(wanted.values())
-    left = {key: job for key, job in wanted.items() if key not in done}
-    if not left:
+    if len(done) == len(wanted):
         return
     failures: dict[Key, str] = {}
-    work = {digest: estimated_cpu_s(scenario) for (digest, _), (scenario, _) in left.items()}
-    undone_s = in_all_s = sum(work[digest] for digest, _ in left)
-
-    def forget(key: Key) -> None:
-        nonlocal undone_s
-        del left[key]
-        undone_s -= work[key[0]]
-
-    def report() -> None:
-        ended = len(wanted) - len(done) - len(left)
-        counts = (len(wanted), len(done), ended - len(failures), len(failures))
-        progress(Progress(*counts, worked=in_all_s - undone_s, left=max(undone_s, 0.0)))
-
-    report()
     shortest, longest = _LOOK_AGAIN_S
     wait_s = shortest
     with store.leases() as leases:
+        campaign = _Campaign(wanted, done, store, leases, runner, fresh=fresh)
+
+        def report() -> None:
+            ended = len(wanted) - len(done) - len(campaign.left)
+            counts = (len(wanted), len(done), ended - len(failures), len(failures))
+            worked = campaign.in_all_s - campaign.undone_s
+            progress(Progress(*counts, worked=worked, left=max(campaign.undone_s, 0.0), busy_s=campaign.busy_s))
+
+        report()
         while True:
-            before = len(left)
+            before = len(campaign.left)
             # Close it first, because an error while storing must not wait for runs in progress.
-            with closing(runner.run(_leased(left, leases, forget, fresh=fresh))) as outcomes:
+            with closing(runner.run(campaign.leased())) as outcomes:
                 for group in outcomes:
-                    failures |= _stored(group, store)
-                    for job, _ in group:
-                        forget(_key(job))
+                    failures |= campaign.store(group)
                     report()
-            if not left:
+            if not campaign.left:
                 break
             leases.give_back()
             # All remaining runs are leased by other processes at present.
-            wait_s = shortest if len(left) < before else min(2 * wait_s, longest)
+            wait_s = shortest if len(campaign.left) < before else min(2 * wait_s, longest)
             time.sleep(wait_s)
             report()
     if failures:
         raise StudyError("\n".join(failures[key] for key in wanted if key in failures))
 
 
+class _Campaign:
+    """Runs that are wanted and have not ended yet (`left`), with their estimated work (`undone_s`, `in_all_s`).
+
+    `busy_s` is the time that workers spent on the runs that have ended [s].
+    """
+
+    def __init__(
+        self,
+        wanted: dict[Key, Job],
+        done: set[Key],
+        store: Store,
+        leases: Leases,
+        runner: Executor,
+        *,
+        fresh: bool,
+    ) -> None:
+        self.left = {key: job for key, job in wanted.items() if key not in done}
+        self._store = store
+        self._leases = leases
+        self._runner = runner
+        self._fresh = fresh
+        self._pace = Pace()
+        self._work = {digest: estimated_cpu_s(scenario) for (digest, _), (scenario, _) in self.left.items()}
+        self.undone_s = self.in_all_s = sum(self._work[digest] for digest, _ in self.left)
+        self.busy_s = 0.0
+
+    def store(self, group: Sequence[tuple[Job, Outcome]]) -> dict[Key, str]:
+        """Stores runs that have ended. Returns a line for each that failed."""
+        if finished := [(job, outcome) for job, outcome in group if not isinstance(outcome, Failure)]:
+            self._store.save_all(finished)
+            self.busy_s += sum(outcome.seconds for _, outcome in finished)
+        failed = [(job, outcome.reason) for job, outcome in group if isinstance(outcome, Failure)]
+        for job, reason in failed:
+            self._store.fail(*job, reason)
+        keys = [_key(job) for job, _ in group]
+        self._pace.ended(sum(self._work[digest] for digest, _ in keys))
+        self._forget(keys)
+        return {_key(job): f"{name(job)}: {reason}" for job, reason in failed}
+
+    def leased(self) -> Iterator[Job]:
+        """Leases and yields the jobs that no other process has; skips those that other processes have finished."""
+        waiting, others = deque(self.left), set[Key]()
+        counted_s = time.monotonic()
+        while waiting:
+            some = self._some(waiting)
+            searched = [waiting.popleft() for _ in range(min(len(waiting), _SEARCHED * some + _FEWEST_SEARCHED))]
+            self._leases.workers = getattr(self._runner, "workers", None)
+            taken = self._leases.take(searched, some, fresh=self._fresh)
+            waiting.extendleft(key for key in reversed(searched) if not any(key in of_state for of_state in taken))
+            others |= taken.others
+            self._forget(taken.finished)
+            if time.monotonic() > counted_s + _COUNT_AGAIN_S:
+                self._forget_finished(others)
+                counted_s = time.monotonic()
+            for key in searched:
+                if key in taken.ours:
+                    yield self.left[key]
+        self._forget_finished(others)
+
+    def _some(self, waiting: Iterable[Key]) -> int:
+        """Returns how many of the runs are expected to take `_LEASED_AHEAD_S`, at least one."""
+        work, count = self._pace.work_in(_LEASED_AHEAD_S), 0
+        for digest, _ in waiting:
+            work -= self._work[digest]
+            if work < 0 or count == _MOST_LEASED:
+                break
+            count += 1
+        return max(count, 1)
+
+    def _forget_finished(self, others: set[Key]) -> None:
+        """Forgets the runs that other processes had leased and have finished."""
+        if others and not self._fresh:
+            found = self._store.finished(self.left[key] for key in others)
+            self._forget(found)
+            others -= found
+
+    def _forget(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            if self.left.pop(key, None) is not None:
+                self.undone_s -= self._work[key[0]]
+
+
 def _key(job: Job) -> Key:
     scenario, seed = job
     return scenario.digest(), str(seed)
-
-
-def _stored(group: Sequence[tuple[Job, Outcome]], store: Store) -> dict[Key, str]:
-    """Stores runs that have ended. Returns a line for each that failed."""
-    if finished := [(job, outcome) for job, outcome in group if not isinstance(outcome, Failure)]:
-        store.save_all(finished)
-    failed = [(job, outcome.reason) for job, outcome in group if isinstance(outcome, Failure)]
-    for job, reason in failed:
-        store.fail(*job, reason)
-    return {_key(job): f"{name(job)}: {reason}" for job, reason in failed}
-
-
-def _leased(left: dict[Key, Job], leases: Leases, forget: Callable[[Key], None], *, fresh: bool) -> Iterator[Job]:
-    """Leases and yields the jobs that no other process has; skips those that other processes have finished."""
-    waiting, size = list(left), 1
-    while waiting:
-        chunk, waiting = waiting[:size], waiting[size:]
-        began_s = time.monotonic()
-        ours, done = leases.take(chunk, fresh=fresh)
-        for key in done:
-            forget(key)
-        for key in chunk:
-            if key in ours:
-                yield left[key]
-        lasted_s = time.monotonic() - began_s
-        size = min(2 * size, _MOST_LEASED) if lasted_s < _LEASED_AHEAD_S else max(size // 2, 1)

@@ -9,9 +9,10 @@ class Progress:
     """Numbers of runs: `wanted` in total, `stored` before the start, and `done` and `failed` since then.
 
     `worked` and `left` are the work of the runs that have ended since the start and of the remaining ones, by
-    `design.cost` [s]; both are 0 if they are not known. `bound` says whether `wanted` is exact (""), or "about", "at
-    least" or "at most" the number of runs. `spread` contains the factors from `left` to the ends of its probable range,
-    if decisions during the campaign determine the number of runs. A limit ends the runs after `limit_s` [s].
+    `design.cost` [s]; both are 0 if they are not known. Workers spent `busy_s` [s] on the former, 0 if unknown. `bound`
+    says whether `wanted` is exact (""), or "about", "at least" or "at most" the number of runs. `spread` contains the
+    factors from `left` to the ends of its probable range, if decisions during the campaign determine the number of
+    runs. A limit ends the runs after `limit_s` [s].
     """
 
     wanted: int
@@ -23,6 +24,7 @@ class Progress:
     bound: str = field(default="", compare=False)
     spread: tuple[float, float] = field(default=(1.0, 1.0), compare=False)
     limit_s: float = field(default=math.inf, compare=False)
+    busy_s: float = field(default=0.0, compare=False)
 
     @property
     def ended(self) -> int:

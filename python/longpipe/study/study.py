@@ -38,12 +38,16 @@ STORES: Final = (".db", ".sqlite", ".sqlite3")
 
 @dataclass(frozen=True)
 class Status:
-    """Status of a study: numbers of runs in total and by state, their engine, and times (UTC)."""
+    """Status of a study: numbers of runs in total and by state, their engine, and times (UTC).
+
+    A process claims the runs that it executes at present (`executing`) or within a few seconds (`claimed`).
+    """
 
     name: str
     runs: int
     finished: int
-    running: int
+    executing: int
+    claimed: int
     failed: int
     waiting: int
     engine: str
@@ -54,6 +58,12 @@ class Status:
     def complete(self) -> bool:
         """Returns whether every run is finished."""
         return self.finished == self.runs
+
+    def __str__(self) -> str:
+        """Returns the numbers of runs in one line."""
+        states = ("executing", "claimed", "waiting", "failed")
+        others = [f"{count} {state}" for state in states if (count := getattr(self, state))]
+        return ", ".join([f"{self.finished} of {self.runs} runs finished", *others])
 
 
 class Study:
@@ -93,10 +103,7 @@ class Study:
 
     def __repr__(self) -> str:
         """Shows the progress, the store and the design."""
-        found = self.status()
-        states = ", ".join(f"{n} {state}" for state in ("running", "failed", "waiting") if (n := getattr(found, state)))
-        told = f"{found.finished} of {found.runs} runs finished{f', {states}' if states else ''}"
-        return f"Study {self.name!r}: {told}; store: {self.store.name}\n{self.design!r}"
+        return f"Study {self.name!r}: {self.status()}; store: {self.store.name}\n{self.design!r}"
 
     def _repr_html_(self) -> str:
         """Shows the progress as a bar, and the design, for notebooks."""
@@ -286,7 +293,8 @@ class Study:
             name=self.name,
             runs=sum(counts.values()),
             finished=counts["finished"],
-            running=counts["running"],
+            executing=counts["executing"],
+            claimed=counts["claimed"],
             failed=counts["failed"],
             waiting=counts["waiting"],
             engine=self.engine,

@@ -16,7 +16,7 @@ from longpipe.cli.toolkit.storing import Computing, opened, resumable
 from longpipe.cli.toolkit.warnings import changes_shown, note_changes, warn_of_design
 from longpipe.measures.readable import INDEXES, written
 from longpipe.store import engine_version, studies
-from longpipe.study import Status, Study
+from longpipe.study import Study
 
 # Maximum number of failures that `status` lists.
 MOST_FAILURES = 10
@@ -158,7 +158,7 @@ def export(name: str | None, url: str | None, where: Sequence[str], output: Path
 
 def _show_status(study: Study, console: Console) -> None:
     found = study.status()
-    console.print(f"[bold]{escape(found.name)}[/]: {_counts(found)}")
+    console.print(f"[bold]{escape(found.name)}[/]: {found}")
     console.print(f"engine {found.engine}, changed {found.changed_at:%Y-%m-%d %H:%M} UTC", markup=False)
     if found.engine != engine_version():
         console.print(f"This engine is {engine_version()}: the next run repeats all.", style="yellow", markup=False)
@@ -166,8 +166,9 @@ def _show_status(study: Study, console: Console) -> None:
         runs = study.columns()
         failed = [i for i, state in enumerate(runs["state"]) if state == "failed"]
         for i in failed[:MOST_FAILURES]:
-            line = f"point {runs['point'][i]}, seed {runs['seed'][i]} failed: {runs['message'][i]}"
-            console.print(line, style="red", markup=False)
+            key = ", ".join(f"{name}={runs[name][i]}" for name in (*study.design.levels(1), "seed"))
+            line = f"{key} failed: {runs['message'][i]}"
+            console.print(line, style="red", markup=False, soft_wrap=True)
         if len(failed) > MOST_FAILURES:
             console.print(f"and {len(failed) - MOST_FAILURES} more", style="red")
 
@@ -181,12 +182,6 @@ def _matching(runs: Mapping[str, list[Any]], where: Sequence[str]) -> Sequence[i
     from longpipe.analysis.conditions import matching
 
     return [int(i) for i in matching(pd.DataFrame(runs), where).index]
-
-
-def _counts(found: Status) -> str:
-    parts = [f"{found.finished} of {found.runs} runs finished"]
-    parts += [f"{n} {state}" for state in ("running", "failed", "waiting") if (n := getattr(found, state))]
-    return ", ".join(parts)
 
 
 def _number(value: float) -> str:
