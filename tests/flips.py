@@ -51,7 +51,7 @@ def _results(study: Study) -> str:
 READS: Final[dict[str, Callable[[Store], str]]] = {
     "list": lambda store: repr(studies.overview(store)),
     "count": lambda store: str(store.count()),
-    "all runs": lambda store: _text(studies.all_runs(store)),
+    "all runs": lambda store: _text(pd.DataFrame(studies.all_runs(store))),
     "status": lambda store: repr(Study.open("flips", store).status()),
     "second status": lambda store: repr(Study.open("second", store).status()),
     "runs": lambda store: _text(Study.open("flips", store).runs()),

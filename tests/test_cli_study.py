@@ -134,7 +134,9 @@ def test_an_export_is_the_frame(url: str, tmp_path: Path, suffix: str, capsys: p
     else:
         found = pd.read_csv(path) if suffix == ".csv" else pd.read_parquet(path)
     frame = Study.open("lan", url).frame()
+    found = found.astype({"tcp": str, "buffer": str})
     pd.testing.assert_frame_equal(found[frame.columns], frame, check_dtype=False, check_exact=True)
+    assert list(found.pop("buffer_value")) == [100] * 2 + [1000] * 2 + [100] * 2 + [1000] * 2
     assert list(found.columns[len(frame.columns) :]) == ["digest", "finished_at", "seconds", "machine", "engine"]
     assert list(found["digest"][:2]) == [DESIGN.scenarios[0].digest()] * 2
 
@@ -181,8 +183,11 @@ def test_a_study_is_run_on_with_more_replications(tmp_path: Path) -> None:
         (["show", "lan", "--where", "reno"], "--where: 'reno'; accepts COLUMN=VALUE, also with !=, <, <=, > and >=, "),
         (["show", "lan", "--where", "tcp>reno"], "--where: 'tcp>reno' compares text by size; accepts tcp= and tcp!="),
         (["show", "lan", "--where", "seed>7"], "--where: no row has seed > '7'"),
-        (["export", "lan"], "--output: missing; needs a file that ends in .csv, .parquet or .json"),
-        (["export", "lan", "-o", "runs.xls"], "--output: runs.xls; needs a file that ends in .csv, .parquet, .json"),
+        (["export", "lan"], "--output: missing; needs a file that ends in .csv, .parquet, .arrow, .feather, .json"),
+        (
+            ["export", "lan", "-o", "runs.xls"],
+            "--output: runs.xls; needs a file that ends in .csv, .parquet, .arrow, .feather, .json",
+        ),
     ],
 )
 def test_bad_input_is_one_line(url: str, arguments: list[str], error: str) -> None:

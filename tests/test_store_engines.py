@@ -67,7 +67,7 @@ def test_continued_study_repeats_runs_of_another_engine(tmp_path: Path, of_engin
         study = Study.open("both", store)
         assert (study.engine, study.status().finished) == (OLDER, 2)
         assert len(study.runs(finished_only=True)) == 2
-        before = studies.all_runs(store)
+        before = pd.DataFrame(studies.all_runs(store))
     listed = run("study", "status", "both", "--store", path).stdout
     assert f"engine {OLDER}" in listed
     assert f"This engine is {_core.__engine__}: the next run repeats all." in listed
@@ -78,7 +78,7 @@ def test_continued_study_repeats_runs_of_another_engine(tmp_path: Path, of_engin
         study = Study.open("both", store)
         assert study.run(workers=1).complete
         assert study.engine == _core.__engine__
-        now = studies.all_runs(store)
+        now = pd.DataFrame(studies.all_runs(store))
     assert now.iloc[: len(before)].equals(before)
     assert list(now["engine"]) == [OLDER] * 2 + [_core.__engine__] * 2
 

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from longpipe.scenario import Dumbbell, Scenario
 
 if TYPE_CHECKING:
     from longpipe.result import Result
+
+
+# What the measures are.
+_DESCRIPTIONS: Final = {
+    "efficiency": "payload delivered over the trunk as a share of the maximum possible payload",
+    "efficiency_back": "efficiency of the trunk's other direction",
+    "fairness": "Jain's index of the throughputs of the flows",
+    "throughput_bps": "sum of the throughputs of the flows",
+    "packets_lost": "packets lost at switches, by all causes",
+    "cells_lost": "cells lost at switches, by all causes",
+    "peak_queue_packets": "maximum length of the queues of switches",
+    "peak_queue_cells": "maximum length of the queues of switches",
+    "retransmitted_bytes": "sum over all flows",
+    "timeouts": "sum over all flows",
+    "fast_retransmits": "sum over all flows",
+}
+
+
+def description(measure: str) -> str:
+    """Returns what a measure of every run is; "" for another one."""
+    return _DESCRIPTIONS.get(measure, "")
 
 
 def names(scenario: Scenario) -> list[str]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from longpipe.errors import ScenarioError, nearest, shortened
 from longpipe.measures import expressions
-from longpipe.measures.dimensions import BITS, BITS_PER_SECOND, NUMBER, Dimension, shown_in
+from longpipe.measures.dimensions import BITS, BITS_PER_SECOND, NUMBER, Dimension, shown_in, text_of
 from longpipe.measures.expressions import Expression
 from longpipe.measures.functions import TARGET, FunctionMeasure
 from longpipe.measures.named import GRAMMAR, NAME, OF, QUANTITIES, NamedMeasure
@@ -198,6 +198,21 @@ def parse(what: Specification, known: Iterable[Measure] = (), field: str = "meas
         raise ScenarioError(f"{field}: {shortened(what, 80)!r} names no measure; {GRAMMAR}")
     expression.dimension({one: term.dimension for one, term in terms.items()}, field)
     return ExpressionMeasure(name or spec, expression, terms)
+
+
+def unit_of_values(column: str, asked: Iterable[Measure] = ()) -> str:
+    """Returns the unit of the numbers in a column of runs, without a scale, as in "bit/s" or "packets"; "" if none."""
+    measure = next((one for one in asked if one.name == column), None)
+    if measure is None:
+        if column not in _STANDARD:
+            return ""
+        measure = StandardMeasure(column)
+    if measure.dimension == NUMBER:
+        return next(
+            (unit for unit in ("packets", "cells") if measure.name in (f"{unit}_lost", f"peak_queue_{unit}")), ""
+        )
+    unit = text_of(measure.dimension)
+    return {1.0: unit, 8.0: unit.replace("bit", "B")}.get(measure.factor, "")
 
 
 def is_of_columns(measure: Measure, columns: Collection[str]) -> bool:

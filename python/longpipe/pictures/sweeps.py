@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -17,19 +16,16 @@ from matplotlib.transforms import ScaledTranslation
 
 from longpipe.analysis.conditions import matching
 from longpipe.analysis.intervals import estimate
+from longpipe.design.level_numbers import numbers_of
 from longpipe.errors import ScenarioError, check_kind, nearest
 from longpipe.measures.readable import INDEXES, Readable, readable
 from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.style import colour, figure_of, legend, logarithmic, plain, text_colour, title_in, title_of
-from longpipe.units import RATE, SIZE, TIME
 
 if TYPE_CHECKING:
     from longpipe.measures.measure import Specification
     from longpipe.study import Study
 
-_LEVEL: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*)?")
-# Dimensions whose units may differ between the levels of an axis.
-_DIMENSIONS: Final = (RATE, TIME, SIZE)
 # Largest number of decimals of the values in a map.
 _MOST_DECIMALS: Final = 6
 # Ratio of levels at and above which the axis is logarithmic.
@@ -373,7 +369,7 @@ def _levels(study: Study, factor: str) -> list[Any]:
 def _axis(levels: Iterable[Any]) -> _Axis:
     """Returns the axis: numeric levels are placed at their values in a common unit, others are equally spaced."""
     levels = list(levels)
-    numbers, unit = _in_one_unit(levels)
+    numbers, unit = numbers_of(levels)
     if not numbers:
         return _Axis({level: float(i) for i, level in enumerate(levels)}, "", numeric=False, logarithmic=False)
     at = dict(zip(levels, numbers, strict=True))
@@ -383,26 +379,6 @@ def _axis(levels: Iterable[Any]) -> _Axis:
         return _Axis(at, unit, numeric=True, logarithmic=wide, linear_to=least if wide else None)
     wide = min(numbers) > 0 and max(numbers) >= _WIDE * min(numbers)
     return _Axis(at, unit, numeric=True, logarithmic=wide)
-
-
-def _in_one_unit(levels: list[Any]) -> tuple[list[float], str]:
-    """Returns the levels as numbers, and their unit: that of the smallest level if they are rates, times or sizes.
-
-    Returns no numbers if a level is no number, or if the units are not of one dimension.
-    """
-    matches = [_LEVEL.fullmatch(str(level)) for level in levels]
-    if not all(matches) or any(isinstance(level, bool) for level in levels):
-        return [], ""
-    units = {match[2] or "" for match in matches if match}
-    if len(units) == 1:
-        return [float(match[1]) for match in matches if match], units.pop()
-    for dimension in _DIMENSIONS:
-        if all(map(dimension.knows, units)):
-            quantities = [dimension.split(str(level)) for level in levels]
-            values = [number * dimension.units[unit] for number, unit in quantities]
-            unit = quantities[values.index(min(values))][1]
-            return [float(value / dimension.units[unit]) for value in values], unit
-    return [], ""
 
 
 def _levels_along(panel: Axes, axis: _Axis) -> None:

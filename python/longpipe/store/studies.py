@@ -23,8 +23,6 @@ from longpipe.store.store import Store
 from longpipe.system.provenance import engine_version
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from longpipe.scenario import Scenario
 
 STATES: Final = ("finished", "claimed", "failed", "waiting")
@@ -279,15 +277,13 @@ def left_behind(store: Store, record: StudyRecord) -> dict[str, int]:
         return {row[0]: row[1] for row in checksums.rows_of(connection, query)}
 
 
-def all_runs(store: Store) -> pd.DataFrame:
-    """Returns a row for every run in a store, of any study and engine, in the order in which the runs were finished.
+def all_runs(store: Store) -> dict[str, list[Any]]:
+    """Returns columns of all runs in a store, of any study and engine, in the order in which the runs were finished.
 
     Columns: `scenario`, `seed`, the measures, `digest`, `finished_at` (UTC), `seconds` that the simulation took,
     `machine` and `engine`.
     """
     query = sa.select(*RUNS.c).order_by(RUNS.c.id)
-    import pandas as pd
-
     with store.reading() as connection:
         found = _columns(connection, query)
         stored = {tuple(row) for row in connection.execute(sa.select(RECEIPTS))}
@@ -300,7 +296,7 @@ def all_runs(store: Store) -> pd.DataFrame:
             raise DamagedError(f"{len(found['id'])} runs with {len(stored)} receipts")
     heads = {"scenario": found["name"], "seed": list(map(int, found["seed"]))}
     tail = {name: found[name] for name in ("digest", "finished_at", "seconds", "machine", "engine")}
-    return pd.DataFrame({**heads, **_measures(found["measures"]), **tail})
+    return {**heads, **_measures(found["measures"]), **tail}
 
 
 def _record(connection: sa.Connection, name: str) -> StudyRecord | None:

@@ -8,7 +8,7 @@ import typer
 
 from longpipe.cli.toolkit.completers import field_and_level
 from longpipe.cli.toolkit.given import needing
-from longpipe.cli.toolkit.outputs import apart, check_output, is_stdout, write_output
+from longpipe.cli.toolkit.outputs import apart, check_output, is_stdout, write_csv
 from longpipe.cli.toolkit.safe import echo
 from longpipe.cli.toolkit.storing import Execution, SetOption
 
@@ -128,6 +128,6 @@ def design(
         if name is not None:
             run(planned, name, execution, csv=csv, until=until, most=most)
         elif csv is not None:
-            write_output(csv, planned.frame().to_csv(index=False))
+            write_csv(csv, planned.frame())
             if not is_stdout(csv):
                 echo(f"Plan: {csv}")

@@ -14,8 +14,9 @@ from longpipe.cli.design.means import limits_by_point, means
 from longpipe.cli.run import scenario_with
 from longpipe.cli.toolkit.console import show_table, terminal
 from longpipe.cli.toolkit.naming import change, check_path, number_or_text, value_of
-from longpipe.cli.toolkit.outputs import is_stdout, write_output
+from longpipe.cli.toolkit.outputs import is_stdout, write_csv
 from longpipe.cli.toolkit.progress import Bar
+from longpipe.cli.toolkit.safe import echo
 from longpipe.cli.toolkit.storing import Execution, opened, opened_store, resumable
 from longpipe.cli.toolkit.warnings import changes_shown, warn_of_design, warn_of_replaced_changes
 from longpipe.design import Design, Factor
@@ -199,6 +200,7 @@ def run(
     with opened_store(None, no_store=True) if execution.no_store else opened(execution.store) as store:
         with changes_shown():
             study = Study(design, store, name)
+        _note_stored(design, study)
         with changes_shown(), resumable(study), Bar(name) as bar:
             if until is None:
                 study.run(progress=bar.update, **execution.arguments)
@@ -207,7 +209,7 @@ def run(
         runs, design = study.frame(), study.design
         limited = limits_by_point(study)
     if csv is not None:
-        write_output(csv, runs.to_csv(index=False))
+        write_csv(csv, runs)
     console = terminal()
     console.print()
     show_table(
@@ -221,6 +223,20 @@ def run(
     table = None if is_stdout(csv) else csv
     if not execution.no_store and (following := list(commands(design, runs, name, table, execution.store))):
         console.print("\n".join(["", "Next:", *following]), markup=False, soft_wrap=True)
+
+
+def _note_stored(design: Design, study: Study) -> None:
+    """Prints that the study has more runs than the design, because a study never loses any."""
+    stored = study.design
+    counts = {
+        "replications per point": (design.replications, stored.replications),
+        "points": (len(design.points), len(stored.points)),
+    }
+    for what, (asked, there) in counts.items():
+        if there > asked:
+            echo(
+                f"note: study {study.name!r} has {there} {what}, not {asked}: the results include all of them", err=True
+            )
 
 
 def _outcome(found: Sequential, until: str) -> str:

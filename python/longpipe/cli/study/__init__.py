@@ -13,7 +13,7 @@ from longpipe.cli.toolkit.structs import with_structs
 from longpipe.errors import ScenarioError
 from longpipe.system.files import check_file
 
-SUFFIXES = (".csv", ".parquet", ".json")
+SUFFIXES = (".csv", ".parquet", ".arrow", ".feather", ".json")
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
@@ -124,7 +124,11 @@ def measure(
 def export(
     name: str | None = typer.Argument(None, metavar="[STUDY]", help="A study; else all runs of the store."),
     output: Path | None = typer.Option(
-        None, "--output", "-o", metavar="FILE|-", help="A .csv, .parquet or .json file; - is stdout, as CSV."
+        None,
+        "--output",
+        "-o",
+        metavar="FILE|-",
+        help="A .csv, .parquet, .arrow, .feather or .json file; - is stdout, as CSV.",
     ),
     bundle: Path | None = typer.Option(
         None,
@@ -151,7 +155,7 @@ def export(
         bundles.export(name, store, bundle)
         return
     if output is None:
-        raise ScenarioError("--output: missing; needs a file that ends in .csv, .parquet or .json")
+        raise ScenarioError(f"--output: missing; needs a file that ends in {', '.join(SUFFIXES)}")
     if output.suffix not in SUFFIXES and not is_stdout(output):
         raise ScenarioError(f"--output: {output.name}; needs a file that ends in {', '.join(SUFFIXES)}")
     check_output("--output", output)

@@ -132,17 +132,18 @@ def measure(name: str, url: str | None, add: Sequence[str], drop: Sequence[str])
 def export(name: str | None, url: str | None, where: Sequence[str], output: Path, *, neutral: bool) -> None:
     """Exports the finished runs of a study or of the whole store."""
     from longpipe.analysis.conditions import matching
+    from longpipe.study.table import described, table
 
     with opened(url, readonly=True) as store, Waiting(f"reading {name or store.name}"):
         left: dict[str, int] = {}
         if name is None:
-            runs = studies.all_runs(store)
+            runs = described(studies.all_runs(store))
         else:
             study = Study.open(name, store)
-            runs = study.runs(finished_only=True).drop(columns=["state", "message"]).assign(engine=study.engine)
+            runs = table(study)
             left = study.left_behind()
             note_changes(study)
-    chosen = matching(runs, where)
+    chosen = runs.take(matching(runs.to_pandas(), where).index.to_numpy()) if where else runs
     with apart(output):
         write_frame(output, chosen, neutral=neutral)
         console = terminal()

@@ -13,6 +13,7 @@ from longpipe.system.files import check_file, claim, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 STDOUT: Final = "-"
 # Standard output, while `apart` diverts other output.
@@ -40,15 +41,22 @@ def write_output(given: Path | str, text: str) -> None:
         write_text(Path(given), text)
 
 
-def write_frame(given: Path, frame: "pd.DataFrame", *, neutral: bool = False) -> None:
+def write_frame(given: Path, frame: "pd.DataFrame | pa.Table", *, neutral: bool = False) -> None:
     """Writes the table of an option in the format of its suffix; on standard output, the format is CSV."""
-    # Imported here because pandas and pyarrow take a second to load.
-    from longpipe.export import encoded, write_table
-
     if is_stdout(given):
-        write_output(given, encoded(frame, ".csv", neutral=neutral).decode())
-    else:
-        write_table(frame, given, neutral=neutral)
+        write_csv(given, frame, neutral=neutral)
+        return
+    # Imported here because pandas and pyarrow take a second to load.
+    from longpipe.export import write_table
+
+    write_table(frame, given, neutral=neutral)
+
+
+def write_csv(given: Path, frame: "pd.DataFrame | pa.Table", *, neutral: bool = False) -> None:
+    """Writes the table of an option as CSV, whatever the file's suffix."""
+    from longpipe.export import encoded
+
+    write_output(given, encoded(frame, ".csv", neutral=neutral).decode())
 
 
 @contextlib.contextmanager
