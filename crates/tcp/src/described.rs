@@ -168,6 +168,12 @@ impl<T: PartialOrd + ToString> Bounds<T> {
     }
 }
 
+/// Returns whether a field has the default value of its type. Fields that have it are not serialized, so that a new field
+/// does not change the JSON, and thus the digest, of scenarios without it.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Returns the description of a field of another part.
 ///
 /// # Panics

@@ -5,6 +5,7 @@ mod timer;
 
 use crate::congestion::CarefulResumeConfig;
 pub use crate::congestion::{AimdConfig, CongestionConfig, CongestionKind, VegasConfig, DEFAULT_HZ};
+use crate::described::is_default;
 use crate::problem::Problem;
 pub use crate::recovery::{
     NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig,
@@ -49,17 +50,17 @@ pub struct TcpConfig {
     pub idle_restart: bool,
     /// Round-trip time [ps] that is known before the first segment is sent, for example from an earlier handshake; 0 if
     /// unknown.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub initial_rtt_ps: u64,
     /// Idle time [ps] between the establishment of the connection and its first segment.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub preconnect_ps: u64,
     /// Whether to simulate the three-way handshake. The round-trip time is then measured, and `initial_rtt_ps` is 0.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub handshake: bool,
     /// Whether to pace segments at a rate derived from cwnd. A congestion controller that sets a pacing rate paces
     /// regardless of this field.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub pacing: bool,
     /// Maximum burst of a paced sender [segment]; derived from the rate if None.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +105,7 @@ pub enum EcnConfig {
         #[serde(default)]
         abe: bool,
         /// ACKs also carry byte counters in the AccECN option (section 3.2.3).
-        #[serde(default, skip_serializing_if = "is_none")]
+        #[serde(default, skip_serializing_if = "is_default")]
         option: bool,
     },
 }
@@ -350,7 +351,7 @@ pub enum AckConfig {
         timeout_ps: u64,
         /// Number of segments at the start of the connection that are acknowledged at once (Linux: quick ACKs);
         /// serialized only if it is not 0.
-        #[serde(default, skip_serializing_if = "is_none")]
+        #[serde(default, skip_serializing_if = "is_default")]
         quick: u32,
     },
     /// Linux's rule: the first segments are acknowledged at once; if timestamps are on, so are all segments while the
@@ -362,26 +363,22 @@ pub enum AckConfig {
         quick: u32,
         /// Maximum delay of an ACK of out-of-order data, after the first three such ACKs [ps] (Linux: SACK
         /// compression); 0 disables compression. Serialized only if it is not 0.
-        #[serde(default, skip_serializing_if = "is_none")]
+        #[serde(default, skip_serializing_if = "is_default")]
         sack_delay_ps: u64,
         /// Whether the receiver's RTT estimate adopts a shorter RTT immediately, as in Linux 6.1.176. Serialized only
         /// if true.
-        #[serde(default, skip_serializing_if = "is_none")]
+        #[serde(default, skip_serializing_if = "is_default")]
         least_round_trip: bool,
         /// Interval at which the application fills the sender's buffer [ps]; 0: the application waits until a third of
         /// the buffer is free. Serialized only if it is not 0.
-        #[serde(default, skip_serializing_if = "is_none")]
+        #[serde(default, skip_serializing_if = "is_default")]
         write_every_ps: u64,
         /// Whether ACKs advertise a window that grows from 64 KiB up to `receiver_window_bytes` (Linux:
         /// tcp_moderate_rcvbuf); otherwise `receiver_window_bytes` is advertised from the start. Serialized only if
         /// true.
-        #[serde(default, skip_serializing_if = "is_none")]
+        #[serde(default, skip_serializing_if = "is_default")]
         growing_window: bool,
     },
-}
-
-fn is_none<T: Default + PartialEq>(number: &T) -> bool {
-    *number == T::default()
 }
 
 impl AckConfig {

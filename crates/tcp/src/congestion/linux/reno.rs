@@ -4,6 +4,7 @@ use crate::congestion::control::{Ack, Cause};
 use crate::congestion::flight::Flight;
 use crate::congestion::linux::hystart::{HystartConfig, SlowStart};
 use crate::congestion::linux::{Linux, Module, Socket};
+use crate::described::is_default;
 use crate::variant::Parameters;
 use serde::{Deserialize, Serialize};
 
@@ -12,12 +13,8 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct LinuxRenoConfig {
     /// Criterion that ends slow start before a loss; serialized only if there is one.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub hystart: HystartConfig,
-}
-
-fn is_none(hystart: &HystartConfig) -> bool {
-    *hystart == HystartConfig::None
 }
 
 impl Parameters for LinuxRenoConfig {}

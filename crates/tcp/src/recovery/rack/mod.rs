@@ -155,7 +155,7 @@ impl Rack {
         if self.config.dsack {
             self.undo_if_duplicates(advanced, rtx_queue, handle);
         }
-        self.update_frto(summary, (advanced, dsack_range.is_some()), rtx_queue, handle);
+        self.update_frto(summary, advanced, dsack_range.is_some(), rtx_queue, handle);
         let undone = was != self.phase && matches!(was, Phase::Recovery(_));
         let repaired = match self.phase {
             Phase::Recovery(end) if una >= end => {

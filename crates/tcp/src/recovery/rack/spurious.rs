@@ -122,17 +122,17 @@ impl Rack {
         let flight = handle.flight();
         let (cwnd, mss) = ((flight.cwnd() / flight.mss()).floor(), flight.mss());
         let ssthresh = ((cwnd / 2.0).floor() + (cwnd / 4.0).floor()) * mss;
-        let mut now = UndoState {
+        let mut undo = UndoState {
             limits: reduces.then_some((flight.cwnd(), flight.ssthresh().max(ssthresh))),
             una: flight.una,
             retrans_stamp: None,
             undo_retrans: UndoRetrans::default(),
         };
         if retransmissions_in_flight > 0 {
-            now.retrans_stamp = self.undo.and_then(|undo| undo.retrans_stamp);
-            now.undo_retrans.add(retransmissions_in_flight);
+            undo.retrans_stamp = self.undo.and_then(|previous| previous.retrans_stamp);
+            undo.undo_retrans.add(retransmissions_in_flight);
         }
-        self.undo = Some(now);
+        self.undo = Some(undo);
     }
 
     /// Forbids restoring the window, because an ECN mark justifies the reduction.
@@ -148,16 +148,19 @@ impl Rack {
         let Some(undo) = self.undo.filter(|_| self.config.undo) else {
             return false;
         };
-        let first = matches!((echo, undo.retrans_stamp), (Some(echo), Some(first)) if echo < first);
-        let over = || match self.phase {
+        let echoes_original = echo.zip(undo.retrans_stamp).is_some_and(|(echo, first)| echo < first);
+        let can_be_undone = || match self.phase {
+            // No transmission was declared lost in these phases.
             Phase::Open | Phase::Cwr(_) => false,
+            // Linux undoes a recovery once it is complete, or once all retransmissions have been acknowledged.
             Phase::Recovery(end) => una >= end || rtx_queue.retransmissions_in_flight() == 0,
             Phase::Loss(_) => true,
         };
-        first && una > undo.una && over()
+        echoes_original && una > undo.una && can_be_undone()
     }
 
-    /// Undoes the reduction.
+    /// Undoes the reduction, because `cause` proves it spurious: restores the saved window and threshold, and enters the
+    /// Open state.
     pub(super) fn undo_reduction(
         &mut self,
         cause: EventCause,
@@ -168,11 +171,11 @@ impl Rack {
         if let Some(undo) = self.undo.take() {
             // When all data of the recovery have arrived, Linux ends the episode, but keeps the loss marks of other
             // segments.
-            let is_over = match self.phase {
+            let have_all_data_arrived = match self.phase {
                 Phase::Recovery(end) => una >= end || undo.undo_retrans.all_were_duplicates(),
                 phase => phase == Phase::Open,
             };
-            if !(is_over && self.config.successive) {
+            if !(have_all_data_arrived && self.config.successive) {
                 rtx_queue.unmark_lost();
             }
             // The segments declared lost were only delayed.
@@ -186,47 +189,48 @@ impl Rack {
         }
     }
 
-    /// Processes a D-SACK block.
+    /// Processes a D-SACK block, which reports that the bytes from `start` up to `end` arrived twice.
     pub(super) fn on_duplicate(&mut self, (start, end): (u64, u64), una: u64, handle: &mut WindowHandle) {
         let mss = u64::from(handle.flight().mss);
-        let of_probe = self.probe.filter(|probe| probe.retransmitted && probe.end == end);
-        if of_probe.is_some() {
+        let reports_probe = self.probe.is_some_and(|probe| probe.retransmitted && probe.end == end);
+        if reports_probe {
             // Both the probe and the original arrived: nothing was lost (RFC 8985 section 7.4.2).
             self.probe = None;
         } else if self.reordered {
             self.reordering_window.grow(una, handle.flight().max);
         }
-        let Some(undo) = self.undo.as_mut().filter(|undo| end > undo.una) else {
-            return;
-        };
-        undo.undo_retrans.subtract_duplicates((end - start).div_ceil(mss));
+        // Data acknowledged before the reduction were not retransmitted because of it.
+        if let Some(undo) = self.undo.as_mut().filter(|undo| end > undo.una) {
+            undo.undo_retrans.subtract_duplicates((end - start).div_ceil(mss));
+        }
     }
 
     /// Undoes a reduction if all of its retransmissions were reported as duplicates and the congestion state allows it
-    /// (Linux: tcp_try_undo_dsack).
+    /// (Linux: tcp_try_undo_dsack). `advanced` states whether the ACK advanced SND.UNA.
     pub(super) fn undo_if_duplicates(
         &mut self,
         advanced: bool,
         rtx_queue: &mut RetransmissionQueue,
         handle: &mut WindowHandle,
     ) {
-        let all = self.undo.is_some_and(|undo| undo.undo_retrans.all_were_duplicates());
-        let may = match self.phase {
+        let all_were_duplicates = self.undo.is_some_and(|undo| undo.undo_retrans.all_were_duplicates());
+        let can_be_undone = match self.phase {
             Phase::Open | Phase::Recovery(_) => true,
             Phase::Cwr(_) => false,
             Phase::Loss(_) => advanced,
         };
-        if self.config.undo && all && may {
+        if self.config.undo && all_were_duplicates && can_be_undone {
             self.undo_reduction(EventCause::DSack, handle.flight().una, rtx_queue, handle);
         }
     }
 
     /// After a timeout, checks whether an ACK reports data that were never retransmitted (RFC 5682 section 3.1, with
-    /// SACK). The ACK has advanced SND.UNA or carries a D-SACK block.
+    /// SACK). `advanced` states whether the ACK advanced SND.UNA, and `has_dsack` whether it carries a D-SACK block.
     pub(super) fn update_frto(
         &mut self,
         summary: &AckSummary,
-        (advanced, has_dsack): (bool, bool),
+        advanced: bool,
+        has_dsack: bool,
         rtx_queue: &mut RetransmissionQueue,
         handle: &mut WindowHandle,
     ) {
@@ -238,11 +242,14 @@ impl Rack {
             return self.undo_reduction(EventCause::FRto, una, rtx_queue, handle);
         }
         if max > end {
-            // This ACK does not acknowledge new data in order, so F-RTO ends (step 3a).
-            if !(advanced || has_dsack) || summary.sacked {
+            // New data have been sent (step 2b). An ACK that reports a hole, by a SACK block or as a plain duplicate, shows
+            // that the timeout was genuine (step 3a). A D-SACK block alone shows only that a segment arrived twice.
+            let is_plain_duplicate = !advanced && !has_dsack;
+            if is_plain_duplicate || summary.sacked {
                 self.frto_state = FRto::Over;
             }
         } else if advanced && una < end {
+            // The retransmission was acknowledged, but not all data: the sender tests with new data (step 2b).
             self.frto_state = FRto::SendingNewData;
         }
     }
@@ -255,8 +262,12 @@ impl Rack {
 
     /// Treats the timeout as genuine if no new data could be sent; returns false if new data were sent.
     pub fn end_frto_without_new_data(&mut self, max: u64) -> bool {
-        let none = matches!(self.phase, Phase::Loss(end) if max <= end);
-        self.frto_state = if none { FRto::Over } else { FRto::AwaitingFirstAck };
-        none
+        let is_without_new_data = matches!(self.phase, Phase::Loss(end) if max <= end);
+        self.frto_state = if is_without_new_data {
+            FRto::Over
+        } else {
+            FRto::AwaitingFirstAck
+        };
+        is_without_new_data
     }
 }
