@@ -2,7 +2,7 @@
 
 use crate::errors::{DefectError, ScenarioError};
 use crate::modules::{self, Controls};
-use crate::own_control::{length, steering};
+use crate::own_control::classes::{length, steering};
 use longpipe_control::agent::{Steering, FEATURES};
 use longpipe_control::environment::{Environment, Progress};
 use longpipe_control::monitor::Length;

@@ -243,8 +243,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<records::LostRecord>()?;
     module.add_class::<records::Grant>()?;
     module.add_function(wrap_pyfunction!(compiled::compiled_grant_fields, module)?)?;
-    module.add_function(wrap_pyfunction!(own_control::control_hooks, module)?)?;
-    module.add_function(wrap_pyfunction!(own_control::register_class, module)?)?;
+    module.add_function(wrap_pyfunction!(own_control::classes::control_hooks, module)?)?;
+    module.add_function(wrap_pyfunction!(own_control::classes::register_class, module)?)?;
     module.add_function(wrap_pyfunction!(modules::register_module, module)?)?;
     module.add_function(wrap_pyfunction!(modules::module_calls, module)?)?;
     module.add_function(wrap_pyfunction!(modules::module_is_loading, module)?)?;
