@@ -1,7 +1,12 @@
-"""Episodes of several environments that take their steps together; all interfaces share this part."""
+"""Episodes of several environments that take their steps together; all interfaces of `longpipe.gym` use this part.
+
+Arrays of measurements, actions and rewards have a row per agent: the agents of episode 0, then of episode 1, and so
+on (`Episodes.rows`). Arrays of `active`, `terminated` and `truncated` have an element per episode.
+"""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,8 +27,8 @@ from longpipe.system.memory import cores
 
 Rows = NDArray[np.float32]
 Marks = NDArray[np.bool_]
-# Maximum number of scenarios whose JSON is kept.
-_MOST_CORES: Final = 1000
+# Maximum number of scenarios in the cache of their form for the core.
+_MAX_CACHED: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -37,72 +42,92 @@ class Settings:
     step: str
     most_steps: int
 
+    def check(self) -> None:
+        """Raises ScenarioError if episodes cannot have any step."""
+        if self.most_steps < 1:
+            raise ScenarioError(f"most_steps: {self.most_steps}; needs at least 1")
+
+
+@dataclass(frozen=True)
+class _Resolved:
+    """A scenario in the form that the core accepts."""
+
+    scenario: Scenario
+    # Indices of the flows that agents control.
+    agents: list[int]
+    json: str
+
 
 class Episodes:
-    """Episodes by number, each with the same number of agents; rows of arrays are agents, episode by episode."""
+    """`count` concurrent episodes, numbered from 0, each with the same number of agents."""
 
     def __init__(self, settings: Settings, count: int, agents: Sequence[str] | int, threads: int | None = None) -> None:
-        """Accepts the names of the agents' flows, or the number of agents, which then are a scenario's first flows."""
+        """Prepares episodes, none of which has begun.
+
+        `agents` are the names of the flows that agents control, or the number of agents, which then control the first
+        flows of a scenario. `threads` is the number of threads that simulate episodes; None means one per core.
+        Raises ScenarioError for invalid settings, and for a scenario without these flows.
+        """
         self._agents = agents
         self.per_episode = agents if isinstance(agents, int) else len(agents)
-        self._draw, known = drawing(settings.scenarios)
+        self._draw, fixed_scenarios = drawing(settings.scenarios)
         self._observation = observation(settings.observation)
         self._action = action(settings.action)
         self._reward = reward(settings.reward)
         self._most_steps = settings.most_steps
         length = step_length(settings.step)
+        settings.check()
         if count < 1 or self.per_episode < 1:
             raise ScenarioError(f"num_envs: {count}; needs at least one environment with one agent")
-        if settings.most_steps < 1:
-            raise ScenarioError(f"most_steps: {settings.most_steps}; needs at least 1")
         if threads is not None and threads < 0:
             raise ScenarioError(f"threads: {threads}; needs at least one, or None for all cores")
-        for scenario in known:
+        for scenario in fixed_scenarios:
             agent_flows(scenario, agents)
         threads = min(threads or cores(), count)
         self._core = _core.Environments(count, self.per_episode, self._action.steers, length, threads)
         self.count = count
         rows = count * self.per_episode
+        # Measurements of the last step, which the core writes: a column per name of `features.NAMES`.
         self._measured = np.zeros((rows, len(NAMES)))
+        # Whether each scenario's simulation has not reached its end.
         self._alive = np.zeros(count, dtype=np.bool_)
         # Whether each agent's transfer is complete.
         self.complete: Marks = np.zeros(rows, dtype=np.bool_)
+        # Constants of each agent's path, such as its base RTT.
         self._paths = {name: np.full(rows, np.nan) for name in PATH}
-        # The core's JSON of each scenario, with the agents' flows.
-        self._cores: dict[int, tuple[Scenario, list[int], str]] = {}
+        # Resolved scenarios by `id`; each entry refers to its scenario, so that no other scenario gets its id.
+        self._resolved: dict[int, _Resolved] = {}
+        # Number of steps of each episode so far.
         self._steps = np.zeros(count, dtype=np.int64)
+        # Lowest mean RTT [s] and highest delivery rate [bit/s] of the episode's steps so far, which `Features` updates.
         self._lowest = np.full(rows, np.inf)
         self._highest = np.zeros(rows)
         low, high = self._observation.bounds()
         self.observation_space = Box(low, high, dtype=np.float32)
         self.action_space = Box(-1.0, 1.0, (1,), dtype=np.float32)
+        # Observation columns of the last steps: agent, step (the last one is the newest), column.
         self._seen = np.zeros((rows, self._observation.history, self._observation.width), dtype=np.float32)
         self.scenarios: list[Scenario | None] = [None] * count
 
     def begin(self, number: int, rng: np.random.Generator, scenario: Scenario | None = None) -> Features:
-        """Begins an episode of a drawn or a given scenario, up to the first RTT sample of each agent.
+        """Begins episode `number` with a scenario, or a drawn one, and simulates it to each agent's first RTT sample.
 
-        Returns the measurements at this time, of which `rows(number)` are those of this episode.
+        Returns the measurements at this time, of which `rows(number)` are those of this episode. Raises ScenarioError
+        for an invalid scenario, ControlError for an error of a flow's own congestion control.
         """
         drawn = self._draw(rng) if scenario is None else scenario
         if not isinstance(drawn, Scenario):
             raise ScenarioError(f"scenario: {drawn!r}; needs a Scenario")
         register_classes(drawn)
         seed = int(rng.integers(2**63))
-        flows, core = self._core_of(drawn)
-        try:
-            self._core.begin(number, core, seed, flows)
-        except _core.ScenarioError as error:
-            raise ScenarioError(str(error)) from None
-        except _core.ControlError as error:
-            raise control_error(error) from None
-        except _core.DefectError as error:
-            raise RunError(f"{error}; a defect of longpipe, please report it") from None
+        resolved = self._resolve(drawn)
+        with _core_errors():
+            self._core.begin(number, resolved.json, seed, resolved.agents)
         self.scenarios[number] = drawn
         rows = self.rows(number)
         self._steps[number], self._alive[number] = 0, True
         self.complete[rows] = False
-        for row, flow in zip(range(rows.start, rows.stop), flows, strict=True):
+        for row, flow in zip(range(rows.start, rows.stop), resolved.agents, strict=True):
             for name, value in path_of(drawn, flow).items():
                 self._paths[name][row] = value
         self._lowest[rows], self._highest[rows] = np.inf, 0.0
@@ -116,63 +141,71 @@ class Episodes:
         return slice(number * self.per_episode, (number + 1) * self.per_episode)
 
     def step(self, actions: NDArray[Any], active: Marks) -> tuple[Array, Marks, Marks, Features]:
-        """Takes a step of the active episodes.
+        """Takes a step of the active episodes with actions from -1 to 1, one for each row.
 
-        Returns the rewards by row, the episodes that terminate because all transfers of agents are complete, the
-        episodes that are truncated, and the measurements.
+        Returns four values: the rewards (a row per agent, 0 in other episodes), the episodes that terminate because all
+        transfers of agents are complete, the episodes that are truncated because the scenario or the permitted number
+        of steps ends, and the measurements. Raises ScenarioError for an active episode that has not begun and for a
+        wrong number of actions, ControlError for an error of a flow's own congestion control.
         """
-        # Actions have the precision of the action space.
-        asked = np.asarray(actions, dtype=np.float32).reshape(-1).astype(np.float64)
-        if np.isnan(asked).any():
-            warnings.warn("action: nan; needs a number from -1 to 1, changes nothing", RuntimeWarning, stacklevel=3)
-        factors = self._action.factors(asked)
         if any(self.scenarios[number] is None for number in np.flatnonzero(active)):
             raise ScenarioError("step: before reset; needs reset first")
-        if factors.shape != (len(self._measured),):
-            raise ScenarioError(f"action: {factors.size} factors; needs one for each of {len(self._measured)} agents")
-        measured = self._measured.reshape(-1)
-        try:
-            self._core.step(np.ascontiguousarray(factors), active, measured, self._alive, self.complete)
-        except _core.ControlError as error:
-            raise control_error(error) from None
-        except _core.DefectError as error:
-            raise RunError(f"{error}; a defect of longpipe, please report it") from None
+        factors = self._factors(actions)
+        with _core_errors():
+            self._core.step(factors, active, self._measured.reshape(-1), self._alive, self.complete)
         self._steps += active
         features = self._features()
         stepped = np.repeat(active, self.per_episode)
-        found = self._observation.of(features)
-        if stepped.all():
-            self._seen[:, :-1] = self._seen[:, 1:]
-            self._seen[:, -1] = found
-        else:
-            self._seen[stepped, :-1] = self._seen[stepped, 1:]
-            self._seen[stepped, -1] = found[stepped]
+        self._append_observation(self._observation.of(features), stepped)
         rewards = np.where(stepped, np.asarray(self._reward(features), dtype=np.float64), 0.0)
         terminated = active & self.complete.reshape(self.count, -1).all(axis=1)
         ended = active & (~self._alive | (self._steps >= self._most_steps))
         return rewards, terminated, ended & ~terminated, features
 
+    def _factors(self, actions: NDArray[Any]) -> Array:
+        """Returns the factor by which each agent's action multiplies its rate or window."""
+        # Interfaces may pass numbers of other types; these are rounded to the type of the action space.
+        rounded = np.asarray(actions, dtype=np.float32).reshape(-1).astype(np.float64)
+        if np.isnan(rounded).any():
+            warnings.warn("action: nan; needs a number from -1 to 1, changes nothing", RuntimeWarning, stacklevel=4)
+        factors = self._action.factors(rounded)
+        if factors.shape != (len(self._measured),):
+            raise ScenarioError(f"action: {factors.size} factors; needs one for each of {len(self._measured)} agents")
+        return np.ascontiguousarray(factors)
+
+    def _append_observation(self, columns: Array, stepped: Marks) -> None:
+        """Replaces the oldest step in the observations of the rows that took a step."""
+        if stepped.all():
+            # Slices copy faster than masks.
+            self._seen[:, :-1] = self._seen[:, 1:]
+            self._seen[:, -1] = columns
+        else:
+            self._seen[stepped, :-1] = self._seen[stepped, 1:]
+            self._seen[stepped, -1] = columns[stepped]
+
     def observations(self, copy: bool = True) -> Rows:
-        """Returns the observations, a row per agent; without a copy, the next step overwrites them."""
+        """Returns the observations: a row per agent, and the columns of the last steps, the newest last.
+
+        Without `copy`, the array is a view that the next step overwrites.
+        """
         seen = self._seen.reshape(len(self._seen), -1)
         return seen.copy() if copy else seen
 
     def _features(self) -> Features:
         return Features(self._measured, self._lowest, self._highest)
 
-    def _core_of(self, scenario: Scenario) -> tuple[list[int], str]:
-        """Returns the agents' flows in a scenario, and the scenario for the core."""
-        found = self._cores.get(id(scenario))
-        if found is None:
+    def _resolve(self, scenario: Scenario) -> _Resolved:
+        resolved = self._resolved.get(id(scenario))
+        if resolved is None:
+            if len(self._resolved) >= _MAX_CACHED:
+                self._resolved.clear()
             flows = agent_flows(scenario, self._agents)
-            if len(self._cores) >= _MOST_CORES:
-                self._cores.clear()
-            # The scenario is kept, so that no other one gets its id.
-            found = self._cores[id(scenario)] = (scenario, flows, core_scenario(scenario, flows))
-        return found[1:]
+            resolved = _Resolved(scenario, flows, core_scenario(scenario, flows))
+            self._resolved[id(scenario)] = resolved
+        return resolved
 
     def information(self, features: Features) -> dict[str, Array]:
-        """Returns the measurements and the constants of the paths for `info`, which docs/gym.md describes."""
+        """Returns the measurements and the constants of the paths for `info`, a row per agent (docs/gym.md)."""
         return {
             "time_s": features.now,
             "throughput_bps": features.delivery_rate,
@@ -188,6 +221,19 @@ class Episodes:
     def has_begun(self) -> bool:
         """Returns whether any episode has begun."""
         return any(scenario is not None for scenario in self.scenarios)
+
+
+@contextmanager
+def _core_errors() -> Iterator[None]:
+    """Converts errors of the core to longpipe's errors."""
+    try:
+        yield
+    except _core.ScenarioError as error:
+        raise ScenarioError(str(error)) from None
+    except _core.ControlError as error:
+        raise control_error(error) from None
+    except _core.DefectError as error:
+        raise RunError(f"{error}; a defect of longpipe, please report it") from None
 
 
 def scenario_option(options: Mapping[str, Any] | None, *others: str) -> Scenario | None:
