@@ -1,5 +1,8 @@
-//! Shortcuts for frames that have no events of their own: ACKs whose order at their port is known, and the processing
-//! of ACKs without options.
+//! Shortcuts for frames that need no events of their own.
+//!
+//! 1. An ACK passes its port at once if no other ACK can reach the port before it (`is_order_proven`).
+//! 2. An end point processes data and ACKs without options by its fast path, if it would only acknowledge the data, or
+//!    only send full segments (`take_data_frame_on_fast_path`, `take_ack_frame_on_fast_path`).
 
 use super::by_frames::train_port;
 use super::interface::ScheduledFrame;
@@ -13,17 +16,26 @@ use crate::scenario::topology::{Entry, Step};
 use longpipe_events::{Span, Time};
 
 impl Atm {
-    /// Returns whether an ACK precedes all other ACKs at its port, provided that no other ACK is in transit to it. The
-    /// acknowledged data left the trunk (`lookahead/acks.rs`) at `left_trunk`, the ACK's last cell reaches the port at
-    /// `last`, and `ack_lookahead` is the lookahead of its interface.
+    /// Returns whether an ACK precedes all other ACKs at its port, so that it may pass the port before its last cell
+    /// arrives at `last`. Three conditions are necessary:
+    ///
+    /// 1. `last` is less than `ack_lookahead`, the lookahead of the ACK's interface (`lookahead/acks.rs`), after
+    ///    `left_trunk`, the time at which the acknowledged data left the trunk. Data that leave the trunk later then
+    ///    cause only later ACKs.
+    /// 2. `last` is not after `end`, the end of the run, because the report counts later cells as in transit.
+    /// 3. No ACK is queued at a host, because it may reach the port before `last`.
+    ///
+    /// The caller must ensure that the ACKs in transit to this port precede the ACK.
     #[inline(always)]
     pub(crate) fn is_order_proven(&self, ack_lookahead: Span, last: Time, left_trunk: Time, end: Time) -> bool {
-        let soon = last.0.wrapping_sub(left_trunk.0) < ack_lookahead.0;
-        soon & (last <= end) & (self.in_transit.acks_elsewhere == 0)
+        // If `left_trunk` is `UNKNOWN`, the difference wraps around and exceeds every lookahead.
+        let is_within_lookahead = last.0.wrapping_sub(left_trunk.0) < ack_lookahead.0;
+        // `&` evaluates all conditions, because separate branches would be unpredictable.
+        is_within_lookahead & (last <= end) & (self.in_transit.acks_elsewhere == 0)
     }
 
-    /// Passes an ACK through its port now, after the ACKs in transit. The ACK must precede all ACKs that are sent
-    /// later.
+    /// Passes an ACK through its port now, after the ACKs in transit to the port. The ACK must precede all ACKs that are
+    /// sent later (`is_order_proven`).
     #[inline(always)]
     pub(crate) fn pass_port_at_once<P: Probe>(&mut self, hosts: &mut Hosts<P>, frame: ScheduledFrame) {
         let Step { link, local } = self.topology.steps[frame.packet.step() as usize];
@@ -42,13 +54,14 @@ impl Atm {
                 local,
                 cells,
             };
+            // `on_lone` returns None if the port may drop or delay the cells.
             if let Some(slot) = port.on_lone(first, last) {
-                let leaves = port.grid.start(slot + 1) + port.delay;
+                let departure = port.grid.start(slot + 1) + port.delay;
                 // An ACK never causes another ACK.
                 if frame.packet.has_options() {
-                    self.leave_with_options(hosts, (link, frame.packet), (leaves, UNKNOWN));
+                    self.leave_with_options(hosts, (link, frame.packet), (departure, UNKNOWN));
                 } else {
-                    let passed = (frame.packet.further(), leaves);
+                    let passed = (frame.packet.further(), departure);
                     self.pass_on(hosts, link, passed, &Options::NONE, UNKNOWN);
                 }
                 return;
@@ -83,8 +96,9 @@ impl Atm {
             return None;
         }
         let state = &mut hosts.flows[flow.index()];
-        let fast = state.receiver.try_fast_path(packet.sequence(), packet.segment_bytes());
-        let acknowledgement = fast?;
+        let acknowledgement = state
+            .receiver
+            .try_fast_path(packet.sequence(), packet.segment_bytes())?;
         if acknowledgement >= state.awaited {
             state.on_awaited(hosts.clock.now);
         }
@@ -100,6 +114,7 @@ impl Atm {
         let (flow, data) = (packet.vc().flow(), packet.vc().reverse());
         let (now, travels) = (hosts.clock.now, self.travels[data.index()]);
         let state = &mut hosts.flows[flow.index()];
+        // Only the general path stores the contents of packets that frames do not carry.
         if !travels || !state.sender.try_fast_path(now, packet.sequence()) {
             return false;
         }
@@ -111,6 +126,7 @@ impl Atm {
             self.send_frame(hosts, link, packet, &Options::NONE, UNKNOWN);
         }
         let state = &hosts.flows[flow.index()];
+        // The general path sends what is not a full segment, and arms the timer if it expires earlier than before.
         if !state.sender.is_spent() | (state.sender.next_fast_path_timeout() < state.sender_armed) {
             hosts.send_data(self, flow);
         }
