@@ -1,20 +1,25 @@
-"""Tests of how-to guides that change the code: the changes are applied to a copy, which is built and tested."""
+"""Tests of guides that change the code: the changes of all guides are applied to a copy, which is compiled and run."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from longpipe import Scenario
+from thorough import THOROUGH
+
 # Compilation takes many minutes on a busy machine.
 pytestmark = pytest.mark.timeout(3600)
 
 ROOT: Final = Path(__file__).parent.parent
-PAGE: Final = ROOT / "docs" / "how-to" / "add-a-tcp-variant.md"
+PAGES: Final = [ROOT / "docs" / "how-to" / name for name in ("add-a-tcp-variant.md", "add-a-part.md")]
 # Build folder of the Rust tests, as used by `make test`.
 TESTS: Final = ROOT / "target" / "ci"
 # A separate folder, because Cargo would confuse the copy with the original; it is kept, so that the copy is built once.
@@ -51,16 +56,16 @@ def changed(before: str, how: str, anchor: str, text: str) -> str:
 
 @pytest.fixture(scope="module")
 def copy() -> Path:
-    if shutil.which("cargo") is None:
-        pytest.skip("needs Rust")
+    """Returns a copy of the repository with the changes of all pages, which are independent of each other."""
     shutil.rmtree(COPY, ignore_errors=True)
     COPY.mkdir(parents=True)
     for name in ("Cargo.toml", "Cargo.lock"):
         shutil.copy(ROOT / name, COPY)
-    shutil.copytree(ROOT / "crates", COPY / "crates")
-    shutil.copytree(ROOT / "python", COPY / "python", ignore=shutil.ignore_patterns("__pycache__"))
-    assert follow(PAGE.read_text(encoding="utf-8"), COPY) == 7
-    carry_over({f"longpipe-{crate.name}" for crate in (ROOT / "crates").iterdir()})
+    for folder in ("crates", "docs", "python"):
+        shutil.copytree(ROOT / folder, COPY / folder, ignore=shutil.ignore_patterns("__pycache__", "_build", "target"))
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert follow(text, COPY) == len(re.findall(r"^```(?:rust|py|md)$", text, re.MULTILINE))
     return COPY
 
 
@@ -80,30 +85,88 @@ def carry_over(packages: set[str]) -> None:
 
 
 def cargo(copy: Path, *arguments: str) -> str:
-    # Only one short test is executed.
-    crates = ("longpipe-events", "longpipe-tcp")
+    if shutil.which("cargo") is None:
+        pytest.skip("needs Rust")
+    carry_over({f"longpipe-{crate.name}" for crate in (ROOT / "crates").iterdir()})
+    # Little is executed.
+    crates = ("longpipe-events", "longpipe-network", "longpipe-tcp")
     plain = [word for crate in crates for word in ("--config", f"profile.ci.package.{crate}.opt-level=0")]
-    command = ["cargo", *arguments, *plain, "--profile", "ci", "--offline", "--target-dir", str(BUILT)]
-    ran = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    separator = arguments.index("--") if "--" in arguments else len(arguments)
+    command = ["cargo", *arguments[:separator], *plain, "--profile", "ci", "--offline", "--target-dir", str(BUILT)]
+    ran = subprocess.run([*command, *arguments[separator:]], cwd=copy, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
 
 
-def test_the_variant_of_the_page_compiles_and_passes_its_test(copy: Path) -> None:
+def python(copy: Path, script: str, folder: Path) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(copy / "python")}
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    ran = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_variant_compiles_and_passes_its_test(copy: Path) -> None:
     assert "1 passed" in cargo(copy, "test", "--package", "longpipe-tcp", "--lib", "multcp")
 
 
-def test_the_random_graphs_draw_the_variant_of_the_page(copy: Path) -> None:
-    cargo(copy, "check", "--package", "longpipe-network", "--test", "all")
+def test_parts_and_their_random_parameters_compile(copy: Path) -> None:
+    cargo(copy, "check", "--package", "longpipe-network", "--example", "soak")
 
 
-def test_scenarios_have_the_variant_of_the_page(copy: Path) -> None:
+def test_parts_of_the_python_package_are_used_by_the_command(copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "nuttcp.txt").write_text(
+        "    1.0625 MB /   1.00 sec =    8.9126 Mbps     0 retrans\n"
+        "    2.0000 MB /   1.00 sec =   16.7770 Mbps     0 retrans\n"
+    )
+    script = """
+    from commands import run
+    from longpipe import Scenario, simulate
+    from longpipe.measures.measure import parse
+
+    geo = Scenario.example("geo")
+    print(geo.with_(**{"tcp.congestion": "multcp", "tcp.congestion.flows": 4}).resolve()["flows"][0]["tcp"]["congestion"])
+    result = simulate(geo.with_(duration="3 s"))
+    assert parse("flow1.segments")(result) == result.flows["sent_segments"][0] > 0
+    run("init", "geo.toml", "--example", "geo")
+    for words in (["links", "geo.toml"], ["plot", "geo.toml", "delivered", "--to", "3"], ["read", "nuttcp.txt"]):
+        done = run(*words)
+        print(done.stdout)
+        assert done.returncode == 0, done.stderr
+    """
+    script = f"import sys; sys.path.append({str(Path(__file__).parent)!r})\n{textwrap.dedent(script)}"
+    printed = python(copy, script, tmp_path)
+    assert "{'kind': 'multcp', 'flows': 4}\n" in printed
+    assert "Mbit/s, " in printed
+    assert "Picture: geo-delivered.png" in printed
+    assert re.search(r"flow1 +12\.85", printed)
+
+
+@pytest.mark.skipif(not THOROUGH, reason="compiles the core: make validate")
+def test_parts_run_in_both_engines(copy: Path, tmp_path: Path) -> None:
+    scenario = Scenario.example("fiber").with_(duration="2 s").resolve()
+    for link in scenario["links"]:
+        link["loss"] = {"kind": "recurring", "period_ps": 10**11, "lost_ps": 10**9}
+        if link["buffer"] is not None:
+            link["policy"] = {"kind": "random-drop", "protected": 2}
+    hashes = set()
+    for engine in ("fast", "reference"):
+        file = tmp_path / f"{engine}.json"
+        file.write_text(json.dumps({**scenario, "engine": engine}))
+        printed = cargo(copy, "run", "--package", "longpipe-network", "--example", "run", "--", str(file))
+        hashes.add(printed.split()[-1])
+        assert int(printed.split()[0]) > 0
+    assert len(hashes) == 1
+    # `make models` writes the models of the described parts.
+    cargo(copy, "build", "--package", "longpipe-python")
+    shutil.copy(BUILT / "ci" / "lib_core.so", copy / "python" / "longpipe" / "_core.abi3.so")
+    generate = copy / "crates" / "describe" / "generate.py"
+    python(copy, f"import runpy; runpy.run_path({str(generate)!r}, run_name='__main__')", tmp_path)
     script = """
     from longpipe import Scenario
-    scenario = Scenario().with_(**{"tcp.congestion": "multcp", "tcp.congestion.flows": 4})
-    print(scenario.resolve()["flows"][0]["tcp"]["congestion"])
+    from longpipe.scenario.policies import AckFilter, RandomDrop
+    from longpipe.scenario.loss import RecurringLoss
+
+    print(RandomDrop(protected=3), AckFilter(least_packets=4), RecurringLoss(period="1 s"))
     """
-    environment = {**os.environ, "PYTHONPATH": str(copy / "python")}
-    lines = "\n".join(line.strip() for line in script.strip().splitlines())
-    ran = subprocess.run([sys.executable, "-c", lines], env=environment, capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "{'kind': 'multcp', 'flows': 4}"
+    assert "protected=3" in python(copy, script, tmp_path)
