@@ -65,7 +65,7 @@ def copy() -> Path:
         shutil.copytree(ROOT / folder, COPY / folder, ignore=shutil.ignore_patterns("__pycache__", "_build", "target"))
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        assert follow(text, COPY) == len(re.findall(r"^```(?:rust|py|md)$", text, re.MULTILINE))
+        assert follow(text, COPY) == len(re.findall(r"^```(?:rust|py|md|none)$", text, re.MULTILINE))
     return COPY
 
 
