@@ -6,16 +6,14 @@ import shutil
 import signal
 import sys
 import tempfile
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from live_programs import IDLE, refused
 from longpipe.__main__ import COLLECT_AFTER
-from postgresql import server
+from postgresql import create, server
 
 # Files that begin first: two take the longest, because they compile code, and the others would run last by their names.
 FIRST = {"test_wheel.py", "test_how_to.py", "test_unused_options.py", "test_www_98.py"}
@@ -59,10 +57,7 @@ def postgresql() -> Iterator[Path]:
 @pytest.fixture
 def database(postgresql: Path) -> str:
     """Returns the URL of an empty PostgreSQL database."""
-    name = f"d{uuid.uuid4().hex[:8]}"
-    with psycopg.connect(host=str(postgresql), user="longpipe", dbname="postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-    return f"postgresql://longpipe@/{name}?host={postgresql}"
+    return create(postgresql)
 
 
 @pytest.fixture

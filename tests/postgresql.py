@@ -4,10 +4,12 @@ import os
 import shutil
 import subprocess
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 
 # PostgreSQL refuses to run as root.
@@ -24,17 +26,41 @@ def server() -> Iterator[Path]:
     home = Path(tempfile.mkdtemp(prefix="longpipe-pg-"))
     if _USER is not None:
         shutil.chown(home, _USER)
-    data = home / "data"
     try:
+        data = home / "data"
         _run(binaries / "initdb", "--pgdata", data, "--auth", "trust", "--username", "longpipe", "--no-sync")
-        options = f"-c unix_socket_directories={home} -c listen_addresses='' -c fsync=off"
-        _run(binaries / "pg_ctl", "--pgdata", data, "--wait", "--log", home / "log", "--options", options, "start")
+        begin(home)
         try:
             yield home
         finally:
-            _run(binaries / "pg_ctl", "--pgdata", data, "--mode", "immediate", "stop")
+            crash(home)
     finally:
         shutil.rmtree(home)
+
+
+def begin(home: Path) -> None:
+    """Starts the server, also after a crash."""
+    options = f"-c unix_socket_directories={home} -c listen_addresses='' -c fsync=off"
+    _control(home, "--wait", "--log", home / "log", "--options", options, "start")
+
+
+def crash(home: Path) -> None:
+    """Ends the server without a checkpoint, as a crash does."""
+    _control(home, "--mode", "immediate", "stop")
+
+
+def create(home: Path) -> str:
+    """Returns the URL of a new database."""
+    name = f"d{uuid.uuid4().hex[:8]}"
+    with psycopg.connect(host=str(home), user="longpipe", dbname="postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return f"postgresql://longpipe@/{name}?host={home}"
+
+
+def _control(home: Path, *options: str | Path) -> None:
+    binaries = _binaries()
+    assert binaries is not None
+    _run(binaries / "pg_ctl", "--pgdata", home / "data", *options)
 
 
 def _binaries() -> Path | None:

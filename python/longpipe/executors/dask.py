@@ -75,7 +75,9 @@ class Dask:
             except KeyboardInterrupt:
                 yield from campaign.ended_already()
                 raise
-            except OSError:
+            except Exception:
+                if campaign.has_scheduler():
+                    raise
                 raise campaign.orphaned() from None
             finally:
                 campaign.cancel()
@@ -119,6 +121,15 @@ class _Campaign:
         with suppress(OSError, CancelledError):
             if self._client.status == "running":
                 self._client.cancel(list(self._running), force=True)
+
+    def has_scheduler(self) -> bool:
+        """Returns whether the scheduler still answers."""
+        try:
+            self._client.nthreads()
+        except Exception:
+            # Dask raises errors of different types, depending on what it has noticed.
+            return False
+        return True
 
     def orphaned(self) -> ExecutorError:
         """Returns the error to raise if a scheduler no longer answers."""

@@ -13,6 +13,9 @@ _KNOWN: Final = {
     "no space left on device": "the disk is full; needs space",
     "disk i/o error": "the disk failed or is full; needs space",
 }
+# Classes of PostgreSQL's error codes after which the same transaction may succeed: connection exceptions, conflicts
+# with other transactions, and operator intervention, such as a shutdown; and the code for too many connections.
+_PASSING: Final = ("08", "40", "57", "53300")
 # Messages of SQLite about a damaged file. The messages about a missing table or column are included, because a store of
 # this version must have it.
 _DAMAGE: Final = ("malformed", "no such table", "no such column", "could not decode", "utf-8")
@@ -22,6 +25,10 @@ _LONGEST: Final = 300
 
 class StoreError(RunError):
     """The database failed while it was in use; what had been stored before is safe."""
+
+
+class LostError(StoreError):
+    """The connection to the database was lost, or the server is starting; the same transaction may succeed later."""
 
 
 class DamagedError(StoreError):
@@ -51,3 +58,12 @@ def damage(error: Exception) -> DamagedError | None:
     """Returns a DamagedError if a driver's error indicates damage, otherwise None."""
     text = reason(error)
     return DamagedError(text) if any(said in text.lower() for said in _DAMAGE) else None
+
+
+def is_passing(error: Exception) -> bool:
+    """Returns whether a driver's error shows a lost connection to a server, or another reason that may soon be gone."""
+    if type(error).__name__ not in ("OperationalError", "InterfaceError"):
+        return False
+    # Only PostgreSQL's driver has this attribute; it is None if no server answered.
+    code = getattr(getattr(error, "orig", None), "sqlstate", "")
+    return code is None or str(code).startswith(_PASSING)

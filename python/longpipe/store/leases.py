@@ -12,6 +12,7 @@ from sqlalchemy.dialects import sqlite
 
 from longpipe.store.errors import DamagedError, StoreError
 from longpipe.store.owners import Heartbeat, Owner, is_dead
+from longpipe.store.persistence import persistent
 from longpipe.store.schema import FAILURES, LEASES, OWNERS, RECEIPTS, RUNS, WORKERS
 
 # Key of a run, apart from the engine: the scenario's digest, and the seed as text.
@@ -48,9 +49,7 @@ class Leases:
         self._told: int | None = None
 
     def __enter__(self) -> Self:
-        with self._write() as connection:
-            WORKERS.create(connection, checkfirst=True)
-        self._sign_in()
+        self._begin()
         self._heart = None if self._alone else Heartbeat(self.owner, self._beat)
         return self
 
@@ -68,6 +67,7 @@ class Leases:
             )
             connection.execute(sa.delete(FAILURES).where(was_finished))
 
+    @persistent
     def take(self, keys: Sequence[Key], most: int | None = None, *, fresh: bool = False) -> Taken:
         """Takes the free leases of runs, of the first `most` of them.
 
@@ -88,6 +88,7 @@ class Leases:
                 connection.execute(sa.delete(LEASES).where(among, LEASES.c.engine == self._engine))
         return Taken(taken - done, done, others - done)
 
+    @persistent
     def give_back(self) -> None:
         """Releases all leases, because other processes may be waiting for these runs."""
         with self._write() as connection:
@@ -138,6 +139,12 @@ class Leases:
             connection.execute(sa.delete(LEASES).where(LEASES.c.owner.in_(dead)))
             _sign_out(connection, dead)
         return len(dead)
+
+    @persistent
+    def _begin(self) -> None:
+        with self._write() as connection:
+            WORKERS.create(connection, checkfirst=True)
+        self._sign_in()
 
     def _sign_in(self) -> None:
         with self._write() as connection:

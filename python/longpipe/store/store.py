@@ -21,7 +21,8 @@ from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.store import checksums, rows
 from longpipe.store.address import WRITES, Address
-from longpipe.store.errors import READ_ONLY, DamagedError, StoreError, damage, reason
+from longpipe.store.errors import READ_ONLY, DamagedError, LostError, StoreError, damage, is_passing, reason
+from longpipe.store.persistence import persistent
 from longpipe.store.rows import VERSION
 from longpipe.store.traces import Traces
 from longpipe.system.interrupts import deferred
@@ -101,8 +102,7 @@ class Store:
 
         engine, left = engine or engine_version(), iter(jobs)
         while some := list(islice(left, RUNS_AT_ONCE)):
-            with self._transaction_of_rows() as transaction:
-                found = self._run_rows(transaction, some, engine)
+            found = self._run_rows(some, engine)
             for (scenario, seed), row in zip(some, found, strict=True):
                 result = None if row is None else unpack(scenario, seed, row["summary"])
                 if row is not None and result is not None and (kinds := _traces_of(scenario)):
@@ -112,12 +112,12 @@ class Store:
                     result = replace(result, read_traces=partial(self.traces.read, folder, wanted, result.names))
                 yield result
 
-    def _run_rows(
-        self, transaction: rows.Transaction, jobs: list[tuple[Scenario, int]], engine: str
-    ) -> list[Mapping[str, Any] | None]:
+    @persistent
+    def _run_rows(self, jobs: list[tuple[Scenario, int]], engine: str) -> list[Mapping[str, Any] | None]:
         """Returns the verified row of each run with its summary; None if the engine has not finished it."""
         keys = [(scenario.digest(), str(seed)) for scenario, seed in jobs]
-        found = rows.find(transaction, keys, engine)
+        with self._transaction_of_rows() as transaction:
+            found = rows.find(transaction, keys, engine)
         for (scenario, seed), key in zip(jobs, keys, strict=True):
             if (row := found.get(key)) is not None:
                 run = f"the run of scenario {scenario.name!r}, seed {seed}"
@@ -143,6 +143,7 @@ class Store:
         """Returns whether this engine has finished the run."""
         return bool(self.finished([(scenario, seed)]))
 
+    @persistent
     def finished(self, jobs: Iterable[tuple[Scenario, int]]) -> set[Key]:
         """Returns the digest and the seed, as text, of each given run that this engine has finished."""
         from longpipe.store.leases import finished
@@ -158,8 +159,12 @@ class Store:
     def save_all(self, finished: Sequence[tuple[tuple[Scenario, int], Packed]]) -> None:
         """Stores finished runs (scenario and seed, packed run) in one transaction; replaces earlier ones."""
         runs = [self._row(scenario, seed, packed) for (scenario, seed), packed in finished]
+        self._save_rows([scenario for (scenario, _), _ in finished], runs)
+
+    @persistent
+    def _save_rows(self, scenarios: Sequence[Scenario], runs: Sequence[rows.Values]) -> None:
         with self._transaction_of_rows(write=True) as transaction:
-            self._save_scenarios(transaction, [scenario for (scenario, _), _ in finished])
+            self._save_scenarios(transaction, scenarios)
             rows.save(transaction, runs)
 
     def _row(self, scenario: Scenario, seed: int, packed: Packed) -> dict[str, object]:
@@ -186,6 +191,7 @@ class Store:
 
         self.save(result.scenario, result.seed, pack(result, seconds))
 
+    @persistent
     def fail(self, scenario: Scenario, seed: int, message: str) -> None:
         """Records that a run failed, until it succeeds, and releases its lease."""
         import sqlalchemy as sa
@@ -318,7 +324,8 @@ class Store:
             # After an error, the scenarios that this transaction stored are not in the database.
             self._known.clear()
             told = damage(error) or f"{reason(error)}; the runs it holds are safe, run again"
-            raise StoreError(f"store {self.name}: {told}") from None
+            kind = LostError if is_passing(error) else StoreError
+            raise kind(f"store {self.name}: {told}") from None
 
     @property
     def _database(self) -> sa.Engine:

@@ -18,6 +18,7 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.store import checksums
 from longpipe.store.errors import DamagedError
 from longpipe.store.leases import inserting, living, workers
+from longpipe.store.persistence import persistent
 from longpipe.store.schema import FAILURES, LEASES, RECEIPTS, RUNS, STUDIES, STUDY_POINTS, STUDY_RUNS
 from longpipe.store.store import Store
 from longpipe.system.provenance import engine_version
@@ -73,6 +74,7 @@ class Overview:
     changed_at: datetime
 
 
+@persistent
 def find(store: Store, name: str) -> StudyRecord | None:
     """Returns the study with this name; None if there is none."""
     with store.reading() as connection:
@@ -93,6 +95,7 @@ def names(store: Store) -> list[str]:
         return list(connection.execute(sa.select(STUDIES.c.name).order_by(STUDIES.c.changed_at.desc())).scalars())
 
 
+@persistent
 def put(
     store: Store,
     name: str,
@@ -169,6 +172,7 @@ def overview(store: Store) -> list[Overview]:
     return [Overview(**{field.name: row[field.name] for field in fields(Overview)}) for row in found]
 
 
+@persistent
 def counts(store: Store, record: StudyRecord) -> dict[str, int]:
     """Returns the number of runs of a study in each of `STATES`, and of those that are "executing".
 
@@ -204,6 +208,7 @@ def _by_owner(state: sa.ColumnElement[str], record: StudyRecord) -> sa.Select[An
     return sa.select(named.c.state, named.c.owner, sa.func.count()).group_by(named.c.state, named.c.owner)
 
 
+@persistent
 def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> dict[str, list[Any]]:
     """Returns, as columns, a row for every run of a study, finished or not, ordered by point and replication.
 
@@ -255,6 +260,7 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
     }
 
 
+@persistent
 def digests(store: Store, record: StudyRecord) -> list[str]:
     """Returns the digest of each point's scenario, in the order of the points."""
     query = sa.select(STUDY_POINTS.c.digest).where(STUDY_POINTS.c.study == record.name).order_by(STUDY_POINTS.c.point)

@@ -26,7 +26,7 @@ from longpipe.errors import ScenarioError
 from longpipe.inputs import NoTomlError, parse_toml
 from longpipe.scenario import Scenario
 from longpipe.scenario.reference import may_be_absent
-from longpipe.study import Study, run_until
+from longpipe.study import Study, StudyError, run_until
 from longpipe.study.pilot import measured_cost
 from longpipe.study.until import CONFIRMED_BY, Sequential, first_replications, margin_text, parse_until
 
@@ -196,18 +196,24 @@ def run(
     most: int,
 ) -> None:
     """Runs a design as a study and prints the means and, if the runs are kept, suggested commands."""
-    found = None
+    found = failed = None
     with opened_store(None, no_store=True) if execution.no_store else opened(execution.store) as store:
         with changes_shown():
             study = Study(design, store, name)
         _note_stored(design, study)
-        with changes_shown(), resumable(study), Bar(name) as bar:
-            if until is None:
-                study.run(progress=bar.update, **execution.arguments)
-            else:
-                found = run_until(study, *parse_until(until), most=most, progress=bar.update, **execution.arguments)
+        try:
+            with changes_shown(), resumable(study), Bar(name) as bar:
+                if until is None:
+                    study.run(progress=bar.update, **execution.arguments)
+                else:
+                    found = run_until(study, *parse_until(until), most=most, progress=bar.update, **execution.arguments)
+        except StudyError as error:
+            # The means and the table contain the finished runs.
+            failed = error
         runs, design = study.frame(), study.design
         limited = limits_by_point(study)
+    if failed is not None and runs.empty:
+        raise failed
     if csv is not None:
         write_csv(csv, runs)
     console = terminal()
@@ -220,6 +226,8 @@ def run(
     if found is not None:
         outcome = _outcome(found, margin_text(design, str(until)))
         console.print(outcome, style="" if found.reached else "yellow", markup=False, soft_wrap=True)
+    if failed is not None:
+        raise failed
     table = None if is_stdout(csv) else csv
     if not execution.no_store and (following := list(commands(design, runs, name, table, execution.store))):
         console.print("\n".join(["", "Next:", *following]), markup=False, soft_wrap=True)

@@ -16,7 +16,7 @@ from longpipe.cli.toolkit.storing import Computing, opened, resumable
 from longpipe.cli.toolkit.warnings import changes_shown, note_changes, warn_of_design
 from longpipe.measures.readable import INDEXES, written
 from longpipe.store import engine_version, studies
-from longpipe.study import Study
+from longpipe.study import Study, StudyError
 
 # Maximum number of failures that `status` lists.
 MOST_FAILURES = 10
@@ -33,15 +33,23 @@ def run(name: str, url: str | None, replications: int | None, computing: Computi
         if replications is not None:
             study.grow(replications)
         warn_of_design(study.design)
-        with changes_shown(), resumable(study), Bar(name) as bar:
-            study.run(fresh=fresh, progress=bar.update, **computing.arguments)
+        failed = None
+        try:
+            with changes_shown(), resumable(study), Bar(name) as bar:
+                study.run(fresh=fresh, progress=bar.update, **computing.arguments)
+        except StudyError as error:
+            # The finished runs are shown first.
+            failed = error
         console = terminal()
         _show_status(study, console)
         # Imported here because pandas is slow to load and inspection does not need it.
         from longpipe.cli.design.means import limits_by_point, means
 
-        console.print()
-        show_table(console, means(study.design, study.frame(), limits_by_point(study)), len(study.design.factors))
+        if not (runs := study.frame()).empty:
+            console.print()
+            show_table(console, means(study.design, runs, limits_by_point(study)), len(study.design.factors))
+        if failed is not None:
+            raise failed
 
 
 def status(name: str, url: str | None) -> None:

@@ -14,7 +14,7 @@ import typer
 
 from longpipe.cli.toolkit.completers import field_and_level
 from longpipe.cli.toolkit.safe import echo
-from longpipe.errors import ScenarioError
+from longpipe.errors import RunError, ScenarioError
 from longpipe.system.interrupts import TERMINATED, TerminatedError, terminable
 
 # Import the database only when it is needed, because loading takes half a second.
@@ -171,7 +171,11 @@ def repeatable(store: Store) -> Iterator[None]:
 
 @contextmanager
 def resumable(study: Study) -> Iterator[None]:
-    """On Ctrl-C or SIGTERM, prints the command that continues the study."""
+    """States the command that continues the study on Ctrl-C or SIGTERM, and if the workers or the store are lost."""
+    # Imported here because executors need modules that take a second to load.
+    from longpipe.executors import ExecutorError
+    from longpipe.store import StoreError
+
     try:
         with terminable():
             yield
@@ -180,6 +184,8 @@ def resumable(study: Study) -> Iterator[None]:
         # The outputs of the command have not been written yet.
         echo(f"{finished} finished runs are stored; continue with: {typed_command()}", err=True)
         _end(end)
+    except (ExecutorError, StoreError) as error:
+        raise RunError(f"{error}; continue with: {typed_command()}") from None
 
 
 @contextmanager
