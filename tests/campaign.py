@@ -12,8 +12,14 @@ from longpipe.store import Store
 from longpipe.study import Study
 
 FACTORS = [Factor.over("tcp.recovery", ["vanilla", "reno"]), Factor.over("switch.buffer", ["100 cells", "1000 cells"])]
-DESIGN = Design.full_factorial(Scenario(name="campaign", duration="20 ms"), FACTORS, replications=75)
 RUNS = 300
+
+
+def design(replications: int) -> Design:
+    return Design.full_factorial(Scenario(name="campaign", duration="20 ms"), FACTORS, replications=replications)
+
+
+DESIGN = design(RUNS // 4)
 
 
 def run(path: str | Path, workers: int) -> None:

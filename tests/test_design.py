@@ -191,7 +191,9 @@ def test_losses_that_keep_a_link_idle_do_not_inflate_the_processor_time(levels: 
 def test_a_run_that_is_stopped_shows_the_time_of_the_whole_run() -> None:
     (scenario,) = Design.full_factorial(BASE.with_(duration="100 s"), []).scenarios
     with closing(Store()) as store:
-        part, whole = (measured_run((scenario, seed), most_s, store) for seed, most_s in ((1, 0.02), (2, math.inf)))
+        part, whole = (
+            measured_run((scenario, seed), most_s, store.keep) for seed, most_s in ((1, 0.02), (2, math.inf))
+        )
     assert whole.is_whole
     assert not part.is_whole
     assert part.cpu_s == pytest.approx(whole.cpu_s, rel=0.7)

@@ -53,7 +53,7 @@ def test_the_remaining_time_has_a_range(clock: Clock, capsys: pytest.CaptureFixt
     # The margin is that of a ratio estimator: t with 7 degrees of freedom, a deviation of 4/5 of the mean, and 8
     # finished groups before 92 remaining ones.
     margin = 2.36 * (8 * 8 * 16 / 7 * (1 + 8 / 92)) ** 0.5 / 40
-    low, high = 460 * (1 - margin), 460 * (1 + margin)
+    low, high = 460 / (1 + margin), 460 * (1 + margin)
     assert capsys.readouterr().err == (
         f"sweep: 8 of at most 100 runs, 12 runs/min, at most 8 min left ({low / 60:.0f} to {high / 60:.0f} min)\n"
     )

@@ -68,3 +68,28 @@ def test_few_runs_have_no_range_and_a_campaign_that_grows_keeps_what_was_measure
 def test_decisions_that_determine_the_number_of_runs_widen_the_range() -> None:
     found = left_of([1.0] * 20, [1.0] * 10, 10, spread=(0.5, 3.0))
     assert (found.expected_s, found.low_s, found.high_s) == pytest.approx((10.0, 5.0, 30.0))
+
+
+def test_runs_in_progress_are_half_done() -> None:
+    """Two workers end runs of 2 s alternately, one each second."""
+    found = left_of([1.0] * 20, [2.0, *[1.0] * 19], 4, executing=2)
+    assert found.expected_s == pytest.approx(15.0, rel=0.01)
+
+
+def test_waiting_is_no_time_of_runs() -> None:
+    now_s = 0.0
+    remaining = Remaining(lambda: now_s)
+    remaining.update(Progress(10, 0))
+    for done, (passed_s, waited_s) in enumerate([(61.0, 60.0), (1.0, 60.0), (31.0, 90.0)], 1):
+        now_s += passed_s
+        remaining.update(Progress(10, 0, done - 1, waited_s=waited_s))
+        remaining.update(Progress(10, 0, done, waited_s=waited_s))
+    assert remaining.left() == Left(7.0, 7.0, 7.0, 1.0)
+    # The remaining time decreases while no run ends.
+    now_s += 2.0
+    assert remaining.left() == Left(5.0, 5.0, 5.0, 1.0)
+
+
+def test_range_of_irregular_runs_does_not_begin_at_zero() -> None:
+    found = left_of([1.0] * 40, [0.01, 9.0] * 8, 16)
+    assert 0 < found.low_s < found.expected_s < found.high_s

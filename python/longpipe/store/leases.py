@@ -200,6 +200,18 @@ def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str
     return found
 
 
+def durations(connection: sa.Connection, keys: Sequence[Key], engine_version: str, machine: str) -> dict[Key, float]:
+    """Returns the durations [s] of those of the given runs that are stored and were executed on a machine."""
+    found: dict[Key, float] = {}
+    for begin in range(0, len(keys), _CHUNK):
+        wanted = relation(connection, keys[begin : begin + _CHUNK])
+        joined = wanted.join(RUNS, _is_run(RUNS, wanted, engine_version))
+        query = sa.select(wanted.c.digest, wanted.c.seed, RUNS.c.seconds).select_from(joined)
+        here = query.where(RUNS.c.machine == machine, RUNS.c.seconds.is_not(None))
+        found |= {(digest, seed): seconds for digest, seed, seconds in connection.execute(here)}
+    return found
+
+
 def clock(connection: sa.Connection) -> float:
     """Returns the database's time [s since 1970], which is common to all processes."""
     if connection.dialect.name == "postgresql":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import platform
 import sqlite3
 import sys
 import tempfile
@@ -116,13 +117,14 @@ class Store:
     def _run_rows(self, jobs: list[tuple[Scenario, int]], engine: str) -> list[Mapping[str, Any] | None]:
         """Returns the verified row of each run with its summary; None if the engine has not finished it."""
         keys = [(scenario.digest(), str(seed)) for scenario, seed in jobs]
+        # The content is checked in the transaction, which names the store in errors.
         with self._transaction_of_rows() as transaction:
             found = rows.find(transaction, keys, engine)
-        for (scenario, seed), key in zip(jobs, keys, strict=True):
-            if (row := found.get(key)) is not None:
-                run = f"the run of scenario {scenario.name!r}, seed {seed}"
-                checksums.check(row, checksums.RUN, run)
-                checksums.check_bytes(row["summary"], json.loads(row["parts"])["summary"], run)
+            for (scenario, seed), key in zip(jobs, keys, strict=True):
+                if (row := found.get(key)) is not None:
+                    run = f"the run of scenario {scenario.name!r}, seed {seed}"
+                    checksums.check(row, checksums.RUN, run)
+                    checksums.check_bytes(row["summary"], json.loads(row["parts"])["summary"], run)
         return [found.get(key) for key in keys]
 
     def require(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result:
@@ -151,6 +153,15 @@ class Store:
         keys = [(scenario.digest(), str(seed)) for scenario, seed in jobs]
         with self.reading() as connection:
             return finished(connection, keys, engine_version())
+
+    @persistent
+    def durations(self, jobs: Iterable[tuple[Scenario, int]]) -> dict[Key, float]:
+        """Returns the durations [s] of the given runs that this engine has finished on this machine."""
+        from longpipe.store.leases import durations
+
+        keys = [(scenario.digest(), str(seed)) for scenario, seed in jobs]
+        with self.reading() as connection:
+            return durations(connection, keys, engine_version(), platform.node())
 
     def save(self, scenario: Scenario, seed: int, packed: Packed) -> None:
         """Stores a finished run; replaces an earlier one with the same key."""

@@ -60,22 +60,25 @@ def complete_study(
         return
     failures: dict[Key, str] = {}
     shortest, longest = _LOOK_AGAIN_S
-    wait_s = shortest
+    wait_s, waited_s = shortest, 0.0
     with store.leases() as leases:
         campaign = _Campaign(wanted, done, store, leases, runner, fresh=fresh)
 
         def report() -> None:
             ended = len(wanted) - len(done) - len(campaign.left)
             counts = (len(wanted), len(done), ended - len(failures), len(failures))
-            worked = campaign.in_all_s - campaign.undone_s
-            progress(Progress(*counts, worked=worked, left=max(campaign.undone_s, 0.0), busy_s=campaign.busy_s))
+            worked, left = campaign.in_all_s - campaign.undone_s, max(campaign.undone_s, 0.0)
+            executing = campaign.executing
+            progress(Progress(*counts, worked=worked, left=left, waited_s=waited_s, executing=executing))
 
         report()
         while True:
-            before = len(campaign.left)
+            before, began_s = len(campaign.left), time.monotonic()
             # Close it first, because an error while storing must not wait for runs in progress.
             with closing(runner.run(campaign.leased())) as outcomes:
-                for group in outcomes:
+                for number, group in enumerate(outcomes):
+                    if number == 0:
+                        waited_s += max(0.0, time.monotonic() - began_s - _seconds(group))
                     failures |= campaign.store(group)
                     report()
             if not campaign.left:
@@ -84,16 +87,14 @@ def complete_study(
             # All remaining runs are leased by other processes at present.
             wait_s = shortest if len(campaign.left) < before else min(2 * wait_s, longest)
             time.sleep(wait_s)
+            waited_s += wait_s
             report()
     if failures:
         raise StudyError("\n".join(failures[key] for key in wanted if key in failures))
 
 
 class _Campaign:
-    """Runs that are wanted and have not ended yet (`left`), with their estimated work (`undone_s`, `in_all_s`).
-
-    `busy_s` is the time that workers spent on the runs that have ended [s].
-    """
+    """Runs that are wanted and have not ended yet (`left`), with their estimated work (`undone_s`, `in_all_s`)."""
 
     def __init__(
         self,
@@ -111,18 +112,23 @@ class _Campaign:
         self._runner = runner
         self._fresh = fresh
         self._pace = Pace()
+        self._in_hand = 0
         self._work = {digest: estimated_cpu_s(scenario) for (digest, _), (scenario, _) in self.left.items()}
         self.undone_s = self.in_all_s = sum(self._work[digest] for digest, _ in self.left)
-        self.busy_s = 0.0
+
+    @property
+    def executing(self) -> int:
+        """The number of runs in progress, 0 if unknown."""
+        return min(self._in_hand, getattr(self._runner, "workers", None) or 0)
 
     def store(self, group: Sequence[tuple[Job, Outcome]]) -> dict[Key, str]:
         """Stores runs that have ended. Returns a line for each that failed."""
         if finished := [(job, outcome) for job, outcome in group if not isinstance(outcome, Failure)]:
             self._store.save_all(finished)
-            self.busy_s += sum(outcome.seconds for _, outcome in finished)
         failed = [(job, outcome.reason) for job, outcome in group if isinstance(outcome, Failure)]
         for job, reason in failed:
             self._store.fail(*job, reason)
+        self._in_hand -= len(group)
         keys = [_key(job) for job, _ in group]
         self._pace.ended(sum(self._work[digest] for digest, _ in keys))
         self._forget(keys)
@@ -145,6 +151,7 @@ class _Campaign:
                 counted_s = time.monotonic()
             for key in searched:
                 if key in taken.ours:
+                    self._in_hand += 1
                     yield self.left[key]
         self._forget_finished(others)
 
@@ -169,6 +176,11 @@ class _Campaign:
         for key in keys:
             if self.left.pop(key, None) is not None:
                 self.undone_s -= self._work[key[0]]
+
+
+def _seconds(group: Sequence[tuple[Job, Outcome]]) -> float:
+    """Returns the time that a worker spent on a group of runs [s]."""
+    return sum(outcome.seconds for _, outcome in group if not isinstance(outcome, Failure))
 
 
 def _key(job: Job) -> Key:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -11,17 +12,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from longpipe.design import cost
 from longpipe.scenario.module import modules_of
 from longpipe.scenario.stack import VERSIONS
+from longpipe.store import pack
 
 if TYPE_CHECKING:
     from longpipe.design.design import Design
     from longpipe.executors import Job
+    from longpipe.result import Result
     from longpipe.scenario import Scenario
-    from longpipe.store import Store
+    from longpipe.store import Packed, Store
 
 # Processor time of the first runs together, and of each of them [s], and the most runs of a point.
 WITHIN_S: Final = 3.0
 LONGEST_S: Final = 0.7
 MOST_REPLICATIONS: Final = 3
+# Share of the time of a study for which the first runs may take, because they are executed one after another.
+SHARE: Final = 0.1
 # Places of successive points in the list of points have this distance, modulo 1, so that few of them cover the list.
 _GOLDEN: Final = 0.6180339887
 
@@ -49,31 +54,75 @@ def measured_cost(design: Design) -> cost.Cost | None:
     if any(map(_runs_programs, design.scenarios)):
         return None
     with closing(Store()) as store:
-        return extrapolated(design, lambda job, most_s: measured_run(job, most_s, store))
+        return extrapolated(design, lambda job, most_s: measured_run(job, most_s, store.keep))
 
 
-def extrapolated(design: Design, measure: Callable[[Job, float], Measured]) -> cost.Cost:
+def study_cost(store: Store, design: Design, memory: str | None = None) -> cost.Cost | None:
+    """Returns the cost of a design that is a study in `store`, measured on its runs, which the store keeps.
+
+    Runs that this machine has stored count with their durations. The measurement takes at most `SHARE` of the estimated
+    time. `memory` limits each run. Returns None if other processes do a part of the work, or if a run fails.
+    """
+    if any(map(_runs_programs, design.scenarios)):
+        return None
+    seeds: list[list[int]] = [[] for _ in design.points]
+    for run in design.runs():
+        seeds[run.point - 1].append(run.seed)
+    candidates = [
+        (scenario, seed)
+        for scenario, of_point in zip(design.scenarios, seeds, strict=True)
+        for seed in of_point[:MOST_REPLICATIONS]
+    ]
+    known = store.durations(candidates)
+    kept: list[tuple[Job, Packed]] = []
+
+    def measure(job: Job, most_s: float) -> Measured:
+        scenario, seed = job
+        if (stored_s := known.get((scenario.digest(), str(seed)))) is not None:
+            return Measured(stored_s, stored_s)
+        return measured_run(job, most_s, lambda result, seconds: kept.append((job, pack(result, seconds))), memory)
+
+    try:
+        return extrapolated(design, measure, seeds, SHARE)
+    except Exception:
+        # The campaign reports the same failure, beside the results of other runs.
+        return None
+    finally:
+        if kept:
+            store.save_all(list({(job[0].digest(), job[1]): (job, packed) for job, packed in kept}.values()))
+
+
+def extrapolated(
+    design: Design,
+    measure: Callable[[Job, float], Measured],
+    seeds: Sequence[Sequence[int]] | None = None,
+    share: float = math.inf,
+) -> cost.Cost:
     """Returns the cost of a design from the processor time that `measure` returns for runs of some points.
 
     `measure` stops a run after the given processor time [s]. The estimate of the design (`cost.cpu_s`) is multiplied by
-    the ratio of measured to estimated time of these runs.
+    the ratio of measured to estimated time of these runs. `seeds` are those of each point; by default, each measured
+    run has a seed of its own. The runs take at most `share` of the time of the design.
     """
     planned = design.cost()
     estimates = [cost.estimated_cpu_s(scenario) for scenario in design.scenarios]
     shortest = min(range(len(estimates)), key=estimates.__getitem__)
     # The first run of a process also loads modules, so a second one is measured if there is time.
     for trial in range(2):
-        first = measure((design.scenarios[shortest], design.first_seed + trial), LONGEST_S)
+        seed = design.first_seed + trial if seeds is None else seeds[shortest][trial % len(seeds[shortest])]
+        first = measure((design.scenarios[shortest], seed), LONGEST_S)
         if not first.is_whole:
             break
-    ratio, left_s = first.cpu_s / estimates[shortest], WITHIN_S - first.spent_s
+    ratio = first.cpu_s / estimates[shortest]
+    left_s = min(WITHIN_S, share * ratio * planned.cpu_s) - first.spent_s
     # A trial that was stopped is not repeated, but counts as a run of its point.
     runs: dict[int, list[Measured]] = {} if first.is_whole else {shortest: [first]}
     for replication in range(min(design.replications, MOST_REPLICATIONS)):
         for point in sorted(range(len(estimates)), key=lambda place: place * _GOLDEN % 1):
             is_known = point == shortest and not first.is_whole
             if not is_known and min(ratio * estimates[point], LONGEST_S) <= left_s:
-                one = measure((design.scenarios[point], design.first_seed + 2 + replication), LONGEST_S)
+                seed = design.first_seed + 2 + replication if seeds is None else seeds[point][replication]
+                one = measure((design.scenarios[point], seed), LONGEST_S)
                 runs.setdefault(point, []).append(one)
                 left_s -= one.spent_s
     runs = runs or {shortest: [first]}
@@ -89,15 +138,18 @@ class _StoppedError(Exception):
     """Stops a run."""
 
 
-def measured_run(job: Job, most_s: float, store: Store) -> Measured:
-    """Returns the processor time of a run, which it stores; after `most_s`, stops it and extrapolates the time."""
+def measured_run(job: Job, most_s: float, keep: Callable[[Result, float], None], memory: str | None = None) -> Measured:
+    """Returns the processor time of a run, and gives its result and duration [s] to `keep`.
+
+    After `most_s`, stops the run and extrapolates the time.
+    """
     # Imported here because it loads the core.
     from longpipe.run import simulate
 
     scenario, seed = job
     # A run with modules is executed by a process of its own.
     clock = time.monotonic if modules_of(scenario.resolved) else time.process_time
-    began_s, reached = clock(), 0.0
+    began_s, reached, wall_s = clock(), 0.0, time.perf_counter()
 
     def look(fraction: float) -> None:
         nonlocal reached
@@ -106,7 +158,8 @@ def measured_run(job: Job, most_s: float, store: Store) -> Measured:
             raise _StoppedError
 
     try:
-        store.keep(simulate(scenario, seed, look))
+        result = simulate(scenario, seed, look, memory=memory)
+        keep(result, time.perf_counter() - wall_s)
     except _StoppedError:
         spent_s = clock() - began_s
         return Measured(spent_s / reached, spent_s)

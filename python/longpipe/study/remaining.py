@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class Remaining:
 
     The work of a run comes from `design.cost`, so runs are weighted by their length; only the ratio of time to work is
     measured. The range follows from the variation of this ratio between groups of successive runs: it combines the
-    variance of the remaining runs with that of the ratio so far (a ratio estimator, Cochran 1977, section 6.3).
+    variance of the remaining runs with that of the ratio so far (a ratio estimator, Cochran 1977, section 6.3). Its
+    ends are the remaining time multiplied and divided by the same factor, so it never begins at 0.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -54,9 +55,13 @@ class Remaining:
             self._last, self._since_s = now, at_s
             return
         if _ended(now) > _ended(before):
-            self._add((_work(now) - _work(before), at_s - self._since_s, _ended(now) - _ended(before)))
+            seconds = at_s - self._since_s - (now.waited_s - before.waited_s)
+            self._add((_work(now) - _work(before), max(seconds, 0.0), _ended(now) - _ended(before)))
             self._since_s = at_s
-        self._last = now
+            self._last = now
+        else:
+            # Waiting time is subtracted when the next run ends.
+            self._last = replace(now, waited_s=before.waited_s)
 
     def _add(self, group: _Group) -> None:
         self._open = _sum(self._open, group)
@@ -69,17 +74,23 @@ class Remaining:
             self._per_group *= 2
 
     def left(self) -> Left | None:
-        """Returns the remaining time; None before the first run has ended."""
+        """Returns the remaining time from now on; None before the first run has ended."""
         done, seconds, runs = self._open
         for group in self._groups:
             done, seconds, runs = _sum((done, seconds, runs), group)
         if self._last is None or done <= 0:
             return None
-        share = _left(self._last) / done
+        # Runs in progress are half done on average.
+        half = min(0.5 * self._last.executing * done / runs, _left(self._last))
+        done += half
+        share = (_left(self._last) - half) / done
         expected = seconds * share
         low, high = (expected * factor for factor in self._last.spread)
-        margin = self._margin(share) * expected if share > 0 else 0.0
-        return Left(expected, max(0.0, low - margin), high + margin, runs / seconds if seconds else math.inf)
+        margin = 1 + (self._margin(share) if share > 0 else 0.0)
+        # A part of this time has passed since the last run ended.
+        passed_s = self._clock() - self._since_s
+        expected, low, high = (max(one - passed_s, 0.0) for one in (expected, low / margin, high * margin))
+        return Left(expected, low, high, runs / seconds if seconds else math.inf)
 
     def _margin(self, share: float) -> float:
         """Returns the relative margin of the remaining time if `share` times the work so far remains; 0 if unknown."""

@@ -116,6 +116,7 @@ def design(
     """
     # Imported here because the database, pandas and SciPy take a second to load.
     from longpipe.cli.design.plan import run, show_plan
+    from longpipe.study.pilot import measured_cost
     from longpipe.study.until import check_until
 
     check_output("--csv", csv)
@@ -123,11 +124,11 @@ def design(
     if until is not None:
         check_until(planned, until, most)
     with apart(csv):
-        # With --run, the progress display estimates the remaining time from the runs that have ended.
-        show_plan(planned, measure=name is None, until=until, most=most)
         if name is not None:
             run(planned, name, execution, csv=csv, until=until, most=most)
-        elif csv is not None:
+            return
+        show_plan(planned, measured_cost, until=until, most=most)
+        if csv is not None:
             write_csv(csv, planned.frame())
             if not is_stdout(csv):
                 echo(f"Plan: {csv}")

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from longpipe.cli.toolkit.safe import echo
 from longpipe.cli.toolkit.storing import Execution, opened, opened_store, resumable
 from longpipe.cli.toolkit.warnings import changes_shown, warn_of_design, warn_of_replaced_changes
 from longpipe.design import Design, Factor
+from longpipe.design.cost import Cost
 from longpipe.design.factor import Level, by_label, labels_of
 from longpipe.design.ranges import Range
 from longpipe.errors import ScenarioError
@@ -27,8 +28,9 @@ from longpipe.inputs import NoTomlError, parse_toml
 from longpipe.scenario import Scenario
 from longpipe.scenario.reference import may_be_absent
 from longpipe.study import Study, StudyError, run_until
-from longpipe.study.pilot import measured_cost
+from longpipe.study.pilot import study_cost
 from longpipe.study.until import CONFIRMED_BY, Sequential, first_replications, margin_text, parse_until
+from longpipe.system.memory import cores, share
 
 # A named level that is a table: split={at="switch1"}.
 _NAMED: Final = re.compile(r"([A-Za-z][\w .-]*?)\s*=\s*(\{.*\})", re.DOTALL)
@@ -155,18 +157,20 @@ def _labelled(field: str, levels: list[object]) -> dict[Level, object]:
     )
 
 
-def show_plan(design: Design, *, measure: bool, until: str | None = None, most: int = 0) -> None:
+def show_plan(
+    design: Design, measure: Callable[[Design], Cost | None], *, until: str | None = None, most: int = 0
+) -> None:
     """Prints factors, cost, aliases of a fraction, and warnings.
 
-    If `measure`, the processor time is measured on first runs, which take a few seconds. With `until`, the cost is that
-    of the replications before the first decision, followed by the range of the number of runs.
+    `measure` measures the cost on first runs, which take a few seconds, or returns None if it cannot. With `until`, the
+    cost is that of the replications before the first decision, followed by the range of the number of runs.
     """
     console = terminal()
     for factor in design.factors:
         levels = ", ".join(map(str, factor.levels))
         console.print(f"[bold]{escape(factor.name)}[/]: {escape(levels)}")
     least = design if until is None else replace(design, replications=first_replications(design.replications, most))
-    console.print(str((measured_cost(least) if measure else None) or least.cost()), markup=False)
+    console.print(str(measure(least) or least.cost()), markup=False)
     if until is not None:
         first, points = least.replications, len(design.points)
         console.print(
@@ -201,7 +205,10 @@ def run(
         with changes_shown():
             study = Study(design, store, name)
         _note_stored(design, study)
+        memory = share(execution.memory, execution.workers or cores())
         try:
+            with resumable(study):
+                show_plan(design, lambda least: study_cost(store, least, memory), until=until, most=most)
             with changes_shown(), resumable(study), Bar(name) as bar:
                 if until is None:
                     study.run(progress=bar.update, **execution.arguments)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 1.0
 REPORT_S = 60.0
+TICK_S = 1.0
 # Time and number of finished runs after which a campaign that takes more than a minute prints its first line, if the
 # output is no terminal. They suffice to estimate the range of its duration.
 FIRST_REPORT_S = 5.0
@@ -101,6 +102,28 @@ class Bar(_Shown):
         super().__init__(name, runs="", failed="")
         self._remaining: Remaining | None = None
         self._told_s: float | None = None
+        self._now: Progress | None = None
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        # Runs may take longer than the interval of the lines.
+        self._clock = threading.Thread(target=self._tick, name="longpipe-progress", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._clock.start()
+        return super().__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._clock.join()
+        super().__exit__(kind, error, traceback)
+
+    def _tick(self) -> None:
+        while not self._ended.wait(TICK_S):
+            with self._lock:
+                if self._now is not None:
+                    self._tell(self._now)
 
     def _columns(self) -> Sequence["ProgressColumn"]:
         from rich.progress import BarColumn, TextColumn
@@ -113,9 +136,14 @@ class Bar(_Shown):
         # Imported here because at this point the caller of a campaign has already loaded studies.
         from longpipe.study.remaining import Remaining
 
-        if self._remaining is None:
-            self._remaining = Remaining(time.monotonic)
-        self._remaining.update(now)
+        with self._lock:
+            if self._remaining is None:
+                self._remaining = Remaining(time.monotonic)
+            self._remaining.update(now)
+            self._now = now
+            self._tell(now)
+
+    def _tell(self, now: "Progress") -> None:
         runs, failed = self._runs(now), f"{now.failed} failed" if now.failed else ""
         self._show(now.ended, now.wanted, runs=runs, failed=failed)
         if not self._console.is_terminal and self._is_time(now):
@@ -148,7 +176,8 @@ class Bar(_Shown):
         if now.bound == "at least" and found.high_s < 0.5:
             return f"{counts}, {_rate(found.runs_per_s)}"
         left, low, high = (duration_text(round(one)) for one in (found.expected_s, found.low_s, found.high_s))
-        between = "" if low == high else f" ({low.removesuffix(high[high.index(' ') :])} to {high})"
+        has_range = low != high and round(found.low_s) > 0
+        between = f" ({low.removesuffix(high[high.index(' ') :])} to {high})" if has_range else ""
         return f"{counts}, {_rate(found.runs_per_s)}, {bound}{left} left{between}"
 
 
