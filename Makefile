@@ -86,8 +86,9 @@ test:
 	$(FASTER_STACKS) cargo test --release --locked --workspace --manifest-path crates/stacks/Cargo.toml --target-dir target/stacks
 	# Files run in the order of tests/conftest.py, because pytest-xdist would run the files with the fewest tests last, and these take
 	# longest.
-	# There is one worker more than processors, because tests spend a fifth of their time waiting.
-	$(BIN)/python -m pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder --hypothesis-profile ci --durations 25
+	# There are two workers per processor, because tests of `longpipe live`, locks and signals wait in real time for more than a third
+	# of the time that all tests take.
+	$(BIN)/python -m pytest --numprocesses $$((2 * $$(getconf _NPROCESSORS_ONLN))) --dist loadfile --no-loadscope-reorder --hypothesis-profile ci --durations 25
 
 # One wheel for Python 3.11 and newer on this platform, in dist/; installing it does not need Rust. It is built with the Python
 # of `setup`, because all crates would be compiled again with another one.
@@ -245,11 +246,15 @@ tests-built:
 
 lint: lint-rust lint-wasm lint-python
 
+# The environment with which maturin calls Cargo; otherwise, PyO3 and all crates that use it would be compiled again before and after.
+AS_MATURIN = PYO3_PYTHON=$(abspath $(BIN)/python) \
+	PYO3_ENVIRONMENT_SIGNATURE=$$($(BIN)/python -c 'import sys; print("cpython-%d.%d-64bit" % sys.version_info[:2])')
+
 # The bindings for browsers are excluded, because Cargo would have to compile other crates again for them.
-lint-rust:
+lint-rust: $(VENV)/.tools
 	cargo fmt --all --check
 	cargo fmt --all --manifest-path crates/stacks/Cargo.toml --check
-	cargo clippy --workspace --exclude longpipe-wasm --all-targets --profile ci -- -D warnings
+	$(AS_MATURIN) cargo clippy --workspace --exclude longpipe-wasm --all-targets --profile ci -- -D warnings
 
 lint-wasm:
 	cargo clippy --package longpipe-wasm --target wasm32-unknown-unknown --profile wasm -- -D warnings

@@ -134,7 +134,7 @@ LOGS: Final = {
     ),
     "lens": "{t}.000000000,30.500000000,15.250000000,15.250000000                                                     \n",
 }
-_SIZES: Final = (8 << 20, 32 << 20)
+_SIZES: Final = (4 << 20, 12 << 20)
 # The maximum of `getrusage` includes the memory of the process that started this one.
 _MEASURE: Final = (
     "import sys; from longpipe.measured import read; read(sys.argv[1]); "
