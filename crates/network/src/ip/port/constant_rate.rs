@@ -186,10 +186,10 @@ impl ConstantRatePort {
     #[inline(never)]
     fn count_some_repeated(&mut self, line: &mut Line) {
         self.queue.find_empty(self.ends);
-        let (packets, bytes, lasted) = line.take_repeated();
+        let repeated = line.take_repeated();
         self.ends = line.free();
-        let latest = Time(self.ends.0 - lasted);
-        self.queue.count_passed(packets, bytes, lasted, latest);
+        let latest = Time(self.ends.0 - repeated.duration);
+        self.queue.count_passed(repeated, latest);
         if self.passing_bytes > 0 {
             self.queue.pass_latest(latest, self.passed);
         }

@@ -7,6 +7,7 @@ use crate::conditioners::duplication::Duplication;
 use crate::conditioners::tbf::Tbf;
 use crate::conditioners::{Policers, TokenCredit};
 use crate::impairments::loss::Loss;
+use crate::ip::port::line::Repeated;
 use crate::packets::drops::{DropCause, Drops};
 use crate::packets::{Circuit, Flow, Options, Packet};
 use crate::policies::parameters::Divides;
@@ -744,15 +745,20 @@ impl EgressQueue {
         self.drops.note(now, packet, DropCause::Outage);
     }
 
-    /// Counts `packets` packets of `bytes` bytes, each of which arrived at an empty, idle port and took `lasted` to
-    /// transmit. The last packet arrived at `now` and is still in transmission.
-    pub fn count_passed(&mut self, packets: u64, bytes: u64, lasted: u64, now: Time) {
+    /// Counts packets, each of which arrived at an empty, idle port. The last packet arrived at `now` and is still in
+    /// transmission.
+    pub fn count_passed(&mut self, repeated: Repeated, now: Time) {
+        let Repeated {
+            packets,
+            bytes,
+            duration,
+        } = repeated;
         let before = packets - 1;
         self.report.packets_in += packets;
         self.report.bytes_in += packets * bytes;
         self.report.packets_out += before;
         self.report.bytes_out += before * bytes;
-        self.packet_time = self.packet_time.wrapping_add(u128::from(before) * u128::from(lasted));
+        self.packet_time = self.packet_time.wrapping_add(u128::from(before) * u128::from(duration));
         self.count_entry(now);
         self.in_service = (1, bytes);
     }

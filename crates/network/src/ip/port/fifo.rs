@@ -7,7 +7,7 @@
 use crate::impairments::loss::Loss;
 use crate::ip::port::arrival_rules::ArrivalRule;
 use crate::ip::port::capacity::Capacity;
-use crate::ip::port::line::Line;
+use crate::ip::port::line::{Line, Repeated};
 use crate::packets::drops::DropCause;
 use crate::policies::{Arrival, Verdict};
 use crate::report::packets::PacketReport;
@@ -269,7 +269,11 @@ impl Fifo {
     /// Counts the packets that the line transmitted with `repeat`; all earlier packets have left.
     #[inline(never)]
     fn count_repeated(&mut self, line: &mut Line) {
-        let (packets, bytes, duration) = line.take_repeated();
+        let Repeated {
+            packets,
+            bytes,
+            duration,
+        } = line.take_repeated();
         let counters = &mut self.counters;
         counters.packets_admitted += packets;
         counters.bytes_admitted += packets * bytes;

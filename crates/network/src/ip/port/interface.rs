@@ -1,7 +1,7 @@
 //! The sending interface of a host: an unlimited FIFO.
 
 use crate::impairments::loss::Loss;
-use crate::ip::port::line::Line;
+use crate::ip::port::line::{Line, Repeated};
 use crate::report::packets::PacketReport;
 use longpipe_events::{Rate, Time};
 
@@ -54,7 +54,7 @@ impl Interface {
     /// Counts the packets that the line transmitted with `repeat`.
     #[inline]
     pub fn count_repeated(&mut self, line: &mut Line) {
-        let (packets, bytes, _) = line.take_repeated();
+        let Repeated { packets, bytes, .. } = line.take_repeated();
         self.packets_in += packets;
         self.bytes_in += packets * bytes;
     }

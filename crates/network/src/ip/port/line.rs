@@ -1,4 +1,7 @@
-//! The transmitter of a link. It sends packets one after the other, each for its transmission time.
+//! The transmitter of a link: computes the departure time of each packet, in order of arrival.
+//!
+//! Most packets of a run are equally long and find the line idle. Their departure is one addition (`repeat`), which also
+//! counts them; the port collects the count (`take_repeated`) before it does anything else with the line.
 
 use crate::bounds::{AFTER_ANY_RUN, MAX_BACKLOG};
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
@@ -29,17 +32,32 @@ pub enum Repeats {
     WhenAllowed,
 }
 
-/// Departure times `max(free, ready) + 8·L/rate`, computed exactly, so that rounding errors do not accumulate. All data
-/// needed for a packet that does not wait are in one cache line.
+/// Packets that `Line::repeat` transmitted, all of the same length.
+#[derive(Clone, Copy, Debug)]
+pub struct Repeated {
+    /// Number of packets.
+    pub packets: u64,
+    /// Length [byte] of each packet.
+    pub bytes: u64,
+    /// Transmission time [ps] of each packet, rounded down.
+    pub duration: u64,
+}
+
+/// A line with departure times `max(free, ready) + 8·L/rate` for packets of `L` bytes. The times are exact: the fraction
+/// of a picosecond that rounding removes is carried over to the next packet of a backlog, so that errors do not
+/// accumulate. All data needed for a packet that does not wait are in one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Line {
     /// Departure time [ps] of the last packet, rounded down.
     free: u64,
-    /// Fraction of a picosecond [1/rate ps] that rounding removed. `repeat` leaves it to `take_repeated`.
-    part: u64,
-    /// Transmission time of the last packet: whole picoseconds, and a fraction [1/rate ps].
-    duration: (u64, u64),
+    /// Fraction of a picosecond [1/rate ps] that rounding removed from `free`. `repeat` does not update it, because the
+    /// next packet needs it only in a backlog; `take_repeated` does.
+    remainder: u64,
+    /// Transmission time [ps] of the last packet, rounded down.
+    duration: u64,
+    /// Fraction of a picosecond [1/rate ps] that rounding removed from `duration`.
+    duration_remainder: u64,
     delay: Span,
     /// Number of packets transmitted by `repeat` that have not been collected.
     repeated: u64,
@@ -63,8 +81,9 @@ impl Line {
     pub fn new(delay: Span, end: End, repeats: Repeats) -> Line {
         Line {
             free: 0,
-            part: 0,
-            duration: (0, 0),
+            remainder: 0,
+            duration: 0,
+            duration_remainder: 0,
             delay,
             repeated: 0,
             earliest_event: Time::ZERO,
@@ -84,21 +103,21 @@ impl Line {
         if self.bytes != bytes {
             self.measure(ready, bytes, rate);
         }
-        let (whole, rest) = self.duration;
+        let (whole, remainder) = (self.duration, self.duration_remainder);
         if ready.0 > self.free {
-            (self.free, self.part) = (ready.0, 0);
+            (self.free, self.remainder) = (ready.0, 0);
         }
         self.free += whole;
-        self.part += rest;
+        self.remainder += remainder;
         // Branch-free, because the branch would be unpredictable.
-        let carry = u64::from(self.part >= rate.0);
-        self.part -= rate.0 * carry;
+        let carry = u64::from(self.remainder >= rate.0);
+        self.remainder -= rate.0 * carry;
         self.free += carry;
         Time(self.free)
     }
 
-    /// Invoked when the backlog reaches a new maximum at `ready`. If departure times could overflow 64 bits, all later
-    /// departure times are capped.
+    /// Invoked when the backlog reaches a new maximum at `ready`. If it exceeds `MAX_BACKLOG`, departure times could
+    /// overflow 64 bits, so all later ones are limited to `AFTER_ANY_RUN`.
     #[inline(always)]
     pub fn check_backlog(&mut self, ready: Time) {
         if self.free.saturating_sub(ready.0) > MAX_BACKLOG.0 {
@@ -113,10 +132,11 @@ impl Line {
         (self.bounded, self.bytes, self.repeatable) = (true, 0, 0);
     }
 
-    /// Returns whether `repeat` may transmit a packet: the line must be idle, and the packet must be as long as the
-    /// last one.
+    /// Returns whether `repeat` may transmit a packet: the line must be idle, so that no remainder is carried over, and
+    /// the packet must be as long as the last one.
     #[inline(always)]
     pub fn may_repeat(&self, ready: Time, bytes: u16) -> bool {
+        // `&` evaluates both conditions, because a second branch would be unpredictable.
         (self.free < ready.0) & (self.repeatable == bytes)
     }
 
@@ -126,25 +146,25 @@ impl Line {
         (self.free < ready.0) & (self.repeatable > 0)
     }
 
-    /// Transmits a packet for which `may_repeat` holds.
+    /// Transmits a packet for which `may_repeat` holds. Returns the departure time of its last bit.
     #[inline(always)]
     pub fn repeat(&mut self, ready: Time) -> Time {
         self.repeated += 1;
-        self.free = ready.0 + self.duration.0;
+        self.free = ready.0 + self.duration;
         Time(self.free)
     }
 
-    /// Removes and returns the number of packets that `repeat` transmitted, and the length [byte] and transmission time
-    /// [ps] of each packet.
-    pub fn take_repeated(&mut self) -> (u64, u64, u64) {
+    /// Removes and returns the packets that `repeat` transmitted.
+    pub fn take_repeated(&mut self) -> Repeated {
         if self.has_repeated() {
-            self.part = self.duration.1;
+            // Each of these packets found an idle line, so only its own remainder is left.
+            self.remainder = self.duration_remainder;
         }
-        (
-            std::mem::take(&mut self.repeated),
-            u64::from(self.bytes),
-            self.duration.0,
-        )
+        Repeated {
+            packets: std::mem::take(&mut self.repeated),
+            bytes: u64::from(self.bytes),
+            duration: self.duration,
+        }
     }
 
     /// Returns whether there are packets, transmitted by `repeat`, that have not been collected.
@@ -153,17 +173,19 @@ impl Line {
         self.repeated > 0
     }
 
-    /// Stores the transmission time of packets of `bytes`.
+    /// Computes the transmission time of packets of `bytes` bytes, of which one is ready at `ready`.
     #[cold]
     fn measure(&mut self, ready: Time, bytes: u16, rate: Rate) {
-        let per_byte = 8 * PS_PER_SECOND;
-        let rest = u64::from(bytes) * (per_byte % rate.0);
-        self.duration = (u64::from(bytes) * (per_byte / rate.0) + rest / rate.0, rest % rate.0);
+        let (length, per_byte) = (u64::from(bytes), 8 * PS_PER_SECOND);
+        // `length * per_byte / rate`, in two parts, because the product may exceed 64 bits.
+        let fractions = length * (per_byte % rate.0);
+        self.duration = length * (per_byte / rate.0) + fractions / rate.0;
+        self.duration_remainder = fractions % rate.0;
         if self.bounded {
             // A packet that has not left by `AFTER_ANY_RUN` never leaves within the run, so its exact departure time
             // does not matter.
             let left = AFTER_ANY_RUN.0.saturating_sub(self.free.max(ready.0));
-            self.duration.0 = self.duration.0.min(left);
+            self.duration = self.duration.min(left);
             return;
         }
         self.bytes = bytes;
@@ -173,14 +195,15 @@ impl Line {
     /// Marks an idle line as free from `now`, and discards the rounding error of the last departure.
     #[inline(always)]
     pub fn restart(&mut self, now: Time) {
-        (self.free, self.part) = (now.0, 0);
+        (self.free, self.remainder) = (now.0, 0);
     }
 
-    /// On behalf of the port, permits or forbids `repeat` for packets that are as long as the last one.
+    /// Permits or forbids `repeat` for packets that are as long as the last one, if the port decides this
+    /// (`Repeats::WhenAllowed`).
     #[inline(always)]
-    pub fn allow_repeat(&mut self, may: bool) {
-        // No packet may be repeated while departure times are limited.
-        self.repeatable = if may & (self.repeats == Repeats::WhenAllowed) {
+    pub fn allow_repeat(&mut self, allowed: bool) {
+        // While departure times are limited, `bytes` is 0, so that no packet is repeated.
+        self.repeatable = if allowed & (self.repeats == Repeats::WhenAllowed) {
             self.bytes
         } else {
             0
@@ -262,7 +285,7 @@ mod tests {
                 };
                 let mut repeated = repeating.clone();
                 repeated.take_repeated();
-                prop_assert_eq!((departure, repeated.part), (expected, sending.part));
+                prop_assert_eq!((departure, repeated.remainder), (expected, sending.remainder));
             }
         }
     }
