@@ -125,7 +125,7 @@ def test_satellite_efficiency_has_the_paper_s_denominator_and_the_true_one() -> 
 
 
 def test_claims_have_numbers_in_a_row() -> None:
-    numbers = [claim.id for claim in PAPER.claims if claim.id not in ("gr-3-plain", "gr-13-second")]
+    numbers = [claim.id for claim in PAPER.claims if claim.id not in ("gr-1-phase", "gr-3-plain", "gr-13-second")]
     assert numbers == [f"gr-{n}" for n in range(1, 14)]
 
 
@@ -169,13 +169,14 @@ def test_summaries_cover_networks_and_factors(found: Reproduction) -> None:
 def test_starved_runs_are_counted_once_by_efficiency(found: Reproduction) -> None:
     table, runs = found.summaries["starved"], found.runs
     runs = runs[runs["replicated"]]
-    chosen = runs[(runs["network"] == "wan") & (runs["tcp"] == "sack") & (runs["vbr_period_ms"] == 300)]
+    levels = {"network": "wan", "sources": 5, "buffer_cells": 12000, "tcp": "sack", "vbr_period_ms": 300}
+    chosen = runs[(runs[list(levels)] == pd.Series(levels)).all(axis="columns")]
     chosen = chosen[chosen["table"].notna() & (chosen["guaranteed_rate"] == 0)]
-    single = chosen.drop_duplicates(["sources", "buffer_cells", "policy", "seed"])
-    of_sack = table[(table["network"] == "wan") & (table["tcp"] == "sack") & (table["vbr_period_ms"] == 300)]
+    single = chosen.drop_duplicates(["policy", "seed"])
+    of_sack = table[(table[list(levels)] == pd.Series(levels)).all(axis="columns")]
     [counts] = of_sack.filter(like="from_").to_dict("records")
     assert sum(counts.values()) == len(single)
-    assert counts["from_0.9"] == single["efficiency"].between(0.9, 1.0, inclusive="left").sum()
+    assert counts["from_0.5"] == single["efficiency"].between(0.5, 0.6, inclusive="left").sum()
 
 
 def test_scatter_is_what_main_effects_leave_of_the_published_values(found: Reproduction) -> None:

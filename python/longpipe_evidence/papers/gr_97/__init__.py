@@ -14,10 +14,10 @@ from longpipe.scenario import Scenario
 from longpipe_evidence.papers.atm_base import ATM_BASE
 from longpipe_evidence.papers.denominator import full_segments_bps
 from longpipe_evidence.papers.experiments import Caption, Experiment, Factors
-from longpipe_evidence.papers.gr_97.claims import CLAIMS, LONG_BURST_MS, LONG_BURSTS, PERIODS, PLAIN_TIMER
+from longpipe_evidence.papers.gr_97.claims import CLAIMS, FIXED_PHASE, LONG_BURST_MS, LONG_BURSTS, PERIODS, PLAIN_TIMER
 from longpipe_evidence.papers.gr_97.reasons import REASONS
 from longpipe_evidence.papers.gr_97.summaries import SUMMARIES
-from longpipe_evidence.papers.gr_97.variants import READINGS, VARIANTS, WATCHED
+from longpipe_evidence.papers.gr_97.variants import PHASE, READINGS, VARIANTS, WATCHED
 from longpipe_evidence.papers.recorded import Recording, timeout_s
 from longpipe_evidence.papers.replicated import ReplicatedPaper
 
@@ -88,7 +88,15 @@ def experiments() -> list[Experiment]:
 
     Twelve rows of Tables 1 and 2 also appear in Tables 3 to 6.
     """
-    return [*_tables(), *_without_fit(), *_long_bursts()]
+    return [*_tables(), *_in_a_phase(), *_without_fit(), *_long_bursts()]
+
+
+def _in_a_phase() -> Iterator[Experiment]:
+    """Yields the WAN's rows of Tables 1 and 2 with one phase of the clock, because efficiency depends on the phase."""
+    for one in _tables():
+        if one.table == PERIODS and one.factors["network"] == "wan":
+            scenario = one.replicated.with_(**PHASE.changes)
+            yield Experiment({**one.factors, "part": FIXED_PHASE}, scenario, share_of_seeds=TABLES_SHARE)
 
 
 def _without_fit() -> Iterator[Experiment]:

@@ -14,6 +14,8 @@ PERIODS: Final = "1+2"
 # Parts of the runs that only claims need: without the fitted settings, and with bursts longer than the round trip.
 PLAIN_TIMER: Final = "no fitted settings"
 LONG_BURSTS: Final = "long bursts"
+# Part of the runs with one phase of the clock, of which the seed then draws the order of simultaneous cells only.
+FIXED_PHASE: Final = "first tick at 30 ms"
 LONG_BURST_MS: Final = 3000
 BURST_MS: Final = 300
 # Propagation delay of the satellite link and back.
@@ -71,7 +73,14 @@ def _dominates(network: str, factor: str) -> Conditions:
 
 
 def _longer_bursts_hurt(runs: pd.DataFrame) -> Iterator[Condition]:
-    chosen = runs[(runs["table"] == PERIODS) & (runs["network"] == "wan")]
+    yield from _by_period(runs[(runs["table"] == PERIODS) & (runs["network"] == "wan")])
+
+
+def _longer_bursts_hurt_in_a_phase(runs: pd.DataFrame) -> Iterator[Condition]:
+    yield from _by_period(runs[runs["part"] == FIXED_PHASE].assign(table=PERIODS))
+
+
+def _by_period(chosen: pd.DataFrame) -> Iterator[Condition]:
     for less, more in pairwise((300, 100, 50)):
         yield _difference(chosen, "efficiency", {"vbr_period_ms": more}, {"vbr_period_ms": less})
 
@@ -161,6 +170,13 @@ def _others_matter_little(runs: pd.DataFrame) -> Iterator[Condition]:
 
 CLAIMS: Final = (
     Claim("gr-1", "On the WAN longer bursts of VBR lower TCP's efficiency", _longer_bursts_hurt),
+    Claim(
+        "gr-1-phase",
+        "The same with the first tick of the hosts' common clock at 30 ms",
+        _longer_bursts_hurt_in_a_phase,
+        published=False,
+        note="Of the phases that were tried, this one gives means closest to the printed ones.",
+    ),
     Claim("gr-2", "On the LAN Selective Drop helps with any TCP and GR", _selective_drop_helps),
     Claim(
         "gr-3",

@@ -133,18 +133,24 @@ def by_factor(found: Reproduction) -> Figure:
 
 
 def starved_runs(found: Reproduction) -> Figure:
-    """Draws histograms of the efficiency of single runs over the WAN under strict priority, a panel per TCP flavor."""
+    """Draws histograms of single runs with 5 sources over the WAN under strict priority, by buffer and TCP flavor."""
     table = found.summaries["starved"]
-    chosen = table[(table["network"] == "wan") & (table["vbr_period_ms"] == BURST_MS)].set_index("tcp")
-    figure = Figure(figsize=(9.5, 3.4), layout="constrained")
-    for panel, tcp in zip(figure.subplots(1, len(LEVELS["tcp"]), sharey=True), LEVELS["tcp"], strict=True):
-        plain(panel)
-        counts = chosen.loc[tcp, [f"from_{edge:g}" for edge in EDGES[:-1]]]
-        panel.bar([edge + 0.05 for edge in EDGES[:-1]], counts, width=0.09, color=BLUE)
-        panel.set_title(NAMES.get(tcp, tcp), loc="left", fontsize=10)
+    chosen = table[(table["network"] == "wan") & (table["sources"] == 5) & (table["vbr_period_ms"] == BURST_MS)]
+    chosen = chosen.set_index(["buffer_cells", "tcp"])
+    buffers = sorted(chosen.index.unique("buffer_cells"))
+    figure = Figure(figsize=(9.5, 5.4), layout="constrained")
+    rows = figure.subplots(len(buffers), len(LEVELS["tcp"]), sharex=True, sharey=True)
+    for row, buffer in zip(rows, buffers, strict=True):
+        for panel, tcp in zip(row, LEVELS["tcp"], strict=True):
+            plain(panel)
+            counts = chosen.loc[(buffer, tcp), [f"from_{edge:g}" for edge in EDGES[:-1]]].astype(float)
+            panel.bar([edge + 0.05 for edge in EDGES[:-1]], counts / counts.sum(), width=0.09, color=BLUE)
+            title = f"{NAMES.get(tcp, tcp)}, {buffer} cells: {counts.sum():.0f} runs"
+            panel.set_title(title, loc="left", fontsize=10)
+        row[0].set_ylabel("share of the runs")
+    for panel in rows[-1]:
         panel.set_xlabel("efficiency of a run")
-    figure.axes[0].set_ylabel("runs")
-    figure.suptitle("gr-97: single runs over the WAN beside VBR of 300 ms with strict priority")
+    figure.suptitle("gr-97: 5 sources over the WAN with VBR of 300 ms under strict priority, all drop policies")
     return figure
 
 

@@ -124,24 +124,24 @@ def vbr(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()
 
 
-# Edges of the classes of efficiency in which `starved` counts runs.
+# Edges of the classes of efficiency in which `starved` counts runs, and the factors by which it counts them.
 EDGES: Final = tuple(round(0.1 * edge, 1) for edge in range(12))
+COUNTED_BY: Final = ("network", "sources", "buffer_cells", "tcp", "vbr_period_ms")
 
 
 def starved(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Returns the number of runs by efficiency under strict priority, in steps of .1, by network, TCP and VBR's period.
+    """Returns the number of runs by efficiency under strict priority, in steps of .1, by all factors but the policy.
 
-    Runs of a configuration have one of a few values, so that their mean lies where no run is. The last column counts
-    efficiencies of 1 and more, which the cells that VBR sends less than its mean rate permit.
+    The last column counts efficiencies of 1 and more, which the cells that VBR sends less than its mean rate permit.
     """
     chosen = runs[runs["table"].notna() & (runs["guaranteed_rate"] == 0)].drop_duplicates(
         ["network", *FACTORS, "vbr_period_ms", "seed"]
     )
     found = []
-    for levels, group in chosen.groupby(["network", "tcp", "vbr_period_ms"], sort=False):
+    for levels, group in chosen.groupby(list(COUNTED_BY), sort=False):
         counts, _ = np.histogram(group["efficiency"].clip(upper=EDGES[-1]), EDGES)
         named = {f"from_{edge:g}": int(count) for edge, count in zip(EDGES, counts, strict=False)}
-        found.append({**dict(zip(("network", "tcp", "vbr_period_ms"), levels, strict=True)), **named})
+        found.append({**dict(zip(COUNTED_BY, levels, strict=True)), **named})
     return pd.DataFrame(found)
 
 

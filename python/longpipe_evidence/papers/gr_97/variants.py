@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from longpipe_evidence.papers.experiments import Factors, Variant
+from longpipe_evidence.papers.gr_97.claims import FIXED_PHASE
 
 R, Z = "switch.policy.threshold", "switch.policy.z"
 SELECTIVE_DROP = {"policy": ("selective-drop",)}
@@ -12,9 +13,11 @@ FAST_RETRANSMIT = {"tcp": ("reno", "sack")}
 # Without the LAN, whose windows are smaller.
 LARGE_WINDOWS = {"network": ("wan", "satellite")}
 
+PHASE: Final = Variant(FIXED_PHASE, {"tcp.timer.phase": {"kind": "fixed", "at": "30 ms"}})
+
 READINGS: Final = (
     Variant("handshake", {"tcp.handshake": True}),
-    Variant("first tick at 30 ms", {"tcp.timer.phase": {"kind": "fixed", "at": "30 ms"}}),
+    PHASE,
 )
 
 VARIANTS: Final = (
