@@ -10,7 +10,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # included so that Cargo compiles the other crates only once, for the tests and for Python.
 TESTED := --workspace --exclude longpipe-wasm --tests
 
-.PHONY: setup models reproduce test stacks wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-sharing bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
+.PHONY: setup models reproduce test stacks wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
 
 # Python packages are installed, and tests are compiled, in parallel with the core, unless make was called with --jobs.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -195,6 +195,10 @@ bench-scaling: setup
 # CPU time to build, check, run and summarize 1000 to 50 000 flows, and to read a study: make bench-growth [FLOWS="1000 4000"]
 bench-growth: setup
 	@$(BIN)/python benches/growth.py $(FLOWS)
+
+# Time of 10 000 short runs from the command to the CSV, and CPU time of storing: make bench-campaign [STORE=postgresql://...]
+bench-campaign: setup
+	@$(BIN)/python benches/campaign.py $(STORE)
 
 # Duration of a campaign that two clients share, compared with half of that of one: make bench-sharing [STORE=postgresql://...]
 bench-sharing: setup

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from longpipe.store import Store
-from longpipe.store.leases import _stored, finished, relation
+from longpipe.store.leases import _bound, _stored_query, finished
 from longpipe.store.schema import RECEIPTS, RUNS
 
 ENGINE = "0"
@@ -32,7 +32,8 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_finished_runs_are_found_by_an_index(store: Store) -> None:
     with closing(store), store.reading() as connection:
         assert finished(connection, [*KEYS, ("absent", "0")], ENGINE) == set(KEYS)
-        query = _stored(relation(connection, KEYS[:256]), ENGINE)
+        values = {"engine": ENGINE, **_bound(connection, KEYS[:256])}
+        query = _stored_query(connection.dialect.name).params(values)
         explained = "EXPLAIN QUERY PLAN " if connection.dialect.name == "sqlite" else "EXPLAIN "
         text = query.compile(connection, compile_kwargs={"literal_binds": True})
         plan = "\n".join(str(row) for row in connection.exec_driver_sql(explained + str(text)))

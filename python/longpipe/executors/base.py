@@ -14,7 +14,7 @@ from longpipe.system.memory import cores, share
 Job = tuple[Scenario, int]
 
 # Target duration [s] of a task of a local worker, so that transferring and storing short runs takes little of it.
-BATCH_S: Final = 0.1
+BATCH_S: Final = 0.25
 
 
 class ExecutorError(RunError):

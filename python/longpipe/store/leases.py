@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
+from functools import cache
 from typing import Any, Final, NamedTuple, Self
 
 import sqlalchemy as sa
@@ -18,6 +19,10 @@ from longpipe.store.schema import FAILURES, LEASES, OWNERS, RECEIPTS, RUNS, WORK
 # Key of a run, apart from the engine: the scenario's digest, and the seed as text.
 Key = tuple[str, str]
 Transaction = Callable[[], AbstractContextManager[sa.Connection]]
+
+# Parameters of the statements below.
+_ENGINE: Final = sa.bindparam("engine", type_=sa.Text)
+_OWNER: Final = sa.bindparam("owner", type_=sa.Text)
 
 # Maximum number of keys per statement, so that a statement's text stays short.
 _CHUNK: Final = 5_000
@@ -106,29 +111,14 @@ class Leases:
 
     def _leased(self, connection: sa.Connection, keys: Sequence[Key]) -> set[Key]:
         """Returns the runs that other processes have leased."""
-        wanted = relation(connection, keys)
-        joined = wanted.join(LEASES, _is_run(LEASES, wanted, self._engine))
-        query = sa.select(wanted.c.digest, wanted.c.seed).select_from(joined).where(LEASES.c.owner != self.owner.id)
-        return {(d, s) for d, s in connection.execute(query)}
+        values = {"engine": self._engine, "owner": self.owner.id, **_bound(connection, keys)}
+        return {(d, s) for d, s in connection.execute(_others_query(connection.dialect.name), values)}
 
     def _insert(self, connection: sa.Connection, keys: Sequence[Key]) -> set[Key]:
         if not keys:
             return set()
-        wanted = relation(connection, keys)
-        # SQLite cannot parse a conflict clause after a SELECT without WHERE.
-        rows = sa.select(wanted.c.digest, wanted.c.seed, sa.literal(self._engine), sa.literal(self.owner.id)).where(
-            sa.true()
-        )
-        insert = inserting(connection)(LEASES).from_select(["digest", "seed", "engine", "owner"], rows)
-        # A lease that this process has already is taken again, because a server may have ended after it took the lease
-        # and before it answered.
-        again = insert.on_conflict_do_update(
-            index_elements=["digest", "seed", "engine"],
-            set_={"owner": self.owner.id},
-            where=LEASES.c.owner == self.owner.id,
-        )
-        taken = again.returning(LEASES.c.digest, LEASES.c.seed)
-        return {(d, s) for d, s in connection.execute(taken)}
+        values = {"engine": self._engine, "owner": self.owner.id, **_bound(connection, keys)}
+        return {(d, s) for d, s in connection.execute(_insertion(connection.dialect.name), values)}
 
     def _bury(self, connection: sa.Connection) -> int:
         """Frees the leases of dead owners. Returns how many owners were dead."""
@@ -189,9 +179,9 @@ def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str
     wanted = list(keys)
     found: set[Key] = set()
     for begin in range(0, len(wanted), _CHUNK):
-        query = _stored(relation(connection, wanted[begin : begin + _CHUNK]), engine_version)
+        values = {"engine": engine_version, **_bound(connection, wanted[begin : begin + _CHUNK])}
         stored: tuple[set[Key], set[Key]] = (set(), set())
-        for number, digest, seed in connection.execute(query):
+        for number, digest, seed in connection.execute(_stored_query(connection.dialect.name), values):
             stored[number].add((digest, seed))
         if stored[0] != stored[1]:
             digest, seed = min(stored[0] ^ stored[1])
@@ -234,17 +224,51 @@ def insert_of(kind: str) -> Callable[[sa.Table], Any]:
     return postgresql.insert
 
 
-def _stored(keys: sa.FromClause, engine_version: str) -> sa.CompoundSelect[Any]:
-    """Returns a query of the stored runs (0) and receipts (1) with these keys; one statement reads both tables."""
+# Statements with parameters are built once for each kind of database, because building one takes four times as long as
+# executing it for a few runs.
+
+
+@cache
+def _others_query(kind: str) -> sa.Select[Any]:
+    """Returns the query of runs that other processes have leased."""
+    wanted = _wanted(kind)
+    joined = wanted.join(LEASES, _is_run(LEASES, wanted, _ENGINE))
+    return sa.select(wanted.c.digest, wanted.c.seed).select_from(joined).where(LEASES.c.owner != _OWNER)
+
+
+@cache
+def _insertion(kind: str) -> sa.Executable:
+    """Returns the statement that takes the free leases of runs."""
+    wanted = _wanted(kind)
+    # SQLite cannot parse a conflict clause after a SELECT without WHERE.
+    rows = sa.select(wanted.c.digest, wanted.c.seed, _ENGINE, _OWNER).where(sa.true())
+    insert = insert_of(kind)(LEASES).from_select(["digest", "seed", "engine", "owner"], rows)
+    # A lease that this process has already is taken again, because a server may have ended after it took the lease and
+    # before it answered.
+    again = insert.on_conflict_do_update(
+        index_elements=["digest", "seed", "engine"],
+        set_={"owner": insert.excluded.owner},
+        where=LEASES.c.owner == insert.excluded.owner,
+    )
+    found: sa.Executable = again.returning(LEASES.c.digest, LEASES.c.seed)
+    return found
+
+
+@cache
+def _stored_query(kind: str) -> sa.CompoundSelect[Any]:
+    """Returns the query of the stored runs (0) and receipts (1) among runs; one statement reads both tables."""
 
     def of(number: int, table: sa.Table) -> sa.Select[Any]:
-        joined = keys.join(table, _is_run(table, keys, engine_version))
+        joined = wanted.join(table, _is_run(table, wanted, _ENGINE))
         return sa.select(sa.literal(number), table.c.digest, table.c.seed).select_from(joined)
 
+    wanted = _wanted(kind)
     return sa.union_all(of(0, RUNS), of(1, RECEIPTS))
 
 
-def _is_run(table: sa.Table, keys: sa.FromClause, engine_version: str) -> sa.ColumnElement[bool]:
+def _is_run(
+    table: sa.Table, keys: sa.FromClause, engine_version: str | sa.BindParameter[str]
+) -> sa.ColumnElement[bool]:
     return sa.and_(*(table.c[name] == keys.c[name] for name in ("digest", "seed")), table.c.engine == engine_version)
 
 
@@ -253,10 +277,27 @@ def relation(connection: sa.Connection, keys: Iterable[Key]) -> sa.FromClause:
 
     A list of pairs in the statement would be compared with every row, one by one, by PostgreSQL.
     """
+    return _relation(connection.dialect.name, **_bound(connection, keys))
+
+
+def _wanted(kind: str) -> sa.FromClause:
+    """Returns the relation of keys that are parameters of a statement, as `_bound` returns them."""
+    if kind == "sqlite":
+        return _relation(kind, keys=sa.bindparam("keys", type_=sa.Text))
+    return _relation(kind, **{name: sa.bindparam(name, type_=sa.ARRAY(sa.Text)) for name in ("digests", "seeds")})
+
+
+def _bound(connection: sa.Connection, keys: Iterable[Key]) -> dict[str, Any]:
     pairs = list(keys)
     if connection.dialect.name == "sqlite":
-        pair = sa.func.json_each(json.dumps(pairs)).table_valued("value").c.value
+        return {"keys": json.dumps(pairs)}
+    return {name: [pair[i] for pair in pairs] for i, name in enumerate(("digests", "seeds"))}
+
+
+def _relation(kind: str, **keys: Any) -> sa.FromClause:  # noqa: ANN401 - values or parameters
+    if kind == "sqlite":
+        pair = sa.func.json_each(keys["keys"]).table_valued("value").c.value
         digest, seed = (sa.func.json_extract(pair, f"$[{i}]").label(name) for i, name in enumerate(("digest", "seed")))
         return sa.select(digest, seed).subquery()
-    columns = (sa.cast([pair[i] for pair in pairs], sa.ARRAY(sa.Text)) for i in (0, 1))
+    columns = (sa.cast(keys[name], sa.ARRAY(sa.Text)) for name in ("digests", "seeds"))
     return sa.func.unnest(*columns).table_valued("digest", "seed", name="keys").render_derived()
