@@ -108,6 +108,7 @@ class Episodes:
         # Observation columns of the last steps: agent, step (the last one is the newest), column.
         self._seen = np.zeros((rows, self._observation.history, self._observation.width), dtype=np.float32)
         self.scenarios: list[Scenario | None] = [None] * count
+        self._not_begun = count
 
     def begin(self, number: int, rng: np.random.Generator, scenario: Scenario | None = None) -> Features:
         """Begins episode `number` with a scenario, or a drawn one, and simulates it to each agent's first RTT sample.
@@ -123,6 +124,7 @@ class Episodes:
         resolved = self._resolve(drawn)
         with _core_errors():
             self._core.begin(number, resolved.json, seed, resolved.agents)
+        self._not_begun -= self.scenarios[number] is None
         self.scenarios[number] = drawn
         rows = self.rows(number)
         self._steps[number], self._alive[number] = 0, True
@@ -148,16 +150,23 @@ class Episodes:
         of steps ends, and the measurements. Raises ScenarioError for an active episode that has not begun and for a
         wrong number of actions, ControlError for an error of a flow's own congestion control.
         """
-        if any(self.scenarios[number] is None for number in np.flatnonzero(active)):
+        if self._not_begun and any(self.scenarios[number] is None for number in np.flatnonzero(active)):
             raise ScenarioError("step: before reset; needs reset first")
         factors = self._factors(actions)
         with _core_errors():
             self._core.step(factors, active, self._measured.reshape(-1), self._alive, self.complete)
         self._steps += active
         features = self._features()
-        stepped = np.repeat(active, self.per_episode)
-        self._append_observation(self._observation.of(features), stepped)
-        rewards = np.where(stepped, np.asarray(self._reward(features), dtype=np.float64), 0.0)
+        columns, rewards = self._observation.of(features), np.asarray(self._reward(features), dtype=np.float64)
+        if active.all():
+            # Slices copy faster than masks.
+            self._seen[:, :-1] = self._seen[:, 1:]
+            self._seen[:, -1] = columns
+        else:
+            stepped = np.repeat(active, self.per_episode)
+            self._seen[stepped, :-1] = self._seen[stepped, 1:]
+            self._seen[stepped, -1] = columns[stepped]
+            rewards = np.where(stepped, rewards, 0.0)
         terminated = active & self.complete.reshape(self.count, -1).all(axis=1)
         ended = active & (~self._alive | (self._steps >= self._most_steps))
         return rewards, terminated, ended & ~terminated, features
@@ -172,16 +181,6 @@ class Episodes:
         if factors.shape != (len(self._measured),):
             raise ScenarioError(f"action: {factors.size} factors; needs one for each of {len(self._measured)} agents")
         return np.ascontiguousarray(factors)
-
-    def _append_observation(self, columns: Array, stepped: Marks) -> None:
-        """Replaces the oldest step in the observations of the rows that took a step."""
-        if stepped.all():
-            # Slices copy faster than masks.
-            self._seen[:, :-1] = self._seen[:, 1:]
-            self._seen[:, -1] = columns
-        else:
-            self._seen[stepped, :-1] = self._seen[stepped, 1:]
-            self._seen[stepped, -1] = columns[stepped]
 
     def observations(self, copy: bool = True) -> Rows:
         """Returns the observations: a row per agent, and the columns of the last steps, the newest last.
@@ -220,7 +219,7 @@ class Episodes:
     @property
     def has_begun(self) -> bool:
         """Returns whether any episode has begun."""
-        return any(scenario is not None for scenario in self.scenarios)
+        return self._not_begun < self.count
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Measurements of agents in one step, from which observations and rewards are computed."""
 
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -9,6 +10,7 @@ from longpipe import _core
 
 Array = NDArray[np.float64]
 NAMES: Final = tuple(_core.Environments.features())
+_SENT_AND_DELIVERED: Final = [NAMES.index("sent"), NAMES.index("delivered")]
 
 
 class Features:
@@ -48,18 +50,21 @@ class Features:
 
     def __init__(self, measured: Array, lowest_mean_rtt: Array, highest_delivery_rate: Array) -> None:
         """Takes rows of measurements in the order of NAMES, and the extremes, which this step updates."""
-        columns = np.nan_to_num(measured.T, nan=0.0)
-        for name, column in zip(NAMES, columns, strict=True):
-            setattr(self, name, column)
-        self.send_rate = _rate(self.sent, self.duration)
-        self.delivery_rate = _rate(self.delivered, self.duration)
-        gone = self.lost + self.delivered
-        self.loss_rate = ratio(self.lost, gone, 0.0)
+        columns = measured.T.copy()
+        columns[np.isnan(columns)] = 0.0
+        vars(self).update(zip(NAMES, columns, strict=True))
+        self.send_rate, self.delivery_rate = ratio(8 * columns[_SENT_AND_DELIVERED], self.duration, 0.0)
+        self.loss_rate = ratio(self.lost, self.lost + self.delivered, 0.0)
         known = self.rtt > 0
         np.minimum(lowest_mean_rtt, self.rtt, out=lowest_mean_rtt, where=known)
         np.maximum(highest_delivery_rate, self.delivery_rate, out=highest_delivery_rate)
         self.lowest_mean_rtt = np.where(np.isfinite(lowest_mean_rtt), lowest_mean_rtt, 0.0)
         self.highest_delivery_rate = highest_delivery_rate.copy()
+
+    @cached_property
+    def receive_rate(self) -> Array:
+        """PCC-RL's delivery rate [bit/s], which excludes one packet of the step."""
+        return ratio(8 * (self.delivered - self.mss), self.duration, 0.0)
 
 
 def blank(count: int) -> Features:
@@ -67,10 +72,8 @@ def blank(count: int) -> Features:
     return Features(np.zeros((count, len(NAMES))), np.full(count, np.inf), np.zeros(count))
 
 
-def ratio(dividend: Array, divisor: Array, otherwise: float) -> Array:
+def ratio(dividend: Array, divisor: Array, otherwise: float | Array) -> Array:
     """Returns quotients, and `otherwise` where the divisor is 0."""
-    return np.divide(dividend, divisor, out=np.full_like(dividend, otherwise), where=divisor != 0)
-
-
-def _rate(count: Array, duration: Array) -> Array:
-    return ratio(8 * count, duration, 0.0)
+    quotients = np.empty(dividend.shape)
+    quotients[...] = otherwise
+    return np.divide(dividend, divisor, out=quotients, where=divisor != 0)
