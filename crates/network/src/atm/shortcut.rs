@@ -120,7 +120,9 @@ impl Atm {
         }
         let Entry { link, step } = state.way;
         let mss = state.sender.mss_bytes();
-        while let Some(segment) = hosts.flows[flow.index()].sender.poll_full(now) {
+        while let Some((sequence, retransmission)) = hosts.flows[flow.index()].sender.poll_full(now) {
+            let capable = hosts.flows[flow.index()].sender.is_capable(retransmission);
+            let segment = (sequence, retransmission, capable);
             let frame = hosts.flows[flow.index()].data.number_only();
             let packet = Packet::data_without_options(data, frame, step, segment, mss);
             self.send_frame(hosts, link, packet, &Options::NONE, UNKNOWN);

@@ -31,7 +31,7 @@ impl Ip {
             packet,
             left_trunk,
         } = reaching;
-        if packet.is_data_without_options() {
+        if packet.is_data_with_ect_at_most() {
             self.take_data_on_fast_path(hosts, arrival, packet, left_trunk);
         } else if packet.is_ack_without_options() {
             self.take_ack_on_fast_path(hosts, arrival, packet);
@@ -56,7 +56,11 @@ impl Ip {
         let state = &mut hosts.flows[flow.index()];
         let fast = state.receiver.try_fast_path(packet.sequence(), packet.segment_bytes());
         let Some(acknowledgement) = fast else {
-            return self.deliver_data_early(hosts, OnWire { arrival, packet }, left_trunk);
+            let next = OnWire { arrival, packet };
+            return match packet.is_capable() {
+                true => self.deliver_extras_early(hosts, next, &NO_OPTIONS, left_trunk),
+                false => self.deliver_data_early(hosts, next, left_trunk),
+            };
         };
         if acknowledgement >= state.awaited {
             state.on_awaited(arrival);
@@ -92,12 +96,13 @@ impl Ip {
         let Entry { link, step } = state.way;
         let wire = &mut self.wires[link.index()];
         let mss = sender.mss_bytes();
-        while let Some(segment) = sender.poll_full(arrival) {
+        while let Some((sequence, retransmission)) = sender.poll_full(arrival) {
+            let segment = (sequence, retransmission, sender.is_capable(retransmission));
             let next = |arrival| OnWire {
                 arrival,
                 packet: Packet::data_without_options(Circuit::of_data(flow), 0, step, segment, mss),
             };
-            let Some(next_arrival) = wire.send(arrival, next(arrival).packet.bytes(), |_| (0, false)) else {
+            let Some(next_arrival) = wire.send(arrival, next(arrival).packet.bytes(), |_| (0, segment.2)) else {
                 return self.lose_and_send_rest(hosts, (flow, link), next(arrival), &NO_OPTIONS);
             };
             if wire.line.end != End::Shared || !self.lanes.append_data_without_options(next(next_arrival)) {

@@ -180,21 +180,24 @@ impl Packet {
         }
     }
 
-    /// Returns packet number `frame` of circuit `vc`: data with `length` bytes of payload and without options. Over IP,
-    /// untraced runs set the number to 0, because nothing reads it.
+    /// Returns packet number `frame` of circuit `vc`: data with `length` bytes of payload and without options. `segment`
+    /// has its first byte, whether it is a retransmission, and whether it carries ECT. Over IP, untraced runs set the
+    /// number to 0, because nothing reads it.
     #[inline(always)]
     pub fn data_without_options(
         vc: Circuit,
         frame: u32,
         step: u32,
-        (sequence, retransmission): (u64, bool),
+        (sequence, retransmission, capable): (u64, bool, bool),
         length: u32,
     ) -> Packet {
         let bytes = u64::from(length + header_bytes(None));
+        let bit = |set: bool, bit: u64| if set { bit } else { 0 };
+        let flags = bit(retransmission, RETRANSMISSION) | bit(capable, CAPABLE);
         Packet {
             sequence,
             place: u64::from(vc.0) | u64::from(frame) << 32,
-            rest: u64::from(step) | bytes << 32 | if retransmission { RETRANSMISSION } else { 0 },
+            rest: u64::from(step) | bytes << 32 | flags,
         }
     }
 
@@ -238,6 +241,12 @@ impl Packet {
     #[inline(always)]
     pub fn is_data_without_options(&self) -> bool {
         (self.place & (u64::from(REQUEST) << 32 | 1)) | (self.rest & EXTRAS) == 0
+    }
+
+    /// Returns whether the packet is data from a flow's sender, without options, and without ECN flags other than ECT.
+    #[inline(always)]
+    pub fn is_data_with_ect_at_most(&self) -> bool {
+        (self.place & (u64::from(REQUEST) << 32 | 1)) | (self.rest & (EXTRAS & !CAPABLE)) == 0
     }
 
     /// Returns whether the packet is an ACK of a flow's data, without options or ECN flags.

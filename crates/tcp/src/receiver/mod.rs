@@ -33,9 +33,9 @@ pub struct Receiver {
     /// Maximum number of SACK blocks in an ACK; 0 if SACK is off.
     sack_blocks: u8,
     pending: bool,
-    /// Whether every segment is acknowledged at once, without a timestamp echo.
+    /// Whether every segment is acknowledged at once, without a timestamp echo and byte counters.
     acks_immediately: bool,
-    /// Whether `acks_immediately` holds and no data lie beyond a hole.
+    /// Whether `acks_immediately` holds, no data lie beyond a hole, and ACKs echo no mark.
     fast_path: bool,
     /// Whether the times of ACKs depend on more than the number of segments (quick ACKs, ECN, autotuning, handshake).
     slow_path_only: bool,
@@ -121,7 +121,8 @@ fn window(config: &TcpConfig, least_round_trip: bool) -> GrowingWindow {
 impl Receiver {
     /// Creates a receiver that has received nothing.
     pub fn new(config: &TcpConfig) -> Receiver {
-        let acks_immediately = config.ack == AckConfig::Immediate {} && !config.timestamps() && config.ecn.is_off();
+        let counts_marks = matches!(config.ecn, EcnConfig::Accurate { .. });
+        let acks_immediately = config.ack == AckConfig::Immediate {} && !config.timestamps() && !counts_marks;
         let (ack_every, timeout_ps, quick) = rule(&config.ack);
         let (delays, window, compression) = match config.ack {
             AckConfig::Linux {
@@ -204,7 +205,7 @@ impl Receiver {
         self.pending = true;
     }
 
-    /// Fast path: processes a segment that has no timestamp and needs only an immediate ACK. Returns the
+    /// Fast path: processes an unmarked segment without CWR and timestamp that needs only an immediate ACK. Returns the
     /// acknowledgement number. If it returns None, nothing has changed, and the caller must call `on_segment`.
     #[inline(always)]
     pub fn try_fast_path(&mut self, sequence: u64, length: u32) -> Option<u64> {
@@ -335,7 +336,7 @@ impl Receiver {
         }
         self.stamp_ack(now);
         self.schedule_ack_before_mark();
-        self.fast_path = self.acks_immediately && self.out_of_order.is_empty();
+        self.fast_path = self.acks_immediately && self.out_of_order.is_empty() && !self.echoes_mark;
     }
 
     /// Stores a segment. Returns whether the segment was expected, and whether it filled a hole.

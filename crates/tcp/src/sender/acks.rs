@@ -100,13 +100,14 @@ impl Sender {
     #[inline(always)]
     pub fn on_ack(&mut self, now: Time, ack: &AckSegment) {
         debug_assert!(ack.acknowledgement <= self.flight.max, "an ACK for data never sent");
-        if !self.fast_path | ack.blocks[0].is_some() | (ack.acknowledgement <= self.flight.una) {
+        let is_plain = !ack.blocks[0].is_some() & (ack.ace == 0) & (ack.acknowledgement > self.flight.una);
+        if !self.fast_path | !is_plain {
             return self.on_slow_path_ack(now, ack);
         }
         self.on_fast_path_ack(now, ack.acknowledgement, ack.echo.get());
     }
 
-    /// Fast path: processes an ACK without options if it only enlarges the window and restarts the timer; `poll_full`
+    /// Fast path: processes an ACK without options and ECN flags if it only enlarges the window and restarts the timer; `poll_full`
     /// then returns what to send. Otherwise, it returns false and changes nothing; the caller must then call `on_ack`.
     #[inline(always)]
     pub fn try_fast_path(&mut self, now: Time, acknowledgement: u64) -> bool {
@@ -132,7 +133,7 @@ impl Sender {
     /// Slow path of `on_ack`.
     #[inline(never)]
     fn on_slow_path_ack(&mut self, now: Time, ack: &AckSegment) {
-        if !self.may_use_fast_path {
+        if !self.is_plain {
             return self.on_ack_in_full(now, ack);
         }
         if ack.acknowledgement < self.flight.una {

@@ -22,8 +22,8 @@ pub struct Marks {
     feedback: Option<Feedback>,
     /// Maximum number of bytes that the latest ACK reporting a mark can have delivered.
     marked: u64,
-    /// Whether retransmissions can be marked as well (Linux: `tcp_ca_needs_ecn`, for DCTCP).
-    marks_retransmissions: bool,
+    /// Whether a new segment and a retransmission, respectively, carry ECT.
+    capable: [bool; 2],
 }
 
 impl Marks {
@@ -41,8 +41,24 @@ impl Marks {
             abe,
             feedback: counts.then(Feedback::default),
             marked: 0,
-            marks_retransmissions: config == EcnConfig::Dctcp {},
+            capable: Marks::capable(config),
         })
+    }
+
+    /// Returns whether a new segment and a retransmission, respectively, carry ECT. Retransmissions cannot be marked
+    /// (RFC 3168 section 6.1.5), except with DCTCP (Linux: `tcp_ca_needs_ecn`).
+    pub fn capable(config: EcnConfig) -> [bool; 2] {
+        [!config.is_off(), config == EcnConfig::Dctcp {}]
+    }
+
+    /// Returns whether ACKs report marks by ECE alone.
+    pub fn are_flags(&self) -> bool {
+        self.feedback.is_none()
+    }
+
+    /// Returns whether the next new segment carries CWR.
+    pub fn sends_cwr(&self) -> bool {
+        self.sends_cwr
     }
 
     /// Processes an ACK with SEG.ACK >= SND.UNA, before `flight` advances.
@@ -89,19 +105,12 @@ impl Marks {
         self.sends_cwr = self.feedback.is_none();
     }
 
-    /// Returns the ECN fields of the next segment. Retransmissions cannot be marked (RFC 3168 section 6.1.5), except
-    /// with DCTCP.
+    /// Returns the ECN fields of the next segment.
     pub fn on_sent(&mut self, retransmission: bool) -> Ecn {
-        if retransmission {
-            return Ecn {
-                capable: self.marks_retransmissions,
-                ..Ecn::default()
-            };
-        }
         Ecn {
-            capable: true,
+            capable: self.capable[usize::from(retransmission)],
             marked: false,
-            reduced: std::mem::take(&mut self.sends_cwr),
+            reduced: !retransmission && std::mem::take(&mut self.sends_cwr),
         }
     }
 }

@@ -134,7 +134,7 @@ impl Sender {
     /// `end_in_order`; otherwise, nothing more can be sent if `has_full_segment` holds. If this function returns false,
     /// nothing has changed, and the caller must call `on_timeout`.
     pub fn resume_in_order(&mut self, now: Time) -> bool {
-        let is_paced = self.reports_transmissions && !self.may_use_fast_path;
+        let is_paced = self.reports_transmissions && !self.is_plain;
         let resumes = is_paced && self.timers.next() > now.into() && self.is_in_order();
         let cc_state = self.cc_state.as_deref_mut();
         match cc_state.and_then(|cc_state| cc_state.pacer.as_mut()) {

@@ -31,6 +31,7 @@ use crate::recovery::trigger::Triggers;
 use crate::recovery::window_handle::WindowHandle;
 use crate::recovery::Recovery;
 use crate::sender::cc_state::CcState;
+use crate::sender::ecn::Marks;
 use crate::sender::optional_features::OptionalFeatures;
 use crate::sender::pacer::Pacer;
 use crate::sender::retransmission_timer::RttEstimator;
@@ -105,6 +106,8 @@ pub struct Sender {
     fast_path: bool,
     /// Whether to retransmit the segment at SND.UNA before sending anything else.
     resend_first: bool,
+    /// Whether a new segment and a retransmission, respectively, carry ECT.
+    capable: [bool; 2],
     /// Whether each transmission must be reported, because the recovery or the controller needs records or the sender
     /// is paced.
     reports_transmissions: bool,
@@ -142,8 +145,9 @@ pub struct Sender {
     rtt: RttEstimator,
     /// Latest RTT sample since `take_measured` was last called.
     measured: Option<Span>,
-    /// Whether the sender can ever use the ACK fast path: it has no optional features, and the controller needs only
-    /// the number of acknowledged bytes.
+    /// Whether the sender has no optional features, and the controller needs only the number of acknowledged bytes.
+    is_plain: bool,
+    /// Whether the sender can ever use the ACK fast path: it is plain, or its only feature is ECN without Accurate ECN.
     may_use_fast_path: bool,
     /// Whether ACKs may change the receiver's window.
     rwnd_varies: bool,
@@ -228,6 +232,8 @@ impl Sender {
             cc_state,
             reports_transmissions,
             resend_first: false,
+            capable: Marks::capable(config.ecn),
+            is_plain: false,
             triggers: Triggers::new(config.duplicate_ack_threshold, Span(config.fast_retransmit_interval_ps)),
             fast_retransmit_restarts_timer: config.fast_retransmit_restarts_timer,
             silly_window_avoidance: config.silly_window_avoidance,
@@ -262,7 +268,7 @@ impl Sender {
 
     /// Disables the ACK fast path because an observer needs every ACK.
     pub fn disable_fast_path(&mut self) {
-        (self.fast_path, self.may_use_fast_path) = (false, false);
+        (self.fast_path, self.is_plain, self.may_use_fast_path) = (false, false, false);
         opening::use_slow_path(self);
     }
 
@@ -352,8 +358,11 @@ impl Sender {
     /// every ACK. Neither shortcut knows the writes of an application, except that in-order ACKs may be processed while
     /// each write waits for space.
     fn choose_paths(&mut self, observed: bool) {
-        let has_only_window = self.optional.is_none() && self.cc_state.is_none() && !self.rwnd_varies;
-        self.may_use_fast_path = has_only_window && self.writes.is_none() && !observed;
+        let has_only_window = self.cc_state.is_none() && !self.rwnd_varies && self.writes.is_none();
+        self.is_plain = has_only_window && self.optional.is_none() && !observed;
+        let optional = self.optional.as_deref();
+        let marks_at_most = optional.is_none_or(OptionalFeatures::are_ecn_flags);
+        self.may_use_fast_path = has_only_window && marks_at_most && !observed;
         let are_regular = self.writes.as_ref().is_some_and(|writes| writes.are_regular());
         let restarts_at_most = self.optional.as_deref().is_none_or(OptionalFeatures::restarts_only);
         self.may_take_in_order = self.shortcuts && restarts_at_most && !are_regular;
@@ -362,7 +371,7 @@ impl Sender {
 
     /// Re-evaluates whether the sender may use the ACK fast path.
     fn update_fast_path(&mut self) {
-        let idle = self.recovery.is_idle();
+        let idle = self.recovery.is_idle() && !self.optional.as_deref().is_some_and(OptionalFeatures::sends_cwr);
         self.fast_path = self.shortcuts && self.may_use_fast_path && !self.resend_first && idle;
     }
 
@@ -457,6 +466,12 @@ impl Sender {
     /// Returns the pacing rate of the congestion controller, if it has one.
     pub fn pacing(&self) -> Option<Pacing> {
         self.cc_state.as_ref().and_then(|cc_state| cc_state.pacing)
+    }
+
+    /// Returns whether a new segment, or a retransmission, carries ECT.
+    #[inline(always)]
+    pub fn is_capable(&self, retransmission: bool) -> bool {
+        self.capable[usize::from(retransmission)]
     }
 
     /// Returns the payload of a full segment [byte].

@@ -39,6 +39,17 @@ impl OptionalFeatures {
         self.hoe.is_none() && self.marks.is_none() && self.handshake.is_none()
     }
 
+    /// Returns whether ECN whose marks ACKs report by ECE alone is the only feature in use.
+    pub fn are_ecn_flags(&self) -> bool {
+        let others = self.hoe.is_some() || self.idle_restart.is_some() || self.handshake.is_some();
+        !others && self.marks.as_ref().is_some_and(Marks::are_flags)
+    }
+
+    /// Returns whether the next new segment carries CWR.
+    pub fn sends_cwr(&self) -> bool {
+        self.marks.as_ref().is_some_and(Marks::sends_cwr)
+    }
+
     /// Returns whether no feature is in use any longer.
     pub fn is_nothing(&self) -> bool {
         self.restarts_only() && self.idle_restart.is_none()

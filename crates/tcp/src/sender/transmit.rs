@@ -38,7 +38,10 @@ impl Sender {
                 length: self.flight.mss,
                 retransmission,
                 timestamp: self.stamp(now),
-                ecn: Ecn::default(),
+                ecn: Ecn {
+                    capable: self.is_capable(retransmission),
+                    ..Ecn::default()
+                },
                 opening: Opening::Over,
                 push: self.take_push(now, sequence, self.flight.mss),
             });
@@ -88,7 +91,7 @@ impl Sender {
     /// Returns the next segment if a recovery is in progress or the sender may have been idle (slow path).
     #[inline(always)]
     fn poll_slow_path(&mut self, now: Time) -> Option<DataSegment> {
-        if self.may_use_fast_path {
+        if self.is_plain {
             self.poll_in_recovery(now)
         } else {
             self.poll_in_full(now)
