@@ -306,7 +306,8 @@ impl Ip {
         let state = &mut hosts.flows[flow.index()];
         state.set_echoed(stamp, packet.sequence());
         let receiver = &mut state.receiver;
-        if !receiver.take_in_order(arrival, packet.sequence(), packet.payload_bytes(stamp), stamp) {
+        let segment = (packet.sequence(), packet.payload_bytes(stamp));
+        if !receiver.take_in_order(arrival, segment, stamp, packet.is_capable()) {
             return false;
         }
         if receiver.delivered() >= state.awaited {
@@ -319,9 +320,13 @@ impl Ip {
             }
             return true;
         }
+        if receiver.counts_marks() {
+            self.answer_with_counts(hosts, flow, arrival, left_trunk);
+            return true;
+        }
         let ack = receiver.answer_in_order();
         let Entry { link, step } = state.way_back;
-        let packet = Packet::stamped(Circuit::of_acks(flow), step, ack.acknowledgement, 0, ack.echo);
+        let packet = Packet::stamped(Circuit::of_acks(flow), step, (ack.acknowledgement, 0, false), ack.echo);
         let wire = &mut self.wires[link.index()];
         let Some(next_arrival) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
             return true;
@@ -339,6 +344,18 @@ impl Ip {
         true
     }
 
+    /// Sends, ahead of time, the ACK that a receiver with Accurate ECN owes, and continues with it if its order is
+    /// proven.
+    #[inline(never)]
+    fn answer_with_counts<P: Probe>(&mut self, hosts: &mut Hosts<P>, flow: Flow, arrival: Time, left_trunk: Time) {
+        let now = hosts.begin_early(arrival);
+        let proven = hosts.send_ack(self, flow, left_trunk);
+        hosts.end_early(now);
+        if let Some(ack) = &proven {
+            self.continue_proven(hosts, ack.next, &ack.options);
+        }
+    }
+
     /// Delivers an ACK early. Returns false if it needs full processing.
     #[inline(never)]
     fn take_ack_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, echo: MaybeTime) -> bool {
@@ -353,9 +370,12 @@ impl Ip {
         let wire = &mut self.wires[link.index()];
         let (mut rest, mut lost) = (None, None);
         while let Some(segment) = sender.poll_after_ack(arrival) {
-            let (length, stamp) = (segment.length, segment.timestamp);
-            let packet = Packet::stamped(Circuit::of_data(flow), step, segment.sequence, length, stamp);
-            let Some(next_arrival) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
+            let (own, stamp) = (
+                (segment.sequence, segment.length, segment.ecn.capable),
+                segment.timestamp,
+            );
+            let packet = Packet::stamped(Circuit::of_data(flow), step, own, stamp);
+            let Some(next_arrival) = wire.send(arrival, packet.bytes(), |_| (0, packet.is_capable())) else {
                 lost = Some((packet, stamp));
                 break;
             };
@@ -398,10 +418,13 @@ impl Ip {
         let mut sends = false;
         while let Some(segment) = hosts.flows[flow.index()].sender.poll_after_ack(now) {
             sends = true;
-            let (sequence, length, stamp) = (base + segment.sequence, segment.length, segment.timestamp);
-            let packet = Packet::stamped(Circuit::of_data(flow), step, sequence, length, stamp);
+            let (own, stamp) = (
+                (base + segment.sequence, segment.length, segment.ecn.capable),
+                segment.timestamp,
+            );
+            let packet = Packet::stamped(Circuit::of_data(flow), step, own, stamp);
             let wire = &mut self.wires[link.index()];
-            let circuit_and_ecn = |_| (self.routes.local(&self.topology, packet), false);
+            let circuit_and_ecn = |_| (self.routes.local(&self.topology, packet), packet.is_capable());
             let Some(arrival) = wire.send(now, packet.bytes(), circuit_and_ecn) else {
                 self.transmit_by_queue(hosts, (link, now), packet, &Options::of_stamp(stamp));
                 continue;

@@ -201,19 +201,21 @@ impl Packet {
         }
     }
 
-    /// Returns a packet whose only option, if any, is a timestamp or its echo: data with `length` bytes of payload, or
-    /// an ACK if `length` is 0. Used only in untraced runs, because the packet has no frame number.
+    /// Returns a packet whose only option, if any, is a timestamp or its echo: data with `length` bytes of payload that
+    /// carry ECT if they are `capable`, or an ACK if `length` is 0. Used only in untraced runs, because the packet has
+    /// no frame number.
     #[inline(always)]
-    pub fn stamped(vc: Circuit, step: u32, sequence: u64, length: u32, stamp: MaybeTime) -> Packet {
+    pub fn stamped(vc: Circuit, step: u32, (sequence, length, capable): (u64, u32, bool), stamp: MaybeTime) -> Packet {
         let bytes = u64::from(length + header_bytes(stamp.get()));
         let options = match stamp == MaybeTime::NONE {
             true => 0,
             false => OPTIONS | STAMP_ALONE,
         };
+        let ecn = if capable { CAPABLE } else { 0 };
         Packet {
             sequence,
             place: u64::from(vc.0),
-            rest: u64::from(step) | bytes << 32 | options,
+            rest: u64::from(step) | bytes << 32 | options | ecn,
         }
     }
 
@@ -255,12 +257,13 @@ impl Packet {
         ((self.place ^ 1) & (u64::from(REQUEST) << 32 | 1)) | (self.rest & EXTRAS) == 0
     }
 
-    /// Returns whether the packet is a flow's TCP segment without flags and without options other than a timestamp.
+    /// Returns whether the packet is a flow's TCP segment without flags other than ECT, and without options other than a
+    /// timestamp.
     #[inline(always)]
     pub fn has_at_most_stamp(&self) -> bool {
         // These bits are equal only for packets whose sole option is a timestamp.
         let other_options = (self.rest ^ (self.rest >> (STAMP_ALONE / OPTIONS).trailing_zeros())) & OPTIONS;
-        (self.place & u64::from(REQUEST) << 32) | (self.rest & (EXTRAS & !OPTIONS)) | other_options == 0
+        (self.place & u64::from(REQUEST) << 32) | (self.rest & (EXTRAS & !(OPTIONS | CAPABLE))) | other_options == 0
     }
 
     /// Returns the payload [byte] of a packet whose only option is the timestamp `stamp`.

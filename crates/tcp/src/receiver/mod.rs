@@ -10,7 +10,7 @@ use crate::accurate_ecn::Counter;
 use crate::config::{AckConfig, EcnConfig, TcpConfig};
 use crate::ranges::Ranges;
 use crate::receiver::autotuning::{AckOrder, Beyond, GrowingWindow};
-use crate::segment::{DataSegment, Opening, MAX_SACK_BLOCKS};
+use crate::segment::{DataSegment, Ecn, Opening, MAX_SACK_BLOCKS};
 use compression::Compression;
 use delays::Delays;
 use longpipe_events::{MaybeTime, Span, Time};
@@ -42,8 +42,8 @@ pub struct Receiver {
     /// Whether ACKs may report more or less than all received data: ECN marks, the receiver's clock, a growing window, a
     /// part of a handshake, or only the data before a segment.
     acks_carry_more: bool,
-    /// Whether ACKs of in-order data report only received data and possibly a timestamp echo, and no observer needs
-    /// every segment.
+    /// Whether ACKs of in-order data report only received data, marks and possibly a timestamp echo, and no observer
+    /// needs every segment.
     in_order_fast_path: bool,
     /// Data beyond a hole.
     out_of_order: Ranges,
@@ -148,7 +148,7 @@ impl Receiver {
             delays,
             slow_path_only: quick > 0 || window.is_some() || !config.ecn.is_off() || config.handshake,
             acks_carry_more,
-            in_order_fast_path: !acks_carry_more,
+            in_order_fast_path: !(sends_clock || config.advertises_growth()),
             window: window.map(Box::new),
             compression: compression.map(Box::new),
             quick,
@@ -217,14 +217,32 @@ impl Receiver {
         })
     }
 
-    /// Fast path: processes an expected segment without marks if no data lie beyond a hole and its ACK is determined
-    /// only by the number of segments, the timestamp and the window. If it returns false, nothing has changed, and the
-    /// caller must call `on_segment`. If `is_pending` then returns true, `answer_in_order` returns the ACK.
+    /// Fast path: processes an expected segment without marks and CWR if no data lie beyond a hole and its ACK is
+    /// determined only by the number of segments, the timestamp and the window; `capable` segments carry ECT. If it
+    /// returns false, nothing has changed, and the caller must call `on_segment`. If `is_pending` then returns true,
+    /// `answer_in_order` returns the ACK, or `poll_transmit` if `counts_marks` holds.
     #[inline]
-    pub fn take_in_order(&mut self, now: Time, sequence: u64, length: u32, stamp: MaybeTime) -> bool {
-        let expected = self.in_order_fast_path & (sequence == self.next) & (length > 0);
+    pub fn take_in_order(
+        &mut self,
+        now: Time,
+        (sequence, length): (u64, u32),
+        stamp: MaybeTime,
+        capable: bool,
+    ) -> bool {
+        let expected = self.in_order_fast_path & (sequence == self.next) & (length > 0) & !self.echoes_mark;
+        // On a connection with ECN, a segment without ECT is a retransmission, which may start immediate ACKs.
+        if capable == self.ecn.is_off() {
+            return false;
+        }
         if !(expected && self.out_of_order.is_empty() && self.duplicate.is_none()) {
             return false;
+        }
+        if capable {
+            let unmarked = Ecn {
+                capable,
+                ..Ecn::default()
+            };
+            self.take_mark(unmarked, length);
         }
         if sequence == self.acknowledged {
             self.echo = stamp;
@@ -517,6 +535,12 @@ impl Receiver {
     #[inline(always)]
     pub fn is_pending(&self) -> bool {
         self.pending
+    }
+
+    /// Returns whether ACKs carry counters of marks (Accurate ECN).
+    #[inline(always)]
+    pub fn counts_marks(&self) -> bool {
+        matches!(self.ecn, EcnConfig::Accurate { .. })
     }
 
     /// Returns whether ACKs may report more than received data: ECN marks, the receiver's clock, a growing window, or a

@@ -248,10 +248,10 @@ impl Sender {
         if self.cc_state.is_some() {
             if self.uses_rack() {
                 let in_order = !ack.blocks[0].is_some()
-                    && !ack.echoes_mark()
+                    && self.marked() == 0
                     && ack.clock == MaybeTime::NONE
                     && ack.acknowledgement > self.flight.una;
-                if in_order && self.take_in_order(now, ack.acknowledgement, ack.echo.get()) {
+                if in_order && self.take_without_marks(now, ack.acknowledgement, ack.echo.get()) {
                     self.set_timers_in_order(now);
                 } else {
                     records::on_ack(self, now, ack);

@@ -80,10 +80,15 @@ impl Parts<'_> {
 }
 
 impl Sender {
-    /// Processes an ACK that has no options other than the timestamp echo, if it acknowledges the first segment in
-    /// flight and nothing is lost, reordered or probed. The caller then calls `poll_after_ack` until it returns None,
-    /// and finally `end_in_order`.
+    /// Processes an ACK that has no ECN flags and no options other than the timestamp echo, if it acknowledges the first
+    /// segment in flight and nothing is lost, reordered or probed. The caller then calls `poll_after_ack` until it
+    /// returns None, and finally `end_in_order`.
     pub fn take_in_order(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> bool {
+        !self.reads_counters && self.take_without_marks(now, acknowledgement, echo)
+    }
+
+    /// Like `take_in_order`, but for any ACK that reports no mark; a sender with Accurate ECN has read its counters.
+    pub(super) fn take_without_marks(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> bool {
         let (Recovery::Rack(rack), Some(cc_state), true) =
             (&mut self.recovery, self.cc_state.as_deref_mut(), self.may_take_in_order)
         else {
@@ -123,7 +128,10 @@ impl Sender {
             length: self.flight.mss,
             retransmission: false,
             timestamp: self.stamp(now),
-            ecn: Ecn::default(),
+            ecn: Ecn {
+                capable: self.is_capable(false),
+                ..Ecn::default()
+            },
             opening: Opening::Over,
             push: false,
         })
@@ -257,7 +265,7 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::config::tests::config;
-    use crate::config::{AckConfig, CongestionConfig, RackConfig, RecoveryConfig, TcpConfig, TimerConfig};
+    use crate::config::{AckConfig, CongestionConfig, EcnConfig, RackConfig, RecoveryConfig, TcpConfig, TimerConfig};
     use crate::congestion::{Bbr3Config, BbrConfig, CubicConfig, CubicRules, HystartConfig, LinuxRenoConfig};
     use crate::{AckSegment, Receiver};
     use longpipe_events::{Span, PS_PER_SECOND};
@@ -276,9 +284,14 @@ mod tests {
     const WAY: Span = Span::millis(20);
     const LINE: Span = Span::millis(1);
 
-    /// Returns all transmissions over a link that loses the packets with the given numbers, together with the window at
-    /// each transmission.
-    fn sent(config: &TcpConfig, lost: &[u64], written: &[u64], shortcuts: bool) -> Vec<(Time, u64, u32, u64)> {
+    /// Returns all transmissions over a link that loses and marks the packets with the given numbers, together with the
+    /// ECN fields and the window at each transmission.
+    fn sent(
+        config: &TcpConfig,
+        (lost, marked): (&[u64], &[u64]),
+        written: &[u64],
+        shortcuts: bool,
+    ) -> Vec<(Time, u64, u32, Ecn, u64)> {
         let (mut sender, mut receiver) = (Sender::new(config, Span(0)), Receiver::new(config));
         if !shortcuts {
             sender.disable_shortcuts();
@@ -336,9 +349,11 @@ mod tests {
                 passing.insert((now + WAY, count), Passing::Ack(ack));
             }
             ready.extend(std::iter::from_fn(|| sender.poll_transmit(now)));
-            for segment in ready {
-                log.push((now, segment.sequence, segment.length, sender.flight().cwnd().to_bits()));
+            for mut segment in ready {
+                let window = sender.flight().cwnd().to_bits();
+                log.push((now, segment.sequence, segment.length, segment.ecn, window));
                 number += 1;
+                segment.ecn.marked = segment.ecn.capable && marked.contains(&number);
                 count += 1;
                 line = line.max(now) + LINE;
                 if !lost.contains(&number) {
@@ -353,8 +368,9 @@ mod tests {
         #[test]
         fn transmissions_with_and_without_shortcuts_are_equal(
             (control, pacing, idle_restart, timestamps) in (0..4, any::<bool>(), any::<bool>(), any::<bool>()),
-            (ack, probe) in (0..4, any::<bool>()),
+            (ack, probe, ecn) in (0..4, any::<bool>(), 0..5),
             lost in prop::collection::vec(1u64..300, 0..12),
+            marked in prop::collection::vec(1u64..300, 0..12),
             written in prop::collection::vec(1u64..200, 1..4),
         ) {
             let mut config = TcpConfig {
@@ -376,6 +392,12 @@ mod tests {
                 initial_window_segments: 10,
                 pacing,
                 idle_restart,
+                ecn: match ecn {
+                    0 => EcnConfig::Classic { abe: probe },
+                    1 => EcnConfig::Dctcp {},
+                    2 | 3 => EcnConfig::Accurate { abe: probe, option: ecn == 2 },
+                    _ => EcnConfig::Off {},
+                },
                 ack: match ack {
                     0 => AckConfig::Immediate {},
                     1 | 2 => AckConfig::Linux { timeout_ps: Span::millis(40).0, quick: 16, least_round_trip: true, sack_delay_ps: Span::millis(1).0, write_every_ps: if ack == 1 { Span::millis(20).0 } else { 0 }, growing_window: ack == 1 },
@@ -392,9 +414,9 @@ mod tests {
                     timestamps: true,
                 };
             }
-            let short = sent(&config, &lost, &written, true);
+            let short = sent(&config, (&lost, &marked), &written, true);
             prop_assert!(short.len() as u64 >= written.iter().sum::<u64>());
-            prop_assert_eq!(short, sent(&config, &lost, &written, false));
+            prop_assert_eq!(short, sent(&config, (&lost, &marked), &written, false));
         }
     }
 }

@@ -18,7 +18,7 @@ mod timers;
 mod transmit;
 mod writes;
 
-use crate::config::TcpConfig;
+use crate::config::{EcnConfig, TcpConfig};
 use crate::congestion::control::{Cause, Pacing};
 use crate::congestion::flight::Flight;
 use crate::congestion::flight::Limits;
@@ -119,9 +119,11 @@ pub struct Sender {
     uniform_segments: bool,
     /// Whether the sender may take shortcuts: code paths that omit checks that cannot apply, with equal results.
     shortcuts: bool,
-    /// Whether a sender with RACK may process in-order ACKs by a shortcut, which requires that it takes shortcuts and
-    /// has no ECN, handshake or ssthresh estimation.
+    /// Whether a sender with RACK may process in-order ACKs by a shortcut, which requires that it takes shortcuts, has no
+    /// handshake or ssthresh estimation, and does not have to send CWR.
     may_take_in_order: bool,
+    /// Whether ACKs carry counters of marks (Accurate ECN), which the sender must read.
+    reads_counters: bool,
     optional: Option<Box<OptionalFeatures>>,
     /// Writes of the application, if the receiver acknowledges as Linux does.
     writes: Option<Box<Writes>>,
@@ -242,6 +244,7 @@ impl Sender {
             uniform_segments: short_at_end_only && !config.timestamps(),
             shortcuts: true,
             may_take_in_order: false,
+            reads_counters: matches!(config.ecn, EcnConfig::Accurate { .. }),
             counters: SenderCounters::default(),
             next_cause: None,
             go_back_cause: EventCause::Timeout,
@@ -363,10 +366,15 @@ impl Sender {
         let optional = self.optional.as_deref();
         let marks_at_most = optional.is_none_or(OptionalFeatures::are_ecn_flags);
         self.may_use_fast_path = has_only_window && marks_at_most && !observed;
-        let are_regular = self.writes.as_ref().is_some_and(|writes| writes.are_regular());
-        let restarts_at_most = self.optional.as_deref().is_none_or(OptionalFeatures::restarts_only);
-        self.may_take_in_order = self.shortcuts && restarts_at_most && !are_regular;
+        self.update_in_order_path();
         self.update_fast_path();
+    }
+
+    /// Re-evaluates whether the sender may process in-order ACKs by a shortcut.
+    fn update_in_order_path(&mut self) {
+        let are_regular = self.writes.as_ref().is_some_and(|writes| writes.are_regular());
+        let permits = |optional: &OptionalFeatures| optional.permit_in_order() && !optional.sends_cwr();
+        self.may_take_in_order = self.shortcuts && self.optional.as_deref().is_none_or(permits) && !are_regular;
     }
 
     /// Re-evaluates whether the sender may use the ACK fast path.

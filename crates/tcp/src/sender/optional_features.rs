@@ -33,26 +33,27 @@ impl OptionalFeatures {
         })
     }
 
-    /// Returns whether the idle restart is the only feature in use.
+    /// Returns whether a sender with RACK may process in-order ACKs by a shortcut.
     #[inline]
-    pub fn restarts_only(&self) -> bool {
-        self.hoe.is_none() && self.marks.is_none() && self.handshake.is_none()
+    pub fn permit_in_order(&self) -> bool {
+        self.hoe.is_none() && self.handshake.is_none()
     }
 
     /// Returns whether ECN whose marks ACKs report by ECE alone is the only feature in use.
     pub fn are_ecn_flags(&self) -> bool {
-        let others = self.hoe.is_some() || self.idle_restart.is_some() || self.handshake.is_some();
-        !others && self.marks.as_ref().is_some_and(Marks::are_flags)
+        let alone = self.permit_in_order() && self.idle_restart.is_none();
+        alone && self.marks.as_ref().is_some_and(Marks::are_flags)
     }
 
     /// Returns whether the next new segment carries CWR.
+    #[inline]
     pub fn sends_cwr(&self) -> bool {
         self.marks.as_ref().is_some_and(Marks::sends_cwr)
     }
 
     /// Returns whether no feature is in use any longer.
     pub fn is_nothing(&self) -> bool {
-        self.restarts_only() && self.idle_restart.is_none()
+        self.permit_in_order() && self.marks.is_none() && self.idle_restart.is_none()
     }
 
     /// Processes an ACK. Once the first ACKs have arrived, returns the estimated bandwidth-delay product [segment].
@@ -61,7 +62,7 @@ impl OptionalFeatures {
         self.hoe.as_mut().and_then(|hoe| hoe.on_ack(now))
     }
 
-    /// Records the departure of a segment, for senders whose only feature is the idle restart.
+    /// Records the departure of a segment, for senders without handshake and ssthresh estimation.
     #[inline]
     pub fn on_sent_if_restart_only(&mut self, now: Time) {
         if let Some((_, latest)) = &mut self.idle_restart {

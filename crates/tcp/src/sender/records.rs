@@ -114,6 +114,7 @@ fn on_mark(sender: &mut Sender, now: Time, cause: Cause, summary: &AckSummary, a
 fn announce_reduction(sender: &mut Sender) {
     if let Some(marks) = sender.optional.as_mut().and_then(|optional| optional.marks.as_mut()) {
         marks.on_reduction();
+        sender.update_in_order_path();
     }
 }
 

@@ -288,6 +288,9 @@ impl Sender {
         let retransmission = self.on_sent(now, sequence, length);
         let marks = self.optional.as_mut().and_then(|optional| optional.marks.as_mut());
         let ecn = marks.map_or(Ecn::default(), |marks| marks.on_sent(retransmission));
+        if ecn.reduced {
+            self.update_in_order_path();
+        }
         DataSegment {
             sequence,
             length,
