@@ -165,6 +165,27 @@ def export(
 
 
 @app.command()
+def script(
+    name: _Name,
+    slurm: bool = typer.Option(False, "--slurm", help="Script for Slurm: longpipe study script ... | sbatch."),
+    array: bool = typer.Option(
+        False, "--array", help="An array of jobs with one core each, which start independently."
+    ),
+    tasks: int = typer.Option(
+        64, min=1, help="Number of tasks, each a Dask worker; the first one of an array only stores runs."
+    ),
+    limit: str = typer.Option("04:00:00", "--time", metavar="HH:MM:SS", help="Time limit of the job."),
+    store: StoreOption = None,
+) -> None:
+    """Print a job script that runs a study on the nodes of a cluster and ends all its processes."""
+    if not slurm:
+        raise ScenarioError("--slurm: missing; needs --slurm")
+    from longpipe.cli.study import scripts
+
+    scripts.script(name, store, array=array, tasks=tasks, limit=limit)
+
+
+@app.command()
 def copy(
     names: list[str] | None = typer.Argument(
         None,

@@ -108,14 +108,21 @@ def _chosen(url: str | None) -> str | None:
     return os.environ.get(VARIABLE) or None if url is None else url
 
 
+def store_url(url: str | None) -> str:
+    """Returns the URL of a store: the given one, that of the environment, or that of the user's default store."""
+    from longpipe.store import default_url
+
+    return _chosen(url) or default_url()
+
+
 @contextmanager
 def opened(url: str | None, *, readonly: bool = False, create: bool = True) -> Iterator[Store]:
     """Opens the store at the given URL, or the user's default store."""
     from longpipe.cli.toolkit.warnings import notes_shown
-    from longpipe.store import Store, default_url
+    from longpipe.store import Store
     from longpipe.user_code.trust import UntrustedCodeWarning
 
-    store = Store(_chosen(url) or default_url(), readonly=readonly, create=create)
+    store = Store(store_url(url), readonly=readonly, create=create)
     try:
         with notes_shown(UntrustedCodeWarning):
             yield store
