@@ -192,7 +192,8 @@ OUT ?= results
 bench-scaling: setup
 	@$(BIN)/python benches/rivals scaling --out $(OUT) $(if $(JSON),--json $(JSON)) $(if $(RUNS),--runs $(RUNS))
 
-# CPU time to build, check, run and summarize 1000 to 50 000 flows, and to read a study: make bench-growth [FLOWS="1000 4000"]
+# CPU time to build, check, run and summarize 1000 to 50 000 flows, and to read studies of up to a million runs:
+# make bench-growth [FLOWS="1000 4000"]
 bench-growth: setup
 	@$(BIN)/python benches/growth.py $(FLOWS)
 

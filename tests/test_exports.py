@@ -164,14 +164,20 @@ def test_levels_of_several_types_are_exported(tmp_path: Path) -> None:
     assert list(pd.read_csv(tmp_path / "a.csv", dtype=str)["kind"]) == labels
 
 
-@given(st.lists(st.tuples(st.text(), st.floats(allow_nan=False), st.integers(-(2**63), 2**63 - 1)), min_size=1))
+@given(
+    st.lists(
+        st.tuples(
+            st.text(alphabet="ab ,;\"'\r\n\t=é\u2028\0", max_size=6),
+            st.floats(allow_nan=False),
+            st.integers(-(2**63), 2**63 - 1),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
 def test_csv_preserves_texts_and_numbers(rows: list[tuple[str, float, int]]) -> None:
     columns = [list(column) for column in zip(*rows, strict=True)]
-    try:
-        written = encoded(pa.table(dict(zip("abc", columns, strict=True))), ".csv")
-    except UnicodeEncodeError:
-        # Arrow has no lone surrogates.
-        return
+    written = encoded(pa.table(dict(zip("abc", columns, strict=True))), ".csv")
     # An empty text is an empty field, and a carriage return is kept within quotes.
     _, *found = csv.reader(io.StringIO(written.decode(), newline=""))
     assert [(text, float(number), int(whole)) for text, number, whole in found] == rows

@@ -1,5 +1,7 @@
+import hashlib
 import shutil
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 
 from longpipe import Design, Scenario, ScenarioError, Study, _core, simulate
 from longpipe.store import Store, StoreError, pack
+from longpipe.store.packing import _words, summary_text
 
 SHORT = Scenario(name="short", duration="50 ms")
 LARGEST_SEED = 2**64 - 1
@@ -77,6 +80,22 @@ def test_a_study_keeps_quantiles_of_traces_that_were_deleted(tmp_path: Path) -> 
 def test_traces_without_a_place_to_go_are_rejected(database: str) -> None:
     with closing(Store(database)) as kept, pytest.raises(StoreError, match=r"no directory for traces; needs \?traces="):
         kept.check_traces(SHORT.with_(**{"traces.cwnd": True}))
+
+
+def test_words_of_summaries_never_change() -> None:
+    # Stored summaries can only be read with the same preset dictionary.
+    found = hashlib.sha256(_words()).hexdigest()
+    assert found == "8501bf70e306a9a92020a52036fb5060743897b1b42b148506b29b0f0e126e89"
+
+
+def test_summaries_are_read_with_and_without_words() -> None:
+    packed = pack(simulate(Scenario(name="short", duration="20 ms")))
+    text = summary_text(packed.summary)
+    assert summary_text(zlib.compress(text)) == text
+    assert len(packed.summary) < len(zlib.compress(text)) / 2
+    for damaged in (packed.summary[:-5], b"x" + packed.summary):
+        with pytest.raises(zlib.error):
+            summary_text(damaged)
 
 
 def test_a_run_is_found_by_scenario_and_seed_whatever_its_name(kept: Store) -> None:

@@ -37,9 +37,7 @@ def test_after_any_flip_of_a_byte_each_read_is_right_or_one_line_says_that_it_is
     assert tally["refused"] > FLIPS / 10
 
 
-@pytest.mark.parametrize(
-    "index", ["sqlite_autoindex_study_runs_1", "sqlite_autoindex_failures_1", "sqlite_autoindex_runs_1"]
-)
+@pytest.mark.parametrize("index", ["study_runs", "receipts", "sqlite_autoindex_failures_1", "sqlite_autoindex_runs_1"])
 def test_numbers_that_are_counted_by_an_index_are_right_after_a_flip_in_it(tmp_path: Path, index: str) -> None:
     flips.make(tmp_path / "runs.db")
     with closing(sqlite3.connect(tmp_path / "runs.db")) as database:

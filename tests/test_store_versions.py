@@ -6,7 +6,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from commands import run
 from longpipe import Scenario, ScenarioError, _core, simulate
 from longpipe.design import Design, Factor
 from longpipe.store import Store, StoreError, checksums, pack, schema, studies
+from longpipe.store.packing import summary_text
 from longpipe.study import Study
 
 DATA = Path(__file__).parent / "data"
@@ -43,7 +43,7 @@ def found(store: Store) -> dict[str, str]:
     """Returns the state hash of each run, by seed."""
     query = sa.select(schema.RUNS.c.seed, schema.SUMMARIES.c.summary).join(schema.SUMMARIES)
     with store.reading() as connection:
-        return {seed: json.loads(zlib.decompress(summary))["state_hash"] for seed, summary in connection.execute(query)}
+        return {seed: json.loads(summary_text(summary))["state_hash"] for seed, summary in connection.execute(query)}
 
 
 def of_version(number: int, path: Path) -> Path:

@@ -41,9 +41,21 @@ def of_row(row: Mapping[str, Any], columns: Iterable[str]) -> str:
     return of_values([row[name] for name in columns])
 
 
+def of_rows(columns: Iterable[Iterable[Any]]) -> list[str | None]:
+    """Returns the checksum of each row of a table, given its columns; None for a row that cannot have been stored."""
+    return [_of_row(row) for row in zip(*columns, strict=True)]
+
+
+def _of_row(row: tuple[Any, ...]) -> str | None:
+    try:
+        return hashlib.blake2b(orjson.dumps(row, default=_bytes), digest_size=8).hexdigest()
+    except TypeError:
+        return None
+
+
 def of_plan(points: Iterable[Iterable[Any]], runs: Iterable[Iterable[Any]]) -> str:
     """Returns the checksum of a study's points (number, digest, levels) and runs (point, replication, seed)."""
-    return of_values([[list(point) for point in points], [list(run) for run in runs]])
+    return of_values([list(map(tuple, points)), list(map(tuple, runs))])
 
 
 def check(row: Mapping[str, Any], columns: Iterable[str], what: str) -> None:

@@ -19,6 +19,8 @@ from longpipe.errors import ScenarioError
 from longpipe.store import checksums, rows
 from longpipe.store.errors import DamagedError
 from longpipe.store.leases import inserting, relation
+from longpipe.store.packing import summary_text
+from longpipe.store.persistence import persistent
 from longpipe.store.schema import (
     FAILURES,
     RECEIPTS,
@@ -93,6 +95,7 @@ def copy_runs(
     return done
 
 
+@persistent
 def copy_failures(source: Store, target: Store, study: str | None = None) -> None:
     """Copies the failures of a study, or all of them, of runs for which the target has neither a run nor a failure."""
     last: tuple[str, ...] = ("", "", "")
@@ -114,6 +117,7 @@ def copy_failures(source: Store, target: Store, study: str | None = None) -> Non
                 connection.execute(inserting(connection)(FAILURES).on_conflict_do_nothing(), new)
 
 
+@persistent
 def copy_study(source: Store, target: Store, name: str) -> None:
     """Copies the rows of a study in one transaction, and replaces those of a study with its name; runs stay."""
     with source.reading() as read, target.writing() as write:
@@ -199,6 +203,7 @@ def _planned(study: str) -> sa.Select[Any]:
     )
 
 
+@persistent
 def _verified(source: Store, page: sa.FromClause, run: sa.FromClause | None) -> list[dict[str, Any]]:
     """Returns the rows of finished runs with the size of their summaries; `run` is a page of the table itself.
 
@@ -230,6 +235,7 @@ def _verified(source: Store, page: sa.FromClause, run: sa.FromClause | None) -> 
     return list(by_id.values())
 
 
+@persistent
 def _absent(source: Store, target: Store, page: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Returns the runs of a page that the target lacks. Raises ScenarioError if its results of another one differ."""
     columns = [RUNS.c.id, RUNS.c.measures, RUNS.c.parts, RUNS.c.checksum]
@@ -263,11 +269,12 @@ def _summary(store: Store, run: int) -> bytes:
         query = sa.select(SUMMARIES.c.summary).where(SUMMARIES.c.run == run)
         content = connection.execute(query).scalar_one_or_none()
     try:
-        return zlib.decompress(content)  # type: ignore[arg-type]
+        return summary_text(content)  # type: ignore[arg-type]
     except (zlib.error, TypeError):
         raise DamagedError(f"the summary of run {run}") from None
 
 
+@persistent
 def _copy_batch(source: Store, target: Store, batch: Sequence[dict[str, Any]]) -> None:
     with source.reading() as connection:
         query = sa.select(SUMMARIES).where(SUMMARIES.c.run.in_([row["id"] for row in batch]))

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from longpipe.store import checksums
 from longpipe.store.errors import DamagedError
+from longpipe.store.packing import summary_text
 from longpipe.store.schema import (
     FAILURES,
     RECEIPTS,
@@ -107,7 +108,7 @@ def _compressed(content: object, what: str) -> bytes:
     if isinstance(content, str):
         return zlib.compress(content.encode(), level=1)
     try:
-        zlib.decompress(content)  # type: ignore[arg-type]
+        summary_text(content)  # type: ignore[arg-type]
     except (zlib.error, TypeError):
         raise DamagedError(what) from None
     assert isinstance(content, bytes)  # noqa: S101 - otherwise it could not be decompressed

@@ -8,6 +8,8 @@ import platform
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -41,7 +43,7 @@ def pack(result: Result, seconds: float = math.nan) -> Packed:
     columns = {**result.columns, **waits}
     kept = {part: dict(columns.get(part, {})) for part in PARTS if part != "warm_up" or part in columns}
     return Packed(
-        summary=compressed(_json({**kept, "state_hash": result.state_hash, "events": result.events})),
+        summary=_compressed_summary(_json({**kept, "state_hash": result.state_hash, "events": result.events})),
         measures=measures(result),
         traces={kind: _parquet(trace) for kind, trace in result.traces.items()},
         seconds=seconds,
@@ -59,9 +61,33 @@ def compressed(text: bytes) -> bytes:
     return zlib.compress(text, level=1)
 
 
+def summary_text(summary: bytes) -> bytes:
+    """Returns the JSON text of a summary, also of one that was compressed without a preset dictionary.
+
+    Raises zlib.error for other bytes.
+    """
+    packer = zlib.decompressobj(zdict=_words())
+    text = packer.decompress(summary)
+    if not packer.eof:
+        raise zlib.error("the summary is incomplete")
+    return text
+
+
+def _compressed_summary(text: bytes) -> bytes:
+    """Compresses the JSON text of a summary: to less than half the size without a preset dictionary, and faster."""
+    packer = zlib.compressobj(level=6, zdict=_words())
+    return packer.compress(text) + packer.flush()
+
+
+@cache
+def _words() -> bytes:
+    """Returns the preset dictionary of summaries (RFC 1950), which must never change: the names of their columns."""
+    return Path(__file__).with_name("summary_words.txt").read_bytes()
+
+
 def unpack(scenario: Scenario, seed: int, summary: bytes) -> Result:
     """Returns the run that a summary contains, without traces and files."""
-    return unpacked(scenario, seed, orjson.loads(zlib.decompress(summary)))
+    return unpacked(scenario, seed, orjson.loads(summary_text(summary)))
 
 
 def unpacked(scenario: Scenario, seed: int, columns: dict[str, Any]) -> Result:

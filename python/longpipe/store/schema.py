@@ -1,6 +1,6 @@
 """Tables of a store of version `rows.VERSION`; `older` reads stores of older versions."""
 
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -37,6 +37,9 @@ SCENARIOS: Final = sa.Table(
     _checksum(),
 )
 
+# Option of large tables that SQLite stores in the order of their primary key, without a second copy of the key as an
+# index. Stores of earlier releases have the index.
+_BY_KEY: Final[dict[str, Any]] = {"sqlite_with_rowid": False}
 # Key of a run.
 _RUN: Final = ("digest", "seed", "engine")
 
@@ -68,7 +71,7 @@ RUNS: Final = sa.Table(
     sa.UniqueConstraint(*_RUN),
 )
 
-# Summaries are separate from the runs, so that listing runs need not read them; JSON compressed with zlib.
+# Summaries are separate from the runs, so that listing runs need not read them; JSON compressed by `packing`.
 SUMMARIES: Final = sa.Table(
     "summaries",
     METADATA,
@@ -77,7 +80,7 @@ SUMMARIES: Final = sa.Table(
 )
 
 # A second record of each finished run, which reveals a run missing from `runs`.
-RECEIPTS: Final = sa.Table("receipts", METADATA, *_run(key=True), _checksum())
+RECEIPTS: Final = sa.Table("receipts", METADATA, *_run(key=True), _checksum(), **_BY_KEY)
 
 # Processes with runs in progress.
 OWNERS: Final = sa.Table(
@@ -151,6 +154,7 @@ STUDY_RUNS: Final = sa.Table(
     sa.Column("point", sa.Integer, primary_key=True),
     sa.Column("replication", sa.Integer, primary_key=True),
     sa.Column("seed", sa.String(20), nullable=False),
+    **_BY_KEY,
 )
 
 # Tables for which some queries only count rows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from itertools import compress
@@ -21,6 +21,7 @@ from longpipe.store.leases import inserting, living, workers
 from longpipe.store.persistence import persistent
 from longpipe.store.schema import FAILURES, LEASES, RECEIPTS, RUNS, STUDIES, STUDY_POINTS, STUDY_RUNS
 from longpipe.store.store import Store
+from longpipe.system.gc_pause import without_collections
 from longpipe.system.provenance import engine_version
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ PROVENANCE: Final = ("digest", "state", "finished_at", "seconds", "machine", "me
 
 # Columns, except the key, covered by the checksum of a finished run, and by that of a failed run.
 _OF_RUN: Final = ("name", "finished_at", "seconds", "machine", "measures", "parts")
-_OF_FAILURE: Final = ("name", "failed_at", "checksum")
 # State of a finished run that is missing.
 _GONE: Final = "gone"
 
@@ -140,6 +140,7 @@ def put(
         )
 
 
+@without_collections()
 def overview(store: Store) -> list[Overview]:
     """Returns all studies of a store, most recently changed first."""
 
@@ -173,6 +174,7 @@ def overview(store: Store) -> list[Overview]:
 
 
 @persistent
+@without_collections()
 def counts(store: Store, record: StudyRecord) -> dict[str, int]:
     """Returns the number of runs of a study in each of `STATES`, and of those that are "executing".
 
@@ -204,11 +206,14 @@ def counts(store: Store, record: StudyRecord) -> dict[str, int]:
 def _by_owner(state: sa.ColumnElement[str], record: StudyRecord) -> sa.Select[Any]:
     """Returns the query of the number of runs by their state, and for claimed runs also by the process."""
     owner = sa.case((state == STATES[1], LEASES.c.owner))
-    named = _of_study(sa.select(state.label("state"), owner.label("owner")), record).subquery()
+    named = _with_unfinished(
+        _of_study(sa.select(state.label("state"), owner.label("owner")), record), record
+    ).subquery()
     return sa.select(named.c.state, named.c.owner, sa.func.count()).group_by(named.c.state, named.c.owner)
 
 
 @persistent
+@without_collections()
 def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> dict[str, list[Any]]:
     """Returns, as columns, a row for every run of a study, finished or not, ordered by point and replication.
 
@@ -220,8 +225,6 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
     columns = sa.select(
         STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed, STUDY_POINTS.c.digest,
         *(RUNS.c[name] for name in _OF_RUN), RUNS.c.checksum, RECEIPTS.c.checksum.label("receipt"),
-        FAILURES.c.message, *(FAILURES.c[name].label(f"failure_{name}") for name in ("name", "failed_at", "checksum")),
-        LEASES.c.owner,
     )  # fmt: skip
     planned = _of_study(columns, record).order_by(STUDY_RUNS.c.point, STUDY_RUNS.c.replication)
     with store.reading() as connection:
@@ -235,17 +238,19 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
         of_run = zip(found["point"], found["replication"], found["seed"], strict=True)
         if now is None or checksums.of_plan(of_point, of_run) != now.plan:
             raise DamagedError(f"the runs of study {record.name!r}")
+        is_finished = [time is not None for time in found["finished_at"]]
         _check_rows(found, record.engine)
-    if finished_only:
-        kept = [time is not None for time in found["finished_at"]]
-        found = {name: list(compress(values, kept)) for name, values in found.items()}
+        unfinished = {} if finished_only or all(is_finished) else _unfinished(connection, record)
+    if finished_only and not all(is_finished):
+        found = {name: list(compress(values, is_finished)) for name, values in found.items()}
     levels = {number: json.loads(text) for number, _, text in of_point}
     heads = {name: [levels[point][name] for point in found["point"]] for name in next(iter(levels.values()))}
-    ended = zip(found["finished_at"], found["owner"], found["message"], strict=True)
-    state = [
-        STATES[0] if finished_at else STATES[1] if owner in alive else STATES[2] if message is not None else STATES[3]
-        for finished_at, owner, message in ended
-    ]
+    states, messages = [STATES[0]] * len(found["point"]), [None] * len(found["point"])
+    if unfinished:
+        for i, run in enumerate(zip(found["point"], found["replication"], strict=True)):
+            if (row := unfinished.get(run)) is not None:
+                states[i] = STATES[1] if row.owner in alive else STATES[3] if row.message is None else STATES[2]
+                messages[i] = row.message
     measured = _measures(found["measures"])
     return {
         "point": found["point"],
@@ -255,9 +260,29 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
         # A factor may have the same name as a measure; then the factor is kept.
         **{name: values for name, values in measured.items() if name not in heads},
         "digest": found["digest"],
-        "state": state,
-        **{name: found[name] for name in ("finished_at", "seconds", "machine", "message")},
+        "state": states,
+        **{name: found[name] for name in ("finished_at", "seconds", "machine")},
+        "message": messages,
     }
+
+
+def _unfinished(connection: sa.Connection, record: StudyRecord) -> dict[tuple[int, int], Any]:
+    """Returns the message of its failure and the owner of its lease of each unfinished run, by point and replication.
+
+    Raises DamagedError for a failure that differs from the one that was stored.
+    """
+    columns = sa.select(
+        STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed, STUDY_POINTS.c.digest, FAILURES.c.message,
+        *(FAILURES.c[name] for name in ("name", "failed_at", "checksum")), LEASES.c.owner,
+    )  # fmt: skip
+    found = checksums.rows_of(
+        connection, _with_unfinished(_of_study(columns, record), record).where(RUNS.c.id.is_(None))
+    )
+    for row in found:
+        if row.message is not None:
+            failure = {**row._mapping, "engine": record.engine}
+            checksums.check(failure, checksums.FAILURE, f"the failure of seed {row.seed}")
+    return {(row.point, row.replication): row for row in found}
 
 
 @persistent
@@ -283,6 +308,7 @@ def left_behind(store: Store, record: StudyRecord) -> dict[str, int]:
         return {row[0]: row[1] for row in checksums.rows_of(connection, query)}
 
 
+@without_collections()
 def all_runs(store: Store) -> dict[str, list[Any]]:
     """Returns columns of all runs in a store, of any study and engine, in the order in which the runs were finished.
 
@@ -293,8 +319,10 @@ def all_runs(store: Store) -> dict[str, list[Any]]:
     with store.reading() as connection:
         found = _columns(connection, query)
         stored = {tuple(row) for row in connection.execute(sa.select(RECEIPTS))}
-        for row in _rows(found, (*checksums.RUN, "checksum")):
-            checksums.check(row, checksums.RUN, _run(row["name"], row["seed"]))
+        rows = zip(found["name"], found["seed"], found["checksum"], _sums(found), strict=True)
+        for name, seed, checksum, expected in rows:
+            if checksum != expected:
+                raise DamagedError(f"the run of scenario {name!r}, seed {seed}")
         keys = set(zip(found["digest"], found["seed"], found["engine"], found["checksum"], strict=True))
         for digest, seed, *_ in stored - keys:
             raise DamagedError(f"the run of scenario {digest[:16]}, seed {seed}, which was finished, is gone")
@@ -316,18 +344,30 @@ def _record(connection: sa.Connection, name: str) -> StudyRecord | None:
 
 def _check_rows(found: Mapping[str, list[Any]], engine: str) -> None:
     """Raises DamagedError for a row that differs from the one that was stored, and for a missing finished run."""
-    for row in _rows(found, found):
-        if row["finished_at"] is None and row["receipt"] is None:
-            if row["message"] is not None:
-                failure = {**row, "engine": engine, **{name: row[f"failure_{name}"] for name in _OF_FAILURE}}
-                checksums.check(failure, checksums.FAILURE, f"the failure of seed {row['seed']}")
-            continue
-        where = f"point {row['point']}, seed {row['seed']}"
-        if row["finished_at"] is None:
+    began = [
+        time is not None or receipt is not None
+        for time, receipt in zip(found["finished_at"], found["receipt"], strict=True)
+    ]
+    ended = found if all(began) else {name: list(compress(values, began)) for name, values in found.items()}
+    expected = _sums({**ended, "engine": [engine] * len(ended["seed"])})
+    if expected == ended["checksum"] == ended["receipt"]:
+        return
+    rows = zip(
+        *(ended[name] for name in ("point", "seed", "finished_at", "checksum", "receipt")), expected, strict=True
+    )
+    for point, seed, finished_at, checksum, receipt, sum_of_row in rows:
+        where = f"point {point}, seed {seed}"
+        if finished_at is None:
             raise DamagedError(f"the run of {where}, which was finished, is gone")
-        checksums.check({**row, "engine": engine}, checksums.RUN, f"the run of {where}")
-        if row["receipt"] != row["checksum"]:
+        if checksum != sum_of_row:
+            raise DamagedError(f"the run of {where}")
+        if receipt != checksum:
             raise DamagedError(f"the receipt of {where}")
+
+
+def _sums(columns: Mapping[str, list[Any]]) -> list[str | None]:
+    """Returns the checksum of each row of runs."""
+    return checksums.of_rows(columns[name] for name in checksums.RUN)
 
 
 def _check_plan(connection: sa.Connection, name: str, plan: str) -> None:
@@ -350,21 +390,16 @@ def _check_receipts(study: str, finished: int, receipts: int) -> None:
         raise DamagedError(f"{abs(receipts - finished)} finished runs of study {study!r} are gone")
 
 
-def _rows(columns: Mapping[str, list[Any]], names: Iterable[str]) -> Iterator[dict[str, Any]]:
-    names = tuple(names)
-    for values in zip(*(columns[name] for name in names), strict=True):
-        yield dict(zip(names, values, strict=True))
-
-
-def _run(name: str, seed: str) -> str:
-    return f"the run of scenario {name!r}, seed {seed}"
-
-
 def _measures(texts: list[str | None]) -> dict[str, list[float]]:
     """Returns the measures of runs, one column per measure; NaN if a run lacks the measure."""
     rows = orjson.loads(f"[{','.join(text or '{}' for text in texts)}]")
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: [row.get(name) for row in rows] for name in names}
+    of_rows = dict.fromkeys(map(tuple, rows))
+    if len(of_rows) == 1:
+        # All runs have the same measures, which is much faster.
+        columns = dict(zip(*of_rows, map(list, zip(*map(dict.values, rows), strict=True)), strict=True))
+    else:
+        names = dict.fromkeys(name for names in of_rows for name in names)
+        columns = {name: [row.get(name) for row in rows] for name in names}
     return {
         name: [math.nan if value is None else value for value in values] if None in values else values
         for name, values in columns.items()
@@ -377,10 +412,14 @@ def _of_study(columns: sa.Select[Any], record: StudyRecord) -> sa.Select[Any]:
         .join(STUDY_POINTS, _same(STUDY_POINTS, STUDY_RUNS, "study", "point"))
         .outerjoin(RUNS, _is_of(RUNS, record.engine))
         .outerjoin(RECEIPTS, _is_of(RECEIPTS, record.engine))
-        .outerjoin(FAILURES, _failed(record.engine))
-        .outerjoin(LEASES, _is_of(LEASES, record.engine))
         .where(STUDY_RUNS.c.study == record.name)
     )
+
+
+def _with_unfinished(query: sa.Select[Any], record: StudyRecord) -> sa.Select[Any]:
+    """Adds the failures and leases of unfinished runs to a query of a study's runs."""
+    failures = query.outerjoin(FAILURES, _failed(record.engine))
+    return failures.outerjoin(LEASES, _is_of(LEASES, record.engine))
 
 
 def _columns(connection: sa.Connection, query: sa.Select[Any]) -> dict[str, list[Any]]:

@@ -13,6 +13,7 @@ from longpipe.store import Store
 from longpipe.store.leases import Key, Leases
 from longpipe.study.pace import Pace
 from longpipe.study.progress import Progress, ignore
+from longpipe.system.gc_pause import without_collections
 
 # Time [s] for which the executor is expected to be busy with the runs that are leased at once, and their maximum
 # number. The time is short, so that processes that share a store finish at about the same time.
@@ -52,10 +53,11 @@ def complete_study(
     ended.
     """
     runner = executor_for(executor, workers, memory)
-    wanted = {_key(job): job for job in jobs}
-    for scenario in {digest: scenario for (digest, _), (scenario, _) in wanted.items()}.values():
-        store.check_traces(scenario)
-    done = set() if fresh else store.finished(wanted.values())
+    with without_collections():
+        wanted = {_key(job): job for job in jobs}
+        for scenario in {digest: scenario for (digest, _), (scenario, _) in wanted.items()}.values():
+            store.check_traces(scenario)
+        done = set() if fresh else store.finished(wanted.values())
     if len(done) == len(wanted):
         return
     failures: dict[Key, str] = {}

@@ -388,10 +388,17 @@ class Study:
         from longpipe.analysis.intervals import estimate
 
         check_level(level)
-        # Measures that the caller defines keep their names.
-        study, wanted = self._resolved(names) if measure is None else (self, list(names))
-        frame, heads = study.frame(measure), ["point", *self.design.levels(1)]
-        measures = [name for name in frame.columns if name not in (*heads, "replication", "seed")]
+        heads = ["point", *self.design.levels(1)]
+        if measure is None:
+            study, wanted = self._resolved(names)
+            columns = study.columns(finished_only=True)
+            of_run = (*heads, "replication", "seed", *studies.PROVENANCE)
+            measures = [name for name in columns if name not in of_run]
+            frame = pd.DataFrame({name: columns[name] for name in (*heads, *(wanted or measures)) if name in columns})
+        else:
+            # Measures that the caller defines keep their names.
+            frame, wanted = self.frame(measure), list(names)
+            measures = [name for name in frame.columns if name not in (*heads, "replication", "seed")]
         for name in wanted:
             if name not in measures:
                 raise ScenarioError(f"measure: {name!r}; {nearest(name, measures)}")
