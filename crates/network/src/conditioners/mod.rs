@@ -75,7 +75,7 @@ macro_rules! conditioners {
             }
 
             /// Returns the first invalid parameter, if any.
-            pub(crate) fn problem(&self) -> Option<Problem> {
+            pub fn problem(&self) -> Option<Problem> {
                 match self {
                     $(ConditionerConfig::$name(conditioner) => conditioner.invalid(),)+
                 }
@@ -100,7 +100,7 @@ conditioners! {
 }
 
 /// If a link's conditioners cannot be combined, returns the invalid combination and the accepted ones.
-pub(crate) fn problem_of_all(configs: &[ConditionerConfig]) -> Option<(String, String)> {
+pub fn problem_of_all(configs: &[ConditionerConfig]) -> Option<(String, String)> {
     let count = |kind: &str| configs.iter().filter(|&config| <&str>::from(config) == kind).count();
     let repeated = ConditionerConfig::kinds().find(|(kind, facts)| !facts.repeats && count(kind) > 1);
     if let Some((kind, _)) = repeated {

@@ -3,12 +3,13 @@
 //! Many defects need simultaneous events, so most links, connections and starts are equal. A scenario is drawn as small
 //! numbers, from which its parts are built, so that proptest can shrink it.
 
+mod described;
 mod extremes;
 mod fields;
 mod graph;
 mod pace;
+mod policies;
 mod ports;
-mod queues;
 pub mod rerouting;
 mod routes;
 mod tcp;
@@ -18,6 +19,7 @@ mod vbr;
 mod work;
 
 use super::SECOND;
+use described::Scale;
 use extremes::{any_extremes, Extreme};
 use graph::{any_graph, Graph, GraphDraft};
 use longpipe_events::Stream;
@@ -230,7 +232,8 @@ impl Draft {
         ports::furnish(&mut scenario, &self.ports, &self.odd_ports);
         let links = scenario.links.len();
         for (link, loss) in &self.losses {
-            scenario.links[link % links].loss = loss.build(duration);
+            let link = &mut scenario.links[link % links];
+            link.loss = loss.build(&Scale::of(link, 1500, duration));
         }
         for &extreme in &self.run.extremes {
             extremes::set(&mut scenario, extreme);
