@@ -1,23 +1,29 @@
-"""Accuracy of the processor time that `longpipe design` states before a design runs, as a table in Markdown.
+"""Accuracy of the times that `longpipe design` states before and during the runs, as tables in Markdown.
 
-Usage: python benches/estimates.py. Columns: design; runs; runs on which the time was measured; the time stated before
-the runs, and that of all runs in a study [s]; ratio of the two, which is to be from 1/1.5 to 1.5; the same ratio for
-the estimate from the scenario alone.
+Usage: python benches/estimates.py [left]. Columns: design; runs; runs on which the time was measured; the time stated
+before the runs, and that of all runs in a study [s]; ratio of the two, which is to be from 1/1.5 to 1.5; the same ratio
+for the estimate from the scenario alone. With `left`: the remaining time after 10 s of studies that take longer, with
+its range, the true remaining time [s], and the ratio of the two, which is to be in the same range.
 """
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, Final
 
 from longpipe import Factor, Scenario
 from longpipe.design import Design
 from longpipe.store import Store
-from longpipe.study import Study
+from longpipe.study import Progress, Study
 from longpipe.study.pilot import measured_cost
+from longpipe.study.remaining import Left, Remaining
 
+# Time [s] after which the remaining time is compared.
+AFTER_S: Final = 10.0
 BUFFERS: Final = Factor.over("switch.buffer", ["0.5 BDP", "1 BDP", "4 BDP"], "buffer")
 QUEUES: Final = Factor.over("switch.policy", ["tail-drop", "pie", "codel", "fq-codel"], "queue")
 CONTROLS: Final = Factor.over("tcp.congestion", ["cubic", "bbr", "vegas"], "control")
@@ -51,8 +57,36 @@ def designs() -> Mapping[str, Design]:
     }
 
 
+def left() -> None:
+    """Prints the table of remaining times."""
+    head = ("design", "runs", "load", "stated after 10 s", "range", "true", "ratio")
+    for cells in (head, ("---",) * len(head)):
+        _write(cells)
+    chosen = {"ATM": 400, "rates": 300, "web": 60}
+    for name, replications in chosen.items():
+        design = replace(designs()[name], replications=replications)
+        remaining, stated = Remaining(), list[Left]()
+        began_s = time.monotonic()
+
+        def update(now: Progress) -> None:
+            remaining.update(now)  # noqa: B023 - called only in this iteration
+            if not stated and time.monotonic() > began_s + AFTER_S and (found := remaining.left()) is not None:  # noqa: B023
+                stated.append(found)  # noqa: B023
+                stated_s.append(time.monotonic())  # noqa: B023
+
+        stated_s: list[float] = []
+        with closing(Store()) as store:
+            Study(design, store, name).run(progress=update)
+        if not stated:
+            _write((name, design.cost().runs, f"took {time.monotonic() - began_s:.0f} s"))
+            continue
+        (one,), true_s = stated, time.monotonic() - stated_s[0]
+        shown = (f"{one.expected_s:.1f} s", f"{one.low_s:.1f} to {one.high_s:.1f} s", f"{true_s:.1f} s")
+        _write((name, design.cost().runs, f"{os.getloadavg()[0]:.0f}", *shown, f"{one.expected_s / true_s:.2f}"))
+
+
 def main() -> None:
-    """Prints the table."""
+    """Prints the table of processor times."""
     head = ("design", "runs", "measured", "stated", "all runs", "ratio", "ratio without measurement")
     for cells in (head, ("---",) * len(head)):
         _write(cells)
@@ -74,4 +108,4 @@ def _write(cells: Iterable[object]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    left() if sys.argv[1:] == ["left"] else main()

@@ -183,7 +183,9 @@ class Study:
         from longpipe.study.completion import complete_study
 
         scenarios = self.design.scenarios
-        jobs = ((scenarios[run.point - 1], run.seed) for run in self.design.runs())
+        # The first runs are of all points, so that the remaining time follows from all of them.
+        runs = sorted(self.design.runs(), key=lambda run: run.replication)
+        jobs = ((scenarios[run.point - 1], run.seed) for run in runs)
         with Bar(self.name) as bar:
             tell = progress or (bar.update_runs if in_notebook() else ignore)
             try:
