@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 from longpipe import Scenario, ScenarioError
-from longpipe.scenario.variant import MODELS, RECOVERY_OF_MODELS
+from longpipe.scenario.control_kinds import MODELS, RECOVERY_OF_MODELS
 
 Fields = dict[str, Any]
 

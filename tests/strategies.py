@@ -8,12 +8,12 @@ from drawn import kinds_of
 from longpipe.scenario import Scenario
 from longpipe.scenario.base import models_by_kind
 from longpipe.scenario.buffers import Framing
-from longpipe.scenario.congestion import BUILT_IN, Congestion
+from longpipe.scenario.congestion import Congestion
+from longpipe.scenario.control_kinds import BUILT_IN, RECOVERY_OF_MODELS
 from longpipe.scenario.loss import Loss
 from longpipe.scenario.policies import Policy
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.switch import BY_OCCUPANCY, FOR_PACKETS
-from longpipe.scenario.variant import RECOVERY_OF_MODELS
 from longpipe.scenario.web import CycleFrom, PoissonCut
 from longpipe.units import RATE, SIZE, TIME
 

@@ -8,8 +8,8 @@ from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Model
 from longpipe.scenario.constraints import Constraint
+from longpipe.scenario.control_kinds import MODELS
 from longpipe.scenario.tcp import Tcp
-from longpipe.scenario.variant import MODELS
 
 RED = {"kind": "red", "unit": "packets"}
 POLICER = {"kind": "policer", "rate": "2 Mbit/s", "burst": "3 KB"}
@@ -114,6 +114,12 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
             "tcp.timer.phase.at: 100 ms; needs less than one tick (100 ms)",
         )
     ],
+    ("Vegas", "beta"): [
+        (
+            {"tcp.congestion": {"kind": "vegas", "alpha": 2, "beta": 1}},
+            "tcp.congestion: beta 1; needs at least alpha, 2",
+        )
+    ],
     ("Red", "max"): [
         ({"switch.policy": {**RED, "min": 15.5, "max": 5}}, "switch.policy.max: 5; needs more than min, 15.5")
     ],
@@ -203,7 +209,7 @@ def violating(changes: dict[str, Any]) -> Scenario:
 
 
 def test_every_constraint_has_an_example() -> None:
-    own = {model for model in models() if model.constraints and not model.__name__.endswith("Options")}
+    own = {model for model in models() if model.constraints and model.model_fields}
     assert {(model.__name__, one.field) for model in own for one in model.constraints} == EXAMPLES.keys()
     # A module or a class needs a file, which is read before constraints are checked.
     messages = {(model, one.message) for model in own for one in model.constraints}

@@ -9,18 +9,16 @@ from longpipe.scenario.base import (
     ASCENDING,
     LATER,
     Becomes,
-    Burst,
     Delay,
     FileSize,
     Instant,
     Model,
     Rate,
-    Segments,
     Share,
-    Threshold,
-    Ticks,
+    quantity,
 )
 from longpipe.scenario.core import core_fields
+from longpipe.units import SEGMENTS, SIZE, TICKS
 
 
 class Inner(Model):
@@ -32,10 +30,10 @@ class Part(Model):
     delay: Delay = "5 ms"
     rate: Rate = "2 Mbit/s"
     size: FileSize = "1 KiB"
-    segments: Segments = "3 segments"
-    ticks: Ticks = "2 ticks"
-    threshold: Threshold = "unlimited"
-    burst: Burst = "4 segments"
+    segments: Annotated[str, quantity(SEGMENTS, "1 segment", "9 segments")] = "3 segments"
+    ticks: Annotated[str, quantity(TICKS, "1 tick", "9 ticks")] = "2 ticks"
+    threshold: Annotated[str, quantity(SIZE, "1 B", "1 GB", unlimited=True)] = "unlimited"
+    burst: Annotated[str, quantity(SEGMENTS, "1 segment", "9 segments", suffix="", unlimited=True)] = "4 segments"
     share: Share = 0.25
     shares: tuple[Share, ...] = (0.1, 0.9)
     instants: Annotated[tuple[Instant, ...], ASCENDING] = ("2 s", "1 s", "2 s")

@@ -21,9 +21,12 @@ CELLS: Final = Scenario.from_toml('duration = "1 ms"\n')
 
 def parts(family: str) -> Iterator[dict[str, Any]]:
     """Yields the description of each kind of a family, and of its nested parts."""
+    by_hand = next(one.by_hand for one in generate.FAMILIES if one.part == family)
     for kind in DESCRIBED[family]:
-        yield kind["part"]
-        yield from (nested for field in kind["part"]["fields"] for _, nested in field.get("kinds", ()))
+        if kind["kind"] not in by_hand:
+            yield kind["part"]
+            fields = [field for field in kind["part"]["fields"] if field["name"] not in DESCRIBED]
+            yield from (nested for field in fields for _, nested in field.get("kinds", ()))
 
 
 FIELDS: Final = [
@@ -91,8 +94,18 @@ def at_bounds(field: dict[str, Any]) -> Iterator[tuple[float, bool]]:
         yield bounds[end] + step, False
 
 
+# A connection that satisfies the needs of every congestion control.
+CONNECTION: Final = PACKETS.with_(
+    **{
+        "tcp.recovery": "rack",
+        "tcp.timer": {"kind": "fine", "timestamps": True},
+        "tcp.ecn": {"kind": "accurate", "ect": 1},
+    }
+)
 # Scenario and field of each family.
 PLACES: Final = {
+    "congestion": (CONNECTION, "tcp.congestion"),
+    "recovery": (CONNECTION, "tcp.recovery"),
     "policy": (PACKETS, "switch.policy"),
     "conditioner": (PACKETS, "network.conditioners"),
     "loss": (PACKETS, "network.trunk_loss"),
@@ -116,16 +129,20 @@ def valid(described: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
 def cases() -> Iterator[tuple[str, dict[str, Any], list[str], dict[str, Any]]]:
     """Yields each number of the parts of ports: the family, the table of the part, the number's path, its description."""
     for family, kinds in DESCRIBED.items():
-        for kind in kinds:
-            if kind["facts"].get("packets") is False:
+        # The core checks the other parts of connections by itself, and accepts more than users may write: its tests
+        # simulate clocks of 1 ps and thresholds that no ACK reaches.
+        for kind in kinds if family in PLACES else ():
+            if kind["facts"].get("packets") is False or kind["kind"] == "module":
                 continue
             fields = kind["part"]["fields"]
             required = {field["name"]: valid(field) for field in fields if field["default"] is None}
             table = {"kind": kind["kind"], **required}
             for field in fields:
+                if field["name"] == "max_burst":
+                    continue
                 if "bounds" in field or "bounds" in field.get("of", {}):
                     yield family, table, [in_core(field)], field
-                for name, nested in field.get("kinds", ()):
+                for name, nested in field.get("kinds", ()) if field["name"] not in DESCRIBED else ():
                     for below in nested["fields"]:
                         yield family, {**table, field["name"]: name}, [field["name"], in_core(below)], below
 
@@ -139,8 +156,14 @@ def problem_of(resolved: dict[str, Any]) -> str:
     return ""
 
 
-def parts_of_kind(resolved: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
-    """Yields the parts of the links of a resolved scenario that have a kind."""
+def parts_of_kind(resolved: dict[str, Any], family: str, kind: str) -> Iterator[dict[str, Any]]:
+    """Yields the parts of the links, or of the connections, of a resolved scenario that have a kind."""
+    if PLACES[family][1].startswith("tcp"):
+        for tcp in [flow["tcp"] for flow in resolved["flows"]]:
+            part = tcp[family]
+            # Some kinds are resolved to their names, and their options to fields with these names.
+            yield part if isinstance(part, dict) else tcp[part]
+        return
     for link in resolved["links"]:
         parts = [link["policy"], link["scheduler"], link["loss"], *link.get("conditioners", ())]
         yield from (part for part in parts if part["kind"] == kind)
@@ -157,17 +180,18 @@ def test_core_accepts_numbers_within_their_bounds(
     base, name = PLACES[family]
     # Packets skip the delay of a jitter.
     jitter = [{"kind": "jitter", "delay": "1 ms", "jitter": "0 s"}] if table["kind"] == "reordering" else []
-    scenario = base.with_(**{name: [*jitter, table] if family == "conditioner" else table}).resolved
+    value = [*jitter, table] if family == "conditioner" else table
+    scenario = base.with_(**{name: value}).resolved
     numeric = field.get("of", field)
     bounds = numeric["bounds"]
     begin, end = ("(" if bounds["open"][0] else "["), (")" if bounds["open"][1] else "]")
     interval = f"needs a number in {begin}{bounds['low']}, {bounds['high']}{end}"
     needs = interval if any(bounds["open"]) else f"needs {bounds['low']} to {bounds['high']}"
-    for value, is_accepted in at_bounds(numeric):
+    for number, is_accepted in at_bounds(numeric):
         resolved = copy.deepcopy(dict(scenario))
-        for part in parts_of_kind(resolved, table["kind"]):
+        for part in parts_of_kind(resolved, family, table["kind"]):
             within = part if len(path) == 1 else part[path[0]]
-            within[path[-1]] = [value] if "of" in field else value
+            within[path[-1]] = [number] if "of" in field else number
         problem = problem_of(resolved)
         # A rule of several fields may forbid a value within the bounds, and an integer type values beyond them.
         assert is_accepted != (needs in problem or "invalid value" in problem), problem

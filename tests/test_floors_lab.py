@@ -14,7 +14,7 @@ IMPORT: Final = re.compile(r'(?:\bfrom|\bimport)\s*\(?\s*"(\.[^"]+)"')
 
 def test_files_of_the_lab_import_in_no_circle() -> None:
     graph = imports_between_files()
-    assert "scenario/check" in graph["page/main"]
+    assert "scenario/part" in graph["page/main"]
     assert circles(graph) == []
 
 

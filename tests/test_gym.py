@@ -23,7 +23,6 @@ from longpipe.gym import Action, Draws, Features, LinkEnv, LinkParallelEnv, Link
 from longpipe.gym.actions import ACTIONS  # noqa: E402
 from longpipe.gym.features import NAMES, blank  # noqa: E402
 from longpipe.gym.observations import OBSERVATIONS, REWARDS  # noqa: E402
-from longpipe.scenario.base import LARGEST_WINDOW  # noqa: E402
 
 # The path has 12 Mbit/s, 30 ms and a buffer of 1 BDP.
 PATH = Scenario.from_toml("""
@@ -35,7 +34,7 @@ network = {kind = "dumbbell", sources = 1, trunk_rate = "12 Mbit/s", trunk_delay
 """)
 TWO = PATH.with_(**{"network.sources": 2})
 # The window that the receivers of agents advertise; it determines which segments carry PSH and are acknowledged at once.
-OF_AGENTS = {"tcp.receiver_window": LARGEST_WINDOW}
+OF_AGENTS = {"tcp.receiver_window": "1 GiB"}
 
 
 def of(**measured: float) -> Features:

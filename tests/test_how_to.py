@@ -125,7 +125,6 @@ def test_parts_of_the_python_package_are_used_by_the_command(copy: Path, tmp_pat
     from longpipe.measures.measure import parse
 
     geo = Scenario.example("geo")
-    print(geo.with_(**{"tcp.congestion": "multcp", "tcp.congestion.flows": 4}).resolve()["flows"][0]["tcp"]["congestion"])
     result = simulate(geo.with_(duration="3 s"))
     assert parse("flow1.segments")(result) == result.flows["sent_segments"][0] > 0
     run("init", "geo.toml", "--example", "geo")
@@ -136,7 +135,6 @@ def test_parts_of_the_python_package_are_used_by_the_command(copy: Path, tmp_pat
     """
     script = f"import sys; sys.path.append({str(Path(__file__).parent)!r})\n{textwrap.dedent(script)}"
     printed = python(copy, script, tmp_path)
-    assert "{'kind': 'multcp', 'flows': 4}\n" in printed
     assert "Mbit/s, " in printed
     assert "Picture: geo-delivered.png" in printed
     assert re.search(r"flow1 +12\.85", printed)
@@ -168,5 +166,9 @@ def test_parts_run_in_both_engines(copy: Path, tmp_path: Path) -> None:
     from longpipe.scenario.loss import RecurringLoss
 
     print(RandomDrop(protected=3), AckFilter(least_packets=4), RecurringLoss(period="1 s"))
+    geo = Scenario.example("geo").with_(**{"tcp.congestion": "multcp", "tcp.congestion.flows": 4})
+    print(geo.resolve()["flows"][0]["tcp"]["congestion"])
     """
-    assert "protected=3" in python(copy, script, tmp_path)
+    printed = python(copy, script, tmp_path)
+    assert "protected=3" in printed
+    assert "{'kind': 'multcp', 'flows': 4}\n" in printed

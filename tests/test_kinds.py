@@ -8,6 +8,7 @@ import pytest
 from longpipe import Scenario, simulate
 from longpipe.advise.theory import LOSS_BASED
 from longpipe.cautions.cautions import MARK, SELECTIVE, cautions, seedless
+from longpipe.scenario.acks import Ack
 from longpipe.scenario.base import kinds
 from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import Congestion
@@ -16,7 +17,7 @@ from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.remedies import of_control
 from longpipe.scenario.source import OVER_TCP
 from longpipe.scenario.switch import FOR_PACKETS
-from longpipe.scenario.timers import Ack, Timer
+from longpipe.scenario.timers import Timer
 from longpipe.scenario.traffic import Start, Traffic
 
 BASE = Scenario.from_toml("""

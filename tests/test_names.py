@@ -5,20 +5,14 @@ import pytest
 from longpipe import Scenario, _core
 from longpipe.scenario.base import kinds
 from longpipe.scenario.buffers import BufferUnit, Framing
-from longpipe.scenario.congestion import Congestion
-from longpipe.scenario.loss import Loss
 from longpipe.scenario.network import Node
-from longpipe.scenario.policies import Policy
-from longpipe.scenario.recovery import Pipe, Recovery, TimerRestart
-from longpipe.scenario.schedulers import Scheduler
 from longpipe.scenario.switch import Ties
-from longpipe.scenario.timers import Ack, Phase, Timer
 from longpipe.scenario.traffic import Start, Traffic
 from longpipe.scenario.web import CycleFrom, PoissonCut
 
-# The core receives a staggered start as a fixed start per flow, voice as bursts, a class as a module with the class's
-# digest, and a user's own stack as a stack with the stack's digest.
-RESOLVED = {"staggered": "fixed", "voice": "on-off", "python": "module", "own-stack": "stack"}
+# The core receives a staggered start as a fixed start per flow, voice as bursts, and a user's own stack
+# as a stack with the stack's digest.
+RESOLVED = {"staggered": "fixed", "voice": "on-off", "own-stack": "stack"}
 
 
 def names(annotation: object) -> set[str]:
@@ -35,20 +29,10 @@ PYTHON: dict[str, Any] = {
     "buffer_unit": BufferUnit,
     "ties": Ties,
     "node": Node.model_fields["kind"].annotation,
-    "policy": Policy,
-    "scheduler": Scheduler,
-    "loss": Loss,
     "traffic": Traffic,
     "cycle_from": CycleFrom,
     "poisson_cut": PoissonCut,
     "start": Start,
-    "recovery": Recovery,
-    "timer_restart": TimerRestart,
-    "pipe": Pipe,
-    "congestion": Congestion,
-    "timer": Timer,
-    "phase": Phase,
-    "ack": Ack,
 }
 
 

@@ -2,7 +2,10 @@
 
 use syn::meta::ParseNestedMeta;
 use syn::parse::{Parse, ParseStream};
-use syn::{bracketed, parenthesized, token, Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Result, Token, Type};
+use syn::{
+    braced, bracketed, parenthesized, token, Attribute, Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Token,
+    Type,
+};
 
 /// Attribute `field`.
 #[derive(Default)]
@@ -17,8 +20,15 @@ pub struct OfField {
     /// Name under which users write a text from which Python computes the value, and the accepted lengths of the text.
     pub written: Option<(String, LitStr)>,
     pub of: Option<Type>,
+    /// Unit of a quantity of which the name does not end with the unit.
+    pub unit: Option<String>,
+    /// Word that is accepted in place of a number.
+    pub word: Option<String>,
+    /// Defaults of profiles, as pairs of the profile's name and JSON text.
+    pub profiles: Vec<(String, String)>,
     pub ascending: bool,
     pub later: bool,
+    pub skip: bool,
 }
 
 impl OfField {
@@ -36,6 +46,8 @@ pub struct Rule {
     pub field: LitStr,
     pub condition: LitStr,
     pub message: LitStr,
+    /// Path of a field with the value that it needs as JSON text, if one value solves the problem.
+    pub remedy: Option<(String, String)>,
 }
 
 /// Attribute `described`.
@@ -46,6 +58,10 @@ pub struct OfPart {
     pub rules: Vec<Rule>,
     pub rules_of: Option<Type>,
     pub draws: bool,
+    /// Facts about the part, as pairs of a name and JSON text.
+    pub facts: Vec<(String, String)>,
+    /// Parts with fields that only users write, each with the field before which they are; at the end if it is empty.
+    pub inputs: Vec<(Type, String)>,
 }
 
 pub fn of_field(attributes: &[Attribute]) -> Result<OfField> {
@@ -70,10 +86,20 @@ pub fn of_field(attributes: &[Attribute]) -> Result<OfField> {
                 found.values = texts(&meta)?.iter().map(LitStr::value).collect();
             } else if meta.path.is_ident("of") {
                 found.of = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("unit") {
+                found.unit = Some(meta.value()?.parse::<LitStr>()?.value());
+            } else if meta.path.is_ident("word") {
+                found.word = Some(meta.value()?.parse::<LitStr>()?.value());
+            } else if meta.path.is_ident("profile") {
+                found.profiles.push(pair(&meta)?);
             } else if meta.path.is_ident("later") {
                 found.later = true;
+            } else if meta.path.is_ident("skip") {
+                found.skip = true;
             } else {
-                return Err(meta.error("needs range, default, len, each, values, written, of, ascending or later"));
+                return Err(meta.error(
+                    "needs range, default, len, each, values, written, of, unit, word, profile, ascending, later or skip",
+                ));
             }
             Ok(())
         })?;
@@ -97,15 +123,13 @@ pub fn of_part(attributes: &[Attribute]) -> Result<OfPart> {
             } else if meta.path.is_ident("rules_of") {
                 found.rules_of = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("rule") {
-                let [field, condition, message] = <[LitStr; 3]>::try_from(texts(&meta)?)
-                    .map_err(|_| meta.error("needs a field, a condition and a message"))?;
-                found.rules.push(Rule {
-                    field,
-                    condition,
-                    message,
-                });
+                found.rules.push(rule(&meta)?);
+            } else if meta.path.is_ident("fact") {
+                found.facts.push(pair(&meta)?);
+            } else if meta.path.is_ident("input") {
+                found.inputs.push(input(&meta)?);
             } else {
-                return Err(meta.error("needs label, name, rule, rules_of or draws"));
+                return Err(meta.error("needs label, name, rule, rules_of, fact, input or draws"));
             }
             Ok(())
         })?;
@@ -159,8 +183,64 @@ fn texts(meta: &ParseNestedMeta<'_>) -> Result<Vec<LitStr>> {
     Ok(texts.into_iter().collect())
 }
 
-/// Parses a literal, or a list of literals, and returns it as JSON.
+/// Parses a name and a value, and returns the value as JSON.
+fn pair(meta: &ParseNestedMeta<'_>) -> Result<(String, String)> {
+    let within;
+    parenthesized!(within in meta.input);
+    let name = within.parse::<LitStr>()?.value();
+    within.parse::<Token![,]>()?;
+    let value = json(&within)?;
+    within.parse::<Option<Token![,]>>()?;
+    Ok((name, value))
+}
+
+/// Parses a field, a condition, a message, and optionally a remedy.
+fn rule(meta: &ParseNestedMeta<'_>) -> Result<Rule> {
+    let within;
+    parenthesized!(within in meta.input);
+    let text = || {
+        let text = within.parse::<LitStr>()?;
+        within.parse::<Option<Token![,]>>()?;
+        Ok::<LitStr, Error>(text)
+    };
+    let (field, condition, message) = (text()?, text()?, text()?);
+    let remedy = match within.is_empty() {
+        true => None,
+        false => Some((text()?.value(), json(&within)?)),
+    };
+    Ok(Rule {
+        field,
+        condition,
+        message,
+        remedy,
+    })
+}
+
+/// Parses the type of a part, and optionally the field before which its fields are.
+fn input(meta: &ParseNestedMeta<'_>) -> Result<(Type, String)> {
+    let within;
+    parenthesized!(within in meta.input);
+    let part = within.parse()?;
+    let before = match within.parse::<Option<Token![,]>>()? {
+        Some(_) => within.parse::<LitStr>()?.value(),
+        None => String::new(),
+    };
+    Ok((part, before))
+}
+
+/// Parses a literal, a list, or a table of literals, and returns it as JSON.
 fn json(input: ParseStream<'_>) -> Result<String> {
+    if input.peek(token::Brace) {
+        let within;
+        braced!(within in input);
+        let item = |input: ParseStream<'_>| {
+            let name = input.parse::<Ident>()?;
+            input.parse::<Token![=]>()?;
+            Ok(format!("\"{name}\": {}", json(input)?))
+        };
+        let items = within.parse_terminated(item, Token![,])?;
+        return Ok(format!("{{{}}}", items.into_iter().collect::<Vec<_>>().join(", ")));
+    }
     if input.peek(token::Bracket) {
         let within;
         bracketed!(within in input);

@@ -61,6 +61,12 @@ pub fn quantity(name: &str) -> (&str, &'static str, &'static str) {
     found.unwrap_or((name, "", ""))
 }
 
+/// Returns the suffix and the dimension of a unit.
+pub fn dimension_of(unit: &str) -> Option<(&'static str, &'static str)> {
+    let found = DIMENSIONS.iter().find(|(suffix, ..)| *suffix == unit);
+    found.map(|&(suffix, dimension, _)| (suffix, dimension))
+}
+
 /// An interval: its ends as text, and whether each end is excluded.
 pub struct Interval {
     low: String,

@@ -1,6 +1,7 @@
 //! Enums: names, and parts by kind.
 
-use crate::attributes::{of_part, serialized};
+use crate::attributes::{of_field, of_part, serialized};
+use crate::name::Name;
 use crate::{part, rule};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -33,21 +34,34 @@ pub fn derived_names(input: &DeriveInput, variants: &DataEnum) -> Result<TokenSt
 /// Derives the description of an enum of parts by kind.
 pub fn derived_parts(input: &DeriveInput, variants: &DataEnum) -> Result<TokenStream> {
     let ident = &input.ident;
-    let (mut kinds, mut arms) = (Vec::new(), Vec::new());
+    // Rules of the enum apply to each of its kinds.
+    let common = of_part(&input.attrs)?.rules;
+    let (mut kinds, mut arms, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
     for variant in &variants.variants {
         let (name, variant_ident) = (variant.ident.to_string(), &variant.ident);
         let kind = serialized(&name, &variant.attrs)?;
-        let part = part::described(&name, &variant.attrs, &variant.fields)?;
+        let part = part::described(&name, &variant.attrs, &variant.fields, &common)?;
         kinds.push(quote! { (#kind, #part) });
         let fields = variant.fields.iter().collect::<Vec<_>>();
         let value = |field: &Ident| quote! { #field };
         let checks = part::checks(&fields, &value)?;
         let rules = of_part(&variant.attrs)?.rules;
-        let rules = rules
+        let rules = common
             .iter()
+            .chain(&rules)
             .map(|one| rule::check(one, &fields, &value))
             .collect::<Result<Vec<_>>>()?;
-        let names = fields.iter().map(|field| &field.ident);
+        let names = fields.iter().map(|field| &field.ident).collect::<Vec<_>>();
+        for field in &fields {
+            let (name, is_number) = (Name::of(field, &of_field(&field.attrs)?)?, part::is_number(&field.ty));
+            let field = &field.ident;
+            if is_number && !name.unit.is_empty() {
+                let written = name.written;
+                numbers.push(quote! {
+                    (#ident::#variant_ident { #field, .. }, #written) => ::longpipe_tcp::described::Operand::number(#field),
+                });
+            }
+        }
         arms.push(quote! {
             #[allow(unused_variables)]
             #ident::#variant_ident { #(#names),* } => {
@@ -63,6 +77,13 @@ pub fn derived_parts(input: &DeriveInput, variants: &DataEnum) -> Result<TokenSt
 
             fn invalid(&self) -> ::core::option::Option<::longpipe_tcp::Problem> {
                 match self { #(#arms)* }
+            }
+
+            fn number(&self, field: &str) -> ::core::option::Option<f64> {
+                match (self, field) {
+                    #(#numbers)*
+                    _ => ::core::option::Option::None,
+                }
             }
         }
     })

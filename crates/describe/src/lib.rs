@@ -13,16 +13,23 @@
 //! - `values`: the accepted names, if they are not all of the field's type;
 //! - `later`, if the core gets the field only if its value is not the default;
 //! - `written`: the name and the interval of lengths of a text from which Python computes the value;
-//! - `of`: the type of a part, of which the field is a copy; that part checks its value.
+//! - `of`: the type of a part, of which the field is a copy; that part checks its value;
+//! - `unit`: the unit of a quantity of which the name does not end with the unit;
+//! - `word`: a word that users may write in place of the number: "unlimited" for the absent value of an `Option`, and
+//!   other words for values that are computed;
+//! - `profile(name, value)`: the default in a profile of connections;
+//! - `skip`, if users do not write the field.
 //!
 //! The attribute `described` of a struct has `label`, its name in menus; `rule(field, condition, message)`, problems of
-//! several fields in the language of `python/longpipe/scenario/constraints.py`; `rules_of`, the type of a part whose
-//! rules apply, too; and `draws` if the part draws random numbers. For a variant of an enum of parts, it also has
-//! `name`, the name of its model in Python.
+//! several fields in the language of `python/longpipe/scenario/constraints.py`, optionally with a field and the value
+//! that it needs; `rules_of`, the type of a part whose rules apply, too; `draws` if the part draws random numbers;
+//! `fact(name, value)`, attributes of its model; `input(part, field)`, a part with fields that only users write, which
+//! come before the given field, or last without one; and `name`, the name of its model in Python.
 
 mod attributes;
 mod interval;
 mod kinds;
+mod name;
 mod part;
 mod rule;
 

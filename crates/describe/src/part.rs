@@ -1,7 +1,8 @@
 //! Structs of parameters.
 
-use crate::attributes::{about, of_field, of_part, OfField};
-use crate::interval::{quantity, Interval};
+use crate::attributes::{about, of_field, of_part, OfField, Rule};
+use crate::interval::Interval;
+use crate::name::Name;
 use crate::rule;
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -12,7 +13,7 @@ pub fn derived(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
         return Err(Error::new_spanned(input, "needs named fields"));
     };
     let (name, ident) = (input.ident.to_string(), &input.ident);
-    let described = described(name.trim_end_matches("Config"), &input.attrs, &fields.named)?;
+    let described = described(name.trim_end_matches("Config"), &input.attrs, &fields.named, &[])?;
     let fields = fields.named.iter().collect::<Vec<_>>();
     let value = |name: &Ident| quote! { &self.#name };
     let checks = checks(&fields, &value)?;
@@ -24,7 +25,7 @@ pub fn derived(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
     Ok(quote! {
         impl ::longpipe_tcp::described::Described for #ident {
             fn described() -> ::longpipe_tcp::described::Type {
-                ::longpipe_tcp::described::Type::Part(#described)
+                ::longpipe_tcp::described::Type::Part { part: #described }
             }
 
             fn invalid(&self) -> ::core::option::Option<::longpipe_tcp::Problem> {
@@ -34,21 +35,35 @@ pub fn derived(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
     })
 }
 
-/// Returns the description of a part with the given fields.
+/// Returns the description of a part with the given fields; `common` are rules of all kinds of the part.
 pub fn described<'a>(
     name: &str,
     attributes: &[Attribute],
     fields: impl IntoIterator<Item = &'a syn::Field>,
+    common: &[Rule],
 ) -> Result<TokenStream> {
     let of_part = of_part(attributes)?;
     let (about, label, draws) = (about(attributes), &of_part.label, of_part.draws);
     let name = of_part.name.as_deref().unwrap_or(name);
     let fields = fields.into_iter().map(field).collect::<Result<Vec<_>>>()?;
-    let rules = of_part.rules.iter().map(|rule| {
+    let fields = fields.into_iter().flatten();
+    let rules = common.iter().chain(&of_part.rules).map(|rule| {
         let (field, condition, message) = (&rule.field, &rule.condition, &rule.message);
-        quote! { ::longpipe_tcp::described::Rule { field: #field, condition: #condition, message: #message } }
+        let remedy = match &rule.remedy {
+            Some((field, value)) => quote! { ::core::option::Option::Some((#field, #value)) },
+            None => quote! { ::core::option::Option::None },
+        };
+        quote! {
+            ::longpipe_tcp::described::Rule {
+                field: #field, condition: #condition, message: #message, remedy: #remedy,
+            }
+        }
     });
     let inherited = of_part.rules_of.iter();
+    let facts = pairs(&of_part.facts);
+    let inputs = of_part.inputs.iter().map(|(part, before)| {
+        quote! { .with_input(::longpipe_tcp::described::part::<#part>(), #before) }
+    });
     Ok(quote! {
         ::longpipe_tcp::described::Part {
             name: #name,
@@ -57,8 +72,16 @@ pub fn described<'a>(
             draws: #draws,
             fields: vec![#(#fields),*],
             rules: [vec![#(#rules),*], #(::longpipe_tcp::described::rules::<#inherited>()),*].concat(),
+            facts: vec![#facts],
         }
+        #(#inputs)*
     })
+}
+
+/// Returns the items of a list of pairs.
+fn pairs(pairs: &[(String, String)]) -> TokenStream {
+    let items = pairs.iter().map(|(name, value)| quote! { (#name, #value) });
+    quote! { #(#items),* }
 }
 
 /// Returns the checks of fields, as expressions of type `Option<Problem>`; `value` is a reference to a field.
@@ -66,12 +89,11 @@ pub fn checks(fields: &[&syn::Field], value: &dyn Fn(&Ident) -> TokenStream) -> 
     let checks = fields.iter().map(|field| {
         let attribute = of_field(&field.attrs)?;
         let ident = field.ident.as_ref().expect("a named field");
-        if attribute.of.is_some() {
+        if attribute.of.is_some() || attribute.skip {
             return Ok(None);
         }
-        let name = ident.to_string();
-        let (written, suffix, _) = quantity(&name);
-        check(&attribute, &field.ty, written, suffix, value(ident))
+        let name = Name::of(field, &attribute)?;
+        check(&attribute, &field.ty, &name.written, name.unit, value(ident))
     });
     Ok(checks.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
@@ -129,7 +151,7 @@ fn check(
     if matches!(scalar, Some(Scalar::Bool)) {
         return Ok(None);
     }
-    if let Some(scalar) = scalar {
+    if let (Some(scalar), true) = (scalar, attribute.values.is_empty()) {
         let range = attribute
             .range
             .as_ref()
@@ -154,33 +176,36 @@ fn check(
     }))
 }
 
-/// Returns the description of a field.
-fn field(field: &syn::Field) -> Result<TokenStream> {
+/// Returns the description of a field; None if users do not write it.
+fn field(field: &syn::Field) -> Result<Option<TokenStream>> {
     let attribute = of_field(&field.attrs)?;
-    let ident = field.ident.as_ref().expect("a named field").to_string();
-    if let Some(part) = &attribute.of {
-        return Ok(quote! { ::longpipe_tcp::described::field::<#part>(#ident) });
+    if attribute.skip {
+        return Ok(None);
     }
-    let (name, suffix, dimension) = match &attribute.written {
-        Some((name, _)) => (name.as_str(), "", ""),
-        None => quantity(&ident),
-    };
+    if let Some(part) = &attribute.of {
+        let ident = field.ident.as_ref().expect("a named field").to_string();
+        return Ok(Some(quote! { ::longpipe_tcp::described::field::<#part>(#ident) }));
+    }
+    let name = Name::of(field, &attribute)?;
     let about = about(&field.attrs);
     let (about, later) = (about.trim_end_matches('.'), attribute.later);
     let optional = argument(&field.ty, "Option");
-    let is_optional = optional.is_some() && attribute.written.is_none();
+    // 'unlimited' is a value that users write.
+    let is_optional = optional.is_some() && attribute.written.is_none() && attribute.word.is_none();
     let inner = optional.unwrap_or(&field.ty);
-    let ty = type_of(&attribute, inner, suffix, dimension)?;
+    let ty = type_of(&attribute, inner, name.unit, name.dimension)?;
     let default = match (&attribute.default, is_optional) {
         (Some(default), _) => quote! { ::core::option::Option::Some(#default) },
         (None, true) => quote! { ::core::option::Option::Some("null") },
         (None, false) => quote! { ::core::option::Option::None },
     };
-    Ok(quote! {
+    let (written, suffix, profiles) = (&name.written, name.suffix, pairs(&attribute.profiles));
+    Ok(Some(quote! {
         ::longpipe_tcp::described::Field {
-            name: #name, unit: #suffix, about: #about, ty: #ty, optional: #is_optional, default: #default, later: #later,
+            name: #written, unit: #suffix, about: #about, ty: #ty, optional: #is_optional, default: #default, later: #later,
+            profiles: vec![#profiles],
         }
-    })
+    }))
 }
 
 fn type_of(attribute: &OfField, ty: &Type, suffix: &'static str, dimension: &str) -> Result<TokenStream> {
@@ -222,17 +247,24 @@ fn type_of(attribute: &OfField, ty: &Type, suffix: &'static str, dimension: &str
     if matches!(scalar, Scalar::Bool) {
         return Ok(quote! { ::longpipe_tcp::described::Type::Bool });
     }
+    if !attribute.values.is_empty() {
+        let values = &attribute.values;
+        return Ok(quote! { ::longpipe_tcp::described::Type::Numbers { numbers: vec![#(#values),*] } });
+    }
     let range = attribute
         .range
         .as_ref()
         .ok_or_else(|| Error::new_spanned(ty, "needs a range"))?;
     let bounds = Interval::parse(range)?.bounds(suffix, matches!(scalar, Scalar::Float))?;
+    let word = attribute.word.as_deref().unwrap_or_default();
     Ok(match scalar {
         Scalar::Float => quote! { ::longpipe_tcp::described::Type::Float { bounds: #bounds } },
         _ if dimension == "share" => quote! { ::longpipe_tcp::described::Type::Share { bounds: #bounds } },
-        _ if dimension.is_empty() => quote! { ::longpipe_tcp::described::Type::Integer { bounds: #bounds } },
+        _ if dimension.is_empty() => {
+            quote! { ::longpipe_tcp::described::Type::Integer { bounds: #bounds, word: #word } }
+        }
         _ => quote! {
-            ::longpipe_tcp::described::Type::Quantity { dimension: #dimension, bounds: #bounds }
+            ::longpipe_tcp::described::Type::Quantity { dimension: #dimension, bounds: #bounds, word: #word }
         },
     })
 }
@@ -254,6 +286,12 @@ impl Scalar {
             _ => None,
         }
     }
+}
+
+/// Returns whether a type is that of a number, which may be absent.
+pub fn is_number(ty: &Type) -> bool {
+    let scalar = Scalar::of(argument(ty, "Option").unwrap_or(ty));
+    matches!(scalar, Some(Scalar::Integer | Scalar::Float))
 }
 
 /// Returns the argument of a generic type with this name, such as `T` of `Option<T>`.

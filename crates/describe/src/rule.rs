@@ -1,7 +1,8 @@
 //! Rules of several fields, in the language of `python/longpipe/scenario/constraints.py`.
 
-use crate::attributes::Rule;
-use crate::interval::{number, quantity};
+use crate::attributes::{of_field, Rule};
+use crate::interval::number;
+use crate::name::Name;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Error, Ident, LitStr, Result};
@@ -9,15 +10,23 @@ use syn::{Error, Ident, LitStr, Result};
 /// Returns the check of a rule, as an expression of type `Option<Problem>`; `value` is a reference to a field.
 pub fn check(rule: &Rule, fields: &[&syn::Field], value: &dyn Fn(&Ident) -> TokenStream) -> Result<TokenStream> {
     let operand = |name: &str, source: &LitStr| {
-        let found = fields
-            .iter()
-            .filter_map(|field| field.ident.as_ref())
-            .find_map(|ident| {
-                let whole = ident.to_string();
-                let (written, suffix, _) = quantity(&whole);
-                (written == name).then_some((value(ident), suffix))
-            });
-        found.ok_or_else(|| Error::new_spanned(source, format!("{name}: no field of this part")))
+        let (name, nested) = name
+            .split_once('.')
+            .map_or((name, None), |(name, nested)| (name, Some(nested)));
+        for field in fields {
+            let found = Name::of(field, &of_field(&field.attrs)?)?;
+            if found.written == name {
+                let value = value(field.ident.as_ref().expect("a named field"));
+                return Ok(match nested {
+                    Some(nested) => {
+                        let number = quote! { ::longpipe_tcp::described::Described::number(#value, #nested) };
+                        (quote! { &#number }, found.unit)
+                    }
+                    None => (value, found.unit),
+                });
+            }
+        }
+        Err(Error::new_spanned(source, format!("{name}: no field of this part")))
     };
     let condition = rule.condition.value();
     let clauses = condition
@@ -66,8 +75,14 @@ fn holds(clause: &str, rule: &Rule, operand: &Operands<'_>) -> Result<TokenStrea
         });
     }
     let (left, rest) = clause.split_once(' ').ok_or_else(wrong)?;
+    // The constant of a product has the unit of the second factor.
+    let (factor, rest) = match rest.strip_prefix("* ").and_then(|rest| rest.split_once(' ')) {
+        Some((factor, rest)) => (Some(operand(factor, source)?), rest),
+        None => (None, rest),
+    };
     let (sign, right) = rest.split_once(' ').ok_or_else(wrong)?;
-    let (left, suffix) = operand(left, source)?;
+    let (left, own) = operand(left, source)?;
+    let suffix = factor.as_ref().map_or(own, |(_, unit)| *unit);
     let compare = format_ident!(
         "{}",
         match sign {
@@ -86,7 +101,13 @@ fn holds(clause: &str, rule: &Rule, operand: &Operands<'_>) -> Result<TokenStrea
         let (right, _) = operand(right, source)?;
         quote! { ::longpipe_tcp::described::Operand::number(#right) }
     };
-    Ok(quote! {
-        ::longpipe_tcp::described::Operand::number(#left).zip(#right).is_some_and(|(left, right)| left.#compare(&right))
-    })
+    let left = match factor {
+        Some((factor, _)) => quote! {
+            ::longpipe_tcp::described::Operand::number(#left)
+                .zip(::longpipe_tcp::described::Operand::number(#factor))
+                .map(|(left, factor)| left * factor)
+        },
+        None => quote! { ::longpipe_tcp::described::Operand::number(#left) },
+    };
+    Ok(quote! { #left.zip(#right).is_some_and(|(left, right)| left.#compare(&right)) })
 }

@@ -153,20 +153,10 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("buffer_unit", scenario::BufferUnit::VARIANTS),
         ("ties", scenario::Ties::VARIANTS),
         ("node", scenario::NodeKind::VARIANTS),
-        ("policy", scenario::PolicyConfig::VARIANTS),
-        ("scheduler", scenario::SchedulerConfig::VARIANTS),
-        ("loss", scenario::LossConfig::VARIANTS),
         ("traffic", scenario::TrafficConfig::VARIANTS),
         ("cycle_from", CycleFrom::VARIANTS),
         ("poisson_cut", PoissonCut::VARIANTS),
         ("start", scenario::StartConfig::VARIANTS),
-        ("recovery", config::RecoveryKind::VARIANTS),
-        ("timer_restart", config::TimerRestart::VARIANTS),
-        ("pipe", config::PipeStart::VARIANTS),
-        ("congestion", config::CongestionKind::VARIANTS),
-        ("timer", config::TimerConfig::VARIANTS),
-        ("phase", config::PhaseConfig::VARIANTS),
-        ("ack", config::AckConfig::VARIANTS),
     ] {
         names.set_item(kind, variants)?;
     }
@@ -176,12 +166,8 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 /// Returns the facts that each kind declares, as JSON: by the part of a scenario, and by the kind.
 #[pyfunction]
 fn kind_facts() -> PyResult<String> {
-    let controls = config::CongestionKind::iter().map(config::CongestionKind::facts);
-    let recoveries = config::RecoveryKind::iter().map(config::RecoveryKind::facts);
     let facts = serde_json::json!({
-        "congestion": config::CongestionKind::VARIANTS.iter().zip(controls).collect::<BTreeMap<_, _>>(),
         "traffic": scenario::TrafficConfig::kinds().collect::<BTreeMap<_, _>>(),
-        "recovery": config::RecoveryKind::VARIANTS.iter().zip(recoveries).collect::<BTreeMap<_, _>>(),
     });
     Ok(facts.to_string())
 }
@@ -208,7 +194,23 @@ fn descriptions() -> PyResult<String> {
             parts.into_iter(),
         )
     }
+    fn with_facts<P: Described>(facts: impl Iterator<Item = longpipe_tcp::Facts>) -> serde_json::Value {
+        let (kinds, parts): (Vec<_>, Vec<_>) = described::kinds::<P>().into_iter().unzip();
+        let facts = facts.map(|facts| serde_json::json!(facts));
+        listed(kinds.into_iter().zip(facts), parts.into_iter())
+    }
     let descriptions = serde_json::json!({
+        "congestion": with_facts::<config::CongestionConfig>(
+            config::CongestionKind::iter().map(config::CongestionKind::facts)
+        ),
+        "recovery": with_facts::<config::RecoveryConfig>(
+            config::RecoveryKind::iter().map(config::RecoveryKind::facts)
+        ),
+        "careful_resume": without_facts::<config::CarefulResumeConfig>(),
+        "timer": without_facts::<config::TimerConfig>(),
+        "ack": without_facts::<config::AckConfig>(),
+        "ecn": without_facts::<config::EcnConfig>(),
+        "tcp": [{"kind": "", "facts": {}, "part": described::part::<config::TcpConfig>()}],
         "policy": listed(policies, scenario::PolicyConfig::described()),
         "conditioner": listed(conditioners, ConditionerConfig::described()),
         "loss": without_facts::<scenario::LossConfig>(),

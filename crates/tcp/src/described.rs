@@ -14,6 +14,11 @@ pub trait Described {
     fn invalid(&self) -> Option<Problem> {
         None
     }
+
+    /// Returns the value of a field that is a quantity, if there is one with this name.
+    fn number(&self, _field: &str) -> Option<f64> {
+        None
+    }
 }
 
 /// A part of a scenario, such as a queue discipline.
@@ -31,6 +36,18 @@ pub struct Part {
     pub fields: Vec<Field>,
     /// Problems of several fields.
     pub rules: Vec<Rule>,
+    /// Attributes of the model, each with its value as JSON text.
+    pub facts: Vec<(&'static str, &'static str)>,
+}
+
+impl Part {
+    /// Returns the part with the fields of another one before a field, or at the end if there is no such field.
+    pub fn with_input(mut self, input: Part, before: &str) -> Part {
+        let place = self.fields.iter().position(|field| field.name == before);
+        let place = place.unwrap_or(self.fields.len());
+        self.fields.splice(place..place, input.fields);
+        self
+    }
 }
 
 /// A field of a part.
@@ -51,6 +68,8 @@ pub struct Field {
     pub default: Option<&'static str>,
     /// Whether the core gets the field only if its value is not the default.
     pub later: bool,
+    /// Defaults of profiles, each with the profile's name and JSON text.
+    pub profiles: Vec<(&'static str, &'static str)>,
 }
 
 /// Type of a field.
@@ -63,6 +82,8 @@ pub enum Type {
         dimension: &'static str,
         /// Accepted values.
         bounds: Bounds<i128>,
+        /// Accepted word; empty if there is none.
+        word: &'static str,
     },
     /// A number of parts per billion, which users write as a fraction.
     Share {
@@ -73,6 +94,13 @@ pub enum Type {
     Integer {
         /// Accepted values.
         bounds: Bounds<i128>,
+        /// Accepted word; empty if there is none.
+        word: &'static str,
+    },
+    /// One of several integers.
+    Numbers {
+        /// The integers.
+        numbers: Vec<&'static str>,
     },
     /// A number.
     Float {
@@ -106,7 +134,10 @@ pub enum Type {
         len: Bounds<i128>,
     },
     /// A part with fields of its own.
-    Part(Part),
+    Part {
+        /// The part.
+        part: Part,
+    },
     /// Parts of several kinds.
     Kinds {
         /// Each kind with its part.
@@ -140,15 +171,18 @@ pub struct Rule {
     pub condition: &'static str,
     /// The message, with fields in braces.
     pub message: &'static str,
+    /// Path of a field with the value that it needs as JSON text, if one value solves the problem.
+    pub remedy: Option<(&'static str, &'static str)>,
 }
 
 impl<T: PartialOrd + ToString> Bounds<T> {
     /// Returns the problem of a field with this value, unless the value is within the bounds.
     pub fn problem(&self, field: &str, value: T) -> Option<Problem> {
         let [above, below] = self.open;
-        let is_low = value < self.least || (above && value == self.least);
-        let is_high = value > self.most || (below && value == self.most);
-        (is_low || is_high).then(|| Problem::new(field, value, self.accepted()))
+        // A value that is not a number is outside.
+        let is_within = value >= self.least && value <= self.most;
+        let is_excluded = (above && value == self.least) || (below && value == self.most);
+        (!is_within || is_excluded).then(|| Problem::new(field, value, self.accepted()))
     }
 
     fn accepted(&self) -> String {
@@ -199,7 +233,7 @@ pub fn rules<P: Described>() -> Vec<Rule> {
 /// Panics for another type.
 pub fn part<P: Described>() -> Part {
     match P::described() {
-        Type::Part(part) => part,
+        Type::Part { part } => part,
         other => panic!("{other:?}; needs a part"),
     }
 }

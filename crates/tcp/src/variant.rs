@@ -1,6 +1,7 @@
 //! Interchangeable parts of a sender, such as loss recovery and congestion control. Each part has several variants with
 //! their own parameters.
 
+use crate::described::Described;
 use crate::problem::Problem;
 use serde::Serialize;
 
@@ -57,7 +58,7 @@ impl Facts {
 }
 
 /// Parameters of a variant, with its facts and the validation of the parameters.
-pub trait Parameters {
+pub trait Parameters: Described {
     /// Facts that do not depend on the parameters.
     const FACTS: Facts = Facts::DEFAULT;
 
@@ -68,7 +69,7 @@ pub trait Parameters {
 
     /// Returns the first invalid parameter, if any.
     fn problem(&self) -> Option<Problem> {
-        None
+        self.invalid()
     }
 }
 
@@ -90,8 +91,8 @@ impl<V: Variant> Variant for Box<V> {
     }
 }
 
-/// Declares the variants of a part, one per line, each with its name, state type and description. In a scenario the
-/// name is in lower case.
+/// Declares the variants of a part, one per line, each with its name and state type. In a scenario the name is in kebab
+/// case. The parameters of a variant describe it.
 ///
 /// Defines the enums of states, of configurations and of names, the constructor of a state from a configuration, and a
 /// macro that evaluates an expression for the state of any variant: `each!(self, one => one.method())`. A line that
@@ -100,28 +101,47 @@ macro_rules! variants {
     (
         $(#[$about:meta])*
         $part:ident, $config:ident, $kind:ident, $each:ident($dollar:tt);
-        $($name:ident($state:ty): $words:literal;)+
+        $($name:ident($state:ty);)+
         $(@$wrapper:ident($wrapping:ty): $about_wrapper:literal;)*
     ) => {
         $(#[$about])*
         #[derive(Clone, Debug)]
+        #[allow(missing_docs)]
         pub enum $part {
-            $(#[doc = $words] $name($state),)+
+            $($name($state),)+
             $(#[doc = $about_wrapper] $wrapper($wrapping),)*
         }
 
         /// A variant and its parameters.
         #[derive(Clone, Debug, PartialEq, ::serde::Deserialize, ::serde::Serialize)]
         #[serde(tag = "kind", rename_all = "kebab-case")]
+        #[allow(missing_docs)]
         pub enum $config {
-            $(#[doc = $words] $name(<$state as $crate::variant::Variant>::Config),)+
+            $($name(<$state as $crate::variant::Variant>::Config),)+
         }
 
         /// Names of the variants.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, ::strum::EnumIter, ::strum::VariantNames)]
         #[strum(serialize_all = "kebab-case")]
+        #[allow(missing_docs)]
         pub enum $kind {
-            $(#[doc = $words] $name,)+
+            $($name,)+
+        }
+
+        impl $crate::described::Described for $config {
+            fn described() -> $crate::described::Type {
+                let parts = vec![
+                    $($crate::described::part::<<$state as $crate::variant::Variant>::Config>(),)+
+                ];
+                let names = <$kind as ::strum::VariantNames>::VARIANTS.iter().copied();
+                $crate::described::Type::Kinds { kinds: names.zip(parts).collect() }
+            }
+
+            fn invalid(&self) -> Option<$crate::problem::Problem> {
+                match self {
+                    $($config::$name(config) => $crate::variant::Parameters::problem(config),)+
+                }
+            }
         }
 
         impl $part {
@@ -163,13 +183,6 @@ macro_rules! variants {
             pub fn kind(&self) -> $kind {
                 match self {
                     $($config::$name(_) => $kind::$name,)+
-                }
-            }
-
-            /// Returns the first invalid parameter, if any.
-            pub fn problem(&self) -> Option<$crate::problem::Problem> {
-                match self {
-                    $($config::$name(config) => $crate::variant::Parameters::problem(config),)+
                 }
             }
         }

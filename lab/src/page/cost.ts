@@ -1,6 +1,6 @@
 /** Estimated cost of a run. */
-import { type Part, kindOf, valueOf } from "../scenario/check";
 import type { JsonTable } from "../scenario/core";
+import { type Part, kindOf, valueOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
 import { counted, durationS } from "./metrics";
 import { wirePerByte } from "./shares";

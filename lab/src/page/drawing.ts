@@ -1,8 +1,8 @@
 /** Data of a finished or unfinished run for its charts and for the title of a figure. */
 import { packetOf } from "../scenario/buffers";
-import { type Part, kindOf, valueOf } from "../scenario/check";
 import type { JsonTable } from "../scenario/core";
 import { DESCRIPTION, NUMBERS } from "../scenario/model";
+import { type Part, kindOf, valueOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
 import type { Title } from "./figure";
 import { written } from "./knobs";

@@ -1,8 +1,9 @@
 /**
  * The fields of the scenario as a form with labels, inputs and sliders; it is rebuilt when the kind of a part changes.
  */
-import { type Part, fieldsOf, kindOf } from "../scenario/check";
+import { fieldsOf } from "../scenario/check";
 import type { Field } from "../scenario/model";
+import { type Part, kindOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
 import { byId, fill, make } from "./dom";
 import { ask, reset } from "./menus";

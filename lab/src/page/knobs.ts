@@ -1,7 +1,7 @@
 /** Parameters in the form: fields of a scenario, with the ranges of their sliders. */
-import { type Part, kindOf, valueOf } from "../scenario/check";
 import { ScenarioError, reprFloat } from "../scenario/errors";
 import { type Field, type Type, field as fieldOf, model } from "../scenario/model";
+import { type Part, kindOf, valueOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
 import { fromToml } from "../scenario/toml";
 import { dimension } from "../scenario/units";

@@ -1,9 +1,9 @@
 /** The page: a scenario and a seed, which are simulated after each change of a field, and drawn during the run. */
-import { valueOf } from "../scenario/check";
 import { type JsonTable, toJson } from "../scenario/core";
 import { ScenarioError, repr } from "../scenario/errors";
 import { DESCRIPTION } from "../scenario/model";
 import { keepModule } from "../scenario/modules";
+import { valueOf } from "../scenario/part";
 import { type Resolved, resolve } from "../scenario/resolve";
 import { fromToml, toToml } from "../scenario/toml";
 import { Charts } from "./charts";

@@ -1,6 +1,6 @@
 /** Metrics of a run, as defined in ATM Forum/96-1761 section 3.2 and in longpipe.metrics.atm_forum. */
-import { valueOf } from "../scenario/check";
 import type { JsonTable } from "../scenario/core";
+import { valueOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
 import { TIME } from "../scenario/units";
 import { attainableBps, trunkBps } from "./efficiency";

@@ -1,5 +1,5 @@
 /** A table of a run's metrics, next to those of a pinned run, and a table of its flows. */
-import { valueOf } from "../scenario/check";
+import { valueOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
 import { make, table } from "./dom";
 import { metricsOf, numbers, shownMetrics, throughputs } from "./metrics";

@@ -1,8 +1,8 @@
 /** Buffer sizes, and windows that fill a path (see scenario/buffers.py and scenario/windows.py). */
-import { type Part, kindOf, valueOf } from "./check";
 import type { JsonTable } from "./core";
 import { ScenarioError } from "./errors";
 import { NUMBERS } from "./model";
+import { type Part, kindOf, valueOf } from "./part";
 import { Rational } from "./rational";
 import { BUFFER, SIZE, TIME, UNLIMITED } from "./units";
 

@@ -1,20 +1,12 @@
 /** Checks fields and completes them to parts with all fields, each within its bounds; reports all problems together. */
+import { violations } from "./constraints";
 import { accepts, nearest, repr, reprFloat, shown } from "./errors";
-import { DESCRIPTION, type Field, type Model, NUMBERS, type Type, model } from "./model";
+import { DESCRIPTION, type Field, type Model, NUMBERS, type Type, kindOfField, model } from "./model";
 import { missing, moduleOf } from "./modules";
+import { type Part, type Value, kindOf, valueOf } from "./part";
 import { byRules, formerOptions } from "./profiles";
 import { Rational } from "./rational";
 import { BUFFER, SIZE, TIME, UNLIMITED, ValueProblem, dimension } from "./units";
-
-/** A checked part: its model, its fields, and which fields were specified. */
-export interface Part {
-    part: string;
-    values: Record<string, Value>;
-    written: Set<string>;
-}
-
-/** A checked value: quantities as text, integers unchanged. */
-export type Value = string | number | bigint | boolean | null | Part | Value[];
 
 /** Problem with fields and kinds that only the command line supports. */
 export const ELSEWHERE = "is not supported on this page; longpipe run supports it";
@@ -67,18 +59,6 @@ export function checkPart(name: string, table: Table, path: string, say: Say): P
     return made;
 }
 
-/** Returns the value of a field of a checked part, by name. */
-export function valueOf(part: Part, name: string): Value {
-    const value = part.values[name];
-    if (value === undefined) throw new Error(`no field ${name} of ${part.part}`);
-    return value;
-}
-
-/** Returns the kind of a part that has several kinds. */
-export function kindOf(part: Part): string {
-    return String(valueOf(part, "kind"));
-}
-
 function checkValue(type: Type, given: unknown, path: string, say: Say): Value {
     try {
         return checked(type, given, path, say);
@@ -95,8 +75,8 @@ function checked(type: Type, given: unknown, path: string, say: Say): Value {
             return quantity(type, given);
         case "buffer":
             return buffer(given);
-        case "window scale":
-            return windowScale(given);
+        case "integer or word":
+            return integerOrWord(type, given);
         case "text":
             return text(type, given);
         case "bool":
@@ -170,11 +150,11 @@ function buffer(given: unknown): Value {
     return BUFFER.canonical(written);
 }
 
-function windowScale(given: unknown): Value {
-    if (typeof given === "string" && given.split(/\s+/).filter(Boolean).join(" ") === "as needed") return "as needed";
+function integerOrWord({ low, high, word }: Type & { is: "integer or word" }, given: unknown): Value {
+    if (typeof given === "string" && given.split(/\s+/).filter(Boolean).join(" ") === word) return word;
     const whole = wholeNumber(given);
-    if (whole !== null && whole >= 0n && whole <= BigInt(NUMBERS.most_window_scale)) return whole;
-    throw new ValueProblem(`${repr(given)}; needs 0 to ${NUMBERS.most_window_scale}, or 'as needed'`);
+    if (whole !== null && whole >= BigInt(low) && whole <= BigInt(high)) return whole;
+    throw new ValueProblem(`${repr(given)}; needs ${low} to ${high}, or '${word}'`);
 }
 
 function text(type: Type & { is: "text" }, given: unknown): Value {
@@ -360,13 +340,12 @@ function afterField(part: string, name: string, values: Record<string, Value>, p
 /** Checks combinations of fields of a part. */
 function together(made: Part, path: string, say: Say): void {
     if (made.part === "Module") checkModule(made, path, say);
-    if (made.part === "Vegas" || made.part === "VegasOptions") {
-        const [alpha, beta] = [Number(valueOf(made, "alpha")), Number(valueOf(made, "beta"))];
-        if (beta < alpha) say(path, `beta ${beta}; needs at least alpha, ${alpha}`);
+    // Kinds of congestion control and of loss recovery check their own options.
+    const known = model(made.part);
+    if (["congestion", "recovery"].some((name) => kindOfField("Tcp", name, known.kind ?? "") === known)) {
+        for (const [name, problem] of violations(made)) say(path, `${name} ${problem}`);
     }
-    if (made.part === "Tcp") {
-        agree(made, path, say);
-    }
+    if (made.part === "Tcp") agree(made, path, say);
 }
 
 /** Checks that the page has the file of a module, and that it has the parameters. */

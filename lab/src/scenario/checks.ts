@@ -1,9 +1,10 @@
 /** Checks of combinations of a scenario's parts that are valid individually: see scenario/checks.py. */
-import { ELSEWHERE, type Part, kindOf, valueOf } from "./check";
+import { ELSEWHERE } from "./check";
 import { violations } from "./constraints";
 import { ScenarioError, repr } from "./errors";
 import { flowField } from "./graph";
 import { DESCRIPTION, NUMBERS } from "./model";
+import { type Part, kindOf, valueOf } from "./part";
 import { type Topology, between, isFifo } from "./topology";
 import { RATE, TIME } from "./units";
 

@@ -1,15 +1,24 @@
 /** Constraints across the fields of a part, evaluated from the description (see scenario/constraints.py). */
-import { type Part, valueOf } from "./check";
-import { type Clause, NUMBERS, field, model } from "./model";
+import { type Clause, field, model } from "./model";
+import { type Part, valueOf } from "./part";
 import { SIZE, UNLIMITED, dimension } from "./units";
 
 /** Values of a part in addition to its fields. */
-const DERIVED: Record<string, (part: Part) => number> = { least_window_scale: leastWindowScale };
+const DERIVED: Record<string, (part: Part) => number> = {
+    least_window_scale: leastWindowScale,
+    most_window_scale: mostWindowScale,
+};
 
 /** Returns the smallest window scale with which the receiver's window fits its 16-bit field. */
 export function leastWindowScale(tcp: Part): number {
     const bits = SIZE.parse(String(valueOf(tcp, "receiver_window"))).toString(2).length;
-    return Math.min(Math.max(0, bits - 16), NUMBERS.most_window_scale);
+    return Math.min(Math.max(0, bits - 16), mostWindowScale());
+}
+
+function mostWindowScale(): number {
+    const type = field("Tcp", "window_scale")?.type;
+    if (type?.is !== "integer or word") throw new Error("window_scale: not an integer");
+    return type.high;
 }
 
 /** Yields field and message of each constraint that a part violates. */

@@ -1,7 +1,8 @@
 /** Converts parts for the core according to the types of their fields: names with units, and integers. */
-import { type Part, type Value, fieldsOf, kindOf, parts } from "./check";
+import { fieldsOf, parts } from "./check";
 import { reprFloat } from "./errors";
 import { DESCRIPTION, type Field, type Type, model } from "./model";
+import { type Part, type Value, kindOf } from "./part";
 import { UNLIMITED, dimension } from "./units";
 
 /** JSON values, including integers that a float cannot represent. */

@@ -1,6 +1,7 @@
 /** The network with all nodes, links and flows listed. */
-import { type Part, type Value, checkPart, kindOf, valueOf } from "./check";
+import { checkPart } from "./check";
 import { ScenarioError, repr } from "./errors";
+import { type Part, type Value, kindOf, valueOf } from "./part";
 
 /** Nodes, links and flows of any network. */
 export interface Graph {

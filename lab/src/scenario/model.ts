@@ -17,7 +17,7 @@ export type Type = { optional?: boolean; suffix?: string } & (
           auto: boolean;
       }
     | { is: "buffer" }
-    | { is: "window scale" }
+    | { is: "integer or word"; low: number; high: number; word: string }
     | { is: "part"; part: string }
     // A table of values by name, each a number, a boolean or text.
     | { is: "values"; most?: number }
@@ -113,7 +113,6 @@ interface Description {
         most_cells: number;
         most_buffer_bytes: number;
         most_buffer_ps: string;
-        most_window_scale: number;
         longest_path_ps: string;
         smallest_window_bytes: number;
         window_times_path: number;

@@ -22,7 +22,7 @@ export function byRules(profile: string, kind: string, said: Options): Options |
  * unspecified, except in a table with Linux's rules.
  */
 export function formerOptions(tcp: Options): Options | undefined {
-    const congestion = tcp["congestion"] ?? "aimd";
+    const congestion = tcp["congestion"] ?? field("Tcp", "congestion")?.default;
     const { kind, ...said } = (typeof congestion === "object" ? congestion : { kind: congestion }) as Options;
     let options: Options = {};
     for (const [former, of] of Object.entries(DESCRIPTION.former)) {

@@ -1,6 +1,6 @@
 /** The resolved scenario, as the core requires it: every field is present, and every quantity is an integer. */
 import { type Packet, autoWindow, bufferOf, datagramOf, packetOf } from "./buffers";
-import { type Part, checkPart, kindOf, parts, valueOf } from "./check";
+import { checkPart, parts } from "./check";
 import { checkBegin, checkClasses, checkDatagrams, checkStands, checkTogether, checkVbr } from "./checks";
 import { leastWindowScale } from "./constraints";
 import { type Json, type JsonTable, coreFields } from "./core";
@@ -8,6 +8,7 @@ import { ScenarioError } from "./errors";
 import { asGraph, flowField } from "./graph";
 import { DESCRIPTION } from "./model";
 import { moduleOf } from "./modules";
+import { type Part, kindOf, valueOf } from "./part";
 import { byRules } from "./profiles";
 import { Rational } from "./rational";
 import { Topology, between } from "./topology";
@@ -223,7 +224,7 @@ function coreTcp(tcp: Part): JsonTable {
     } else if (saysEct1(tcp)) fields.ecn = { kind: "dctcp" };
     const congestion = valueOf(tcp, "congestion") as Part;
     if (kindOf(congestion) === "module") fields.congestion = coreModule(congestion, valueOf(tcp, "hz") as bigint);
-    return { ...fields, ...flatOptions(congestion), window_scale: scale === "as needed" ? leastWindowScale(tcp) : (scale as bigint) };
+    return { ...fields, ...flatOptions(congestion), window_scale: typeof scale === "string" ? leastWindowScale(tcp) : (scale as bigint) };
 }
 
 /** Returns the fields of the resolved form with the options of AIMD and Vegas, whichever controller is selected. */

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from longpipe.scenario.base import LARGEST_WINDOW
 from longpipe.scenario.buffers import bytes_of
 from longpipe.scenario.paths import Path, Resolved, paths, port_name, sustained_bps
 from longpipe.scenario.proxies import ProxyBuffer, proxy_buffers
+from longpipe.scenario.windows import LARGEST_BYTES
 from longpipe.units import SIZE
 
 if TYPE_CHECKING:
@@ -82,13 +82,13 @@ def _remedy(own: Sequence[Path], proxy: ProxyBuffer | None, pipe: float, buffer:
     if proxy is not None:
         needed = _rounded_up(own[0], (pipe + buffer) / len(own) / proxy.after_share)
         return f"needs a pep.buffer of {needed} or more at {proxy.at}"
-    largest = SIZE.parse(LARGEST_WINDOW) / own[0].mss_bytes * own[0].packet_bytes
+    largest = LARGEST_BYTES / own[0].mss_bytes * own[0].packet_bytes
     if pipe + buffer <= len(own) * largest:
         return f"needs tcp.receiver_window of {_rounded_up(own[0], (pipe + buffer) / len(own))} or more, or 'auto'"
     flows = math.ceil(pipe / largest)
     if flows <= len(own):
         return f"needs tcp.receiver_window of {_rounded_up(own[0], pipe / len(own))} or more"
-    return f"no window is larger than {LARGEST_WINDOW} (RFC 7323); needs {flows} flows with such windows"
+    return f"no window is larger than {SIZE.format(LARGEST_BYTES)} (RFC 7323); needs {flows} flows with such windows"
 
 
 def _rounded_up(path: Path, wire: float) -> str:

@@ -11,10 +11,10 @@ from longpipe.aal5 import CELL_BITS, packet_cells
 from longpipe.ip import packet_bytes
 from longpipe.scenario import Scenario
 from longpipe.scenario.base import models_by_kind
+from longpipe.scenario.control_kinds import MODELS
 from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.module import modules_of
 from longpipe.scenario.policies import Policy
-from longpipe.scenario.variant import MODELS
 
 # All times are measured on one core of a 2 GHz server. Time per packet (cell of the reference engine) and link; time if
 # several links are shared by different sets of flows; and time of the reference engine for IP.

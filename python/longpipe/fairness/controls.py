@@ -9,7 +9,7 @@ from typing import Any
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.errors.alternatives import known as known_name
-from longpipe.scenario.congestion import BUILT_IN, OWN
+from longpipe.scenario.control_kinds import BUILT_IN, OWN
 from longpipe.scenario.remedies import of_control
 from longpipe.scenario.stack import CONTROLS, MEDIA
 

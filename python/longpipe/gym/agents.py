@@ -6,7 +6,7 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError, nearest
 from longpipe.ip import packet_bytes
 from longpipe.scenario import Scenario
-from longpipe.scenario.base import AS_NEEDED, AUTO, MOST_WINDOW_SCALE
+from longpipe.scenario.base import AUTO
 from longpipe.scenario.buffers import bytes_of
 from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.jitter import delay_with_jitter_ps
@@ -79,8 +79,8 @@ def core_scenario(scenario: Scenario, flows: Sequence[int]) -> str:
         own = _own_tcp(scenario, str(rows[i]["name"]))
         if _setting(scenario, own, "receiver_window") == AUTO:
             tcp["receiver_window_bytes"] = LARGEST_BYTES
-            if _setting(scenario, own, "window_scale") == AS_NEEDED:
-                tcp["window_scale"] = MOST_WINDOW_SCALE
+            if isinstance(_setting(scenario, own, "window_scale"), str):
+                tcp["window_scale"] = scenario.tcp.most_window_scale
         rows[i] = {**rows[i], "tcp": tcp}
     return canonical_json(without_warm_up({**resolved, "flows": rows}))
 

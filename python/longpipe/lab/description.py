@@ -11,10 +11,11 @@ from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
 from longpipe.lab import beyond
 from longpipe.lab.fields import dimensions, models
 from longpipe.scenario import BUFFER_OF_ROUTERS
-from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_BUFFER_PS, MOST_CELLS, MOST_WINDOW_SCALE, kinds_that
+from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_BUFFER_PS, MOST_CELLS, kinds_that
 from longpipe.scenario.checks import LONGEST_PATH_PS
 from longpipe.scenario.datagrams import HEADERS
-from longpipe.scenario.profiles import FORMER, PROFILES, RULES
+from longpipe.scenario.profile_options import FORMER, RULES
+from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.traffic import Traffic
 from longpipe.scenario.variant import FLAT
@@ -40,7 +41,6 @@ def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "most_cells": MOST_CELLS,
             "most_buffer_bytes": MOST_BUFFER_BYTES,
             "most_buffer_ps": str(MOST_BUFFER_PS),
-            "most_window_scale": MOST_WINDOW_SCALE,
             "longest_path_ps": str(LONGEST_PATH_PS),
             "smallest_window_bytes": SMALLEST,
             "window_times_path": TIMES_PATH,

@@ -19,9 +19,9 @@ from longpipe.scenario.base import (
     LATER,
     Becomes,
     Buffer,
+    IntegerOr,
     Model,
     Quantity,
-    WindowScale,
 )
 from longpipe.scenario.reference import described, kind_of, parts
 from longpipe.scenario.variant import CHOSEN
@@ -122,11 +122,8 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN40
     if NoneType in arguments:
         whole = [part for part in arguments if part is not NoneType]
         return {**_type(whole[0] if len(whole) == 1 else Union[tuple(whole)], metadata), "optional": True}  # noqa: UP007
-    for data in metadata:
-        if isinstance(data, Quantity):
-            return _quantity(data)
-        if data in (_check_of(Buffer), _check_of(WindowScale)):
-            return {"is": "buffer" if data is _check_of(Buffer) else "window scale"}
+    if (checked := next(filter(None, map(_checked, metadata)), None)) is not None:
+        return checked
     if get_origin(annotation) in (dict, tuple):
         return _many(annotation, arguments, metadata)
     if get_origin(annotation) is Literal:
@@ -170,7 +167,14 @@ def _scalar(annotation: type, metadata: list[Any]) -> Json:
     return written | _becomes(metadata) | ({"decimals": 9} if _is_share(metadata) else {})
 
 
-def _quantity(data: Quantity) -> Json:
+def _checked(data: object) -> Json | None:
+    """Describes a type by its check, if there is one."""
+    if isinstance(data, IntegerOr):
+        return {"is": "integer or word", "low": data.low, "high": data.high, "word": data.word}
+    if data is get_args(Buffer)[1]:
+        return {"is": "buffer"}
+    if not isinstance(data, Quantity):
+        return None
     return {
         "is": "quantity",
         "dimension": data.dimension.name,
@@ -195,7 +199,3 @@ def _lengths(data: object) -> Json:
     if isinstance(data, MinLen):
         return {"least": data.min_length}
     return {"most": data.max_length} if isinstance(data, MaxLen) else {}
-
-
-def _check_of(annotated: object) -> object:
-    return get_args(annotated)[1]

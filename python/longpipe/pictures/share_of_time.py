@@ -9,7 +9,7 @@ import pandas as pd
 
 from longpipe.pictures.events import losses_mended
 from longpipe.pictures.recorded import Run, config_of, of_flow, shown_s, trace
-from longpipe.scenario.variant import MODELS
+from longpipe.scenario.control_kinds import MODELS
 
 CAUSES: Final = ("receiver's window", "congestion window", "loss recovery", "pacing", "application")
 

@@ -15,6 +15,7 @@ from longpipe.errors import ScenarioError
 from longpipe.errors.alternatives import learn
 from longpipe.examples import example
 from longpipe.inputs import load_toml, parse_toml
+from longpipe.scenario.acks import Delayed, Immediate, LinuxAcks
 from longpipe.scenario.adaptive_video import AdaptiveVideo, BufferRule, ThroughputRule
 from longpipe.scenario.base import LATER, Duration, Model, kinds, models_by_kind
 from longpipe.scenario.buffers import Framing
@@ -51,8 +52,9 @@ from longpipe.scenario.parts import Part, part
 from longpipe.scenario.points import plain
 from longpipe.scenario.policies import *  # noqa: F403
 from longpipe.scenario.policies import Policy
+from longpipe.scenario.profile_options import has_initial_rtt
 from longpipe.scenario.profiles import change as change_profile
-from longpipe.scenario.profiles import control_of, has_initial_rtt, inherit_control, replace_handshake
+from longpipe.scenario.profiles import control_of, inherit_control, replace_handshake
 from longpipe.scenario.recovery import *  # noqa: F403
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.resolve import resolve
@@ -64,7 +66,7 @@ from longpipe.scenario.stream import Stream, WriteBursts
 from longpipe.scenario.switch import *  # noqa: F403
 from longpipe.scenario.switch import Switch
 from longpipe.scenario.tcp import Tcp
-from longpipe.scenario.timers import Coarse, CommonPhase, Delayed, Fine, FixedPhase, Immediate, LinuxAcks, PerFlowPhase
+from longpipe.scenario.timers import Coarse, CommonPhase, Fine, FixedPhase, PerFlowPhase
 from longpipe.scenario.traffic import (
     FixedStart,
     Greedy,

@@ -23,7 +23,7 @@ from pydantic_core.core_schema import CoreSchema, NoInfoValidatorFunction, no_in
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.scenario.constraints import Constraint, violations
-from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, UNLIMITED, Dimension
+from longpipe.units import BUFFER, RATE, SIZE, SYMBOLS, TIME, UNLIMITED, Dimension
 
 
 class _Signature:
@@ -206,8 +206,23 @@ def _words(value: object) -> object:
 
 
 @cache
-def quantity(dimension: Dimension, low: str, high: str, suffix: str | None = None) -> Quantity:
-    """Creates a quantity from `low` to `high`; by default, its suffix for the core is that of the dimension."""
+def quantity(
+    dimension: Dimension,
+    low: str,
+    high: str,
+    suffix: str | None = None,
+    *,
+    unlimited: bool = False,
+    auto: bool = False,
+) -> Quantity:
+    """Creates a quantity from `low` to `high`; by default, its suffix for the core is that of the dimension.
+
+    It may also accept 'unlimited', or 'auto', which is resolved before it reaches the core.
+    """
+    if auto:
+        return _or_auto(quantity(dimension, low, high, suffix))
+    if unlimited:
+        dimension = replace(dimension, unlimited=True)
     low_value, high_value = dimension.parse(low), dimension.parse(high)
 
     @lru_cache(maxsize=4096)
@@ -240,8 +255,6 @@ def quantity(dimension: Dimension, low: str, high: str, suffix: str | None = Non
 
 
 def _or_auto(quantity: Quantity) -> Quantity:
-    """Creates a quantity that also accepts 'auto', which is resolved before it reaches the core."""
-
     def check(value: object) -> str:
         if isinstance(value, str) and value.strip() == AUTO:
             return AUTO
@@ -272,12 +285,26 @@ def _parts(fraction: float) -> Fraction:
     return Fraction(str(fraction)) * 10**9
 
 
-def _check_window_scale(value: object) -> int | str:
-    if isinstance(value, str) and " ".join(value.split()) == AS_NEEDED:
-        return AS_NEEDED
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_WINDOW_SCALE:
-        raise ValueError(f"{value!r}; needs 0 to {MOST_WINDOW_SCALE}, or {AS_NEEDED!r}")
-    return value
+@dataclass(frozen=True)
+class IntegerOr(Checked):
+    """A bounded integer, or a word for a value that is computed."""
+
+    low: int = dataclasses.field(kw_only=True)
+    high: int = dataclasses.field(kw_only=True)
+    word: str = dataclasses.field(kw_only=True)
+
+
+def integer_or(low: int, high: int, word: str) -> IntegerOr:
+    """Creates a check of an integer from `low` to `high`, or a word."""
+
+    def check(value: object) -> int | str:
+        if isinstance(value, str) and " ".join(value.split()) == word:
+            return word
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(f"{value!r}; needs {low} to {high}, or {word!r}")
+        return value
+
+    return IntegerOr(func=check, accepts=f"{low} to {high}, or {word}", low=low, high=high, word=word)
 
 
 def _check_buffer(value: object) -> str:
@@ -303,9 +330,7 @@ LONGEST_QUANTITY: Final = 64
 MOST_CELLS: Final = 10**9
 MOST_BUFFER_BYTES: Final = 10**12
 MOST_BUFFER_PS: Final = TIME.parse("1000 s")
-AS_NEEDED: Final = "as needed"
 AUTO: Final = "auto"
-MOST_WINDOW_SCALE: Final = 14
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 # 2^64 ps are 213 days.
@@ -323,17 +348,10 @@ Lifetime = Annotated[str, quantity(TIME, "1 us", "100000 s")]
 Delay = Annotated[str, quantity(TIME, "0 s", "1000 s")]
 BurstTime = Annotated[str, quantity(TIME, "1 us", "1000 s")]
 FrameTime = Annotated[str, quantity(TIME, "100 us", "1000 s")]
-Rto = Annotated[str, quantity(TIME, "1 us", "100000 s")]
-ReferenceRtt = Annotated[str, quantity(TIME, "1 us", "100 s")]
-Granularity = Annotated[str, quantity(TIME, "1 us", "1000 s")]
-AckDelay = Annotated[str, quantity(TIME, "1 ps", "1000 s")]
-SackDelay = Annotated[str, quantity(TIME, "0 s", "1000 s")]
-WriteInterval = Annotated[str, quantity(TIME, "0 s", "1000 s")]
 VbrPeriod = Annotated[str, quantity(TIME, "1 us", "1000000 s")]
 VbrPhase = Annotated[str, quantity(TIME, "0 s", "1000000 s")]
 WebCycle = Annotated[str, quantity(TIME, "1 ms", "100000 s")]
 SampleInterval = Annotated[str, quantity(TIME, "1 us", "1000 s")]
-Tick = Annotated[str, quantity(TIME, "1 us", "100 s")]
 Rate = Annotated[str, quantity(RATE, "1 kbit/s", "10 Tbit/s")]
 MediaRate = Annotated[str, quantity(RATE, "10 kbit/s", "1 Gbit/s")]
 # Maximum rate of Opus (RFC 6716 section 2.1.1), at which a packet of 20 ms still fits into one datagram.
@@ -356,18 +374,7 @@ MSS_RANGE: Final = ("1 B", "65000 B")
 SegmentSize = Annotated[str, quantity(SIZE, *MSS_RANGE)]
 WriteSize = Annotated[str, quantity(SIZE, "1 B", "1 GiB")]
 Backlog = Annotated[str, quantity(SIZE, "0 B", "1 GB")]
-# RFC 7323 limits a scaled window to 1 GiB.
-LARGEST_WINDOW: Final = "1 GiB"
-FlowWindow = Annotated[str, quantity(SIZE, "1200 B", LARGEST_WINDOW)]
-SavedWindow = Annotated[str, quantity(SIZE, "1 B", LARGEST_WINDOW)]
-Window = Annotated[str, _or_auto(quantity(SIZE, "1 B", LARGEST_WINDOW))]
-WindowScale = Annotated[int | str, Checked(_check_window_scale, accepts=f"0 to {MOST_WINDOW_SCALE}, or {AS_NEEDED}")]
-Threshold = Annotated[str, quantity(replace(SIZE, unlimited=True), "1 B", LARGEST_WINDOW)]
-Segments = Annotated[str, quantity(SEGMENTS, "1 segment", "65535 segments")]
-InitialWindow = Annotated[str, quantity(SEGMENTS, "1 segment", "1000000 segments")]
-Burst = Annotated[str, quantity(replace(SEGMENTS, unlimited=True), "1 segment", "65535 segments", suffix="")]
-PacingBurst = Annotated[str, quantity(replace(SEGMENTS, unlimited=True), "1 segment", "65535 segments")]
-Ticks = Annotated[str, quantity(TICKS, "1 tick", "1000000 ticks")]
+FlowWindow = Annotated[str, quantity(SIZE, "1200 B", "1 GiB")]
 Buffer = Annotated[
     str,
     Checked(
@@ -396,6 +403,11 @@ def kind_or_table() -> Conversion:
 def models_by_kind(union: object) -> dict[str, Any]:
     """Returns the classes of a union of tables by kind."""
     return {str(model.model_fields["kind"].default): model for model in get_args(get_args(union)[0])}
+
+
+def accepted(model: type[Model], field: str) -> Any:  # noqa: ANN401 - `Quantity` or `IntegerOr`
+    """Returns the check of a field, which has its bounds."""
+    return next(one for one in model.model_fields[field].metadata if isinstance(one, Checked))
 
 
 def kinds(union: object) -> tuple[str, ...]:

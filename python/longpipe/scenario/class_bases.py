@@ -7,7 +7,7 @@ from longpipe.controls.classes import FIELD
 from longpipe.controls.control import Control
 from longpipe.errors import ScenarioError, nearest
 from longpipe.scenario import Scenario
-from longpipe.scenario.congestion import BUILT_IN
+from longpipe.scenario.control_kinds import BUILT_IN
 from longpipe.scenario.remedies import of_control
 
 # Profile of a base.

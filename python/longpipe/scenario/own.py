@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, SerializerFunctionWrapHandler, WrapSerializer
 
 from longpipe.errors import shown
-from longpipe.scenario.profiles import FORMER
+from longpipe.scenario.profile_options import FORMER
 from longpipe.scenario.tcp import Tcp
 
 

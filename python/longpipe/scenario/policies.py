@@ -433,7 +433,6 @@ class WeightedPriority(Queue):
 class Ramp(Model):
     """Marks with a probability that rises linearly with the delay."""
 
-    draws: ClassVar[bool] = False
     kind: Literal["ramp"] = "ramp"
     min: Annotated[str, quantity(TIME, "0 s", "1000 s")] = Field(
         default="800 us", description="Delay up to which no packet is marked [time]; RFC 9332 appendix A.1 minTh"
@@ -447,7 +446,6 @@ class Ramp(Model):
 class Step(Model):
     """Marks every packet whose delay reaches the threshold."""
 
-    draws: ClassVar[bool] = False
     kind: Literal["step"] = "step"
     threshold: Annotated[str, quantity(TIME, "0 s", "1000 s")] = Field(
         default="1 ms", description="Delay at and above which packets are marked [time]; Linux sch_dualpi2"
@@ -457,7 +455,6 @@ class Step(Model):
 class TimeShifted(Model):
     """Serves in order of arrival; low-latency packets count as if they had arrived earlier by a shift."""
 
-    draws: ClassVar[bool] = False
     kind: Literal["time-shifted"] = "time-shifted"
     shift: Annotated[str, quantity(TIME, "0 s", "1000 s")] = Field(
         default="50 ms", description="The shift [time]; RFC 9332 appendix A.1 tshift"
@@ -467,7 +464,6 @@ class TimeShifted(Model):
 class Shares(Model):
     """Guarantees the classic queue a share of the bytes while both queues are backlogged."""
 
-    draws: ClassVar[bool] = False
     kind: Literal["weighted"] = "weighted"
     classic: float = Field(
         default=0.1, gt=0, lt=1, description="Share of the classic queue [fraction]; Linux (RFC 9332 suggests 1/16)"

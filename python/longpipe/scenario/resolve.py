@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario.base import AS_NEEDED, AUTO
+from longpipe.scenario.base import AUTO, Model
 from longpipe.scenario.buffers import Framing, Packet
 from longpipe.scenario.checks import (
     check,
@@ -19,7 +19,7 @@ from longpipe.scenario.checks import (
     check_vbr,
     fields_of_flows,
 )
-from longpipe.scenario.congestion import flat_options
+from longpipe.scenario.congestion import Aimd, Vegas
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.copies import first_numbers, first_of_each, with_copies
 from longpipe.scenario.core import core_fields
@@ -31,7 +31,7 @@ from longpipe.scenario.module import Module, core_module
 from longpipe.scenario.network import Dumbbell, Flow, FlowFields, Graph, Node
 from longpipe.scenario.own_class import Python, core_class
 from longpipe.scenario.own_stack import OwnStack, own_stack_tcp
-from longpipe.scenario.profiles import by_rules, has_initial_rtt
+from longpipe.scenario.profile_options import by_rules, has_initial_rtt
 from longpipe.scenario.repetition import MOST_REPETITIONS, check_repetition
 from longpipe.scenario.series import Series, series
 from longpipe.scenario.source import STACKS
@@ -303,8 +303,8 @@ def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[
 
 
 def _tcp(tcp: Tcp) -> dict[str, Any]:
-    scale = tcp.least_window_scale if tcp.window_scale == AS_NEEDED else tcp.window_scale
-    fields = {**core_fields(tcp, without=("profile",)), **flat_options(tcp.congestion), "window_scale": scale}
+    scale = tcp.window_scale if isinstance(tcp.window_scale, int) else tcp.least_window_scale
+    fields = {**core_fields(tcp, without=("profile",)), **_flat_options(tcp.congestion), "window_scale": scale}
     if isinstance(tcp.congestion, Module):
         fields["congestion"] = core_module(tcp.congestion, tcp.hz)
     elif isinstance(tcp.congestion, Python):
@@ -314,6 +314,13 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
     elif isinstance(tcp.ecn, EcnAccurate):
         fields["ecn"] = {"kind": tcp.ecn.kind, "abe": tcp.ecn.abe} | ({"option": True} if tcp.ecn.option else {})
     return fields
+
+
+def _flat_options(control: Model) -> dict[str, Any]:
+    """Returns the fields that contain the options of AIMD and Vegas, whichever control is selected."""
+    aimd = control if isinstance(control, Aimd) else Aimd.unchecked()
+    vegas = control if isinstance(control, Vegas) else Vegas.unchecked()
+    return {"byte_counting": aimd.byte_counting, "vegas": core_fields(vegas, without=("kind",))}
 
 
 class _Starts:

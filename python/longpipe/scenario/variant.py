@@ -1,20 +1,29 @@
-"""Kinds of loss recovery and congestion control, each with its own parameters."""
+"""Bases of kinds of loss recovery and congestion control, each with its own parameters."""
 
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
-from longpipe.scenario.base import Becomes
-from longpipe.scenario.declared import FACTS, Declared
+from pydantic import model_validator
+
+from longpipe.scenario.base import Becomes, Model
 
 # Kinds that are resolved to their names; see `Variant.is_flat`.
 FLAT: Final[set[str]] = set()
 
 
-class Variant(Declared):
+class Variant(Model):
     """A kind of loss recovery or congestion control with its parameters; such an object equals its name."""
 
     # Whether the resolved form has the kind's name, and its options in fields of their own; the digests of stored runs
     # depend on this form. Other kinds are resolved to tables.
     is_flat: ClassVar[bool] = False
+    # Facts that the core declares (crates/tcp/src/variant.rs). Generated models define those that differ from these.
+    is_model: ClassVar[bool] = False
+    measures_delay: ClassVar[bool] = False
+    needs_marks: ClassVar[str] = "none"
+    fills_buffers: ClassVar[bool] = True
+    detects_each_loss: ClassVar[bool] = False
+    # Options that a profile of connections sets unless the scenario does, by profile.
+    profile_options: ClassVar[dict[str, dict[str, Any]]] = {}
     kind: str
 
     @classmethod
@@ -22,6 +31,12 @@ class Variant(Declared):
         super().__pydantic_init_subclass__(**kwargs)
         if cls.is_flat:
             FLAT.add(cls.model_fields["kind"].default)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for name, problem in self.problems():
+            raise ValueError(f"{name} {problem}")
+        return self
 
     def __eq__(self, other: object) -> bool:
         return self.kind == other if isinstance(other, str) else super().__eq__(other)
@@ -33,8 +48,6 @@ class Variant(Declared):
 class LossRecovery(Variant):
     """A kind of loss recovery."""
 
-    part: ClassVar[str] = "recovery"
-    detects_each_loss: ClassVar[bool]
     # How a loss is detected, as a sentence without its period.
     detection: ClassVar[str] = ""
 
@@ -42,12 +55,6 @@ class LossRecovery(Variant):
 class Control(Variant):
     """A kind of congestion control."""
 
-    part: ClassVar[str] = "congestion"
-    # Facts that the core declares; the user's own controls have these defaults.
-    is_model: ClassVar[bool] = False
-    measures_delay: ClassVar[bool] = False
-    needs_marks: ClassVar[str] = "none"
-    fills_buffers: ClassVar[bool] = True
     # Whether the window grows by one segment per RTT and is halved at a loss, as in the model of Mathis et al. (1997).
     is_reno: ClassVar[bool] = False
     # What the window becomes at a loss, and at an ECN mark if that differs; the rule of a control that sets the window
@@ -55,14 +62,6 @@ class Control(Variant):
     after_loss: ClassVar[str] = ""
     after_mark: ClassVar[str] = ""
     by_model: ClassVar[str] = ""
-    # Options that a profile of connections sets unless the scenario does, by profile.
-    profile_options: ClassVar[dict[str, dict[str, Any]]] = {}
-
-
-# Congestion controls with their own pacing rate, which need a report of each loss; and the recovery that provides these
-# reports.
-MODELS: Final = frozenset(kind for kind, facts in FACTS["congestion"].items() if facts["is_model"])
-(RECOVERY_OF_MODELS,) = (kind for kind, facts in FACTS["recovery"].items() if facts["detects_each_loss"])
 
 
 def _name_or_table(table: dict[str, Any]) -> str | dict[str, Any]:

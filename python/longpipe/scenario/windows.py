@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from longpipe.scenario.base import AUTO, LARGEST_WINDOW
+from longpipe.scenario.base import AUTO, accepted
 from longpipe.scenario.buffers import Packet, bytes_of
 from longpipe.scenario.jitter import delay_with_jitter_ps
 from longpipe.scenario.own_class import Python
@@ -13,7 +13,7 @@ from longpipe.units import SIZE
 
 # Maximum of the window field without RFC 7323.
 SMALLEST: Final = SIZE.parse("64 KiB")
-LARGEST_BYTES: Final = SIZE.parse(LARGEST_WINDOW)
+LARGEST_BYTES: Final = SIZE.parse(accepted(Tcp, "receiver_window").high)
 # Multiple of the BDP: one BDP of data is in flight, and another BDP is sent above the hole during the RTT in which a
 # loss is repaired.
 TIMES_PATH: Final = 2

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError, shown
-from longpipe.scenario.congestion import OWN
+from longpipe.scenario.control_kinds import OWN
 from longpipe.scenario.digests import identified
 from longpipe.scenario.module import modules_of
 from longpipe.scenario.stack import own_stacks_of

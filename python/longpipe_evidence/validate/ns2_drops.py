@@ -15,9 +15,9 @@ from longpipe import Scenario, simulate
 from longpipe.ip import HEADER_BYTES, SPEED_UP
 from longpipe.result import Result
 from longpipe.scenario import Dumbbell, Switch, Traces, Transfer
-from longpipe.scenario.base import Delay, Model, PacketNumber, Rate, SegmentSize, Tick
+from longpipe.scenario.base import Delay, Model, PacketNumber, Rate, SegmentSize, quantity
 from longpipe.scenario.loss import PacketLoss
-from longpipe.scenario.recovery import NewRenoOptions, Pipe, RenoOptions, SackOptions, TahoeOptions, TimerRestart
+from longpipe.scenario.recovery import NewRenoOptions, RenoOptions, SackOptions, TahoeOptions
 from longpipe.scenario.tcp import Tcp
 from longpipe.units import RATE, SIZE, TIME
 from longpipe_evidence.validate import ns2
@@ -47,7 +47,9 @@ class DropCase(Model):
     rate: Rate = Field(default="1.5 Mbit/s", description="Rate of the bottleneck")
     round_trip: Delay = Field(default="100 ms", description="Round-trip propagation time")
     mss: SegmentSize = Field(default="512 B", description="Payload of a segment")
-    tick: Tick = Field(default="100 ms", description="Length of a clock tick")
+    tick: Annotated[str, quantity(TIME, "1 us", "100 s")] = Field(
+        default="100 ms", description="Length of a clock tick"
+    )
     guard: bool | None = Field(
         default=None,
         description="No second fast retransmit below the recovery point (bugFix_); by default only for Tahoe and SACK",
@@ -57,8 +59,12 @@ class DropCase(Model):
         description="NewReno: one segment per two duplicate ACKs, and an estimate of ssthresh (newreno_changes_)",
     )
     deflation: bool = Field(default=False, description="NewReno: partial window deflation (partial_window_deflation_)")
-    timer_restart: TimerRestart = Field(default="every", description="NewReno: partial ACKs that restart the timer")
-    pipe: Pipe = Field(default="window", description="SACK: initial value of PIPE (oldCode_: window)")
+    timer_restart: Literal["first", "every"] = Field(
+        default="every", description="NewReno: partial ACKs that restart the timer"
+    )
+    pipe: Literal["window", "outstanding"] = Field(
+        default="window", description="SACK: initial value of PIPE (oldCode_: window)"
+    )
 
     @property
     def guarded(self) -> bool:

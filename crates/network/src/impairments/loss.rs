@@ -4,13 +4,11 @@ use super::in_time::{LossSteps, States};
 use longpipe_events::{Stream, Time};
 use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
-use strum::VariantNames;
 
 /// Injected losses of a link: frames are lost when they enter the link's port, or because of bit errors at the end of
 /// the link.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames, Described)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
 pub enum LossConfig {
     /// No injected losses.
     #[described(name = "NoLoss")]

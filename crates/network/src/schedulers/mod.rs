@@ -7,12 +7,10 @@ pub use class::Class;
 pub use guaranteed_rate::{GuaranteedRate, ONE};
 use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
-use strum::VariantNames;
 
 /// Schedulers between the classes of a port.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames, Described)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
 pub enum SchedulerConfig {
     /// A single queue for UBR only.
     Fifo {},

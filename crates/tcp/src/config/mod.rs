@@ -3,9 +3,10 @@
 mod flat;
 mod timer;
 
-use crate::congestion::CarefulResumeConfig;
-pub use crate::congestion::{AimdConfig, CongestionConfig, CongestionKind, VegasConfig, DEFAULT_HZ};
-use crate::described::is_default;
+pub use crate::congestion::{
+    AimdConfig, CarefulResumeConfig, CongestionConfig, CongestionKind, VegasConfig, DEFAULT_HZ,
+};
+use crate::described::{is_default, Described};
 use crate::problem::Problem;
 pub use crate::recovery::{
     NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig,
@@ -18,66 +19,167 @@ use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 pub use timer::{PhaseConfig, TimerConfig, LONGEST_RTO};
 
-/// Parameters of one connection's sender and receiver.
-#[derive(Clone, Debug, Serialize)]
+/// Sender and receiver of a TCP connection.
+#[derive(Clone, Debug, Serialize, Described)]
+#[described(name = "Tcp", input(ProfileInput, "recovery"), input(OptionsInput, "timer"))]
+#[described(rule(
+    "receiver_window",
+    "receiver_window < mss",
+    "{receiver_window}; needs at least one segment ({mss})"
+))]
+#[described(rule(
+    "initial_ssthresh",
+    "initial_ssthresh < mss",
+    "{initial_ssthresh}; needs at least one segment ({mss})"
+))]
+#[described(rule(
+    "initial_rtt",
+    "handshake is true and initial_rtt > '0 s'",
+    "{initial_rtt}; needs 0 s with a handshake, which measures the RTT",
+    "initial_rtt",
+    "0 s"
+))]
+#[described(rule(
+    "preconnect",
+    "handshake is true and preconnect > '0 s'",
+    "{preconnect}; needs 0 s with a handshake, because data follow it at once"
+))]
 pub struct TcpConfig {
-    /// Loss recovery: which segments are retransmitted, and when.
+    /// Loss recovery, by name or with its options.
+    #[field(default = "reno", profile("linux-6", { kind = "rack", dsack = true, frto = true, successive = true }))]
     pub recovery: RecoveryConfig,
-    /// Congestion control: how much may be in flight.
+    /// Congestion control, by name or with its options.
+    #[field(default = "aimd", profile("linux-6", { kind = "cubic", rules = "linux" }))]
     pub congestion: CongestionConfig,
-    /// Payload of a full segment [byte].
+    /// Payload of a full segment [bytes]; ATM Forum/96-1761 section 3.1.
+    #[field(range = "[1 B, 65000 B]", default = "512 B", profile("linux-6", "1448 B"))]
     pub mss_bytes: u32,
-    /// Window that the receiver advertises [byte].
+    /// Advertised window [bytes], or 'auto': twice the sum of the path's BDP and buffer; ATM Forum/96-1761 section 3.1
+    /// (LAN; 600 KB on the WAN).
+    #[field(
+        range = "[1 B, 1 GiB]",
+        word = "auto",
+        default = "64 KiB",
+        profile("linux-6", "auto")
+    )]
     pub receiver_window_bytes: u64,
-    /// Shift of the window field (RFC 7323 section 2); the field itself holds 16 bits.
+    /// Shift of the 16-bit window field, or 'as needed'; RFC 7323 section 2.
+    #[field(range = "[0, 14]", word = "as needed", default = "as needed")]
     pub window_scale: u32,
-    /// cwnd at the start of a connection and after an idle restart [segment].
+    /// Initial cwnd [segments]; RFC 2001.
+    #[field(
+        range = "[1 segment, 1000000 segments]",
+        default = "1 segment",
+        profile("linux-6", "10 segments")
+    )]
     pub initial_window_segments: u32,
-    /// Initial ssthresh [byte]; unlimited if None.
+    /// Initial ssthresh [bytes] or 'unlimited'; RFC 5681 section 3.1.
+    #[field(range = "[1 B, 1 GiB]", word = "unlimited", default = "unlimited")]
     pub initial_ssthresh_bytes: Option<u64>,
-    /// Whether to lower ssthresh to the bandwidth-delay product estimated from the first three ACKs (Hoe 1996).
+    /// Lower ssthresh to the first RTT divided by the spacing of the second and third ACK; Hoe 1996.
+    #[field(default = false)]
     pub estimate_ssthresh: bool,
-    /// Number of duplicate ACKs that triggers a fast retransmit.
+    /// Duplicate ACKs that trigger a fast retransmit; RFC 5681 section 3.2.
+    #[field(range = "[1, 1000]", default = 3)]
     pub duplicate_ack_threshold: u32,
-    /// Whether a fast retransmit restarts the retransmission timer (4.4BSD). Otherwise only ACKs of new data do (RFC
-    /// 6298 section 5).
+    /// A fast retransmit restarts the retransmission timer, as in 4.4BSD and ns-2; if false, only ACKs of new data do;
+    /// RFC 6298 section 5.
+    #[field(default = true)]
     pub fast_retransmit_restarts_timer: bool,
-    /// Minimum interval between fast retransmits [ps]; duplicate ACKs that arrive earlier trigger none.
+    /// Minimum time between fast retransmits [time]; earlier duplicates trigger none.
+    #[field(range = "[0 s, 100000 s]", default = "0 s")]
     pub fast_retransmit_interval_ps: u64,
-    /// Whether to delay a short segment while more data are waiting (silly window avoidance, RFC 1122 section 4.2.3.4).
+    /// Delay a short segment while more data waits to be sent; RFC 1122 section 4.2.3.4.
+    #[field(default = true)]
     pub silly_window_avoidance: bool,
-    /// Whether to reset cwnd to the initial window after an idle period of more than one RTO (RFC 5681 section 4.1).
+    /// Return to the initial window after an idle period of one RTO; RFC 5681 section 4.1.
+    #[field(default = false, profile("linux-6", true))]
     pub idle_restart: bool,
-    /// Round-trip time [ps] that is known before the first segment is sent, for example from an earlier handshake; 0 if
-    /// unknown.
+    /// RTT known before the first segment [time], as from a handshake; '0 s': none. It initializes SRTT, BBR's rate and
+    /// Hybla's window.
     #[serde(skip_serializing_if = "is_default")]
+    #[field(range = "[0 s, 1000 s]", default = "0 s", later)]
     pub initial_rtt_ps: u64,
-    /// Idle time [ps] between the establishment of the connection and its first segment.
+    /// Time for which the connection is established and idle before its first segment [time]; Westwood and BBR of Linux
+    /// measure from the handshake.
     #[serde(skip_serializing_if = "is_default")]
+    #[field(range = "[0 s, 1000 s]", default = "0 s", later)]
     pub preconnect_ps: u64,
-    /// Whether to simulate the three-way handshake. The round-trip time is then measured, and `initial_rtt_ps` is 0.
+    /// SYN and SYN-ACK cross the path before data, and give the first RTT sample; a lost one is retransmitted after the
+    /// initial RTO; RFC 9293 section 3.5, RFC 6298 section 5.
     #[serde(skip_serializing_if = "is_default")]
+    #[field(default = false, profile("linux-6", true), later)]
     pub handshake: bool,
-    /// Whether to pace segments at a rate derived from cwnd. A congestion controller that sets a pacing rate paces
-    /// regardless of this field.
+    /// Pace segments at 2 cwnd/SRTT in early slow start and 1.2 cwnd/SRTT later, as in Linux; if false, transmission is
+    /// ACK-clocked; BBR always paces, at its own rate.
     #[serde(skip_serializing_if = "is_default")]
+    #[field(default = false, later)]
     pub pacing: bool,
-    /// Maximum burst of a paced sender [segment]; derived from the rate if None.
+    /// Maximum burst of a paced sender [segments]; 'unlimited': the data of 1/1024 s, at least two segments.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[field(
+        range = "[1 segment, 65535 segments]",
+        word = "unlimited",
+        default = "unlimited",
+        later
+    )]
     pub pacing_burst_segments: Option<u32>,
-    /// Ticks per second of the kernel's clock (CONFIG_HZ), for congestion controllers that follow Linux's code.
+    /// Ticks per second of the kernel clock: of congestion controls by Linux's rules (CUBIC, BIC, H-TCP, Westwood),
+    /// RACK's reordering timer, delayed ACKs with ack = 'linux', and modules; Linux CONFIG_HZ.
     #[serde(skip_serializing_if = "is_default_hz")]
+    #[field(range = "[24, 1024]", default = 250, later)]
     pub hz: u32,
-    /// Source of the parameters that an earlier connection has saved (Careful Resume, RFC 9959).
-    #[serde(skip_serializing_if = "CarefulResumeConfig::is_off")]
+    /// Careful Resume, a start with the window of an earlier connection: off, previous or saved; RFC 9959.
+    #[serde(skip_serializing_if = "is_default")]
+    #[field(default = "off", later)]
     pub careful_resume: CarefulResumeConfig,
-    /// Retransmission timer.
+    /// Retransmission timer: coarse or fine.
+    #[field(default = "coarse", profile("linux-6", { kind = "fine", granularity = "200 ms", min_rto = "200 ms", max_rto = "120 s", timestamps = true }))]
     pub timer: TimerConfig,
-    /// Acknowledgement rule of the receiver.
+    /// ACK policy of the receiver: immediate, delayed or linux.
+    #[field(default = "immediate", profile("linux-6", { kind = "linux", least_round_trip = true, sack_delay = "1.1 ms" }))]
     pub ack: AckConfig,
-    /// ECN mode.
-    #[serde(skip_serializing_if = "EcnConfig::is_off")]
+    /// Explicit congestion notification, and how receivers echo marks: off, classic, dctcp or accurate.
+    #[serde(skip_serializing_if = "is_default")]
+    #[field(default = "off", later)]
     pub ecn: EcnConfig,
+}
+
+/// Named defaults of connections.
+#[derive(Clone, Copy, Debug, Serialize, Described)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// The default of each field.
+    Classic,
+    /// Linux 6 over Ethernet. A granularity of 200 ms gives RTO = SRTT + max(4 RTTVAR, 200 ms).
+    #[serde(rename = "linux-6")]
+    Linux6,
+}
+
+/// The field that users write in place of the fields of a connection.
+#[derive(Clone, Debug, Described)]
+pub struct ProfileInput {
+    /// Defaults of the other fields: 'classic' for the listed default of each field, or 'linux-6' for those of Linux 6:
+    /// CUBIC, RACK-TLP, timestamps, an initial window of 10 segments.
+    #[field(default = "classic")]
+    pub profile: Profile,
+}
+
+/// Options of loss recoveries, which remain while another recovery is selected.
+#[derive(Clone, Debug, Described)]
+pub struct OptionsInput {
+    /// Options of Tahoe.
+    #[field(default = {}, later)]
+    pub tahoe: TahoeConfig,
+    /// Options of Reno.
+    #[field(default = {})]
+    pub reno: RenoConfig,
+    /// Options of NewReno.
+    #[field(default = {})]
+    pub newreno: NewRenoConfig,
+    /// Options of SACK.
+    #[field(default = {})]
+    pub sack: SackConfig,
 }
 
 fn is_default_hz(hz: &u32) -> bool {
@@ -85,29 +187,44 @@ fn is_default_hz(hz: &u32) -> bool {
 }
 
 /// Explicit congestion notification (RFC 3168).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
 pub enum EcnConfig {
-    /// No packet can be marked.
+    /// Packets are not ECN-capable.
+    #[described(name = "EcnOff")]
     Off {},
-    /// The receiver sets ECE on all ACKs after a mark until the sender signals CWR.
+    /// Classic ECN: ACKs carry ECE until the sender sets CWR; one reduction per window (RFC 3168).
+    #[described(name = "EcnClassic")]
     Classic {
-        /// ABE: a mark reduces the window less than a loss does (RFC 8511).
+        /// Alternative backoff: a mark multiplies the window by .85 (CUBIC) or .8 (Reno); RFC 8511.
         #[serde(default)]
+        #[field(default = false)]
         abe: bool,
     },
-    /// ACKs report for every segment whether it was marked (DCTCP, RFC 8257 section 3.2).
+    /// ACKs report for all data whether it was marked (RFC 8257 section 3.2).
+    #[described(name = "EcnDctcp", input(CodepointInput))]
     Dctcp {},
-    /// Every ACK carries a three-bit counter of marked packets (Accurate ECN, RFC 9768).
+    /// Accurate ECN: ACKs count CE packets in 3 bits; the first and every second CE is reported at once (RFC 9768).
+    #[described(name = "EcnAccurate", input(CodepointInput, "option"))]
     Accurate {
-        /// ABE, as in `Classic`.
+        /// Alternative backoff: a mark multiplies the window by .85 (CUBIC) or .8 (Reno); RFC 8511.
         #[serde(default)]
+        #[field(default = false)]
         abe: bool,
-        /// ACKs also carry byte counters in the AccECN option (section 3.2.3).
+        /// ACKs also count marked bytes in the AccECN option of 12 bytes, or 8 with two SACK blocks; RFC 9768 section
+        /// 3.2.3.
         #[serde(default, skip_serializing_if = "is_default")]
+        #[field(default = false, later)]
         option: bool,
     },
+}
+
+/// The codepoint, which the core has as a property of the flow's packets.
+#[derive(Clone, Debug, Described)]
+pub struct CodepointInput {
+    /// Codepoint of data packets: ECT(0), or ECT(1) for low-latency (L4S) queues; RFC 9331 section 4.1.
+    #[field(values("0", "1"), default = 0, later)]
+    pub ect: u32,
 }
 
 impl Default for EcnConfig {
@@ -240,7 +357,9 @@ impl TcpConfig {
                 ),
             ));
         }
-        if let Some(problem) = self.congestion.problem().or_else(|| self.recovery.problem()) {
+        let congestion = self.congestion.invalid().map(|problem| problem.within("congestion"));
+        if let Some(problem) = congestion.or_else(|| self.recovery.invalid().map(|problem| problem.within("recovery")))
+        {
             return Some(problem);
         }
         let (control, recovery) = (self.congestion.facts(), self.recovery.facts());
@@ -327,56 +446,67 @@ pub fn first_window(most: u64, mss: u32) -> u64 {
 
 /// Values of CONFIG_HZ for which Linux's arithmetic is valid.
 const HZ: std::ops::RangeInclusive<u32> = 24..=1024;
-/// Largest value of the window field.
-pub const MAX_WINDOW_FIELD: u64 = 65_535;
-/// Largest shift of the window field (RFC 7323 section 2.3).
-pub const MAX_WINDOW_SCALE: u32 = 14;
 /// Upper limit [ps] of the idle time between the handshake and the first segment.
 const LONGEST_PRECONNECT: u64 = 1_000 * PS_PER_SECOND;
 /// Maximum timeout of a delayed ACK [ps].
 pub const LONGEST_ACK_DELAY: u64 = 1_000 * PS_PER_SECOND;
+/// Largest value of the window field.
+pub const MAX_WINDOW_FIELD: u64 = 65_535;
+/// Largest shift of the window field (RFC 7323 section 2.3).
+pub const MAX_WINDOW_SCALE: u32 = 14;
 
 /// Rule that determines when ACKs are sent.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
 pub enum AckConfig {
-    /// Each segment is acknowledged at once.
+    /// An immediate ACK for each segment.
     Immediate {},
-    /// An ACK is sent for every `segments`-th segment, or after `timeout_ps` (RFC 1122 section 4.2.3.2).
+    /// Delayed ACKs: one for every n-th segment, or after a timeout (RFC 1122 4.2.3.2).
     Delayed {
-        /// Number of segments that trigger an ACK.
+        /// Number of segments after which an ACK is sent [segments]; RFC 1122 4.2.3.2.
+        #[field(range = "[1 segment, 65535 segments]", unit = "segments", default = "2 segments")]
         segments: u32,
-        /// Longest delay [ps].
+        /// Maximum delay of an ACK [time]; BSD's fast timer.
+        #[field(range = "[1 ps, 1000 s]", default = "200 ms")]
         timeout_ps: u64,
-        /// Number of segments at the start of the connection that are acknowledged at once (Linux: quick ACKs);
-        /// serialized only if it is not 0.
+        /// Number of initial segments with immediate ACKs (quick ACKs); 16 in Linux.
         #[serde(default, skip_serializing_if = "is_default")]
+        #[field(range = "[0, 1000000]", default = 0, later)]
         quick: u32,
     },
-    /// Linux's rule: the first segments are acknowledged at once; if timestamps are on, so are all segments while the
-    /// receive window grows. Otherwise, every second segment is acknowledged.
+    /// Linux's ACK policy: immediate at the start and while the receive window grows, otherwise every second segment.
+    ///
+    /// The receive window starts at 64 KiB and grows by two segments per arriving segment, up to a limit that follows
+    /// the data read per RTT (tcp_input.c, 6.1). The policy needs timestamps. The growing window limits the sender only
+    /// with `growing_window`; otherwise `receiver_window` is advertised from the start.
+    #[described(name = "LinuxAcks")]
     Linux {
-        /// Longest delay [ps].
+        /// Minimum timeout of a delayed ACK, rounded up to the next tick of `tcp.hz` [time]; doubles up to the RTT
+        /// whenever no second segment arrives; Linux TCP_ATO_MIN.
+        #[field(range = "[1 ps, 1000 s]", default = "40 ms")]
         timeout_ps: u64,
-        /// Number of segments at the start of the connection that are acknowledged at once.
+        /// Number of initial segments with immediate ACKs (quick ACKs); Linux.
+        #[field(range = "[0, 1000000]", default = 16)]
         quick: u32,
-        /// Maximum delay of an ACK of out-of-order data, after the first three such ACKs [ps] (Linux: SACK
-        /// compression); 0 disables compression. Serialized only if it is not 0.
+        /// ACK compression: after four ACKs at a new hole, delay SACKs by this time, at most RTT/20, 44 segments and a
+        /// third range [time]; 1.1 ms in Linux including timer slack; '0 s' disables it.
         #[serde(default, skip_serializing_if = "is_default")]
+        #[field(range = "[0 s, 1000 s]", default = "0 s", later)]
         sack_delay_ps: u64,
-        /// Whether the receiver's RTT estimate adopts a shorter RTT immediately, as in Linux 6.1.176. Serialized only
-        /// if true.
+        /// Filter of the receiver-side RTT estimate: adopts a smaller sample at once, and moves by 1/8 of the
+        /// difference towards a larger one; Linux 6.1.176.
         #[serde(default, skip_serializing_if = "is_default")]
+        #[field(default = false, later)]
         least_round_trip: bool,
-        /// Interval at which the application fills the sender's buffer [ps]; 0: the application waits until a third of
-        /// the buffer is free. Serialized only if it is not 0.
+        /// Interval at which the sender's application fills its buffer of at least 1538 segments, in calls of 64 KiB
+        /// [time]; '0 s' means that one call waits until a third of the buffer is free; Linux 6.1.176.
         #[serde(default, skip_serializing_if = "is_default")]
+        #[field(range = "[0 s, 1000 s]", default = "0 s", later)]
         write_every_ps: u64,
-        /// Whether ACKs advertise a window that grows from 64 KiB up to `receiver_window_bytes` (Linux:
-        /// tcp_moderate_rcvbuf); otherwise `receiver_window_bytes` is advertised from the start. Serialized only if
-        /// true.
+        /// Advertise the receive window while it grows from 64 KiB up to `receiver_window`, so that it limits the
+        /// sender; if false, advertise `receiver_window` from the start; Linux tcp_moderate_rcvbuf.
         #[serde(default, skip_serializing_if = "is_default")]
+        #[field(default = false, later)]
         growing_window: bool,
     },
 }

@@ -1,66 +1,94 @@
 //! Parameters of the retransmission timer.
 
+use crate::described::Described;
 use crate::problem::Problem;
 use longpipe_events::PS_PER_SECOND;
 use serde::{Deserialize, Serialize};
-use strum::VariantNames;
 
 /// Maximum RTO that a scenario may set [ps].
 pub const LONGEST_RTO: u64 = 100_000 * PS_PER_SECOND;
 
 /// Retransmission timers.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
+#[described(rule("max_rto", "max_rto < min_rto", "{max_rto}; needs at least min_rto, {min_rto}"))]
+#[described(rule(
+    "initial_rto",
+    "max_rto >= min_rto and initial_rto < min_rto",
+    "{initial_rto}; needs {min_rto} to {max_rto}"
+))]
+#[described(rule(
+    "initial_rto",
+    "max_rto >= min_rto and initial_rto > max_rto",
+    "{initial_rto}; needs {min_rto} to {max_rto}"
+))]
 pub enum TimerConfig {
-    /// BSD's slow timer: it counts whole ticks, times one segment at a time, and computes with scaled integers.
+    /// BSD's slow timer: measures one segment at a time in ticks, with srtt and rttvar as scaled integers.
+    #[described(rule(
+        "max_rto",
+        "max_rto * tick > '10000 s'",
+        "{max_rto} of {tick}; needs at most 10000 s in all"
+    ))]
+    #[described(rule("phase.at", "phase.at >= tick", "{phase.at}; needs less than one tick ({tick})"))]
     Coarse {
-        /// Length of a tick [ps].
+        /// Length of a tick [time]; ATM Forum/96-1761 section 3.1.
+        #[field(range = "[1 us, 100 s]", default = "100 ms")]
         tick_ps: u64,
-        /// Phase of the ticks.
+        /// Phase of the ticks: fixed, common or per-flow.
+        #[field(default = "fixed")]
         phase: PhaseConfig,
-        /// Smallest RTO [tick].
+        /// Minimum RTO [ticks]; BSD's slow timer.
+        #[field(range = "[1 tick, 1000000 ticks]", default = "2 ticks")]
         min_rto_ticks: u32,
-        /// Largest RTO [tick].
+        /// Maximum RTO [ticks], 64 s with ticks of 100 ms; BSD's TCPTV_REXMTMAX, 64 s (128 ticks of 500 ms).
+        #[field(range = "[1 tick, 1000000 ticks]", default = "640 ticks")]
         max_rto_ticks: u32,
-        /// RTO before the first measurement [tick].
+        /// RTO before the first RTT sample [ticks], 3 s with ticks of 100 ms; RFC 1122 section 4.2.3.1.
+        #[field(range = "[1 tick, 1000000 ticks]", default = "30 ticks")]
         initial_rto_ticks: u32,
-        /// If true, the first measurement is increased by one tick (BSD); otherwise each measurement is at least one
-        /// tick.
+        /// Count the first RTT sample as one tick more, as in BSD; if false, samples are at least one tick.
+        #[field(default = true)]
         count_from_one: bool,
-        /// If true, the timer expires on a tick (BSD); otherwise, it expires a whole number of tick lengths after it
-        /// was armed.
+        /// Expire on a tick, as in BSD; if false, exactly one RTO after the timer was set, as in ns-2.
+        #[field(default = true)]
         expires_on_tick: bool,
     },
-    /// RFC 6298 with a fine-grained clock.
+    /// Retransmission timer of RFC 6298 with a fine-grained clock.
     Fine {
-        /// Clock granularity G [ps].
+        /// Clock granularity G [time]; RFC 6298 section 4.
+        #[field(range = "[1 us, 1000 s]", default = "1 ms")]
         granularity_ps: u64,
-        /// Smallest RTO [ps].
+        /// Minimum RTO [time]; RFC 6298 (2.4).
+        #[field(range = "[1 us, 100000 s]", default = "1 s")]
         min_rto_ps: u64,
-        /// Largest RTO [ps].
+        /// Maximum RTO [time]; RFC 6298 (2.5).
+        #[field(range = "[1 us, 100000 s]", default = "60 s")]
         max_rto_ps: u64,
-        /// RTO before the first measurement [ps].
+        /// RTO before the first RTT sample [time]; RFC 6298 (2.1).
+        #[field(range = "[1 us, 100000 s]", default = "1 s")]
         initial_rto_ps: u64,
-        /// If true, every segment is timed with the timestamp option (RFC 7323); otherwise, only one segment is timed
-        /// at a time.
+        /// Use the timestamp option of RFC 7323, which gives an RTT sample per ACK.
+        #[field(default = false)]
         timestamps: bool,
     },
 }
 
 /// Phase of the ticks of a coarse clock.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
 pub enum PhaseConfig {
-    /// The first tick is at a given time, which is the same for all hosts.
+    /// All hosts' ticks start at a given time.
+    #[described(name = "FixedPhase")]
     Fixed {
-        /// Time of the first tick [ps], less than one tick.
+        /// First tick; less than one tick [time].
+        #[field(range = "[0 s, 100000 s]", default = "0 s")]
         at_ps: u64,
     },
-    /// Uniformly distributed over one tick; one value per run, shared by all hosts.
+    /// The phase of the ticks is drawn uniformly, once per run, for all hosts.
+    #[described(name = "CommonPhase")]
     Common {},
-    /// Uniformly distributed over one tick; one value per flow.
+    /// The phase of the ticks is drawn uniformly for each flow.
+    #[described(name = "PerFlowPhase")]
     PerFlow {},
 }
 

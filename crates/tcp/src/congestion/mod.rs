@@ -49,26 +49,26 @@ pub use window_adjustment::WindowAdjustment;
 variants! {
     /// The congestion controller of one sender.
     Congestion, CongestionConfig, CongestionKind, each($);
-    Aimd(rfc::aimd::Aimd): "Slow start and congestion avoidance (RFC 5681 section 3.1).";
-    Bbr(Box<model::bbr::Bbr>): "Model-based: sends at the measured bandwidth, with a window from the minimum RTT (Cardwell et al. 2016).";
-    Bbr3(Box<model::bbr3::Bbr3>): "BBR version 3: losses also bound the model of the path (draft-ietf-ccwg-bbr).";
-    Bic(Box<linux::bic::Bic>): "Binary search for the window of the last loss (Xu, Harfoush and Rhee 2004).";
-    Copa(Box<model::copa::Copa>): "Keeps 1/δ packets in the queue, estimated from RTTs (Arun and Balakrishnan 2018).";
-    Cubic(Box<rfc::cubic::Cubic>): "Window as a cubic function of the time since the last reduction (RFC 9438).";
-    Dctcp(Box<linux::dctcp::Dctcp>): "Reduction in proportion to the fraction of marked data (RFC 8257).";
-    Highspeed(Box<rfc::highspeed::Highspeed>): "Increase and decrease depend on the window (RFC 3649).";
-    Htcp(Box<linux::htcp::Htcp>): "Growth accelerates with the time since the last loss (Leith and Shorten 2004).";
-    Hybla(Box<linux::hybla::Hybla>): "Growth independent of the RTT, as with an RTT of 25 ms (Caini and Firrincieli 2004).";
-    Illinois(Box<linux::illinois::Illinois>): "Increase and decrease depend on the queueing delay (Liu, Başar and Srikant 2008).";
-    Ledbat(Box<rfc::ledbat::Ledbat>): "Keeps the one-way queueing delay at a target (RFC 6817).";
-    LinuxReno(Box<linux::reno::LinuxReno>): "Reno as in Linux, which counts acknowledged segments (tcp_cong.c).";
-    Module(Box<user::Loaded>): "A controller from a file: a Linux module or a user's shared object.";
-    Prague(Box<model::prague::Prague>): "Reduces the window by half of the share of marks, and paces, for low-latency queues (tcp_prague.c, module 0.7).";
-    Scalable(Box<linux::scalable::Scalable>): "Increase and decrease in proportion to the window (Kelly 2003).";
-    Vegas(Box<linux::vegas::Vegas>): "Keeps the queued data estimated from RTTs in a range (Brakmo and Peterson 1995).";
-    Veno(Box<linux::veno::Veno>): "Smaller reduction if a loss occurs without queueing (Fu and Liew 2003).";
-    Westwood(Box<linux::westwood::Westwood>): "Sets the window after a loss from the measured delivery rate (Mascolo et al. 2004).";
-    Yeah(Box<linux::yeah::Yeah>): "Grows as Scalable TCP while few segments are queued, otherwise as Reno (Baiocchi, Castellani and Vacirca 2007).";
+    Aimd(rfc::aimd::Aimd);
+    Bbr(Box<model::bbr::Bbr>);
+    Bbr3(Box<model::bbr3::Bbr3>);
+    Bic(Box<linux::bic::Bic>);
+    Copa(Box<model::copa::Copa>);
+    Cubic(Box<rfc::cubic::Cubic>);
+    Dctcp(Box<linux::dctcp::Dctcp>);
+    Highspeed(Box<rfc::highspeed::Highspeed>);
+    Htcp(Box<linux::htcp::Htcp>);
+    Hybla(Box<linux::hybla::Hybla>);
+    Illinois(Box<linux::illinois::Illinois>);
+    Ledbat(Box<rfc::ledbat::Ledbat>);
+    LinuxReno(Box<linux::reno::LinuxReno>);
+    Module(Box<user::Loaded>);
+    Prague(Box<model::prague::Prague>);
+    Scalable(Box<linux::scalable::Scalable>);
+    Vegas(Box<linux::vegas::Vegas>);
+    Veno(Box<linux::veno::Veno>);
+    Westwood(Box<linux::westwood::Westwood>);
+    Yeah(Box<linux::yeah::Yeah>);
     @Resuming(Box<CarefulResume>): "Another controller, started with saved parameters of the path (RFC 9959).";
 }
 

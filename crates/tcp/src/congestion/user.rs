@@ -5,6 +5,7 @@
 
 use crate::congestion::control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, Sent, Wants};
 use crate::congestion::flight::Flight;
+use crate::described::Described;
 use crate::problem::Problem;
 use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::{Span, Stream, Time};
@@ -52,17 +53,21 @@ impl PartialEq for Slot {
 }
 
 /// A controller from a file, identified by the digest of its source.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct ModuleConfig {
     /// SHA-256 of the source and of longpipe's header [64 hex digits].
+    #[field(skip)]
     pub digest: String,
     /// Names and values of the parameters that are set.
+    #[field(skip)]
     pub parameters: Vec<(String, String)>,
     /// Ticks per second of the kernel's clock.
+    #[field(skip)]
     pub hz: u32,
     /// The loaded object.
     #[serde(skip)]
+    #[field(skip)]
     pub plugin: Slot,
 }
 
@@ -94,7 +99,7 @@ impl Parameters for ModuleConfig {
     fn problem(&self) -> Option<Problem> {
         self.plugin.0.is_none().then(|| {
             let accepted = "needs a build of longpipe that loads modules, and the module's file on this machine";
-            Problem::new("congestion.kind", "module", accepted)
+            Problem::new("kind", "module", accepted)
         })
     }
 }

@@ -1,8 +1,8 @@
 //! Suppression of repeated fast retransmits, and the choice of ACKs that restart the timer during recovery.
 
 use crate::congestion::flight::Flight;
+use crate::described::Described;
 use serde::{Deserialize, Serialize};
-use strum::VariantNames;
 
 /// Suppresses fast retransmits of data sent before the latest recovery (RFC 2582 section 5, "careful").
 #[derive(Clone, Debug)]
@@ -29,9 +29,8 @@ impl Guard {
 }
 
 /// Which partial ACKs restart the retransmission timer (RFC 2582 section 4).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
 pub enum TimerRestart {
     /// The first partial ACK of each recovery restarts the timer ("impatient").
     First,

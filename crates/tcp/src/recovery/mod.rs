@@ -35,13 +35,13 @@ variants! {
     /// The loss recovery of one sender.
     #[repr(u8)]
     Recovery, RecoveryConfig, RecoveryKind, each($);
-    Vanilla(vanilla::Vanilla): "Timeout only.";
-    Tahoe(tahoe::Tahoe): "Fast retransmit into slow start.";
-    Reno(reno::Reno): "Fast retransmit and fast recovery.";
-    Newreno(newreno::NewReno): "Fast recovery through partial ACKs.";
-    Sack(sack::Sack): "Selective acknowledgements.";
-    Rfc6675(Box<rfc6675::Rfc6675>): "Selective acknowledgements: losses by the data received beyond a hole, and rescue of the tail (RFC 6675).";
-    Rack(Box<rack::Rack>): "Losses by the time since each segment was sent, with tail loss probes (RFC 8985, RFC 9937).";
+    Vanilla(vanilla::Vanilla);
+    Tahoe(tahoe::Tahoe);
+    Reno(reno::Reno);
+    Newreno(newreno::NewReno);
+    Sack(sack::Sack);
+    Rfc6675(Box<rfc6675::Rfc6675>);
+    Rack(Box<rack::Rack>);
 }
 
 impl Recover for Recovery {
@@ -89,11 +89,6 @@ impl Recover for Recovery {
     fn on_timeout(&mut self, handle: &mut WindowHandle) {
         each!(self, one => one.on_timeout(handle));
     }
-}
-
-/// Returns whether an option is off; if it is, the recovery behaves as before the option existed.
-fn is_off(on: &bool) -> bool {
-    !on
 }
 
 impl Recovery {

@@ -6,31 +6,52 @@ use super::trigger::Trigger;
 use crate::congestion::control::Cause;
 use crate::congestion::flight::Flight;
 use crate::congestion::WindowAdjustment;
+use crate::described::Described;
+use crate::problem::Problem;
 use crate::recovery::window_handle::WindowHandle;
 use crate::variant::{Parameters, Variant};
 use serde::{Deserialize, Serialize};
 
-/// Options of NewReno.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+/// Each partial ACK retransmits the next hole, until recovery ends (ATM Forum/98-0876 section 3.1).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "NewReno")]
+#[described(fact("is_flat", true))]
+#[described(fact(
+    "detection",
+    "Three duplicate ACKs reported a loss (fast retransmit, RFC 6582 section 3.2)"
+))]
 pub struct NewRenoConfig {
-    /// Whether to send one new segment per two duplicate ACKs (Hoe 1996) instead of as many as the inflated window
-    /// allows.
+    /// In recovery send one new segment per two duplicate ACKs; if false, as the inflated window allows; ATM
+    /// Forum/98-0876 section 3.1.
+    #[field(default = true)]
     pub flywheel: bool,
-    /// Maximum number of segments that one ACK releases during recovery, in addition to a retransmission; unlimited if
-    /// None.
+    /// Maximum number of new segments per ACK during recovery [segments]; RFC 2582.
+    #[field(
+        range = "[1 segment, 65535 segments]",
+        unit = "segments",
+        word = "unlimited",
+        default = "unlimited"
+    )]
     pub max_burst: Option<u32>,
-    /// Whether a partial ACK deflates the window by the acknowledged data minus one segment (RFC 2582) instead of to
-    /// ssthresh.
+    /// A partial ACK deflates the window by the acknowledged data minus one segment (RFC 2582); if false, it sets the
+    /// window to ssthresh; ATM Forum/98-0876 section 3.1.
+    #[field(default = false)]
     pub partial_deflation: bool,
-    /// Whether to suppress a fast retransmit of data sent before the previous fast retransmit or a timeout (RFC 2582
-    /// section 5).
+    /// Avoid a second fast retransmit for data sent before the last recovery; RFC 2582 section 5.
+    #[field(default = false)]
     pub guard: bool,
-    /// Which partial ACKs restart the retransmission timer.
+    /// Which partial ACKs restart the retransmission timer: first or every; ATM Forum/98-0876 section 3.1.
+    #[field(default = "every")]
     pub timer_restart: TimerRestart,
 }
 
-impl Parameters for NewRenoConfig {}
+impl Parameters for NewRenoConfig {
+    /// Accepts a burst of 0 segments, with which tests simulate recoveries without new data.
+    fn problem(&self) -> Option<Problem> {
+        None
+    }
+}
 
 /// State of a fast recovery.
 #[derive(Clone, Debug)]

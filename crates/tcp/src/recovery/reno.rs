@@ -5,24 +5,33 @@ use super::recover::{Advance, Recover, Resend};
 use super::trigger::Trigger;
 use crate::congestion::control::Cause;
 use crate::congestion::WindowAdjustment;
+use crate::described::Described;
 use crate::recovery::window_handle::WindowHandle;
 use crate::variant::{Parameters, Variant};
 use serde::{Deserialize, Serialize};
 
-/// Options of Reno.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+/// Fast retransmit and fast recovery: duplicate ACKs inflate the halved window (RFC 2001).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "Reno")]
+#[described(fact("is_flat", true))]
+#[described(fact(
+    "detection",
+    "Three duplicate ACKs reported a loss (fast retransmit, RFC 5681 section 3.2)"
+))]
 pub struct RenoConfig {
-    /// Whether to suppress a fast retransmit of data sent before the previous fast retransmit or a timeout (RFC 2582
-    /// section 5).
+    /// Avoid a second fast retransmit for data sent before the last recovery; RFC 2582 section 5.
+    #[field(default = false)]
     pub guard: bool,
-    /// Whether a timeout removes the inflation caused by duplicate ACKs before it halves the window.
+    /// After a timeout, set ssthresh to half of the window without its inflation; 4.4BSD includes the inflation.
+    #[field(default = false)]
     pub deflate_on_timeout: bool,
-    /// Whether the guard applies only after timeouts, so that consecutive fast retransmits are allowed (ns-2 until
-    /// 2001).
+    /// Apply 'guard' only after a timeout, so that several fast retransmits may occur in a row; ns-2 of 2000.
+    #[field(default = false)]
     pub guard_timeouts_only: bool,
-    /// Whether duplicate ACKs beyond the threshold inflate the window even if no fast retransmit took place; the next
-    /// ACK of new data deflates it (this follows from the order of tests in 4.4BSD).
+    /// Duplicate ACKs beyond the threshold inflate the window even without a fast retransmit, until the next ACK of new
+    /// data deflates it; 4.4BSD.
+    #[field(default = false)]
     pub inflate_always: bool,
 }
 

@@ -6,25 +6,32 @@ use super::recover::{Advance, Next, Recover, Resend};
 use super::trigger::Trigger;
 use crate::congestion::control::Cause;
 use crate::congestion::flight::Flight;
-use crate::problem::Problem;
+use crate::described::Described;
 use crate::recovery::scoreboard::Scoreboard;
 use crate::recovery::window_handle::WindowHandle;
-use crate::segment::{AckSegment, MAX_SACK_BLOCKS};
+use crate::segment::AckSegment;
 use crate::variant::{Facts, Parameters, Variant};
 use serde::{Deserialize, Serialize};
-use strum::VariantNames;
 
-/// Options of SACK.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+/// Sends holes first, then new data, while PIPE < cwnd (RFC 2018, ATM Forum/98-0876 section 3.2).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "SACK")]
+#[described(fact("is_flat", true))]
+#[described(fact("detection", "SACK blocks reported a loss (RFC 6675 section 5)"))]
 pub struct SackConfig {
-    /// Maximum number of SACK blocks in an ACK: 1 to 3, which leaves room for timestamps (RFC 2018 section 3).
+    /// Maximum number of SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3.
+    #[field(range = "[1, 3]", default = 3)]
     pub blocks: u32,
-    /// Initial value of PIPE.
+    /// Initial PIPE at a fast retransmit: the window or the outstanding data, less one segment per duplicate ACK; ATM
+    /// Forum/98-0876 section 3.2.
+    #[field(default = "window")]
     pub pipe: PipeStart,
-    /// Whether to suppress a fast retransmit of data sent before a timeout.
+    /// Avoid a second fast retransmit for data sent before the last recovery; RFC 2582 section 5.
+    #[field(default = true)]
     pub guard: bool,
-    /// Which partial ACKs restart the retransmission timer.
+    /// Which partial ACKs restart the retransmission timer: first or every; RFC 2582.
+    #[field(default = "every")]
     pub timer_restart: TimerRestart,
 }
 
@@ -35,18 +42,11 @@ impl Parameters for SackConfig {
             ..Self::FACTS
         }
     }
-
-    fn problem(&self) -> Option<Problem> {
-        let fit = (1..=MAX_SACK_BLOCKS).contains(&(self.blocks as usize));
-        let accepted = || format!("needs room for 1 to {MAX_SACK_BLOCKS} blocks");
-        (!fit).then(|| Problem::new("sack.blocks", self.blocks, accepted()))
-    }
 }
 
 /// Initial value of PIPE at a fast retransmit, before duplicate ACKs are subtracted.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
 pub enum PipeStart {
     /// cwnd in whole segments (Fall and Floyd 1996; ATM Forum/98-0876 section 3.2).
     Window,

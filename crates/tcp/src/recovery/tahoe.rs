@@ -5,16 +5,23 @@ use super::recover::{Recover, Resend};
 use super::trigger::Trigger;
 use crate::congestion::control::Cause;
 use crate::congestion::WindowAdjustment;
+use crate::described::Described;
 use crate::recovery::window_handle::WindowHandle;
 use crate::variant::{Parameters, Variant};
 use serde::{Deserialize, Serialize};
 
-/// Options of Tahoe.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+/// Fast retransmit, then slow start from the first unacknowledged byte (Jacobson 1988).
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "Tahoe")]
+#[described(fact("is_flat", true))]
+#[described(fact(
+    "detection",
+    "Three duplicate ACKs reported a loss (fast retransmit, RFC 2001 section 3)"
+))]
 pub struct TahoeConfig {
-    /// Whether to suppress a fast retransmit of data sent before the previous fast retransmit or a timeout (RFC 2582
-    /// section 5).
+    /// Avoid a second fast retransmit for data sent before the last recovery; RFC 2582 section 5.
+    #[field(default = false)]
     pub guard: bool,
 }
 

@@ -1,12 +1,15 @@
 //! Vanilla: slow start and congestion avoidance; losses are detected by timeout only (frr-96 section 2).
 
 use super::recover::Recover;
+use crate::described::Described;
 use crate::variant::{Parameters, Variant};
 use serde::{Deserialize, Serialize};
 
-/// Vanilla has no options.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+/// Retransmits only after a timeout, from the first unacknowledged byte (ATM Forum/96-1761 section 2).
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "timeouts only")]
+#[described(fact("detection", "A loss was detected"))]
 pub struct VanillaConfig {}
 
 impl Parameters for VanillaConfig {}

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from longpipe.scenario import Scenario
-from longpipe.scenario.base import MOST_WINDOW_SCALE
+from longpipe.scenario.base import accepted
+from longpipe.scenario.tcp import Tcp
 from longpipe_evidence.validate.packetdrill.outcome import NotUnderstoodError
 
 # Options that a host offers in its SYN, and the length of the timestamp option in a segment (RFC 7323) [byte].
@@ -86,7 +87,7 @@ class Settings:
     @property
     def scale(self) -> int:
         """Returns the peer's window shift [bit]; more than 14 count as 14 (RFC 7323 section 2.3)."""
-        return min(int(str(self.peer.get("wscale", 0))), MOST_WINDOW_SCALE)
+        return min(int(str(self.peer.get("wscale", 0))), int(accepted(Tcp, "window_scale").high))
 
     def tcp_json(self, rtt_ps: int, window: int) -> str:
         """Returns a connection for the core after a handshake of `rtt_ps`; the peer advertises `window` [byte].

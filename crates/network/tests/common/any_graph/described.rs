@@ -77,9 +77,9 @@ impl Scale {
 
     fn value(&self, ty: &Type, stream: &mut Stream) -> Value {
         match ty {
-            Type::Quantity { dimension, bounds } => self.quantity(dimension, bounds, stream).into(),
+            Type::Quantity { dimension, bounds, .. } => self.quantity(dimension, bounds, stream).into(),
             Type::Share { bounds } => integer(bounds, stream.fraction() * bounds.most as f64).into(),
-            Type::Integer { bounds } => {
+            Type::Integer { bounds, .. } => {
                 let magnitude = logarithmic(bounds.least.max(1) as f64, bounds.most as f64, stream);
                 let is_negative = bounds.least < 0 && stream.below(2) == 0;
                 integer(bounds, if is_negative { -magnitude } else { magnitude }).into()
@@ -87,10 +87,14 @@ impl Scale {
             Type::Float { bounds } => float(bounds, stream).into(),
             Type::Bool => (stream.below(2) == 1).into(),
             Type::Names { names } => names[stream.below(names.len() as u64) as usize].into(),
+            Type::Numbers { numbers } => {
+                let number = numbers[stream.below(numbers.len() as u64) as usize];
+                number.parse::<u64>().expect("an integer").into()
+            }
             Type::List { of, ascending, .. } => self.list(of, *ascending, stream),
             Type::Row { each } => each.iter().map(|ty| self.value(ty, stream)).collect(),
             Type::Text { .. } => Value::Null,
-            Type::Part(part) => self.fields(part, stream).into(),
+            Type::Part { part } => self.fields(part, stream).into(),
             Type::Kinds { kinds } => {
                 let (kind, part) = &kinds[stream.below(kinds.len() as u64) as usize];
                 let mut fields = self.fields(part, stream);

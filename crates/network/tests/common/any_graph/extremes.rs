@@ -37,7 +37,7 @@ pub fn set(scenario: &mut Scenario, (kind, index): Extreme) {
         5 => flow.tcp.fast_retransmit_interval_ps = u64::MAX,
         6 => {
             if let CongestionConfig::Vegas(vegas) = &mut flow.tcp.congestion {
-                (vegas.alpha, vegas.beta, vegas.gamma) = (f64::MAX, f64::MAX, f64::MAX);
+                (vegas.alpha, vegas.beta, vegas.gamma) = (1e6, 1e6, 1e6);
             }
         }
         7 => set_longest(&mut flow.tcp.timer),

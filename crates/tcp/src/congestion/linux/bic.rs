@@ -3,12 +3,15 @@
 
 use crate::congestion::control::Cause;
 use crate::congestion::linux::{AckedSegments, CaState, Linux, Module, Socket};
+use crate::described::Described;
 use crate::variant::Parameters;
 use serde::{Deserialize, Serialize};
 
-/// BIC has no options; its constants are Linux's.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+/// Binary search for the window of the last loss, as in Linux (Xu, Harfoush and Rhee 2004).
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "BIC")]
+#[described(fact("after_loss", "0.8 of the window (Xu et al. 2004, and Linux)"))]
 pub struct BicConfig {}
 
 impl Parameters for BicConfig {}

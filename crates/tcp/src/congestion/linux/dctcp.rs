@@ -3,17 +3,28 @@
 
 use crate::congestion::control::Cause;
 use crate::congestion::linux::{AckedSegments, CaState, Linux, Module, Socket};
-use crate::problem::Problem;
+use crate::described::Described;
 use crate::variant::{Facts, MarkFeedback, Parameters};
 use serde::{Deserialize, Serialize};
 
-/// Options of DCTCP.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+/// Reduces cwnd by the share of marked data (RFC 8257); needs tcp.ecn = 'dctcp' or 'accurate'.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "DCTCP")]
+#[described(fact(
+    "after_loss",
+    "half of the window, as any sender does after a loss (RFC 8257 section 3.5)"
+))]
+#[described(fact(
+    "after_mark",
+    "1 - alpha/2 of the window, alpha being the share of marked data (RFC 8257 section 3.3)"
+))]
 pub struct DctcpConfig {
-    /// Weight g of the latest observation window in alpha.
+    /// Weight g of the latest window's share of marks; RFC 8257 section 4.2.
+    #[field(range = "(0, 1]", default = 0.0625)]
     pub gain: f64,
-    /// Initial alpha.
+    /// Initial estimate alpha of the share of marks; RFC 8257 section 3.3.
+    #[field(range = "[0, 1]", default = 1.0)]
     pub initial_alpha: f64,
 }
 
@@ -22,14 +33,6 @@ impl Parameters for DctcpConfig {
         needs_marks: MarkFeedback::Share,
         ..Facts::DEFAULT
     };
-
-    fn problem(&self) -> Option<Problem> {
-        if !(self.gain > 0.0 && self.gain <= 1.0) {
-            return Some(Problem::new("dctcp.gain", self.gain, "needs a number in (0, 1]"));
-        }
-        let fits = (0.0..=1.0).contains(&self.initial_alpha);
-        (!fits).then(|| Problem::new("dctcp.initial_alpha", self.initial_alpha, "needs a number in [0, 1]"))
-    }
 }
 
 /// State of a sender that uses `tcp_dctcp`.

@@ -2,12 +2,14 @@
 
 use crate::congestion::control::Cause;
 use crate::congestion::linux::{AckedSegments, CaState, Linux, Module, Socket};
+use crate::described::Described;
 use crate::variant::Parameters;
 use serde::{Deserialize, Serialize};
 
-/// H-TCP has no options; its constants are Linux's.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+/// Grows faster the longer ago the last loss was, as in Linux (Leith and Shorten 2004).
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "H-TCP", name = "HTcp")]
 pub struct HtcpConfig {}
 
 impl Parameters for HtcpConfig {}

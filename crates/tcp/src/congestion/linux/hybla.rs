@@ -2,25 +2,21 @@
 //! Firrincieli 2004; tcp_hybla.c).
 
 use crate::congestion::linux::{CaState, Linux, Module, Socket};
-use crate::problem::Problem;
+use crate::described::Described;
 use crate::variant::Parameters;
-use longpipe_events::PS_PER_SECOND;
 use serde::{Deserialize, Serialize};
 
-/// Options of Hybla.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+/// Grows as a connection with a short reference RTT would, as in Linux (Caini and Firrincieli 2004).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "Hybla")]
 pub struct HyblaConfig {
-    /// RTT of the reference connection [ps], RTT0.
+    /// Reference RTT [time]; Caini, Firrincieli 2004, RTT0.
+    #[field(range = "[1 us, 100 s]", default = "25 ms")]
     pub reference_ps: u64,
 }
 
-impl Parameters for HyblaConfig {
-    fn problem(&self) -> Option<Problem> {
-        let fine = (1..=100 * PS_PER_SECOND).contains(&self.reference_ps);
-        (!fine).then(|| Problem::new("congestion.reference", self.reference_ps, "needs 1 ps to 100 s"))
-    }
-}
+impl Parameters for HyblaConfig {}
 
 /// Hybla as in Linux's `tcp_hybla`.
 pub type Hybla = Linux<HyblaModule>;

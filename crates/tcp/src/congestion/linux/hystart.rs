@@ -5,14 +5,13 @@ use crate::congestion::control::Ack;
 use crate::congestion::flight::Flight;
 use crate::congestion::linux::search::Search;
 use crate::congestion::linux::{micros, Socket};
+use crate::described::Described;
 use longpipe_events::{Span, Time};
 use serde::{Deserialize, Serialize};
-use strum::VariantNames;
 
 /// Criterion for an early exit from slow start.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
 pub enum HystartConfig {
     /// Slow start ends only at ssthresh or after a loss.
     #[default]

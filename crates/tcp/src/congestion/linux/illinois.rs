@@ -3,12 +3,14 @@
 
 use crate::congestion::control::Cause;
 use crate::congestion::linux::{AckedSegments, CaState, Linux, Module, Socket};
+use crate::described::Described;
 use crate::variant::Parameters;
 use serde::{Deserialize, Serialize};
 
-/// Illinois has no options; its constants are Linux's.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+/// Grows more slowly and is reduced more with longer queueing delays, as in Linux (Liu et al. 2008).
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "Illinois")]
 pub struct IllinoisConfig {}
 
 impl Parameters for IllinoisConfig {}

@@ -4,16 +4,20 @@ use crate::congestion::control::{Ack, Cause};
 use crate::congestion::flight::Flight;
 use crate::congestion::linux::hystart::{HystartConfig, SlowStart};
 use crate::congestion::linux::{Linux, Module, Socket};
-use crate::described::is_default;
+use crate::described::{is_default, Described};
 use crate::variant::Parameters;
 use serde::{Deserialize, Serialize};
 
-/// Options of Reno; Linux's Reno has none.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+/// Slow start and congestion avoidance that count delivered segments, not ACKs, as in Linux.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "Reno of Linux")]
+#[described(fact("is_reno", true))]
+#[described(fact("after_loss", "half of the data in flight (RFC 5681 section 3.1, equation 4)"))]
 pub struct LinuxRenoConfig {
-    /// Criterion that ends slow start before a loss; serialized only if there is one.
+    /// How slow start ends before a loss: none, HyStart++ (RFC 9406), or SEARCH (draft-chung-ccwg-search-09).
     #[serde(default, skip_serializing_if = "is_default")]
+    #[field(default = "none", values("none", "plus-plus", "search"), later)]
     pub hystart: HystartConfig,
 }
 

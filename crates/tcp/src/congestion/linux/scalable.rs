@@ -7,28 +7,35 @@ use crate::congestion::growth::Growth;
 use crate::congestion::linux::{Linux, Module, Socket};
 use crate::congestion::paper_or_linux::{Ruled, Rules};
 use crate::congestion::rfc::aimd::{cut, halved};
-use crate::problem::Problem;
+use crate::described::{is_default, Described};
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
 use serde::{Deserialize, Serialize};
 
-/// Options of Scalable TCP.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+/// Growth and reduction proportional to cwnd, so recovery takes the same time in RTTs at any rate (Kelly 2003).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "Scalable")]
+#[described(fact("after_loss", "7/8 of the window (Kelly 2003)"))]
 pub struct ScalableConfig {
-    /// Growth per ACK after slow start (Kelly's a) [segment].
+    /// Increase of cwnd per ACK [segments]; Kelly 2003, a.
+    #[field(range = "(0, 1]", default = 0.01)]
     pub increase: f64,
-    /// Reduction of cwnd at a loss (Kelly's b) [fraction].
+    /// Reduction of cwnd at a loss [fraction]; Kelly 2003, b.
+    #[field(range = "(0, 1]", default = 0.125)]
     pub decrease: f64,
-    /// Largest window that follows AIMD (Kelly's legacy window) [segment].
+    /// Largest window that follows AIMD [segments]; no effect with Linux's rules; Kelly 2003, lwnd.
+    #[field(range = "[1 segment, 65535 segments]", default = "16 segments")]
     pub low_window_segments: u32,
-    /// Kelly's or Linux's rules; serialized only if they are not Kelly's.
-    #[serde(default, skip_serializing_if = "is_kelly")]
+    /// Rules of the paper, or of Linux's tcp_scalable.c: Reno's growth below 100 segments, and the same reduction at
+    /// any window; 'linux' in the profile linux-6.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[field(default = "kelly-2003", profile("linux-6", "linux"), later)]
     pub rules: ScalableRules,
 }
 
 /// Available sets of rules.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScalableRules {
     /// The rules of the paper, with AIMD in small windows.
@@ -40,32 +47,13 @@ pub enum ScalableRules {
     Linux,
 }
 
-fn is_kelly(rules: &ScalableRules) -> bool {
-    *rules == ScalableRules::Kelly2003
-}
-
 impl Rules for ScalableConfig {
     fn is_linux(&self) -> bool {
         self.rules == ScalableRules::Linux
     }
 }
 
-impl Parameters for ScalableConfig {
-    fn problem(&self) -> Option<Problem> {
-        let share = |value: f64| value > 0.0 && value <= 1.0;
-        let fine = share(self.increase) && share(self.decrease) && (1..=65_535).contains(&self.low_window_segments);
-        (!fine).then(|| {
-            Problem::new(
-                "congestion",
-                format!(
-                    "increase {}, decrease {}, low_window {} segments",
-                    self.increase, self.decrease, self.low_window_segments
-                ),
-                "needs 0 < increase <= 1, 0 < decrease <= 1 and a low_window of 1 to 65 535 segments",
-            )
-        })
-    }
-}
+impl Parameters for ScalableConfig {}
 
 /// Scalable TCP with Kelly's or with Linux's rules.
 pub type Scalable = Ruled<Kelly, Linux<LinuxScalable>>;

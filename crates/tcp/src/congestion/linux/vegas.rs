@@ -8,28 +8,40 @@ use crate::congestion::flight::Flight;
 use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Linux, Module, Socket};
 use crate::congestion::paper_or_linux::{Ruled, Rules};
 use crate::congestion::rfc::aimd::halved;
-use crate::problem::Problem;
+use crate::described::{is_default, Described};
 use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::Time;
 use serde::{Deserialize, Serialize};
 
-/// Bounds on the estimated data in queues [segment].
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+/// Keeps between alpha and beta segments in the path's queues (Brakmo and Peterson 1995).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "Vegas")]
+#[described(fact("is_flat", true))]
+#[described(fact(
+    "by_model",
+    "Vegas estimated that more than β of its segments are queued (Brakmo and Peterson 1995)"
+))]
+#[described(rule("beta", "beta < alpha", "{beta}; needs at least alpha, {alpha}"))]
 pub struct VegasConfig {
-    /// cwnd grows if the estimate is below this bound.
+    /// Queued data below which cwnd grows [segments]; Brakmo, Peterson 1995.
+    #[field(range = "(0, 1e6]", default = 1.0, profile("linux-6", 2.0))]
     pub alpha: f64,
-    /// cwnd shrinks if the estimate is above this bound.
+    /// Queued data above which cwnd shrinks [segments]; Brakmo, Peterson 1995.
+    #[field(range = "(0, 1e6]", default = 3.0, profile("linux-6", 4.0))]
     pub beta: f64,
-    /// Slow start ends if the estimate is above this bound.
+    /// Queued data above which slow start ends [segments]; Brakmo, Peterson 1995.
+    #[field(range = "(0, 1e6]", default = 1.0, profile("linux-6", 1.0))]
     pub gamma: f64,
-    /// Rules of 1995 or of Linux; serialized only if they are not the rules of 1995.
-    #[serde(default, skip_serializing_if = "is_brakmo")]
+    /// Rules of the paper, as in ns-2, or of Linux's tcp_vegas.c, which uses the minimum RTT sample of each RTT and
+    /// doubles cwnd in every RTT of slow start; 'linux', with alpha 2 and beta 4, in the profile linux-6.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[field(default = "brakmo-1995", profile("linux-6", "linux"), later)]
     pub rules: VegasRules,
 }
 
 /// Available sets of rules.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum VegasRules {
     /// Rules of the paper, as in ns-2.
@@ -39,10 +51,6 @@ pub enum VegasRules {
     /// Rules of tcp_vegas.c: uses the minimum RTT sample of each RTT; slow start doubles every RTT and ends at the
     /// window that the path holds without queues.
     Linux,
-}
-
-fn is_brakmo(rules: &VegasRules) -> bool {
-    *rules == VegasRules::Brakmo1995
 }
 
 impl Rules for VegasConfig {
@@ -59,18 +67,6 @@ impl Parameters for VegasConfig {
         fills_buffers: false,
         ..Facts::DEFAULT
     };
-
-    fn problem(&self) -> Option<Problem> {
-        let VegasConfig { alpha, beta, gamma, .. } = *self;
-        let fine = alpha > 0.0 && beta >= alpha && beta.is_finite() && gamma > 0.0 && gamma.is_finite();
-        (!fine).then(|| {
-            Problem::new(
-                "vegas",
-                format!("alpha {alpha}, beta {beta}, gamma {gamma}"),
-                "needs 0 < alpha <= beta and gamma > 0, in segments",
-            )
-        })
-    }
 }
 
 /// Growth of cwnd during the current RTT.

@@ -3,30 +3,21 @@
 
 use crate::congestion::control::Cause;
 use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Linux, Module, Socket};
-use crate::problem::Problem;
+use crate::described::Described;
 use crate::variant::Parameters;
 use serde::{Deserialize, Serialize};
 
-/// Options of Veno.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+/// Reduces less at losses while few segments are queued, as in Linux (Fu and Liew 2003).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "Veno")]
 pub struct VenoConfig {
-    /// Backlog β at and above which a loss indicates congestion [segment]; Linux counts half segments.
+    /// Queued data that indicate congestion [segments], in halves; Fu, Liew 2003, β.
+    #[field(range = "(0, 1e6]", default = 3.0)]
     pub backlog: f64,
 }
 
-impl Parameters for VenoConfig {
-    fn problem(&self) -> Option<Problem> {
-        let fine = self.backlog > 0.0 && self.backlog <= 1e6;
-        (!fine).then(|| {
-            Problem::new(
-                "congestion.backlog",
-                self.backlog,
-                "needs 0 < backlog <= 1 000 000 segments",
-            )
-        })
-    }
-}
+impl Parameters for VenoConfig {}
 
 /// Veno as in Linux's `tcp_veno`.
 pub type Veno = Linux<VenoModule>;

@@ -1,12 +1,18 @@
 //! Westwood+: after a loss cwnd is the ACK rate times the minimum RTT (Mascolo et al. 2004; tcp_westwood.c).
 
 use crate::congestion::linux::{AckedSegments, CaEvent, Linux, Module, Socket};
+use crate::described::Described;
 use crate::variant::Parameters;
 use serde::{Deserialize, Serialize};
 
-/// Westwood has no options.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+/// Westwood+: after a loss cwnd is the ACK rate times the minimum RTT, as in Linux (Mascolo 2004).
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "Westwood")]
+#[described(fact(
+    "after_loss",
+    "the product of the measured bandwidth and the minimum RTT (Casetti et al. 2002)"
+))]
 pub struct WestwoodConfig {}
 
 impl Parameters for WestwoodConfig {}

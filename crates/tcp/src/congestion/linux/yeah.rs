@@ -4,12 +4,14 @@
 use crate::congestion::control::Cause;
 use crate::congestion::linux::vegas::Round;
 use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Linux, Module, Socket};
+use crate::described::Described;
 use crate::variant::Parameters;
 use serde::{Deserialize, Serialize};
 
-/// Options of YeAH: none.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+/// Grows as Scalable TCP while few segments are queued, otherwise as Reno, as in Linux (Baiocchi et al. 2007).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "YeAH")]
 pub struct YeahConfig {}
 
 impl Parameters for YeahConfig {}

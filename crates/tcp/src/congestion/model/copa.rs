@@ -8,19 +8,27 @@
 use crate::congestion::control::{Ack, Cause, Control, CwndUpdate, Pacing, Wants};
 use crate::congestion::flight::Flight;
 use crate::congestion::growth::is_limited;
-use crate::problem::Problem;
+use crate::described::Described;
 use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Options of Copa.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+/// Keeps 1/delta packets in the queue, as estimated from RTTs (Arun and Balakrishnan, NSDI 2018).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "Copa")]
+#[described(fact(
+    "by_model",
+    "Copa moves it to 1/(δ·d) segments per second, d being the queueing delay (Arun and Balakrishnan 2018)"
+))]
 pub struct CopaConfig {
-    /// δ, the inverse of the number of packets in the queue at equilibrium.
+    /// Inverse of the number of packets in the queue at equilibrium, δ; Arun, Balakrishnan 2018.
+    #[field(range = "[0.001, 10]", default = 0.5)]
     pub delta: f64,
-    /// Whether δ adapts to competing connections that fill the queue.
+    /// Competitive mode: reduce delta, by AIMD of its inverse, if the queue was not nearly empty for five RTTs, which
+    /// indicates other connections; section 2.2. On short paths Copa's own queue may trigger it.
+    #[field(default = false)]
     pub competitive: bool,
 }
 
@@ -30,11 +38,6 @@ impl Parameters for CopaConfig {
         fills_buffers: false,
         ..Facts::DEFAULT
     };
-
-    fn problem(&self) -> Option<Problem> {
-        let fits = self.delta >= 0.001 && self.delta <= 10.0;
-        (!fits).then(|| Problem::new("copa.delta", self.delta, "needs a number from 0.001 to 10"))
-    }
 }
 
 /// Period over which the minimum RTT is taken.

@@ -8,18 +8,27 @@
 use crate::congestion::control::{Ack, Cause, Control, CwndUpdate, Pacing, Wants};
 use crate::congestion::flight::Flight;
 use crate::congestion::growth::is_limited;
-use crate::problem::Problem;
+use crate::described::Described;
 use crate::variant::{Facts, MarkFeedback, Parameters, Variant};
 use longpipe_events::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Options of Prague.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+/// Reduces cwnd by half the share of marked data, and paces (L4S); needs tcp.ecn = {kind = 'accurate', ect = 1}.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "Prague")]
+#[described(fact(
+    "after_mark",
+    "1 - alpha/2 of the window, alpha being the share of marked data (draft-briscoe-iccrg-prague-congestion-control)"
+))]
 pub struct PragueConfig {
-    /// RTT below which a connection's rate does not depend on its RTT [ps] (`prague_rtt_target`).
+    /// RTT below which connections grow at the same rate, independent of their RTT; up to 100 ms [time]; tcp_prague.c
+    /// 0.7, prague_rtt_target.
+    #[field(range = "[1 us, 100 s]", default = "25 ms")]
     pub rtt_target_ps: u64,
-    /// Number of rounds after slow start before the increase depends on the RTT (`prague_rtt_transition`).
+    /// Number of RTTs after slow start after which growth becomes RTT-independent; tcp_prague.c 0.7,
+    /// prague_rtt_transition.
+    #[field(range = "[0, 1000000]", default = 4)]
     pub transition: u32,
 }
 
@@ -29,17 +38,6 @@ impl Parameters for PragueConfig {
         needs_marks: MarkFeedback::Count,
         ..Facts::DEFAULT
     };
-
-    fn problem(&self) -> Option<Problem> {
-        let fits = (1_000_000..=Span::seconds(100).0).contains(&self.rtt_target_ps);
-        (!fits).then(|| {
-            Problem::new(
-                "prague.rtt_target",
-                self.rtt_target_ps,
-                "needs from 1 µs to 100 s, in ps",
-            )
-        })
-    }
 }
 
 /// Number of fractional bits of alpha, and of the window in packets.

@@ -2,16 +2,22 @@
 
 use crate::congestion::control::{Ack, Cause, Control, CwndUpdate};
 use crate::congestion::flight::Flight;
+use crate::described::Described;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
 use serde::{Deserialize, Serialize};
 
-/// Options of AIMD.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+/// Slow start and congestion avoidance (RFC 5681 section 3.1).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "AIMD (Reno)")]
+#[described(fact("is_flat", true))]
+#[described(fact("is_reno", true))]
+#[described(fact("after_loss", "half of the data in flight (RFC 5681 section 3.1, equation 4)"))]
 pub struct AimdConfig {
-    /// Whether cwnd grows by the acknowledged bytes, at most one segment per ACK (RFC 5681 equation 2). Otherwise each
-    /// ACK counts as one segment (4.4BSD).
+    /// An ACK increases cwnd by the bytes that it acknowledges, at most one segment (RFC 5681 section 3.1); if false,
+    /// by one segment, as in 4.4BSD.
+    #[field(default = false)]
     pub byte_counting: bool,
 }
 

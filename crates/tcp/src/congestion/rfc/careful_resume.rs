@@ -14,41 +14,54 @@ use crate::congestion::flight::Limits;
 use crate::congestion::pacing;
 use crate::congestion::path_model::{Model, Stage};
 use crate::congestion::Congestion;
+use crate::described::Described;
 use crate::problem::Problem;
 use longpipe_events::{Span, Stream, Time, PS_PER_SECOND};
 use serde::{Deserialize, Serialize};
-use strum::VariantNames;
 
 /// Determines where saved parameters come from.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
 pub enum CarefulResumeConfig {
-    /// Careful Resume is not used.
+    /// A connection starts with the initial window.
+    #[described(name = "CarefulResumeOff")]
     Off {},
-    /// Parameters that an earlier connection between the same hosts has saved in this run.
+    /// Starts with what an earlier flow between the same two hosts measured in this run.
+    #[described(name = "PreviousPath")]
     Previous {
-        /// Age at which saved parameters expire [ps].
+        /// Maximum window after the jump [bytes]; RFC 9959 section 4.3, max_jump.
+        #[field(range = "[1 B, 1 GiB]", word = "unlimited", default = "unlimited")]
+        max_jump_bytes: Option<u64>,
+        /// Share of PipeSize that becomes ssthresh at the end of Safe Retreat; RFC 9959 section 4.6, Beta.
+        #[field(range = "[0.5, 1)", default = 0.5)]
+        beta: f64,
+        /// Data that PipeSize includes in addition to the data in flight at the jump: data sent and acknowledged since
+        /// the jump (the RFC's example), or all data acknowledged since the jump (the text of its rules).
+        #[field(default = "sent-since")]
+        pipe_size: PipeSize,
+        /// Age at which saved parameters expire [time]; RFC 9959 section 4.1, Lifetime (the RFC gives no value).
+        #[field(range = "[0 s, 100000 s]", default = "1 h")]
         lifetime_ps: u64,
-        /// Maximum window after the jump [byte]; None means half of the saved window.
-        max_jump_bytes: Option<u64>,
-        /// Share of PipeSize that becomes ssthresh at the end of Safe Retreat.
-        beta: f64,
-        /// Data that are counted in PipeSize.
-        pipe_size: PipeSize,
     },
-    /// Parameters given in the scenario.
+    /// Starts with given parameters, as if an earlier connection had saved them.
+    #[described(name = "SavedPath")]
     Saved {
-        /// Saved window [byte] (saved_cwnd).
-        cwnd_bytes: u64,
-        /// Saved minimum RTT [ps] (saved_rtt).
-        rtt_ps: u64,
-        /// Maximum window after the jump [byte]; None means half of the saved window.
+        /// Maximum window after the jump [bytes]; RFC 9959 section 4.3, max_jump.
+        #[field(range = "[1 B, 1 GiB]", word = "unlimited", default = "unlimited")]
         max_jump_bytes: Option<u64>,
-        /// Share of PipeSize that becomes ssthresh at the end of Safe Retreat.
+        /// Share of PipeSize that becomes ssthresh at the end of Safe Retreat; RFC 9959 section 4.6, Beta.
+        #[field(range = "[0.5, 1)", default = 0.5)]
         beta: f64,
-        /// Data that are counted in PipeSize.
+        /// Data that PipeSize includes in addition to the data in flight at the jump: data sent and acknowledged since
+        /// the jump (the RFC's example), or all data acknowledged since the jump (the text of its rules).
+        #[field(default = "sent-since")]
         pipe_size: PipeSize,
+        /// Data acknowledged in one RTT [bytes]; RFC 9959, saved_cwnd.
+        #[field(range = "[1 B, 1 GiB]")]
+        cwnd_bytes: u64,
+        /// Minimum RTT [time]; RFC 9959, saved_rtt.
+        #[field(range = "[1 us, 100 s]")]
+        rtt_ps: u64,
     },
 }
 
@@ -63,7 +76,7 @@ pub struct SavedPath {
 
 /// Data that are counted in PipeSize in addition to the data in flight at the jump. The rules of the RFC differ from
 /// its example.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum PipeSize {
     /// Acknowledged data that were sent since the jump, as in the RFC's example (appendix).

@@ -7,21 +7,25 @@ use crate::congestion::growth::Growth;
 use crate::congestion::linux::{Linux, Module, Socket};
 use crate::congestion::paper_or_linux::{Ruled, Rules};
 use crate::congestion::rfc::aimd::cut;
+use crate::described::{is_default, Described};
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
 use serde::{Deserialize, Serialize};
 
-/// Options of HighSpeed TCP.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+/// Larger windows grow faster and are reduced less, according to the table of RFC 3649.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "HighSpeed", name = "HighSpeed")]
+#[described(fact("after_loss", "a fraction that depends on the window (RFC 3649 section 5)"))]
 pub struct HighspeedConfig {
-    /// Rules for the table of RFC 3649; serialized only if they are not the default.
-    #[serde(default, skip_serializing_if = "is_rfc")]
+    /// Interpolate between table rows, or like Linux use the rows only and halve cwnd at the first loss.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[field(default = "rfc-3649", profile("linux-6", "linux"), later)]
     pub rules: HighspeedRules,
 }
 
 /// Rules for the table of RFC 3649.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum HighspeedRules {
     /// Interpolation between the rows of the table.
@@ -31,10 +35,6 @@ pub enum HighspeedRules {
     /// The rows of the table, without interpolation; the current row is updated in congestion avoidance only
     /// (tcp_highspeed.c).
     Linux,
-}
-
-fn is_rfc(rules: &HighspeedRules) -> bool {
-    *rules == HighspeedRules::Rfc3649
 }
 
 impl Parameters for HighspeedConfig {}

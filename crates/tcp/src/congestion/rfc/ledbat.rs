@@ -5,30 +5,38 @@
 
 use crate::congestion::control::{Ack, Cause, Control, CwndUpdate};
 use crate::congestion::flight::Flight;
-use crate::problem::Problem;
+use crate::described::Described;
 use crate::variant::{Facts, Parameters, Variant};
-use longpipe_events::{Span, Time, PS_PER_SECOND};
+use longpipe_events::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Parameters of RFC 6817 section 2.5.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+/// Keeps the one-way queueing delay at a target, and so yields to other traffic (RFC 6817).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "LEDBAT")]
+#[described(fact("after_loss", "half of the window (RFC 6817 section 2.4.2)"))]
+#[described(fact(
+    "by_model",
+    "LEDBAT measured a queueing delay above its target (RFC 6817 section 2.4.2)"
+))]
 pub struct LedbatConfig {
-    /// Target queueing delay (TARGET) [ps].
+    /// Target queueing delay [time]; RFC 6817, TARGET.
+    #[field(range = "[1 us, 100 s]", default = "100 ms")]
     pub target_ps: u64,
-    /// Growth per window of ACKs without queueing (GAIN) [segment].
+    /// Growth per RTT without queueing [segments]; RFC 6817, GAIN.
+    #[field(range = "(0, 1]", default = 1.0)]
     pub gain: f64,
-    /// Maximum excess of cwnd over the data in flight (ALLOWED_INCREASE) [segment].
+    /// Maximum amount by which cwnd may exceed the data in flight [segments]; RFC 6817, ALLOWED_INCREASE.
+    #[field(range = "(0, 1e6]", default = 1.0)]
     pub allowed_increase: f64,
-    /// Number of minutes BASE_HISTORY over which the base delay is the minimum delay.
+    /// Number of minutes over which the minimum delay is the base delay; RFC 6817, BASE_HISTORY.
+    #[field(range = "[1, 1000]", default = 10)]
     pub base_history: u32,
-    /// Number of delay samples CURRENT_FILTER whose minimum is the current delay.
+    /// Number of latest delays whose minimum is the current delay; RFC 6817, CURRENT_FILTER (the RFC gives no value).
+    #[field(range = "[1, 1000]", default = 4)]
     pub current_filter: u32,
 }
-
-/// Maximum target; the RFC allows at most 100 ms, some papers use more.
-const LONGEST_TARGET: u64 = 100 * PS_PER_SECOND;
 
 impl Parameters for LedbatConfig {
     const FACTS: Facts = Facts {
@@ -36,31 +44,6 @@ impl Parameters for LedbatConfig {
         fills_buffers: false,
         ..Facts::DEFAULT
     };
-
-    fn problem(&self) -> Option<Problem> {
-        let wrong =
-            |field, value: &dyn ToString, accepted: &str| Some(Problem::new(field, value.to_string(), accepted));
-        match *self {
-            LedbatConfig { target_ps, .. } if !(1..=LONGEST_TARGET).contains(&target_ps) => {
-                wrong("congestion.target", &target_ps, "needs 1 ps to 100 s")
-            }
-            LedbatConfig { gain, .. } if !(gain > 0.0 && gain <= 1.0) => {
-                wrong("congestion.gain", &gain, "needs more than 0, at most 1")
-            }
-            LedbatConfig { allowed_increase, .. } if !(allowed_increase > 0.0 && allowed_increase <= 1e6) => wrong(
-                "congestion.allowed_increase",
-                &allowed_increase,
-                "needs more than 0, at most 1 000 000",
-            ),
-            LedbatConfig { base_history, .. } if !(1..=1000).contains(&base_history) => {
-                wrong("congestion.base_history", &base_history, "needs 1 to 1000 minutes")
-            }
-            LedbatConfig { current_filter, .. } if !(1..=1000).contains(&current_filter) => {
-                wrong("congestion.current_filter", &current_filter, "needs 1 to 1000")
-            }
-            _ => None,
-        }
-    }
 }
 
 /// State of a LEDBAT sender.

@@ -1,30 +1,41 @@
 //! Parameters of RACK-TLP.
 
-use crate::problem::Problem;
+use crate::described::Described;
 use crate::variant::{Facts, Parameters};
 use serde::{Deserialize, Serialize};
 
-/// Parameters of RACK-TLP.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+/// RACK-TLP with proportional rate reduction (RFC 8985, RFC 9937), as in Linux.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "RACK-TLP")]
+#[described(fact(
+    "detection",
+    "RACK declared a segment lost, because one that was sent later had arrived (RFC 8985 section 6.2)"
+))]
 pub struct RackConfig {
-    /// Maximum number of SACK blocks in an ACK.
+    /// Maximum number of SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3.
+    #[field(range = "[1, 3]", default = 3)]
     pub blocks: u32,
-    /// Whether to send a tail loss probe when no ACKs arrive, before the retransmission timer expires (RFC 8985 section
-    /// 7).
+    /// Send a tail loss probe after two RTTs without an ACK; RFC 8985 section 7.
+    #[field(default = true)]
     pub probe: bool,
-    /// Whether to undo spurious reductions that timestamps reveal; timestamps must be enabled (Eifel, RFC 3522 and RFC
-    /// 4015).
+    /// Undo a reduction if an ACK shows that it was spurious; needs timestamps (Eifel), D-SACK or F-RTO; RFC 4015.
+    #[field(default = true)]
     pub undo: bool,
-    /// Whether receivers send D-SACK blocks (RFC 2883), which are used to detect and undo spurious reductions.
-    #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
+    /// Receivers send D-SACK blocks: a reduction is undone if all its retransmissions were duplicates, and RACK's
+    /// reordering window grows; RFC 2883.
+    #[serde(default, skip_serializing_if = "crate::described::is_default")]
+    #[field(default = false, later)]
     pub dsack: bool,
-    /// Whether to send new data first after a timeout, to detect a spurious timeout (F-RTO, RFC 5682).
-    #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
+    /// F-RTO: after a timeout send new data first; undo the timeout if data that was not retransmitted is then
+    /// acknowledged; RFC 5682.
+    #[serde(default, skip_serializing_if = "crate::described::is_default")]
+    #[field(default = false, later)]
     pub frto: bool,
-    /// Whether a recovery that ends before all retransmissions have arrived is immediately followed by another one
-    /// (Linux).
-    #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
+    /// Start another recovery, with another reduction, at once if retransmissions of later losses are in flight when a
+    /// recovery ends; Linux tcp_time_to_recover.
+    #[serde(default, skip_serializing_if = "crate::described::is_default")]
+    #[field(default = false, later)]
     pub successive: bool,
 }
 
@@ -40,10 +51,5 @@ impl Parameters for RackConfig {
             sends_dsack: self.dsack,
             ..Self::FACTS
         }
-    }
-
-    fn problem(&self) -> Option<Problem> {
-        let fine = (1..=3).contains(&self.blocks);
-        (!fine).then(|| Problem::new("recovery.blocks", self.blocks, "needs 1 to 3"))
     }
 }

@@ -8,21 +8,26 @@ use super::recover::{Advance, Next, Recover, Resend};
 use super::trigger::Trigger;
 use crate::congestion::control::Cause;
 use crate::congestion::flight::Flight;
-use crate::problem::Problem;
+use crate::described::Described;
 use crate::recovery::window_handle::WindowHandle;
-use crate::segment::{AckSegment, MAX_SACK_BLOCKS};
+use crate::segment::AckSegment;
 use crate::variant::{Facts, Parameters, Variant};
 use board::{Board, LostLimit};
 use serde::{Deserialize, Serialize};
 
-/// Options of RFC 6675.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+/// Conservative SACK recovery with IsLost(), PIPE, NextSeg() and the rescue retransmission (RFC 6675).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "SACK (RFC 6675)")]
+#[described(fact("detection", "SACK blocks reported a loss (RFC 6675 section 5)"))]
 pub struct Rfc6675Config {
-    /// Maximum number of SACK blocks in an ACK: 1 to 3, which leaves room for timestamps (RFC 2018 section 3).
+    /// Maximum number of SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3.
+    #[field(range = "[1, 3]", default = 3)]
     pub blocks: u32,
-    /// Whether all missing data below SND.FACK count as lost (FACK; Mathis and Mahdavi 1996).
-    #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
+    /// Forward acknowledgment: declare all holes below the highest SACKed byte lost, and start recovery when they
+    /// exceed three segments (Mathis and Mahdavi 1996).
+    #[serde(default, skip_serializing_if = "crate::described::is_default")]
+    #[field(default = false, later)]
     pub fack: bool,
 }
 
@@ -32,12 +37,6 @@ impl Parameters for Rfc6675Config {
             sack_blocks: self.blocks,
             ..Self::FACTS
         }
-    }
-
-    fn problem(&self) -> Option<Problem> {
-        let fit = (1..=MAX_SACK_BLOCKS).contains(&(self.blocks as usize));
-        let accepted = || format!("needs room for 1 to {MAX_SACK_BLOCKS} blocks");
-        (!fit).then(|| Problem::new("recovery.blocks", self.blocks, accepted()))
     }
 }
 

@@ -14,6 +14,7 @@ use crate::congestion::linux::micros;
 use crate::congestion::model::max_filter::MaxFilter;
 use crate::congestion::pacing;
 use crate::congestion::path_model::Model;
+use crate::described::Described;
 use crate::variant::{Facts, Parameters, Variant};
 use aggregation::Aggregation;
 use longpipe_events::{Span, Stream, Time};
@@ -21,9 +22,11 @@ use lt_bw::{Finding, LongTermBandwidth, Point};
 use mode::{Mode, CYCLE};
 use serde::{Deserialize, Serialize};
 
-/// BBR has no options.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+/// BBR version 1: paces at the measured bandwidth, with at most two BDP in flight (Cardwell et al. 2016).
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "BBR")]
+#[described(fact("by_model", "BBR set it to what its model of the path, the product of bottleneck bandwidth and minimum RTT, allows in this phase (Cardwell et al. 2016)"))]
 pub struct BbrConfig {}
 
 impl Parameters for BbrConfig {

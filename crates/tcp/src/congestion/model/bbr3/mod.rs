@@ -19,6 +19,7 @@ use crate::congestion::control::{
 use crate::congestion::flight::Flight;
 use crate::congestion::model::max_filter::MaxFilter;
 use crate::congestion::path_model::{Model, Stage};
+use crate::described::Described;
 use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::{Span, Stream, Time};
 use serde::{Deserialize, Serialize};
@@ -28,9 +29,11 @@ use state::{
     CYCLES, EXTRA_ROUNDS, EXTRA_ROUNDS_IN_STARTUP, FIRST_WINDOW,
 };
 
-/// BBR version 3 has no options.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+/// BBR version 3: losses also bound the rate and the data in flight (draft-ietf-ccwg-bbr, its text after -06).
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
+#[described(label = "BBRv3")]
+#[described(fact("by_model", "BBRv3 set it to what its model of the path, the product of bottleneck bandwidth and minimum RTT, allows in this phase (draft-ietf-ccwg-bbr)"))]
 pub struct Bbr3Config {}
 
 impl Parameters for Bbr3Config {

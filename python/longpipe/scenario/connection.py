@@ -1,0 +1,149 @@
+"""What the fields of a TCP connection have in common, besides their bounds: agreement, profiles, and derived values."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+
+from pydantic import SerializerFunctionWrapHandler, field_serializer, model_validator
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.base import Model, accepted, models_by_kind
+from longpipe.scenario.congestion import Congestion
+from longpipe.scenario.constraints import Constraint
+from longpipe.scenario.control_kinds import MODELS, OWN, RECOVERY_OF_MODELS
+from longpipe.scenario.profile_options import filled
+from longpipe.scenario.recovery import Recovery
+from longpipe.scenario.timers import Fine, Timer
+from longpipe.scenario.variant import Control, Variant
+from longpipe.units import SIZE
+
+# Loss recoveries whose options have a field in `Tcp`, which keeps them while another recovery is selected.
+OPTIONS: Final[dict[str, type[Model]]] = {
+    kind: next(base for base in model.__bases__ if not issubclass(base, Variant))
+    for kind, model in models_by_kind(Recovery).items()
+    if model.is_flat
+}
+
+
+_L4S: Final = ("ecn", {"kind": "accurate", "ect": 1})
+
+
+def _constraints_of(kind: str, control: type[Control]) -> Iterator[Constraint]:
+    """Yields the constraints on other fields that follow from the facts of a congestion control."""
+    chosen = f"congestion.kind is '{kind}' and "
+    if control.needs_marks == "share":
+        yield Constraint(
+            "ecn",
+            chosen + "ecn.kind is not 'dctcp' and ecn.kind is not 'accurate'",
+            f"{{ecn.kind}}; needs dctcp or accurate for congestion = {kind!r}, which uses the share of marks",
+            remedy=("ecn", "dctcp"),
+        )
+    if control.measures_delay:
+        problem = (
+            f"{{timer.kind}} without timestamps; needs fine, with timestamps, for congestion = {kind!r}, which "
+            "measures one-way delays"
+        )
+        fine = chosen + "timer.kind is 'fine' and timer.timestamps is not true"
+        yield Constraint("timer", fine, problem, remedy=("timer.timestamps", True))
+        other = chosen + "timer.kind is not 'fine'"
+        yield Constraint("timer", other, problem, remedy=("timer", {"kind": "fine", "timestamps": True}))
+    if control.is_model:
+        yield Constraint(
+            "recovery",
+            chosen + f"recovery.kind is not '{RECOVERY_OF_MODELS}'",
+            f"{{recovery.kind}}; needs {RECOVERY_OF_MODELS!r} with congestion {kind!r}, which needs a report of each "
+            "loss",
+            remedy=("recovery", RECOVERY_OF_MODELS),
+        )
+    if control.needs_marks == "count":
+        l4s = f"needs {{kind = 'accurate', ect = 1}} for congestion = {kind!r}, which counts marks of L4S packets"
+        yield Constraint("ecn", chosen + "ecn.kind is not 'accurate'", "{ecn.kind}; " + l4s, remedy=_L4S)
+        no_l4s = chosen + "ecn.kind is 'accurate' and ecn.ect < 1"
+        yield Constraint("ecn", no_l4s, "accurate with ect = 0; " + l4s, remedy=_L4S)
+
+
+class Connection(Model):
+    """Sender and receiver of a TCP connection, without their fields."""
+
+    # Defaults of profiles, by profile and field.
+    profile_options: ClassVar[dict[str, dict[str, Any]]] = {}
+
+    if TYPE_CHECKING:
+        recovery: Variant
+        receiver_window: str
+        timer: Timer
+
+    @property
+    def least_window_scale(self) -> int:
+        """Returns the smallest shift with which the receiver window fits into its 16-bit field."""
+        return min(max(0, SIZE.parse(self.receiver_window).bit_length() - 16), self.most_window_scale)
+
+    @property
+    def most_window_scale(self) -> int:
+        """Returns the largest shift."""
+        most: int = accepted(type(self), "window_scale").high
+        return most
+
+    @property
+    def timestamps(self) -> bool:
+        """Returns whether segments carry timestamps (RFC 7323)."""
+        return isinstance(self.timer, Fine) and self.timer.timestamps
+
+    constraints: ClassVar = (
+        Constraint(
+            "window_scale",
+            "window_scale < least_window_scale",
+            "{window_scale}; needs {least_window_scale} to {most_window_scale} for a window of {receiver_window}",
+        ),
+        *(
+            constraint
+            for kind, control in sorted(models_by_kind(Congestion).items())
+            for constraint in _constraints_of(kind, control)
+        ),
+        Constraint(
+            "careful_resume",
+            f"careful_resume.kind is not 'off' and recovery.kind is not '{RECOVERY_OF_MODELS}'",
+            f"{{careful_resume.kind}} with {{recovery.kind}}; needs recovery = {RECOVERY_OF_MODELS!r}",
+            remedy=("recovery", RECOVERY_OF_MODELS),
+        ),
+        *(
+            Constraint(
+                "careful_resume",
+                f"careful_resume.kind is not 'off' and congestion.kind is '{kind}'",
+                f"{{careful_resume.kind}} with {kind}; needs a control that only sets a window, such as 'cubic'",
+            )
+            for kind in sorted((*MODELS, *OWN))
+        ),
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yields the field and the message of each violated constraint across fields, including those of the timer."""
+        yield from super().problems()
+        for name, problem in self.timer.problems():
+            yield f"timer.{name}", problem
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_profile(cls, written: Any) -> Any:  # noqa: ANN401 - unvalidated input
+        return filled(written, cls)
+
+    @model_validator(mode="after")
+    def _options_agree(self) -> Self:
+        """Copies written options between the recovery and the field of its name, so that they agree."""
+        chosen = self.recovery
+        if chosen.kind not in OPTIONS:
+            return self
+        said = {name: getattr(chosen, name) for name in chosen.model_fields_set - {"kind"}}
+        table: Model = getattr(self, chosen.kind)
+        options = {name: getattr(table, name) for name in table.model_fields_set} | said
+        try:
+            self.__dict__["recovery"] = type(chosen)(**options)
+        except ScenarioError as error:
+            raise ValueError(f"recovery: {error}") from None
+        if said:
+            self.__dict__[chosen.kind] = OPTIONS[chosen.kind](**options)
+            self.model_fields_set.add(chosen.kind)
+        return self
+
+    @field_serializer("recovery", mode="wrap")
+    def _by_name(self, chosen: Variant, handler: SerializerFunctionWrapHandler) -> object:
+        return chosen.kind if chosen.kind in OPTIONS else handler(chosen)
