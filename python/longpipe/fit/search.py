@@ -113,7 +113,11 @@ class PathFit:
     def best(self) -> Candidate:
         """The most likely candidate; it may use AQM if losses depend on a queue that was not full."""
         name = next(iter(self.queue_shares()))
-        return self.senders[0] if name == TAIL_DROP else next(one for one in self.queues if one.queue == name)
+        return (
+            self.senders[0]
+            if name == TAIL_DROP
+            else next(candidate for candidate in self.queues if candidate.queue == name)
+        )
 
     def control_shares(self) -> dict[str, float]:
         """Returns the posterior probability of each control, in descending order; empty beside unexplained flows."""
@@ -126,14 +130,14 @@ class PathFit:
         of all disciplines with the same simulation, such as CoDel and FQ-CoDel with one flow, which count as one.
         """
         settings: dict[str, dict[str, float]] = {}
-        for one in self.queues:
-            weights = settings.setdefault(one.queue, {})
-            key = repr(sorted(one.hypothesis.policy.items()))
-            weights[key] = max(weights.get(key, 0.0), one.weight)
+        for candidate in self.queues:
+            weights = settings.setdefault(candidate.queue, {})
+            key = repr(sorted(candidate.hypothesis.policy.items()))
+            weights[key] = max(weights.get(key, 0.0), candidate.weight)
         shares = _shares({name: list(weights.values()) for name, weights in settings.items()}) or {TAIL_DROP: 1.0}
         best: dict[str, FlowSeries] = {}
-        for one in self.queues:
-            best.setdefault(one.queue, one.series)
+        for candidate in self.queues:
+            best.setdefault(candidate.queue, candidate.series)
 
         def of_alike(name: str) -> float:
             return sum(shares[other] for other in best if over_time(best[name], best[other]) == 0)
@@ -143,7 +147,7 @@ class PathFit:
     @property
     def same_controls(self) -> tuple[str, ...]:
         """Controls that behave like the most likely one over this path."""
-        names = dict.fromkeys(one.hypothesis.control for one in _alike(self.senders))
+        names = dict.fromkeys(candidate.hypothesis.control for candidate in _alike(self.senders))
         names.pop(self.senders[0].hypothesis.control, None)
         return tuple(names)
 
@@ -152,9 +156,9 @@ class PathFit:
         """Disciplines that behave like the most likely one over this path."""
         likeliest = self.best.queue
         # Tail drop is simulated with the observed losses, so that it behaves like every AQM that explains these.
-        managed = [one for one in self.queues if one.queue != TAIL_DROP]
-        ordered = sorted(managed, key=lambda one: one.queue != likeliest)
-        names = dict.fromkeys(one.queue for one in _alike(tuple(ordered)) if likeliest != TAIL_DROP)
+        managed = [candidate for candidate in self.queues if candidate.queue != TAIL_DROP]
+        ordered = sorted(managed, key=lambda candidate: candidate.queue != likeliest)
+        names = dict.fromkeys(candidate.queue for candidate in _alike(tuple(ordered)) if likeliest != TAIL_DROP)
         names.pop(likeliest, None)
         return tuple(names)
 
@@ -163,7 +167,8 @@ class PathFit:
         """Number of other flows of the sender's host with a considerable payload that are not in the fitted queue."""
         least = _LEAST_SHARE * float(self.seen.sent_bytes.sum())
         return sum(
-            one.flow not in self.features.shared and float(one.sent_bytes.sum()) >= least for one in self.seen.shared
+            other.flow not in self.features.shared and float(other.sent_bytes.sum()) >= least
+            for other in self.seen.shared
         )
 
     @property
@@ -210,13 +215,13 @@ def fit(
     """
     check_mss(f"{seen.file}: {seen.flow}", seen.mss)
     known = dict(fixed or {})
-    found = features(seen)
+    path = features(seen)
     series = observed(seen, seen.duration_s)
-    base = _base(seen, found)
+    base = _base(seen, path)
     # Candidates that fail are omitted, so an invalid field has to be reported here.
     base.scenario(**known)
-    chance = chance_of_tail_drop(seen, found)
-    policies = managed_policies(seen, found) if chance < 1 else []
+    chance = chance_of_tail_drop(seen, path)
+    policies = managed_policies(seen, path) if chance < 1 else []
     hypotheses = [base.with_(control=control) for control in controls]
     expected = len(hypotheses) + min(_MANAGED_CONTROLS, len(controls)) * len(policies) + bool(0 < chance < 1)
     count = left = 0
@@ -227,7 +232,7 @@ def fit(
         nonlocal count, expected
         expected = max(expected, count + len(tasks))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            futures = [pool.submit(_simulate, seen, found, series, task, known) for task in tasks]
+            futures = [pool.submit(_simulate, seen, path, series, task, known) for task in tasks]
             try:
                 for future in futures:
                     done.append(future.result())
@@ -240,9 +245,9 @@ def fit(
     others: tuple[Mapping[str, float], ...] = ()
     try:
         if base.others:
-            hypotheses, others = _with_other_controls(seen, found, series, hypotheses, known)
+            hypotheses, others = _with_other_controls(seen, path, series, hypotheses, known)
         for group in _sender_groups(seen, series, hypotheses, senders, known):
-            simulate_each([_Task(one, TAIL_DROP) for one in group], senders)
+            simulate_each([_Task(hypothesis, TAIL_DROP) for hypothesis in group], senders)
             senders[:] = _ordered(senders)
         if policies:
             simulate_each(_queue_tasks(senders, policies, chance), queues)
@@ -254,12 +259,12 @@ def fit(
     senders, queues = _ordered(senders), _ordered(queues)
     if not senders:
         raise ScenarioError(f"{seen.file}: {seen.flow}: no candidate could be simulated over the estimated path")
-    return PathFit(seen, found, series, tuple(senders), tuple(queues), left, known, others)
+    return PathFit(seen, path, series, tuple(senders), tuple(queues), left, known, others)
 
 
 def _with_other_controls(
     seen: ObservedFlow,
-    found: PathFeatures,
+    path: PathFeatures,
     series: FlowSeries,
     hypotheses: list[Hypothesis],
     known: Mapping[str, object],
@@ -271,21 +276,21 @@ def _with_other_controls(
     """
     best = hypotheses[0]
     shares: list[Mapping[str, float]] = []
-    flows = [series, *(observed(one, seen.duration_s) for one in _sharing(seen, found))]
+    flows = [series, *(observed(other, seen.duration_s) for other in _sharing(seen, path))]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for number, own in enumerate(flows):
-            controls = [one.control for one in hypotheses] if number == 0 else CONTROLS
+            controls = [hypothesis.control for hypothesis in hypotheses] if number == 0 else CONTROLS
             tried = [_with_control(best, number, control) for control in controls]
-            tasks = [_Task(one, TAIL_DROP, flow=number) for one in tried]
-            futures = [pool.submit(_simulate, seen, found, own, task, known) for task in tasks]
+            tasks = [_Task(hypothesis, TAIL_DROP, flow=number) for hypothesis in tried]
+            futures = [pool.submit(_simulate, seen, path, own, task, known) for task in tasks]
             ordered = _ordered([future.result() for future in futures])
             if not ordered:
                 continue
             best = ordered[0].hypothesis
             if number:
-                weights = {one.hypothesis.others[number - 1].control: [one.weight] for one in ordered}
+                weights = {candidate.hypothesis.others[number - 1].control: [candidate.weight] for candidate in ordered}
                 shares.append(_shares(weights))
-    return [one.with_(others=best.others) for one in hypotheses], tuple(shares)
+    return [hypothesis.with_(others=best.others) for hypothesis in hypotheses], tuple(shares)
 
 
 def _with_control(hypothesis: Hypothesis, flow: int, control: str) -> Hypothesis:
@@ -297,10 +302,10 @@ def _with_control(hypothesis: Hypothesis, flow: int, control: str) -> Hypothesis
     return hypothesis.with_(others=tuple(others))
 
 
-def _sharing(seen: ObservedFlow, found: PathFeatures) -> list[ObservedFlow]:
+def _sharing(seen: ObservedFlow, path: PathFeatures) -> list[ObservedFlow]:
     """Returns the flows that share the queue, without those that sent little."""
     least = _LEAST_SHARE * float(seen.sent_bytes.sum())
-    return [one for one in seen.shared if one.flow in found.shared and float(one.sent_bytes.sum()) >= least]
+    return [other for other in seen.shared if other.flow in path.shared and float(other.sent_bytes.sum()) >= least]
 
 
 def _other(seen: ObservedFlow, other: ObservedFlow) -> OtherFlow:
@@ -325,12 +330,17 @@ def _sender_groups(
     paces = may_pace(seen)
     may_be_paced = "tcp.pacing" not in known and (paces or (paces is None and _is_beyond(_FAR, senders)))
     if may_be_paced:
-        yield [one.with_(paced=True) for one in hypotheses if one.control not in _RANDOM]
+        yield [hypothesis.with_(paced=True) for hypothesis in hypotheses if hypothesis.control not in _RANDOM]
     if "tcp.receiver_window" not in known and _is_beyond(_FAR, senders):
         limit = max(usual_flight(series), seen.mss)
-        likely = [one.with_(flight_limit=limit, window_grows=False) for one in _likely(senders, _LIMITED_CONTROLS)]
-        paced = [one.with_(paced=True) for one in likely if may_be_paced and one.control not in _RANDOM]
-        yield [*paced, *(one.with_(paced=False) for one in likely)]
+        likely = [
+            hypothesis.with_(flight_limit=limit, window_grows=False)
+            for hypothesis in _likely(senders, _LIMITED_CONTROLS)
+        ]
+        paced = [
+            hypothesis.with_(paced=True) for hypothesis in likely if may_be_paced and hypothesis.control not in _RANDOM
+        ]
+        yield [*paced, *(hypothesis.with_(paced=False) for hypothesis in likely)]
 
 
 def _queue_tasks(
@@ -339,30 +349,30 @@ def _queue_tasks(
     """Returns the AQM disciplines to simulate with the most likely senders, and tail drop with the observed losses."""
     shares = _control_shares(senders)
     first, *others = _likely(senders, _MANAGED_CONTROLS)
-    likely = [first, *(one for one in others if shares[one.control] >= _LEAST_MANAGED)]
+    likely = [first, *(hypothesis for hypothesis in others if shares[hypothesis.control] >= _LEAST_MANAGED)]
     tasks = [
-        _Task(one.with_(policy=policy, loss="none", buffer_packets=_ENDLESS), name, shares[one.control])
+        _Task(hypothesis.with_(policy=policy, loss="none", buffer_packets=_ENDLESS), name, shares[hypothesis.control])
         for name, policy in policies
-        for one in likely
+        for hypothesis in likely
     ]
     if chance > 0:
         tasks.append(_Task(first, TAIL_DROP, chance * shares[first.control], is_alternative=True))
     return tasks
 
 
-def _base(seen: ObservedFlow, found: PathFeatures) -> Hypothesis:
+def _base(seen: ObservedFlow, path: PathFeatures) -> Hypothesis:
     """Returns the path estimated in closed form, with the losses that were observed while the queue was not full.
 
     Marked packets are treated as lost, because a sender reduces its window in both cases.
     """
-    places = np.union1d(np.flatnonzero(found.elsewhere), marked(seen))
+    places = np.union1d(np.flatnonzero(path.elsewhere), marked(seen))
     lost = tuple(int(place) for place in places)
     limited = seen.window is not None and seen.window_full > _LIMITED
-    others = tuple(_other(seen, one) for one in _sharing(seen, found))
+    others = tuple(_other(seen, other) for other in _sharing(seen, path))
     return Hypothesis(
-        rate_bps=found.rate_or_bound_bps,
-        base_rtt_s=found.base_rtt_s.value,
-        buffer_packets=int(found.buffer.value) if found.buffer is not None else _ENDLESS,
+        rate_bps=path.rate_or_bound_bps,
+        base_rtt_s=path.base_rtt_s.value,
+        buffer_packets=int(path.buffer.value) if path.buffer is not None else _ENDLESS,
         policy={"kind": TAIL_DROP},
         # The positions of the losses among the packets of several flows depend on the simulation.
         loss={"kind": "packets", "indices": lost} if lost and not others else "none",
@@ -377,9 +387,9 @@ def _base(seen: ObservedFlow, found: PathFeatures) -> Hypothesis:
         window_grows=seen.window_grows and not limited,
         handshake_s=seen.handshake_s,
         idle_s=seen.idle_s,
-        steps=tuple((one.at_s, one.rate_bps.value) for one in found.steps),
+        steps=tuple((step.at_s, step.rate_bps.value) for step in path.steps),
         others=others,
-        conditioners=(found.jitter.conditioner,) if found.jitter is not None else (),
+        conditioners=(path.jitter.conditioner,) if path.jitter is not None else (),
     )
 
 
@@ -404,7 +414,7 @@ class _Task:
 
 
 def _simulate(
-    seen: ObservedFlow, found: PathFeatures, series: FlowSeries, task: _Task, fixed: Mapping[str, object]
+    seen: ObservedFlow, path: PathFeatures, series: FlowSeries, task: _Task, fixed: Mapping[str, object]
 ) -> Candidate:
     """Simulates a hypothesis, with several seeds if it has random numbers."""
     hypothesis, queue = task.hypothesis, task.queue
@@ -412,7 +422,7 @@ def _simulate(
     by_distribution = queue != TAIL_DROP or task.is_alternative
     # Losses that the hypothesis states by packet number.
     given = 0 if isinstance(hypothesis.loss, str) else len(hypothesis.loss.get("indices", ()))
-    lost = series.lost if task.flow else int(found.overflow.sum()) + given
+    lost = series.lost if task.flow else int(path.overflow.sum()) + given
     runs, distances, of_losses = [], [], []
     try:
         scenario = hypothesis.scenario(**{**TRACES, **fixed})
@@ -420,7 +430,7 @@ def _simulate(
         draws = is_random or (by_distribution and queue not in _EXACT)
         for seed in _SEEDS if draws else _SEEDS[:1]:
             run = simulated(simulate(scenario, seed=seed), seen.duration_s, task.flow)
-            apart, losses = in_distribution(series, run, found.base_rtt_s.value, packet_s), 0.0
+            apart, losses = in_distribution(series, run, path.base_rtt_s.value, packet_s), 0.0
             if not by_distribution:
                 in_time = over_time(series, run), in_losses(lost, run.lost)
                 apart, losses = min((apart, losses), in_time, key=sum) if draws else in_time
@@ -438,7 +448,10 @@ def _simulate(
 
 def _ordered(candidates: list[Candidate]) -> list[Candidate]:
     """Returns the candidates whose simulation did not fail, starting with the most likely one."""
-    return sorted((one for one in candidates if np.isfinite(one.distance)), key=lambda one: -one.weight)
+    return sorted(
+        (candidate for candidate in candidates if np.isfinite(candidate.distance)),
+        key=lambda candidate: -candidate.weight,
+    )
 
 
 def _is_beyond(distance: float, ordered: list[Candidate]) -> bool:
@@ -448,19 +461,19 @@ def _is_beyond(distance: float, ordered: list[Candidate]) -> bool:
 
 def _likely(ordered: Sequence[Candidate], count: int) -> list[Hypothesis]:
     """Returns the best hypothesis of each of the `count` most likely controls."""
-    found: dict[str, Hypothesis] = {}
-    for one in ordered:
-        found.setdefault(one.hypothesis.control, one.hypothesis)
-    return list(found.values())[:count]
+    hypotheses: dict[str, Hypothesis] = {}
+    for candidate in ordered:
+        hypotheses.setdefault(candidate.hypothesis.control, candidate.hypothesis)
+    return list(hypotheses.values())[:count]
 
 
 def _control_shares(senders: Sequence[Candidate]) -> dict[str, float]:
     """Returns the posterior probability of each control, in descending order."""
     weights: dict[str, list[float]] = {}
-    for one in senders:
-        weights.setdefault(one.hypothesis.control, []).append(one.weight)
+    for candidate in senders:
+        weights.setdefault(candidate.hypothesis.control, []).append(candidate.weight)
     # A paced sender and a sender with a limit are settings of its control, of which one is true.
-    return _shares({control: [max(found)] for control, found in weights.items()})
+    return _shares({control: [max(of_control)] for control, of_control in weights.items()})
 
 
 def _alike(candidates: tuple[Candidate, ...]) -> list[Candidate]:
@@ -469,11 +482,11 @@ def _alike(candidates: tuple[Candidate, ...]) -> list[Candidate]:
         return []
     best = candidates[0]
     near = _SAME * max(best.distance, _FLOOR)
-    return [one for one in candidates[1:] if over_time(best.series, one.series) <= near]
+    return [candidate for candidate in candidates[1:] if over_time(best.series, candidate.series) <= near]
 
 
 def _shares(weights: Mapping[str, list[float]]) -> dict[str, float]:
     """Returns the probability of each name, from the average of its weights, in descending order."""
-    means = {name: float(np.mean(found)) for name, found in weights.items()}
+    means = {name: float(np.mean(of_name)) for name, of_name in weights.items()}
     total = sum(means.values())
-    return {name: one / total for name, one in sorted(means.items(), key=lambda pair: -pair[1])}
+    return {name: mean / total for name, mean in sorted(means.items(), key=lambda pair: -pair[1])}

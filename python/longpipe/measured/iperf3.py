@@ -80,16 +80,18 @@ def _tests(values: Placed) -> Iterator[Placed]:
 def _of_test(file: str, values: Placed) -> Recording:
     where, value = values[0]
     if get(value, "event") is None:
-        intervals = [(f"{where}: intervals[{k}]", one) for k, one in enumerate(rows(where, value, "intervals"))]
+        intervals = [
+            (f"{where}: intervals[{k}]", interval) for k, interval in enumerate(rows(where, value, "intervals"))
+        ]
         start, end, error, name = get(value, "start"), get(value, "end"), text(value, "error"), "iperf3 JSON"
     else:
-        events = [(place, get(one, "event"), get(one, "data")) for place, one in values]
+        events = [(place, get(event, "event"), get(event, "data")) for place, event in values]
         intervals = [(place, data) for place, event, data in events if event == "interval"]
         last = {event: data for _, event, data in events if isinstance(event, str)}
         error = last["error"] if isinstance(last.get("error"), str) else None
         start, end, name = last.get("start"), last.get("end"), "iperf3 JSON stream"
     every = _streams(intervals)
-    streams = {socket: counted for socket, one in every.items() if (counted := _counted(one))}
+    streams = {socket: counted for socket, intervals in every.items() if (counted := _counted(intervals))}
     if not streams:
         reason = f", iperf3 failed: {shortened(plain(error), 100)}" if error else ""
         reason = ", all intervals were omitted (-O)" if every else reason
@@ -101,7 +103,7 @@ def _of_test(file: str, values: Placed) -> Recording:
         notes.append(f"the first {omitted_s:.4g} s were omitted (-O) and are not counted")
     if end is None or end == {}:
         notes.append("the test is incomplete: it was interrupted")
-    length = max(one.end for placed in streams.values() for one in placed)
+    length = max(interval.end for placed in streams.values() for interval in placed)
     version = (text(start, "version") or "").removeprefix("iperf ") or None
     begin = _begin(where, start)
     return Recording(
@@ -121,13 +123,13 @@ def _begin(where: str, start: object) -> int | None:
 
 def _streams(intervals: Iterable[tuple[str, Any]]) -> dict[int, list[_Interval]]:
     """Returns the intervals of each stream, by the number of its socket."""
-    found: dict[int, list[_Interval]] = {}
+    of_sockets: dict[int, list[_Interval]] = {}
     for where, interval in intervals:
-        for k, one in enumerate(rows(where, interval, "streams")):
+        for k, stream in enumerate(rows(where, interval, "streams")):
             place = f"{where}.streams[{k}]"
-            of_socket = found.setdefault(int(number(place, one, "socket")), [])
-            of_socket.append(_interval(place, one, of_socket[-1].end if of_socket else 0.0))
-    return found
+            of_socket = of_sockets.setdefault(int(number(place, stream, "socket")), [])
+            of_socket.append(_interval(place, stream, of_socket[-1].end if of_socket else 0.0))
+    return of_sockets
 
 
 def _interval(place: str, fields: dict[str, Any], previous_end: float) -> _Interval:
@@ -141,37 +143,37 @@ def _interval(place: str, fields: dict[str, Any], previous_end: float) -> _Inter
 
 
 def _length(intervals: Sequence[_Interval]) -> float:
-    return sum(one.end - one.begin for one in intervals)
+    return sum(interval.end - interval.begin for interval in intervals)
 
 
 def _counted(intervals: Sequence[_Interval]) -> list[_Interval]:
     """Returns the intervals that count: those that iperf3 does not omit. Versions differ in whether they mark these."""
     counted: list[_Interval] = []
-    for one in intervals:
-        if counted and not one.is_after(counted[-1]):
+    for interval in intervals:
+        if counted and not interval.is_after(counted[-1]):
             if not all(before.omitted is None for before in counted):
                 raise ScenarioError(
-                    f"{one.place}.start: {one.begin:g} s after an interval until {counted[-1].end:g} s; needs "
-                    "increasing times"
+                    f"{interval.place}.start: {interval.begin:g} s after an interval until {counted[-1].end:g} s; "
+                    "needs increasing times"
                 )
             counted.clear()
-        if not one.omitted:
-            counted.append(one)
+        if not interval.omitted:
+            counted.append(interval)
     return counted
 
 
 def _points(placed: list[_Interval], key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
     """Yields the end and value of each interval that has a value; iperf3 writes -1, or 0 for an RTT, for no value."""
-    for one in placed:
-        value = optional(one.place, one.fields, key)
+    for interval in placed:
+        value = optional(interval.place, interval.fields, key)
         if value is not None and value >= 0 and not (key == "rtt" and value == 0):
-            yield one.end, value * scale
+            yield interval.end, value * scale
 
 
 def _moved(placed: list[_Interval]) -> Iterator[Moved]:
-    for one in placed:
-        if one.moved is not None:
-            yield one.begin, one.end, one.moved
+    for interval in placed:
+        if interval.moved is not None:
+            yield interval.begin, interval.end, interval.moved
 
 
 def _is_sender(socket: int, placed: list[_Interval], start: object, summary: object) -> bool | None:
@@ -179,7 +181,7 @@ def _is_sender(socket: int, placed: list[_Interval], start: object, summary: obj
 
     Versions up to 3.6 do not mark the intervals of a sender. A client sends unless the test is reversed.
     """
-    marks = [get(one.fields, "sender") for one in placed]
+    marks = [get(interval.fields, "sender") for interval in placed]
     marks += [get(summary, end, "sender") for end in ("sender", "receiver", "udp")]
     known = next((mark for mark in marks if isinstance(mark, bool)), None)
     if known is not None:
@@ -195,18 +197,20 @@ def _is_sender(socket: int, placed: list[_Interval], start: object, summary: obj
 
 def _subject(socket: int, placed: list[_Interval], start: object, end: object) -> Subject:
     protocol = text(start, "test_start", "protocol")
-    ends = next((one for one in get(start, "connected") or [] if get(one, "socket") == socket), None)
+    ends = next(
+        (connection for connection in get(start, "connected") or [] if get(connection, "socket") == socket), None
+    )
     summary = next(
         (
-            one
-            for one in get(end, "streams") or []
-            if socket in [get(one, part, "socket") for part in ("udp", "sender", "receiver")]
+            stream
+            for stream in get(end, "streams") or []
+            if socket in [get(stream, part, "socket") for part in ("udp", "sender", "receiver")]
         ),
         None,
     )
     is_sender = _is_sender(socket, placed, start, summary)
     verb = {True: "sent", False: "received", None: "sent or received"}[is_sender]
-    moved = [one.moved for one in placed]
+    moved = [interval.moved for interval in placed]
     counters = {}
     if None not in moved:
         counters["payload"] = (float(sum(size for size in moved if size is not None)), "bytes")
@@ -223,14 +227,14 @@ def _subject(socket: int, placed: list[_Interval], start: object, end: object) -
     roles = {True: "sender", False: "receiver", None: None}
     facts = {"protocol": protocol, "role": roles[is_sender], "control": text(end, "sender_tcp_congestion")}
     what = "of the socket at the end of the interval"
-    found = kept(
+    measured = kept(
         rates(_moved(placed), f"payload {verb}, mean over the interval"),
         series("smoothed rtt", _points(placed, "rtt", 1e-6), f"the kernel's smoothed RTT {what}"),
         series("cwnd", _points(placed, "snd_cwnd"), f"the kernel's window {what}"),
         series("retransmissions", ((at, n) for at, n in _points(placed, "retransmits") if n), "in the interval"),
         series("losses", ((at, n) for at, n in _points(placed, "lost_packets") if n), "datagrams, in the interval"),
     )
-    return Subject(_name(socket, ends), "flow", found, counters, {key: one for key, one in facts.items() if one})
+    return Subject(_name(socket, ends), "flow", measured, counters, {key: fact for key, fact in facts.items() if fact})
 
 
 def _of_socket(start: object) -> dict[str, tuple[float, str]]:
@@ -238,7 +242,7 @@ def _of_socket(start: object) -> dict[str, tuple[float, str]]:
 
     The maximum segment size is that of the control connection.
     """
-    found: dict[str, tuple[float, str]] = {}
+    lengths: dict[str, tuple[float, str]] = {}
     for key, names in (
         ("block", ("test_start", "blksize")),
         ("send buffer", ("sndbuf_actual",)),
@@ -247,8 +251,8 @@ def _of_socket(start: object) -> dict[str, tuple[float, str]]:
     ):
         value = optional("start", start, *names)
         if value is not None and value > 0:
-            found.setdefault(key, (value, "bytes"))
-    return found
+            lengths.setdefault(key, (value, "bytes"))
+    return lengths
 
 
 def _name(socket: int, ends: object) -> str:
@@ -257,10 +261,10 @@ def _name(socket: int, ends: object) -> str:
 
 
 def _unknown(streams: dict[int, list[_Interval]], subjects: Iterable[Subject]) -> tuple[str, ...]:
-    found = ["packets: values cover whole intervals, and rates count payload at the application"]
-    if any("role" not in one.facts for one in subjects):
-        found.append("whether the payload was sent or received: the file lacks `sender`, as before iperf3 3.7")
-    has_rtts = any("rtt" in one.fields for placed in streams.values() for one in placed)
-    if not has_rtts and any(one.facts.get("protocol") != "UDP" for one in subjects):
-        found.append("RTTs, windows and retransmissions: only a sender on Linux reports them; run iperf3 without -R")
-    return tuple(found)
+    unknown = ["packets: values cover whole intervals, and rates count payload at the application"]
+    if any("role" not in subject.facts for subject in subjects):
+        unknown.append("whether the payload was sent or received: the file lacks `sender`, as before iperf3 3.7")
+    has_rtts = any("rtt" in interval.fields for placed in streams.values() for interval in placed)
+    if not has_rtts and any(subject.facts.get("protocol") != "UDP" for subject in subjects):
+        unknown.append("RTTs, windows and retransmissions: only a sender on Linux reports them; run iperf3 without -R")
+    return tuple(unknown)

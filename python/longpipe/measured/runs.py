@@ -49,32 +49,32 @@ def joined(runs: Sequence[tuple[int, Recording]]) -> Recording:
     first = runs[0][1]
     if len(runs) == 1:
         return first
-    recordings = [one for _, one in runs]
-    known = [one.begin_ns for one in recordings if one.begin_ns is not None]
+    recordings = [recording for _, recording in runs]
+    known = [recording.begin_ns for recording in recordings if recording.begin_ns is not None]
     anchor = min(known, default=None)
     offsets: list[float] = []
     end = 0.0
-    for one in recordings:
-        offsets.append(end if one.begin_ns is None or anchor is None else (one.begin_ns - anchor) / 1e9)
-        end = offsets[-1] + one.duration_s
+    for recording in recordings:
+        offsets.append(end if recording.begin_ns is None or anchor is None else (recording.begin_ns - anchor) / 1e9)
+        end = offsets[-1] + recording.duration_s
     of_key: dict[tuple[str, ...], list[tuple[float, float, Subject]]] = {}
-    for number, (one, offset) in enumerate(zip(recordings, offsets, strict=True)):
-        for place, subject in enumerate(one.subjects):
+    for number, (recording, offset) in enumerate(zip(recordings, offsets, strict=True)):
+        for place, subject in enumerate(recording.subjects):
             own = (f"{number}", f"{place}") if subject.kind == "flow" else (subject.kind, subject.key or subject.name)
-            of_key.setdefault(own, []).append((offset, one.duration_s, subject))
+            of_key.setdefault(own, []).append((offset, recording.duration_s, subject))
     places = [f"{place}" for place, _ in runs[:_LISTED]] + (["..."] if len(runs) > _LISTED else [])
     notes = [f"the file contains {len(runs)} runs, which begin at lines {', '.join(places)}"]
     if len(known) < len(runs):
         notes.append("the time between runs is unknown where the file has no absolute time: they follow one another")
-    versions = _unique(one.version for one in recordings if one.version)
+    versions = _unique(recording.version for recording in recordings if recording.version)
     return replace(
         first,
         version=", ".join(versions) or None,
         begin_ns=anchor,
-        duration_s=max(offset + one.duration_s for offset, one in zip(offsets, recordings, strict=True)),
-        subjects=tuple(_merged(found) for found in of_key.values()),
-        unknown=_unique(text for one in recordings for text in one.unknown),
-        notes=_unique((*notes, *(text for one in recordings for text in one.notes))),
+        duration_s=max(offset + recording.duration_s for offset, recording in zip(offsets, recordings, strict=True)),
+        subjects=tuple(_merged(of_subject) for of_subject in of_key.values()),
+        unknown=_unique(text for recording in recordings for text in recording.unknown),
+        notes=_unique((*notes, *(text for recording in recordings for text in recording.notes))),
     )
 
 
@@ -84,15 +84,15 @@ def _unique(texts: Iterable[str]) -> tuple[str, ...]:
 
 def _merged(runs: list[tuple[float, float, Subject]]) -> Subject:
     """Returns a subject over its runs, each with its begin [s], its length [s] and the subject as it is in the run."""
-    subjects = [one for _, _, one in runs]
+    subjects = [subject for _, _, subject in runs]
     parts: dict[tuple[str, str], list[Series]] = {}
-    for begin, _, one in runs:
-        for series in one.series:
+    for begin, _, subject in runs:
+        for series in subject.series:
             spans = None if series.intervals_s is None else series.intervals_s + begin
             moved = replace(series, time_s=series.time_s + begin, intervals_s=spans)
             parts.setdefault((series.quantity, series.unit), []).append(moved)
     counters = {
-        name: (_total([(one.counters[name][0], length) for _, length, one in runs], unit), unit)
+        name: (_total([(subject.counters[name][0], length) for _, length, subject in runs], unit), unit)
         for name, (_, unit) in subjects[0].counters.items()
         if all(one.counters.get(name, (0.0, ""))[1] == unit for one in subjects)
     }
