@@ -85,8 +85,8 @@ class Answer:
         """Returns the half-width of the 95 % interval of a mean; nan for fewer than two replications."""
         if len(self.rows[alternative]) < 2:
             return math.nan
-        found = estimate(self.rows[alternative][:, measure])
-        return (found.mean_high - found.mean_low) / 2
+        interval = estimate(self.rows[alternative][:, measure])
+        return (interval.mean_high - interval.mean_low) / 2
 
     @cached_property
     def certified(self) -> bool:
@@ -104,7 +104,11 @@ class Answer:
         if self.certified and selection is not None:
             return selection.choice
         sign, count = 1 if self.advice.question.maximise else -1, self._complete
-        means = {one: sign * float(self.rows[one][:count, 0].mean()) for one in self._alive if self.within(one)}
+        means = {
+            alternative: sign * float(self.rows[alternative][:count, 0].mean())
+            for alternative in self._alive
+            if self.within(alternative)
+        }
         return max(means, key=means.__getitem__, default=None)
 
     @property
@@ -116,7 +120,9 @@ class Answer:
     @cached_property
     def _complete(self) -> int:
         """Number of replications that all remaining alternatives with a run have."""
-        return min((len(self.rows[one]) for one in self._alive if len(self.rows[one])), default=0)
+        return min(
+            (len(self.rows[alternative]) for alternative in self._alive if len(self.rows[alternative])), default=0
+        )
 
     def within(self, alternative: int, limits: tuple[Requirement, ...] | None = None) -> bool:
         """Returns whether the means of an alternative satisfy the limits, and all of its runs have values."""
@@ -131,7 +137,7 @@ class Answer:
 
         The means themselves are not comparable, because eliminated alternatives have fewer replications.
         """
-        return min(alternatives, key=lambda one: self.difference(one).mean, default=None)
+        return min(alternatives, key=lambda alternative: self.difference(alternative).mean, default=None)
 
     def allowed(self) -> list[int]:
         """Alternatives that do not violate a limit.
@@ -140,20 +146,20 @@ class Answer:
         """
         selection = self.advice.selection
         violating = {} if selection is None else selection.eliminated
-        decided = {one for one, (_, why) in violating.items() if why != WORSE}
+        decided = {alternative for alternative, (_, why) in violating.items() if why != WORSE}
         return [i for i in range(len(self.rows)) if i not in decided and self.within(i)]
 
     @cached_property
     def undefined(self) -> dict[int, str]:
         """Measure without a value in a run, for each alternative that was eliminated for this reason."""
         selection, question = self.advice.selection, self.advice.question
-        found = {}
-        for one, (_, why) in ({} if selection is None else selection.eliminated).items():
+        reasons = {}
+        for alternative, (_, why) in ({} if selection is None else selection.eliminated).items():
             if why == NO_VALUE:
-                found[one] = question.goal.name
-            elif why != WORSE and not math.isfinite(self.means[one, 1 + why]):
-                found[one] = question.bounds[why].measure.name
-        return found
+                reasons[alternative] = question.goal.name
+            elif why != WORSE and not math.isfinite(self.means[alternative, 1 + why]):
+                reasons[alternative] = question.bounds[why].measure.name
+        return reasons
 
     def difference(self, alternative: int, error: float = 0.05) -> Difference:
         """Compares an alternative with the choice, replication by replication, at confidence 1 - `error`."""
@@ -163,10 +169,10 @@ class Answer:
             # A budget that ends within a replication leaves more runs of some alternatives than of others.
             count = min(count, self._complete)
         lost = sign * (self.rows[self.choice or 0][:count, 0] - self.rows[alternative][:count, 0])
-        found = estimate(lost, level=1 - error) if count > 1 else None
-        if found is None:
+        lead = estimate(lost, level=1 - error) if count > 1 else None
+        if lead is None:
             return Difference(alternative, float(lost.mean()) if count else math.nan, math.nan, math.nan)
-        return Difference(alternative, found.mean, found.mean_low, found.mean_high)
+        return Difference(alternative, lead.mean, lead.mean_low, lead.mean_high)
 
     @cached_property
     def cost(self) -> float:
@@ -177,13 +183,13 @@ class Answer:
         """
         if self.choice is None:
             return math.nan
-        others = [one for one in self.allowed() if one != self.choice]
+        others = [alternative for alternative in self.allowed() if alternative != self.choice]
         if not others:
             return 0.0
         # A two-sided interval with twice the error has the same ends as one-sided intervals.
         error = 2 * self.advice.question.error / len(others)
         # Unlike `max`, numpy's maximum of numbers with a nan is nan.
-        return float(np.max([0.0, *(-self.difference(one, error).low for one in others)]))
+        return float(np.max([0.0, *(-self.difference(alternative, error).low for alternative in others)]))
 
     @property
     def is_bounded(self) -> bool:
@@ -214,7 +220,7 @@ class Answer:
         def completes(exponent: float) -> bool:
             return replayed(question, self.rows, rounded(exponent)).done
 
-        high = next((float(one) for one in range(1, _MOST_DOUBLINGS + 1) if completes(one)), None)
+        high = next((float(doublings) for doublings in range(1, _MOST_DOUBLINGS + 1) if completes(doublings)), None)
         if high is None:
             return None
         low = high - 1
@@ -226,8 +232,8 @@ class Answer:
     @cached_property
     def runner_up(self) -> Difference | None:
         """The second best alternative within the limits, according to the mean difference."""
-        others = [self.difference(one) for one in self.allowed() if one != self.choice]
-        return min(others, key=lambda one: one.mean, default=None) if self.choice is not None else None
+        others = [self.difference(alternative) for alternative in self.allowed() if alternative != self.choice]
+        return min(others, key=lambda difference: difference.mean, default=None) if self.choice is not None else None
 
     @cached_property
     def equal(self) -> list[Difference]:
@@ -235,8 +241,12 @@ class Answer:
 
         The 95 % intervals of their differences end below the zone.
         """
-        others = [self.difference(one) for one in self.allowed() if one != self.choice and self.choice is not None]
-        return [one for one in others if one.high < self.advice.zone]
+        others = [
+            self.difference(alternative)
+            for alternative in self.allowed()
+            if alternative != self.choice and self.choice is not None
+        ]
+        return [difference for difference in others if difference.high < self.advice.zone]
 
     @cached_property
     def front(self) -> list[int]:
@@ -250,13 +260,13 @@ class Answer:
         better = [rows * np.array(signs) for rows in self.rows]
         known = [i for i in range(len(better)) if np.isfinite(self.means[i]).all()]
 
-        def dominates(one: int, other: int) -> bool:
-            count = min(len(better[one]), len(better[other]))
-            lead = better[one][:count].mean(axis=0) - better[other][:count].mean(axis=0)
+        def dominates(alternative: int, other: int) -> bool:
+            count = min(len(better[alternative]), len(better[other]))
+            lead = better[alternative][:count].mean(axis=0) - better[other][:count].mean(axis=0)
             return bool((lead >= 0).all() and (lead > 0).any())
 
-        found = [i for i in known if not any(dominates(j, i) for j in known)]
-        return sorted(found, key=lambda i: -signs[0] * float(self.means[i, 0]))
+        front = [i for i in known if not any(dominates(j, i) for j in known)]
+        return sorted(front, key=lambda i: -signs[0] * float(self.means[i, 0]))
 
     @cached_property
     def effects(self) -> list[Effect]:
@@ -266,7 +276,7 @@ class Answer:
         objective = self.means[known, 0]
         total = float(((objective - objective.mean()) ** 2).sum()) if known else 0.0
         allowed = self.allowed()
-        found = []
+        effects = []
         for place, factor in enumerate(question.factors):
             level_of = {i: question.design.points[i][place] for i in range(len(self.rows))}
             between = 0.0
@@ -275,16 +285,16 @@ class Answer:
                 of_level = [self.means[i, 0] for i in known if level_of[i] == level]
                 if of_level:
                     between += len(of_level) * float((np.mean(of_level) - objective.mean()) ** 2)
-                one = self._closest(i for i in allowed if level_of[i] == level)
-                best.append((level, None if one is None or self.choice is None else self.difference(one)))
-            found.append(Effect(factor.name, between / total if total else math.nan, tuple(best)))
-        return sorted(found, key=lambda effect: -effect.share if effect.share == effect.share else 0.0)
+                closest = self._closest(i for i in allowed if level_of[i] == level)
+                best.append((level, None if closest is None or self.choice is None else self.difference(closest)))
+            effects.append(Effect(factor.name, between / total if total else math.nan, tuple(best)))
+        return sorted(effects, key=lambda effect: -effect.share if effect.share == effect.share else 0.0)
 
     @cached_property
     def shifts(self) -> list[Shift]:
         """The choice, according to means, with each limit tightened and loosened by a tenth."""
         bounds = self.advice.question.bounds
-        found = []
+        shifts = []
         for place, limit in enumerate(bounds):
             for factor in (1 - SHIFT, 1 + SHIFT):
                 shifted = limit.limit * factor
@@ -296,8 +306,8 @@ class Answer:
                 other = replace(limit, limit=shifted)
                 changed = (*bounds[:place], other, *bounds[place + 1 :])
                 choice = self._closest(i for i in range(len(self.rows)) if self.within(i, changed))
-                found.append(Shift(limit_text(other), choice))
-        return found
+                shifts.append(Shift(limit_text(other), choice))
+        return shifts
 
     @cached_property
     def by_situation(self) -> list[tuple[dict[str, object], int | None, float]]:
@@ -310,11 +320,11 @@ class Answer:
         if not question.uncertain:
             return []
         sign = 1 if question.maximise else -1
-        found: list[tuple[dict[str, object], int | None, float]] = []
+        situations: list[tuple[dict[str, object], int | None, float]] = []
         for place, fields in enumerate(question.situations):
             means = [
-                one[:, place].mean(axis=0) if len(one) else np.full(one.shape[2], math.nan)
-                for one in self.advice.values
+                values[:, place].mean(axis=0) if len(values) else np.full(values.shape[2], math.nan)
+                for values in self.advice.values
             ]
             allowed = [
                 i
@@ -327,25 +337,25 @@ class Answer:
                 for i in allowed
             }
             best = max(leads, key=leads.__getitem__, default=None)
-            found.append((fields, best, math.nan if best is None or self.choice is None else leads[best]))
-        return found
+            situations.append((fields, best, math.nan if best is None or self.choice is None else leads[best]))
+        return situations
 
     def _lead(self, alternative: int, other: int, situation: int) -> float:
         """Returns by how much an alternative is better than another in one situation, over the replications of both."""
         sign = 1 if self.advice.question.maximise else -1
         count = min(len(self.advice.values[alternative]), len(self.advice.values[other]))
-        one, two = (self.advice.values[i][:count, situation, 0] for i in (alternative, other))
-        return sign * float(one.mean() - two.mean())
+        own, of_other = (self.advice.values[i][:count, situation, 0] for i in (alternative, other))
+        return sign * float(own.mean() - of_other.mean())
 
     def _eliminated(self, alternative: int) -> str:
         """Returns the status of an alternative that the selection eliminated as worse, from its difference.
 
         Within the indifference zone, the selection also eliminates alternatives that are equal or not certainly worse.
         """
-        found = self.difference(alternative)
-        if self.choice is None or found.low > 0:
+        difference = self.difference(alternative)
+        if self.choice is None or difference.low > 0:
             return "worse"
-        return "equal" if found.mean == found.low == found.high == 0 else "not better"
+        return "equal" if difference.mean == difference.low == difference.high == 0 else "not better"
 
     def state(self, alternative: int) -> str:
         """Returns the status of an alternative in a few words."""

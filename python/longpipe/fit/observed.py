@@ -117,7 +117,9 @@ def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
     subject = _subject(recording, flow)
     side = capture.sender_side(traffic, subject.name)
     replay = _Replay(int(subject.counters["mss"][0]))
-    shared = {one.name: _Replay(int(one.counters["mss"][0])) for one in recording.subjects if _shares(one, subject)}
+    shared = {
+        other.name: _Replay(int(other.counters["mss"][0])) for other in recording.subjects if _shares(other, subject)
+    }
     for packet, interface, segment in traffic:
         if packet.time_ns is None or isinstance(segment, Other) or packet.is_loss:
             continue
@@ -135,14 +137,14 @@ def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
             shared[back].on_ack(packet.time_ns, segment)
         if replay.is_over:
             break
-    found = replay.observation(recording, subject)
+    observation = replay.observation(recording, subject)
     beside = [
-        shared[one.name].observation(recording, one, replay.begin_ns)
-        for one in recording.subjects
-        if one.name in shared and shared[one.name].is_measured
+        shared[other.name].observation(recording, other, replay.begin_ns)
+        for other in recording.subjects
+        if other.name in shared and shared[other.name].is_measured
     ]
-    during = tuple(one for one in beside if one.sent_s[0] < found.duration_s and one.sent_s[-1] > 0)
-    return replace(found, shared=during, others=found.others - len(during))
+    during = tuple(other for other in beside if other.sent_s[0] < observation.duration_s and other.sent_s[-1] > 0)
+    return replace(observation, shared=during, others=observation.others - len(during))
 
 
 def _shares(other: Subject, subject: Subject) -> bool:
@@ -159,24 +161,23 @@ def _subject(recording: Recording, flow: int) -> Subject:
     flows = recording.subjects
     if not 0 <= flow < len(flows):
         raise ScenarioError(f"--flow: {flow}; {recording.file} has {len(flows)} flows; needs 0 to {len(flows) - 1}")
-    found = flows[flow]
-    place = found.facts.get("captured at")
+    subject = flows[flow]
+    place = subject.facts.get("captured at")
     problem = None
-    if not found.counters["data packets"][0]:
+    if not subject.counters["data packets"][0]:
         problem = "has only the ACKs of this flow; needs its data, captured at the sender"
-    elif not (found.of("rtt") or ()):
+    elif not (subject.of("rtt") or ()):
         problem = "has no ACKs of this flow; needs both directions"
-    elif found.counters["not captured"][0]:
-        problem = (
-            f"lacks {found.counters['not captured'][0]:.0f} bytes that were acknowledged; needs a capture without gaps"
-        )
-    elif found.counters["segments"][0] > _MOST_SEGMENTS:
-        problem = f"has {found.counters['segments'][0]:.0f} segments; a fit needs at most {_MOST_SEGMENTS}"
+    elif subject.counters["not captured"][0]:
+        missing = subject.counters["not captured"][0]
+        problem = f"lacks {missing:.0f} bytes that were acknowledged; needs a capture without gaps"
+    elif subject.counters["segments"][0] > _MOST_SEGMENTS:
+        problem = f"has {subject.counters['segments'][0]:.0f} segments; a fit needs at most {_MOST_SEGMENTS}"
     elif place not in (None, "the sender"):
         problem = f"was captured at {place}; needs a capture at the sender"
     if problem is not None:
-        raise ScenarioError(f"{recording.file}: {found.name}: {problem}")
-    return found
+        raise ScenarioError(f"{recording.file}: {subject.name}: {problem}")
+    return subject
 
 
 class _Replay:
@@ -292,8 +293,8 @@ class _Replay:
             self._message_bytes += self._delivered
             if self._first_message is None:
                 self._first_message = self._sent[0][0]
-            for one in (self._starts, self._ends, self._acked, self._sacked, self._tries, self._sent, self._acks):
-                one.clear()
+            for records in (self._starts, self._ends, self._acked, self._sacked, self._tries, self._sent, self._acks):
+                records.clear()
             self._samples.clear()
             self._measured.clear()
             self._una = self._delivered = self._full = 0
@@ -383,11 +384,13 @@ class _Replay:
             at = self._acked[place]
             arrived = -1
             if at >= 0:
-                arrived = max((one for one in tries if at - self._sent[one][0] >= soonest), default=tries[0])
+                arrived = max(
+                    (attempt for attempt in tries if at - self._sent[attempt][0] >= soonest), default=tries[0]
+                )
                 acked[arrived] = (at - begin) / 1e9
                 sacked[arrived] = self._sacked[place]
                 # Later transmissions of the segment were unnecessary, and it is unknown whether they arrived.
-                lost[[one for one in tries if one < arrived]] = True
+                lost[[attempt for attempt in tries if attempt < arrived]] = True
             else:
                 lost[tries[:-1]] = True
         times = np.array([now for now, _, _ in self._sent], dtype=float)
@@ -423,6 +426,6 @@ class _Replay:
             window_grows=self._window >= 2 * self._first_window,
             message_bytes=self._message_bytes,
             shared=(),
-            others=len({frozenset(one.name.split(" > ")) for one in recording.subjects}) - 1,
+            others=len({frozenset(subject.name.split(" > ")) for subject in recording.subjects}) - 1,
             notes=recording.notes,
         )

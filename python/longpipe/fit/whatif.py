@@ -126,34 +126,34 @@ def whatif(
     def both(seed: int) -> tuple[list[FlowSeries], dict[str, float], dict[str, float]]:
         series, values = [], []
         for more in ({}, changes):
-            one = scenario.with_(**pairs[seed], **TRACES).with_(**more)
-            result = simulate(one, seed=seed)
+            traced = scenario.with_(**pairs[seed], **TRACES).with_(**more)
+            result = simulate(traced, seed=seed)
             own = {measure.name: measure(result) / _unit(measure)[1] for measure in asked}
             known = [int(k) for k in np.unique(result.part("traces")["sequence"]["flow"])]
             # The other flows of a capture are a part of its path.
             known = known[:1] if fitted else known
-            flows = [simulated(result, duration_s(one), k) for k in known]
+            flows = [simulated(result, duration_s(traced), k) for k in known]
             begin = None if fitted else begin_s(result.columns) or None
             values.append(_measures(result, flows, None if fitted else unit, begin) | own)
             if seed == pictured:
-                series.append(flows[0] if flows else simulated(result, duration_s(one)))
+                series.append(flows[0] if flows else simulated(result, duration_s(traced)))
                 begins.append(begin)
-                names = [one.resolved["flows"][k]["name"] for k in known]
+                names = [traced.resolved["flows"][k]["name"] for k in known]
                 traced_flows.extend(name for name in names if name not in traced_flows)
         return series, values[0], values[1]
 
-    found = []
+    replications = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for one in pool.map(both, range(len(pairs))):
-            found.append(one)
-            progress(len(found) / len(pairs))
+        for replication in pool.map(both, range(len(pairs))):
+            replications.append(replication)
+            progress(len(replications) / len(pairs))
     seen = _observed(fitted) if fitted else {}
-    counted = found[: 2 * seeds] if fitted else found
-    before, after = [one[1] for one in counted], [one[2] for one in counted]
+    counted = replications[: 2 * seeds] if fitted else replications
+    before, after = [replication[1] for replication in counted], [replication[2] for replication in counted]
 
     def columns(values: list[dict[str, float]], name: str) -> Numbers:
         """Returns a measure's values, with a row for each repeat and a column for each draw."""
-        return np.array([one[name] for one in values]).reshape(-1, seeds)
+        return np.array([measured[name] for measured in values]).reshape(-1, seeds)
 
     compared_with = (scenario, changed) if fitted else None
     is_same_control = scenario.tcp.congestion.kind == changed.tcp.congestion.kind
@@ -171,19 +171,19 @@ def whatif(
             *((measure.name, _unit(measure)[0]) for measure in asked),
         )
     )
-    first, second = found[pictured][0]
+    first, second = replications[pictured][0]
     return WhatIf(
         scenario, dict(changes), seeds, compared, first, second, fitted, flows=tuple(traced_flows), begin_s=begins[0]
     )
 
 
-def doubts(found: WhatIf) -> Iterator[str]:
+def doubts(comparison: WhatIf) -> Iterator[str]:
     """Yields a line for each reason why predictions from a fitted path may be wrong."""
-    if found.estimates is None:
+    if comparison.estimates is None:
         return
-    yield from found.estimates.get("doubts", ())
-    for one in found.measures:
-        if line := deviation_line(one.name, one.observed, one.baseline):
+    yield from comparison.estimates.get("doubts", ())
+    for measure in comparison.measures:
+        if line := deviation_line(measure.name, measure.observed, measure.baseline):
             yield line
 
 
@@ -202,10 +202,10 @@ def _measures(result: Result, flows: list[FlowSeries], unit: str | None, begin: 
     ports = result.ports
     lost = sum(float(ports[name].sum()) for name in ports.columns if name.startswith(f"{unit}_lost_"))
     if unit is None:
-        lost = float(sum(one.lost for one in flows))
+        lost = float(sum(flow.lost for flow in flows))
     return {
-        GOODPUT: sum(goodput_bps(one.grid, one.delivered, begin_s=begin) for one in flows) if flows else math.nan,
-        MEDIAN_RTT: _median_rtt([(one.grid, one.rtt) for one in flows], begin),
+        GOODPUT: sum(goodput_bps(flow.grid, flow.delivered, begin_s=begin) for flow in flows) if flows else math.nan,
+        MEDIAN_RTT: _median_rtt([(flow.grid, flow.rtt) for flow in flows], begin),
         "losses": lost,
     }
 
@@ -261,23 +261,23 @@ def _errors(name: str, scenarios: tuple[Scenario, Scenario] | None) -> tuple[flo
     return (model_error(scenarios[0], name), model_error(scenarios[1], name)) if scenarios else (0.0, 0.0)
 
 
-def _unbounded(found: ComparedMeasure, fitted: Mapping[str, Any] | None) -> ComparedMeasure:
+def _unbounded(measure: ComparedMeasure, fitted: Mapping[str, Any] | None) -> ComparedMeasure:
     """Removes the ends of intervals that the estimates do not determine.
 
     These are all ends if other flows, which the path lacks, may have changed the captured one, and the upper ends of
     the changed goodput if the estimated rate is a lower bound.
     """
     rate = fitted["estimates"].get("rate") if fitted else None
-    (baseline, _), (changed, _), (difference, _) = found.baseline, found.changed, found.difference
+    (baseline, _), (changed, _), (difference, _) = measure.baseline, measure.changed, measure.difference
     if fitted and not fitted.get("is_bounded", True):
         return replace(
-            found, baseline=(baseline, math.nan), changed=(changed, math.nan), difference=(difference, math.nan),
+            measure, baseline=(baseline, math.nan), changed=(changed, math.nan), difference=(difference, math.nan),
             runs=(math.nan, math.nan),
         )  # fmt: skip
-    if found.name != GOODPUT or rate is None or rate.get("high") is not None:
-        return found
+    if measure.name != GOODPUT or rate is None or rate.get("high") is not None:
+        return measure
     return replace(
-        found, changed=(changed, math.inf), difference=(difference, math.inf), runs=(found.runs[0], math.inf)
+        measure, changed=(changed, math.inf), difference=(difference, math.inf), runs=(measure.runs[0], math.inf)
     )
 
 
@@ -312,5 +312,5 @@ def single_run(values: Numbers) -> tuple[float, float]:
     if rank:
         ordered = np.sort(values)
         return float(ordered[rank - 1]), float(ordered[-rank])
-    found = estimate(values, (0.0, math.inf))
-    return found.low, found.high
+    interval = estimate(values, (0.0, math.inf))
+    return interval.low, interval.high

@@ -53,14 +53,14 @@ def by_flow(resolved: Mapping[str, Any], trace: Mapping[str, Any], flows: Mappin
         )
     ]
     bulk = [SOURCES[flow["traffic"]["kind"]]["is_bulk"] for flow in described]
-    others = [one for one, counts in zip(sharing, bulk, strict=True) if counts]
+    others = [flow for flow, counts in zip(sharing, bulk, strict=True) if counts]
     bottlenecks = {
-        link: _Bottleneck([one for one in others if link in one.path.route])
-        for link in {one.path.bottleneck for one in others}
+        link: _Bottleneck([flow for flow in others if link in flow.path.route])
+        for link in {flow.path.bottleneck for flow in others}
     }
     return [
-        _of(one, bottlenecks[one.path.bottleneck]) if counts else math.nan
-        for one, counts in zip(sharing, bulk, strict=True)
+        _of(flow, bottlenecks[flow.path.bottleneck]) if counts else math.nan
+        for flow, counts in zip(sharing, bulk, strict=True)
     ]
 
 
@@ -78,8 +78,8 @@ class _Sum:
         import numpy as np
 
         last, first = (self._sums[np.searchsorted(self.times, at, side="right")] for at in (end, begin))
-        found: npt.NDArray[np.int64] = last - first
-        return found
+        arrived: npt.NDArray[np.int64] = last - first
+        return arrived
 
 
 class _Sharing:
@@ -105,11 +105,13 @@ class _Bottleneck:
         import numpy as np
 
         self._flows = flows
-        self._starts, self._ends = np.array([[one.start_s, one.end_s] for one in flows]).T
-        arrived = [one.arrived for one in flows]
-        self._firsts = np.array([one.times[0] if len(one.times) else math.inf for one in arrived])
-        self._lasts = np.array([one.times[-1] if len(one.times) else -math.inf for one in arrived])
-        times, sizes = (np.concatenate([getattr(one, name) for one in arrived]) for name in ("times", "sizes"))
+        self._starts, self._ends = np.array([[flow.start_s, flow.end_s] for flow in flows]).T
+        arrived = [flow.arrived for flow in flows]
+        self._firsts = np.array([arrivals.times[0] if len(arrivals.times) else math.inf for arrivals in arrived])
+        self._lasts = np.array([arrivals.times[-1] if len(arrivals.times) else -math.inf for arrivals in arrived])
+        times, sizes = (
+            np.concatenate([getattr(arrivals, name) for arrivals in arrived]) for name in ("times", "sizes")
+        )
         order = np.argsort(times, kind="stable")
         self._all = _Sum(times[order], sizes[order])
 
@@ -128,9 +130,9 @@ class _Bottleneck:
         arrives = (self._firsts <= until[-1]) & (self._lasts > since[0])
         sometimes = (self._starts <= since[-1]) & (until[0] <= self._ends)
         for i in np.flatnonzero(~always & (arrives | sometimes)).tolist():
-            one = self._flows[i]
-            shares = (one.start_s <= since) & (until <= one.end_s)
-            total -= np.where(shares, 0, one.arrived.between(since, until))
+            flow = self._flows[i]
+            shares = (flow.start_s <= since) & (until <= flow.end_s)
+            total -= np.where(shares, 0, flow.arrived.between(since, until))
             number += shares
         return total, number
 
@@ -149,8 +151,8 @@ def _of(own: _Sharing, bottleneck: _Bottleneck) -> float:
         since = until - over_s
         total, number = bottleneck.active(since, until)
         fair = own.arrived.between(since, until) * number >= (1 - DELTA) * total
-        found = np.flatnonzero(fair & (total > 0))
-        if len(found):
-            return float(until[found[0]] - own.start_s)
+        converged = np.flatnonzero(fair & (total > 0))
+        if len(converged):
+            return float(until[converged[0]] - own.start_s)
         begin, length = begin + length, 2 * length
     return math.nan
