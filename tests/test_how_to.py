@@ -148,7 +148,7 @@ def test_parts_run_in_both_engines(copy: Path, tmp_path: Path) -> None:
         if link["buffer"] is not None:
             link["policy"] = {"kind": "random-drop", "protected": 2}
     hashes = set()
-    for engine in ("fast", "reference"):
+    for engine in ("trains", "reference"):
         file = tmp_path / f"{engine}.json"
         file.write_text(json.dumps({**scenario, "engine": engine}))
         printed = cargo(copy, "run", "--package", "longpipe-network", "--example", "run", "--", str(file))
