@@ -111,6 +111,7 @@ vbr = st.one_of(
             "period": times("9 ms", "10 ms", "300 ms"),
             "duty": st.floats(0.01, 1, allow_subnormal=False),
             "phase": times("0 s", "33 ms"),
+            "times": st.sampled_from(["fixed", "exponential", {"kind": "pareto", "shape": 1.5}]),
             "rate": st.one_of(st.none(), times("50 kbit/s", "100 kbit/s")),
         }
     ),

@@ -20,6 +20,9 @@ pub const MAX_PATH_DELAY: u64 = 1_000_000 * PS_PER_SECOND;
 /// Maximum delay [ps] of a link, or jitter [ps] of a host.
 pub const MAX_WAIT: u64 = 1_000 * PS_PER_SECOND;
 
+/// Maximum mean, and maximum of a random duration, of the on or off periods of a VBR source.
+pub const LONGEST_VBR_PERIOD: Span = Span(1_000_000 * PS_PER_SECOND);
+
 /// Returns an error for the field unless its value is valid.
 pub(crate) fn refuse_unless(fits: bool, field: &str, value: impl ToString, accepted: &str) -> Option<Problem> {
     (!fits).then(|| Problem::new(field, value, accepted))

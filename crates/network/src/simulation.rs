@@ -67,7 +67,7 @@ impl<P: Probe> Simulation<P> {
                 let at = (seed, &topology.entries()[..], atm.interval(scenario));
                 let hosts = hosts((scenario, slots), &topology, early, at, probe);
                 let mut run = Run::new(hosts, atm);
-                vbr::add_sources(&mut run.medium, &mut run.hosts, &scenario.vbr);
+                vbr::add_sources(&mut run.medium, &mut run.hosts, &scenario.vbr, seed);
                 Box::new(run)
             }
             (Framing::Ip, Engine::Trains) => {

@@ -170,6 +170,7 @@ def _drawn(resolved: Resolved) -> Iterator[bool]:
         # The hash that assigns flows to queues is random.
         yield link["policy"].get("queues") is not None and len(resolved["flows"]) > 1
     yield any(node["send_jitter_ps"] > 0 for node in resolved["nodes"])
+    yield any(_draws({"kind": "vbr", **source}) for source in resolved["vbr"])
 
 
 def _draws_for_packets(conditioner: Mapping[str, Any]) -> bool:

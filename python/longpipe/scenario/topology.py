@@ -66,7 +66,7 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
         links.append(
             Link.unchecked(between=("switch2", "vbr-sink"), rate=network.access_rate, delay=network.exit_delay)
         )
-        vbr.append(VbrFlow.unchecked(name="vbr", from_="vbr-source", to="vbr-sink", **source.model_dump()))
+        vbr.append(VbrFlow.unchecked(name="vbr", from_="vbr-source", to="vbr-sink", **dict(source)))
     return Graph.unchecked(nodes=tuple(nodes), links=tuple(links), flows=tuple(flows), vbr=tuple(vbr))
 
 

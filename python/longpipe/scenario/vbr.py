@@ -1,16 +1,25 @@
-"""Deterministic on/off sources of VBR cells."""
+"""On/off sources of VBR cells."""
+
+from typing import Annotated
 
 from pydantic import AliasChoices, Field
 
-from longpipe.scenario.base import Model, Name, PositiveShare, Rate, VbrPeriod, VbrPhase
+from longpipe.scenario.base import LATER, Model, Name, PositiveShare, Rate, VbrPeriod, VbrPhase
+from longpipe.scenario.datagrams import FixedTimes, Times
 
 
 class OnOff(Model):
     """A source of VBR cells that alternately sends and pauses, beginning at its phase; its cells are never dropped."""
 
-    period: VbrPeriod = Field(default="300 ms", description="Duration of a burst [time]; ATM Forum/97-0424 section 5.1")
+    period: VbrPeriod = Field(
+        default="300 ms", description="Mean duration of a burst [time]; ATM Forum/97-0424 section 5.1"
+    )
     duty: PositiveShare = Field(
         default=0.5, description="Fraction of the time during which the source sends; ATM Forum/97-0424 section 5.1"
+    )
+    times: Annotated[Times, LATER] = Field(
+        default=FixedTimes.unchecked(),
+        description="Distribution of bursts and pauses: fixed, exponential (a Markov chain) or pareto",
     )
     phase: VbrPhase = Field(default="0 s", description="Start of the first burst [time]")
     rate: Rate | None = Field(

@@ -1,6 +1,6 @@
 //! Checks of a resolved scenario, part by part. `topology.rs` checks the graph and its routes.
 
-use crate::bounds::{MAX_PATH_DELAY, MAX_WAIT};
+use crate::bounds::{LONGEST_VBR_PERIOD, MAX_PATH_DELAY, MAX_WAIT};
 use crate::conditioners::{self, ConditionerConfig};
 use crate::packets::aal5::frame_cells;
 use crate::scenario::connection_slots;
@@ -281,10 +281,11 @@ pub(crate) fn check_vbr(scenario: &Scenario, topology: &Topology) -> Result<(), 
                 "needs a switch between its two hosts",
             );
         }
-        if source.on_ps == 0 || source.on_ps > 1_000_000 * PS_PER_SECOND {
+        if source.on_ps == 0 || source.on_ps > LONGEST_VBR_PERIOD.0 {
             return refuse(field("on"), source.on_ps, "needs a time on of up to 1 000 000 s, in ps");
         }
-        if source.off_ps > 1_000_000 * PS_PER_SECOND || source.start_ps > 1_000_000 * PS_PER_SECOND {
+        accept(|| format!("vbr[{index}]"), source.times.problem())?;
+        if source.off_ps.max(source.start_ps) > LONGEST_VBR_PERIOD.0 {
             return refuse(field("off, start"), source.off_ps, "needs at most 1 000 000 s, in ps");
         }
         for (hop, &at) in source.route.iter().enumerate() {

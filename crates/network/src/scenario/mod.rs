@@ -262,10 +262,13 @@ pub struct OnOffConfig {
     pub route: Vec<usize>,
     /// Rate [bit/s] of cells while on.
     pub peak_bps: u64,
-    /// Duration [ps] of on periods.
+    /// Mean duration [ps] of on periods.
     pub on_ps: u64,
-    /// Duration [ps] of off periods.
+    /// Mean duration [ps] of off periods.
     pub off_ps: u64,
+    /// Distribution of the durations of on and off periods; fixed if absent.
+    #[serde(default = "Times::fixed", skip_serializing_if = "Times::is_fixed")]
+    pub times: Times,
     /// Start [ps] of the first on period.
     pub start_ps: u64,
 }

@@ -36,8 +36,17 @@ pub enum Times {
 }
 
 impl Times {
+    /// Returns whether every duration equals the mean.
+    pub(crate) fn is_fixed(&self) -> bool {
+        matches!(self, Times::Fixed {})
+    }
+
+    pub(crate) fn fixed() -> Times {
+        Times::Fixed {}
+    }
+
     /// Draws a duration [ps] with this mean.
-    pub(super) fn draw(self, mean: u64, stream: &mut Stream) -> u64 {
+    pub(crate) fn draw(self, mean: u64, stream: &mut Stream) -> u64 {
         match self {
             Times::Fixed {} => mean,
             Times::Exponential {} => stream.exponential(mean),
@@ -45,7 +54,8 @@ impl Times {
         }
     }
 
-    fn problem(self) -> Option<Problem> {
+    /// Returns the invalid parameter, if any.
+    pub(crate) fn problem(self) -> Option<Problem> {
         let Times::Pareto { shape } = self else { return None };
         let accepted = "needs more than 1, so that there is a mean, and at most 100";
         refuse_unless(shape > 1.0 && shape <= 100.0, "times.shape", shape, accepted)

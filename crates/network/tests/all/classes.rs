@@ -1,11 +1,11 @@
 //! Two classes at a port: the scheduler's guarantees, and bounds on the delay of VBR.
 
 use crate::common::{add_vbr, dumbbell, policy, tcp, Builder, LAN, SECOND, WAN};
-use longpipe_events::{Rate, Span, Time};
+use longpipe_events::{Rate, Span, Stream, Time};
 use longpipe_network::atm::port::classes::{Feeder, VbrQueue};
 use longpipe_network::atm::vbr::on_off::OnOff;
 use longpipe_network::report::{ClassReport, Report};
-use longpipe_network::scenario::{NodeKind, OnOffConfig, Scenario, SchedulerConfig};
+use longpipe_network::scenario::{NodeKind, OnOffConfig, Scenario, SchedulerConfig, Times};
 use longpipe_network::schedulers::class::Class;
 use longpipe_network::schedulers::Scheduler;
 use longpipe_network::slots::SlotGrid;
@@ -139,6 +139,7 @@ proptest! {
     fn slots_computed_in_advance_equal_those_computed_one_by_one(
         ppb in prop_oneof![Just(0u64), Just(1_000_000_000), 0u64..=1_000_000_000],
         (on, off, start) in (1u64..400, 0u64..400, 0u64..200),
+        times in prop_oneof![Just(Times::Fixed {}), Just(Times::Exponential {})],
         phase in 0u64..2_726_337,
         gaps in prop::collection::vec(prop_oneof![3 => 0u64..6_000_000, 1 => 0u64..600_000_000], 1..200),
         end in 1u64..2_000,
@@ -146,9 +147,11 @@ proptest! {
         const US: u64 = 1_000_000;
         let grid = SlotGrid::new(Time(phase), 424, Rate(RATE));
         let config = OnOffConfig {
-            name: "vbr".to_owned(), route: vec![], peak_bps: RATE, on_ps: on * US, off_ps: off * US, start_ps: start * US,
+            name: "vbr".to_owned(), route: vec![], peak_bps: RATE, on_ps: on * US, off_ps: off * US, times,
+            start_ps: start * US,
         };
-        let source = OnOff::new(&config, SlotGrid::new(Time(0), 424, Rate(RATE)), Span(5 * US));
+        let stream = Stream::new(1, "vbr", 0);
+        let source = OnOff::new(&config, SlotGrid::new(Time(0), 424, Rate(RATE)), Span(5 * US), stream);
         let scheduler = Scheduler::new(&share(ppb)).expect("two classes");
         let end = Time(end * US);
         let mut queue = VbrQueue::new(scheduler, end);

@@ -32,7 +32,7 @@ use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Engine, EpdConfig, FbaConfig, FlowConfig, Framing, LinkConfig, LossConfig, NodeConfig,
     NodeKind, OnOffConfig, PartialPacketDiscardConfig, PolicyConfig, Scenario, SchedulerConfig, SelectiveDropConfig,
-    StartConfig, Ties, TraceConfig, TrafficConfig, TransferConfig,
+    StartConfig, Ties, Times, TraceConfig, TrafficConfig, TransferConfig,
 };
 use longpipe_network::{Recorder, Report, Simulation};
 use longpipe_tcp::config::{
@@ -351,6 +351,7 @@ pub fn add_vbr(scenario: Scenario, scheduler: SchedulerConfig, period_ps: u64) -
         peak_bps: rate,
         on_ps: period_ps,
         off_ps: period_ps,
+        times: Times::Fixed {},
         start_ps: 0,
     });
     build.scenario

@@ -13,15 +13,15 @@ use crate::packets::aal5::Cell;
 use crate::packets::{Circuit, Link};
 use crate::scenario::topology::Step;
 use crate::scenario::OnOffConfig;
-use longpipe_events::{Span, Time};
+use longpipe_events::{Span, Stream, Time};
 use on_off::{Meter, OnOff};
 
 /// Interval between two updates of a VBR source's circuit, in cell times at the source's peak rate.
 const VBR_CELLS: u64 = 4096;
 
 /// Assigns each VBR source to the port at the end of its link, before any port looks ahead.
-pub(crate) fn add_sources<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, sources: &[OnOffConfig]) {
-    sources.iter().for_each(|source| add_source(atm, source));
+pub(crate) fn add_sources<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, sources: &[OnOffConfig], seed: u64) {
+    sources.iter().for_each(|source| add_source(atm, source, seed));
     (0..sources.len()).for_each(|source| on_vbr(atm, hosts, source));
 }
 
@@ -30,7 +30,7 @@ fn circuit(atm: &Atm, source: usize) -> Circuit {
     Circuit((atm.reassemblers.len() + source) as u32)
 }
 
-fn add_source(atm: &mut Atm, config: &OnOffConfig) {
+fn add_source(atm: &mut Atm, config: &OnOffConfig, seed: u64) {
     let index = atm.meters.len();
     let vc = circuit(atm, index);
     let step = atm.topology.first_step(vc);
@@ -38,7 +38,8 @@ fn add_source(atm: &mut Atm, config: &OnOffConfig) {
     let Feed::Nic(nic) = &atm.links[link].feed else {
         unreachable!("circuits begin at hosts, and a source's link carries nothing else")
     };
-    let source = OnOff::new(config, atm.topology.grids[link], nic.delay());
+    let stream = Stream::new(seed, "vbr", index as u64);
+    let source = OnOff::new(config, atm.topology.grids[link], nic.delay(), stream);
     atm.links[link].feed = Feed::Vbr(index);
     atm.meters.push(Meter::new(source.clone()));
     let Step { link: port, local } = atm.topology.steps[step as usize + 1];

@@ -6,7 +6,7 @@ use super::pace::{part, Pace};
 use crate::common::SECOND;
 use longpipe_network::aal5::CELL_BITS;
 use longpipe_network::scenario::topology::Topology;
-use longpipe_network::scenario::{NodeKind, OnOffConfig, Scenario, SchedulerConfig};
+use longpipe_network::scenario::{NodeKind, OnOffConfig, Scenario, SchedulerConfig, Times};
 use proptest::prelude::*;
 
 /// Draft of a source, which does not depend on the graph.
@@ -24,6 +24,7 @@ pub struct VbrDraft {
     on: (u64, u16),
     off: (u64, u16),
     start: (u64, u16),
+    times: Times,
 }
 
 /// Route of a source after its first switch.
@@ -52,8 +53,13 @@ pub fn any_vbr() -> impl Strategy<Value = VbrDraft> {
         prop_oneof![4 => span(100), 1 => span(2000)],
         prop_oneof![2 => Just((0, 0)), 4 => span(200)],
         prop_oneof![2 => Just((0, 0)), 1 => span(500)],
+        prop_oneof![
+            2 => Just(Times::Fixed {}),
+            2 => Just(Times::Exponential {}),
+            1 => Just(Times::Pareto { shape: 1.5 }),
+        ],
     )
-        .prop_map(|((from, to, direct), switch, targets, peak, on, off, start)| VbrDraft {
+        .prop_map(|((from, to, direct), switch, targets, peak, on, off, start, times)| VbrDraft {
             ends: (from, to),
             direct,
             switch,
@@ -62,6 +68,7 @@ pub fn any_vbr() -> impl Strategy<Value = VbrDraft> {
             on,
             off,
             start,
+            times,
         })
 }
 
@@ -140,6 +147,7 @@ impl VbrDraft {
             on_ps,
             // The interval between bursts of one cell each is at least a cell time.
             off_ps: span(self.off).max((CELL_BITS * SECOND / peak_bps).saturating_sub(on_ps)),
+            times: self.times,
             start_ps: span(self.start),
         }
     }
