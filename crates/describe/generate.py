@@ -70,9 +70,16 @@ FAMILIES: Final = (
     Family(
         part="scheduler",
         module="schedulers",
-        about="Schedulers between the service classes of a port that carries cells.",
+        about="Schedulers of a port that carries cells, between its service classes or between its VCs.",
         base="longpipe.scenario.base.Model",
         union="Scheduler",
+    ),
+    Family(
+        part="service",
+        module="services",
+        about="ATM service categories of the VC that carries a flow's data.",
+        base="longpipe.scenario.base.Model",
+        union="Service",
     ),
     Family(
         part="loss",

@@ -263,6 +263,7 @@ impl<P: Probe, M: Medium> AnyRun<P> for Run<P, M> {
             token_credits: carried.token_credits,
             classes: carried.classes,
             sources: carried.sources,
+            guaranteed: carried.guaranteed,
             state_hash: hash.value(),
             events: self.hosts.clock.events,
         })

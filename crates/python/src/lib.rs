@@ -215,6 +215,7 @@ fn descriptions() -> PyResult<String> {
         "conditioner": listed(conditioners, ConditionerConfig::described()),
         "loss": without_facts::<scenario::LossConfig>(),
         "scheduler": without_facts::<scenario::SchedulerConfig>(),
+        "service": without_facts::<scenario::ServiceCategory>(),
     });
     Ok(descriptions.to_string())
 }

@@ -5,7 +5,7 @@ import { ScenarioError, repr } from "./errors";
 import { flowField } from "./graph";
 import { DESCRIPTION, NUMBERS } from "./model";
 import { type Part, kindOf, valueOf } from "./part";
-import { type Topology, between, isFifo } from "./topology";
+import { type Topology, between } from "./topology";
 import { RATE, TIME } from "./units";
 
 /**
@@ -103,8 +103,9 @@ export function checkBegin(duration: string, field: string, at: bigint): void {
 export function checkVbr(scenario: Part, topology: Topology): void {
     const { vbr } = topology.graph;
     const switches = valueOf(scenario, "switch") as Part;
-    if (vbr.length > 0 && isFifo(valueOf(switches, "scheduler") as Part)) {
-        throw new ScenarioError(["switch.scheduler: fifo has no queue for VBR; needs priority or guaranteed-rate"]);
+    const kind = kindOf(valueOf(switches, "scheduler") as Part);
+    if (vbr.length > 0 && (kind === "fifo" || kind === "wfq")) {
+        throw new ScenarioError([`switch.scheduler: ${kind} has no queue for VBR; needs priority or guaranteed-rate`]);
     }
     const used = new Set(topology.routes.flatMap(([there, back]) => [...there, ...back]));
     const firsts = topology.vbrRoutes.map((route) => route[0] as number);
@@ -154,8 +155,8 @@ function* framingProblems(scenario: Part, topology: Topology): Generator<string>
         if (wrong !== null) yield `${field}${wrong}`;
     }
     if (cells) return;
-    const scheduler = valueOf(switches, "scheduler") as Part;
-    if (!isFifo(scheduler)) yield `switch.scheduler: ${kindOf(scheduler)}; serves cells, IP routers accept fifo`;
+    const scheduler = kindOf(valueOf(switches, "scheduler") as Part);
+    if (scheduler !== "fifo") yield `switch.scheduler: ${scheduler}; serves cells, IP routers accept fifo`;
     if (valueOf(switches, "ties") === "rotating") {
         yield "switch.ties: rotating; changes every cell time, IP routers accept port-order, random";
     }

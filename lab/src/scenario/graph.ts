@@ -95,7 +95,7 @@ function ownOf(network: Part, sources: number): [string, Record<string, Value>, 
     if (groups.length === 0) throw new ScenarioError(["network.group: empty; needs at least one group"]);
     const flows: [string, Record<string, Value>, boolean][] = [];
     for (const group of groups) {
-        const names = ["tcp", "traffic", "start", "stop", "class"];
+        const names = ["tcp", "traffic", "start", "stop", "class", "service"];
         const own = Object.fromEntries(names.map((name) => [name, valueOf(group, name)]));
         const back = valueOf(group, "direction") === "back";
         const count = nameAndCount(group)[1];

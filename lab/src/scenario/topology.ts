@@ -210,8 +210,3 @@ function duplicates(field: string, names: string[]): string[] {
     }
     return found;
 }
-
-/** Returns whether a port's scheduler has a single queue. */
-export function isFifo(scheduler: Part): boolean {
-    return kindOf(scheduler) === "fifo";
-}

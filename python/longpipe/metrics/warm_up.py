@@ -31,7 +31,9 @@ SERIES: Final = f"goodput of all flows in {OBSERVATIONS} intervals"
 _KINDS: Final = {(table, name): (kind, of) for table, columns in _core.result_tables() for name, kind, of, _ in columns}
 # Number of the last stage that is a BBR state; BBR's startup is 0, and higher numbers are phases of Careful Resume.
 _LAST_STAGE: Final = 6
-_TABLES: Final = ("flows", "relays", "ports", "queues", "classes", "vbr", "datagrams", "web", "arrived", "videos")
+_TABLES: Final = (
+    "flows", "relays", "ports", "queues", "classes", "vbr", "guaranteed", "datagrams", "web", "arrived", "videos",
+)  # fmt: skip
 
 
 def begin_s(columns: Columns) -> float:

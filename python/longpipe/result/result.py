@@ -46,6 +46,7 @@ PARTS: Final = (
     "queues",
     "classes",
     "vbr",
+    "guaranteed",
     "datagrams",
     "web",
     "response_times",
@@ -69,6 +70,7 @@ _LISTS: Final = {
 # Tables that `to_csv` writes only if they have rows, each with the tables that belong to it.
 _WITH_ROWS: Final = {
     "queues": (),
+    "guaranteed": (),
     "datagrams": (),
     "stacks": (),
     "programs": (),
@@ -195,6 +197,16 @@ class Result:
         Delays [s] are measured from the time at which a cell is ready to the end of its arrival at the sink.
         """
         return _frame(self.part("vbr"))
+
+    @cached_property
+    def guaranteed(self) -> pd.DataFrame:
+        """A row per flow with a guaranteed rate (`service = "gfr"`).
+
+        `frames_in` and `cells_in` count arrivals at the first switch. Of these, `frames_ineligible` and
+        `cells_ineligible` are those that the F-GCRA found not eligible for the guarantee. `cells_delivered` counts the
+        cells of the frames that reached the receiver complete.
+        """
+        return _frame(self.part("guaranteed"))
 
     @cached_property
     def datagrams(self) -> pd.DataFrame:

@@ -60,6 +60,8 @@ from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.resolve import resolve
 from longpipe.scenario.schedulers import *  # noqa: F403
 from longpipe.scenario.schedulers import Scheduler
+from longpipe.scenario.services import *  # noqa: F403
+from longpipe.scenario.services import Service
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.stack_path import StackPath
 from longpipe.scenario.stream import Stream, WriteBursts
@@ -134,6 +136,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "Scheduler",
+    "Service",
     "Stack",
     "StackPath",
     "StaggeredStart",
@@ -154,7 +157,7 @@ __all__ = [
 ]
 __all__ += [
     model.__name__
-    for union in (Conditioner, Congestion, Loss, Policy, Recovery, Scheduler)
+    for union in (Conditioner, Congestion, Loss, Policy, Recovery, Scheduler, Service)
     for model in models_by_kind(union).values()
 ]
 

@@ -7,16 +7,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
+from longpipe.aal5 import CELL_BITS
 from longpipe.errors import MissingSetting, ScenarioError
 from longpipe.scenario import conditioning
+from longpipe.scenario.flow_arrivals import FlowArrivals
 from longpipe.scenario.network import Dumbbell, FlowFields
 from longpipe.scenario.policies import Red, StrictPriority, TailDrop, WeightedPriority
-from longpipe.scenario.schedulers import Fifo
+from longpipe.scenario.schedulers import Fifo, Wfq
+from longpipe.scenario.services import Gfr
 from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.topology import MOST_PROBLEMS
 from longpipe.units import RATE, SIZE, TIME, UNLIMITED
 
 if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
     from longpipe.scenario.buffers import Framing
     from longpipe.scenario.network import Flow, Network
     from longpipe.scenario.policies import Policy
@@ -225,13 +229,38 @@ def fields_of_flows(network: Network, part: str) -> dict[str, str]:
     return {one.name: field for field, one in flows if getattr(one, part)}
 
 
+def check_guarantees(scenario: Scenario, topology: Topology) -> None:
+    """Raises ScenarioError if a flow cannot have its guaranteed rate, or the guarantees exceed the rate of a link."""
+    guaranteed = {i: flow.service for i, flow in enumerate(topology.graph.flows) if isinstance(flow.service, Gfr)}
+    if not guaranteed:
+        return
+    total: Counter[int] = Counter()
+    fields = FlowFields(scenario.network)
+    for i, service in guaranteed.items():
+        field = f"{fields.of(i)}.service"
+        if scenario.framing == "ip":
+            raise ScenarioError(f"{field}: gfr; needs framing 'aal5', because IP packets have no VCs")
+        if isinstance(topology.graph.flows[i].traffic or scenario.traffic, FlowArrivals):
+            raise ScenarioError(f"{field}: gfr; needs traffic other than arriving flows, which have no VCs")
+        for link in topology.routes[i][0]:
+            total[link] += service.mcr
+            cells_s = RATE.parse(topology.rates[link]) // CELL_BITS
+            if total[link] > cells_s:
+                a, b = topology.graph.links[link // 2].between[:: -1 if link % 2 else 1]
+                raise ScenarioError(
+                    f"{field}.mcr: {service.mcr}, {total[link]} cells/s in all over {a}->{b}; needs at most the "
+                    f"{cells_s} cells/s of the link"
+                )
+
+
 def check_vbr(network: Network, switch: Switch, topology: Topology) -> None:
     """Raises ScenarioError if switches have no VBR queue, or a source shares its host or exceeds a link's rate."""
     graph = topology.graph
     if not graph.vbr:
         return
-    if isinstance(switch.scheduler, Fifo):
-        raise ScenarioError("switch.scheduler: fifo has no queue for VBR; needs priority or guaranteed-rate")
+    if isinstance(switch.scheduler, Fifo | Wfq):
+        kind = switch.scheduler.kind
+        raise ScenarioError(f"switch.scheduler: {kind} has no queue for VBR; needs priority or guaranteed-rate")
     used = {link for there, back in topology.routes for link in (*there, *back)}
     first_links = Counter(route[0] for route in topology.vbr_routes)
     for i, (source, route) in enumerate(zip(graph.vbr, topology.vbr_routes, strict=True)):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AliasChoices, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
@@ -18,6 +18,7 @@ from longpipe.scenario.own import OwnTcp
 from longpipe.scenario.parts import Part, Parts, part
 from longpipe.scenario.pep import Pep, TrunkPep
 from longpipe.scenario.policies import Policy
+from longpipe.scenario.services import Service
 from longpipe.scenario.traffic import Start, Stop, Traffic
 from longpipe.scenario.vbr import OnOff, VbrFlow
 
@@ -35,6 +36,9 @@ Class = Annotated[
 ]
 
 
+CATEGORY: Final = "ATM service category of the VC of its data: ubr, or gfr, a guaranteed rate; ubr if absent"
+
+
 class Group(Model):
     """Flows of a dumbbell with equal settings, called name1 to nameN, or just name if there is only one.
 
@@ -48,6 +52,7 @@ class Group(Model):
     start: Part[Start | None] = part(default=None, description="Start time; the scenario's if absent")
     stop: Part[Stop | None] = part(default=None, description="Stop time; the scenario's if absent")
     class_: Class = 0
+    service: Annotated[Part[Service | None], LATER] = part(default=None, description=CATEGORY)
     access_delay: Delay | None = Field(
         default=None, description="Propagation delay from source to switch1 [time]; network.access_delay if absent"
     )
@@ -264,6 +269,7 @@ class Flow(Model):
     start: Part[Start | None] = part(default=None, description="Start time; the scenario's if absent")
     stop: Part[Stop | None] = part(default=None, description="Stop time; the scenario's if absent")
     class_: Class = 0
+    service: Annotated[Part[Service | None], LATER] = part(default=None, description=CATEGORY)
 
 
 def _link(one: Link | tuple[str, str, str, str]) -> Link:

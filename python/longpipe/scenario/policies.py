@@ -80,6 +80,34 @@ class Fba(Queue):
     )
 
 
+class Dfba(Queue):
+    """Differential Fair Buffer Allocation: drops tagged frames, and at random those of VCs above their shares."""
+
+    label: ClassVar[str] = "DFBA"
+    draws: ClassVar[bool] = True
+    cells: ClassVar[bool] = True
+    packets: ClassVar[bool] = False
+    kind: Literal["dfba"] = "dfba"
+    low: float = Field(
+        default=0.5, gt=0, lt=1, description="L, above which tagged frames are dropped [fraction of the buffer]"
+    )
+    high: float = Field(
+        default=0.9, gt=0, le=1, description="H, above which all frames are dropped [fraction of the buffer]"
+    )
+    alpha: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="Weight alpha of the VC's excess in the drop probability; that of the queue's excess is 1 - alpha",
+    )
+    z: float = Field(default=1.0, gt=0, le=1, description="Z [scale of the drop probability]")
+    keep_last: bool = Field(
+        default=True, description="Accept the last cell of a damaged frame, because it delimits the frame; ITU-T I.371"
+    )
+
+    constraints: ClassVar = (Constraint("high", "low >= high", "{high}; needs more than low, {low}"),)
+
+
 class Red(Queue):
     """Random Early Detection: the drop probability rises with the average queue (Floyd and Jacobson 1993)."""
 
@@ -590,6 +618,7 @@ Policy = Annotated[
     | Epd
     | SelectiveDrop
     | Fba
+    | Dfba
     | Red
     | Pie
     | StepMarking

@@ -13,6 +13,7 @@ from longpipe.scenario.checks import (
     check_begin,
     check_classes,
     check_flow_arrivals,
+    check_guarantees,
     check_network,
     check_stack_routes,
     check_stops,
@@ -88,6 +89,7 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
     check_buffers(scenario.network, parts, tcps)
     check_classes(scenario.network, scenario.switch, topology)
+    check_guarantees(scenario, topology)
     _check_vbr(topology, moving)
     check_repetition(scenario, topology, tcps)
     links = list(directed_links(scenario, topology, largest))
@@ -165,6 +167,8 @@ def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str,
     """Returns the additional fields of a time-varying link in the core."""
     if framing == "aal5" and link["policy"]["kind"] not in BY_OCCUPANCY:
         raise ScenarioError(f"policy: {link['policy']['kind']}; with a path needs {', '.join(BY_OCCUPANCY)}")
+    if link["scheduler"]["kind"] == "wfq":
+        raise ScenarioError("switch.scheduler: wfq; needs links without a path, or fifo, priority or guaranteed-rate")
     if framing == "ip" and link["loss"]["kind"] == "bit-errors":
         raise ScenarioError("loss: bit-errors; with a path needs losses of another kind")
     scheduled = series.motion.get("service", {}).get("kind") == "opportunities"
@@ -246,11 +250,11 @@ def _flows(
     shared = {key: _tcp(tcp) for key, tcp in {id(tcp): tcp for tcp in tcps}.items()}
     fields = FlowFields(scenario.network)
     starts = _Starts(scenario, numbers, fields)
-    # Flows with the same TCP, traffic and class share these fields.
-    made: dict[tuple[int, int, int], dict[str, Any]] = {}
+    # Flows with the same TCP, traffic, class and service category share these fields.
+    made: dict[tuple[int, int, int, int], dict[str, Any]] = {}
     for i, (flow, tcp) in enumerate(zip(topology.graph.flows, tcps, strict=True)):
         traffic = flow.traffic or scenario.traffic
-        key = (id(tcp), id(traffic), flow.class_)
+        key = (id(tcp), id(traffic), flow.class_, id(flow.service))
         if (common := made.get(key)) is None:
             own = core_fields(flow, without=_OF_FLOWS)
             made[key] = common = {**own, "tcp": shared[id(tcp)], "traffic": known[id(traffic)], **_marks(tcp, traffic)}

@@ -32,7 +32,8 @@ class Switch(Model):
         description="Queue discipline of a port: which packets or frames it drops or marks, and when",
     )
     scheduler: Part[Scheduler] = part(
-        default=Fifo.unchecked(), description="Service of VBR and UBR at a port: fifo, priority or guaranteed-rate"
+        default=Fifo.unchecked(),
+        description="Service of VBR and UBR at a port: fifo, priority or guaranteed-rate; of its VCs: wfq",
     )
     ties: Ties = Field(default="random", description="Order of cells or packets that reach a switch at the same time")
     slot_phase: float = Field(

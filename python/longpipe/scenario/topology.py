@@ -100,6 +100,7 @@ def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:
             "start": group.start,
             "stop": group.stop,
             "class_": group.class_,
+            "service": group.service,
         }
         flows += ((name, own) for name in group.flows)
     return flows

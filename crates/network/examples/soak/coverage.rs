@@ -3,7 +3,7 @@
 use crate::common::compare::caught;
 use crate::common::kept::Kept;
 use longpipe_network::report::packets::PacketReport;
-use longpipe_network::scenario::{Engine, Framing, NodeKind, TrafficConfig};
+use longpipe_network::scenario::{Engine, Framing, NodeKind, PolicyConfig, SchedulerConfig, Times, TrafficConfig};
 use longpipe_network::{Report, Simulation};
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -116,6 +116,25 @@ pub fn describe(cases: impl Iterator<Item = Kept>) {
             ("web traffic", scenario.flows.iter().any(web)),
             ("files requested", reference.web.iter().any(|web| !web.files.is_empty())),
             ("VBR sources", !scenario.vbr.is_empty()),
+            (
+                "random VBR",
+                scenario
+                    .vbr
+                    .iter()
+                    .any(|source| !matches!(source.times, Times::Fixed {})),
+            ),
+            (
+                "ineligible cells of guaranteed VCs",
+                reference.guaranteed.iter().any(|vc| vc.cells_ineligible > 0),
+            ),
+            (
+                "queues per VC",
+                (scenario.links.iter()).any(|link| matches!(link.scheduler, SchedulerConfig::Wfq { .. })),
+            ),
+            (
+                "DFBA",
+                (scenario.links.iter()).any(|link| matches!(link.policy, PolicyConfig::Dfba(_))),
+            ),
             (
                 "VBR cells delivered",
                 reference.sources.iter().any(|source| source.delivered > 0),

@@ -4,8 +4,9 @@
 
 use super::interface::WireArrival;
 use super::link::{FedWire, Feed};
+use super::port::per_vc::PassingCell;
 use super::Atm;
-use crate::clock::{Actor, UNKNOWN};
+use crate::clock::{Actor, DEPARTURE, UNKNOWN};
 use crate::hosts::application::Application;
 use crate::hosts::connection::Connection;
 use crate::hosts::transmissions;
@@ -28,8 +29,9 @@ impl Atm {
                         self.in_transit.acks_elsewhere -= frame.packet.vc().way() as u64;
                         self.announce(hosts, frame.packet, frame.cells, frame.accepted());
                     }
-                    Some(WireArrival::Cell(cell)) => {
+                    Some(WireArrival::Cell(mut cell)) => {
                         let departure = hosts.clock.now - nic.delay();
+                        self.conformance.on_cell(hosts.clock.now, &mut cell);
                         transmissions::cell(&mut hosts.probe, &hosts.flows, link, None, departure, cell);
                         self.carry(hosts, link, hosts.clock.now, cell);
                     }
@@ -39,8 +41,17 @@ impl Atm {
                     Some(cell) => self.carry(hosts, link, hosts.clock.now, cell),
                     None => self.deliver(hosts, link),
                 },
-                Feed::TimeVarying(port) => match port.pop() {
+                Feed::PerVc(port) => match port.pop() {
                     Some(cell) => self.carry(hosts, link, hosts.clock.now, cell),
+                    None => self.deliver(hosts, link),
+                },
+                Feed::TimeVarying(port) => match port.pop() {
+                    Some(mut cell) => {
+                        if port.host {
+                            self.conformance.on_cell(hosts.clock.now, &mut cell);
+                        }
+                        self.carry(hosts, link, hosts.clock.now, cell);
+                    }
                     None => self.deliver(hosts, link),
                 },
                 Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) => self.deliver(hosts, link),
@@ -77,13 +88,13 @@ impl Atm {
                 }
             };
             let Feed::Port(port) = feed else {
-                let Some(arrival) = self.carry_moving(hosts, next, (at, local), cell) else {
+                let Some(arrival) = self.carry_apart(hosts, next, (at, local), cell) else {
                     return;
                 };
                 (host, at) = (self.links[link.index()].end.host, arrival);
                 continue;
             };
-            let Some(arrival) = port.on_cell(at, cell.left == 0, local, on_frame) else {
+            let Some(arrival) = port.on_cell(at, cell.left == 0, cell.tagged, local, on_frame) else {
                 let loss = (at, port.cause_of_loss());
                 return self.lose_cell(hosts, next, &cell, loss);
             };
@@ -104,6 +115,72 @@ impl Atm {
             at = arrival;
         }
         self.reach_host(hosts, link, at, cell);
+    }
+
+    /// Processes the arrival, at time `at`, of a cell of VC `local` at a port whose slots are not known on admission.
+    /// Returns the cell's arrival time at the other end of the link, if the arrival needs no event.
+    #[inline(never)]
+    fn carry_apart<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        link: Link,
+        (at, local): (Time, u32),
+        cell: Cell,
+    ) -> Option<Time> {
+        let probe = &mut hosts.probe;
+        let Feed::PerVc(port) = &mut self.links[link.index()].feed else {
+            return self.carry_moving(hosts, link, (at, local), cell);
+        };
+        let before = port.next_departure();
+        let admitted = port.on_cell(at, cell, local, |held| probe.queue(at, link, held));
+        let (next, cause) = (port.next_departure(), port.cause_of_loss());
+        if next != before {
+            self.schedule_departure(hosts, link, next);
+        }
+        if !admitted {
+            self.lose_cell(hosts, link, &cell, (at, cause));
+        }
+        None
+    }
+
+    /// Schedules the next departure from a port with a queue per VC.
+    fn schedule_departure<P: Probe>(&self, hosts: &mut Hosts<P>, link: Link, next: Option<Time>) {
+        if let Some(time) = next.filter(|&time| time <= hosts.clock.end) {
+            hosts.clock.set(Actor::Port(link.index()), time, DEPARTURE);
+        }
+    }
+
+    /// Handles a departure from a port with a queue per VC. Returns whether the link has such a port.
+    pub(super) fn depart<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) -> bool {
+        let now = hosts.clock.now;
+        let Feed::PerVc(port) = &mut self.links[link.index()].feed else {
+            return false;
+        };
+        let (left, delay, next) = (port.depart(now), port.delay(), port.next_departure());
+        self.schedule_departure(hosts, link, next);
+        let Some(PassingCell {
+            arrival,
+            departure,
+            cell,
+            ..
+        }) = left
+        else {
+            return true;
+        };
+        if !hosts.probe.is_idle() {
+            transmissions::cell(&mut hosts.probe, &hosts.flows, link, Some(arrival), departure, cell);
+        }
+        let arrival = departure + delay;
+        if self.links[link.index()].end.unshared {
+            if arrival <= hosts.clock.end {
+                self.carry(hosts, link, arrival, cell);
+            }
+        } else if let Feed::PerVc(port) = &mut self.links[link.index()].feed {
+            if port.send(arrival, cell) {
+                self.schedule(hosts, link);
+            }
+        }
+        true
     }
 
     /// Processes the arrival, at time `at`, of a cell of VC `local` at the port of a time-varying link. Returns the
@@ -152,7 +229,13 @@ impl Atm {
         let local = self.topology.steps[step as usize - 1].local;
         let (mut first, end) = (false, hosts.clock.end);
         for left in (0..frame_cells(u32::from(packet.bytes()))).rev() {
-            let cell = Cell { vc, frame, left, step };
+            let cell = Cell {
+                vc,
+                frame,
+                left,
+                step,
+                tagged: false,
+            };
             let Feed::TimeVarying(port) = &mut self.links[link.index()].feed else {
                 unreachable!("circuits begin at hosts")
             };
@@ -191,6 +274,7 @@ impl Atm {
         if !whole {
             return;
         }
+        self.conformance.deliver(vc, frame_cells(bytes));
         let (packet, options) = take_packet(&mut hosts.flows, vc, frame);
         self.await_delivery(hosts, link, at, packet, &options, UNKNOWN);
     }

@@ -202,6 +202,7 @@ impl Nic {
             frame: first.packet.frame(),
             left: self.left,
             step: first.packet.step(),
+            tagged: false,
         };
         if self.left == 0 {
             self.queue.pop();

@@ -1,6 +1,7 @@
 //! A directed link: a wire, and the interface or port that feeds it.
 
 use crate::atm::interface::Nic;
+use crate::atm::port::per_vc::PerVcPort;
 use crate::atm::port::sweep::SweepCounters;
 use crate::atm::port::time_varying::TimeVaryingCellPort;
 use crate::atm::port::trains::TrainPort;
@@ -32,6 +33,8 @@ pub enum Feed {
     Nic(Nic),
     /// A switch port that is simulated cell by cell.
     Port(CellPort),
+    /// A switch port with a queue per VC.
+    PerVc(Box<PerVcPort>),
     /// An interface or port of a time-varying link.
     TimeVarying(Box<TimeVaryingCellPort>),
     /// A switch port that processes frames as trains of cells.
@@ -91,12 +94,15 @@ impl FedWire {
     pub fn head(&self) -> Option<(Time, Circuit)> {
         match &self.feed {
             Feed::Nic(nic) => nic.head(),
-            Feed::Port(_) if self.end.host => self.deliveries.first().map(|next| (next.arrival, next.packet.vc())),
+            Feed::Port(_) | Feed::PerVc(_) if self.end.host => {
+                self.deliveries.first().map(|next| (next.arrival, next.packet.vc()))
+            }
             Feed::TimeVarying(port) if port.host || !self.end.host => port.head(),
             Feed::TimeVarying(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) if self.end.host => {
                 self.deliveries.first().map(|next| (next.arrival, next.packet.vc()))
             }
             Feed::Port(port) => port.head(),
+            Feed::PerVc(port) => port.head(),
             Feed::TimeVarying(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) | Feed::Vbr(_) => None,
         }
     }

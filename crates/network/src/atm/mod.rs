@@ -3,6 +3,7 @@
 mod by_cells;
 pub(crate) mod by_frames;
 mod by_sweeps;
+mod conformance;
 mod end_of_run;
 mod frame_errors;
 pub mod interface;
@@ -30,6 +31,7 @@ use crate::report::{InvariantError, MediumReport};
 use crate::scenario::topology::{usual_interval, Entry, Topology};
 use crate::scenario::Scenario;
 use crate::ties::TieRule;
+use conformance::Conformance;
 use frame_errors::FrameErrors;
 use interface::ScheduledFrame;
 use lanes::EdgesInTransit;
@@ -61,6 +63,8 @@ pub(crate) struct Atm {
     pub errors: FrameErrors,
     /// For each link, whether its port can never queue.
     pub transit: Vec<bool>,
+    /// Guarantees of VCs, with the conformance of their frames.
+    conformance: Conformance,
     /// Sinks of the VBR circuits.
     pub meters: Vec<Meter>,
 }
@@ -101,6 +105,7 @@ impl Atm {
             lost_frames: LostFrames::default(),
             errors: FrameErrors::new(scenario, seed),
             transit: plan.transit(),
+            conformance: Conformance::new(scenario),
             meters: Vec::with_capacity(scenario.vbr.len()),
         }
     }
@@ -110,7 +115,7 @@ impl Atm {
         let cell_by_cell = self
             .links
             .iter()
-            .any(|link| matches!(link.feed, Feed::Port(_) | Feed::TimeVarying(_)));
+            .any(|link| matches!(link.feed, Feed::Port(_) | Feed::PerVc(_) | Feed::TimeVarying(_)));
         usual_interval(scenario, &self.topology, cell_by_cell)
     }
 }
@@ -156,7 +161,9 @@ impl Medium for Atm {
     }
 
     fn on_port<P: Probe>(&mut self, hosts: &mut Hosts<P>, port: usize) {
-        by_sweeps::sweep(self, hosts, port as u32);
+        if !self.depart(hosts, Link::new(port)) {
+            by_sweeps::sweep(self, hosts, port as u32);
+        }
     }
 
     fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {

@@ -4,8 +4,10 @@ mod sweeps;
 
 use crate::atm::interface::Nic;
 use crate::atm::link::{Deliveries, FedWire, Feed};
-use crate::atm::port::admission::Admission;
+use crate::atm::port::admission::{Admission, AqmOfFrames};
 use crate::atm::port::classes::VbrQueue;
+use crate::atm::port::dfba::DfbaOfFrames;
+use crate::atm::port::per_vc::PerVcPort;
 use crate::atm::port::red::RedOfFrames;
 use crate::atm::port::time_varying::TimeVaryingCellPort;
 use crate::atm::port::trains::{TrainParameters, TrainPort};
@@ -19,6 +21,7 @@ use crate::policies::Policy;
 use crate::scenario::topology::Topology;
 use crate::scenario::{LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario};
 use crate::schedulers::class::Class;
+use crate::schedulers::fair_queueing;
 use crate::schedulers::Scheduler;
 use crate::ties::TieRule;
 use crate::time_varying::TimeVaryingLink;
@@ -134,6 +137,7 @@ impl<'a> Plan<'a> {
             && self.runs_in_time(link)
             && self.is_port(link)
             && self.is_port(input)
+            && !self.has_queue_per_vc(link)
             && !self.acts(link)
             && (self.carries_vbr(link)
                 || matches!(config.loss, LossConfig::None {} | LossConfig::BitErrors { .. })
@@ -149,9 +153,38 @@ impl<'a> Plan<'a> {
             .is_none_or(|[shortest, _]| frame_cells(shortest) > 1)
     }
 
-    /// Returns whether a port's policy keeps state (RED), so that it must decide on each frame individually.
+    /// Returns whether a port must decide on each frame individually, because its policy keeps state or draws random
+    /// numbers, or because its frames may be tagged.
     fn acts(&self, link: usize) -> bool {
-        matches!(self.scenario.links[link].policy, PolicyConfig::Red(_))
+        let policy = &self.scenario.links[link].policy;
+        matches!(policy, PolicyConfig::Red(_) | PolicyConfig::Dfba(_)) || self.carries_guarantees(link)
+    }
+
+    /// Returns whether a VC with a guaranteed rate passes a link.
+    fn carries_guarantees(&self, link: usize) -> bool {
+        self.mcrs(link).any(|mcr| mcr > 0)
+    }
+
+    /// Returns the minimum cell rate of each VC of a link that carries packets, in the order of their numbers at the port.
+    fn mcrs(&self, link: usize) -> impl Iterator<Item = u64> + '_ {
+        self.circuits[link].iter().map(|(vc, _)| {
+            let flow = &self.scenario.flows[vc.flow().index()];
+            if vc.is_back() {
+                0
+            } else {
+                flow.service.mcr()
+            }
+        })
+    }
+
+    fn weights(&self, link: usize) -> Vec<u128> {
+        let mcrs: Vec<u64> = self.mcrs(link).collect();
+        fair_queueing::weights(self.scenario.links[link].rate_bps, &mcrs)
+    }
+
+    /// Returns whether a port has a queue per VC.
+    fn has_queue_per_vc(&self, link: usize) -> bool {
+        self.is_port(link) && self.scenario.has_queue_per_vc(link, self.topology.vcs_of_link[link])
     }
 
     fn carries_vbr(&self, link: usize) -> bool {
@@ -182,6 +215,7 @@ impl<'a> Plan<'a> {
             && !self.by_cells
             && self.is_port(link)
             && self.is_static(link)
+            && !self.has_queue_per_vc(link)
             && !self.acts(link)
             && self.runs_in_time(link)
             && self.packets_from(link).all(alike)
@@ -233,6 +267,8 @@ impl<'a> Plan<'a> {
     fn plain(&self, link: usize) -> Feed {
         if let Some(time_varying) = self.time_varying(link) {
             Feed::TimeVarying(Box::new(time_varying))
+        } else if self.has_queue_per_vc(link) {
+            Feed::PerVc(Box::new(self.per_vc_port(link)))
         } else if self.is_port(link) {
             Feed::Port(self.port(link))
         } else {
@@ -271,20 +307,35 @@ impl<'a> Plan<'a> {
     /// ports carry only VBR, and their queues are unlimited.
     fn port(&self, index: usize) -> CellPort {
         let link: &LinkConfig = &self.scenario.links[index];
-        let [ubr, vbr] = self.topology.vcs_of_link[index].map(|vcs| vcs as usize);
+        let vbr = self.topology.vcs_of_link[index][Class::Vbr as usize] as usize;
         let (grid, delay) = (self.topology.grids[index], Span(link.delay_ps));
         let first_of_vbr = self.first_of_vbr.contains(&index);
         if vbr > 0 && !first_of_vbr {
             return CellPort::new(grid, delay, Admission::new(None, Policy::TAIL_DROP, None, vbr), None);
         }
-        let admission = Admission::new(
+        CellPort::new(grid, delay, self.admission(index), self.vbr_queue(index).map(Box::new))
+    }
+
+    fn per_vc_port(&self, index: usize) -> PerVcPort {
+        let link = &self.scenario.links[index];
+        let unit = link.scheduler.unit_of_vcs().expect("a port with a queue per VC");
+        let (grid, delay) = (self.topology.grids[index], Span(link.delay_ps));
+        PerVcPort::new(grid, delay, self.admission(index), unit, &self.weights(index))
+    }
+
+    /// Builds the admission of cells to a port's queues, except that of VBR.
+    fn admission(&self, index: usize) -> Admission {
+        let link = &self.scenario.links[index];
+        let ubr = self.topology.vcs_of_link[index][Class::Ubr as usize] as usize;
+        let red = || RedOfFrames::new(link, self.seed, index as u64, ubr).map(AqmOfFrames::Red);
+        let dfba = || DfbaOfFrames::new(link, self.seed, index as u64, &self.weights(index)).map(AqmOfFrames::Dfba);
+        Admission::new(
             link.buffer.map(|buffer| buffer.limit),
             self.policy(index),
             self.loss(index),
             ubr,
         )
-        .with_red(RedOfFrames::new(link, self.seed, index as u64, ubr));
-        CellPort::new(grid, delay, admission, self.vbr_queue(index).map(Box::new))
+        .with_aqm(red().or_else(dfba))
     }
 
     /// Builds the VBR queue at the first port of a VBR source.

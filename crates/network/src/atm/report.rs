@@ -37,6 +37,14 @@ pub(super) fn reports(atm: &mut Atm, now: Time, hash: &mut StateHash) -> Result<
         carried.ports.push(report);
         carried.classes.extend(found);
     }
+    carried.guaranteed = atm.conformance.reports();
+    for (index, row) in carried.guaranteed.iter().enumerate() {
+        check(
+            row.cells_delivered <= row.cells_in && row.cells_ineligible <= row.cells_in,
+            || format!("guaranteed VC {index}: {row:?}"),
+        )?;
+        hash.guaranteed(row);
+    }
     carried.sources = atm.meters.iter().map(|meter| source_report(meter, now)).collect();
     for (index, source) in carried.sources.iter().enumerate() {
         check(source.delivered + source.lost <= source.sent, || {
@@ -81,6 +89,10 @@ fn class_reports(index: usize, link: &mut FedWire, vcs: [u32; 2], transit: bool,
             let counters = port.counters_at(now);
             return vec![report(own, counters, port.held())];
         }
+        Feed::PerVc(port) => {
+            let counters = port.counters_at(now);
+            return vec![report(own, counters, port.held())];
+        }
         Feed::Swept(account) => return vec![report(own, account.counters, account.held.iter().sum())],
         Feed::Transit(port) => {
             let counters = QueueCounters {
@@ -116,6 +128,7 @@ fn held_by_vc(feed: &Feed, class: Class, vcs: usize, now: Time) -> Vec<u64> {
         Feed::Transit(port) => port.held.clone(),
         Feed::Swept(account) => account.held.clone(),
         Feed::TimeVarying(port) => (0..vcs).map(|vc| port.vc_held(vc)).collect(),
+        Feed::PerVc(port) => (0..vcs).map(|vc| port.vc_held(vc)).collect(),
         Feed::Nic(_) | Feed::Vbr(_) => Vec::new(),
     }
 }

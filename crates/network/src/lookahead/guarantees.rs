@@ -46,7 +46,7 @@ impl Guarantees {
             };
         }
         let queueless = queueless(scenario, topology);
-        let link = |(link, queueless): (&LinkConfig, bool)| {
+        let link = |(index, (link, queueless)): (usize, (&LinkConfig, bool))| {
             let mut guarantees = link.guarantees();
             guarantees.departs_as_admitted |= queueless;
             // A port whose departures vary gives no guarantee for cells, because the cells of a frame leave one by one.
@@ -55,13 +55,15 @@ impl Guarantees {
                 motion.service.is_some() || motion.outages.is_some() || !link.policy.depends_on_occupancy_only()
             });
             let excluded = varies && (scenario.framing == Framing::Aal5 || scenario.is_host(link.from));
+            // The slot of a cell in a queue per VC depends on later arrivals.
+            let excluded = excluded || scenario.has_queue_per_vc(index, topology.vcs_of_link[index]);
             if excluded || scenario.has_queue_at_host(link) || link.is_conditioned() {
                 (guarantees.departs_as_admitted, guarantees.departs_as_begun) = (false, false);
             }
             guarantees
         };
         Guarantees {
-            links: scenario.links.iter().zip(queueless).map(link).collect(),
+            links: scenario.links.iter().zip(queueless).enumerate().map(link).collect(),
             hosts: scenario.nodes.iter().map(|node| node.guarantees()).collect(),
             circuits,
         }

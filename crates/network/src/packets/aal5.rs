@@ -29,6 +29,8 @@ pub struct Cell {
     pub left: u16,
     /// Next step of the circuit.
     pub step: u32,
+    /// Whether the cell loss priority is low (CLP = 1).
+    pub tagged: bool,
 }
 
 /// Reassembles the frames of a VC. If the last cell of a frame is lost, the frame merges with the next frame, and both

@@ -3,6 +3,7 @@
 
 pub mod aqm;
 pub mod blue;
+pub mod dfba;
 pub mod epd;
 pub mod fba;
 pub mod parameters;

@@ -76,6 +76,8 @@ policies! {
     SelectiveDrop(policies::selective_drop::SelectiveDropConfig);
     /// Fair Buffer Allocation.
     Fba(policies::fba::FbaConfig);
+    /// Differential Fair Buffer Allocation.
+    Dfba(policies::dfba::DfbaConfig);
     /// Random early detection: drops depend on the average queue.
     Red(policies::red::RedConfig);
     /// PIE: drops depend on the queueing delay and on how it changes.

@@ -3,6 +3,7 @@
 use super::{each, AnyDisc, Discipline, NewPort, PolicyConfig, Queued};
 use crate::policies::aqm::Aqm;
 use crate::policies::blue::BlueConfig;
+use crate::policies::dfba::DfbaConfig;
 use crate::policies::epd::EpdConfig;
 use crate::policies::fba::FbaConfig;
 use crate::policies::parameters::{Decides, Divides, Parameters};
@@ -66,6 +67,7 @@ impl Discipline for PartialPacketDiscardConfig {}
 impl Discipline for EpdConfig {}
 impl Discipline for SelectiveDropConfig {}
 impl Discipline for FbaConfig {}
+impl Discipline for DfbaConfig {}
 impl Discipline for RedConfig {}
 impl Discipline for PieConfig {}
 impl Discipline for StepMarkingConfig {}

@@ -2,7 +2,7 @@
 
 use super::flows::{ArrivedReport, DatagramReport, ProxyReport, VideoReport};
 use super::state_hash::StateHash;
-use super::{ClassReport, PortReport, SourceReport, WebReport};
+use super::{ClassReport, GuaranteedReport, PortReport, SourceReport, WebReport};
 use crate::report::files::File;
 use longpipe_events::Span;
 
@@ -82,6 +82,16 @@ impl StateHash {
             report.mean_delay.to_bits(),
             min.0,
             max.0,
+        ]);
+    }
+
+    pub(crate) fn guaranteed(&mut self, report: &GuaranteedReport) {
+        self.words([
+            report.frames_in,
+            report.frames_ineligible,
+            report.cells_in,
+            report.cells_ineligible,
+            report.cells_delivered,
         ]);
     }
 

@@ -157,6 +157,23 @@ pub struct SourceReport {
     pub delays: Option<(Span, Span)>,
 }
 
+/// Results of a VC with a guaranteed rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GuaranteedReport {
+    /// Flow index.
+    pub flow: usize,
+    /// Frames whose last cell arrived at the first switch.
+    pub frames_in: u64,
+    /// Frames among them that were not eligible for the guarantee.
+    pub frames_ineligible: u64,
+    /// Cells that arrived at the first switch.
+    pub cells_in: u64,
+    /// Cells among them that belong to ineligible frames.
+    pub cells_ineligible: u64,
+    /// Cells of the frames that reached the receiver complete.
+    pub cells_delivered: u64,
+}
+
 /// All results of a run except its traces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
@@ -187,6 +204,8 @@ pub struct Report {
     pub classes: Vec<ClassReport>,
     /// Results by VBR source.
     pub sources: Vec<SourceReport>,
+    /// Results by VC with a guaranteed rate.
+    pub guaranteed: Vec<GuaranteedReport>,
     /// Hash of the final state; it is the same for equal runs in all engines.
     pub state_hash: u64,
     /// Number of processed events.
@@ -202,6 +221,7 @@ pub(crate) struct MediumReport {
     pub token_credits: Vec<Vec<TokenCredit>>,
     pub classes: Vec<ClassReport>,
     pub sources: Vec<SourceReport>,
+    pub guaranteed: Vec<GuaranteedReport>,
 }
 
 /// A violated invariant, which is a defect of longpipe.

@@ -136,7 +136,7 @@ const SENDER: &[Column] = columns! {
 
 /// All tables. The two tables of ports exclude each other.
 #[allow(unused_variables)]
-pub const TABLES: [Table; 15] = [
+pub const TABLES: [Table; 16] = [
     Table {
         name: "flows",
         present: |_| true,
@@ -300,6 +300,21 @@ pub const TABLES: [Table; 15] = [
             Real Kind::MeanOver("cells_delivered"), "mean_delay_s": "Mean delay from generation to arrival." => row.mean_delay;
             Real Kind::State, "min_delay_s": "Minimum delay." => row.delays.map_or(f64::NAN, |(least, _)| least.as_seconds());
             Real Kind::State, "max_delay_s": "Maximum delay." => row.delays.map_or(f64::NAN, |(_, most)| most.as_seconds());
+        }],
+    },
+    Table {
+        name: "guaranteed",
+        present: |_| true,
+        rows: |run| all(run.report.guaranteed.len()),
+        is_large: false,
+        columns: &[columns! {
+            |run, index| row = &run.report.guaranteed[index];
+            Text Kind::State, "flow": "Name of the flow." => run.scenario.flows[row.flow].name.clone();
+            Count Kind::Counter, "frames_in": "Frames whose last cell arrived at the first switch." => row.frames_in;
+            Count Kind::Counter, "frames_ineligible": "Frames among them that the F-GCRA found not eligible." => row.frames_ineligible;
+            Count Kind::Counter, "cells_in": "Cells that arrived at the first switch." => row.cells_in;
+            Count Kind::Counter, "cells_ineligible": "Cells of the frames that were not eligible." => row.cells_ineligible;
+            Count Kind::Counter, "cells_delivered": "Cells of the frames that reached the receiver complete." => row.cells_delivered;
         }],
     },
     Table {

@@ -2,7 +2,7 @@
 
 use crate::bounds::{LONGEST_VBR_PERIOD, MAX_PATH_DELAY, MAX_WAIT};
 use crate::conditioners::{self, ConditionerConfig};
-use crate::packets::aal5::frame_cells;
+use crate::packets::aal5::{frame_cells, CELL_BITS};
 use crate::scenario::connection_slots;
 use crate::scenario::forwarding;
 use crate::scenario::link_ends::LinkEnd;
@@ -118,6 +118,9 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
 /// If a time-varying link sets a field that it does not support, returns the field and the accepted values.
 fn unsupported_with_time_variation(link: &LinkConfig, framing: Framing) -> Option<(&'static str, &'static str)> {
     if framing == Framing::Aal5 {
+        if link.scheduler.unit_of_vcs().is_some() {
+            return Some(("with the scheduler wfq", "needs fifo, priority or guaranteed-rate"));
+        }
         let decides_at_enqueue = link.policy.depends_on_occupancy_only() || link.policy.drops_whole_frames();
         let accepted = "needs tail-drop, partial-packet-discard, epd, selective-drop or fba";
         return (!decides_at_enqueue).then_some(("with this policy", accepted));
@@ -187,7 +190,7 @@ fn check_framing(scenario: &Scenario) -> Result<(), ScenarioError> {
             return refuse(field("policy"), "a policy for cells", accepted);
         }
         if link.scheduler != (SchedulerConfig::Fifo {}) {
-            return refuse(field("scheduler"), "a scheduler for VBR", "needs fifo for IP packets");
+            return refuse(field("scheduler"), "a scheduler for cells", "needs fifo for IP packets");
         }
     }
     if scenario.framing == Framing::Aal5 {
@@ -212,6 +215,10 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
             "marks",
             "needs off under AAL5, whose cells carry no ECN marks",
         );
+    }
+    accept(|| field("service"), flow.service.invalid())?;
+    if !flow.service.is_ubr() {
+        check_guarantee(scenario, index, flow)?;
     }
     forwarding::check(scenario, index, flow)?;
     accept(|| field("traffic"), flow.traffic.problem(&flow.tcp))?;
@@ -269,6 +276,35 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     }
 }
 
+/// Checks that a flow can have a guaranteed rate.
+fn check_guarantee(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
+    let field = |name: &str| format!("flows[{index}].{name}");
+    if scenario.framing == Framing::Ip {
+        return refuse(field("service"), "gfr", "needs ubr for IP packets, which have no VCs");
+    }
+    if flow.rerouting.is_some() || matches!(flow.traffic, TrafficConfig::FlowArrivals(_)) {
+        return refuse(
+            field("service"),
+            "gfr",
+            "needs ubr with route changes or arriving flows, because a VC is set up for one connection on one route",
+        );
+    }
+    for &at in &flow.route {
+        let Some(link) = scenario.links.get(at) else { continue };
+        let passing = scenario.flows.iter().filter(|other| other.route.contains(&at));
+        let total: u128 = passing.map(|other| u128::from(other.service.mcr())).sum();
+        if total * u128::from(CELL_BITS) > u128::from(link.rate_bps) {
+            let node = |node: usize| scenario.nodes.get(node).map_or("", |node| node.name.as_str());
+            return refuse(
+                field("service.mcr"),
+                format!("{total} cells/s in all over {}->{}", node(link.from), node(link.to)),
+                format!("needs at most the {} cells/s of the link", link.rate_bps / CELL_BITS),
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Checks that the VBR sources are compatible with the circuits of each class on each link.
 pub(crate) fn check_vbr(scenario: &Scenario, topology: &Topology) -> Result<(), ScenarioError> {
     for (index, source) in scenario.vbr.iter().enumerate() {
@@ -316,10 +352,10 @@ pub(crate) fn check_vbr(scenario: &Scenario, topology: &Topology) -> Result<(), 
                 return refuse(field("route"), name, "needs links without TCP after its first switch");
             }
             let switch = scenario.nodes[link.from].kind == NodeKind::Switch;
-            if switch && link.scheduler == (SchedulerConfig::Fifo {}) {
+            if switch && !link.scheduler.has_vbr_queue() {
                 return refuse(
                     format!("scheduler of {name}"),
-                    "fifo",
+                    link.scheduler.name(),
                     "has no queue for VBR; needs priority or guaranteed-rate",
                 );
             }

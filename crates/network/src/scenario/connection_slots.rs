@@ -58,6 +58,7 @@ fn slot_flow(owner: &FlowConfig, most_active: u32) -> FlowConfig {
         start: StartConfig::Fixed { at_ps: 0 },
         stop: None,
         class: owner.class,
+        service: owner.service.clone(),
         scalable: owner.scalable,
         foreign: false,
         onward: None,

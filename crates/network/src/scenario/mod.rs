@@ -21,6 +21,7 @@ mod traces;
 
 pub use crate::impairments::loss::LossConfig;
 pub use crate::policies::blue::BlueConfig;
+pub use crate::policies::dfba::DfbaConfig;
 pub use crate::policies::epd::EpdConfig;
 pub use crate::policies::fba::FbaConfig;
 pub use crate::policies::parameters::QueueUnit;
@@ -39,7 +40,9 @@ pub use crate::queues::round_robin::{DrrConfig, SfqConfig};
 pub use crate::queues::strict::StrictPriorityConfig;
 pub use crate::queues::weighted::WeightedPriorityConfig;
 pub use crate::queues::PolicyConfig;
-pub use crate::schedulers::SchedulerConfig;
+use crate::schedulers::class::Class;
+pub use crate::schedulers::service::ServiceCategory;
+pub use crate::schedulers::{SchedulerConfig, ServiceUnit};
 pub use crate::traffic::adaptive_video::{AdaptiveVideoConfig, BitrateRule};
 pub use crate::traffic::arrivals::ArrivalsConfig;
 pub use crate::traffic::bursts::{BurstsConfig, Times};
@@ -220,6 +223,9 @@ pub struct FlowConfig {
     /// Class of the flow's packets, in both directions, at ports with classes; 0 is the first class.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub class: u32,
+    /// Service category of the VC that carries the data; the VC of ACKs has no guarantee.
+    #[serde(default = "ServiceCategory::ubr", skip_serializing_if = "ServiceCategory::is_ubr")]
+    pub service: ServiceCategory,
     /// Whether ECN-capable packets carry ECT(1), because the congestion control is scalable (RFC 9331).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scalable: bool,
@@ -322,6 +328,12 @@ impl Scenario {
     /// condition under which its results equal those of the general code. The reference engine takes none.
     pub(crate) fn takes_shortcuts(&self) -> bool {
         self.engine == Engine::Trains
+    }
+
+    /// Returns whether the port of a link has a queue per VC, given the numbers of its circuits of each class.
+    pub(crate) fn has_queue_per_vc(&self, link: usize, vcs: [u32; 2]) -> bool {
+        let link = &self.links[link];
+        link.scheduler.unit_of_vcs().is_some() && vcs[Class::Ubr as usize] > 1 && !self.is_host(link.from)
     }
 
     /// Returns whether any flow's route changes.

@@ -19,6 +19,7 @@ mod invariants;
 mod ip;
 mod ip_events;
 mod memory;
+mod per_vc;
 mod proxy;
 mod queues;
 mod regressions;

@@ -23,9 +23,11 @@ use described::Scale;
 use extremes::{any_extremes, Extreme};
 use graph::{any_graph, Graph, GraphDraft};
 use longpipe_events::Stream;
+use longpipe_network::aal5::CELL_BITS;
 use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{
-    Engine, FlowConfig, ForwardingConfig, Framing, Scenario, StartConfig, Ties, TraceConfig,
+    Engine, FlowConfig, ForwardingConfig, Framing, Scenario, ServiceCategory, StartConfig, Ties, TraceConfig,
+    TrafficConfig,
 };
 use pace::Pace;
 use ports::{any_loss, any_port, LossDraft, PortDraft};
@@ -49,6 +51,16 @@ struct FlowDraft {
     stop: Option<StopDraft>,
     /// Host that splits the flow, and its buffer, given as a number of segments in addition to two.
     split: Option<(usize, u64)>,
+    guarantee: Option<GuaranteeDraft>,
+}
+
+/// Guaranteed rate of a flow's VC: its share of the link's rate divided by the number of flows, its burst, and whether
+/// frames are tagged.
+#[derive(Clone, Copy, Debug)]
+struct GuaranteeDraft {
+    share: u16,
+    mbs: u64,
+    tagging: bool,
 }
 
 /// Parameters of the whole run.
@@ -130,9 +142,10 @@ fn any_flow() -> impl Strategy<Value = FlowDraft> {
         any_traffic(),
         (any_start(), prop::option::weighted(0.12, any_stop())),
         prop::option::weighted(0.06, (0usize..60, prop_oneof![0u64..4, 0u64..60, Just(1u64 << 20)])),
+        prop::option::weighted(0.15, (any::<u16>(), 1u64..100, prop::bool::weighted(0.8))),
     )
         .prop_map(
-            |(ends, there, back, wandering, tcp, traffic, (start, stop), split)| FlowDraft {
+            |(ends, there, back, wandering, tcp, traffic, (start, stop), split, guarantee)| FlowDraft {
                 ends,
                 there,
                 back,
@@ -142,6 +155,7 @@ fn any_flow() -> impl Strategy<Value = FlowDraft> {
                 start,
                 stop,
                 split,
+                guarantee: guarantee.map(|(share, mbs, tagging)| GuaranteeDraft { share, mbs, tagging }),
             },
         )
 }
@@ -229,6 +243,9 @@ impl Draft {
                 .filter(|_| stops)
                 .map(|stop| stop.build(pace, duration));
         }
+        if framing == Framing::Aal5 {
+            self.guarantee(&mut scenario);
+        }
         ports::furnish(&mut scenario, &self.ports, &self.odd_ports);
         let links = scenario.links.len();
         for (link, loss) in &self.losses {
@@ -248,6 +265,23 @@ impl Draft {
         reorder_nodes(&mut scenario, nodes);
         reorder_links(&mut scenario, links);
         scenario
+    }
+
+    /// Gives some flows a guaranteed rate, so that the guarantees of all flows fit on each link.
+    fn guarantee(&self, scenario: &mut Scenario) {
+        let count = scenario.flows.len() as u64;
+        for (flow, draft) in scenario.flows.iter_mut().zip(&self.flows) {
+            let slowest = flow.route.iter().map(|&link| scenario.links[link].rate_bps).min();
+            let most = slowest.unwrap_or(0) / CELL_BITS / count;
+            let arriving = matches!(flow.traffic, TrafficConfig::FlowArrivals(_));
+            if let Some(GuaranteeDraft { share, mbs, tagging }) = draft.guarantee.filter(|_| most > 0 && !arriving) {
+                flow.service = ServiceCategory::Gfr {
+                    mcr: ((most * u64::from(share)) >> 16).max(1),
+                    mbs,
+                    tagging,
+                };
+            }
+        }
     }
 
     /// Splits flows at hosts; each part of a flow is a connection.
@@ -337,6 +371,7 @@ impl Draft {
             tcp,
             start: StartConfig::Fixed { at_ps: 0 },
             class: (index % 3) as u32,
+            service: ServiceCategory::UBR,
             scalable: index.is_multiple_of(2),
             foreign: false,
             onward: None,

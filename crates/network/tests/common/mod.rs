@@ -32,7 +32,7 @@ use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Engine, EpdConfig, FbaConfig, FlowConfig, Framing, LinkConfig, LossConfig, NodeConfig,
     NodeKind, OnOffConfig, PartialPacketDiscardConfig, PolicyConfig, Scenario, SchedulerConfig, SelectiveDropConfig,
-    StartConfig, Ties, Times, TraceConfig, TrafficConfig, TransferConfig,
+    ServiceCategory, StartConfig, Ties, Times, TraceConfig, TrafficConfig, TransferConfig,
 };
 use longpipe_network::{Recorder, Report, Simulation};
 use longpipe_tcp::config::{
@@ -222,6 +222,7 @@ impl Builder {
             traffic: TrafficConfig::GREEDY,
             start: StartConfig::Fixed { at_ps: 0 },
             class: 0,
+            service: ServiceCategory::UBR,
             scalable: false,
             foreign: false,
             onward: None,

@@ -79,7 +79,7 @@ fn any_router_policy() -> impl Strategy<Value = PolicyConfig> {
 /// Returns the policy, or tail drop if routers do not support it.
 pub fn router_policy(policy: PolicyConfig) -> PolicyConfig {
     match policy {
-        PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. } => PolicyConfig::TAIL_DROP,
+        PolicyConfig::PartialPacketDiscard(_) | PolicyConfig::Epd(_) | PolicyConfig::Dfba(_) => PolicyConfig::TAIL_DROP,
         other => other,
     }
 }

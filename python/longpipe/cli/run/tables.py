@@ -26,6 +26,8 @@ Row = dict[str, Any]
 MOST_FLOWS, MOST_PORTS = 20, 10
 # Endings of the counters of losses that the table of ports distinguishes by the share of those by AQM.
 OF_QUEUE: Final = {counter for counter, limit in OF_COUNTER.items() if limit in ("buffer", "AQM")}
+# Columns of the table of guaranteed rates.
+_OF_GUARANTEES: Final = ("flow", "frames_in", "frames_ineligible", "cells_in", "cells_delivered")
 # Mark of a throughput that includes a flow whose connection died.
 DIED: Final = " †"
 # Direction of each efficiency if there are two.
@@ -56,6 +58,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     of_parts = (
         ("queues", _queues),
         ("vbr", _vbr),
+        ("guaranteed", _guaranteed),
         ("datagrams", _datagrams),
         ("relays", _relays),
         ("stacks", partial(_stacks, starts_s)),
@@ -227,6 +230,13 @@ def _vbr(sources: list[Row], max_rows: float) -> Table:
         waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
         table.add_row(row["source"], str(row["cells_sent"]), str(row["cells_lost"]), *waited)
     return _captioned(table, min(max_rows, len(sources)), len(sources), "VBR sources, those that sent most")
+
+
+def _guaranteed(flows: list[Row], max_rows: float) -> Table:
+    table = terminal_table("guaranteed rate", "frames", "ineligible", "cells in", "cells delivered")
+    for row in flows[: _row_limit(max_rows)]:
+        table.add_row(*(str(row[name]) for name in _OF_GUARANTEES))
+    return _captioned(table, min(max_rows, len(flows)), len(flows), "flows with a guaranteed rate")
 
 
 def _datagrams(flows: list[Row], max_rows: float) -> Table:

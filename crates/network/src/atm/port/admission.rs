@@ -1,5 +1,6 @@
 //! Admission of cells to a queue: buffer policy, capacity, injected losses, and per-VC accounting.
 
+use crate::atm::port::dfba::DfbaOfFrames;
 use crate::atm::port::frame::FrameState;
 use crate::atm::port::red::RedOfFrames;
 use crate::impairments::loss::Loss;
@@ -15,6 +16,25 @@ struct VcState {
     frame: FrameState,
 }
 
+/// Active queue management for frames, which keeps state or draws random numbers.
+#[derive(Clone, Debug)]
+pub enum AqmOfFrames {
+    /// RED.
+    Red(Box<RedOfFrames>),
+    /// DFBA.
+    Dfba(Box<DfbaOfFrames>),
+}
+
+impl AqmOfFrames {
+    /// Returns whether a frame of VC `local` is rejected.
+    fn refuses(&mut self, now: Time, local: u32, tagged: bool, occupancy: Occupancy, vcs: &[VcState]) -> bool {
+        match self {
+            AqmOfFrames::Red(red) => red.refuses(now, local, occupancy),
+            AqmOfFrames::Dfba(dfba) => dfba.refuses(local as usize, tagged, occupancy, |vc| vcs[vc].held > 0),
+        }
+    }
+}
+
 /// Decides whether each arriving cell is admitted to a queue, and counts the outcomes.
 #[derive(Clone, Debug)]
 pub struct Admission {
@@ -22,7 +42,7 @@ pub struct Admission {
     capacity: u64,
     policy: Policy,
     after_loss: AfterLoss,
-    red: Option<Box<RedOfFrames>>,
+    aqm: Option<AqmOfFrames>,
     loss: Option<Box<Loss>>,
     active_vcs: u64,
     vcs: Vec<VcState>,
@@ -39,7 +59,7 @@ impl Admission {
             capacity: capacity.unwrap_or(u64::MAX),
             after_loss: policy.after_loss,
             policy,
-            red: None,
+            aqm: None,
             loss,
             active_vcs: 0,
             vcs: vec![VcState::default(); vcs],
@@ -53,17 +73,25 @@ impl Admission {
         self.cause
     }
 
-    /// Adds RED.
-    pub fn with_red(self, red: Option<Box<RedOfFrames>>) -> Admission {
-        Admission { red, ..self }
+    /// Adds active queue management.
+    pub fn with_aqm(self, aqm: Option<AqmOfFrames>) -> Admission {
+        Admission { aqm, ..self }
     }
 
-    /// Returns whether a cell of VC `local` is admitted to the queue. `last` is true for the frame's last cell, and
-    /// `held` is the occupancy X before the cell. `on_frame` is invoked with the queue length X at the first cell of
-    /// each frame.
+    /// Returns whether a cell of VC `local` is admitted to the queue. `last` is true for the frame's last cell, `tagged`
+    /// is true for cells with CLP = 1, and `held` is the occupancy X before the cell. `on_frame` is invoked with the queue
+    /// length X at the first cell of each frame.
     #[inline(always)]
-    pub fn admits(&mut self, now: Time, last: bool, local: u32, held: u64, on_frame: impl FnOnce(u64)) -> bool {
-        let frame = self.decide(now, last, local, held, on_frame);
+    pub fn admits(
+        &mut self,
+        now: Time,
+        last: bool,
+        tagged: bool,
+        local: u32,
+        held: u64,
+        on_frame: impl FnOnce(u64),
+    ) -> bool {
+        let frame = self.decide(now, last, tagged, local, held, on_frame);
         frame.is_some_and(|frame| self.enters(frame, last, local, held))
     }
 
@@ -74,34 +102,35 @@ impl Admission {
         &mut self,
         now: Time,
         last: bool,
+        tagged: bool,
         local: u32,
         held: u64,
         on_frame: impl FnOnce(u64),
     ) -> Option<FrameState> {
         self.counters.cells_in += 1;
-        let vc = &mut self.vcs[local as usize];
-        if vc.frame == FrameState::Between {
+        let VcState {
+            held: vc_held,
+            mut frame,
+        } = self.vcs[local as usize];
+        if frame == FrameState::Between {
             self.counters.frames_in += 1;
             on_frame(held);
             let occupancy = Occupancy {
                 held,
-                vc_held: u64::from(vc.held),
+                vc_held: u64::from(vc_held),
                 active_vcs: self.active_vcs,
             };
-            vc.frame = if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
+            frame = if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
                 FrameState::Lost
             } else if self.policy.refuses(occupancy)
-                || self.red.as_mut().is_some_and(|red| red.refuses(now, local, occupancy))
+                || (self.aqm.as_mut()).is_some_and(|aqm| aqm.refuses(now, local, tagged, occupancy, &self.vcs))
             {
                 FrameState::Refused
             } else {
                 FrameState::Admitted
             };
         }
-        let frame = vc.frame;
-        if last {
-            vc.frame = FrameState::Between;
-        }
+        self.vcs[local as usize].frame = if last { FrameState::Between } else { frame };
         let dropped = frame != FrameState::Admitted && self.drops_rest(frame, last);
         (!dropped).then_some(frame)
     }
@@ -155,7 +184,7 @@ impl Admission {
         vc.held -= 1;
         if vc.held == 0 {
             self.active_vcs -= 1;
-            if let Some(red) = &mut self.red {
+            if let Some(AqmOfFrames::Red(red)) = &mut self.aqm {
                 red.emptied(local, at);
             }
         }

@@ -251,5 +251,6 @@ pub fn vbr_cell(vc: Circuit, number: u32, step: u32) -> Cell {
         frame: number,
         left: 1,
         step,
+        tagged: false,
     }
 }

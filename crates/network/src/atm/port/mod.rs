@@ -5,7 +5,9 @@
 
 pub mod admission;
 pub mod classes;
+pub mod dfba;
 mod frame;
+pub mod per_vc;
 pub mod red;
 pub mod sweep;
 pub mod time_varying;
@@ -88,14 +90,21 @@ impl CellPort {
         }
     }
 
-    /// Processes the arrival of a cell of the port's VC `local`; `last` marks the frame's last cell. Returns the cell's
-    /// arrival time downstream if the cell is admitted. `on_frame` is invoked with the queue length X at the first cell
-    /// of each frame.
+    /// Processes the arrival of a cell of the port's VC `local`; `last` marks the frame's last cell, and `tagged` a cell
+    /// with CLP = 1. Returns the cell's arrival time downstream if the cell is admitted. `on_frame` is invoked with the
+    /// queue length X at the first cell of each frame.
     #[inline(always)]
-    pub fn on_cell(&mut self, now: Time, last: bool, local: u32, on_frame: impl FnOnce(u64)) -> Option<Time> {
+    pub fn on_cell(
+        &mut self,
+        now: Time,
+        last: bool,
+        tagged: bool,
+        local: u32,
+        on_frame: impl FnOnce(u64),
+    ) -> Option<Time> {
         self.settle(now);
         let held = self.held();
-        let admitted = self.admission.admits(now, last, local, held, on_frame);
+        let admitted = self.admission.admits(now, last, tagged, local, held, on_frame);
         admitted.then(|| self.admit(now, local))
     }
 

@@ -103,8 +103,9 @@ impl TimeVaryingCellPort {
         // A host's jitter may delay a cell past the end of the run.
         self.settle(now.min(self.end));
         let held = self.held();
+        // Policies of time-varying links decide by the occupancy alone.
         let arrived = now.min(self.end);
-        let Some(frame) = self.admission.decide(now, last, local, held, on_frame) else {
+        let Some(frame) = self.admission.decide(now, last, false, local, held, on_frame) else {
             self.loss_of_last = Some((arrived, self.admission.cause_of_loss()));
             return None;
         };

@@ -46,6 +46,8 @@ impl Plan<'_> {
         };
         let may = self.scenario.takes_shortcuts() && self.unwatched && self.scenario.framing == Framing::Aal5;
         let passes: Vec<bool> = links().map(passes).collect();
+        // The events of sweep ports and of ports with a queue per VC have the same actors.
+        let may = may && !links().any(|link| self.has_queue_per_vc(link));
         let alone = |link: usize| {
             !self.circuits[link].is_empty() && self.is_static(link) && !self.carries_vbr(link) && !self.acts(link)
         };

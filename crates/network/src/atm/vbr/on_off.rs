@@ -103,7 +103,10 @@ impl OnOff {
     pub fn max_by(&self, end: Time) -> u64 {
         let cells_by = |time| SlotGrid::new(Time::ZERO, CELL_BITS, self.peak).at_or_after(Time(time));
         let Periods {
-            mean_on, mean_off, min_cycle, ..
+            mean_on,
+            mean_off,
+            min_cycle,
+            ..
         } = self.periods;
         let left = end.0.saturating_sub(self.burst.0);
         if self.periods.times.is_fixed() {
@@ -283,10 +286,16 @@ mod tests {
             let deviation = (2.0 * share * (1.0 - share) * relaxation / time).sqrt();
             assert!((mean - share).abs() < 3.0 * deviation, "{on} {off}: {mean}");
             for lag in [1, 2, 4, 8] {
-                let products = states.iter().zip(&states[lag..]).map(|(a, b)| (a - share) * (b - share));
+                let products = states
+                    .iter()
+                    .zip(&states[lag..])
+                    .map(|(a, b)| (a - share) * (b - share));
                 let found = products.sum::<f64>() / (states.len() - lag) as f64;
                 let expected = share * (1.0 - share) * (-(lag as f64) * 5.0 / relaxation).exp();
-                assert!((found - expected).abs() < 6.0 * deviation, "{on} {off} {lag}: {found} {expected}");
+                assert!(
+                    (found - expected).abs() < 6.0 * deviation,
+                    "{on} {off} {lag}: {found} {expected}"
+                );
             }
         }
     }

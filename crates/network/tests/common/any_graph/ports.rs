@@ -7,6 +7,7 @@ use longpipe_network::aal5::frame_cells;
 use longpipe_network::scenario::conditioners::{problem_of_all, ConditionerConfig};
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Framing, LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario, SchedulerConfig,
+    ServiceUnit,
 };
 use longpipe_tcp::described::{kinds, Described};
 use proptest::prelude::*;
@@ -23,6 +24,8 @@ pub struct PortDraft {
     share: Option<u16>,
     /// Whether two queues are used even without VBR.
     two_queues: bool,
+    /// What VCs send at a time if each has a queue, in scenarios without VBR.
+    unit_of_vcs: Option<ServiceUnit>,
     conditioners: Vec<ConditionerDraft>,
 }
 
@@ -77,13 +80,15 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
     let conditioner = (any::<u8>(), any::<u32>()).prop_map(|(kind, seed)| ConditionerDraft { kind, seed });
     let conditioners = prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(conditioner, 1..5)];
     let two_queues = prop::bool::weighted(0.1);
-    (buffer, any::<bool>(), policy, share, two_queues, conditioners).prop_map(
-        |(buffer, packets, policy, share, two_queues, conditioners)| PortDraft {
+    let unit = prop::option::weighted(0.25, prop_oneof![Just(ServiceUnit::Cells), Just(ServiceUnit::Frames)]);
+    (buffer, any::<bool>(), policy, share, two_queues, conditioners, unit).prop_map(
+        |(buffer, packets, policy, share, two_queues, conditioners, unit_of_vcs)| PortDraft {
             buffer,
             packets,
             policy,
             share,
             two_queues,
+            unit_of_vcs,
             conditioners,
         },
     )
@@ -178,6 +183,8 @@ pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usiz
         let vbr = scenario.vbr.iter().any(|source| source.route[1..].contains(&index));
         if vbr || (port.two_queues && scenario.framing == Framing::Aal5) {
             link.scheduler = port.scheduler();
+        } else if let (Framing::Aal5, Some(unit), true) = (scenario.framing, port.unit_of_vcs, scenario.vbr.is_empty()) {
+            link.scheduler = SchedulerConfig::Wfq { unit };
         }
     }
 }

@@ -59,17 +59,19 @@ pub fn any_vbr() -> impl Strategy<Value = VbrDraft> {
             1 => Just(Times::Pareto { shape: 1.5 }),
         ],
     )
-        .prop_map(|((from, to, direct), switch, targets, peak, on, off, start, times)| VbrDraft {
-            ends: (from, to),
-            direct,
-            switch,
-            targets,
-            peak,
-            on,
-            off,
-            start,
-            times,
-        })
+        .prop_map(
+            |((from, to, direct), switch, targets, peak, on, off, start, times)| VbrDraft {
+                ends: (from, to),
+                direct,
+                switch,
+                targets,
+                peak,
+                on,
+                off,
+                start,
+                times,
+            },
+        )
 }
 
 impl VbrDraft {
