@@ -110,6 +110,7 @@ PLACES: Final = {
     "conditioner": (PACKETS, "network.conditioners"),
     "loss": (PACKETS, "network.trunk_loss"),
     "scheduler": (CELLS, "switch.scheduler"),
+    "service": (CELLS.with_(**{"network.group": [{"name": "flow"}]}), "network.group.0.service"),
 }
 
 
@@ -157,13 +158,14 @@ def problem_of(resolved: dict[str, Any]) -> str:
 
 
 def parts_of_kind(resolved: dict[str, Any], family: str, kind: str) -> Iterator[dict[str, Any]]:
-    """Yields the parts of the links, or of the connections, of a resolved scenario that have a kind."""
+    """Yields the parts of the links, of the connections or of their VCs, of a resolved scenario that have a kind."""
     if PLACES[family][1].startswith("tcp"):
         for tcp in [flow["tcp"] for flow in resolved["flows"]]:
             part = tcp[family]
             # Some kinds are resolved to their names, and their options to fields with these names.
             yield part if isinstance(part, dict) else tcp[part]
         return
+    yield from (flow["service"] for flow in resolved["flows"] if flow.get("service", {}).get("kind") == kind)
     for link in resolved["links"]:
         parts = [link["policy"], link["scheduler"], link["loss"], *link.get("conditioners", ())]
         yield from (part for part in parts if part["kind"] == kind)

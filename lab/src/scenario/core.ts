@@ -78,6 +78,7 @@ function ascending(items: Json[]): Json[] {
 function isDefault(field: Field, value: Value): boolean {
     // Checked integers have a different type than integers of the description.
     if (field.type.is !== "part" && field.type.is !== "kinds") return String(value) === String(field.default);
+    if (value === null || field.default === null) return value === field.default;
     const part = value as Part;
     if (field.type.is === "kinds" && kindOf(part) !== (field.default as { kind: string }).kind) return false;
     return model(part.part).fields.every((one) => part.values[one.name] === one.default);

@@ -1,7 +1,7 @@
 /** Routes through a graph as indexes of directed links, and checks of networks. */
 import { ScenarioError, nearest, repr } from "./errors";
 import type { Graph } from "./graph";
-import { type Part, kindOf, valueOf } from "./part";
+import { type Part, valueOf } from "./part";
 import { RATE, TIME } from "./units";
 
 /** A checked graph; link k consists of the directed links 2k (as written) and 2k + 1 (reverse). */

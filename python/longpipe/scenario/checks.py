@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.aal5 import CELL_BITS
 from longpipe.errors import MissingSetting, ScenarioError
 from longpipe.scenario import conditioning
-from longpipe.scenario.flow_arrivals import FlowArrivals
 from longpipe.scenario.network import Dumbbell, FlowFields
 from longpipe.scenario.policies import Red, StrictPriority, TailDrop, WeightedPriority
 from longpipe.scenario.schedulers import Fifo, Wfq
@@ -20,7 +19,6 @@ from longpipe.scenario.topology import MOST_PROBLEMS
 from longpipe.units import RATE, SIZE, TIME, UNLIMITED
 
 if TYPE_CHECKING:
-    from longpipe.scenario import Scenario
     from longpipe.scenario.buffers import Framing
     from longpipe.scenario.network import Flow, Network
     from longpipe.scenario.policies import Policy
@@ -229,19 +227,17 @@ def fields_of_flows(network: Network, part: str) -> dict[str, str]:
     return {one.name: field for field, one in flows if getattr(one, part)}
 
 
-def check_guarantees(scenario: Scenario, topology: Topology) -> None:
+def check_guarantees(framing: Framing, network: Network, topology: Topology) -> None:
     """Raises ScenarioError if a flow cannot have its guaranteed rate, or the guarantees exceed the rate of a link."""
     guaranteed = {i: flow.service for i, flow in enumerate(topology.graph.flows) if isinstance(flow.service, Gfr)}
     if not guaranteed:
         return
     total: Counter[int] = Counter()
-    fields = FlowFields(scenario.network)
+    fields = FlowFields(network)
     for i, service in guaranteed.items():
         field = f"{fields.of(i)}.service"
-        if scenario.framing == "ip":
+        if framing == "ip":
             raise ScenarioError(f"{field}: gfr; needs framing 'aal5', because IP packets have no VCs")
-        if isinstance(topology.graph.flows[i].traffic or scenario.traffic, FlowArrivals):
-            raise ScenarioError(f"{field}: gfr; needs traffic other than arriving flows, which have no VCs")
         for link in topology.routes[i][0]:
             total[link] += service.mcr
             cells_s = RATE.parse(topology.rates[link]) // CELL_BITS

@@ -89,7 +89,7 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
     check_buffers(scenario.network, parts, tcps)
     check_classes(scenario.network, scenario.switch, topology)
-    check_guarantees(scenario, topology)
+    check_guarantees(scenario.framing, scenario.network, topology)
     _check_vbr(topology, moving)
     check_repetition(scenario, topology, tcps)
     links = list(directed_links(scenario, topology, largest))

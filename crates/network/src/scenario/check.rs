@@ -282,13 +282,6 @@ fn check_guarantee(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Resu
     if scenario.framing == Framing::Ip {
         return refuse(field("service"), "gfr", "needs ubr for IP packets, which have no VCs");
     }
-    if flow.rerouting.is_some() || matches!(flow.traffic, TrafficConfig::FlowArrivals(_)) {
-        return refuse(
-            field("service"),
-            "gfr",
-            "needs ubr with route changes or arriving flows, because a VC is set up for one connection on one route",
-        );
-    }
     for &at in &flow.route {
         let Some(link) = scenario.links.get(at) else { continue };
         let passing = scenario.flows.iter().filter(|other| other.route.contains(&at));

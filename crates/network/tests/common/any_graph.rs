@@ -27,7 +27,6 @@ use longpipe_network::aal5::CELL_BITS;
 use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{
     Engine, FlowConfig, ForwardingConfig, Framing, Scenario, ServiceCategory, StartConfig, Ties, TraceConfig,
-    TrafficConfig,
 };
 use pace::Pace;
 use ports::{any_loss, any_port, LossDraft, PortDraft};
@@ -273,8 +272,7 @@ impl Draft {
         for (flow, draft) in scenario.flows.iter_mut().zip(&self.flows) {
             let slowest = flow.route.iter().map(|&link| scenario.links[link].rate_bps).min();
             let most = slowest.unwrap_or(0) / CELL_BITS / count;
-            let arriving = matches!(flow.traffic, TrafficConfig::FlowArrivals(_));
-            if let Some(GuaranteeDraft { share, mbs, tagging }) = draft.guarantee.filter(|_| most > 0 && !arriving) {
+            if let Some(GuaranteeDraft { share, mbs, tagging }) = draft.guarantee.filter(|_| most > 0) {
                 flow.service = ServiceCategory::Gfr {
                     mcr: ((most * u64::from(share)) >> 16).max(1),
                     mbs,
