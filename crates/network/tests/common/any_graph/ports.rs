@@ -183,7 +183,8 @@ pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usiz
         let vbr = scenario.vbr.iter().any(|source| source.route[1..].contains(&index));
         if vbr || (port.two_queues && scenario.framing == Framing::Aal5) {
             link.scheduler = port.scheduler();
-        } else if let (Framing::Aal5, Some(unit), true) = (scenario.framing, port.unit_of_vcs, scenario.vbr.is_empty()) {
+        } else if let (Framing::Aal5, Some(unit), true) = (scenario.framing, port.unit_of_vcs, scenario.vbr.is_empty())
+        {
             link.scheduler = SchedulerConfig::Wfq { unit };
         }
     }
