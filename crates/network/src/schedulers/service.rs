@@ -2,12 +2,10 @@
 
 use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
-use strum::VariantNames;
 
 /// ATM service categories of the VC that carries a flow's data.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames, Described)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
 pub enum ServiceCategory {
     /// Unspecified bit rate, without a guarantee (ATM Forum TM 4.1).
     Ubr {},
