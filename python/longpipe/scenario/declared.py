@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Final
 from longpipe import _core
 from longpipe.scenario.base import Model
 
-# Facts by part and kind: fields of the structs `Facts` in crates/tcp/src/variant.rs and, in crates/network/src,
-# policies/parameters.rs, traffic/parameters.rs and conditioners/mod.rs.
+# Facts about kinds of traffic: fields of the struct `Facts` in crates/network/src/traffic/parameters.rs. The facts about
+# kinds of other parts are in their generated models.
 FACTS: Final[dict[str, dict[str, dict[str, Any]]]] = json.loads(_core.kind_facts())
 
 
