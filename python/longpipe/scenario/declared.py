@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Final
 from longpipe import _core
 from longpipe.scenario.base import Model
 
-# Facts about kinds of traffic: fields of the struct `Facts` in crates/network/src/traffic/parameters.rs. The facts about
-# kinds of other parts are in their generated models.
+# Facts about kinds of traffic: fields of the struct `Facts` in crates/network/src/traffic/parameters.rs. The facts
+# about kinds of other parts are in their generated models.
 FACTS: Final[dict[str, dict[str, dict[str, Any]]]] = json.loads(_core.kind_facts())
 
 
