@@ -5,6 +5,7 @@ Tests of the start, of signals and of exits start a process (test_startup.py, te
 
 import io
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -45,3 +46,8 @@ def _status() -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     return 0
+
+
+def without_cpu_time(printed: str) -> str:
+    """Returns the output of `longpipe design` on one line, without the processor time, which is measured."""
+    return re.sub(r"about [\d.]+ \w+ of processor time", "", " ".join(printed.split()))

@@ -18,7 +18,7 @@ def refused(**changes: object) -> str:
     [
         ("switch.policy", "WRED", "nearest is switch.policy = 'red' or 'pie'"),
         ("switch.policy", "cobalt", "nearest is switch.policy = 'cake'"),
-        ("switch.policy", "wfq", "nearest is switch.policy = 'fq-codel'"),
+        ("switch.policy", "fair-queueing", "nearest is switch.policy = 'fq-codel'"),
         ("tcp.congestion", "compound", "nearest is tcp.congestion = 'cubic'"),
         ("tcp.congestion", "bbr2", "nearest is tcp.congestion = 'bbr3'"),
         ("tcp.congestion", "BBRv2", "nearest is tcp.congestion = 'bbr3'"),

@@ -1,30 +1,44 @@
 from longpipe import Scenario
-from longpipe.design import cost
+from longpipe.design.cost import estimated_cpu_s
 from longpipe.executors.base import Job
 from longpipe.executors.batches import LARGEST, Batches
 
 SHORT = Scenario(name="short", duration="20 ms")
 LONG = SHORT.with_(name="long", duration="1000 s")
-SHORT_S = cost.cpu_s(SHORT)
+SHORT_S = estimated_cpu_s(SHORT)
 
 
 def jobs(*scenarios: Scenario) -> list[Job]:
     return [(scenario, seed) for seed, scenario in enumerate(scenarios)]
 
 
+def begun(given: list[Job], target_s: float, relative: float = 1.0) -> Batches:
+    """Returns batches after the first job, which took `relative` times the estimate."""
+    batches = Batches(given, target_s)
+    first = batches.next()
+    assert first == given[:1]
+    batches.took(first, relative * SHORT_S)
+    return batches
+
+
+def test_each_job_is_a_batch_until_one_was_measured() -> None:
+    given = jobs(*[SHORT] * 3)
+    assert list(iter(Batches(given, 1000.0).next, [])) == [[job] for job in given]
+
+
 def test_a_batch_is_as_many_jobs_as_are_expected_to_take_the_time() -> None:
-    batches = Batches(jobs(*[SHORT] * 25), 10.5 * SHORT_S)
+    batches = begun(jobs(*[SHORT] * 26), 10.5 * SHORT_S)
     assert [len(batches.next()) for _ in range(4)] == [10, 10, 5, 0]
 
 
 def test_no_job_is_left_out_and_a_long_one_goes_alone() -> None:
-    given = jobs(SHORT, SHORT, LONG, LONG, SHORT)
-    batches = Batches(given, 1.0)
-    assert list(iter(batches.next, [])) == [given[:2], [given[2]], [given[3]], [given[4]]]
+    given = jobs(SHORT, SHORT, SHORT, LONG, LONG, SHORT)
+    batches = begun(given, 1.0)
+    assert list(iter(batches.next, [])) == [given[1:3], [given[3]], [given[4]], [given[5]]]
 
 
 def test_what_batches_took_corrects_the_estimates_up_to_the_largest_batch() -> None:
-    batches = Batches(jobs(*[SHORT] * 1000), 10.2 * SHORT_S)
+    batches = begun(jobs(*[SHORT] * 2000), 10.2 * SHORT_S)
     for _ in range(20):
         batch = batches.next()
         batches.took(batch, len(batch) * SHORT_S / 2)
@@ -35,7 +49,7 @@ def test_what_batches_took_corrects_the_estimates_up_to_the_largest_batch() -> N
 
 
 def test_jobs_put_back_come_one_by_one_before_the_others() -> None:
-    given = jobs(*[SHORT] * 6)
-    batches = Batches(given, 3.5 * SHORT_S)
+    given = jobs(*[SHORT] * 7)
+    batches = begun(given, 3.5 * SHORT_S)
     batches.apart(batches.next())
-    assert list(iter(batches.next, [])) == [[given[0]], [given[1]], [given[2]], given[3:]]
+    assert list(iter(batches.next, [])) == [[given[1]], [given[2]], [given[3]], given[4:]]

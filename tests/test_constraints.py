@@ -120,6 +120,12 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
             "tcp.congestion: beta 1; needs at least alpha, 2",
         )
     ],
+    ("Dfba", "high"): [
+        (
+            {"framing": "aal5", "switch.policy": {"kind": "dfba", "low": 0.9, "high": 0.5}},
+            "switch.policy.high: 0.5; needs more than low, 0.9",
+        )
+    ],
     ("Red", "max"): [
         ({"switch.policy": {**RED, "min": 15.5, "max": 5}}, "switch.policy.max: 5; needs more than min, 15.5")
     ],

@@ -168,7 +168,7 @@ NO_CELLS = "IP routers do not queue cells, needs packets, bytes, BDP or a time, 
         (
             "switch.scheduler",
             "prio",
-            "switch.scheduler: 'prio'; did you mean 'priority'? accepts fifo, priority, guaranteed-rate",
+            "switch.scheduler: 'prio'; did you mean 'priority'? accepts fifo, priority, guaranteed-rate, wfq",
         ),
         ("network.vbr", {}, "switch.scheduler: fifo has no queue for VBR; needs priority or guaranteed-rate"),
         ("network.vbr", {"period": "0 s"}, "network.vbr.period: 0 s; needs 1 us to 1000000 s"),

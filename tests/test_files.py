@@ -166,10 +166,10 @@ def test_folders_and_binary_files_are_not_written_to_standard_output(tmp_path: P
             "design a.toml --factor tcp.recovery=vanilla,reno --csv - --run a --store a.db --workers 1",
             "point,tcp.recovery,",
         ),
-        ("study export -o - --store b.db", '"scenario","seed",'),
+        ("study export -o - --store b.db", "scenario,seed,"),
         ("attack --write -", "# "),
         ("advise --gateway 50Mbit/s --write -", "# "),
-        ("satellites starlink-550 London Paris --duration 1s --routes -", '"time_s",'),
+        ("satellites starlink-550 London Paris --duration 1s --routes -", "time_s,"),
         ("init -", "# "),
     ],
 )

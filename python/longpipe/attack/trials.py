@@ -10,7 +10,7 @@ import numpy as np
 
 from longpipe.advise.budget import Budget, SpentError
 from longpipe.errors import ScenarioError
-from longpipe.study.completion import StudyError
+from longpipe.study.errors import StudyError
 from longpipe.study.progress import Progress
 
 if TYPE_CHECKING:

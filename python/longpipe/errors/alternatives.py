@@ -20,10 +20,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     ),
     **dict.fromkeys(("wred", "gred", "choke", "avq", "pi", "rem"), ("a queue", "switch.policy = 'red' or 'pie'")),
     "cobalt": ("a separate queue", "switch.policy = 'cake'"),
-    **dict.fromkeys(
-        ("wfq", "fair-queueing"),
-        ("a queue for each flow", "switch.policy = 'fq-codel' or 'drr'"),
-    ),
+    "fair-queueing": ("a queue for each flow", "switch.policy = 'fq-codel' or 'drr'"),
     **dict.fromkeys(("http2", "http3", "http/2", "http/3"), ("a protocol", "traffic = 'web' over TCP")),
     **dict.fromkeys(
         ("dvb-s2x",),

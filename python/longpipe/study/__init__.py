@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from longpipe.study.changes import ChangedInputWarning
-    from longpipe.study.completion import StudyError, complete_study
+    from longpipe.study.completion import complete_study
+    from longpipe.study.errors import StudyError
     from longpipe.study.housekeeping import copy_studies, delete_study, rename_study
     from longpipe.study.progress import Progress
     from longpipe.study.runner import Runner
@@ -29,7 +30,7 @@ if not TYPE_CHECKING:
             "Sequential": "longpipe.study.until",
             "Status": "longpipe.study.study",
             "Study": "longpipe.study.study",
-            "StudyError": "longpipe.study.completion",
+            "StudyError": "longpipe.study.errors",
             "complete_study": "longpipe.study.completion",
             "copy_studies": "longpipe.study.housekeeping",
             "delete_study": "longpipe.study.housekeeping",

@@ -7,10 +7,10 @@ from contextlib import closing
 from typing import Final
 
 from longpipe.design.cost import estimated_cpu_s
-from longpipe.errors import RunError
 from longpipe.executors import Executor, Failure, Job, Outcome, Where, executor_for, name
 from longpipe.store import Store
 from longpipe.store.leases import Key, Leases
+from longpipe.study.errors import StudyError
 from longpipe.study.pace import Pace
 from longpipe.study.progress import Progress, ignore
 from longpipe.system.gc_pause import without_collections
@@ -27,10 +27,6 @@ _FEWEST_SEARCHED: Final = 16
 _LOOK_AGAIN_S: Final = (0.05, 2.0)
 # Interval [s] at which it counts those that other processes have finished, otherwise.
 _COUNT_AGAIN_S: Final = 2.0
-
-
-class StudyError(RunError):
-    """Error that names the failed runs with their seeds; all other runs are in the store."""
 
 
 def complete_study(
