@@ -290,7 +290,7 @@ OUTDATED = pytest.mark.xfail(reason="sensitivity of engine 7 with one seed", str
 @pytest.mark.parametrize(
     "paper",
     [
-        pytest.param(name, marks=OUTDATED if name in {"frr-96", "gr-97", "www-98"} else ())
+        pytest.param(name, marks=OUTDATED if name in {"gr-97", "www-98"} else ())
         for name in IDS
         if frozen(name)
     ],
