@@ -233,7 +233,8 @@ impl Sender {
         let waits_for_pacer = |cc_state: &CcState| cc_state.pacer.as_ref().is_some_and(|pacer| pacer.waits(now));
         self.cc_state.as_deref().is_some_and(waits_for_pacer)
             && self.written - self.flight.nxt >= u64::from(self.flight.mss)
-            && matches!(&self.recovery, Recovery::Rack(rack) if !rack.probes())
+            // F-RTO may end even if nothing can be sent.
+            && matches!(&self.recovery, Recovery::Rack(rack) if !(rack.probes() | rack.sends_new_first()))
             && self.may_take_in_order
             && !self.may_be_idle()
     }
@@ -266,7 +267,9 @@ mod tests {
     use super::*;
     use crate::config::tests::config;
     use crate::config::{AckConfig, CongestionConfig, EcnConfig, RackConfig, RecoveryConfig, TcpConfig, TimerConfig};
-    use crate::congestion::{Bbr3Config, BbrConfig, CubicConfig, CubicRules, HystartConfig, LinuxRenoConfig};
+    use crate::congestion::{
+        Bbr3Config, BbrConfig, CubicConfig, CubicRules, HystartConfig, LinuxRenoConfig, PragueConfig,
+    };
     use crate::{AckSegment, Receiver};
     use longpipe_events::{Span, PS_PER_SECOND};
     use proptest::prelude::*;
@@ -367,7 +370,7 @@ mod tests {
     proptest! {
         #[test]
         fn transmissions_with_and_without_shortcuts_are_equal(
-            (control, pacing, idle_restart, timestamps) in (0..4, any::<bool>(), any::<bool>(), any::<bool>()),
+            (control, pacing, idle_restart, timestamps) in (0..5, any::<bool>(), any::<bool>(), any::<bool>()),
             (ack, probe, ecn) in (0..4, any::<bool>(), 0..5),
             lost in prop::collection::vec(1u64..300, 0..12),
             marked in prop::collection::vec(1u64..300, 0..12),
@@ -378,6 +381,7 @@ mod tests {
                 congestion: match control {
                     0 => CongestionConfig::Bbr(BbrConfig {}),
                     3 => CongestionConfig::Bbr3(Bbr3Config {}),
+                    4 => CongestionConfig::Prague(PragueConfig { rtt_target_ps: Span::millis(25).0, transition: 4 }),
                     1 => CongestionConfig::LinuxReno(LinuxRenoConfig::default()),
                     _ => CongestionConfig::Cubic(CubicConfig {
                         scaling: 0.4,
@@ -393,9 +397,9 @@ mod tests {
                 pacing,
                 idle_restart,
                 ecn: match ecn {
-                    0 => EcnConfig::Classic { abe: probe },
-                    1 => EcnConfig::Dctcp {},
-                    2 | 3 => EcnConfig::Accurate { abe: probe, option: ecn == 2 },
+                    0 if control != 4 => EcnConfig::Classic { abe: probe },
+                    1 if control != 4 => EcnConfig::Dctcp {},
+                    _ if ecn < 4 || control == 4 => EcnConfig::Accurate { abe: probe, option: ecn == 2 },
                     _ => EcnConfig::Off {},
                 },
                 ack: match ack {
