@@ -120,12 +120,9 @@ impl Ip {
         if hosts.early_delivery.in_order && self.take_in_order(hosts, next, &NO_OPTIONS, left_trunk) {
             return;
         }
-        let now = hosts.begin_early(next.arrival);
-        let proven = hosts.receive_data(self, next.packet, left_trunk);
-        hosts.end_early(now);
-        if let Some(ack) = &proven {
-            self.continue_proven(hosts, ack.next, &ack.options);
-        }
+        self.deliver_early_by(hosts, next.arrival, |ip, hosts| {
+            hosts.receive_data(ip, next.packet, left_trunk)
+        });
     }
 
     /// Delivers an ACK without options early to a sender whose fast path does not apply.
@@ -178,7 +175,7 @@ impl Ip {
         options: &Options,
         left_trunk: Time,
     ) {
-        self.deliver_early_by(hosts, next, |ip, hosts| {
+        self.deliver_early_by(hosts, next.arrival, |ip, hosts| {
             hosts.receive(ip, next.packet, options, left_trunk)
         });
     }
@@ -193,20 +190,26 @@ impl Ip {
         options: &Options,
         left_trunk: Time,
     ) {
-        self.deliver_early_by(hosts, next, |ip, hosts| {
+        self.deliver_early_by(hosts, next.arrival, |ip, hosts| {
             hosts.receive_in_full(ip, next.packet, options, left_trunk)
         });
     }
 
-    /// Delivers a packet ahead of time by calling `receive`, and continues with the ACK that it proves, if any.
+    /// Sends, ahead of time, the ACK that a receiver owes, whatever it reports.
+    #[inline(never)]
+    fn answer_early<P: Probe>(&mut self, hosts: &mut Hosts<P>, flow: Flow, arrival: Time, left_trunk: Time) {
+        self.deliver_early_by(hosts, arrival, |ip, hosts| hosts.send_ack(ip, flow, left_trunk));
+    }
+
+    /// Processes an arrival ahead of time by calling `receive`, and continues with the ACK that it proves, if any.
     #[inline(always)]
     fn deliver_early_by<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
-        next: OnWire,
+        arrival: Time,
         receive: impl FnOnce(&mut Ip, &mut Hosts<P>) -> Option<ProvenAck>,
     ) {
-        let now = hosts.begin_early(next.arrival);
+        let now = hosts.begin_early(arrival);
         let proven = receive(self, hosts);
         hosts.end_early(now);
         if let Some(ack) = &proven {
@@ -321,7 +324,7 @@ impl Ip {
             return true;
         }
         if receiver.counts_marks() {
-            self.answer_with_counts(hosts, flow, arrival, left_trunk);
+            self.answer_early(hosts, flow, arrival, left_trunk);
             return true;
         }
         let ack = receiver.answer_in_order();
@@ -342,18 +345,6 @@ impl Ip {
             self.set_out_ahead(hosts, link, next, &Options::of_stamp(ack.echo), arrival);
         }
         true
-    }
-
-    /// Sends, ahead of time, the ACK that a receiver with Accurate ECN owes, and continues with it if its order is
-    /// proven.
-    #[inline(never)]
-    fn answer_with_counts<P: Probe>(&mut self, hosts: &mut Hosts<P>, flow: Flow, arrival: Time, left_trunk: Time) {
-        let now = hosts.begin_early(arrival);
-        let proven = hosts.send_ack(self, flow, left_trunk);
-        hosts.end_early(now);
-        if let Some(ack) = &proven {
-            self.continue_proven(hosts, ack.next, &ack.options);
-        }
     }
 
     /// Delivers an ACK early. Returns false if it needs full processing.

@@ -239,6 +239,11 @@ impl EcnConfig {
         matches!(self, EcnConfig::Accurate { option: true, .. })
     }
 
+    /// Returns whether every ACK carries a counter of marked packets (Accurate ECN).
+    pub fn counts_marks(&self) -> bool {
+        matches!(self, EcnConfig::Accurate { .. })
+    }
+
     /// Returns whether ECN is off.
     pub fn is_off(&self) -> bool {
         matches!(self, EcnConfig::Off {})

@@ -121,8 +121,8 @@ fn window(config: &TcpConfig, least_round_trip: bool) -> GrowingWindow {
 impl Receiver {
     /// Creates a receiver that has received nothing.
     pub fn new(config: &TcpConfig) -> Receiver {
-        let counts_marks = matches!(config.ecn, EcnConfig::Accurate { .. });
-        let acks_immediately = config.ack == AckConfig::Immediate {} && !config.timestamps() && !counts_marks;
+        let acks_immediately =
+            config.ack == AckConfig::Immediate {} && !config.timestamps() && !config.ecn.counts_marks();
         let (ack_every, timeout_ps, quick) = rule(&config.ack);
         let (delays, window, compression) = match config.ack {
             AckConfig::Linux {
@@ -540,7 +540,7 @@ impl Receiver {
     /// Returns whether ACKs carry counters of marks (Accurate ECN).
     #[inline(always)]
     pub fn counts_marks(&self) -> bool {
-        matches!(self.ecn, EcnConfig::Accurate { .. })
+        self.ecn.counts_marks()
     }
 
     /// Returns whether ACKs may report more than received data: ECN marks, the receiver's clock, a growing window, or a

@@ -107,8 +107,9 @@ impl Sender {
         self.on_fast_path_ack(now, ack.acknowledgement, ack.echo.get());
     }
 
-    /// Fast path: processes an ACK without options and ECN flags if it only enlarges the window and restarts the timer; `poll_full`
-    /// then returns what to send. Otherwise, it returns false and changes nothing; the caller must then call `on_ack`.
+    /// Fast path: processes an ACK without options and ECN flags if it only enlarges the window and restarts the timer;
+    /// `poll_full` then returns what to send. Otherwise, it returns false and changes nothing; the caller must then call
+    /// `on_ack`.
     #[inline(always)]
     pub fn try_fast_path(&mut self, now: Time, acknowledgement: u64) -> bool {
         let fast = self.fast_path & self.uniform_segments & (acknowledgement > self.flight.una);

@@ -7,7 +7,7 @@
 use crate::accurate_ecn::Feedback;
 use crate::config::EcnConfig;
 use crate::congestion::flight::Flight;
-use crate::segment::{AckSegment, Ecn};
+use crate::segment::AckSegment;
 
 /// ECN state of one connection.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +22,6 @@ pub struct Marks {
     feedback: Option<Feedback>,
     /// Maximum number of bytes that the latest ACK reporting a mark can have delivered.
     marked: u64,
-    /// Whether a new segment and a retransmission, respectively, carry ECT.
-    capable: [bool; 2],
 }
 
 impl Marks {
@@ -41,7 +39,6 @@ impl Marks {
             abe,
             feedback: counts.then(Feedback::default),
             marked: 0,
-            capable: Marks::capable(config),
         })
     }
 
@@ -105,12 +102,8 @@ impl Marks {
         self.sends_cwr = self.feedback.is_none();
     }
 
-    /// Returns the ECN fields of the next segment.
-    pub fn on_sent(&mut self, retransmission: bool) -> Ecn {
-        Ecn {
-            capable: self.capable[usize::from(retransmission)],
-            marked: false,
-            reduced: !retransmission && std::mem::take(&mut self.sends_cwr),
-        }
+    /// Returns whether the segment that is sent now carries CWR.
+    pub fn on_sent(&mut self, retransmission: bool) -> bool {
+        !retransmission && std::mem::take(&mut self.sends_cwr)
     }
 }

@@ -18,7 +18,7 @@ mod timers;
 mod transmit;
 mod writes;
 
-use crate::config::{EcnConfig, TcpConfig};
+use crate::config::TcpConfig;
 use crate::congestion::control::{Cause, Pacing};
 use crate::congestion::flight::Flight;
 use crate::congestion::flight::Limits;
@@ -244,7 +244,7 @@ impl Sender {
             uniform_segments: short_at_end_only && !config.timestamps(),
             shortcuts: true,
             may_take_in_order: false,
-            reads_counters: matches!(config.ecn, EcnConfig::Accurate { .. }),
+            reads_counters: config.ecn.counts_marks(),
             counters: SenderCounters::default(),
             next_cause: None,
             go_back_cause: EventCause::Timeout,

@@ -287,7 +287,11 @@ impl Sender {
         }
         let retransmission = self.on_sent(now, sequence, length);
         let marks = self.optional.as_mut().and_then(|optional| optional.marks.as_mut());
-        let ecn = marks.map_or(Ecn::default(), |marks| marks.on_sent(retransmission));
+        let ecn = Ecn {
+            capable: self.capable[usize::from(retransmission)],
+            marked: false,
+            reduced: marks.is_some_and(|marks| marks.on_sent(retransmission)),
+        };
         if ecn.reduced {
             self.update_in_order_path();
         }
