@@ -37,15 +37,15 @@ impl Atm {
                     }
                     None => {}
                 },
-                Feed::Port(port) => match port.pop() {
+                Feed::Port(port) => match port.wire.pop() {
                     Some(cell) => self.carry(hosts, link, hosts.clock.now, cell),
                     None => self.deliver(hosts, link),
                 },
-                Feed::PerVc(port) => match port.pop() {
+                Feed::PerVc(port) => match port.wire.pop() {
                     Some(cell) => self.carry(hosts, link, hosts.clock.now, cell),
                     None => self.deliver(hosts, link),
                 },
-                Feed::TimeVarying(port) => match port.pop() {
+                Feed::TimeVarying(port) => match port.wire.pop() {
                     Some(mut cell) => {
                         if port.host {
                             self.conformance.on_cell(hosts.clock.now, &mut cell);
@@ -103,7 +103,7 @@ impl Atm {
                 transmissions::cell(&mut hosts.probe, &hosts.flows, next, Some(at), departure, cell);
             }
             if !end.unshared {
-                if port.send(arrival, cell) {
+                if port.wire.send(arrival, cell) {
                     self.schedule(hosts, link);
                 }
                 return;
@@ -176,7 +176,7 @@ impl Atm {
                 self.carry(hosts, link, arrival, cell);
             }
         } else if let Feed::PerVc(port) = &mut self.links[link.index()].feed {
-            if port.send(arrival, cell) {
+            if port.wire.send(arrival, cell) {
                 self.schedule(hosts, link);
             }
         }
@@ -213,7 +213,7 @@ impl Atm {
         let FedWire { end, feed, .. } = &mut self.links[link.index()];
         let Feed::TimeVarying(port) = feed else { return None };
         if !end.unshared {
-            if port.send(arrival, cell) {
+            if port.wire.send(arrival, cell) {
                 self.schedule(hosts, link);
             }
             return None;
@@ -242,7 +242,7 @@ impl Atm {
             let way = port.on_cell(ready, left == 0, local, |_| {});
             let loss = port.take_loss();
             let arrival = way.and_then(|way| way.arrival).filter(|&arrival| arrival <= end);
-            first |= arrival.is_some_and(|arrival| port.send(arrival, cell));
+            first |= arrival.is_some_and(|arrival| port.wire.send(arrival, cell));
             if let Some(loss) = loss {
                 self.lose_cell(hosts, link, &cell, loss);
             }

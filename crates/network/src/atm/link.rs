@@ -97,12 +97,12 @@ impl FedWire {
             Feed::Port(_) | Feed::PerVc(_) if self.end.host => {
                 self.deliveries.first().map(|next| (next.arrival, next.packet.vc()))
             }
-            Feed::TimeVarying(port) if port.host || !self.end.host => port.head(),
+            Feed::TimeVarying(port) if port.host || !self.end.host => port.wire.first(),
             Feed::TimeVarying(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) if self.end.host => {
                 self.deliveries.first().map(|next| (next.arrival, next.packet.vc()))
             }
-            Feed::Port(port) => port.head(),
-            Feed::PerVc(port) => port.head(),
+            Feed::Port(port) => port.wire.first(),
+            Feed::PerVc(port) => port.wire.first(),
             Feed::TimeVarying(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) | Feed::Vbr(_) => None,
         }
     }

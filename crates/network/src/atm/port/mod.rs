@@ -4,6 +4,7 @@
 //! advance. Departures therefore need no events: they are processed, in order, before any other access to the port.
 
 pub mod admission;
+pub mod cell_wire;
 pub mod classes;
 pub mod dfba;
 mod frame;
@@ -17,10 +18,10 @@ pub mod transit;
 use crate::bounds::AFTER_ANY_RUN;
 use crate::packets::aal5::Cell;
 use crate::packets::drops::DropCause;
-use crate::packets::Circuit;
 use crate::report::cells::QueueCounters;
 use crate::slots::{SlotCursor, SlotGrid};
 use admission::Admission;
+use cell_wire::CellWire;
 use classes::VbrQueue;
 use longpipe_events::{Ring, Span, Time};
 
@@ -49,7 +50,7 @@ pub struct CellPort {
     /// End of the slot of the first queued cell; `NEVER` if the queue is empty.
     next_departure: Time,
     /// Cells that have not arrived downstream, if they may meet cells of another wire there.
-    wire: Ring<(Time, Cell)>,
+    pub wire: CellWire,
     /// First unassigned slot.
     next: SlotCursor,
 }
@@ -64,7 +65,7 @@ impl CellPort {
             vbr,
             cells: Ring::default(),
             next_departure: NEVER,
-            wire: Ring::default(),
+            wire: CellWire::default(),
             next: grid.cursor(0),
         }
     }
@@ -148,25 +149,6 @@ impl CellPort {
     /// Returns the VBR queue for reading, if any.
     pub fn vbr(&self) -> Option<&VbrQueue> {
         self.vbr.as_deref()
-    }
-
-    /// Puts a cell on the wire, to arrive downstream at `arrival`. Returns whether `head` changed.
-    #[inline(always)]
-    pub fn send(&mut self, arrival: Time, cell: Cell) -> bool {
-        self.wire.push((arrival, cell));
-        self.wire.tail() - self.wire.head() == 1
-    }
-
-    /// Returns the arrival time and VC of the next cell on the wire.
-    #[inline(always)]
-    pub fn head(&self) -> Option<(Time, Circuit)> {
-        self.wire.first().map(|(arrival, cell)| (*arrival, cell.vc))
-    }
-
-    /// Removes and returns the first cell on the wire.
-    #[inline(always)]
-    pub fn pop(&mut self) -> Option<Cell> {
-        self.wire.pop().map(|(_, cell)| cell)
     }
 
     /// Returns the counters at `now`, the end of the run. They include the time that queued cells have waited up to

@@ -2,9 +2,9 @@
 //! the port has an event for each cell that leaves.
 
 use crate::atm::port::admission::Admission;
+use crate::atm::port::cell_wire::CellWire;
 use crate::packets::aal5::Cell;
 use crate::packets::drops::DropCause;
-use crate::packets::Circuit;
 use crate::report::cells::QueueCounters;
 use crate::schedulers::fair_queueing::FairQueueing;
 use crate::schedulers::ServiceUnit;
@@ -54,7 +54,7 @@ pub struct PerVcPort {
     /// First unassigned slot.
     next: SlotCursor,
     /// Cells that have not arrived downstream.
-    wire: Ring<(Time, Cell)>,
+    pub wire: CellWire,
 }
 
 impl PerVcPort {
@@ -73,7 +73,7 @@ impl PerVcPort {
             departed: Ring::default(),
             cells_out: 0,
             next: grid.cursor(0),
-            wire: Ring::default(),
+            wire: CellWire::default(),
         }
     }
 
@@ -188,22 +188,6 @@ impl PerVcPort {
     /// Returns the cause of the latest loss.
     pub fn cause_of_loss(&self) -> DropCause {
         self.admission.cause_of_loss()
-    }
-
-    /// Puts a cell on the wire, to arrive downstream at `arrival`. Returns whether `head` changed.
-    pub fn send(&mut self, arrival: Time, cell: Cell) -> bool {
-        self.wire.push((arrival, cell));
-        self.wire.len() == 1
-    }
-
-    /// Returns the arrival time and VC of the next cell on the wire.
-    pub fn head(&self) -> Option<(Time, Circuit)> {
-        self.wire.first().map(|(arrival, cell)| (*arrival, cell.vc))
-    }
-
-    /// Removes and returns the first cell on the wire.
-    pub fn pop(&mut self) -> Option<Cell> {
-        self.wire.pop().map(|(_, cell)| cell)
     }
 
     /// Returns the counters at `now`, the end of the run. They include the time that queued cells have waited up to

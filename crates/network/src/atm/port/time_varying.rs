@@ -2,9 +2,9 @@
 //! admitted, and cells are admitted in order.
 
 use crate::atm::port::admission::Admission;
-use crate::packets::aal5::{Cell, CELL_BYTES};
+use crate::atm::port::cell_wire::CellWire;
+use crate::packets::aal5::CELL_BYTES;
 use crate::packets::drops::DropCause;
-use crate::packets::Circuit;
 use crate::report::cells::QueueCounters;
 use crate::time_varying::{Passage, TimeVaryingLink, TransmissionOutcome};
 use longpipe_events::{Ring, Time};
@@ -46,7 +46,7 @@ pub struct TimeVaryingCellPort {
     /// Times at which outages lose cells on the wire, in order.
     lost_later: Ring<Time>,
     /// Cells on the wire, if their arrivals need events.
-    wire: Ring<(Time, Cell)>,
+    pub wire: CellWire,
     /// Numbers of cells that have left, were dropped, and were lost on the wire, as of the latest `settle`.
     left: u64,
     lost_outage: u64,
@@ -66,7 +66,7 @@ impl TimeVaryingCellPort {
             stuck: 0,
             loss_of_last: None,
             lost_later: Ring::default(),
-            wire: Ring::default(),
+            wire: CellWire::default(),
             left: 0,
             lost_outage: 0,
             lost_on_wire: 0,
@@ -155,22 +155,6 @@ impl TimeVaryingCellPort {
         self.loss_of_last.take()
     }
 
-    /// Puts a cell on the wire, to arrive downstream at `arrival`. Returns whether `head` changed.
-    pub fn send(&mut self, arrival: Time, cell: Cell) -> bool {
-        self.wire.push((arrival, cell));
-        self.wire.len() == 1
-    }
-
-    /// Returns the arrival time and VC of the next cell on the wire.
-    pub fn head(&self) -> Option<(Time, Circuit)> {
-        self.wire.first().map(|(arrival, cell)| (*arrival, cell.vc))
-    }
-
-    /// Removes and returns the first cell on the wire.
-    pub fn pop(&mut self) -> Option<Cell> {
-        self.wire.pop().map(|(_, cell)| cell)
-    }
-
     /// Returns the counters at `now`, the end of the run; a cell lost on the wire does not count as departed.
     pub fn counters_at(&mut self, now: Time) -> QueueCounters {
         self.settle(now);
@@ -178,7 +162,7 @@ impl TimeVaryingCellPort {
         counters.lost_outage = self.lost_outage;
         counters.lost_on_wire = self.lost_on_wire;
         counters.cells_out = if self.host {
-            self.wire.head()
+            self.wire.arrived()
         } else {
             self.left - self.lost_on_wire
         };
@@ -200,7 +184,7 @@ impl TimeVaryingCellPort {
     /// a host), and whether it is at most 1. `settle` must have been called with `now`.
     pub fn used(&self, now: Time) -> (f64, bool) {
         let counted = if self.host {
-            self.wire.head() + self.lost_on_wire
+            self.wire.arrived() + self.lost_on_wire
         } else {
             self.left
         };
