@@ -57,7 +57,7 @@ pub type Row = [f64; FEATURES.len()];
 pub(crate) const MOMENT: Span = Span(1_000_000_000);
 /// Maximum rate of an agent, and rate to which its maximum window corresponds, each relative to the slowest link of the
 /// agent's route.
-const MOST: f64 = 8.0;
+const MAX_RELATIVE_RATE: f64 = 8.0;
 
 /// A policy that acts within a run.
 pub trait Policy: fmt::Debug + Send {
@@ -254,7 +254,7 @@ impl Agent {
         let state = State {
             rate: f64::NAN,
             window: f64::NAN,
-            most_bps: MOST * slowest_bps,
+            most_bps: MAX_RELATIVE_RATE * slowest_bps,
             ..State::default()
         };
         Agent {

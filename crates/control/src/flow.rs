@@ -111,7 +111,7 @@ impl<O: Operations> Control for Flow<O> {
     }
 
     fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
-        if !self.operations.about().sends {
+        if !self.operations.about().has_on_sent {
             return None;
         }
         let (seen, mut answer) = (shown(flight, sent.now), unchanged(flight));
@@ -128,7 +128,7 @@ impl<O: Operations> Control for Flow<O> {
     }
 
     fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
-        if !self.operations.about().samples {
+        if !self.operations.about().has_on_acked_or_sample {
             return CwndUpdate::unchanged(flight);
         }
         let (seen, mut answer) = (shown(flight, sample.now), unchanged(flight));
@@ -185,7 +185,7 @@ impl<O: Operations> Control for Flow<O> {
     }
 
     fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
-        if !self.operations.about().loses {
+        if !self.operations.about().has_on_lost {
             return;
         }
         let seen = shown(flight, now);

@@ -1,4 +1,5 @@
-//! One private copy of a shared object, whose parameters have been set.
+//! Shared objects as congestion controls. Each simulation loads its own copy of the file, because the system loads the
+//! same file only once, so that simulations would share the object's global variables.
 #![allow(unsafe_code)]
 
 use crate::complaints::Complaints;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 
 /// A loaded object. Only the thread of one simulation calls its functions.
 #[derive(Debug)]
-struct Copied {
+struct LoadedObject {
     /// Copy of the object's operations; operations that the object lacks are null.
     control: Control,
     about: About,
@@ -34,15 +35,15 @@ struct Copied {
 
 // SAFETY: `control` points to functions and texts of the library, which the object keeps loaded. Each simulation has
 // its own copy and runs on one thread at a time.
-unsafe impl Send for Copied {}
+unsafe impl Send for LoadedObject {}
 // SAFETY: threads share only `control`, which they read and which does not change, and the complaints, which have a
 // lock.
-unsafe impl Sync for Copied {}
+unsafe impl Sync for LoadedObject {}
 
-impl Copied {
-    fn load(file: &Path, shown: &str, parameters: &[(String, String)], hz: u32) -> Result<Copied, LoadError> {
+impl LoadedObject {
+    fn load(file: &Path, shown: &str, parameters: &[(String, String)], hz: u32) -> Result<LoadedObject, LoadError> {
         let refused = |why: String| LoadError::file(shown, why);
-        let copy = Copy::of(file).map_err(|why| refused(format!("cannot be copied: {why}")))?;
+        let copy = TemporaryCopy::of(file).map_err(|why| refused(format!("cannot be copied: {why}")))?;
         // SAFETY: loading runs the file's constructors. The user named the file in order to run its code.
         let library = heartbeat::during(|| unsafe { Library::new(&copy.0) }).map_err(|error| {
             let why = innermost(&error).replace(&*copy.0.to_string_lossy(), "the file");
@@ -50,6 +51,7 @@ impl Copied {
                 "not a shared object for this machine ({why}); needs one that `longpipe cc build` made"
             ))
         })?;
+        // The file is no longer needed once it is loaded.
         drop(copy);
         // SAFETY: the symbol is only looked up here; its version and size are checked before any other field is read.
         let control = unsafe { library.get::<*const Control>(b"longpipe_control\0") }
@@ -66,23 +68,23 @@ impl Copied {
             )));
         }
         // SAFETY: the object has `size` bytes of operations, and every operation may be null.
-        let of = unsafe {
-            let mut of = MaybeUninit::<Control>::zeroed();
-            std::ptr::copy_nonoverlapping(control.cast::<u8>(), of.as_mut_ptr().cast::<u8>(), size);
-            of.assume_init()
+        let operations = unsafe {
+            let mut operations = MaybeUninit::<Control>::zeroed();
+            std::ptr::copy_nonoverlapping(control.cast::<u8>(), operations.as_mut_ptr().cast::<u8>(), size);
+            operations.assume_init()
         };
         for (name, is_there) in [
-            ("create", of.create.is_some()),
-            ("destroy", of.destroy.is_some()),
-            ("on_ack", of.on_ack.is_some()),
-            ("on_reduction", of.on_reduction.is_some()),
+            ("create", operations.create.is_some()),
+            ("destroy", operations.destroy.is_some()),
+            ("on_ack", operations.on_ack.is_some()),
+            ("on_reduction", operations.on_reduction.is_some()),
         ] {
             if !is_there {
                 return Err(refused(format!("needs the operation {name} in its longpipe_control")));
             }
         }
-        let values = set(&of, parameters)?;
-        if let Some(open) = of.open {
+        let values = set_parameters(&operations, parameters)?;
+        if let Some(open) = operations.open {
             // SAFETY: the interface allows one call after the parameters have been set.
             let problem = heartbeat::during(|| unsafe { open(hz) });
             if !problem.is_null() {
@@ -90,23 +92,25 @@ impl Copied {
             }
         }
         // SAFETY: the interface allows calls after `open`.
-        let wanted = of.wants.map_or(0, |wants| heartbeat::during(|| unsafe { wants() }));
-        let name = if of.name.is_null() {
+        let wanted = operations
+            .wants
+            .map_or(0, |wants| heartbeat::during(|| unsafe { wants() }));
+        let name = if operations.name.is_null() {
             String::new()
         } else {
-            text(of.name)
+            text(operations.name)
         };
-        Ok(Copied {
+        Ok(LoadedObject {
             about: About {
                 name,
                 file: shown.to_owned(),
                 requirements: requirements(wanted),
                 complaints: Complaints::default(),
-                samples: of.on_acked.is_some() || of.on_sample.is_some(),
-                sends: of.on_sent.is_some(),
-                loses: of.on_lost.is_some(),
+                has_on_acked_or_sample: operations.on_acked.is_some() || operations.on_sample.is_some(),
+                has_on_sent: operations.on_sent.is_some(),
+                has_on_lost: operations.on_lost.is_some(),
             },
-            control: of,
+            control: operations,
             _values: values,
             _library: library,
         })
@@ -119,13 +123,13 @@ impl Copied {
     }
 }
 
-/// A shared object in the form in which a scenario stores it.
+/// Shared reference to a loaded object, which a scenario contains as its congestion control.
 #[derive(Clone, Debug)]
-pub(crate) struct Native(Arc<Copied>);
+pub(crate) struct Native(Arc<LoadedObject>);
 
 /// Loads a shared object (see `load_file`).
 pub(crate) fn load(file: &Path, shown: &str, parameters: &[(String, String)], hz: u32) -> Result<Native, LoadError> {
-    Ok(Native(Arc::new(Copied::load(file, shown, parameters, hz)?)))
+    Ok(Native(Arc::new(LoadedObject::load(file, shown, parameters, hz)?)))
 }
 
 impl Object for Native {
@@ -142,6 +146,7 @@ impl Plugin for Native {
     fn connect(&self) -> Box<dyn Controller> {
         Box::new(Flow::new(NativeFlow {
             state: std::ptr::null_mut(),
+            // Replaced by `draw_from` before the first call of `draw`.
             draws: Box::new(Stream::new(0, "control", 0)),
             object: Arc::clone(&self.0),
         }))
@@ -154,7 +159,7 @@ struct NativeFlow {
     state: *mut c_void,
     /// Random stream of the connection. It is boxed because `state` contains its address.
     draws: Box<Stream>,
-    object: Arc<Copied>,
+    object: Arc<LoadedObject>,
 }
 
 // SAFETY: `state` belongs to this connection, and the functions of an object's copy are called by the thread of one
@@ -264,7 +269,7 @@ impl Drop for NativeFlow {
 
 /// Sets the parameters that a scenario names. Returns the values; they must be kept, because text parameters point to
 /// them.
-fn set(control: &Control, wanted: &[(String, String)]) -> Result<Vec<Value>, LoadError> {
+fn set_parameters(control: &Control, wanted: &[(String, String)]) -> Result<Vec<Value>, LoadError> {
     let mut listed: Vec<(String, *const Parameter)> = vec![];
     if let Some(parameters) = control.parameters {
         // SAFETY: the interface requires null, or a list that ends with an entry without a name.
@@ -291,11 +296,12 @@ fn set(control: &Control, wanted: &[(String, String)]) -> Result<Vec<Value>, Loa
             Value::Real(number) => std::ptr::from_ref(number).cast(),
             Value::Text(text) => text.as_ptr().cast(),
         };
-        // SAFETY: the value has the type that the parameter declares; text stays where it is when `read` is moved.
-        let set = parameter
+        // SAFETY: the value has the type that the parameter declares; a number is read during the call, and the buffer of
+        // a text does not move when `read` is moved.
+        let status = parameter
             .set
             .map(|set| heartbeat::during(|| unsafe { set(parameter, at) }));
-        if set != Some(0) {
+        if status != Some(0) {
             return Err(LoadError::refused(name, value));
         }
         values.push(read);
@@ -313,13 +319,13 @@ fn innermost(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// A copy of a file under a unique name, because the system loads each file only once.
-struct Copy(PathBuf);
+/// A copy of a file under a unique name; the file is removed when this value is dropped.
+struct TemporaryCopy(PathBuf);
 
 static COPIES: AtomicU64 = AtomicU64::new(0);
 
-impl Copy {
-    fn of(file: &Path) -> Result<Copy, String> {
+impl TemporaryCopy {
+    fn of(file: &Path) -> Result<TemporaryCopy, String> {
         let number = COPIES.fetch_add(1, Ordering::Relaxed);
         let name = format!("longpipe-{}-{number}.so", std::process::id());
         // The temporary folder may be mounted without execute permission; the folder of the object allows execution.
@@ -327,7 +333,7 @@ impl Copy {
         let content = std::fs::read(file).map_err(|error| error.to_string())?;
         let mut failed = String::new();
         for folder in [Some(std::env::temp_dir()), beside].into_iter().flatten() {
-            let copy = Copy(folder.join(&name));
+            let copy = TemporaryCopy(folder.join(&name));
             match create_new(&copy.0, &content) {
                 Ok(()) => return Ok(copy),
                 Err(error) => {
@@ -355,7 +361,7 @@ fn create_new(path: &Path, content: &[u8]) -> std::io::Result<()> {
     written
 }
 
-impl Drop for Copy {
+impl Drop for TemporaryCopy {
     fn drop(&mut self) {
         // If this fails, a temporary file is left behind.
         let _ = std::fs::remove_file(&self.0);

@@ -33,9 +33,9 @@ pub struct About {
     pub(crate) complaints: Complaints,
     /// Whether the controller has `on_acked` or `on_sample`, whether it has `on_sent`, and whether it has `on_lost`;
     /// the arguments of these operations take time to compute.
-    pub(crate) samples: bool,
-    pub(crate) sends: bool,
-    pub(crate) loses: bool,
+    pub(crate) has_on_acked_or_sample: bool,
+    pub(crate) has_on_sent: bool,
+    pub(crate) has_on_lost: bool,
 }
 
 impl About {

@@ -185,7 +185,7 @@ pub struct Table {
 }
 
 /// Length [byte] of a table without its last function.
-pub const LEAST_BYTES: usize = std::mem::offset_of!(Table, packets);
+pub const MIN_BYTES: usize = std::mem::offset_of!(Table, packets);
 
 // SAFETY: a table is constant; its pointers point to functions and to a constant text.
 #[allow(unsafe_code)]

@@ -6,7 +6,7 @@ use longpipe_events::Time;
 use std::collections::HashMap;
 
 /// Maximum number of connections; further ones are not counted.
-const MOST_CONNECTIONS: usize = 1 << 12;
+const MAX_CONNECTIONS: usize = 1 << 12;
 const TCP: u8 = 6;
 const FIN: u8 = 1;
 const SYN: u8 = 1 << 1;
@@ -135,7 +135,7 @@ impl Connections {
         if let Some(&number) = self.numbers.get(&data) {
             return Some(number);
         }
-        if self.all.len() >= MOST_CONNECTIONS {
+        if self.all.len() >= MAX_CONNECTIONS {
             return None;
         }
         let number = self.all.len();

@@ -44,17 +44,17 @@ impl DueQueue {
     }
 
     /// Returns the current lead time of packets [ns].
-    pub fn lead(&self, now: Time) -> u64 {
-        self.lead.ns(now)
+    pub fn lead_ns(&self, now: Time) -> u64 {
+        self.lead.lead_ns(now)
     }
 
     /// Starts a round of passing packets. Returns the latest due time of the packets that are passed in this round.
     pub fn begin(&mut self, now: Time, path: &mut Path) -> Time {
         self.from = now;
-        if self.lead.ns(now) == 0 {
+        if self.lead.lead_ns(now) == 0 {
             return now;
         }
-        self.lead.reach(now, path.horizon().max(path.next_due()))
+        self.lead.pass_until(now, path.horizon().max(path.next_due()))
     }
 
     /// Adds a packet for a host, after passing the packets with which it cannot be joined.

@@ -7,7 +7,7 @@ use crate::segments::{
 };
 
 /// Maximum number of datagrams that every kernel accepts in one call.
-const MOST: usize = 64;
+const MAX_DATAGRAMS: usize = 64;
 /// Maximum length of an IP packet [byte].
 const LONGEST: usize = u16::MAX as usize;
 
@@ -45,7 +45,7 @@ impl Joined {
         };
         // All datagrams except the last one must be as long as the first one.
         let is_full = self.packet.len() == at + UDP_BYTES + self.count * self.size;
-        let fits = size > 0 && size <= self.size && self.count < MOST && self.packet.len() + size <= LONGEST;
+        let fits = size > 0 && size <= self.size && self.count < MAX_DATAGRAMS && self.packet.len() + size <= LONGEST;
         let may_follow = is_full && fits && self.count > 0 && self.has_headers_of(packet, at);
         if !may_follow
             || (self.count == 1 && !has_valid_checksums(&self.packet, at))

@@ -17,12 +17,12 @@ pub struct Lead {
     /// Running median of this time [ns]; None before the first sample.
     median_ns: Option<u64>,
     /// Time at which a packet was last passed.
-    last: Time,
+    last_passed: Time,
 }
 
 impl Lead {
     /// Returns the current lead time [ns].
-    pub fn ns(&self, now: Time) -> u64 {
+    pub fn lead_ns(&self, now: Time) -> u64 {
         if self.is_after_pause(now) {
             self.median_ns.unwrap_or(0)
         } else {
@@ -30,9 +30,11 @@ impl Lead {
         }
     }
 
-    /// Returns the latest due time of the packets that are passed now. The first packet is due at `due`.
-    pub fn reach(&self, now: Time, due: Time) -> Time {
-        if due <= now + Span(self.ns(now) * PS_PER_NS) {
+    /// Returns the time up to which packets must be due to be passed at `now`: `due`, the due time of the next packet, if
+    /// it is within the lead time, and otherwise `now`. Later packets are not passed early, because the pause ends with
+    /// the next packet.
+    pub fn pass_until(&self, now: Time, due: Time) -> Time {
+        if due <= now + Span(self.lead_ns(now) * PS_PER_NS) {
             due.max(now)
         } else {
             now
@@ -50,11 +52,11 @@ impl Lead {
                 Some(median) => median.saturating_add(STEP_NS).min(duration),
             });
         }
-        self.last = to;
+        self.last_passed = to;
     }
 
     fn is_after_pause(&self, now: Time) -> bool {
-        nanoseconds(self.last, now) > PAUSE_NS
+        nanoseconds(self.last_passed, now) > PAUSE_NS
     }
 }
 
@@ -62,45 +64,56 @@ impl Lead {
 mod tests {
     use super::*;
 
-    const US: u64 = 1_000_000;
+    const PS_PER_US: u64 = 1_000_000;
 
     #[test]
     fn the_lead_is_the_median_time_to_pass_a_packet_after_a_pause() {
         let mut lead = Lead::default();
-        assert_eq!(lead.ns(Time(5_000 * US)), 0);
+        assert_eq!(lead.lead_ns(Time(5_000 * PS_PER_US)), 0);
         for (number, duration) in [30, 60, 40].iter().cycle().take(300).enumerate() {
-            let from = Time(2_000 * US * (number as u64 + 1));
-            lead.record(from, from + Span(duration * US));
+            let from = Time(2_000 * PS_PER_US * (number as u64 + 1));
+            lead.record(from, from + Span(duration * PS_PER_US));
         }
-        let ns = lead.ns(Time(1_000_000 * US));
+        let ns = lead.lead_ns(Time(1_000_000 * PS_PER_US));
         assert!((38_000..=42_000).contains(&ns), "{ns}");
     }
 
     #[test]
     fn without_a_pause_there_is_no_lead_and_no_sample() {
         let mut lead = Lead::default();
-        lead.record(Time(2_000 * US), Time(2_040 * US));
-        lead.record(Time(2_100 * US), Time(2_110 * US));
-        assert_eq!(lead.ns(Time(3_000 * US)), 0);
-        assert_eq!(lead.reach(Time(3_000 * US), Time(3_020 * US)), Time(3_000 * US));
-        assert_eq!(lead.ns(Time(3_200 * US)), 40_000);
+        lead.record(Time(2_000 * PS_PER_US), Time(2_040 * PS_PER_US));
+        lead.record(Time(2_100 * PS_PER_US), Time(2_110 * PS_PER_US));
+        assert_eq!(lead.lead_ns(Time(3_000 * PS_PER_US)), 0);
+        assert_eq!(
+            lead.pass_until(Time(3_000 * PS_PER_US), Time(3_020 * PS_PER_US)),
+            Time(3_000 * PS_PER_US)
+        );
+        assert_eq!(lead.lead_ns(Time(3_200 * PS_PER_US)), 40_000);
     }
 
     #[test]
     fn packets_are_passed_early_only_if_they_are_due_within_the_lead() {
         let mut lead = Lead::default();
-        lead.record(Time(2_000 * US), Time(2_040 * US));
-        let now = Time(9_000 * US);
-        assert_eq!(lead.reach(now, Time(9_030 * US)), Time(9_030 * US));
-        assert_eq!(lead.reach(now, Time(9_050 * US)), now);
-        assert_eq!(lead.reach(now, Time(8_000 * US)), now);
-        assert_eq!(lead.reach(now, Time(u64::MAX)), now);
+        lead.record(Time(2_000 * PS_PER_US), Time(2_040 * PS_PER_US));
+        let now = Time(9_000 * PS_PER_US);
+        assert_eq!(lead.pass_until(now, Time(9_030 * PS_PER_US)), Time(9_030 * PS_PER_US));
+        assert_eq!(lead.pass_until(now, Time(9_050 * PS_PER_US)), now);
+        assert_eq!(lead.pass_until(now, Time(8_000 * PS_PER_US)), now);
+        assert_eq!(lead.pass_until(now, Time(u64::MAX)), now);
     }
 
     #[test]
-    fn an_outlier_hardly_changes_the_lead() {
+    fn an_outlier_changes_the_lead_by_one_step() {
         let mut lead = Lead::default();
-        lead.record(Time(2_000 * US), Time(9_000 * US));
-        assert_eq!(lead.ns(Time(20_000 * US)), MAX_LEAD_NS);
+        lead.record(Time(2_000 * PS_PER_US), Time(2_040 * PS_PER_US));
+        lead.record(Time(4_000 * PS_PER_US), Time(11_000 * PS_PER_US));
+        assert_eq!(lead.lead_ns(Time(20_000 * PS_PER_US)), 40_000 + STEP_NS);
+    }
+
+    #[test]
+    fn the_first_sample_is_limited_to_the_maximum_lead() {
+        let mut lead = Lead::default();
+        lead.record(Time(2_000 * PS_PER_US), Time(9_000 * PS_PER_US));
+        assert_eq!(lead.lead_ns(Time(20_000 * PS_PER_US)), MAX_LEAD_NS);
     }
 }

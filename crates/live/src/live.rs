@@ -123,7 +123,7 @@ impl Live {
         let clock = Clock::default();
         let (mut last_reading, mut published, mut written) = (clock.now(), Time::ZERO, Time::ZERO);
         self.polled.fill(last_reading);
-        let mut rest = SleepHistory::new(self.options.spin_ns, self.options.real_time, last_reading);
+        let mut sleep_history = SleepHistory::new(self.options.spin_ns, self.options.real_time, last_reading);
         let mut intake = Intake::new(last_reading);
         loop {
             let mut now = clock.now();
@@ -156,16 +156,16 @@ impl Live {
                 written = now;
                 self.write();
             }
-            if let Some(nap) = rest.nap(now) {
+            if let Some(nap) = sleep_history.nap_ns(now) {
                 let interrupted = sleep(&mut [PollFd::from_borrowed_fd(stop, PollFlags::IN)], nap)? > 0;
                 let awake = clock.now();
-                rest.slept(now, awake, (!interrupted).then_some(nap));
+                sleep_history.record(now, awake, (!interrupted).then_some(nap));
                 intake.napped(awake);
                 if interrupted {
                     break;
                 }
             } else if let Some(requested) = (!busy)
-                .then(|| self.idle(now, rest.margin() + self.due_queue.lead(now)))
+                .then(|| self.idle(now, sleep_history.margin_ns() + self.due_queue.lead_ns(now)))
                 .flatten()
             {
                 let devices = self.hosts.iter().map(|host| host.device.descriptor());
@@ -175,11 +175,11 @@ impl Live {
                     .collect();
                 let interrupted = sleep(&mut descriptors, requested)? > 0;
                 let awake = clock.now();
-                rest.slept(now, awake, (!interrupted).then_some(requested));
-                let unnoticed = rest.unnoticed(now, awake, requested);
-                self.status.longest_pause_ns = self.status.longest_pause_ns.max(unnoticed);
+                sleep_history.record(now, awake, (!interrupted).then_some(requested));
+                let unnoticed_ns = sleep_history.max_unnoticed_ns(now, awake, requested);
+                self.status.longest_pause_ns = self.status.longest_pause_ns.max(unnoticed_ns);
                 // After a stop, the arrival is unknown.
-                let arrived = (unnoticed <= MAX_LATENCY_NS).then(|| rest.arrival_before_wakeup(now, awake));
+                let arrived = (unnoticed_ns <= MAX_LATENCY_NS).then(|| sleep_history.arrival_before_wakeup(now, awake));
                 let hosts = self.waiting.iter_mut().zip(&mut self.polled).zip(&descriptors);
                 for ((waiting, polled), descriptor) in hosts {
                     if descriptor.revents().is_empty() {

@@ -38,16 +38,16 @@ pub fn measure(lasts: Span, naps: bool) -> io::Result<Histogram> {
         due: Time::ZERO + EVERY,
         lateness: Histogram::default(),
     };
-    let mut rest = SleepHistory::new(0, naps, Time::ZERO);
+    let mut sleep_history = SleepHistory::new(0, naps, Time::ZERO);
     loop {
         let now = clock.now();
         seen.look(now);
         if now >= Time::ZERO + lasts {
             return Ok(seen.lateness);
         }
-        if let Some(nap) = rest.nap(now) {
+        if let Some(nap) = sleep_history.nap_ns(now) {
             sleep(&mut [], nap)?;
-            rest.slept(now, clock.now(), Some(nap));
+            sleep_history.record(now, clock.now(), Some(nap));
         }
     }
 }

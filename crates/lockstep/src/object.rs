@@ -3,7 +3,7 @@
 
 use libloading::Library;
 use longpipe_end::packets::{LossEvidence, PacketEventKind, PacketType};
-use longpipe_end::table::{self, Table, LEAST_BYTES, LINE, SYMBOL, UNKNOWN, VERSION};
+use longpipe_end::table::{self, Table, LINE, MIN_BYTES, SYMBOL, UNKNOWN, VERSION};
 use longpipe_end::{Ecn, End, Outbox, PacketEvent, Report, Role, Setup, State, NEVER};
 use std::ffi::{c_char, c_void, CStr, CString};
 use std::mem::MaybeUninit;
@@ -33,10 +33,10 @@ impl Object {
         let table = found.map_err(|_| format!("{shown}: has no longpipe_ends; needs an object with stacks"))?;
         // SAFETY: the symbol exists, and every version of the interface begins with these two words.
         let (version, size) = unsafe { ((*table).version, (*table).size) };
-        if version != VERSION || ![LEAST_BYTES, size_of::<Table>()].contains(&(size as usize)) {
+        if version != VERSION || ![MIN_BYTES, size_of::<Table>()].contains(&(size as usize)) {
             return Err(format!(
                 "{shown}: has version {version} of the interface and {size} bytes of functions; needs version {VERSION} \
-                 and {LEAST_BYTES} or {} bytes: build it with this release of longpipe",
+                 and {MIN_BYTES} or {} bytes: build it with this release of longpipe",
                 size_of::<Table>()
             ));
         }

@@ -26,25 +26,26 @@ fn array(py: Python<'_>, values: Values) -> Bound<'_, PyAny> {
             let seconds = times.into_iter().map(|time| Time(time).as_seconds());
             seconds.collect::<Vec<f64>>().into_pyarray(py).into_any()
         }
-        Values::Words(words) => words.into_pyarray(py).into_any(),
-        Values::Bytes(bytes) => bytes.into_pyarray(py).into_any(),
-        Values::Signed(numbers) => numbers.into_pyarray(py).into_any(),
-        Values::Counts(counts) => counts.into_pyarray(py).into_any(),
-        Values::Places(places) => places.into_pyarray(py).into_any(),
-        Values::Reals(numbers) => numbers.into_pyarray(py).into_any(),
-        Values::Flags(flags) => flags.into_pyarray(py).into_any(),
+        Values::U32(words) => words.into_pyarray(py).into_any(),
+        Values::U8(bytes) => bytes.into_pyarray(py).into_any(),
+        Values::I8(numbers) => numbers.into_pyarray(py).into_any(),
+        Values::U64(counts) => counts.into_pyarray(py).into_any(),
+        Values::I64(places) => places.into_pyarray(py).into_any(),
+        Values::F64(numbers) => numbers.into_pyarray(py).into_any(),
+        Values::Bools(flags) => flags.into_pyarray(py).into_any(),
     }
 }
 
-/// Returns the causes of losses: name, endings of the counters of ports, limit of a flow, and meaning.
+/// Returns for each cause of losses: its name, the suffixes of the port counters that count it, the limit of a flow that
+/// it causes, and a description.
 #[pyfunction]
 pub(crate) fn drop_causes() -> Vec<(&'static str, Vec<&'static str>, &'static str, &'static str)> {
-    let columns = |cause: CauseFacts| (cause.name, cause.counters, cause.limit, cause.about);
-    causes().into_iter().map(columns).collect()
+    let row = |cause: CauseFacts| (cause.name, cause.counters, cause.limit, cause.about);
+    causes().into_iter().map(row).collect()
 }
 
-/// Returns the names of the numbered values of traces, by the name of the column.
+/// Returns for each column of numbered values: the name of the column, and the name of each value.
 #[pyfunction]
 pub(crate) fn trace_names() -> Vec<(&'static str, Vec<&'static str>)> {
-    columns::names()
+    columns::value_names()
 }

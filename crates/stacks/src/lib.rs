@@ -1,7 +1,7 @@
 //! Real stacks as end points of flows, each with its own congestion control, timers and cryptography: quinn-proto and
 //! noq-proto (QUIC), and str0m (WebRTC media).
 //!
-//! The object exports the table of `longpipe_end.h`. `quic/` contains the common code of the QUIC stacks, which is
+//! The crate is built as a shared object, which exports the table of functions that `longpipe_end.h` declares. `quic/` contains the common code of the QUIC stacks, which is
 //! compiled once for each of them: noq is a fork of quinn, and its interface differs only in a few types.
 
 mod certificate;
@@ -22,9 +22,9 @@ use longpipe_end::{End, Setup};
 
 /// The stacks of this object.
 #[derive(Debug)]
-pub struct All;
+pub struct RealStacks;
 
-impl Stacks for All {
+impl Stacks for RealStacks {
     fn create(stack: &str, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
         if setup.paths > 1 && stack != "noq" {
             return Err(format!("stack: {stack}; needs noq for {} paths", setup.paths));
@@ -38,5 +38,6 @@ impl Stacks for All {
     }
 }
 
-// After the plus sign is the revision of `quic/`, as in python/longpipe/scenario/stack.py: raise it if results change.
-longpipe_end::export!(All, c"quinn 0.11.19+3, noq 1.4.0+3, str0m 0.25.0");
+// The number after a plus sign is the revision of the code in `quic/`. If results change, increase it here and in
+// python/longpipe/scenario/stack.py.
+longpipe_end::export!(RealStacks, c"quinn 0.11.19+3, noq 1.4.0+3, str0m 0.25.0");

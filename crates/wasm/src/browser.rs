@@ -2,7 +2,7 @@
 //! `lab/src/page/guest.ts`.
 
 use longpipe_control::sandbox::executor::{
-    Argument, Draw, Executor, Kind, Signature, DRAW, FIXED_TABLE, MOST_ARGUMENTS, MOST_MEMORY,
+    Argument, Draw, Executor, Kind, Signature, DRAW, FIXED_TABLE, MAX_ARGUMENTS, MAX_MEMORY,
 };
 use std::fmt;
 use wasm_bindgen::prelude::*;
@@ -69,7 +69,7 @@ impl fmt::Debug for Browser {
 impl Browser {
     /// Instantiates a module. An error is one line that states the requirements that the module does not meet.
     pub fn new(file: &ModuleFile) -> Result<Browser, String> {
-        file.instantiate(MOST_MEMORY as u32).map(Browser).map_err(line)
+        file.instantiate(MAX_MEMORY as u32).map(Browser).map_err(line)
     }
 }
 
@@ -102,7 +102,7 @@ impl Executor for Browser {
     }
 
     fn call(&mut self, function: u32, arguments: &[Argument]) -> Result<u32, String> {
-        let mut words = [0; MOST_ARGUMENTS];
+        let mut words = [0; MAX_ARGUMENTS];
         let mut second = None;
         for (word, argument) in words.iter_mut().zip(arguments) {
             match *argument {

@@ -67,12 +67,12 @@ pub fn of_traces(scenario: &Scenario, recorder: Recorder) -> Object {
 fn of_trace(values: Trace) -> JsValue {
     match values {
         Trace::Times(times) => floats(times.into_iter().map(|time| Time(time).as_seconds())),
-        Trace::Words(words) => Uint32Array::from(&words[..]).into(),
-        Trace::Bytes(bytes) => Uint8Array::from(&bytes[..]).into(),
-        Trace::Signed(numbers) => Int8Array::from(&numbers[..]).into(),
-        Trace::Counts(counts) => floats(counts.into_iter().map(|count| count as f64)),
-        Trace::Places(places) => floats(places.into_iter().map(|place| place as f64)),
-        Trace::Reals(numbers) => floats(numbers.into_iter()),
-        Trace::Flags(flags) => Uint8Array::from(&flags.into_iter().map(u8::from).collect::<Vec<u8>>()[..]).into(),
+        Trace::U32(words) => Uint32Array::from(&words[..]).into(),
+        Trace::U8(bytes) => Uint8Array::from(&bytes[..]).into(),
+        Trace::I8(numbers) => Int8Array::from(&numbers[..]).into(),
+        Trace::U64(counts) => floats(counts.into_iter().map(|count| count as f64)),
+        Trace::I64(places) => floats(places.into_iter().map(|place| place as f64)),
+        Trace::F64(numbers) => floats(numbers.into_iter()),
+        Trace::Bools(flags) => Uint8Array::from(&flags.into_iter().map(u8::from).collect::<Vec<u8>>()[..]).into(),
     }
 }

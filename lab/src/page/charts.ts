@@ -2,7 +2,7 @@
 import uPlot from "uplot";
 import { CHARTS, type Chart, type ChartName, DARK, type Drawn, LIGHT, PRINTED, type Palette, chartsOf } from "./models";
 import type { View } from "./protocol";
-import { instants } from "./series";
+import { pointTimes } from "./series";
 
 /** Width of the value axes [pixel], equal for all charts so that equal times are aligned vertically. */
 const AXIS = 72;
@@ -56,7 +56,7 @@ export class Charts {
     }
 
     private put(name: ChartName, chart: Chart, view: View): void {
-        const data: uPlot.AlignedData = [instants(view), ...chart.lines.map((one) => one.values)];
+        const data: uPlot.AlignedData = [pointTimes(view), ...chart.lines.map((one) => one.values)];
         const marks = (chart.marks ?? []).map((one) => `${one.label}${one.scale}`);
         const signature = JSON.stringify([chart.title, chart.unit, chart.lines.map((one) => [one.label, one.colour]), marks]);
         const known = this.plots.get(name);

@@ -1,7 +1,7 @@
 /** Pictures as files: panels below each other with a common time axis, title and legend, as SVG and PNG. */
 import type { Chart } from "./models";
 import type { View } from "./protocol";
-import { instants } from "./series";
+import { pointTimes } from "./series";
 
 const [LEFT, WIDE, RIGHT] = [70, 820, 20];
 const HEAD = 54;
@@ -24,7 +24,7 @@ export function svgOf(charts: Chart[], view: View, { title, subtitle, pinned }: 
     const high = charts.length === 1 ? 300 : 170;
     const [x0, x1] = [view.from_s, view.to_s];
     const atX = (value: number): string => (LEFT + ((value - x0) / (x1 - x0)) * WIDE).toFixed(1);
-    const times = instants(view);
+    const times = pointTimes(view);
     const parts = [
         `<text x="${LEFT}" y="22" font-size="16" font-weight="bold">${escape(title)}</text>`,
         `<text x="${LEFT}" y="41" fill="#4c5566">${escape(subtitle)}</text>`,

@@ -1,6 +1,6 @@
 /** Contents of the charts: the lines and marks of each, computed from the data of a run. */
 import type { Course, Reduction, FlowPicture, Marks, Picture, View } from "./protocol";
-import { byteUnit, growing, line, peak, queueLine, rates, samples, spread } from "./series";
+import { byteUnit, nondecreasingLine, peak, queueLine, rates, samples, spread, stepLine } from "./series";
 
 /** A run to draw, and its progress [0, 1]. */
 export interface Drawn {
@@ -122,15 +122,15 @@ function windows(now: Drawn, pinned: Drawn | null, palette: Palette, shown: Show
     const first = pinned?.tcpNames.findIndex((one) => one !== null) ?? -1;
     const behind = pinned?.picture.flows[first];
     if (pinned !== null && behind !== undefined) {
-        const values = line(behind.cwnd_bytes, scale, until(pinned));
+        const values = stepLine(behind.cwnd_bytes, scale, until(pinned));
         lines.push({ label: pinnedName(pinned, first), colour: palette.pinned, values, width: 2 });
     }
     for (const { flow, name, colour } of flows) {
-        lines.push({ label: name, colour, values: line(flow.cwnd_bytes, scale, until(now)) });
+        lines.push({ label: name, colour, values: stepLine(flow.cwnd_bytes, scale, until(now)) });
     }
     const only = flows[0]?.flow;
     if (only !== undefined && flows.length === 1) {
-        const values = line(only.ssthresh_bytes, scale, until(now)).map((one) => (one !== null && one > 4 * most * scale ? null : one));
+        const values = stepLine(only.ssthresh_bytes, scale, until(now)).map((one) => (one !== null && one > 4 * most * scale ? null : one));
         const other = palette.lines.find((one) => one !== flows[0]?.colour) as string;
         lines.push({ label: "ssthresh", colour: other, values, dash: [6, 4] });
     }
@@ -200,8 +200,8 @@ function sequences(now: Drawn, flow: number, colours: string[]): Chart {
         title: "sequence",
         unit,
         lines: [
-            { label: `${now.flowNames[flow] ?? ""} sent`, colour: colours[0] as string, values: growing(sent, scale, until(now)) },
-            { label: now.tcpNames[flow] === null ? "arrived" : "acknowledged", colour: colours[2] as string, values: growing(acknowledged, scale, until(now)) },
+            { label: `${now.flowNames[flow] ?? ""} sent`, colour: colours[0] as string, values: nondecreasingLine(sent, scale, until(now)) },
+            { label: now.tcpNames[flow] === null ? "arrived" : "acknowledged", colour: colours[2] as string, values: nondecreasingLine(acknowledged, scale, until(now)) },
         ],
         marks: [
             { marks: resent, scale, colour: colours[3] as string, shape: "dot", label: "retransmitted" },

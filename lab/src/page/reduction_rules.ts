@@ -29,23 +29,25 @@ function ruleOf(reduction: Reduction, control: string, recovery: string): string
         case "loss":
             if (recovery === "tahoe") return `${detection}, after which Tahoe starts again with one segment`;
             if (model !== undefined && facts?.is_model === true) return `${detection}; ${model}`;
-            return `${detection}, and ${spoken(control)} reduces the window to ${facts?.after_loss ?? UNKNOWN}${inflated(recovery)}`;
+            return `${detection}, and ${nameInSentence(control)} reduces the window to ${facts?.after_loss ?? UNKNOWN}${inflation(recovery)}`;
         case "mark":
             if (model !== undefined && facts?.is_model === true) return model;
-            return `A router marked a packet instead of dropping it, and the receiver echoed the mark (ECN, RFC 3168 section 6.1.2). ${spoken(control)} reduces the window to ${facts?.after_mark ?? facts?.after_loss ?? UNKNOWN}`;
+            return `A router marked a packet instead of dropping it, and the receiver echoed the mark (ECN, RFC 3168 section 6.1.2). ${nameInSentence(control)} reduces the window to ${facts?.after_mark ?? facts?.after_loss ?? UNKNOWN}`;
         default:
+            // Without a loss or a mark, the model explains a reduction even if the control also reacts to losses.
             if (model !== undefined) return model;
             if (recovery === "reno") return "Fast recovery ended with an ACK of new data, which deflates the window to ssthresh (RFC 5681 section 3.2, step 6)";
-            return `${spoken(control)} reduced it without a loss or a mark, at the end of a recovery or by another of its rules`;
+            return `${nameInSentence(control)} reduced it without a loss or a mark, at the end of a recovery or by another of its rules`;
     }
 }
 
 /** Returns the name of a congestion control in a sentence. */
-function spoken(control: string): string {
-    const own: Record<string, string> = { aimd: "Reno", module: "the module" };
-    return own[control] ?? called("tcp.congestion", control);
+function nameInSentence(control: string): string {
+    const names: Record<string, string> = { aimd: "Reno", module: "the module" };
+    return names[control] ?? called("tcp.congestion", control);
 }
 
-function inflated(recovery: string): string {
-    return recovery === "reno" || recovery === "newreno" ? ", plus three segments for those that have left the network" : "";
+/** Returns the rule by which Reno and NewReno inflate the window (RFC 5681 section 3.2, step 3). */
+function inflation(recovery: string): string {
+    return recovery === "reno" || recovery === "newreno" ? "; the window also counts the three segments whose duplicate ACKs show that they have left the network" : "";
 }

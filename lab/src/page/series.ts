@@ -1,14 +1,17 @@
-/** Time series of a picture as lines: two points for each interval, so that all peaks are visible. */
+/**
+ * Time series of a picture as lines: two points for each interval (bin), its minimum and its maximum, so that all peaks
+ * are visible. The inputs are of type `Course`: minimum, maximum and last value per interval, and the value before them.
+ */
 import type { Course, View } from "./protocol";
 
 /** Returns the times of the points [s], one in the first and one in the second half of each interval. */
-export function instants(view: View): Float64Array {
+export function pointTimes(view: View): Float64Array {
     const step = (view.to_s - view.from_s) / view.bins;
     return Float64Array.from({ length: 2 * view.bins }, (_, i) => view.from_s + (i / 2 + 0.25) * step);
 }
 
 /** Returns the values of a step function; intervals without a value keep the previous value, up to interval `until`. */
-export function line(course: Course, scale: number, until: number): (number | null)[] {
+export function stepLine(course: Course, scale: number, until: number): (number | null)[] {
     const values: (number | null)[] = new Array<number | null>(2 * course.low.length).fill(null);
     let before = course.before;
     for (let bin = 0; bin < course.low.length && bin <= until; bin++) {
@@ -18,6 +21,7 @@ export function line(course: Course, scale: number, until: number): (number | nu
             continue;
         }
         const [high, last] = [course.high[bin] as number, course.last[bin] as number];
+        // If the last value is closer to the minimum, the maximum comes first.
         const falls = last - low < high - last;
         values[2 * bin] = (falls ? high : low) * scale;
         values[2 * bin + 1] = (falls ? low : high) * scale;
@@ -26,7 +30,7 @@ export function line(course: Course, scale: number, until: number): (number | nu
     return values;
 }
 
-/** Number of intervals for which an RTT sample is drawn even if it is shorter. */
+/** Minimum number of intervals for which an RTT sample is drawn, even if twice its value is shorter. */
 const SHORTEST_HOLD = 3;
 
 /**
@@ -34,7 +38,7 @@ const SHORTEST_HOLD = 3;
  * in flight gets a sample in each round trip.
  */
 export function samples(course: Course, scale: number, until: number, view: View): (number | null)[] {
-    const values = line(course, scale, until);
+    const values = stepLine(course, scale, until);
     const step = (view.to_s - view.from_s) / view.bins;
     let [latest, empty] = [course.before, 0];
     for (let bin = 0; bin < course.low.length; bin++) {
@@ -48,12 +52,13 @@ export function samples(course: Course, scale: number, until: number, view: View
 
 /**
  * Returns the values of a queue whose length is sampled only by arrivals, before they join it; between arrivals it
- * drains by `drain` per interval. `most` is the maximum length; arrivals at this length were lost.
+ * drains by `drain` per interval. `most` is the maximum length; arrivals at this length were lost. The maximum and the
+ * last value of an interval include the arrival that sampled them; the minimum is the length before an arrival.
  */
 export function queueLine(sampled: Course, drain: number, until: number, most: number): (number | null)[] {
-    const joined = (length: number): number => Math.min(length + 1, Math.max(most, length));
-    const course = { ...sampled, high: sampled.high.map(joined), last: sampled.last.map(joined) };
-    const values = line(course, 1, until);
+    const withArrival = (length: number): number => Math.min(length + 1, Math.max(most, length));
+    const course = { ...sampled, high: sampled.high.map(withArrival), last: sampled.last.map(withArrival) };
+    const values = stepLine(course, 1, until);
     let before = course.before;
     for (let bin = 0; bin < course.low.length && bin <= until; bin++) {
         if (Number.isNaN(course.low[bin] as number)) {
@@ -67,7 +72,7 @@ export function queueLine(sampled: Course, drain: number, until: number, most: n
 }
 
 /** Returns the values of a nondecreasing series. */
-export function growing(course: Course, scale: number, until: number): (number | null)[] {
+export function nondecreasingLine(course: Course, scale: number, until: number): (number | null)[] {
     const values: (number | null)[] = new Array<number | null>(2 * course.low.length).fill(null);
     let before = course.before;
     for (let bin = 0; bin < course.low.length && bin <= until; bin++) {
@@ -82,17 +87,18 @@ export function growing(course: Course, scale: number, until: number): (number |
 
 /**
  * Returns bytes per interval, spread over the time that their transmission at `rateBps` takes before they arrive. Packets
- * would otherwise exceed the link's rate in intervals that are shorter than a few packets.
+ * would otherwise exceed the link's rate in intervals that are shorter than a few packets. From the last interval to the
+ * first, bytes that exceed what an interval can transmit were sent in the interval before it.
  */
 export function spread(bytes: Float64Array, rateBps: number, view: View): Float64Array {
-    const most = (rateBps / 8) * ((view.to_s - view.from_s) / view.bins);
+    const capacity = (rateBps / 8) * ((view.to_s - view.from_s) / view.bins);
     const values = new Float64Array(bytes.length);
-    let left = 0;
+    let carried = 0;
     for (let bin = bytes.length - 1; bin >= 0; bin--) {
-        left += bytes[bin] as number;
-        const sent = Math.min(left, most);
+        carried += bytes[bin] as number;
+        const sent = Math.min(carried, capacity);
         values[bin] = sent;
-        left -= sent;
+        carried -= sent;
     }
     return values;
 }
@@ -103,10 +109,10 @@ export function spread(bytes: Float64Array, rateBps: number, view: View): Float6
  */
 export function rates(bytes: Float64Array, view: View, until: number, steps = 100): (number | null)[] {
     const step = (view.to_s - view.from_s) / view.bins;
-    const each = Math.max(1, Math.round(view.bins / steps));
+    const binsPerStep = Math.max(1, Math.round(view.bins / steps));
     const values: (number | null)[] = new Array<number | null>(2 * view.bins).fill(null);
-    for (let first = 0; first < view.bins && first <= until; first += each) {
-        const end = Math.min(first + each, view.bins);
+    for (let first = 0; first < view.bins && first <= until; first += binsPerStep) {
+        const end = Math.min(first + binsPerStep, view.bins);
         let sum = 0;
         for (let bin = first; bin < end; bin++) sum += bytes[bin] as number;
         values.fill((8 * sum) / ((end - first) * step) / 1e6, 2 * first, 2 * end);

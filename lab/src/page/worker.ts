@@ -6,8 +6,9 @@ import type { Counted, Job, Order, Picture, Reply } from "./protocol";
 
 /** Number of events between two checks of the clock. */
 const CHUNK = 20_000;
-/** Interval of checks for messages, and of updates of the picture [ms]. */
-const LOOK_MS = 25;
+/** Interval of checks for messages [ms], after each of which progress is reported. */
+const CHECK_MS = 25;
+/** Interval of updates of the picture [ms]. A shorter run sends only its final picture. */
 const PICTURE_MS = 120;
 /** Memory limit of the engine [byte]: browsers allow a tab little more. */
 const MOST_BYTES = 2 ** 30;
@@ -15,55 +16,54 @@ const MOST_BYTES = 2 ** 30;
 const cancelled = new Set<number>();
 let memory: WebAssembly.Memory | null = null;
 
-const turn = new MessageChannel();
+const channel = new MessageChannel();
 
 /** Allows pending messages to be processed; a timer would delay this by 4 ms. */
-function messages(): Promise<void> {
+function processMessages(): Promise<void> {
     return new Promise((resolve) => {
-        turn.port1.onmessage = () => resolve();
-        turn.port2.postMessage(null);
+        channel.port1.onmessage = () => resolve();
+        channel.port2.postMessage(null);
     });
 }
 
-function say(reply: Reply): void {
-    postMessage(reply);
+function reply(message: Reply): void {
+    postMessage(message);
 }
 
-function begin(job: Job): Run {
+function createRun(job: Job): Run {
     const seed = BigInt(job.seed);
     if (job.view === null) return new Run(job.core, seed);
     const { from_s, to_s, bins, flows, sequence } = job.view;
     return Run.watched(job.core, seed, from_s, to_s, bins, flows, sequence);
 }
 
-async function work(job: Job): Promise<void> {
+async function runJob(job: Job): Promise<void> {
     const began = performance.now();
     let run: Run | null = null;
     try {
-        run = begin(job);
-        // A run that is shorter than this sends only its final picture.
-        let [looked, drawn] = [began, began];
+        run = createRun(job);
+        let [lastCheck, lastPicture] = [began, began];
         while (run.advance(CHUNK)) {
             const now = performance.now();
-            if (now - looked < LOOK_MS) continue;
-            looked = now;
+            if (now - lastCheck < CHECK_MS) continue;
+            lastCheck = now;
             if ((memory?.buffer.byteLength ?? 0) > MOST_BYTES) {
                 throw new Error(
                     "memory: 1.1 GB are not enough; needs smaller windows or buffers, fewer flows, or a shorter duration",
                 );
             }
-            await messages();
+            await processMessages();
             if (cancelled.delete(job.id)) {
                 run.free();
-                say({ id: job.id, cancelled: true });
+                reply({ id: job.id, cancelled: true });
                 return;
             }
             let picture: Picture | null = null;
-            if (now - drawn > PICTURE_MS) {
+            if (now - lastPicture > PICTURE_MS) {
                 picture = (run.picture() ?? null) as unknown as Picture | null;
-                drawn = now;
+                lastPicture = now;
             }
-            say({ id: job.id, progress: run.progress(), picture });
+            reply({ id: job.id, progress: run.progress(), picture });
         }
         const counted = run.finish() as unknown as Counted;
         if (job.detail !== undefined && job.view !== null) {
@@ -71,12 +71,12 @@ async function work(job: Job): Promise<void> {
         }
         // Traces can be longer than all other data together, and the page does not show them.
         delete counted.traces;
-        say({ id: job.id, counted, run_ms: performance.now() - began });
+        reply({ id: job.id, counted, run_ms: performance.now() - began });
     } catch (error) {
         const panic = last_panic();
-        const trap = error instanceof WebAssembly.RuntimeError;
+        const isTrap = error instanceof WebAssembly.RuntimeError;
         const words = error instanceof Error ? error.message : String(error);
-        say({ id: job.id, error: panic === "" ? words : panic, defect: trap });
+        reply({ id: job.id, error: panic === "" ? words : panic, defect: isTrap });
     }
 }
 
@@ -91,6 +91,6 @@ addEventListener("message", ({ data }: MessageEvent<Order>) => {
     } else if ("cancel" in data) {
         cancelled.add(data.cancel);
     } else {
-        queue = queue.then(() => (cancelled.delete(data.job.id) ? say({ id: data.job.id, cancelled: true }) : work(data.job)));
+        queue = queue.then(() => (cancelled.delete(data.job.id) ? reply({ id: data.job.id, cancelled: true }) : runJob(data.job)));
     }
 });

@@ -1,4 +1,5 @@
-//! Execution of a module by an interpreter or a browser: access to its functions, its memory and its table.
+//! Interface to a WebAssembly runtime, an interpreter or a browser, that executes a module: access to the module's
+//! functions, memory and table.
 
 use std::fmt::Debug;
 
@@ -39,9 +40,9 @@ pub enum Argument {
 }
 
 /// Maximum size of a module's memory [byte].
-pub const MOST_MEMORY: usize = 256 << 20;
+pub const MAX_MEMORY: usize = 256 << 20;
 /// Maximum number of arguments of a call.
-pub const MOST_ARGUMENTS: usize = 4;
+pub const MAX_ARGUMENTS: usize = 4;
 
 /// Signature of [`Draw`].
 pub const DRAW: Signature = Signature {
@@ -49,10 +50,11 @@ pub const DRAW: Signature = Signature {
     returns: true,
 };
 
-/// The host's `draw` of `struct longpipe_connection`, which returns a random number below a bound from a given source.
+/// The host's `draw(source, bound)` of `struct longpipe_connection`, which returns a random number below a bound from a
+/// source.
 pub type Draw = Box<dyn Fn(u32, u32) -> u32 + Send + Sync>;
 
-/// An instance of a module that exports its memory and its table, after its start function and [`INITIALIZE`].
+/// An instance of a module that exports its memory and its table. Its start function and [`INITIALIZE`] have been called.
 ///
 /// Each method reports an error as one line. Functions that the module imports fail when they are called.
 pub trait Executor: Debug + Send + 'static {

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use Argument::{Long, Word};
 
 /// Maximum number of parameters that are read.
-const MOST_PARAMETERS: u32 = 256;
+const MAX_PARAMETERS: u32 = 256;
 /// Maximum length of a text that is read [byte].
-const MOST_TEXT: usize = 1000;
+const MAX_TEXT: usize = 1000;
 
 /// Signatures of the functions of `struct longpipe_control`, in which pointers are 32-bit numbers.
 mod signature {
@@ -184,7 +184,7 @@ impl<E: Executor> Guest<E> {
         let Some(mut address) = self.call_once(control::PARAMETERS, "parameters", signature::LIST, &[])? else {
             return Ok(listed);
         };
-        for _ in 0..MOST_PARAMETERS {
+        for _ in 0..MAX_PARAMETERS {
             let name = if address == 0 {
                 0
             } else {
@@ -201,7 +201,7 @@ impl<E: Executor> Guest<E> {
             });
             address = address.saturating_add(parameter::LENGTH);
         }
-        Err(format!("has more than {MOST_PARAMETERS} parameters"))
+        Err(format!("has more than {MAX_PARAMETERS} parameters"))
     }
 
     /// Sets a parameter. Returns whether the module accepts the value.
@@ -398,7 +398,7 @@ impl<E: Executor> Guest<E> {
     /// Reads a NUL-terminated text.
     fn text(&self, at: u32) -> Result<String, String> {
         let left = self.executor.memory_size().saturating_sub(at as usize);
-        let mut bytes = vec![0; left.min(MOST_TEXT)];
+        let mut bytes = vec![0; left.min(MAX_TEXT)];
         self.executor.read(at, &mut bytes)?;
         let end = bytes
             .iter()

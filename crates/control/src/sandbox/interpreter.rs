@@ -1,8 +1,7 @@
 //! The interpreter wasmi as an executor.
 
 use super::executor::{
-    Argument, Draw, Executor, Kind, Signature, FIXED_TABLE, INITIALIZE, MOST_ARGUMENTS, MOST_MEMORY, NO_MEMORY,
-    NO_TABLE,
+    Argument, Draw, Executor, Kind, Signature, FIXED_TABLE, INITIALIZE, MAX_ARGUMENTS, MAX_MEMORY, NO_MEMORY, NO_TABLE,
 };
 use super::layout::PAGE;
 use crate::heartbeat;
@@ -13,7 +12,7 @@ use wasmi::{
 };
 
 /// Maximum size of a module's table of functions.
-const MOST_FUNCTIONS: usize = 1 << 16;
+const MAX_FUNCTIONS: usize = 1 << 16;
 
 /// An instance of a WebAssembly module in the interpreter.
 pub struct Interpreter {
@@ -48,8 +47,8 @@ impl Interpreter {
         let engine = Engine::new(&Config::default());
         let module = Module::new(&engine, bytes).map_err(|error| format!("no WebAssembly module: {}", line(error)))?;
         let limits = StoreLimitsBuilder::new()
-            .memory_size(MOST_MEMORY)
-            .table_elements(MOST_FUNCTIONS)
+            .memory_size(MAX_MEMORY)
+            .table_elements(MAX_FUNCTIONS)
             .build();
         let mut store = Store::new(&engine, limits);
         store.limiter(|limits| limits);
@@ -110,7 +109,7 @@ impl Executor for Interpreter {
     }
 
     fn call(&mut self, function: Function, arguments: &[Argument]) -> Result<u32, String> {
-        let mut values = [const { Val::I32(0) }; MOST_ARGUMENTS];
+        let mut values = [const { Val::I32(0) }; MAX_ARGUMENTS];
         for (value, argument) in values.iter_mut().zip(arguments) {
             *value = match *argument {
                 Argument::Word(word) => Val::I32(word as i32),

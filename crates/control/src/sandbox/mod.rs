@@ -43,9 +43,9 @@ pub fn load<E: Executor>(
         file: shown.to_owned(),
         requirements: requirements(wanted),
         complaints: Complaints::default(),
-        samples: guest.has_samples(),
-        sends: guest.has_on_sent(),
-        loses: guest.has_on_lost(),
+        has_on_acked_or_sample: guest.has_samples(),
+        has_on_sent: guest.has_on_sent(),
+        has_on_lost: guest.has_on_lost(),
     };
     Ok(Arc::new(Sandboxed(Arc::new(Module {
         about,

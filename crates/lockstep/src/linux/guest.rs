@@ -154,7 +154,7 @@ pub struct Guest {
     answer: Option<Vec<u8>>,
 }
 
-/// Maximum total length of the frames in a message [byte]; equal to `MOST_BYTES` in `lockstep.c`.
+/// Maximum total length of the frames in a message [byte]; equal to `MAX_BYTES` in `lockstep.c`.
 const MAX_MESSAGE_BYTES: usize = 1 << 20;
 /// Length of a message before its frames [byte].
 const HEAD: usize = 24;
@@ -177,8 +177,8 @@ const PANIC: &str = "Kernel panic";
 /// Maximum length of the part of a program's words or output that one control frame carries [byte]; equal to `PART` in
 /// `guest.c`.
 const PART: usize = 1000;
-/// Maximum length of a program's words, directory, PATH and host names [byte]; equal to `MOST_TEXT` in `guest.c`.
-const MOST_TEXT: usize = 1 << 16;
+/// Maximum length of a program's words, directory, PATH and host names [byte]; equal to `MAX_TEXT` in `guest.c`.
+const MAX_TEXT: usize = 1 << 16;
 /// Maximum length [byte] of a program's output that is reported.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// First word of a command that runs longpipe's Python interpreter.
@@ -346,9 +346,9 @@ impl Guest {
             text.extend_from_slice(part.as_bytes());
             text.push(0);
         }
-        if text.len() > MOST_TEXT {
+        if text.len() > MAX_TEXT {
             return Err(format!(
-                "{field}: {} bytes; needs at most {MOST_TEXT}, including its directory, PATH and the names of its hosts",
+                "{field}: {} bytes; needs at most {MAX_TEXT}, including its directory, PATH and the names of its hosts",
                 text.len()
             ));
         }

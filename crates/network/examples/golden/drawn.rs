@@ -15,7 +15,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 /// Range of the number of events in the reference engine for which a random scenario is accepted.
 const EVENTS: std::ops::Range<u64> = 300..100_000;
 /// Maximum length of a scenario as JSON [byte].
-const MOST_TEXT: usize = 24_000;
+const MAX_TEXT: usize = 24_000;
 
 /// Returns the random scenario with this number.
 fn drawn(strategy: &impl Strategy<Value = Scenario>, number: u64) -> Scenario {
@@ -37,7 +37,7 @@ fn add(book: &mut Book, name: &str, count: usize, strategy: impl Strategy<Value 
     while left > 0 {
         let number = numbers.next().expect("numbers enough");
         let mut scenario = drawn(&strategy, number);
-        if serde_json::to_string(&scenario).map_or(true, |text| text.len() > MOST_TEXT) {
+        if serde_json::to_string(&scenario).map_or(true, |text| text.len() > MAX_TEXT) {
             continue;
         }
         scenario.engine = Engine::Reference;

@@ -1,4 +1,4 @@
-//! Traces of a run as tables: the names of their columns, the values, and the names of numbered values.
+//! Traces of a run as tables: the names and values of their columns, and the names of numbered values.
 
 use crate::observe::recorder::Recorder;
 use crate::observe::traces::DelayTrace;
@@ -17,19 +17,19 @@ pub enum Values {
     /// Times [ps], which tables show in seconds.
     Times(Vec<u64>),
     /// Numbers of flows and ports, and lengths.
-    Words(Vec<u32>),
+    U32(Vec<u32>),
     /// Numbers of kinds and causes.
-    Bytes(Vec<u8>),
+    U8(Vec<u8>),
     /// Numbers of states; -1 if there is none.
-    Signed(Vec<i8>),
+    I8(Vec<i8>),
     /// Counts and sequence numbers.
-    Counts(Vec<u64>),
+    U64(Vec<u64>),
     /// Sequence numbers and packet numbers; -1 if there is none.
-    Places(Vec<i64>),
+    I64(Vec<i64>),
     /// Real numbers; NaN if there is no value.
-    Reals(Vec<f64>),
+    F64(Vec<f64>),
     /// Whether a row has a property.
-    Flags(Vec<bool>),
+    Bools(Vec<bool>),
 }
 
 /// A trace as a table, with its columns in order.
@@ -41,8 +41,8 @@ pub struct TraceTable {
     pub columns: Vec<(&'static str, Values)>,
 }
 
-/// Returns the names of the numbered values of columns, by the name of the column.
-pub fn names() -> Vec<(&'static str, Vec<&'static str>)> {
+/// Returns for each column of numbered values: the name of the column, and the name of each value.
+pub fn value_names() -> Vec<(&'static str, Vec<&'static str>)> {
     let and = |first: &'static str, others: &[&'static str]| [&[first], others].concat();
     vec![
         ("cause", and("marked", DropCause::VARIANTS)),
@@ -90,91 +90,91 @@ impl Recorder {
         traces! { wanted,
             cwnd {
                 "time_s": Times(windows.time),
-                "flow": Words(windows.flow),
-                "cwnd_bytes": Reals(windows.cwnd),
-                "ssthresh_bytes": Reals(windows.ssthresh),
+                "flow": U32(windows.flow),
+                "cwnd_bytes": F64(windows.cwnd),
+                "ssthresh_bytes": F64(windows.ssthresh),
             }
             queue {
                 "time_s": Times(queues.time),
-                "port": Words(queues.port),
-                held: Counts(queues.held),
+                "port": U32(queues.port),
+                held: U64(queues.held),
             }
             sequence {
                 "time_s": Times(sequences.time),
-                "flow": Words(sequences.flow),
-                "event": Bytes(sequences.event),
-                "sequence_bytes": Counts(sequences.sequence),
-                "length_bytes": Words(sequences.length),
-                "retransmission": Flags(sequences.retransmission),
+                "flow": U32(sequences.flow),
+                "event": U8(sequences.event),
+                "sequence_bytes": U64(sequences.sequence),
+                "length_bytes": U32(sequences.length),
+                "retransmission": Bools(sequences.retransmission),
             }
             rtt {
                 "time_s": Times(timers.time),
-                "flow": Words(timers.flow),
-                "rtt_s": Reals(timers.rtt),
-                "srtt_s": Reals(timers.srtt),
-                "rto_s": Reals(timers.rto),
+                "flow": U32(timers.flow),
+                "rtt_s": F64(timers.rtt),
+                "srtt_s": F64(timers.srtt),
+                "rto_s": F64(timers.rto),
             }
             vc_queue {
                 "time_s": Times(of_circuits.time),
-                "port": Words(of_circuits.port),
-                "flow": Words(flows_of(&of_circuits.vc)),
-                "acks": Flags(acks_of(&of_circuits.vc)),
-                held: Words(of_circuits.held),
+                "port": U32(of_circuits.port),
+                "flow": U32(flows_of(&of_circuits.vc)),
+                "acks": Bools(acks_of(&of_circuits.vc)),
+                held: U32(of_circuits.held),
             }
             delay {
                 "time_s": Times(delays.time),
-                "port": Words(delays.port),
-                "flow": Words(flows_of(&delays.vc)),
-                "acks": Flags(acks_of(&delays.vc)),
-                "bytes": Words(delays.bytes),
+                "port": U32(delays.port),
+                "flow": U32(flows_of(&delays.vc)),
+                "acks": Bools(acks_of(&delays.vc)),
+                "bytes": U32(delays.bytes),
                 "delay_s": Times(waited),
             }
             drops {
                 "time_s": Times(drops.time),
-                "port": Words(drops.port),
-                "flow": Words(drops.flow),
-                "sequence_bytes": Places(drops.sequence),
-                "cause": Bytes(drops.cause),
+                "port": U32(drops.port),
+                "flow": U32(drops.flow),
+                "sequence_bytes": I64(drops.sequence),
+                "cause": U8(drops.cause),
             }
             events {
                 "time_s": Times(events.time),
-                "flow": Words(events.flow),
-                "kind": Bytes(events.event),
-                "event_cause": Bytes(events.cause),
-                "drop_cause": Bytes(events.drop_cause),
-                "sequence_bytes": Counts(events.sequence),
-                "length_bytes": Counts(events.length),
-                "cwnd_bytes": Reals(events.cwnd),
-                "ssthresh_bytes": Reals(events.ssthresh),
+                "flow": U32(events.flow),
+                "kind": U8(events.event),
+                "event_cause": U8(events.cause),
+                "drop_cause": U8(events.drop_cause),
+                "sequence_bytes": U64(events.sequence),
+                "length_bytes": U64(events.length),
+                "cwnd_bytes": F64(events.cwnd),
+                "ssthresh_bytes": F64(events.ssthresh),
             }
             control {
                 "time_s": Times(controls.time),
-                "flow": Words(controls.flow),
-                "stage": Signed(controls.stage),
-                "state": Signed(controls.state),
-                "pacing_bps": Reals(controls.pacing),
-                "bandwidth_bps": Reals(controls.bandwidth),
+                "flow": U32(controls.flow),
+                "stage": I8(controls.stage),
+                "state": I8(controls.state),
+                "pacing_bps": F64(controls.pacing),
+                "bandwidth_bps": F64(controls.bandwidth),
             }
             flight {
                 "time_s": Times(flights.time),
-                "flow": Words(flights.flow),
-                "in_flight_bytes": Counts(flights.in_flight),
-                "limited_by": Bytes(flights.limit),
+                "flow": U32(flights.flow),
+                "in_flight_bytes": U64(flights.in_flight),
+                "limited_by": U8(flights.limit),
             }
             arrivals {
                 "time_s": Times(arrivals.time),
-                "flow": Words(arrivals.flow),
-                "bytes": Words(arrivals.bytes),
+                "flow": U32(arrivals.flow),
+                "bytes": U32(arrivals.bytes),
             }
             packets {
                 "time_s": Times(packets.time),
-                "flow": Words(packets.flow),
-                "packet_event": Bytes(packets.kind),
-                "packet_type": Bytes(packets.packet_type),
-                "first_number": Places(packets.first),
-                "last_number": Places(packets.last),
-                "length_bytes": Words(packets.length),
-                "evidence": Bytes(packets.evidence),
+                "flow": U32(packets.flow),
+                "packet_event": U8(packets.kind),
+                "packet_type": U8(packets.packet_type),
+                "first_number": I64(packets.first),
+                "last_number": I64(packets.last),
+                "length_bytes": U32(packets.length),
+                "evidence": U8(packets.evidence),
             }
         }
     }

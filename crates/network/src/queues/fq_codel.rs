@@ -92,7 +92,7 @@ impl Discipline for FqCodelConfig {
 const LARGEST_BATCH: u64 = 64;
 
 /// Maximum number of queues for which the time of the next drop is computed.
-const MOST_SEARCHED: u64 = 64;
+const MAX_SEARCHED: u64 = 64;
 
 /// A flow's queue.
 #[derive(Clone, Debug)]
@@ -253,7 +253,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
     }
 
     fn drops_none_before(&self, now: Time) -> Time {
-        if !(1..=MOST_SEARCHED).contains(&self.turns.len()) {
+        if !(1..=MAX_SEARCHED).contains(&self.turns.len()) {
             return now;
         }
         let controls = self.turns.iter().map(|&queue| &self.flows[queue as usize].control);

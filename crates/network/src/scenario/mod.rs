@@ -58,7 +58,7 @@ pub use crate::traffic::{web, TrafficConfig};
 use conditioners::ConditionerConfig;
 pub(crate) use connection_slots::{connection_slot_bytes, ConnectionSlots};
 use longpipe_tcp::config::TcpConfig;
-pub use repetition::MOST_REPETITIONS;
+pub use repetition::MAX_REPETITIONS;
 use rerouting::ReroutingConfig;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;

@@ -11,12 +11,12 @@ use longpipe_tcp::Problem;
 
 /// Maximum number of repetitions of one activity in a run: updates of a controller, timeouts, changes of a loss state,
 /// batches of requests, frames of video or samples of a queue. PIE's default interval of 15 ms allows 173 days.
-pub const MOST_REPETITIONS: u64 = 1_000_000_000;
+pub const MAX_REPETITIONS: u64 = 1_000_000_000;
 
-/// Rejects intervals that are so short that more than [`MOST_REPETITIONS`] of them fit into the run, and bursts of
+/// Rejects intervals that are so short that more than [`MAX_REPETITIONS`] of them fit into the run, and bursts of
 /// VBR cells at intervals that are too short. The scenario must have passed all other checks.
 pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
-    let min = scenario.duration_ps.div_ceil(MOST_REPETITIONS);
+    let min = scenario.duration_ps.div_ceil(MAX_REPETITIONS);
     let at_least = |field: String, interval: u64| {
         if interval >= min {
             return Ok(());

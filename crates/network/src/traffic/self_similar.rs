@@ -39,7 +39,7 @@ impl SelfSimilarConfig {
         Even::of_datagrams(self.rate_bps, self.payload_bytes)
     }
 
-    /// Returns the durations of on and off periods of a source.
+    /// Returns the parameters of the on and off periods of one source.
     fn bursts(&self) -> BurstsConfig {
         BurstsConfig {
             on_ps: self.on_ps,
@@ -51,10 +51,10 @@ impl SelfSimilarConfig {
     /// Returns the times and lengths of the datagrams.
     fn schedule(&self, mut stream: Stream) -> Schedule {
         let bursts = (0..self.sources).map(|_| {
-            // A source starts in an on or an off period with the probability that is the period's share of the time.
+            // A source starts in an on period with the probability on / (on + off). Its first period has full length.
             let phase = stream.below(self.on_ps + self.off_ps);
-            let begin = self.times.draw(self.off_ps, &mut stream);
-            let begin = if phase < self.on_ps { 0 } else { begin };
+            let first_off_ps = self.times.draw(self.off_ps, &mut stream);
+            let begin = if phase < self.on_ps { 0 } else { first_off_ps };
             Bursts::new(self.bursts(), self.even(), &mut stream).starting(begin)
         });
         let mut sources: Vec<Bursts> = bursts.collect();
@@ -97,7 +97,7 @@ impl Parameters for SelfSimilarConfig {
 #[derive(Debug)]
 struct Superposition {
     sources: Vec<Bursts>,
-    /// Next datagram of each source, and the number of the source.
+    /// Next datagram of each source as time [ps] and length [byte], and the number of the source.
     next: BinaryHeap<Reverse<((u64, u32), usize)>>,
 }
 

@@ -10,7 +10,7 @@ use longpipe_tcp::config::{AckConfig, PhaseConfig, RecoveryKind, TimerConfig};
 use proptest::prelude::*;
 
 /// A run is stopped after this number of events. One event may carry a whole window over every link.
-const MOST_EVENTS: u64 = 1_000;
+const MAX_EVENTS: u64 = 1_000;
 
 fn run(scenario: &Scenario, engine: Engine) -> Option<Report> {
     let scenario = Scenario {
@@ -18,7 +18,7 @@ fn run(scenario: &Scenario, engine: Engine) -> Option<Report> {
         ..scenario.clone()
     };
     let mut simulation = Simulation::new(&scenario, 1).expect("a valid scenario");
-    if simulation.advance(MOST_EVENTS) {
+    if simulation.advance(MAX_EVENTS) {
         return None;
     }
     let mut report = simulation.report().expect("cells and bytes are conserved");

@@ -4,7 +4,7 @@ use crate::common::{add_vbr, policy, tcp, Builder, LAN, SECOND};
 use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
     DualPi2Config, Engine, Framing, LossConfig, LowLatencyMarking, NodeKind, OnOffDatagramsConfig, PieConfig, PieDelay,
-    PieRules, PolicyConfig, Scenario, SchedulerConfig, Times, TrafficConfig, TwoQueues, VideoConfig, MOST_REPETITIONS,
+    PieRules, PolicyConfig, Scenario, SchedulerConfig, Times, TrafficConfig, TwoQueues, VideoConfig, MAX_REPETITIONS,
 };
 use longpipe_network::Simulation;
 use longpipe_tcp::config::{RecoveryKind, TimerConfig};
@@ -117,7 +117,7 @@ fn fine_timer(initial_rto_ps: u64, max_rto_ps: u64) -> TimerConfig {
 /// Checks the limit of a billion intervals: 100 days contain a billion intervals of 8.64 ms.
 #[test]
 fn more_than_a_billion_intervals_per_run_are_rejected() {
-    let min = 100 * 86_400 * SECOND / MOST_REPETITIONS;
+    let min = 100 * 86_400 * SECOND / MAX_REPETITIONS;
     assert_eq!(min, 8_640 * US);
     for (interval, refuses) in [(min - 1, true), (min, false)] {
         let cases: [(&str, Scenario); 9] = [

@@ -9,7 +9,7 @@ use serde_json::{json, Map, Value};
 use std::collections::HashMap;
 
 /// Minimum length of a value that is stored as a part.
-const LEAST_PART: usize = 24;
+const MIN_PART: usize = 24;
 
 /// Returns the parts, each of which refers only to earlier parts, and the values, which refer to parts.
 pub fn shortened(values: &[&Value]) -> (Vec<Value>, Vec<Value>) {
@@ -104,7 +104,7 @@ impl Parts {
 
     fn shortened(&mut self, value: &Value) -> Value {
         let text = value.to_string();
-        if self.counts.get(&text).is_none_or(|&times| times < 2) || text.len() < LEAST_PART {
+        if self.counts.get(&text).is_none_or(|&times| times < 2) || text.len() < MIN_PART {
             return within(value, &mut |value| self.shortened(value));
         }
         if !self.numbers.contains_key(&text) {

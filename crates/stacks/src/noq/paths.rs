@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Maximum number of paths of a connection.
-const MOST_PATHS: u8 = 8;
+const MAX_PATHS: u8 = 8;
 /// Number of PINGs per idle timeout.
 const PINGS: u64 = 3;
 
@@ -72,8 +72,8 @@ impl Paths {
     /// # Errors
     /// Returns an error that names the setting if a setting is invalid.
     pub fn new(settings: &Settings<'_>, setup: &Setup<'_>) -> Result<Paths, String> {
-        if setup.paths > MOST_PATHS {
-            return Err(format!("paths: {}; needs at most {MOST_PATHS}", setup.paths));
+        if setup.paths > MAX_PATHS {
+            return Err(format!("paths: {}; needs at most {MAX_PATHS}", setup.paths));
         }
         let path = |number: u8| {
             let prefix = path_prefix(usize::from(number));

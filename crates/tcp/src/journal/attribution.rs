@@ -22,7 +22,7 @@ const RECENT: usize = 64;
 const SETTLED: Span = Span(1_000_000_000_000);
 /// Maximum number of reductions whose cause may still change. Only a sender whose RTO is far shorter than its round-trip
 /// time, such as one whose timer has ticks of 1 ps, has more of them.
-const MOST_RECENT: usize = 1 << 18;
+const MAX_RECENT: usize = 1 << 18;
 
 /// Effects of one cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -259,7 +259,7 @@ impl Reductions {
     fn is_first_settled(&self, now: Time, una: u64) -> bool {
         let is_settled = |first: &Reduction| now.max(first.since) - first.since >= SETTLED && first.knows_losses(una);
         let count = self.recent.len();
-        count == MOST_RECENT || (count >= RECENT && self.recent.front().is_some_and(is_settled))
+        count == MAX_RECENT || (count >= RECENT && self.recent.front().is_some_and(is_settled))
     }
 
     /// Adds the earliest of the recent reductions to the totals.

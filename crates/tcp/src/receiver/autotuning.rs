@@ -238,7 +238,7 @@ const OCCUPIED_16THS: u64 = 15;
 /// the memory of its payload (tcp_try_coalesce).
 const MERGED_16THS: u64 = 8;
 /// Maximum number of segments that are merged (MAX_SKB_FRAGS).
-const MOST_MERGED: u64 = 17;
+const MAX_MERGED: u64 = 17;
 /// The bound leaves room for READ_FACTOR times the data read plus SPARE_SEGMENTS segments; if the data read grow, it is
 /// increased by READ_FACTOR times their relative growth.
 const READ_FACTOR: u64 = 2;
@@ -324,7 +324,7 @@ impl GrowingWindow {
             return 0;
         }
         let merged = (beyond.bytes / self.mss).saturating_sub(beyond.ranges);
-        let unmerged = (beyond.ranges + merged / MOST_MERGED) * self.mss;
+        let unmerged = (beyond.ranges + merged / MAX_MERGED) * self.mss;
         (beyond.bytes * MERGED_16THS + unmerged.min(beyond.bytes) * (OCCUPIED_16THS - MERGED_16THS)) / 16
     }
 

@@ -19,7 +19,7 @@ const TRUE_SIZE: u64 = 2728;
 /// Number of segments that fit in Linux's send buffer of 4 MiB.
 const BUFFER: u64 = (4_u64 << 20).div_ceil(TRUE_SIZE);
 /// Maximum number of segments in the send buffer of an application that writes once per interval, 64 MiB.
-const MOST_BUFFER: u64 = (64_u64 << 20).div_ceil(TRUE_SIZE);
+const MAX_BUFFER: u64 = (64_u64 << 20).div_ceil(TRUE_SIZE);
 /// Bytes of the send buffer per segment of cwnd (`tcp_sndbuf_expand`): room for two segments, 2304 bytes each.
 const EXPANSION: u64 = 2 * 2304;
 /// Number of bytes per call of an application that writes once per interval.
@@ -156,7 +156,7 @@ impl Writes {
     /// Increases the capacity of the buffer to the one that Linux derives from cwnd, if that is larger.
     fn expand(&mut self, flight: &Flight) {
         let cwnd = (flight.cwnd() / flight.mss()) as u64;
-        let segments = (EXPANSION * cwnd).div_ceil(TRUE_SIZE).min(MOST_BUFFER);
+        let segments = (EXPANSION * cwnd).div_ceil(TRUE_SIZE).min(MAX_BUFFER);
         self.buffer = self.buffer.max(segments * u64::from(flight.mss));
     }
 

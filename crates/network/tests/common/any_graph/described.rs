@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Maximum number of a controller's actions in one run; otherwise days of idle time on a fast link would dominate it.
-const MOST_UPDATES: u64 = 2_000_000;
+const MAX_UPDATES: u64 = 2_000_000;
 /// Maximum of numbers that are not limited by a smaller bound.
 const LARGEST: f64 = 1e6;
 /// Number of attempts to satisfy the rules of a part.
@@ -107,7 +107,7 @@ impl Scale {
     fn quantity(&self, dimension: &str, bounds: &Bounds<i128>, stream: &mut Stream) -> i64 {
         let drawn = match dimension {
             "time" => {
-                let least = (self.duration_ps / MOST_UPDATES) as f64;
+                let least = (self.duration_ps / MAX_UPDATES) as f64;
                 (self.packet_ps as f64 * logarithmic(0.01, 1000.0, stream)).max(least)
             }
             "size" => f64::from(self.packet_bytes) * logarithmic(0.01, 20.0, stream),

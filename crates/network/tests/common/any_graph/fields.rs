@@ -11,13 +11,13 @@ use proptest::prelude::*;
 use serde_json::{Number, Value};
 
 /// Maximum number of packets or cells that traverse links after the change.
-const MOST_WORK: u64 = 60_000;
+const MAX_WORK: u64 = 60_000;
 /// Maximum number of a controller's updates in one run.
-const MOST_UPDATES: u64 = 200_000;
+const MAX_UPDATES: u64 = 200_000;
 /// Maximum mean number of packets in a video frame.
-const MOST_PER_FRAME: u64 = 1000;
+const MAX_PER_FRAME: u64 = 1000;
 /// Minimum frame interval that the checks accept.
-const LEAST_FRAME_PS: u64 = SECOND / 10_000;
+const MIN_FRAME_PS: u64 = SECOND / 10_000;
 /// Names of a scenario's parts, and names of fields that refer to other parts.
 const PARTS: [&str; 4] = ["links", "flows", "nodes", "vbr"];
 const NAMES: [&str; 5] = ["from", "to", "route", "return_route", "flow"];
@@ -67,10 +67,10 @@ pub fn set(scenario: &mut Scenario, drafts: &[FieldDraft]) {
     for flow in &mut scenario.flows {
         if let TrafficConfig::Video(video) = &mut flow.traffic {
             // The packets of a frame are sent at once, so the duration does not limit their number.
-            let bits = u64::from(video.payload_bytes) * 8 * MOST_PER_FRAME;
+            let bits = u64::from(video.payload_bytes) * 8 * MAX_PER_FRAME;
             let max_ps = u128::from(bits) * u128::from(SECOND) / u128::from(video.rate_bps);
-            video.frame_ps = video.frame_ps.min((max_ps as u64).max(LEAST_FRAME_PS));
-            video.rate_bps = video.rate_bps.min(bits * (SECOND / LEAST_FRAME_PS));
+            video.frame_ps = video.frame_ps.min((max_ps as u64).max(MIN_FRAME_PS));
+            video.rate_bps = video.rate_bps.min(bits * (SECOND / MIN_FRAME_PS));
         }
     }
     let updates = scenario.links.iter().filter_map(|link| match &link.policy {
@@ -80,8 +80,8 @@ pub fn set(scenario: &mut Scenario, drafts: &[FieldDraft]) {
     });
     let updates = updates
         .min()
-        .map_or(u64::MAX, |update| update.saturating_mul(MOST_UPDATES));
-    let max = work::duration_ps(scenario, MOST_WORK).min(updates);
+        .map_or(u64::MAX, |update| update.saturating_mul(MAX_UPDATES));
+    let max = work::duration_ps(scenario, MAX_WORK).min(updates);
     scenario.duration_ps = scenario.duration_ps.min(max);
 }
 

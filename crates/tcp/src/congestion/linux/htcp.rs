@@ -56,7 +56,7 @@ const BETA_MAX: u32 = 102;
 /// Maximum amount by which a sample may exceed the maximum RTT in order to become the new maximum [µs].
 const LONGER_US: u32 = 20_000;
 /// RTT above which the ratio of RTTs determines `beta` [µs].
-const LEAST_ADAPTED_US: u32 = 10_000;
+const MIN_ADAPTED_US: u32 = 10_000;
 /// Number of RTTs after a reduction during which throughput is not smoothed.
 const FRESH: u64 = 3;
 
@@ -189,7 +189,7 @@ impl HtcpModule {
         self.throughput.before = largest;
         if !(4 * before..=6 * before).contains(&(5 * largest)) {
             (self.beta, self.adapts) = (BETA_MIN, false);
-        } else if self.adapts && self.min_rtt > socket.usecs_to_jiffies(LEAST_ADAPTED_US) && self.max_rtt > 0 {
+        } else if self.adapts && self.min_rtt > socket.usecs_to_jiffies(MIN_ADAPTED_US) && self.max_rtt > 0 {
             // The kernel keeps the ratio in 8 bits.
             self.beta = (((self.min_rtt << 7) / self.max_rtt) & 0xff).clamp(BETA_MIN, BETA_MAX);
         } else {

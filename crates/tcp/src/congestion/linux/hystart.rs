@@ -47,16 +47,16 @@ pub enum Hystart {
 }
 
 /// Maximum increase of cwnd per ACK in HyStart++ without pacing [segment] (RFC 9406 section 4.3, L).
-const MOST_PER_ACK: f64 = 8.0;
+const MAX_PER_ACK: f64 = 8.0;
 /// Minimum number of RTT samples per round (RFC 9406 N_RTT_SAMPLE; Linux).
 const SAMPLES: u32 = 8;
 /// Bounds on the RTT increase that starts conservative slow start (RFC 9406).
-const LEAST_MORE: Span = Span::millis(4);
-const MOST_MORE: Span = Span::millis(16);
+const MIN_MORE: Span = Span::millis(4);
+const MAX_MORE: Span = Span::millis(16);
 
 /// Returns the RTT increase over `base` that indicates a growing queue (RFC 9406 RttThresh).
 fn more(base: Span) -> Span {
-    Span((base.0 / 8).clamp(LEAST_MORE.0, MOST_MORE.0))
+    Span((base.0 / 8).clamp(MIN_MORE.0, MAX_MORE.0))
 }
 
 impl Hystart {
@@ -92,7 +92,7 @@ impl Hystart {
     /// Returns the maximum increase of cwnd per ACK [segment].
     pub fn most_per_ack(&self) -> f64 {
         match self {
-            Hystart::PlusPlus(_) => MOST_PER_ACK,
+            Hystart::PlusPlus(_) => MAX_PER_ACK,
             _ => f64::INFINITY,
         }
     }
@@ -194,7 +194,7 @@ impl TrainSample {
     /// because pacing alone may spread a window over half an RTT.
     fn longest_train_us(&self) -> u64 {
         let burst_us = BURST * MICROS_PER_SECOND / self.pacing_rate.max(1);
-        let whole = self.min_rtt_us + burst_us.min(MOST_BURST_US);
+        let whole = self.min_rtt_us + burst_us.min(MAX_BURST_US);
         match self.is_paced {
             true => whole,
             false => whole / 2,
@@ -221,15 +221,15 @@ pub struct Trains {
 }
 
 /// Minimum window for Linux's HyStart [segment].
-const LEAST_WINDOW: u32 = 16;
+const MIN_WINDOW: u32 = 16;
 /// Maximum gap within a train of ACKs.
 const TRAIN_GAP_US: u64 = 2000;
 /// Four maximum bursts of Linux's sender [byte]; sending them extends a train by at most 1 ms.
 const BURST: u64 = 4 * 65_536;
-const MOST_BURST_US: u64 = 1000;
+const MAX_BURST_US: u64 = 1000;
 /// Bounds on the RTT increase that ends slow start (HYSTART_DELAY_THRESH).
-const LEAST_MORE_US: u64 = 4000;
-const MOST_MORE_US: u64 = 16_000;
+const MIN_MORE_US: u64 = 4000;
+const MAX_MORE_US: u64 = 16_000;
 const MICROS_PER_SECOND: u64 = 1_000_000;
 
 impl Trains {
@@ -251,7 +251,7 @@ impl Trains {
         if sample.una > self.end {
             *self = Trains::begin(sample.now_us, sample.nxt);
         }
-        if sample.cwnd < LEAST_WINDOW {
+        if sample.cwnd < MIN_WINDOW {
             return false;
         }
         if sample.now_us - self.latest_us <= TRAIN_GAP_US {
@@ -262,7 +262,7 @@ impl Trains {
         if self.samples < SAMPLES {
             self.samples += 1;
         } else {
-            let more_us = (sample.min_rtt_us / 8).clamp(LEAST_MORE_US, MOST_MORE_US);
+            let more_us = (sample.min_rtt_us / 8).clamp(MIN_MORE_US, MAX_MORE_US);
             self.found |= self.least_us > Some(sample.min_rtt_us + more_us);
         }
         self.found

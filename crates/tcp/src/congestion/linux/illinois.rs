@@ -46,7 +46,7 @@ const ALPHA_ONE: u32 = 128;
 const BETA_MIN: u32 = 8;
 const BETA_MAX: u32 = 32;
 /// Smallest window for which growth and reduction depend on the delay [segment] (win_thresh).
-const LEAST_WINDOW: u32 = 15;
+const MIN_WINDOW: u32 = 15;
 /// Number of RTTs with short delays after which growth returns to its maximum (theta).
 const THETA: u32 = 5;
 /// Upper limit of RTT samples [µs]; with this limit, the products below fit into 32 bits.
@@ -117,7 +117,7 @@ impl Module for IllinoisModule {
 impl IllinoisModule {
     /// Sets alpha and beta for the next RTT.
     fn adapt(&mut self, socket: &Socket) {
-        if socket.snd_cwnd < LEAST_WINDOW {
+        if socket.snd_cwnd < MIN_WINDOW {
             (self.alpha, self.beta) = (ALPHA_ONE, BETA_MAX);
         } else if self.count > 0 {
             let average = (self.sum / u64::from(self.count)) as u32;

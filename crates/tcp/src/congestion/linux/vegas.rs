@@ -102,7 +102,7 @@ struct WindowChange {
 }
 
 /// Minimum cwnd [segment]; ssthresh has this value, too, after slow start (ns-2).
-const LEAST_SEGMENTS: f64 = 2.0;
+const MIN_SEGMENTS: f64 = 2.0;
 
 impl Variant for Brakmo {
     type Config = VegasConfig;
@@ -197,7 +197,7 @@ impl Brakmo {
             GrowthMode::Double | GrowthMode::Linear => mss * mss / cwnd,
             GrowthMode::None => 0.0,
         };
-        let least = LEAST_SEGMENTS * mss;
+        let least = MIN_SEGMENTS * mss;
         let window = if turn.cut > 0.0 {
             (cwnd - turn.cut).max(least)
         } else {

@@ -45,7 +45,7 @@ const MEASUREMENTS_PER_SECOND: u32 = 20;
 /// RTT that is assumed before the first sample [s].
 const INITIAL_RTT_S: u32 = 20;
 /// Minimum cwnd after a reduction [segment].
-const LEAST: u32 = 2;
+const MIN_CWND_SEGMENTS: u32 = 2;
 
 impl Module for WestwoodModule {
     type Config = WestwoodConfig;
@@ -135,7 +135,7 @@ impl WestwoodModule {
 
     /// Returns the BDP [segment]: bandwidth estimate times minimum RTT.
     fn path_segments(&self, socket: &Socket) -> u32 {
-        (self.twice.wrapping_mul(self.min_rtt) / socket.mss).max(LEAST)
+        (self.twice.wrapping_mul(self.min_rtt) / socket.mss).max(MIN_CWND_SEGMENTS)
     }
 }
 

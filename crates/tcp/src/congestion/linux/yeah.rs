@@ -35,8 +35,8 @@ const ZETA: u32 = 50;
 /// Scalable TCP adds a segment per this number of acknowledged segments.
 const SCALABLE_SEGMENTS: u32 = 100;
 /// Largest number of congested RTTs, and initial estimate of the competing flows' window [segment].
-const MOST_RENO: u32 = 0x00ff_ffff;
-const LEAST_RENO: u32 = 2;
+const MAX_RENO: u32 = 0x00ff_ffff;
+const MIN_RENO: u32 = 2;
 
 /// The module's state.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ impl Module for YeahModule {
             round: Round::default(),
             queue: 0,
             congested: 0,
-            reno_count: LEAST_RENO,
+            reno_count: MIN_RENO,
             fast_count: 0,
         }
     }
@@ -107,7 +107,7 @@ impl Module for YeahModule {
             half
         };
         self.fast_count = 0;
-        self.reno_count = (self.reno_count >> 1).max(LEAST_RENO);
+        self.reno_count = (self.reno_count >> 1).max(MIN_RENO);
         cwnd.saturating_sub(reduction).max(2)
     }
 
@@ -131,14 +131,14 @@ impl YeahModule {
                 socket.snd_ssthresh = socket.snd_cwnd;
             }
             self.reno_count = match self.reno_count {
-                ..=LEAST_RENO => (socket.snd_cwnd >> 1).max(LEAST_RENO),
+                ..=MIN_RENO => (socket.snd_cwnd >> 1).max(MIN_RENO),
                 count => count + 1,
             };
-            self.congested = (self.congested + 1).min(MOST_RENO);
+            self.congested = (self.congested + 1).min(MAX_RENO);
         } else {
             self.fast_count += 1;
             if self.fast_count > ZETA {
-                (self.reno_count, self.fast_count) = (LEAST_RENO, 0);
+                (self.reno_count, self.fast_count) = (MIN_RENO, 0);
             }
             self.congested = 0;
         }

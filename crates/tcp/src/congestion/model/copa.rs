@@ -53,7 +53,7 @@ const STEADY_ROUNDS: u32 = 3;
 /// Ratio of the pacing rate to the window per RTT.
 const PACING_GAIN: f64 = 2.0;
 /// Minimum window [packet].
-const LEAST_WINDOW: f64 = 2.0;
+const MIN_WINDOW: f64 = 2.0;
 /// Maximum velocity; doubling it does not overflow.
 const LARGEST_VELOCITY: f64 = 65_536.0;
 
@@ -164,7 +164,7 @@ impl Control for Copa {
                 cwnd += step;
             }
         }
-        let window = cwnd.max(LEAST_WINDOW) * flight.mss();
+        let window = cwnd.max(MIN_WINDOW) * flight.mss();
         let rate = PACING_GAIN * 8.0 * window / seconds(standing);
         CwndUpdate {
             window: window.min(flight.rwnd as f64),
@@ -180,7 +180,7 @@ impl Control for Copa {
         self.lost = true;
         if cause == Cause::Timeout {
             (self.in_slow_start, self.velocity, self.rounds) = (true, 1.0, 0);
-            return CwndUpdate::window(LEAST_WINDOW * flight.mss(), flight);
+            return CwndUpdate::window(MIN_WINDOW * flight.mss(), flight);
         }
         CwndUpdate::unchanged(flight)
     }

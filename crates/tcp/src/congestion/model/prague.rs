@@ -49,9 +49,9 @@ const PACKET: u64 = 1 << CWND_BITS;
 /// Weight of a round in alpha: 2^-4.
 const GAIN_SHIFT: u32 = 4;
 /// Minimum window [packet].
-const LEAST_WINDOW: u64 = 2;
+const MIN_WINDOW: u64 = 2;
 /// Minimum pacing rate, including headers [byte/s].
-const LEAST_RATE: u64 = 12_500;
+const MIN_RATE: u64 = 12_500;
 /// Packet size [byte] for which the window increases by one packet per RTT, and size [byte] of a packet's headers with
 /// timestamps.
 const REFERENCE_MTU: u64 = 1500;
@@ -263,7 +263,7 @@ impl Prague {
             let mtu = u64::from(flight.mss) + HEADERS;
             self.state.window += acked.max(share * REFERENCE_MTU / mtu);
         }
-        let wanted = self.state.window.div_ceil(PACKET).max(LEAST_WINDOW);
+        let wanted = self.state.window.div_ceil(PACKET).max(MIN_WINDOW);
         if windows.cwnd > wanted {
             windows.cwnd -= 1;
             windows.ssthresh = windows.cwnd as f64;
@@ -329,7 +329,7 @@ impl Prague {
         let eighths = srtt?.0 * 8 / 1_000_000;
         let (mss, mtu) = (u64::from(flight.mss), u64::from(flight.mss) + HEADERS);
         let packets = (self.state.window >> CWND_BITS).max(in_flight);
-        let mut rate = (8_000_000 * mtu / eighths.max(1) * packets).max(LEAST_RATE);
+        let mut rate = (8_000_000 * mtu / eighths.max(1) * packets).max(MIN_RATE);
         if (windows.cwnd as f64) < (windows.ssthresh / 2.0).floor() {
             rate *= 2;
         }

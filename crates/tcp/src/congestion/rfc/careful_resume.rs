@@ -196,9 +196,9 @@ pub struct CarefulResume {
 const SHORTEST: u64 = 2;
 const LONGEST: u64 = 10;
 /// Minimum window that is saved, in initial windows.
-const LEAST_SAVED: f64 = 4.0;
+const MIN_SAVED: f64 = 4.0;
 /// Minimum window in Safe Retreat [segment].
-const LEAST_WINDOW: f64 = 2.0;
+const MIN_WINDOW: f64 = 2.0;
 /// No pacing: segments are sent when ACKs arrive.
 const UNPACED: Pacing = Pacing {
     rate_bps: 0,
@@ -268,7 +268,7 @@ impl CarefulResume {
         }
         let delivered = self.round.1;
         self.round = (flight.max, 0);
-        let is_large = delivered as f64 >= LEAST_SAVED * self.initial_window;
+        let is_large = delivered as f64 >= MIN_SAVED * self.initial_window;
         if let (Phase::Normal, true, true, Some(rtt)) = (self.phase, ack.usage.full, is_large, ack.least_rtt) {
             self.observed = Some(Observed {
                 time: ack.now,
@@ -455,8 +455,7 @@ impl Control for CarefulResume {
                 self.count(ack.delivered);
                 update = held;
                 if flight.una >= last {
-                    update.threshold =
-                        (self.pipe_size as f64 * self.config.options().1).max(LEAST_WINDOW * flight.mss());
+                    update.threshold = (self.pipe_size as f64 * self.config.options().1).max(MIN_WINDOW * flight.mss());
                     self.phase = if ack.phase == RecoveryPhase::Open {
                         Phase::Normal
                     } else {
@@ -493,7 +492,7 @@ impl Control for CarefulResume {
         self.observed = Some(Observed { time: now, path: None });
         self.phase = Phase::SafeRetreat { last };
         update.window = (self.pipe_size as f64 / 2.0)
-            .max(LEAST_WINDOW * flight.mss())
+            .max(MIN_WINDOW * flight.mss())
             .min(flight.cwnd());
         update.pacing = self.usual_pacing(update.window, flight);
         update

@@ -59,7 +59,7 @@ pub struct Ledbat {
 }
 
 /// Minimum cwnd (MIN_CWND) [segment].
-const LEAST: f64 = 2.0;
+const MIN_CWND_SEGMENTS: f64 = 2.0;
 const MINUTE: Span = Span::seconds(60);
 
 impl Variant for Ledbat {
@@ -81,15 +81,17 @@ impl Control for Ledbat {
             self.measure(delay, ack.now);
         }
         match self.queueing() {
-            Some(queueing) if ack.grows => self.moved(queueing, ack, flight),
+            // During recovery, `grows` is false, and cwnd neither grows nor shrinks.
+            Some(queueing) if ack.grows => self.updated_window(queueing, ack, flight),
             _ => CwndUpdate::unchanged(flight),
         }
     }
 
-    /// Halves the window, but not to less than two segments (section 2.4.2, on data loss). Slow start does not follow.
+    /// Halves the window, but not to less than two segments (section 2.4.2, on data loss). After a timeout, this value is
+    /// ssthresh, and cwnd is one segment.
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> CwndUpdate {
         let mss = flight.mss();
-        let window = flight.cwnd().min((flight.cwnd() / 2.0).max(LEAST * mss));
+        let window = flight.cwnd().min((flight.cwnd() / 2.0).max(MIN_CWND_SEGMENTS * mss));
         CwndUpdate::reduced(cause, window, flight)
     }
 }
@@ -102,30 +104,33 @@ impl Ledbat {
             Some(least) if self.minute == Some(minute) => *least = delay.min(*least),
             _ => {
                 self.minute = Some(minute);
-                keep(&mut self.base, delay, self.config.base_history);
+                push_bounded(&mut self.base, delay, self.config.base_history);
             }
         }
-        keep(&mut self.current, delay, self.config.current_filter);
+        push_bounded(&mut self.current, delay, self.config.current_filter);
     }
 
     /// Returns the queueing delay, or None before the first sample.
     fn queueing(&self) -> Option<Span> {
-        let least = |delays: &VecDeque<Span>| delays.iter().min().copied();
-        Some(Span(least(&self.current)?.0.saturating_sub(least(&self.base)?.0)))
+        let minimum = |delays: &VecDeque<Span>| delays.iter().min().copied();
+        Some(Span(minimum(&self.current)?.0.saturating_sub(minimum(&self.base)?.0)))
     }
 
     /// Changes cwnd in proportion to the distance of the queueing delay from the target.
-    fn moved(&self, queueing: Span, ack: &Ack, flight: &Flight) -> CwndUpdate {
+    fn updated_window(&self, queueing: Span, ack: &Ack, flight: &Flight) -> CwndUpdate {
         let (mss, cwnd, target) = (flight.mss(), flight.cwnd(), self.config.target_ps as f64);
         let off_target = (target - queueing.0 as f64) / target;
-        let moved = cwnd + self.config.gain * off_target * ack.acked as f64 * mss / cwnd;
+        let proposed = cwnd + self.config.gain * off_target * ack.acked as f64 * mss / cwnd;
         let most = (flight.outstanding() + ack.acked) as f64 + self.config.allowed_increase * mss;
-        CwndUpdate::window(moved.min(most).max(LEAST * mss).min(flight.rwnd as f64), flight)
+        CwndUpdate::window(
+            proposed.min(most).max(MIN_CWND_SEGMENTS * mss).min(flight.rwnd as f64),
+            flight,
+        )
     }
 }
 
 /// Appends a delay, and keeps only the last `most` delays.
-fn keep(delays: &mut VecDeque<Span>, delay: Span, most: u32) {
+fn push_bounded(delays: &mut VecDeque<Span>, delay: Span, most: u32) {
     if delays.len() == most as usize {
         delays.pop_front();
     }
@@ -195,7 +200,7 @@ mod tests {
         );
         assert_eq!(eager.ack_after(Span(0), false), 5.0);
         let mut queue = settled(config(), 4.0);
-        assert_eq!(moved(&mut queue, Span::seconds(3), 50), LEAST);
+        assert_eq!(moved(&mut queue, Span::seconds(3), 50), MIN_CWND_SEGMENTS);
     }
 
     #[test]

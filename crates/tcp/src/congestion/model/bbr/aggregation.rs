@@ -8,7 +8,7 @@ const ROUNDS: u32 = 5;
 /// Maximum allowance: the data that the estimated bandwidth delivers in this time (bbr_extra_acked_max_us).
 const LONGEST: Span = Span::millis(100);
 /// Maximum number of segments in an epoch (Linux uses a 20-bit counter).
-const MOST_SEGMENTS: f64 = 1_048_576.0;
+const MAX_SEGMENTS: f64 = 1_048_576.0;
 
 /// Estimator of ACK aggregation. An epoch lasts while more data are acknowledged than the bandwidth explains.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ impl Aggregation {
             }
         }
         let mut expected = bandwidth * now.since(self.began).as_seconds();
-        if self.acked <= expected || self.acked + delivered >= MOST_SEGMENTS * mss {
+        if self.acked <= expected || self.acked + delivered >= MAX_SEGMENTS * mss {
             self.restart(now);
             expected = 0.0;
         }

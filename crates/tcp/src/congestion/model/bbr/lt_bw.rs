@@ -3,8 +3,8 @@
 use longpipe_events::{Span, Time};
 
 /// Minimum and maximum length of a sampling interval [rounds].
-const LEAST_ROUNDS: u32 = 4;
-const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
+const MIN_ROUNDS: u32 = 4;
+const MAX_ROUNDS: u32 = 4 * MIN_ROUNDS;
 /// Minimum loss rate of an interval, relative to delivered data (bbr_lt_loss_thresh).
 const LOSS: f64 = 50.0 / 256.0;
 /// Maximum difference between two rates that count as equal, as a fraction and in bytes per second.
@@ -13,7 +13,7 @@ const SAME_BYTES: f64 = 500.0;
 /// Number of rounds for which the policed rate is used (bbr_lt_bw_max_rtts).
 const USED_ROUNDS: u32 = 48;
 /// Minimum duration of an interval that yields a rate.
-const LEAST_INTERVAL: Span = Span::millis(1);
+const MIN_INTERVAL: Span = Span::millis(1);
 
 /// Sampling of intervals that start and end with losses.
 #[derive(Clone, Debug, Default)]
@@ -99,13 +99,13 @@ impl LongTermBandwidth {
             return Finding::Nothing;
         }
         self.rounds += u32::from(at.round_began);
-        if self.rounds > MOST_ROUNDS {
+        if self.rounds > MAX_ROUNDS {
             self.forget();
             return Finding::Nothing;
         }
         let (delivered, lost) = ((at.delivered - self.delivered) as f64, (at.lost - self.lost) as f64);
         let lasts = at.now.since(self.since);
-        let ends = self.rounds >= LEAST_ROUNDS && at.loses && lasts >= LEAST_INTERVAL;
+        let ends = self.rounds >= MIN_ROUNDS && at.loses && lasts >= MIN_INTERVAL;
         if !ends || delivered == 0.0 || lost < LOSS * delivered {
             return Finding::Nothing;
         }

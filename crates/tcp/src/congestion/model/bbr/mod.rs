@@ -123,10 +123,10 @@ const WINDOW_GAIN: f64 = 2.0;
 const FULL_ROUNDS: u32 = 3;
 const FULL_GROWTH: f64 = 1.25;
 /// ProbeRTT starts when the minimum RTT is `MIN_RTT_WINDOW` old, lasts for `PROBE_RTT_TIME`, and limits the data in
-/// flight to `LEAST_SEGMENTS`, which is also the minimum cwnd.
+/// flight to `MIN_SEGMENTS`, which is also the minimum cwnd.
 const MIN_RTT_WINDOW: Span = Span::seconds(10);
 const PROBE_RTT_TIME: Span = Span::millis(200);
-const LEAST_SEGMENTS: f64 = 4.0;
+const MIN_SEGMENTS: f64 = 4.0;
 /// cwnd before the first RTT sample [segment].
 const FIRST_WINDOW: f64 = 10.0;
 /// BBR paces at this share of the bandwidth, so that queues drain (bbr_pacing_margin_percent).
@@ -135,8 +135,8 @@ const MARGIN: f64 = 0.99;
 const SLOW: f64 = 1.2e6;
 /// Maximum size of a burst in bytes and in segments. A burst contains the data sent in 1/1024 s.
 const BURSTS_PER_SECOND: f64 = 1024.0;
-const MOST_BYTES: f64 = 65_215.0;
-const MOST_SEGMENTS: f64 = 127.0;
+const MAX_BYTES: f64 = 65_215.0;
+const MAX_SEGMENTS: f64 = 127.0;
 /// Number of bursts in the end hosts' queues for which cwnd leaves room.
 const BURSTS: f64 = 3.0;
 

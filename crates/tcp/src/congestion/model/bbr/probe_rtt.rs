@@ -39,7 +39,7 @@ impl Bbr {
             if self.min_rtt.round_over {
                 self.end_pause_in_time(ack.now);
             }
-        } else if ack.in_flight as f64 <= LEAST_SEGMENTS * flight.mss() {
+        } else if ack.in_flight as f64 <= MIN_SEGMENTS * flight.mss() {
             self.min_rtt.until = Some(ack.now + PROBE_RTT_TIME);
             self.min_rtt.round_over = false;
             self.rounds.until = self.delivered;

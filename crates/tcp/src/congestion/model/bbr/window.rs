@@ -87,7 +87,7 @@ impl Bbr {
             cwnd = conserved.unwrap_or_else(|| self.grown(cwnd, arrived, flight));
         }
         if self.mode == Mode::ProbeRtt {
-            cwnd = cwnd.min(LEAST_SEGMENTS * mss);
+            cwnd = cwnd.min(MIN_SEGMENTS * mss);
         }
         cwnd.min((flight.most_rwnd as f64).max(mss))
     }
@@ -126,14 +126,14 @@ impl Bbr {
         } else {
             cwnd
         };
-        grown.max(LEAST_SEGMENTS * mss)
+        grown.max(MIN_SEGMENTS * mss)
     }
 }
 
 /// Returns the size of a burst at a rate [segment].
 fn burst(rate: f64, flight: &Flight) -> f64 {
-    let bytes = (rate / 8.0 / BURSTS_PER_SECOND).min(MOST_BYTES);
-    whole_part(bytes / flight.mss()).clamp(least_burst(rate) as f64, MOST_SEGMENTS)
+    let bytes = (rate / 8.0 / BURSTS_PER_SECOND).min(MAX_BYTES);
+    whole_part(bytes / flight.mss()).clamp(least_burst(rate) as f64, MAX_SEGMENTS)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The cycle of `ProbeBW`: down, cruise, refill, up (draft-ietf-ccwg-bbr section 5.3.3).
 
 use super::startup::{self, is_too_high};
-use super::state::{AckPhase, Bbr3, Sample, ShortTerm, State, HEADROOM, LEAST_SEGMENTS};
+use super::state::{AckPhase, Bbr3, Sample, ShortTerm, State, HEADROOM, MIN_SEGMENTS};
 use crate::congestion::control::Ack;
 use crate::congestion::flight::Flight;
 use longpipe_events::{Span, Time};
@@ -9,9 +9,9 @@ use longpipe_events::{Span, Time};
 /// A probe starts after 2 to 3 seconds, or after a number of rounds (section 5.3.3.5).
 const WAIT: Span = Span::seconds(2);
 const WAIT_DRAWN: Span = Span::seconds(1);
-const MOST_ROUNDS: f64 = 63.0;
+const MAX_ROUNDS: f64 = 63.0;
 /// Maximum exponent n; the growth per round is 2^n segments.
-const MOST_DOUBLINGS: u32 = 30;
+const MAX_DOUBLINGS: u32 = 30;
 
 impl Bbr3 {
     pub(super) fn start_down(&mut self, now: Time) {
@@ -84,7 +84,7 @@ impl Bbr3 {
     }
 
     fn is_time_to_probe(&self, now: Time, flight: &Flight) -> bool {
-        let rounds = (self.target(flight) / flight.mss()).min(MOST_ROUNDS);
+        let rounds = (self.target(flight) / flight.mss()).min(MAX_ROUNDS);
         now > self.probe.began + self.probe.wait || self.probe.rounds_since_up as f64 >= rounds
     }
 
@@ -98,7 +98,7 @@ impl Bbr3 {
         let mss = flight.mss();
         let headroom = mss.max(HEADROOM * self.inflight_longterm);
         if headroom.is_finite() {
-            (self.inflight_longterm - headroom).max(LEAST_SEGMENTS * mss)
+            (self.inflight_longterm - headroom).max(MIN_SEGMENTS * mss)
         } else {
             f64::INFINITY
         }
@@ -106,7 +106,7 @@ impl Bbr3 {
 
     fn raise_slope(&mut self, flight: &Flight) {
         let growth = f64::from(1u32 << self.probe.rounds);
-        self.probe.rounds = (self.probe.rounds + 1).min(MOST_DOUBLINGS);
+        self.probe.rounds = (self.probe.rounds + 1).min(MAX_DOUBLINGS);
         self.probe.acked_per_segment = (flight.cwnd() / growth).max(flight.mss());
     }
 

@@ -123,7 +123,7 @@ pub(super) const BETA: f64 = 0.7;
 /// Fraction of the long-term bound that is left for other flows.
 pub(super) const HEADROOM: f64 = 0.15;
 /// `MinPipeCwnd` [segment].
-pub(super) const LEAST_SEGMENTS: f64 = 4.0;
+pub(super) const MIN_SEGMENTS: f64 = 4.0;
 /// cwnd before the first RTT sample [segment].
 pub(super) const FIRST_WINDOW: f64 = 10.0;
 /// Lengths of the filters, not counting the current entry: of the filter of `max_bw` [cycles], and of the filter of

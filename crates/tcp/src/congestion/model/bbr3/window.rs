@@ -1,6 +1,6 @@
 //! Pacing rate, send quantum and cwnd from the model of the path (draft-ietf-ccwg-bbr section 5.6).
 
-use super::state::{Bbr3, State, FIRST_WINDOW, LEAST_SEGMENTS, PROBE_RTT_GAIN, STARTUP_GAIN};
+use super::state::{Bbr3, State, FIRST_WINDOW, MIN_SEGMENTS, PROBE_RTT_GAIN, STARTUP_GAIN};
 use crate::congestion::control::{Ack, Pacing, RecoveryPhase};
 use crate::congestion::flight::Flight;
 use longpipe_events::Span;
@@ -10,8 +10,8 @@ const MARGIN: f64 = 0.99;
 /// The send quantum is the data sent in one millisecond at the pacing rate; it is bounded by a minimum [segment] and a
 /// maximum [byte].
 const QUANTA_PER_SECOND: f64 = 1000.0;
-const LEAST_QUANTUM: f64 = 2.0;
-const MOST_QUANTUM: f64 = 65_536.0;
+const MIN_QUANTUM: f64 = 2.0;
+const MAX_QUANTUM: f64 = 65_536.0;
 /// Number of quanta in the end hosts' queues for which cwnd leaves room.
 const QUANTA: f64 = 3.0;
 /// Additional window while probing up (ProbeBW_UP) [segment].
@@ -38,8 +38,8 @@ impl Bbr3 {
     fn set_quantum(&mut self, flight: &Flight) {
         let rate = self.pacing_rate.unwrap_or(0.0);
         self.quantum = (rate / QUANTA_PER_SECOND)
-            .min(MOST_QUANTUM)
-            .max(LEAST_QUANTUM * flight.mss());
+            .min(MAX_QUANTUM)
+            .max(MIN_QUANTUM * flight.mss());
     }
 
     /// Returns the pacing rate, with a quantum of whole segments.
@@ -60,7 +60,7 @@ impl Bbr3 {
     /// Implements `QuantizationBudget` of the draft.
     fn with_budget(&self, volume: f64, flight: &Flight) -> f64 {
         let mss = flight.mss();
-        let least = (QUANTA * self.quantum).max(LEAST_SEGMENTS * mss);
+        let least = (QUANTA * self.quantum).max(MIN_SEGMENTS * mss);
         let more = if self.state == State::Up {
             PROBE_UP_SEGMENTS * mss
         } else {
@@ -82,7 +82,7 @@ impl Bbr3 {
     /// Implements `ProbeRTTCwnd` of the draft.
     pub(super) fn probe_rtt_cwnd(&self, flight: &Flight) -> f64 {
         let half = self.product(self.bw, PROBE_RTT_GAIN, flight);
-        half.max(LEAST_SEGMENTS * flight.mss())
+        half.max(MIN_SEGMENTS * flight.mss())
     }
 
     /// Returns cwnd after an ACK (`SetCwnd` of the draft).
@@ -112,7 +112,7 @@ impl Bbr3 {
         } else {
             cwnd
         };
-        grown.max(LEAST_SEGMENTS * mss)
+        grown.max(MIN_SEGMENTS * mss)
     }
 
     /// Implements `BoundCwndForModel` of the draft.
@@ -122,6 +122,6 @@ impl Bbr3 {
             State::Cruise | State::ProbeRtt => self.with_headroom(flight),
             State::Startup | State::Drain => f64::INFINITY,
         };
-        long_term.min(self.short.inflight).max(LEAST_SEGMENTS * flight.mss())
+        long_term.min(self.short.inflight).max(MIN_SEGMENTS * flight.mss())
     }
 }

@@ -19,7 +19,7 @@ pub struct Epoch {
 }
 
 /// Maximum factor by which the window grows per RTT (RFC 9438 section 4.2; in Linux: one segment per two ACKs).
-const MOST_GROWTH: f64 = 1.5;
+const MAX_GROWTH: f64 = 1.5;
 
 impl Epoch {
     /// Starts an epoch at a window of `cwnd`, with the plateau at `w_max` or, if that is lower, at `cwnd`.
@@ -39,7 +39,7 @@ impl Epoch {
         let t = ack.now.since(self.began).as_seconds() - self.k;
         let window = |t: f64| config.scaling * t * t * t + self.plateau;
         let ahead = seconds(ack.srtt.or(ack.least_rtt));
-        let target = window(t + ahead).clamp(cwnd, MOST_GROWTH * cwnd);
+        let target = window(t + ahead).clamp(cwnd, MAX_GROWTH * cwnd);
         let mut grown = cwnd + arrived * (target - cwnd) / cwnd;
         if config.reno_friendly {
             let alpha = if self.w_est >= cwnd_prior {
@@ -53,7 +53,7 @@ impl Epoch {
             }
             self.w_est = w_est;
         }
-        grown.min(cwnd + (MOST_GROWTH - 1.0) * arrived)
+        grown.min(cwnd + (MAX_GROWTH - 1.0) * arrived)
     }
 }
 

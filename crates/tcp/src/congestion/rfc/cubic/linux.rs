@@ -45,13 +45,13 @@ const SCALE_BITS: u32 = 10;
 const PER_SECOND: u64 = 10;
 /// Bounds on `each`: the maximum before the first loss, which makes cwnd grow by at least 5 % per RTT, and the minimum.
 const START: u32 = 20;
-const LEAST_EACH: u32 = 2;
+const MIN_EACH: u32 = 2;
 /// While cwnd is above the cubic, it grows by one segment in this number of windows.
 const IDLE: u32 = 100;
 /// Time after which `each` is recomputed even if the window is unchanged: 1/32 s.
 const COMPUTED_PER_SECOND: u32 = 32;
 /// Minimum window after a reduction [segment].
-const LEAST: u32 = 2;
+const MIN_CWND_SEGMENTS: u32 = 2;
 
 impl Module for LinuxCubic {
     type Config = CubicConfig;
@@ -131,7 +131,7 @@ impl Module for LinuxCubic {
         };
         self.epoch = None;
         self.slow_start.hystart.on_reduction();
-        (cwnd.wrapping_mul(beta) / SCALE).max(LEAST)
+        (cwnd.wrapping_mul(beta) / SCALE).max(MIN_CWND_SEGMENTS)
     }
 
     fn set_state(&mut self, state: CaState, socket: &mut Socket) {
@@ -189,7 +189,7 @@ impl LinuxCubic {
         if self.config.reno_friendly {
             self.each = self.each.min(epoch.by_reno(cwnd, self.beta(false)));
         }
-        self.each = self.each.max(LEAST_EACH);
+        self.each = self.each.max(MIN_EACH);
         self.epoch = Some(epoch);
     }
 

@@ -40,7 +40,7 @@ pub struct Rfc9438 {
 }
 
 /// Minimum window after a reduction [segment] (RFC 9438 section 4.6).
-const LEAST: f64 = 2.0;
+const MIN_CWND_SEGMENTS: f64 = 2.0;
 
 impl Variant for Rfc9438 {
     type Config = CubicConfig;
@@ -113,7 +113,7 @@ impl Control for Rfc9438 {
             self.w_max = None;
             self.hystart.on_timeout(whole_micros(now), flight.nxt);
         }
-        CwndUpdate::reduced(cause, (beta * cwnd).max(LEAST) * flight.mss(), flight)
+        CwndUpdate::reduced(cause, (beta * cwnd).max(MIN_CWND_SEGMENTS) * flight.mss(), flight)
     }
 
     /// Restores the state before a spurious reduction (section 4.9).
