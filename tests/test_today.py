@@ -16,7 +16,7 @@ from longpipe.units import TIME
 from longpipe_evidence.papers import FOUNDING
 from longpipe_evidence.papers.today.answers import QUESTIONS, answers, conclusions
 from longpipe_evidence.papers.today.conclusions import Question, answer
-from longpipe_evidence.papers.today.experiments import DESIGNS, experiments, measure
+from longpipe_evidence.papers.today.experiments import DESIGNS, SEEDS, experiments, measure
 from longpipe_evidence.papers.today.inapplicable import REASONS
 from longpipe_evidence.papers.today.paths import CLASS_SHARES, PAGE, PAGE_KB, PATHS, REQUESTS, clients
 from longpipe_evidence.papers.today.results import frozen
@@ -37,7 +37,7 @@ def test_every_conclusion_is_asked_or_says_why_not() -> None:
 
 def test_designs_are_full_factorials_and_their_runs_complete(runs: pd.DataFrame) -> None:
     seeds = frozen().record["seeds"]
-    wanted = {"long-lived": 3 * 3 * 5 * 4 * 2, "bursts": 3 * 3 * 3 * 4, "web": 3 * 3 * 5 * 3, "transfer": 6 * 4 * 3}
+    wanted = {"long-lived": 3 * 3 * 6 * 4 * 2, "bursts": 3 * 3 * 3 * 4, "web": 3 * 3 * 5 * 3, "transfer": 6 * 4 * 3}
     planned = [str(experiment.table) for experiment in experiments()]
     for design, count in wanted.items():
         assert planned.count(design) == count
@@ -61,7 +61,11 @@ def test_pages_weigh_what_the_almanac_says() -> None:
     assert [clients(path) for path in PATHS.values()] == [52, 52, 24]
 
 
-@pytest.mark.skipif(frozen().record["engine"] != _core.__engine__, reason="runs of another engine")
+def test_runs_that_come_with_longpipe_are_of_this_engine() -> None:
+    record = frozen().record
+    assert (record["engine"], record["seeds"]) == (_core.__engine__, SEEDS), record["command"]
+
+
 @pytest.mark.parametrize("design", DESIGNS)
 def test_runs_that_come_with_longpipe_are_those_that_it_simulates(design: str, runs: pd.DataFrame) -> None:
     # The cheapest runs of each design: the smallest buffers, and the link with the shortest runs.

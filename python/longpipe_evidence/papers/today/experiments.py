@@ -16,10 +16,10 @@ from longpipe.units import RATE
 from longpipe_evidence.papers.denominator import full_segments_bps
 from longpipe_evidence.papers.experiments import Experiment, Factors
 from longpipe_evidence.papers.lbd_01.transfers import BUFFERS, SEGMENTS, W_STARS
-from longpipe_evidence.papers.today.paths import ACCESS_DELAY, PAGE, PATHS, QUEUES, SENDERS, Path, clients
+from longpipe_evidence.papers.today.paths import ACCESS_DELAY, PAGE, PATHS, QUEUES, SENDERS, WEB_QUEUES, Path, clients
 from longpipe_evidence.papers.www_98 import measure as measure_web
 
-SEEDS: Final = 3
+SEEDS: Final = 10
 # Number of TCP flows in addition to the bursts, as in ATM Forum/97-0424.
 BESIDE_BURSTS: Final = 15
 # Duration of runs with web pages, in which each client requests four pages.
@@ -76,7 +76,7 @@ DESIGNS: Final = {
             {
                 "network": tuple(PATHS),
                 "tcp": tuple(SENDERS),
-                "policy": tuple(QUEUES),
+                "policy": WEB_QUEUES,
                 "buffer_bdp": (0.5, 1.0, 2.0),
             },
             ("efficiency", "fairness"),

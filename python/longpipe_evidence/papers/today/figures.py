@@ -5,13 +5,13 @@ from typing import Final
 import pandas as pd
 from matplotlib.figure import Figure
 
-from longpipe.pictures.style import BLUE, GREEN, ORANGE, PURPLE, VERMILION
+from longpipe.pictures.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from longpipe_evidence.papers.lbd_01.transfers import W_STARS
 from longpipe_evidence.papers.today.paths import PATHS, QUEUE_NAMES, SENDERS
 
 # Markers that distinguish the lines without colour.
-COLOURS: Final = (VERMILION, ORANGE, GREEN, PURPLE, BLUE)
-MARKERS: Final = ("o", "s", "^", "D", "v")
+COLOURS: Final = (VERMILION, ORANGE, SKY, GREEN, PURPLE, BLUE)
+MARKERS: Final = ("o", "s", "P", "^", "D", "v")
 
 
 def figures(runs: pd.DataFrame) -> dict[str, Figure]:
@@ -61,7 +61,7 @@ def of_transfers(runs: pd.DataFrame) -> Figure:
     buffers = (0.25, 0.5, 0.75, 1.0)
     panels = figure.subplots(1, len(buffers), sharey=True)
     for panel, buffer in zip(panels, buffers, strict=True):
-        for (tcp, name), colour, marker in zip(SENDERS.items(), COLOURS[::2], MARKERS, strict=False):
+        for (tcp, name), colour, marker in zip(SENDERS.items(), (VERMILION, GREEN, BLUE), MARKERS, strict=False):
             of = chosen[(chosen["tcp"] == tcp) & (chosen["buffer_bdp"] == buffer)]
             line = of.groupby("w_star_packets")["utilization"].mean()
             panel.plot(line.index, line, color=colour, marker=marker, markersize=5, linewidth=1.3, label=name)

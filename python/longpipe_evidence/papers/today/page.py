@@ -131,7 +131,11 @@ def _paths() -> Grid:
 def _settings() -> Grid:
     rows = (
         ("senders", "Linux 6 with " + ", ".join(SENDERS.values()) + ", from the oldest to the newest"),
-        ("queues", ", ".join(QUEUE_NAMES.values()) + ", each with its RFC's defaults; Selective Drop with R .8, Z .8"),
+        (
+            "queues",
+            ", ".join(QUEUE_NAMES.values()) + ", each with its RFC's defaults; Selective Drop with R .8, Z .8, "
+            "FBA with R .9, Z .8, for long-lived flows only",
+        ),
         ("pages", f"{PAGE_SOURCE}. The clients request {LOAD:.0%} of the link's rate, as in www-98"),
         ("files", "39.5 % of 1 to 9 KB, 59.2 % of 10 to 90 KB and 1.3 % of 100 to 900 KB, sizes within as in www-98"),
         ("transfers", f"{SEGMENTS} segments over a round trip of 100 ms, as in lbd-01, with packets of 1500 bytes"),

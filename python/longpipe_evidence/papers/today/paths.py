@@ -35,7 +35,7 @@ PATHS: Final = {
         "LEO",
         "104.71 Mbit/s",
         "45 ms",
-        "10 s",
+        "30 s",
         "Ookla, first quarter of 2025: median download rate and latency of Starlink in the US",
     ),
     "meo": Path(
@@ -58,10 +58,12 @@ PATHS: Final = {
 # Senders from the oldest to the newest, in place of the documents' TCP flavours.
 SENDERS: Final = {"linux-reno": "Reno, RACK", "cubic": "CUBIC", "bbr3": "BBRv3"}
 
-# Drop policies with their defaults: RFC 8289, 8290 and 8033; R and Z are those of ATM Forum/98-0876.
+# Drop policies with their defaults: RFC 8289, 8290 and 8033; R and Z are those of ATM Forum/98-0876 for Selective Drop
+# and of ATM Forum/96-1761 for Fair Buffer Allocation.
 QUEUES: Final[dict[str, dict[str, Any]]] = {
     "tail-drop": {"kind": "tail-drop"},
     "selective-drop": {"kind": "selective-drop", "threshold": 0.8, "z": 0.8},
+    "fba": {"kind": "fba", "threshold": 0.9, "z": 0.8},
     "codel": {"kind": "codel"},
     "pie": {"kind": "pie"},
     "fq-codel": {"kind": "fq-codel"},
@@ -69,10 +71,13 @@ QUEUES: Final[dict[str, dict[str, Any]]] = {
 QUEUE_NAMES: Final = {
     "tail-drop": "tail drop",
     "selective-drop": "Selective Drop",
+    "fba": "FBA",
     "codel": "CoDel",
     "pie": "PIE",
     "fq-codel": "FQ-CoDel",
 }
+# Queues of the runs with web pages; ATM Forum/98-0876 does not use Fair Buffer Allocation.
+WEB_QUEUES: Final = tuple(name for name in QUEUES if name != "fba")
 
 # HTTP Archive, Web Almanac 2024, chapter "Page Weight": the median page on a desktop has 71 requests and 2652 KB; 42 of
 # the requests are images (1054 KB) and scripts (613 KB).
