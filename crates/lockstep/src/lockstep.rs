@@ -8,6 +8,7 @@ use longpipe_events::{mix, Span, Stream, Time};
 use longpipe_live::path::{Arrival, Path};
 use longpipe_live::store::Store;
 use longpipe_network::observe::capture::StackBytes;
+use longpipe_network::observe::probe::{Detail, Event};
 use longpipe_network::observe::stack_packets::UNKNOWN;
 use longpipe_network::report::{InvariantError, Report};
 use longpipe_network::scenario::{StackConfig, StackPathConfig, TrafficConfig};
@@ -140,7 +141,10 @@ impl<P: Probe> Outbox for Entrance<'_, P> {
         };
         if self.logged {
             let sent = datagram(self.now, PacketEventKind::DatagramSent, payload.len());
-            self.path.simulation().probe_mut().stack_packet(Flow::new(flow), &sent);
+            self.path
+                .simulation()
+                .probe_mut()
+                .observe(Event::StackPacket(Flow::new(flow), &sent));
         }
         self.payloads.put(self.to, payload, 0);
         self.labels.push_back((path, ecn));
@@ -161,7 +165,10 @@ impl<P: Probe> Outbox for Entrance<'_, P> {
                 bytes: payload,
                 is_whole: self.header_bytes == 0,
             };
-            self.path.simulation().probe_mut().stack_sent(self.now, &packet);
+            self.path
+                .simulation()
+                .probe_mut()
+                .observe(Event::StackSent(self.now, &packet));
         }
     }
 }
@@ -172,7 +179,7 @@ impl<P: Probe> Lockstep<P> {
     /// # Errors
     /// Returns the first problem if the scenario or a setting of a stack is invalid.
     pub fn new(scenario: &Scenario, seed: u64, probe: P, create: &mut Create<'_>) -> Result<Lockstep<P>, StackError> {
-        let (watched, captures) = (!probe.is_idle(), probe.wants_stack_bytes());
+        let (watched, captures) = (!probe.is_idle(), probe.wants(Detail::StackBytes));
         let logs_packets = scenario.traces.packets;
         let mut path = Path::observed(scenario, seed, probe)?;
         let starts = path.simulation().starts();
@@ -289,7 +296,7 @@ impl<P: Probe> Lockstep<P> {
             };
             if self.captures {
                 let probe = self.path.simulation().probe_mut();
-                probe.stack_left(outcome.time, outcome.id, outcome.fate);
+                probe.observe(Event::StackLeft(outcome.time, outcome.id, outcome.fate));
             }
             if let Fate::Delivered { marked } = outcome.fate {
                 let (path, sent) = self.labels[(outcome.id - self.first) as usize];
@@ -300,13 +307,13 @@ impl<P: Probe> Lockstep<P> {
                 if self.watched && side.role == Role::Receiver {
                     let flow = Flow::new(side.flows[usize::from(path)]);
                     let probe = self.path.simulation().probe_mut();
-                    probe.received_payload(now, flow, kept.packet.len() as u32);
+                    probe.observe(Event::ReceivedPayload(now, flow, kept.packet.len() as u32));
                 }
                 if self.logs_packets && side.role == Role::Sender {
                     let flow = Flow::new(side.flows[usize::from(path)]);
                     let received = datagram(now, PacketEventKind::DatagramReceived, kept.packet.len());
                     let probe = self.path.simulation().probe_mut();
-                    probe.stack_packet(flow, &received);
+                    probe.observe(Event::StackPacket(flow, &received));
                 }
                 let received = side.end.receive_on(now.0, path, &kept.packet, ecn);
                 received.map_err(|line| StackError::Defect(format!("{} {line}", self.names[kept.to])))?;
@@ -343,7 +350,7 @@ impl<P: Probe> Lockstep<P> {
             side.end.packets(&mut self.packets);
             let (flow, probe) = (Flow::new(side.flows[0]), self.path.simulation().probe_mut());
             for event in self.packets.drain(..) {
-                probe.stack_packet(flow, &reported(&event));
+                probe.observe(Event::StackPacket(flow, &reported(&event)));
             }
         }
         if self.watched && side.role == Role::Sender {
@@ -353,9 +360,14 @@ impl<P: Probe> Lockstep<P> {
             }
             let value = |known: Option<u64>| known.map_or(f64::NAN, |value| value as f64);
             let probe = self.path.simulation().probe_mut();
-            probe.window(now, flow, value(state.cwnd), value(state.ssthresh));
+            probe.observe(Event::Window {
+                now,
+                flow,
+                cwnd: value(state.cwnd),
+                ssthresh: value(state.ssthresh),
+            });
             if let Some(srtt_ps) = state.srtt_ps {
-                probe.smoothed_rtt(now, flow, Span(srtt_ps));
+                probe.observe(Event::SmoothedRtt(now, flow, Span(srtt_ps)));
             }
         }
         if side.shares_machine {

@@ -7,7 +7,7 @@ mod common;
 use common::{dumbbell, policy, tcp, LAN};
 use longpipe_events::Time;
 use longpipe_network::observe::capture::{CaptureConfig, Captures, Place};
-use longpipe_network::observe::probe::Probe;
+use longpipe_network::observe::probe::{Event, Probe};
 use longpipe_network::scenario::Scenario;
 use longpipe_network::{Flow, Simulation};
 use longpipe_tcp::config::RecoveryKind;
@@ -39,7 +39,7 @@ fn main() {
             length: 512,
             ..DataSegment::default()
         };
-        file.sent(Time(number * 1_000_000), Flow(0), number as u32, &segment);
+        file.observe(Event::Sent(Time(number * 1_000_000), Flow(0), number as u32, &segment));
     }
     let written = file.finish()[0].packets;
     let seconds = begin.elapsed().as_secs_f64();

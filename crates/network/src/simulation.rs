@@ -15,7 +15,7 @@ use crate::ip::wire::{PendingArrivals, Wire};
 use crate::ip::Ip;
 use crate::lookahead::early::EarlyHosts;
 use crate::lookahead::guarantees::Guarantees;
-use crate::observe::probe::Probe;
+use crate::observe::probe::{Detail, Probe};
 use crate::packets::aal5::Reassembler;
 use crate::packets::external::{ExternalPacket, Outcome};
 use crate::packets::Circuit;
@@ -62,7 +62,7 @@ impl<P: Probe> Simulation<P> {
         let lookahead = (&guarantees, &early);
         let run: Box<dyn AnyRun<P>> = match (scenario.framing, scenario.engine) {
             (Framing::Aal5, _) => {
-                let watched = (!probe.is_idle(), probe.wants_cells());
+                let watched = (!probe.is_idle(), probe.wants(Detail::Cells));
                 let atm = Atm::new(scenario, &topology, lookahead, seed, watched);
                 let at = (seed, &topology.entries()[..], atm.interval(scenario));
                 let hosts = hosts((scenario, slots), &topology, early, at, probe);

@@ -4,8 +4,9 @@
 use crate::columns::{floats, put};
 use js_sys::Object;
 use longpipe_events::Time;
-use longpipe_network::{Arrived, Datagram, Flow, Link, Probe, REQUEST};
-use longpipe_tcp::{AckSegment, DataSegment};
+use longpipe_network::observe::probe::{Detail, Event, Probe};
+use longpipe_network::{Arrived, Datagram, Flow, Link, REQUEST};
+use longpipe_tcp::DataSegment;
 use std::collections::VecDeque;
 
 /// Maximum number of marks of one kind in a picture; more marks could not be distinguished.
@@ -220,9 +221,7 @@ impl Picture {
             None => {}
         }
     }
-}
 
-impl Probe for Picture {
     fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {
         let Some(course) = self.flows.get_mut(flow.index()) else {
             return;
@@ -238,10 +237,6 @@ impl Probe for Picture {
             }
             None => {}
         }
-    }
-
-    fn wants_queue(&self) -> bool {
-        true
     }
 
     fn queue(&mut self, now: Time, link: Link, held: u64) {
@@ -287,12 +282,6 @@ impl Probe for Picture {
         }
     }
 
-    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
-        if flow == self.sequence && frame & REQUEST == 0 {
-            self.reach(now, ack.acknowledgement);
-        }
-    }
-
     fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
         if flow != self.sequence {
             return;
@@ -312,6 +301,34 @@ impl Probe for Picture {
         if flow == self.sequence {
             self.reach(now, self.bytes_received + u64::from(datagram.length));
             self.remove_in_flight(frame);
+        }
+    }
+}
+
+impl Probe for Picture {
+    fn wants(&self, detail: Detail) -> bool {
+        detail == Detail::Queue
+    }
+
+    fn observe(&mut self, event: Event<'_>) {
+        match event {
+            Event::Window {
+                now,
+                flow,
+                cwnd,
+                ssthresh,
+            } => self.window(now, flow, cwnd, ssthresh),
+            Event::Queue(now, link, held) => self.queue(now, link, held),
+            Event::Sent(now, flow, frame, segment) => self.sent(now, flow, frame, segment),
+            Event::Received(now, flow, frame, segment) => self.received(now, flow, frame, segment),
+            Event::Acknowledged(now, flow, frame, ack) if flow == self.sequence && frame & REQUEST == 0 => {
+                self.reach(now, ack.acknowledgement);
+            }
+            Event::SentDatagram(now, flow, frame, datagram) => self.sent_datagram(now, flow, frame, datagram),
+            Event::ReceivedDatagram(now, flow, frame, datagram, first) => {
+                self.received_datagram(now, flow, frame, datagram, first);
+            }
+            _ => {}
         }
     }
 }

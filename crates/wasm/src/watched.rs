@@ -1,58 +1,42 @@
 //! The probe of a run with a picture.
 
 use crate::picture::Picture;
-use longpipe_events::Time;
-use longpipe_network::{Datagram, Flow, Link, Probe, Recorder};
-use longpipe_tcp::{AckSegment, DataSegment};
+use longpipe_network::observe::probe::{Detail, Event, Probe};
+use longpipe_network::Recorder;
 
-/// Collects the picture, and the traces that the scenario requests. Its methods are not inlined, because the engine
-/// calls each of them from many places.
+/// Collects the picture, and the traces that the scenario requests.
 pub struct Watched {
     pub picture: Picture,
     pub recorder: Recorder,
 }
 
+impl Watched {
+    /// Passes an event on. This function is not inlined, because the engine reports events in many places.
+    #[inline(never)]
+    fn pass_on(&mut self, event: Event<'_>) {
+        self.picture.observe(event);
+        self.recorder.observe(event);
+    }
+}
+
 impl Probe for Watched {
-    #[inline(never)]
-    fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {
-        self.picture.window(now, flow, cwnd, ssthresh);
-        self.recorder.window(now, flow, cwnd, ssthresh);
+    fn wants(&self, detail: Detail) -> bool {
+        self.picture.wants(detail)
     }
 
-    fn wants_queue(&self) -> bool {
-        true
-    }
-
-    #[inline(never)]
-    fn queue(&mut self, now: Time, link: Link, held: u64) {
-        self.picture.queue(now, link, held);
-        self.recorder.queue(now, link, held);
-    }
-
-    #[inline(never)]
-    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        self.picture.sent(now, flow, frame, segment);
-        self.recorder.sent(now, flow, frame, segment);
-    }
-
-    #[inline(never)]
-    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        self.picture.received(now, flow, frame, segment);
-    }
-
-    #[inline(never)]
-    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
-        self.picture.acknowledged(now, flow, frame, ack);
-        self.recorder.acknowledged(now, flow, frame, ack);
-    }
-
-    #[inline(never)]
-    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
-        self.picture.sent_datagram(now, flow, frame, datagram);
-    }
-
-    #[inline(never)]
-    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram, first: bool) {
-        self.picture.received_datagram(now, flow, frame, datagram, first);
+    #[inline(always)]
+    fn observe(&mut self, event: Event<'_>) {
+        if matches!(
+            event,
+            Event::Window { .. }
+                | Event::Queue(..)
+                | Event::Sent(..)
+                | Event::Received(..)
+                | Event::Acknowledged(..)
+                | Event::SentDatagram(..)
+                | Event::ReceivedDatagram(..)
+        ) {
+            self.pass_on(event);
+        }
     }
 }

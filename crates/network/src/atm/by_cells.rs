@@ -11,7 +11,7 @@ use crate::hosts::application::Application;
 use crate::hosts::connection::Connection;
 use crate::hosts::transmissions;
 use crate::hosts::Hosts;
-use crate::observe::probe::Probe;
+use crate::observe::probe::{Detail, Event, Probe};
 use crate::packets::aal5::{frame_cells, Cell};
 use crate::packets::in_transit::REQUEST;
 use crate::packets::{Circuit, Link, Options, Packet};
@@ -84,7 +84,7 @@ impl Atm {
             let FedWire { end, feed, .. } = &mut self.links[link.index()];
             let on_frame = |held| {
                 if traced {
-                    probe.queue(at, next, held);
+                    probe.observe(Event::Queue(at, next, held));
                 }
             };
             let Feed::Port(port) = feed else {
@@ -132,7 +132,7 @@ impl Atm {
             return self.carry_moving(hosts, link, (at, local), cell);
         };
         let before = port.next_departure();
-        let admitted = port.on_cell(at, cell, local, |held| probe.queue(at, link, held));
+        let admitted = port.on_cell(at, cell, local, |held| probe.observe(Event::Queue(at, link, held)));
         let (next, cause) = (port.next_departure(), port.cause_of_loss());
         if next != before {
             self.schedule_departure(hosts, link, next);
@@ -197,7 +197,9 @@ impl Atm {
         let Feed::TimeVarying(port) = &mut self.links[link.index()].feed else {
             unreachable!("routes pass only through switches")
         };
-        let way = port.on_cell(at, cell.left == 0, local, |held| probe.queue(at, link, held));
+        let way = port.on_cell(at, cell.left == 0, local, |held| {
+            probe.observe(Event::Queue(at, link, held))
+        });
         let loss = port.take_loss();
         if let Some(loss) = loss {
             if way.is_none() {
@@ -281,7 +283,7 @@ impl Atm {
 
     /// Reports, at the end of the run, cells that have left a host but have not arrived.
     pub(super) fn watch_wires<P: Probe>(&self, hosts: &mut Hosts<P>) {
-        if hosts.probe.is_idle() || !hosts.probe.wants_cells() {
+        if hosts.probe.is_idle() || !hosts.probe.wants(Detail::Cells) {
             return;
         }
         for (index, wire) in self.links.iter().enumerate() {

@@ -8,7 +8,7 @@ use super::port::trains::{First, Last, TrainPort};
 use super::Atm;
 use crate::clock::{Actor, CELL, UNKNOWN, WHOLE_FRAME};
 use crate::hosts::Hosts;
-use crate::observe::probe::Probe;
+use crate::observe::probe::{Detail, Event, Probe};
 use crate::packets::aal5::{frame_cells, CELL_BITS};
 use crate::packets::drops::DropCause;
 use crate::packets::{Circuit, Link, OnWire, Options, Packet};
@@ -106,7 +106,7 @@ impl Atm {
             first: false,
         };
         self.add_edge(lane, last);
-        if !hosts.probe.is_idle() && hosts.probe.wants_queue() {
+        if !hosts.probe.is_idle() && hosts.probe.wants(Detail::Queue) {
             let first = Edge {
                 arrival: train_port(&mut self.links, link).arrival(sent.slot),
                 slot: sent.slot,
@@ -209,7 +209,7 @@ impl Atm {
         let port = train_port(&mut self.links, link);
         if edge.first {
             let held = port.held_before(First { batch, local, cells });
-            return hosts.probe.queue(time, link, held);
+            return hosts.probe.observe(Event::Queue(time, link, held));
         }
         let last = Last {
             time,

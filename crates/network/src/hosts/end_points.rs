@@ -3,7 +3,7 @@
 use super::{arriving, datagrams, external, proxy, request_response, Hosts};
 use crate::clock::UNKNOWN;
 use crate::hosts::medium::Medium;
-use crate::observe::probe::Probe;
+use crate::observe::probe::{Detail, Event, Probe};
 use crate::packets::payload::{AckWithoutOptions, SparseAck};
 use crate::packets::NO_OPTIONS;
 use crate::packets::{Circuit, Flow, Link, Options, Packet};
@@ -112,7 +112,7 @@ impl<P: Probe> Hosts<P> {
         let now = self.clock.now;
         let travels = medium.travels(Circuit::of_acks(flow));
         let state = &mut self.flows[flow.index()];
-        self.probe.received(now, flow, frame, segment);
+        self.probe.observe(Event::Received(now, flow, frame, segment));
         if acknowledgement >= state.awaited {
             state.on_awaited(now);
         }
@@ -121,7 +121,7 @@ impl<P: Probe> Hosts<P> {
             ..AckSegment::default()
         };
         let frame = state.acks.number(travels, ack);
-        self.probe.answered(now, flow, frame, &ack);
+        self.probe.observe(Event::Answered(now, flow, frame, &ack));
         medium.send(
             self,
             Circuit::of_acks(flow),
@@ -143,7 +143,7 @@ impl<P: Probe> Hosts<P> {
     ) -> M::Proven {
         let now = self.clock.now;
         let state = &mut self.flows[flow.index()];
-        self.probe.received(now, flow, frame, segment);
+        self.probe.observe(Event::Received(now, flow, frame, segment));
         state.set_echoed(segment.timestamp, segment.sequence);
         state.receiver.on_segment(now, segment);
         if state.receiver.delivered() >= state.awaited {
@@ -157,7 +157,7 @@ impl<P: Probe> Hosts<P> {
     #[inline(always)]
     fn on_ack<M: Medium>(&mut self, medium: &mut M, flow: Flow, frame: u32, ack: &AckSegment) {
         let now = self.clock.now;
-        self.probe.acknowledged(now, flow, frame, ack);
+        self.probe.observe(Event::Acknowledged(now, flow, frame, ack));
         if self.flows[flow.index()].proxy.is_some() {
             return proxy::on_ack(self, medium, flow, frame, ack);
         }
@@ -183,15 +183,22 @@ impl<P: Probe> Hosts<P> {
             let sequence = segment.sequence;
             segment.sequence += state.base;
             let frame = state.data.number(travels, segment);
-            self.probe.sent(now, flow, frame, &DataSegment { sequence, ..segment });
+            self.probe
+                .observe(Event::Sent(now, flow, frame, &DataSegment { sequence, ..segment }));
             medium.send_unsolicited(self, Circuit::of_data(flow), frame, &segment);
         }
         let window = self.flows[flow.index()].sender.flight();
-        self.probe.window(now, flow, window.cwnd(), window.ssthresh());
-        if self.probe.wants_control() {
-            self.probe.control(now, flow, &self.flows[flow.index()].sender.state());
+        self.probe.observe(Event::Window {
+            now,
+            flow,
+            cwnd: window.cwnd(),
+            ssthresh: window.ssthresh(),
+        });
+        if self.probe.wants(Detail::Control) {
+            self.probe
+                .observe(Event::Control(now, flow, &self.flows[flow.index()].sender.state()));
         }
-        if self.probe.wants_events() {
+        if self.probe.wants(Detail::SenderEvents) {
             self.report_events(flow);
         }
         self.watch_timer(flow);
@@ -253,7 +260,8 @@ impl<P: Probe> Hosts<P> {
             acknowledgement,
             ..*ack
         };
-        self.probe.answered(self.clock.now, flow, frame, &numbered);
+        self.probe
+            .observe(Event::Answered(self.clock.now, flow, frame, &numbered));
         frame
     }
 
@@ -264,8 +272,13 @@ impl<P: Probe> Hosts<P> {
             let sender = &mut self.flows[flow.index()].sender;
             let measured = sender.take_measured();
             let timer = sender.timer();
-            self.probe
-                .timer(self.clock.now, flow, measured, timer.srtt(), timer.rto());
+            self.probe.observe(Event::Timer {
+                now: self.clock.now,
+                flow,
+                measured,
+                srtt: timer.srtt(),
+                rto: timer.rto(),
+            });
         }
     }
 

@@ -20,7 +20,7 @@ pub(crate) mod transmissions;
 
 use crate::clock::Clock;
 use crate::lookahead::early::EarlyHosts;
-use crate::observe::probe::Probe;
+use crate::observe::probe::{Event, Probe};
 use crate::packets::external::Outcome;
 use crate::packets::Flow;
 use crate::scenario::topology::{Entry, Topology};
@@ -82,7 +82,7 @@ pub(crate) fn hosts<P: Probe>(
         let slots = own.slots();
         hosts
             .probe
-            .add_connection_slots(Flow::new(slots.owner), slots.flows.len());
+            .observe(Event::ConnectionSlots(Flow::new(slots.owner), slots.flows.len()));
     }
     hosts.record_events();
     hosts

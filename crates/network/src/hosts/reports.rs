@@ -1,7 +1,7 @@
 //! Reports about flows to the probe: lost packets, which are also reported to their senders, and events of senders.
 
 use super::Hosts;
-use crate::observe::probe::Probe;
+use crate::observe::probe::{Detail, Event, Probe};
 use crate::packets::drops::{DropCause, Dropped};
 use crate::packets::{Flow, Link, Packet};
 use longpipe_events::Time;
@@ -63,7 +63,7 @@ impl<P: Probe> Hosts<P> {
     /// Reports a lost packet; `transmission` is the packet's position in the order of transmission.
     pub fn report_loss(&mut self, dropped: &Dropped, transmission: u64) {
         self.note_loss(dropped, transmission);
-        self.probe.dropped(dropped);
+        self.probe.observe(Event::Dropped(dropped));
     }
 
     /// Reports to its sender that a packet, or a part of it, is lost.
@@ -84,7 +84,7 @@ impl<P: Probe> Hosts<P> {
 
     /// Enables the recording of events at the sender of every flow of the scenario, if the probe requests this.
     pub fn record_events(&mut self) {
-        if self.probe.wants_events() {
+        if self.probe.wants(Detail::SenderEvents) {
             let own = self.own_flows();
             self.flows[..own]
                 .iter_mut()
@@ -97,13 +97,13 @@ impl<P: Probe> Hosts<P> {
     #[inline(never)]
     pub fn report_events(&mut self, flow: Flow) {
         for event in self.flows[flow.index()].sender.take_events(self.clock.now) {
-            self.probe.event(flow, &event);
+            self.probe.observe(Event::Sender(flow, &event));
         }
     }
 
     /// Reports the remaining events of all senders at the end of the run.
     pub fn report_last_events(&mut self) {
-        if self.probe.wants_events() {
+        if self.probe.wants(Detail::SenderEvents) {
             (0..self.flows.len()).for_each(|flow| self.report_events(Flow::new(flow)));
         }
     }

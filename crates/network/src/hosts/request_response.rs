@@ -3,7 +3,7 @@
 use super::Hosts;
 use crate::clock::{Actor, START};
 use crate::hosts::medium::Medium;
-use crate::observe::probe::Probe;
+use crate::observe::probe::{Event, Probe};
 use crate::packets::in_transit::REQUEST;
 use crate::packets::{Circuit, Flow};
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -34,7 +34,7 @@ pub(super) fn on_request<P: Probe, M: Medium>(
     let Some(requests) = state.application.try_as_requests_mut() else {
         return;
     };
-    hosts.probe.received(now, flow, frame, segment);
+    hosts.probe.observe(Event::Received(now, flow, frame, segment));
     requests.receiver.on_segment(now, segment);
     let written = requests.answer(now);
     state.sender.write_up_to(written);
@@ -55,7 +55,7 @@ pub(super) fn on_request_ack<P: Probe, M: Medium>(
     let Some(requests) = hosts.flows[flow.index()].application.try_as_requests_mut() else {
         return;
     };
-    hosts.probe.acknowledged(now, flow, frame, ack);
+    hosts.probe.observe(Event::Acknowledged(now, flow, frame, ack));
     requests.sender.on_ack(now, ack);
     send_requests(hosts, medium, flow);
 }
@@ -87,7 +87,7 @@ fn send_requests<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow
             break;
         };
         let frame = requests.segments.number(travels, segment) | REQUEST;
-        hosts.probe.sent(now, flow, frame, &segment);
+        hosts.probe.observe(Event::Sent(now, flow, frame, &segment));
         medium.send_unsolicited(hosts, Circuit::of_acks(flow), frame, &segment);
     }
     hosts.arm_receiving_host(medium, flow);
@@ -98,7 +98,7 @@ fn send_request_ack<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, f
     if let Some(requests) = hosts.flows[flow.index()].application.try_as_requests_mut() {
         if let Some(ack) = requests.receiver.poll_transmit(now) {
             let frame = requests.acks.number(travels, ack) | REQUEST;
-            hosts.probe.answered(now, flow, frame, &ack);
+            hosts.probe.observe(Event::Answered(now, flow, frame, &ack));
             medium.send_unsolicited(hosts, Circuit::of_data(flow), frame, &ack);
         }
     }

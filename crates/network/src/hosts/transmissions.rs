@@ -1,7 +1,7 @@
 //! Reports to probes about cells and packets in transit.
 
 use crate::hosts::connection::Connection;
-use crate::observe::probe::{Probe, Slot};
+use crate::observe::probe::{Detail, Event, Probe, Slot};
 use crate::packets::aal5::Cell;
 use crate::packets::contents::{Contents, External};
 use crate::packets::in_transit::REQUEST;
@@ -59,13 +59,13 @@ pub(crate) fn cell<P: Probe>(
     departure: Time,
     cell: Cell,
 ) {
-    if cell.vc.index() < Circuit::of_flows(flows.len()) && probe.wants_cells() {
+    if cell.vc.index() < Circuit::of_flows(flows.len()) && probe.wants(Detail::Cells) {
         let slot = Slot {
             link,
             arrival,
             departure,
         };
-        probe.cell(slot, &cell, || contents(flows, cell.vc, cell.frame));
+        probe.observe(Event::Cell(slot, &cell, &|| contents(flows, cell.vc, cell.frame)));
     }
 }
 
@@ -81,7 +81,12 @@ pub(crate) fn dropped_cell<P: Probe>(
     cell: Cell,
 ) {
     if cell.vc.index() < Circuit::of_flows(flows.len()) && arrival < dropped {
-        probe.waited(link, arrival, dropped, cell.vc);
+        probe.observe(Event::Waited {
+            link,
+            arrival,
+            end: dropped,
+            vc: cell.vc,
+        });
     }
 }
 
@@ -101,6 +106,8 @@ pub(crate) fn packet<P: Probe>(
             arrival,
             departure,
         };
-        probe.packet(slot, packet.vc(), packet.frame(), || packet.contents(options));
+        probe.observe(Event::Packet(slot, packet.vc(), packet.frame(), &|| {
+            packet.contents(options)
+        }));
     }
 }

@@ -10,7 +10,7 @@ use super::Ip;
 use crate::clock::Actor;
 use crate::hosts::transmissions;
 use crate::hosts::Hosts;
-use crate::observe::probe::Probe;
+use crate::observe::probe::{Event, Probe};
 use crate::packets::{Circuit, Link, OnWire, Options, Packet, NO_OPTIONS};
 use longpipe_events::{MaybeTime, Span, Time};
 
@@ -166,7 +166,7 @@ fn report_from<P: Probe>(hosts: &mut Hosts<P>, link: Link, queue: &mut EgressQue
     queue.take_duplicated().for_each(|packet| hosts.duplicate(&packet));
     queue
         .take_marks()
-        .for_each(|(time, flow)| hosts.probe.marked(time, link, flow));
+        .for_each(|(time, flow)| hosts.probe.observe(Event::Marked(time, link, flow)));
     report_removed(&mut hosts.probe, link, queue);
     if !queue.drops().is_empty() {
         hosts.lose_all(link, &queue.drops().take());
@@ -177,7 +177,12 @@ fn report_from<P: Probe>(hosts: &mut Hosts<P>, link: Link, queue: &mut EgressQue
 pub(super) fn report_removed<P: Probe>(probe: &mut P, link: Link, queue: &mut EgressQueue) {
     let is_host = queue.is_host();
     for removed in queue.take_removed().filter(|_| !is_host) {
-        probe.waited(link, removed.arrival, removed.time, removed.circuit);
+        probe.observe(Event::Waited {
+            link,
+            arrival: removed.arrival,
+            end: removed.time,
+            vc: removed.circuit,
+        });
     }
 }
 
@@ -185,6 +190,11 @@ pub(super) fn report_removed<P: Probe>(probe: &mut P, link: Link, queue: &mut Eg
 pub(super) fn report_waiting<P: Probe>(probe: &mut P, link: Link, waiting: Vec<(Time, Circuit)>, end: Time) {
     for (arrival, vc) in waiting {
         // They still wait at the last sample.
-        probe.waited(link, arrival, end + Span(1), vc);
+        probe.observe(Event::Waited {
+            link,
+            arrival,
+            end: end + Span(1),
+            vc,
+        });
     }
 }

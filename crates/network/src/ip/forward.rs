@@ -11,7 +11,7 @@ use super::Ip;
 use crate::clock::{CELL, UNKNOWN};
 use crate::hosts::transmissions;
 use crate::hosts::Hosts;
-use crate::observe::probe::Probe;
+use crate::observe::probe::{Event, Probe};
 use crate::packets::drops::DropCause;
 use crate::packets::payload::Payload;
 use crate::packets::NO_OPTIONS;
@@ -293,7 +293,7 @@ impl Ip {
             packet = packet.further();
             if !hosts.probe.is_idle() {
                 let held = self.held(hosts, link, arrival);
-                hosts.probe.queue(arrival, link, held);
+                hosts.probe.observe(Event::Queue(arrival, link, held));
             }
             let wire = &mut self.wires[link.index()];
             let reached = arrival;
@@ -366,12 +366,17 @@ impl Ip {
             Port::Interface(_) | Port::Delayed(_) => {}
             Port::TimeVarying(port) => {
                 if let Some(dropped) = port.take_dropped() {
-                    hosts.probe.waited(link, now, dropped, packet.vc());
+                    hosts.probe.observe(Event::Waited {
+                        link,
+                        arrival: now,
+                        end: dropped,
+                        vc: packet.vc(),
+                    });
                 }
             }
             Port::Router(router) => {
                 if let Some(departure) = router.take_marked() {
-                    hosts.probe.marked(now, link, packet.vc().flow());
+                    hosts.probe.observe(Event::Marked(now, link, packet.vc().flow()));
                     return Some((departure + wire.line.delay(), packet.marked()));
                 }
             }

@@ -1,18 +1,17 @@
 //! Recorder that stores the traces that a scenario requests as columns.
 
 use crate::observe::arrived::Arrived;
-use crate::observe::probe::{Probe, Slot};
-use crate::observe::stack_packets::{PacketTrace, StackPacket};
+use crate::observe::probe::{Detail, Event, Probe, Slot};
+use crate::observe::stack_packets::PacketTrace;
 use crate::observe::traces::{
     ArrivalTrace, ControlTrace, DelayTrace, DropTrace, EventTrace, FlightTrace, QueueTrace, SequenceTrace, TimerTrace,
     WindowTrace,
 };
 use crate::observe::vc_queue::VcQueues;
-use crate::packets::aal5::Cell;
-use crate::packets::contents::{Contents, Datagram};
+use crate::packets::contents::Contents;
 use crate::packets::drops::Dropped;
 use crate::packets::in_transit::REQUEST;
-use crate::packets::{Circuit, Flow, Link};
+use crate::packets::{Circuit, Flow};
 use crate::scenario::TraceConfig;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
@@ -20,7 +19,7 @@ use longpipe_tcp::journal::losses::LossCause;
 use longpipe_tcp::journal::SenderEvent;
 use longpipe_tcp::segment::Opening;
 use longpipe_tcp::sender::SenderState;
-use longpipe_tcp::{AckSegment, DataSegment};
+use longpipe_tcp::AckSegment;
 
 const SENT: u8 = 0;
 const ACKNOWLEDGED: u8 = 1;
@@ -235,35 +234,6 @@ impl Recorder {
         trace.length.put(length);
         trace.retransmission.put(retransmission);
     }
-}
-
-/// Returns the stable order of rows by a key, such as (time, port, cause, 0); empty if the rows are already in order.
-/// This function is not generic, because each instance of a sort compiles to a large amount of code.
-pub(crate) fn sorted(rows: usize, key: &dyn Fn(usize) -> (u64, u32, u8, u64)) -> Vec<usize> {
-    if (1..rows).all(|row| key(row - 1) <= key(row)) {
-        return Vec::new();
-    }
-    let mut order: Vec<usize> = (0..rows).collect();
-    order.sort_by_key(|&row| key(row));
-    order
-}
-
-/// Reorders a column.
-pub(crate) fn permute<T: Copy>(order: &[usize], column: &mut Vec<T>) {
-    if !order.is_empty() {
-        *column = order.iter().map(|&row| column[row]).collect();
-    }
-}
-
-impl Probe for Recorder {
-    fn add_connection_slots(&mut self, owner: Flow, count: usize) {
-        self.owners.resize(self.owners.len() + count, owner);
-        self.arrived.resize(self.arrived.len() + count, Arrived::default());
-    }
-
-    fn renewed(&mut self, flow: Flow) {
-        self.arrived[flow.index()] = Arrived::default();
-    }
 
     fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {
         if !self.wanted.cwnd || !self.is_own(flow) || self.latest[flow.index()] == (cwnd, ssthresh) {
@@ -274,10 +244,6 @@ impl Probe for Recorder {
         self.windows.flow.put(flow.0);
         self.windows.cwnd.put(cwnd);
         self.windows.ssthresh.put(ssthresh);
-    }
-
-    fn wants_control(&self) -> bool {
-        self.wanted.control || self.wanted.flight
     }
 
     fn control(&mut self, now: Time, flow: Flow, sender: &SenderState) {
@@ -317,67 +283,6 @@ impl Probe for Recorder {
         self.timers.put(now, flow, measured, srtt, Some(rto));
     }
 
-    fn smoothed_rtt(&mut self, now: Time, flow: Flow, srtt: Span) {
-        if self.wanted.rtt && self.is_own(flow) && self.latest_srtt[flow.index()] != srtt {
-            self.latest_srtt[flow.index()] = srtt;
-            self.timers.put(now, flow, None, Some(srtt), None);
-        }
-    }
-
-    fn received_payload(&mut self, now: Time, flow: Flow, bytes: u32) {
-        if self.wanted.arrivals {
-            self.arrival(now, flow, bytes);
-        }
-    }
-
-    fn stack_packet(&mut self, flow: Flow, packet: &StackPacket) {
-        if self.wanted.packets {
-            self.packets.put(flow, packet);
-        }
-    }
-
-    fn wants_queue(&self) -> bool {
-        self.wanted.queue
-    }
-
-    fn wants_cells(&self) -> bool {
-        self.wanted.vc_queue || self.wanted.drops || self.wanted.events
-    }
-
-    fn queue(&mut self, now: Time, link: Link, held: u64) {
-        if self.wanted.queue {
-            self.queues.time.put(now.0);
-            self.queues.port.put(link.0);
-            self.queues.held.put(held);
-        }
-    }
-
-    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        if self.wanted.sequence && self.is_own(flow) && frame & REQUEST == 0 && segment.opening == Opening::Over {
-            self.sequence(
-                now,
-                flow,
-                SENT,
-                segment.sequence,
-                segment.length,
-                segment.retransmission,
-            );
-        }
-    }
-
-    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        if self.wanted.arrivals && frame & REQUEST == 0 {
-            let fresh = self.arrived[flow.index()].take(segment.sequence, segment.length);
-            self.arrival(now, self.owner(flow), fresh);
-        }
-    }
-
-    fn received_datagram(&mut self, now: Time, flow: Flow, _frame: u32, datagram: &Datagram, first: bool) {
-        if self.wanted.arrivals && first {
-            self.arrival(now, flow, datagram.length);
-        }
-    }
-
     fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
         if !self.wanted.sequence || !self.is_own(flow) || frame & REQUEST != 0 || ack.opening.is_syn() {
             return;
@@ -388,35 +293,7 @@ impl Probe for Recorder {
         }
     }
 
-    fn cell(&mut self, slot: Slot, cell: &Cell, _contents: impl Fn() -> Contents) {
-        self.hold(slot, cell.vc);
-    }
-
-    fn packet(&mut self, slot: Slot, vc: Circuit, _frame: u32, contents: impl Fn() -> Contents) {
-        self.hold(slot, vc);
-        if let Some(arrival) = slot.arrival.filter(|_| self.wanted.delay) {
-            let vc = self.circuit(vc);
-            let delays = &mut self.delays;
-            delays.time.put(slot.departure.0);
-            delays.port.put(slot.link.0);
-            delays.vc.put(vc.0);
-            delays.bytes.put(contents().packet_bytes());
-            delays.delay.put((slot.departure - arrival).0);
-        }
-    }
-
-    fn waited(&mut self, link: Link, arrival: Time, end: Time, vc: Circuit) {
-        if self.wanted.vc_queue {
-            let vc = self.circuit(vc);
-            self.vc_queues.add(link, arrival, end, vc.0);
-        }
-    }
-
-    fn wants_events(&self) -> bool {
-        self.wanted.events
-    }
-
-    fn event(&mut self, flow: Flow, event: &SenderEvent) {
+    fn sender_event(&mut self, flow: Flow, event: &SenderEvent) {
         if !self.is_own(flow) {
             return;
         }
@@ -452,9 +329,113 @@ impl Probe for Recorder {
         }
     }
 
-    fn marked(&mut self, now: Time, link: Link, flow: Flow) {
-        if self.wanted.drops {
-            self.drops.put(now, link, self.owner(flow), None, DropTrace::MARKED);
+    fn delay(&mut self, slot: Slot, vc: Circuit, contents: &dyn Fn() -> Contents) {
+        if let Some(arrival) = slot.arrival.filter(|_| self.wanted.delay) {
+            let vc = self.circuit(vc);
+            let delays = &mut self.delays;
+            delays.time.put(slot.departure.0);
+            delays.port.put(slot.link.0);
+            delays.vc.put(vc.0);
+            delays.bytes.put(contents().packet_bytes());
+            delays.delay.put((slot.departure - arrival).0);
+        }
+    }
+}
+
+/// Returns the stable order of rows by a key, such as (time, port, cause, 0); empty if the rows are already in order.
+/// This function is not generic, because each instance of a sort compiles to a large amount of code.
+pub(crate) fn sorted(rows: usize, key: &dyn Fn(usize) -> (u64, u32, u8, u64)) -> Vec<usize> {
+    if (1..rows).all(|row| key(row - 1) <= key(row)) {
+        return Vec::new();
+    }
+    let mut order: Vec<usize> = (0..rows).collect();
+    order.sort_by_key(|&row| key(row));
+    order
+}
+
+/// Reorders a column.
+pub(crate) fn permute<T: Copy>(order: &[usize], column: &mut Vec<T>) {
+    if !order.is_empty() {
+        *column = order.iter().map(|&row| column[row]).collect();
+    }
+}
+
+impl Probe for Recorder {
+    fn wants(&self, detail: Detail) -> bool {
+        let wanted = &self.wanted;
+        match detail {
+            Detail::Control => wanted.control || wanted.flight,
+            Detail::Queue => wanted.queue,
+            Detail::Cells => wanted.vc_queue || wanted.drops || wanted.events,
+            Detail::SenderEvents => wanted.events,
+            Detail::StackBytes => false,
+        }
+    }
+
+    fn observe(&mut self, event: Event<'_>) {
+        let wanted = &self.wanted;
+        match event {
+            Event::ConnectionSlots(owner, count) => {
+                self.owners.resize(self.owners.len() + count, owner);
+                self.arrived.resize(self.arrived.len() + count, Arrived::default());
+            }
+            Event::Renewed(flow) => self.arrived[flow.index()] = Arrived::default(),
+            Event::Window {
+                now,
+                flow,
+                cwnd,
+                ssthresh,
+            } => self.window(now, flow, cwnd, ssthresh),
+            Event::Control(now, flow, sender) => self.control(now, flow, sender),
+            Event::Timer {
+                now,
+                flow,
+                measured,
+                srtt,
+                rto,
+            } => self.timer(now, flow, measured, srtt, rto),
+            Event::SmoothedRtt(now, flow, srtt)
+                if wanted.rtt && self.is_own(flow) && self.latest_srtt[flow.index()] != srtt =>
+            {
+                self.latest_srtt[flow.index()] = srtt;
+                self.timers.put(now, flow, None, Some(srtt), None);
+            }
+            Event::ReceivedPayload(now, flow, bytes) if wanted.arrivals => self.arrival(now, flow, bytes),
+            Event::StackPacket(flow, packet) if wanted.packets => self.packets.put(flow, packet),
+            Event::Queue(now, link, held) if wanted.queue => {
+                self.queues.time.put(now.0);
+                self.queues.port.put(link.0);
+                self.queues.held.put(held);
+            }
+            Event::Sent(now, flow, frame, segment)
+                if wanted.sequence && self.is_own(flow) && frame & REQUEST == 0 && segment.opening == Opening::Over =>
+            {
+                let (start, length) = (segment.sequence, segment.length);
+                self.sequence(now, flow, SENT, start, length, segment.retransmission);
+            }
+            Event::Received(now, flow, frame, segment) if wanted.arrivals && frame & REQUEST == 0 => {
+                let fresh = self.arrived[flow.index()].take(segment.sequence, segment.length);
+                self.arrival(now, self.owner(flow), fresh);
+            }
+            Event::ReceivedDatagram(now, flow, _, datagram, true) if wanted.arrivals => {
+                self.arrival(now, flow, datagram.length);
+            }
+            Event::Acknowledged(now, flow, frame, ack) => self.acknowledged(now, flow, frame, ack),
+            Event::Cell(slot, cell, _) => self.hold(slot, cell.vc),
+            Event::Packet(slot, vc, _, contents) => {
+                self.hold(slot, vc);
+                self.delay(slot, vc, contents);
+            }
+            Event::Waited { link, arrival, end, vc } if wanted.vc_queue => {
+                let vc = self.circuit(vc);
+                self.vc_queues.add(link, arrival, end, vc.0);
+            }
+            Event::Sender(flow, event) => self.sender_event(flow, event),
+            Event::Dropped(dropped) => self.dropped(dropped),
+            Event::Marked(now, link, flow) if wanted.drops => {
+                self.drops.put(now, link, self.owner(flow), None, DropTrace::MARKED);
+            }
+            _ => {}
         }
     }
 }

@@ -4,13 +4,14 @@
 use super::compare::Finding;
 use super::SECOND;
 use longpipe_events::Time;
+use longpipe_network::observe::probe::{Event, Probe};
 use longpipe_network::queues::subqueues::SubqueueCounters;
 use longpipe_network::report::packets::PacketReport;
 use longpipe_network::report::{PortReport, QueueReport};
 use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::scenario::time_varying::ServiceConfig;
 use longpipe_network::scenario::{LinkConfig, Scenario};
-use longpipe_network::{Datagram, Flow, Probe, Report, REQUEST};
+use longpipe_network::{Flow, Report, REQUEST};
 use longpipe_tcp::segment::Opening;
 use longpipe_tcp::{AckSegment, DataSegment};
 use std::collections::HashMap;
@@ -268,19 +269,6 @@ impl Trail {
     fn sequence(&mut self, flow: Flow, frame: u32) -> &mut Sequence {
         &mut self.sequences[flow.index()][usize::from(frame & REQUEST != 0)]
     }
-}
-
-impl Probe for Trail {
-    fn add_connection_slots(&mut self, owner: Flow, count: usize) {
-        let flows = self.sequences.len() + count;
-        self.propagation.resize(flows, self.propagation[owner.index()]);
-        self.sequences.resize(flows, Default::default());
-        self.probes.resize(flows, false);
-    }
-
-    fn renewed(&mut self, flow: Flow) {
-        self.sequences[flow.index()] = Default::default();
-    }
 
     fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         self.leaves(now, flow, false, frame);
@@ -295,10 +283,6 @@ impl Probe for Trail {
         let probe = segment.length == 1 && segment.sequence + 1 == before.acknowledged;
         let forward = segment.sequence >= before.acknowledged || (probe && self.probes[flow.index()]);
         self.expect(forward, "sequence space goes backwards", detail);
-    }
-
-    fn received(&mut self, now: Time, flow: Flow, frame: u32, _segment: &DataSegment) {
-        self.arrives(now, flow, false, frame);
     }
 
     fn answered(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
@@ -321,12 +305,26 @@ impl Probe for Trail {
             format!("{ack:?} of {end}")
         });
     }
+}
 
-    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, _datagram: &Datagram) {
-        self.leaves(now, flow, false, frame);
-    }
-
-    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, _datagram: &Datagram, _first: bool) {
-        self.arrives(now, flow, false, frame);
+impl Probe for Trail {
+    fn observe(&mut self, event: Event<'_>) {
+        match event {
+            Event::ConnectionSlots(owner, count) => {
+                let flows = self.sequences.len() + count;
+                self.propagation.resize(flows, self.propagation[owner.index()]);
+                self.sequences.resize(flows, Default::default());
+                self.probes.resize(flows, false);
+            }
+            Event::Renewed(flow) => self.sequences[flow.index()] = Default::default(),
+            Event::Sent(now, flow, frame, segment) => self.sent(now, flow, frame, segment),
+            Event::Answered(now, flow, frame, ack) => self.answered(now, flow, frame, ack),
+            Event::Acknowledged(now, flow, frame, ack) => self.acknowledged(now, flow, frame, ack),
+            Event::Received(now, flow, frame, _) | Event::ReceivedDatagram(now, flow, frame, ..) => {
+                self.arrives(now, flow, false, frame);
+            }
+            Event::SentDatagram(now, flow, frame, _) => self.leaves(now, flow, false, frame),
+            _ => {}
+        }
     }
 }

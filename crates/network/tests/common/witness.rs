@@ -1,8 +1,8 @@
 //! Record of the packets that end points send and receive.
 
 use longpipe_events::Time;
-use longpipe_network::{Circuit, Datagram, ExternalPacket, Flow, Probe, REQUEST};
-use longpipe_tcp::{AckSegment, DataSegment};
+use longpipe_network::observe::probe::Event;
+use longpipe_network::{Circuit, ExternalPacket, Flow, Probe, REQUEST};
 
 /// Index of a circuit, and number of a packet on this circuit.
 pub type Name = (u32, u32);
@@ -33,29 +33,29 @@ fn circuit(flow: Flow, frame: u32, data: bool) -> u32 {
 }
 
 impl Probe for Witness {
-    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        let name = (circuit(flow, frame, true), frame);
-        self.sends(now, name, segment.packet_bytes(), segment.ecn.capable);
-    }
-
-    fn answered(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
-        self.sends(now, (circuit(flow, frame, false), frame), ack.packet_bytes(), false);
-    }
-
-    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        self.got
-            .push((now, (circuit(flow, frame, true), frame), segment.ecn.marked));
-    }
-
-    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
-        self.sends(now, (Circuit::of_data(flow).0, frame), datagram.packet_bytes(), false);
-    }
-
-    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, _: &Datagram, _first: bool) {
-        self.got.push((now, (Circuit::of_data(flow).0, frame), false));
-    }
-
-    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, _: &AckSegment) {
-        self.got.push((now, (circuit(flow, frame, false), frame), false));
+    fn observe(&mut self, event: Event<'_>) {
+        match event {
+            Event::Sent(now, flow, frame, segment) => {
+                let name = (circuit(flow, frame, true), frame);
+                self.sends(now, name, segment.packet_bytes(), segment.ecn.capable);
+            }
+            Event::Answered(now, flow, frame, ack) => {
+                self.sends(now, (circuit(flow, frame, false), frame), ack.packet_bytes(), false);
+            }
+            Event::SentDatagram(now, flow, frame, datagram) => {
+                self.sends(now, (Circuit::of_data(flow).0, frame), datagram.packet_bytes(), false);
+            }
+            Event::Received(now, flow, frame, segment) => {
+                let name = (circuit(flow, frame, true), frame);
+                self.got.push((now, name, segment.ecn.marked));
+            }
+            Event::ReceivedDatagram(now, flow, frame, ..) => {
+                self.got.push((now, (Circuit::of_data(flow).0, frame), false));
+            }
+            Event::Acknowledged(now, flow, frame, _) => {
+                self.got.push((now, (circuit(flow, frame, false), frame), false));
+            }
+            _ => {}
+        }
     }
 }

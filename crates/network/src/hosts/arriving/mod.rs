@@ -10,7 +10,7 @@ use super::connection::{clock_phase, Connection, Ends};
 use super::Hosts;
 use crate::clock::{Actor, START};
 use crate::hosts::medium::Medium;
-use crate::observe::probe::Probe;
+use crate::observe::probe::{Event, Probe};
 use crate::packets::Flow;
 use crate::report::flows::{ArrivedFlow, ArrivedReport};
 use crate::report::FlowReport;
@@ -259,7 +259,7 @@ fn begin<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, slot: Connec
     for actor in [Actor::Sender(flow), Actor::Receiver(flow)] {
         hosts.clock.cancel(actor);
     }
-    hosts.probe.renewed(flow);
+    hosts.probe.observe(Event::Renewed(flow));
     hosts.send_data(medium, flow);
 }
 

@@ -3,7 +3,7 @@
 use crate::clock::{Actor, START};
 use crate::hosts::medium::Medium;
 use crate::hosts::Hosts;
-use crate::observe::probe::Probe;
+use crate::observe::probe::{Event, Probe};
 use crate::packets::contents::Datagram;
 use crate::packets::{Circuit, Flow};
 use longpipe_events::{MaybeTime, Time};
@@ -29,7 +29,7 @@ pub(in crate::hosts) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: 
         datagrams.sent.1 += u64::from(length);
         let datagram = Datagram { sent: now, length };
         let frame = datagrams.way.number(travels, datagram);
-        hosts.probe.sent_datagram(now, flow, frame, &datagram);
+        hosts.probe.observe(Event::SentDatagram(now, flow, frame, &datagram));
         medium.send_unsolicited(hosts, Circuit::of_data(flow), frame, &datagram);
     }
 }
@@ -39,6 +39,8 @@ pub(in crate::hosts) fn arrive<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, frame
     let now = hosts.clock.now;
     if let Some(datagrams) = hosts.flows[flow.index()].application.try_as_datagrams_mut() {
         let first = datagrams.take(now, frame, datagram);
-        hosts.probe.received_datagram(now, flow, frame, datagram, first);
+        hosts
+            .probe
+            .observe(Event::ReceivedDatagram(now, flow, frame, datagram, first));
     }
 }

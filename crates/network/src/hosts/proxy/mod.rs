@@ -17,7 +17,7 @@ mod windows;
 use super::Hosts;
 use crate::clock::{Actor, START, UNKNOWN};
 use crate::hosts::medium::Medium;
-use crate::observe::probe::Probe;
+use crate::observe::probe::{Event, Probe};
 use crate::packets::{Circuit, Flow};
 use crate::report::flows::ProxyReport;
 use forwarding::Forwarding;
@@ -166,7 +166,7 @@ fn send_window_probe<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, 
         ..DataSegment::default()
     };
     let frame = state.data.number(travels, segment);
-    hosts.probe.sent(now, flow, frame, &segment);
+    hosts.probe.observe(Event::Sent(now, flow, frame, &segment));
     medium.send_unsolicited(hosts, Circuit::of_data(flow), frame, &segment);
     hosts.clock.set(Actor::Start(flow), due, START);
 }

@@ -17,7 +17,7 @@ use crate::hosts::medium::Medium;
 use crate::hosts::transmissions;
 use crate::hosts::Hosts;
 use crate::lookahead::queueless::queueless;
-use crate::observe::probe::Probe;
+use crate::observe::probe::{Event, Probe};
 use crate::packets::drops::{report_external, DropCause};
 use crate::packets::payload::Payload;
 use crate::packets::{Circuit, Link, Options, Packet};
@@ -50,7 +50,7 @@ enum LinkEvent {
 }
 
 /// Time, kind and link of an event.
-type Event = (Time, LinkEvent, Link);
+type PendingEvent = (Time, LinkEvent, Link);
 
 /// The ports, wires and pending events of a run.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub(crate) struct Reference {
     wires: Vec<VecDeque<(Time, Packet, Options)>>,
     /// Pending arrival event of each wire's first packet.
     due: Vec<Option<(Time, LinkEvent)>>,
-    pending: BinaryHeap<Reverse<Event>>,
+    pending: BinaryHeap<Reverse<PendingEvent>>,
     ways: Vec<CircuitRoutes>,
     topology: Topology,
     ties: TieRule,
@@ -133,7 +133,7 @@ impl Reference {
             let enters = port.arrive(now, ready, packet, options);
             // Both a policer and the queue may mark the same packet.
             for _ in marked..port.packets_marked() {
-                hosts.probe.marked(now, link, packet.vc().flow());
+                hosts.probe.observe(Event::Marked(now, link, packet.vc().flow()));
             }
             if enters && idle {
                 self.serve(link);
@@ -345,7 +345,7 @@ impl Reference {
                 queue.take_duplicated().for_each(|packet| hosts.duplicate(&packet));
                 queue
                     .take_marks()
-                    .for_each(|(time, flow)| hosts.probe.marked(time, link, flow));
+                    .for_each(|(time, flow)| hosts.probe.observe(Event::Marked(time, link, flow)));
                 egress_ports::report_removed(&mut hosts.probe, link, queue);
                 queue.drops().take()
             }
@@ -354,7 +354,12 @@ impl Reference {
         // The link's bit errors are recorded in `ports`, even if the link has a `DiscPort`.
         lost.append(&mut self.ports[link.index()].drops.take());
         for removed in self.ports[link.index()].take_removed() {
-            hosts.probe.waited(link, removed.arrival, removed.time, removed.circuit);
+            hosts.probe.observe(Event::Waited {
+                link,
+                arrival: removed.arrival,
+                end: removed.time,
+                vc: removed.circuit,
+            });
         }
         if lost.is_empty() {
             return;
@@ -432,7 +437,7 @@ impl Reference {
         let held = self.disc_ports[next.index()]
             .as_ref()
             .map_or(self.ports[next.index()].held(), DiscPort::held);
-        hosts.probe.queue(now, next, held);
+        hosts.probe.observe(Event::Queue(now, next, held));
         self.arrive(hosts, now, next, packet.further(), options);
     }
 

@@ -11,9 +11,9 @@ pub mod pcapng;
 mod point;
 mod udp;
 
-use crate::observe::probe::{Probe, Slot};
+use crate::observe::probe::{Detail, Event, Probe, Slot};
 use crate::packets::aal5::{frame_cells, Cell};
-use crate::packets::contents::{Contents, Datagram, External};
+use crate::packets::contents::{Contents, External};
 use crate::packets::external::Fate;
 use crate::packets::{Circuit, Flow, Link};
 use crate::scenario::{FlowConfig, Scenario};
@@ -22,7 +22,6 @@ pub use external::StackBytes;
 use external::{StackPacketInFlight, StackPackets};
 use headers::Handshake;
 use longpipe_events::Time;
-use longpipe_tcp::{AckSegment, DataSegment};
 use pcapng::Direction;
 use point::Point;
 use std::io;
@@ -196,53 +195,8 @@ impl Captures {
             point.packet(at, Direction::Outbound, &state.connection, packet, circuit);
         }
     }
-}
 
-impl Probe for Captures {
-    fn wants_cells(&self) -> bool {
-        self.links.iter().any(Option::is_some)
-    }
-
-    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        self.leaves(now, flow, frame, Contents::Data(*segment));
-    }
-
-    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        self.arrives(now, flow, frame, Contents::Data(*segment));
-    }
-
-    fn answered(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
-        self.leaves(now, flow, frame, Contents::Ack(*ack));
-    }
-
-    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
-        self.arrives(now, flow, frame, Contents::Ack(*ack));
-    }
-
-    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
-        self.leaves(now, flow, frame, Contents::Datagram(*datagram));
-    }
-
-    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram, _first: bool) {
-        self.arrives(now, flow, frame, Contents::Datagram(*datagram));
-    }
-
-    fn wants_stack_bytes(&self) -> bool {
-        !self.points.is_empty()
-    }
-
-    fn stack_sent(&mut self, now: Time, packet: &StackBytes<'_>) {
-        let copy = self.stacks.put(packet).clone();
-        self.stack_at_host(now, Direction::Outbound, &copy, packet.id, false);
-    }
-
-    fn stack_left(&mut self, now: Time, id: u64, fate: Fate) {
-        if let (Some(packet), Fate::Delivered { marked }) = (self.stacks.take(id), fate) {
-            self.stack_at_host(now, Direction::Inbound, &packet, id, marked);
-        }
-    }
-
-    fn cell(&mut self, slot: Slot, cell: &Cell, contents: impl FnOnce() -> Contents) {
+    fn cell(&mut self, slot: Slot, cell: &Cell, contents: &dyn Fn() -> Contents) {
         let Some(index) = self.links[slot.link.index()] else {
             return;
         };
@@ -257,10 +211,45 @@ impl Probe for Captures {
             self.on_link(slot.departure, slot.link, cell.vc, cell.frame, contents);
         }
     }
+}
 
-    fn packet(&mut self, slot: Slot, vc: Circuit, frame: u32, contents: impl Fn() -> Contents) {
-        if slot.departure <= self.end && self.links[slot.link.index()].is_some() {
-            self.on_link(slot.departure, slot.link, vc, frame, contents());
+impl Probe for Captures {
+    fn wants(&self, detail: Detail) -> bool {
+        match detail {
+            Detail::Cells => self.links.iter().any(Option::is_some),
+            Detail::StackBytes => !self.points.is_empty(),
+            Detail::Control | Detail::Queue | Detail::SenderEvents => false,
+        }
+    }
+
+    fn observe(&mut self, event: Event<'_>) {
+        match event {
+            Event::Sent(now, flow, frame, segment) => self.leaves(now, flow, frame, Contents::Data(*segment)),
+            Event::Answered(now, flow, frame, ack) => self.leaves(now, flow, frame, Contents::Ack(*ack)),
+            Event::SentDatagram(now, flow, frame, datagram) => {
+                self.leaves(now, flow, frame, Contents::Datagram(*datagram));
+            }
+            Event::Received(now, flow, frame, segment) => self.arrives(now, flow, frame, Contents::Data(*segment)),
+            Event::Acknowledged(now, flow, frame, ack) => self.arrives(now, flow, frame, Contents::Ack(*ack)),
+            Event::ReceivedDatagram(now, flow, frame, datagram, _) => {
+                self.arrives(now, flow, frame, Contents::Datagram(*datagram));
+            }
+            Event::StackSent(now, packet) => {
+                let copy = self.stacks.put(packet).clone();
+                self.stack_at_host(now, Direction::Outbound, &copy, packet.id, false);
+            }
+            Event::StackLeft(now, id, fate) => {
+                if let (Some(packet), Fate::Delivered { marked }) = (self.stacks.take(id), fate) {
+                    self.stack_at_host(now, Direction::Inbound, &packet, id, marked);
+                }
+            }
+            Event::Cell(slot, cell, contents) => self.cell(slot, cell, contents),
+            Event::Packet(slot, vc, frame, contents)
+                if slot.departure <= self.end && self.links[slot.link.index()].is_some() =>
+            {
+                self.on_link(slot.departure, slot.link, vc, frame, contents());
+            }
+            _ => {}
         }
     }
 }
