@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from longpipe.design import cost
 from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction, parse_word, products
+from longpipe.design.seeds import planned_seeds
 from longpipe.errors import MissingSetting, ScenarioError, check_kind
 from longpipe.measures.measure import Measure, Specification, parse_all
 from longpipe.scenario import LARGEST_SEED, Scenario
@@ -78,8 +79,7 @@ class Design:
         if not self.points:
             raise ScenarioError("points: none; needs at least one")
         _check_size(len(self.points), self.replications)
-        last = self.first_seed + self._streams * self.replications - 1
-        if self.first_seed < 0 or last > LARGEST_SEED:
+        if self.first_seed < 0 or any(seeds[-1] > LARGEST_SEED for seeds in self._seeds):
             raise ScenarioError(f"first_seed: {self.first_seed}; needs 0 to {LARGEST_SEED} for all seeds")
 
     def __repr__(self) -> str:
@@ -260,12 +260,9 @@ class Design:
 
     def runs(self) -> Iterator[Run]:
         """Yields the planned runs by point and replication."""
-        for i, point in enumerate(self.points):
-            block = 0 if self.blocks is None else self.blocks[i]
-            stream = block if self.common else i
-            for replication in range(self.replications):
-                seed = self.first_seed + replication * self._streams + stream
-                yield Run(i + 1, point, replication + 1, seed)
+        for i, (point, seeds) in enumerate(zip(self.points, self._seeds, strict=True), 1):
+            for replication, seed in enumerate(seeds, 1):
+                yield Run(i, point, replication, seed)
 
     def anova(self, runs: pd.DataFrame, response: str, *, order: int | None = None, saturated: bool = False) -> Anova:
         """Returns the analysis of variation of this design's runs, with seeds as blocks if points share them.
@@ -297,11 +294,10 @@ class Design:
         )
 
     @property
-    def _streams(self) -> int:
-        """Returns the number of seeds per replication."""
-        if not self.common:
-            return len(self.points)
-        return 1 if self.blocks is None else max(self.blocks) + 1
+    def _seeds(self) -> list[range]:
+        return planned_seeds(
+            len(self.points), self.replications, self.first_seed, common=self.common, blocks=self.blocks
+        )
 
     def _confounded(self, fraction: Fraction) -> list[int]:
         return [parse_word("confounded", text, text, fraction.factors) for text in self.confounded]

@@ -135,6 +135,7 @@ def copy_study(source: Store, target: Store, name: str) -> None:
             query = sa.select(table).where(table.c.study == name).order_by(*table.primary_key)
             for page in read.execute(query.execution_options(yield_per=PAGE)).mappings().partitions():
                 write.execute(sa.insert(table), [dict(one) for one in page])
+    target.analyze(STUDY_POINTS, STUDY_RUNS)
 
 
 def _digests(source: Store) -> Iterator[list[str]]:
@@ -289,6 +290,7 @@ def _copy_batch(source: Store, target: Store, batch: Sequence[dict[str, Any]]) -
             target.traces.write(target.traces.folder(*key), source.traces.contents(source.traces.folder(*key), parts))
     with target.writing() as connection:
         rows.save(rows.OfSqlAlchemy(connection), batch)
+    target.added(len(batch))
 
 
 def _stored(

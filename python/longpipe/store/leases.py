@@ -112,14 +112,19 @@ class Leases:
 
     def _leased(self, connection: sa.Connection, keys: Sequence[Key]) -> set[Key]:
         """Returns the runs that other processes have leased."""
-        values = {"engine": self._engine, "owner": self.owner.id, **_bound(connection, keys)}
-        return {(d, s) for d, s in connection.execute(_others_query(connection.dialect.name), values)}
+        return self._keys(connection, _others_query, keys)
 
     def _insert(self, connection: sa.Connection, keys: Sequence[Key]) -> set[Key]:
         if not keys:
             return set()
+        return self._keys(connection, _insertion, keys)
+
+    def _keys(
+        self, connection: sa.Connection, statement: Callable[[str], sa.ClauseElement], keys: Sequence[Key]
+    ) -> set[Key]:
         values = {"engine": self._engine, "owner": self.owner.id, **_bound(connection, keys)}
-        return {(d, s) for d, s in connection.execute(_insertion(connection.dialect.name), values)}
+        rows = connection.exec_driver_sql(_text(connection.dialect.name, statement), values)
+        return {(row.digest, row.seed) for row in rows}
 
     def _bury(self, connection: sa.Connection) -> int:
         """Frees the leases of dead owners. Returns how many owners were dead."""
@@ -183,21 +188,22 @@ def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str
     for begin in range(0, len(wanted), _CHUNK):
         some = wanted[begin : begin + _CHUNK]
         values = {"engine": engine_version, **_bound(connection, some)}
-        # Counting is much faster than reading the rows, and most campaigns continue after long parts that are finished.
-        counts = set(connection.execute(_count_query(connection.dialect.name), values).one())
-        if counts == {0}:
+        kind = connection.dialect.name
+        # Counting is much faster than reading the keys.
+        counts = tuple(connection.exec_driver_sql(_text(kind, _count_query), values).one())
+        if counts == (0, 0):
             continue
-        if counts == {len(some)}:
-            found.update(some)
-            continue
-        stored: tuple[set[Key], set[Key]] = (set(), set())
-        for number, digest, seed in connection.execute(_stored_query(connection.dialect.name), values):
-            stored[number].add((digest, seed))
-        if stored[0] != stored[1]:
-            digest, seed = min(stored[0] ^ stored[1])
-            raise DamagedError(f"the run of scenario {digest[:16]}, seed {seed}, which was finished, is gone")
-        found |= stored[0]
+        for digest, seed, run, receipt in connection.exec_driver_sql(_text(kind, _stored_query), values):
+            if run != receipt:
+                raise gone(digest, seed)
+            if run is not None:
+                found.add((digest, seed))
     return found
+
+
+def gone(digest: str, seed: str) -> DamagedError:
+    """Returns the error for a finished run that is missing."""
+    return DamagedError(f"the run of scenario {digest[:16]}, seed {seed}, which was finished, is gone")
 
 
 def durations(connection: sa.Connection, keys: Sequence[Key], engine_version: str, machine: str) -> dict[Key, float]:
@@ -235,30 +241,33 @@ def insert_of(kind: str) -> Callable[[sa.Table], Any]:
 
 
 def _use_indices(connection: sa.Connection) -> None:
-    """Makes PostgreSQL find keys by an index in this transaction.
-
-    Without statistics, which a table lacks in the first minute of a campaign, it would read the whole table for each
-    claim.
-    """
+    """Makes PostgreSQL find keys by an index in this transaction, also while statistics say that tables are empty."""
     if connection.dialect.name == "postgresql":
-        settings = (f"SET LOCAL enable_{kind} = off" for kind in ("hashjoin", "mergejoin", "seqscan"))
-        connection.exec_driver_sql("; ".join(settings))
-
-
-# Statements with parameters are built once for each kind of database, because building one takes four times as long as
-# executing it for a few runs.
+        connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
 
 
 @cache
+def _text(kind: str, statement: Callable[[str], sa.ClauseElement]) -> str:
+    """Returns the text of a statement for the driver.
+
+    It is compiled once, because SQLAlchemy needs four times as long for a statement as a database for a few keys.
+    """
+    if kind == "sqlite":
+        return str(statement(kind).compile(dialect=sqlite.dialect(paramstyle="named")))
+    from sqlalchemy.dialects.postgresql import psycopg
+
+    return str(statement(kind).compile(dialect=psycopg.dialect()))  # type: ignore[no-untyped-call]
+
+
 def _others_query(kind: str) -> sa.Select[Any]:
     """Returns the query of runs that other processes have leased."""
     wanted = _wanted(kind)
-    joined = wanted.join(LEASES, _is_run(LEASES, wanted, _ENGINE))
-    return sa.select(wanted.c.digest, wanted.c.seed).select_from(joined).where(LEASES.c.owner != _OWNER)
+    owner = sa.select(LEASES.c.owner).where(_is_run(LEASES, wanted, _ENGINE)).correlate(wanted).scalar_subquery()
+    found = sa.select(wanted.c.digest, wanted.c.seed, owner.label("owner")).subquery()
+    return sa.select(found.c.digest, found.c.seed).where(found.c.owner != _OWNER)
 
 
-@cache
-def _insertion(kind: str) -> sa.Executable:
+def _insertion(kind: str) -> sa.ClauseElement:
     """Returns the statement that takes the free leases of runs."""
     wanted = _wanted(kind)
     # SQLite cannot parse a conflict clause after a SELECT without WHERE.
@@ -271,28 +280,29 @@ def _insertion(kind: str) -> sa.Executable:
         set_={"owner": insert.excluded.owner},
         where=LEASES.c.owner == insert.excluded.owner,
     )
-    found: sa.Executable = again.returning(LEASES.c.digest, LEASES.c.seed)
+    found: sa.ClauseElement = again.returning(LEASES.c.digest, LEASES.c.seed)
     return found
 
 
-@cache
-def _stored_query(kind: str) -> sa.CompoundSelect[Any]:
-    """Returns the query of the stored runs (0) and receipts (1) among runs; one statement reads both tables."""
+def _stored_query(kind: str) -> sa.Select[Any]:
+    """Returns the query of keys with a 1, or NULL, for the run and for the receipt.
 
-    def of(number: int, table: sa.Table) -> sa.Select[Any]:
-        joined = wanted.join(table, _is_run(table, wanted, _ENGINE))
-        return sa.select(sa.literal(number), table.c.digest, table.c.seed).select_from(joined)
-
+    Both are scalar subqueries, which PostgreSQL executes by an index even if it lacks statistics; a join would then
+    read all runs for each key.
+    """
     wanted = _wanted(kind)
-    return sa.union_all(of(0, RUNS), of(1, RECEIPTS))
+
+    def stored(table: sa.Table) -> sa.ScalarSelect[int]:
+        found = sa.select(sa.literal_column("1", sa.Integer)).where(_is_run(table, wanted, _ENGINE))
+        return found.correlate(wanted).scalar_subquery()
+
+    return sa.select(wanted.c.digest, wanted.c.seed, stored(RUNS).label("run"), stored(RECEIPTS).label("receipt"))
 
 
-@cache
-def _count_query(kind: str) -> sa.Select[Any]:
+def _count_query(kind: str) -> sa.Select[int, int]:
     """Returns the query of the numbers of stored runs and of receipts among runs."""
-    wanted = _wanted(kind)
-    joined = (wanted.join(table, _is_run(table, wanted, _ENGINE)) for table in (RUNS, RECEIPTS))
-    return sa.select(*(sa.select(sa.func.count()).select_from(one).scalar_subquery() for one in joined))
+    found = _stored_query(kind).subquery()
+    return sa.select(sa.func.count(found.c.run), sa.func.count(found.c.receipt))
 
 
 def _is_run(
@@ -326,7 +336,10 @@ def _bound(connection: sa.Connection, keys: Iterable[Key]) -> dict[str, Any]:
 def _relation(kind: str, **keys: Any) -> sa.FromClause:  # noqa: ANN401 - values or parameters
     if kind == "sqlite":
         pair = sa.func.json_each(keys["keys"]).table_valued("value").c.value
-        digest, seed = (sa.func.json_extract(pair, f"$[{i}]").label(name) for i, name in enumerate(("digest", "seed")))
+        # The paths are not parameters, so that the statement has no others than the given ones.
+        digest, seed = (
+            sa.func.json_extract(pair, sa.text(f"'$[{i}]'")).label(name) for i, name in enumerate(("digest", "seed"))
+        )
         return sa.select(digest, seed).subquery()
     columns = (sa.cast(keys[name], sa.ARRAY(sa.Text)) for name in ("digests", "seeds"))
     return sa.func.unnest(*columns).table_valued("digest", "seed", name="keys").render_derived()

@@ -6,9 +6,11 @@ longer to load than a short run takes.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from longpipe.store import checksums
@@ -46,6 +48,8 @@ _SAVE_RECEIPT: Final = (
     "INSERT INTO receipts (digest, seed, engine, checksum) VALUES (:digest, :seed, :engine, :checksum)"
     " ON CONFLICT (digest, seed, engine) DO UPDATE SET checksum = excluded.checksum"
 )
+# Leases of finished runs have no effect; without them, counting the claimed runs takes little time.
+_END_LEASE: Final = "DELETE FROM claims WHERE digest = :digest AND seed = :seed AND engine = :engine"
 
 
 def _save_run() -> str:
@@ -99,16 +103,21 @@ class OfSqlAlchemy:
 
     def rows(self, text: str, values: Values) -> list[Any]:
         """Executes a statement and returns its rows."""
-        import sqlalchemy as sa
-
-        found = self._connection.execute(sa.text(text), values)
+        found = self._connection.exec_driver_sql(self._native(text), dict(values))
         return list(found.all()) if found.returns_rows else []
 
     def repeat(self, text: str, values: Sequence[Values]) -> None:
         """Executes a statement once for each set of values; there is at least one."""
-        import sqlalchemy as sa
+        self._connection.exec_driver_sql(self._native(text), list(map(dict, values)))
 
-        self._connection.execute(sa.text(text), values)
+    def _native(self, text: str) -> str:
+        return text if self.kind == "sqlite" else _of_psycopg(text)
+
+
+@lru_cache(maxsize=64)
+def _of_psycopg(text: str) -> str:
+    """Returns a statement with psycopg's names of parameters."""
+    return re.sub(r":(\w+)", r"%(\1)s", text)
 
 
 def is_current(connection: sqlite3.Connection) -> bool:
@@ -153,13 +162,13 @@ def save_scenarios(transaction: Transaction, scenarios: Sequence[Values]) -> Non
 
 
 def save(transaction: Transaction, runs: Sequence[Values]) -> None:
-    """Stores finished runs, each with its `summary`; replaces earlier ones with the same keys."""
+    """Stores finished runs, each with its `summary`, and ends their leases; replaces runs with the same keys."""
     written = [dict(run) for run in runs]
     if transaction.kind == "sqlite":
         # Times are converted to text, because SQLite has no type for them.
         for run in written:
             run["finished_at"] = run["finished_at"].isoformat(" ", "microseconds")
-    for statement in (_SAVE_RUN, _SAVE_SUMMARY, _SAVE_RECEIPT):
+    for statement in (_SAVE_RUN, _SAVE_SUMMARY, _SAVE_RECEIPT, _END_LEASE):
         transaction.repeat(statement, written)
 
 

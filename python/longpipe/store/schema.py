@@ -157,8 +157,8 @@ STUDY_RUNS: Final = sa.Table(
     **_BY_KEY,
 )
 
-# Tables for which some queries only count rows.
-COUNTED: Final = (STUDIES, STUDY_POINTS, STUDY_RUNS, RUNS, RECEIPTS, FAILURES, LEASES)
+# Small tables of which some queries read indices, which have no checksums.
+INDEXED: Final = (STUDIES, STUDY_POINTS, FAILURES, LEASES)
 
 # Version of a database that is not a store.
 FOREIGN: Final = -1

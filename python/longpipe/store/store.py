@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 # Number of the lock that serializes processes which create a store in the same PostgreSQL database; any number that
 # nothing else uses would do.
 _TURN = 0x6C6F6E67
+# Number of new runs after which PostgreSQL's statistics are renewed; later, as soon as the runs have doubled. Its own
+# renewal starts a minute late, and it executes joins of large tables without statistics by reading all rows for each.
+_FEWEST_ANALYZED: Final = 1000
 # Number of runs per query: small enough to fit in memory, and large enough that a query's overhead is negligible.
 RUNS_AT_ONCE: Final = 100
 
@@ -63,6 +66,9 @@ class Store:
         # The database through SQLAlchemy, and through Python's own driver, which is sufficient for single runs in an
         # SQLite file.
         self._engine: sa.Engine | None = None
+        self._variants: dict[str, sa.Engine] = {}
+        # Numbers of runs that were stored since PostgreSQL's statistics were renewed, and before.
+        self._new_runs = self._old_runs = 0
         self._driver: sqlite3.Connection | None = None
         self._lock = threading.RLock()
         self.name = self._address.name
@@ -177,6 +183,7 @@ class Store:
         with self._transaction_of_rows(write=True) as transaction:
             self._save_scenarios(transaction, scenarios)
             rows.save(transaction, runs)
+        self.added(len(runs))
 
     def _row(self, scenario: Scenario, seed: int, packed: Packed) -> dict[str, object]:
         """Writes the traces of a run, and returns its row with the summary."""
@@ -195,6 +202,21 @@ class Store:
             "parts": json.dumps(checksums.of_parts(packed.summary, packed.traces)),
         }
         return {**run, "checksum": checksums.of_row(run, checksums.RUN), "summary": packed.summary}
+
+    def added(self, runs: int) -> None:
+        """Renews PostgreSQL's statistics if runs have been added since; call this after the transaction."""
+        self._new_runs += runs
+        if not self._address.is_sqlite and self._new_runs >= max(_FEWEST_ANALYZED, self._old_runs):
+            from longpipe.store.schema import RECEIPTS, RUNS, SUMMARIES
+
+            self.analyze(RUNS, SUMMARIES, RECEIPTS)
+            self._new_runs, self._old_runs = 0, self._old_runs + self._new_runs
+
+    def analyze(self, *tables: sa.Table) -> None:
+        """Makes PostgreSQL renew its statistics of tables."""
+        with self.writing() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.exec_driver_sql(f"ANALYZE {', '.join(table.name for table in tables)}")
 
     def keep(self, result: Result, seconds: float = math.nan) -> None:
         """Stores a run of this process, with its duration."""
@@ -267,14 +289,11 @@ class Store:
             return int(found)
 
     def check_integrity(self, connection: sa.Connection) -> None:
-        """Raises DamagedError if tables whose rows are counted contradict their indices. It checks an open store once.
-
-        A query that only counts rows reads indices, which have no checksums.
-        """
+        """Raises DamagedError if small tables contradict their indices. It checks an open store once."""
         from longpipe.store import schema
 
         if not self._is_consistent:
-            checksums.check_integrity(connection, schema.COUNTED)
+            checksums.check_integrity(connection, schema.INDEXED)
             self._is_consistent = True
 
     def forget_scenarios(self) -> None:
@@ -286,6 +305,7 @@ class Store:
         if self._engine is not None:
             self._engine.dispose()
             self._engine = None
+            self._variants.clear()
         if self._driver is not None:
             self._driver.close()
             self._driver = None
@@ -350,12 +370,19 @@ class Store:
     def _reader(self) -> sa.Engine:
         # All statements of a read transaction see the same rows; SQLite guarantees this by default, but PostgreSQL does
         # not.
-        is_sqlite = self._database.dialect.name == "sqlite"
-        return self._database if is_sqlite else self._database.execution_options(isolation_level="REPEATABLE READ")
+        if self._database.dialect.name == "sqlite":
+            return self._database
+        return self._with_option("isolation_level", "REPEATABLE READ")
 
     @property
     def _writer(self) -> sa.Engine:
-        return self._database.execution_options(**{WRITES: True})
+        return self._with_option(WRITES, True)
+
+    def _with_option(self, name: str, value: object) -> sa.Engine:
+        """Returns the database with an execution option, which takes SQLAlchemy longer to add than a transaction."""
+        if name not in self._variants:
+            self._variants[name] = self._database.execution_options(**{name: value})
+        return self._variants[name]
 
     def _open(self, *, readonly: bool) -> None:
         self._readonly = readonly
@@ -406,6 +433,7 @@ class Store:
 
     def _connect(self, address: Address, *, readonly: bool) -> None:
         self._engine = address.engine(readonly=readonly)
+        self._variants.clear()
 
     def _make(self) -> None:
         import sqlalchemy as sa

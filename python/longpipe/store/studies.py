@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -16,8 +15,9 @@ import sqlalchemy as sa
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.store import checksums
+from longpipe.store.counting import check_plan, count, points_of
 from longpipe.store.errors import DamagedError
-from longpipe.store.leases import inserting, living, workers
+from longpipe.store.leases import gone, inserting, living, workers
 from longpipe.store.persistence import persistent
 from longpipe.store.schema import FAILURES, LEASES, RECEIPTS, RUNS, STUDIES, STUDY_POINTS, STUDY_RUNS
 from longpipe.store.store import Store
@@ -35,9 +35,6 @@ PROVENANCE: Final = ("digest", "state", "finished_at", "seconds", "machine", "me
 
 # Columns, except the key, covered by the checksum of a finished run, and by that of a failed run.
 _OF_RUN: Final = ("name", "finished_at", "seconds", "machine", "measures", "parts")
-# State of a finished run that is missing.
-_GONE: Final = "gone"
-
 # A run of a study: point, replication, seed.
 Row = tuple[int, int, int]
 
@@ -138,39 +135,30 @@ def put(
             sa.insert(STUDY_RUNS),
             [{"study": name, "point": p, "replication": r, "seed": seed} for p, r, seed in run_rows],
         )
+    store.analyze(STUDY_POINTS, STUDY_RUNS)
 
 
 @without_collections()
 def overview(store: Store) -> list[Overview]:
     """Returns all studies of a store, most recently changed first."""
-
-    def count(table: sa.Table) -> sa.ColumnElement[int]:
-        return sa.func.count(table.c.digest)
-
-    query = (
-        sa.select(
-            *STUDIES.c, sa.func.count(STUDY_RUNS.c.seed).label("planned"),
-            count(RUNS).label("finished"), count(RECEIPTS).label("receipts"), count(FAILURES).label("failed"),
-        )
-        .select_from(STUDIES)
-        .outerjoin(STUDY_RUNS, STUDY_RUNS.c.study == STUDIES.c.name)
-        .outerjoin(STUDY_POINTS, _same(STUDY_POINTS, STUDY_RUNS, "study", "point"))
-        .outerjoin(RUNS, _is_of(RUNS, STUDIES.c.engine))
-        .outerjoin(RECEIPTS, _is_of(RECEIPTS, STUDIES.c.engine))
-        .outerjoin(FAILURES, _failed(STUDIES.c.engine))
-        .group_by(STUDIES.c.name)
-        .order_by(STUDIES.c.changed_at.desc(), STUDIES.c.name)
-    )  # fmt: skip
+    query = sa.select(STUDIES).order_by(STUDIES.c.changed_at.desc(), STUDIES.c.name)
+    found = []
     with store.reading() as connection:
-        found = [row._mapping for row in checksums.rows_of(connection, query)]
-        store.check_integrity(connection)
-        for row in found:
-            checksums.check(row, checksums.STUDY, f"study {row['name']!r}")
-            if row["planned"] != row["runs"]:
-                raise DamagedError(f"study {row['name']!r} has only {row['planned']} of its {row['runs']} runs")
-            _check_plan(connection, row["name"], row["plan"])
-            _check_receipts(row["name"], row["finished"], row["receipts"])
-    return [Overview(**{field.name: row[field.name] for field in fields(Overview)}) for row in found]
+        for row in checksums.rows_of(connection, query):
+            record = _checked_record(row)
+            counts = count(store, connection, record, ())
+            found.append(
+                Overview(
+                    name=record.name,
+                    runs=record.runs,
+                    finished=counts.finished,
+                    failed=counts.failed,
+                    engine=record.engine,
+                    created_at=record.created_at,
+                    changed_at=record.changed_at,
+                )
+            )
+    return found
 
 
 @persistent
@@ -181,35 +169,45 @@ def counts(store: Store, record: StudyRecord) -> dict[str, int]:
     A process executes as many of the runs that it has claimed as it has workers; the other ones count as "claimed".
     """
     with store.reading() as connection:
-        alive = [owner.id for owner in living(connection)]
-        state = sa.case(
-            (RUNS.c.id.is_(None) != RECEIPTS.c.seed.is_(None), _GONE),
-            (RUNS.c.id.is_not(None), STATES[0]),
-            (LEASES.c.owner.in_(alive), STATES[1]),
-            (FAILURES.c.message.is_not(None), STATES[2]),
-            else_=STATES[3],
-        )
-        found: Counter[str] = Counter()
+        found = count(store, connection, record, [owner.id for owner in living(connection)])
         capacity = workers(connection)
-        for name, owner, count in connection.execute(_by_owner(state, record)):
-            executing = min(count, capacity.get(owner, count)) if name == STATES[1] else 0
-            found[EXECUTING] += executing
-            found[name] += count - executing
-        store.check_integrity(connection)
-        _check_plan(connection, record.name, record.plan)
-        _check_receipts(record.name, 0, found.get(_GONE, 0))
-        if sum(found.values()) != record.runs:
-            raise DamagedError(f"study {record.name!r} has only {sum(found.values())} of its {record.runs} runs")
-    return {name: found[name] for name in (*STATES, EXECUTING)}
+    executing = sum(min(runs, capacity.get(owner, runs)) for owner, runs in found.claimed.items())
+    claimed = found.claimed.total()
+    waiting = record.runs - found.finished - found.failed - claimed
+    numbers = (found.finished, claimed - executing, found.failed, waiting, executing)
+    return dict(zip((*STATES, EXECUTING), numbers, strict=True))
 
 
-def _by_owner(state: sa.ColumnElement[str], record: StudyRecord) -> sa.Select[Any]:
-    """Returns the query of the number of runs by their state, and for claimed runs also by the process."""
-    owner = sa.case((state == STATES[1], LEASES.c.owner))
-    named = _with_unfinished(
-        _of_study(sa.select(state.label("state"), owner.label("owner")), record), record
-    ).subquery()
-    return sa.select(named.c.state, named.c.owner, sa.func.count()).group_by(named.c.state, named.c.owner)
+@persistent
+@without_collections()
+def missing(store: Store, record: StudyRecord) -> list[Row]:
+    """Returns the runs of a study that are not finished, by replication and point.
+
+    Raises DamagedError for a finished run that is gone, and for runs that differ from the design's.
+    """
+    run, receipt = (_finished_in(table, record.engine).label(table.name) for table in (RUNS, RECEIPTS))
+    query = (
+        sa.select(STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed, STUDY_POINTS.c.digest, receipt)
+        .select_from(STUDY_RUNS.join(STUDY_POINTS, _same(STUDY_POINTS, STUDY_RUNS, "study", "point")))
+        .where(STUDY_RUNS.c.study == record.name, run.is_(None))
+        .order_by(STUDY_RUNS.c.replication, STUDY_RUNS.c.point)
+    )
+    with store.reading() as connection:
+        points = points_of(connection, record)
+        check_plan(connection, record, points)
+        found = checksums.rows_of(connection, query)
+    for row in found:
+        if row.receipts is not None:
+            raise gone(row.digest, row.seed)
+    return [(row.point, row.replication, int(row.seed)) for row in found]
+
+
+def _finished_in(table: sa.Table, engine: str) -> sa.ScalarSelect[int]:
+    """Returns the SQL expression that is 1 if the run of a row of STUDY_RUNS is in a table, otherwise NULL."""
+    same = (table.c.digest == STUDY_POINTS.c.digest, table.c.seed == STUDY_RUNS.c.seed, table.c.engine == engine)
+    return (
+        sa.select(sa.literal_column("1", sa.Integer)).where(*same).correlate(STUDY_POINTS, STUDY_RUNS).scalar_subquery()
+    )
 
 
 @persistent
@@ -337,9 +335,13 @@ def _record(connection: sa.Connection, name: str) -> StudyRecord | None:
     rows = checksums.rows_of(connection, sa.select(STUDIES).where(STUDIES.c.name == name))
     if not rows:
         return None
-    row = rows[0]._mapping
-    checksums.check(row, checksums.STUDY, f"study {name!r}")
-    return StudyRecord(**{field.name: row[field.name] for field in fields(StudyRecord)})
+    return _checked_record(rows[0])
+
+
+def _checked_record(row: sa.Row[Any]) -> StudyRecord:
+    found = dict(row._mapping)
+    checksums.check(found, checksums.STUDY, f"study {row.name!r}")
+    return StudyRecord(**{field.name: found[field.name] for field in fields(StudyRecord)})
 
 
 def _check_rows(found: Mapping[str, list[Any]], engine: str) -> None:
@@ -368,26 +370,6 @@ def _check_rows(found: Mapping[str, list[Any]], engine: str) -> None:
 def _sums(columns: Mapping[str, list[Any]]) -> list[str | None]:
     """Returns the checksum of each row of runs."""
     return checksums.of_rows(columns[name] for name in checksums.RUN)
-
-
-def _check_plan(connection: sa.Connection, name: str, plan: str) -> None:
-    """Raises DamagedError unless a study's points and runs match the checksum in its row."""
-    points = sa.select(STUDY_POINTS.c.point, STUDY_POINTS.c.digest, STUDY_POINTS.c.levels)
-    runs = sa.select(STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed)
-    found = checksums.of_plan(
-        checksums.rows_of(connection, points.where(STUDY_POINTS.c.study == name).order_by(STUDY_POINTS.c.point)),
-        checksums.rows_of(
-            connection,
-            runs.where(STUDY_RUNS.c.study == name).order_by(STUDY_RUNS.c.point, STUDY_RUNS.c.replication),
-        ),
-    )
-    if found != plan:
-        raise DamagedError(f"the runs of study {name!r}")
-
-
-def _check_receipts(study: str, finished: int, receipts: int) -> None:
-    if finished != receipts:
-        raise DamagedError(f"{abs(receipts - finished)} finished runs of study {study!r} are gone")
 
 
 def _measures(texts: list[str | None]) -> dict[str, list[float]]:

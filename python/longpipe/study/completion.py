@@ -37,9 +37,12 @@ def complete_study(
     workers: int | None = None,
     memory: str | None = None,
     fresh: bool = False,
+    finished: int | None = None,
     progress: Callable[[Progress], None] = ignore,
 ) -> None:
     """Runs every (scenario, seed) that the store lacks, or with `fresh` all of them, on `executor`.
+
+    If the caller has excluded the runs that the store has, `finished` is their number.
 
     `executor`, `workers` and `memory` are the arguments of `executors.executor_for`: by default a process for each
     core. Each run is stored as it finishes: after a kill, a Ctrl-C, a full disk or a crash, the same call continues.
@@ -53,9 +56,10 @@ def complete_study(
         wanted = {_key(job): job for job in jobs}
         for scenario in {digest: scenario for (digest, _), (scenario, _) in wanted.items()}.values():
             store.check_traces(scenario)
-        done = set() if fresh else store.finished(wanted.values())
+        done = set() if fresh or finished is not None else store.finished(wanted.values())
     if len(done) == len(wanted):
         return
+    earlier = len(done) + (finished or 0)
     failures: dict[Key, str] = {}
     shortest, longest = _LOOK_AGAIN_S
     wait_s, waited_s = shortest, 0.0
@@ -64,7 +68,7 @@ def complete_study(
 
         def report() -> None:
             ended = len(wanted) - len(done) - len(campaign.left)
-            counts = (len(wanted), len(done), ended - len(failures), len(failures))
+            counts = (len(wanted) + (finished or 0), earlier, ended - len(failures), len(failures))
             worked, left = campaign.in_all_s - campaign.undone_s, max(campaign.undone_s, 0.0)
             executing = campaign.executing
             progress(Progress(*counts, worked=worked, left=left, waited_s=waited_s, executing=executing))

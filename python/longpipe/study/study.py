@@ -184,13 +184,25 @@ class Study:
 
         scenarios = self.design.scenarios
         # The first runs are of all points, so that the remaining time follows from all of them.
-        runs = sorted(self.design.runs(), key=lambda run: run.replication)
-        jobs = ((scenarios[run.point - 1], run.seed) for run in runs)
+        if fresh:
+            planned = sorted(self.design.runs(), key=lambda run: run.replication)
+            runs = [(run.point, run.replication, run.seed) for run in planned]
+        else:
+            runs = studies.missing(self.store, self._record)
+        jobs = ((scenarios[point - 1], seed) for point, _, seed in runs)
+        finished = self._record.runs - len(runs)
         with Bar(self.name) as bar:
             tell = progress or (bar.update_runs if in_notebook() else ignore)
             try:
                 complete_study(
-                    jobs, self.store, executor=executor, workers=workers, memory=memory, fresh=fresh, progress=tell
+                    jobs,
+                    self.store,
+                    executor=executor,
+                    workers=workers,
+                    memory=memory,
+                    fresh=fresh,
+                    finished=finished,
+                    progress=tell,
                 )
             except KeyboardInterrupt as end:
                 end.add_note(self._interrupted())
