@@ -31,9 +31,8 @@ SERIES: Final = f"goodput of all flows in {OBSERVATIONS} intervals"
 _KINDS: Final = {(table, name): (kind, of) for table, columns in _core.result_tables() for name, kind, of, _ in columns}
 # Number of the last stage that is a BBR state; BBR's startup is 0, and higher numbers are phases of Careful Resume.
 _LAST_STAGE: Final = 6
-_TABLES: Final = (
-    "flows", "relays", "ports", "queues", "classes", "vbr", "guaranteed", "datagrams", "web", "arrived", "videos",
-)  # fmt: skip
+# Tables with a row per request or per flow that arrived, each with the column by which rows are left out.
+_LISTS: Final = {"files": "requested_s", "chunks": "requested_s", "completions": "arrival_s"}
 
 
 def begin_s(columns: Columns) -> float:
@@ -52,7 +51,7 @@ def since(
     delays of datagrams. `chosen` contains additional columns for the table `warm_up`.
     """
     found = {name: columns for name, columns in whole.items() if name not in ("delays", "token_credits")}
-    for table in _TABLES:
+    for table in {table for table, _ in _KINDS} - _LISTS.keys():
         found[table] = _difference(table, whole[table], before[table], instant_ps, resolved)
     late_delays = [all_of.since(early) for all_of, early in zip(whole["delays"], before["delays"], strict=True)]
     for (table, name), (kind, share) in _KINDS.items():
@@ -62,7 +61,7 @@ def since(
     if before["token_credits"]:
         seconds = (int(resolved["duration_ps"]) - instant_ps) / 1e12
         found["ports"] |= limits_after(resolved["links"], seconds, before["token_credits"])
-    for table, time in (("files", "requested_s"), ("chunks", "requested_s"), ("completions", "arrival_s")):
+    for table, time in _LISTS.items():
         late = [i for i, instant in enumerate(whole[table].get(time, ())) if instant >= begin]
         found[table] = {name: _at(column, late) for name, column in whole[table].items()}
     found["arrived"] |= _arrived(resolved, found)

@@ -37,50 +37,23 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-# Names of the parts of a result that a store keeps in addition to its traces.
-PARTS: Final = (
-    "flows",
-    "relays",
-    "reductions",
-    "ports",
-    "queues",
-    "classes",
-    "vbr",
-    "guaranteed",
-    "datagrams",
-    "web",
-    "response_times",
-    "waiting",
-    "arrived",
-    "slowdowns",
-    "streams",
-    "videos",
-    "modules",
-    "stacks",
-    "programs",
-    "warm_up",
-)
-
 # Lists that stores do not keep, each with the table of its flows and the summaries that stores keep.
 _LISTS: Final = {
     "files": ("web", ("response_times", "waiting")),
     "completions": ("arrived", ("arrived", "slowdowns")),
     "chunks": ("videos", ("videos",)),
 }
-# Tables that `to_csv` writes only if they have rows, each with the tables that belong to it.
-_WITH_ROWS: Final = {
-    "queues": (),
-    "guaranteed": (),
-    "datagrams": (),
-    "stacks": (),
-    "programs": (),
-    "relays": (),
-    "reductions": (),
-    "web": ("files", "response_times"),
-    "arrived": ("completions", "slowdowns"),
-    "streams": (),
-    "videos": ("chunks",),
-}
+# Tables of the core that have a row per flow, port or source, each followed by the tables that are computed from it.
+TABLES: Final = tuple(dict.fromkeys(table for table, _ in _core.result_tables() if table not in _LISTS))
+_COMPUTED: Final = {"relays": ("reductions",), "web": ("response_times", "waiting"), "arrived": ("slowdowns",)}
+# Names of the parts of a result that a store keeps in addition to its traces.
+PARTS: Final = (
+    *(part for table in TABLES for part in (table, *_COMPUTED.get(table, ()))),
+    *("modules", "stacks", "programs", "warm_up"),
+)
+# Tables that `to_csv` writes even without rows, and tables that it writes together with others.
+_ALWAYS: Final = ("flows", "ports", "classes", "vbr")
+_TOGETHER: Final = {"web": ("files", "response_times"), "arrived": ("completions", "slowdowns"), "videos": ("chunks",)}
 # Names of the numbered values of traces, by column, as the core declares them: stages of BBR and phases of Careful
 # Resume, states of recoveries, limits of senders, and events with their causes.
 NAMES: Final[Mapping[str, Sequence[str]]] = dict(_core.trace_names())
@@ -117,9 +90,7 @@ class Result:
     @classmethod
     def from_columns(cls, scenario: Scenario, seed: int, columns: Mapping[str, Any]) -> Result:
         """Creates a result from the columns of the core."""
-        parts = {
-            name: part for name, part in columns.items() if name in (*PARTS, "files", "completions", "chunks", "traces")
-        }
+        parts = {name: part for name, part in columns.items() if name in (*PARTS, *_LISTS, "traces")}
         if (trace := parts["traces"].get("delay")) is not None:
             ports = parts["ports"]
             parts["ports"] = {**ports, **delays.by_port(trace, len(ports["port"]), begin_s(parts))}
@@ -708,14 +679,14 @@ class Result:
         check_directory("directory", directory)
         written = []
         run = _frame({name: [value] for name, value in self._identity().items()})
-        always = {name: getattr(self, name) for name in ("flows", "ports", "classes", "vbr")}
+        always = {name: getattr(self, name) for name in _ALWAYS}
         if self.died:
             died = [int(flow in self.died) for flow in self.flows["flow"]]
             always["flows"] = always["flows"].assign(died=died)
         frames = {"run": run, **always, **self.traces}
-        for name, others in _WITH_ROWS.items():
-            if len(getattr(self, name)):
-                frames |= {one: getattr(self, one) for one in (name, *others)}
+        for name in (*TABLES, "reductions", "stacks", "programs"):
+            if name not in _ALWAYS and len(getattr(self, name)):
+                frames |= {table: getattr(self, table) for table in (name, *_TOGETHER.get(name, ()))}
         for name, frame in frames.items():
             written.append(directory / f"{name}.csv")
             write_text(written[-1], frame.to_csv(index=False))

@@ -373,6 +373,17 @@ pub const TABLES: [Table; 16] = [
         }],
     },
     Table {
+        name: "streams",
+        present: |_| true,
+        rows: |run| all(run.report.streams.len()),
+        is_large: false,
+        columns: &[columns! {
+            |run, index| row = &run.report.streams[index];
+            Text Kind::State, "flow": "Name of the flow." => run.scenario.flows[row.flow].name.clone();
+            Count Kind::State, "written_bytes": "Bytes that the application has written to its socket." => row.written_bytes;
+        }],
+    },
+    Table {
         name: "videos",
         present: |_| true,
         rows: |run| all(run.report.videos.len()),
@@ -393,17 +404,6 @@ pub const TABLES: [Table; 16] = [
                 row.playback.began.map_or(f64::NAN, |began| began.since(run.report.flows[row.flow].start).as_seconds());
             Count Kind::State, "scheduled_bytes": "Bytes that the server has written." =>
                 row.chunks.iter().filter(|chunk| chunk.answered.is_some()).map(|chunk| chunk.bytes).sum();
-        }],
-    },
-    Table {
-        name: "streams",
-        present: |_| true,
-        rows: |run| all(run.report.streams.len()),
-        is_large: false,
-        columns: &[columns! {
-            |run, index| row = &run.report.streams[index];
-            Text Kind::State, "flow": "Name of the flow." => run.scenario.flows[row.flow].name.clone();
-            Count Kind::State, "written_bytes": "Bytes that the application has written to its socket." => row.written_bytes;
         }],
     },
     Table {
