@@ -27,6 +27,13 @@ def test_vcs_get_their_guarantees_and_share_the_rest() -> None:
     assert (result.guaranteed["cells_ineligible"] > 0).all()
 
 
+@pytest.mark.parametrize("policy", ["selective-drop", "dfba"])
+def test_queue_per_vc_over_a_constant_path_equals_a_static_link(policy: str) -> None:
+    static = guaranteed([0.1, 0.3], **{"switch.policy": policy})
+    path = static.with_(**{"network.path": {"rate": [["0 s", "155.52 Mbit/s"]]}})
+    assert simulate(path).guaranteed.equals(simulate(static).guaranteed)
+
+
 def test_a_flow_without_a_category_equals_one_over_ubr() -> None:
     plain = Scenario().with_(**{"network.group": [{"name": "a"}], "duration": "1 s"})
     ubr = plain.with_(**{"network.group": [{"name": "a", "service": Ubr()}]})
@@ -49,10 +56,6 @@ def test_a_flow_without_a_category_equals_one_over_ubr() -> None:
         (
             {"network.vbr": {}},
             "switch.scheduler: wfq has no queue for VBR; needs priority or guaranteed-rate",
-        ),
-        (
-            {"network.path": {"rate": [["0 s", "100 Mbit/s"]]}},
-            "switch.scheduler: wfq; needs links without a path, or fifo, priority or guaranteed-rate",
         ),
         ({"switch.policy": {"kind": "dfba", "low": 0.9}}, "switch.policy.high: 0.9; needs more than low, 0.9"),
     ],

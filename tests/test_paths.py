@@ -332,7 +332,6 @@ def test_what_cells_cannot_have_is_rejected(tmp_path: Path) -> None:
     for path, fields, said in (
         ({"file": str(tmp_path / "link.down")}, {}, "network.path: a schedule of packet transmissions; needs framing 'ip'"),
         ({**delay, "order": "free"}, {}, "network.path.order: free; needs 'fifo' under AAL5, because the cells of a circuit keep their order"),
-        (delay, {"switch.policy": {"kind": "red", "unit": "cells"}}, "policy: red; with a path needs tail-drop, partial-packet-discard, epd, selective-drop, fba"),
         (delay, vbr, "network.vbr: vbr crosses a time-varying link; needs static links"),
     ):  # fmt: skip
         with pytest.raises(ScenarioError) as caught:

@@ -40,7 +40,6 @@ from longpipe.scenario.splits import Split, check_buffers, split
 from longpipe.scenario.spread import spread
 from longpipe.scenario.stack import Stack, stack_tcp
 from longpipe.scenario.stack_path import StackPath, check_stack_paths
-from longpipe.scenario.switch import BY_OCCUPANCY
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, as_graph
 from longpipe.scenario.traffic import RandomStart, StaggeredStart, Stop, Traffic
@@ -165,10 +164,6 @@ def _check_vbr(topology: Topology, moving: Collection[int]) -> None:
 
 def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str, Any]:
     """Returns the additional fields of a time-varying link in the core."""
-    if framing == "aal5" and link["policy"]["kind"] not in BY_OCCUPANCY:
-        raise ScenarioError(f"policy: {link['policy']['kind']}; with a path needs {', '.join(BY_OCCUPANCY)}")
-    if link["scheduler"]["kind"] == "wfq":
-        raise ScenarioError("switch.scheduler: wfq; needs links without a path, or fifo, priority or guaranteed-rate")
     if framing == "ip" and link["loss"]["kind"] == "bit-errors":
         raise ScenarioError("loss: bit-errors; with a path needs losses of another kind")
     scheduled = series.motion.get("service", {}).get("kind") == "opportunities"

@@ -14,8 +14,7 @@ Ties = Literal["port-order", "rotating", "random"]
 # Policies for cells, and policies for packets; RED is among both, and its unit decides which of the two it handles.
 FOR_CELLS: Final = kinds_that(Policy, lambda model: model.cells)
 FOR_PACKETS: Final = kinds_that(Policy, lambda model: model.packets)
-# Policies that decide by the occupancy of the buffer alone. A larger buffer reduces their number of drops, and they are
-# the policies of ATM ports whose links vary over time.
+# Policies that decide by the occupancy of the buffer alone. A larger buffer reduces their number of drops.
 BY_OCCUPANCY: Final = kinds_that(Policy, lambda model: model.decides in ("by-occupancy", "by-frame"))
 
 

@@ -4,7 +4,7 @@
 
 use super::interface::WireArrival;
 use super::link::{FedWire, Feed};
-use super::port::per_vc::PassingCell;
+use super::port::per_vc::{CellFate, PassingCell};
 use super::Atm;
 use crate::clock::{Actor, DEPARTURE, UNKNOWN};
 use crate::hosts::application::Application;
@@ -13,9 +13,11 @@ use crate::hosts::transmissions;
 use crate::hosts::Hosts;
 use crate::observe::probe::{Detail, Event, Probe};
 use crate::packets::aal5::{frame_cells, Cell};
+use crate::packets::drops::DropCause;
 use crate::packets::in_transit::REQUEST;
 use crate::packets::{Circuit, Link, Options, Packet};
 use crate::scenario::topology::Step;
+use crate::time_varying::Passage;
 use longpipe_events::Time;
 
 impl Atm {
@@ -132,12 +134,12 @@ impl Atm {
             return self.carry_moving(hosts, link, (at, local), cell);
         };
         let before = port.next_departure();
-        let admitted = port.on_cell(at, cell, local, |held| probe.observe(Event::Queue(at, link, held)));
-        let (next, cause) = (port.next_departure(), port.cause_of_loss());
+        let lost = port.on_cell(at, cell, local, |held| probe.observe(Event::Queue(at, link, held)));
+        let next = port.next_departure();
         if next != before {
             self.schedule_departure(hosts, link, next);
         }
-        if !admitted {
+        if let Some(cause) = lost {
             self.lose_cell(hosts, link, &cell, (at, cause));
         }
         None
@@ -150,27 +152,43 @@ impl Atm {
         }
     }
 
-    /// Handles a departure from a port with a queue per VC. Returns whether the link has such a port.
+    /// Handles the departures and drops of cells at a port with a queue per VC. Returns whether the link has such a
+    /// port.
     pub(super) fn depart<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) -> bool {
-        let now = hosts.clock.now;
-        let Feed::PerVc(port) = &mut self.links[link.index()].feed else {
+        let Feed::PerVc(_) = &self.links[link.index()].feed else {
             return false;
         };
-        let (left, delay, next) = (port.depart(now), port.delay(), port.next_departure());
-        self.schedule_departure(hosts, link, next);
-        let Some(PassingCell {
-            arrival,
-            departure,
-            cell,
-            ..
-        }) = left
-        else {
-            return true;
+        while let Feed::PerVc(port) = &mut self.links[link.index()].feed {
+            let Some(left) = port.depart(hosts.clock.now) else {
+                let next = port.next_departure();
+                self.schedule_departure(hosts, link, next);
+                break;
+            };
+            self.carry_left(hosts, link, left);
+        }
+        true
+    }
+
+    /// Passes on a cell that has left a port with a queue per VC, unless an outage drops or loses it.
+    fn carry_left<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, left: PassingCell) {
+        let PassingCell {
+            arrival, cell, fate, ..
+        } = left;
+        let (departure, passage) = match fate {
+            CellFate::Held => return,
+            CellFate::Dropped(at) => {
+                transmissions::dropped_cell(&mut hosts.probe, &hosts.flows, link, arrival, at, cell);
+                return self.lose_cell(hosts, link, &cell, (at, DropCause::Outage));
+            }
+            CellFate::Leaves { departure, passage } => (departure, passage),
         };
         if !hosts.probe.is_idle() {
             transmissions::cell(&mut hosts.probe, &hosts.flows, link, Some(arrival), departure, cell);
         }
-        let arrival = departure + delay;
+        let arrival = match passage {
+            Passage::Lost(at) => return self.lose_cell(hosts, link, &cell, (at, DropCause::Outage)),
+            Passage::Arrives(arrival) => arrival,
+        };
         if self.links[link.index()].end.unshared {
             if arrival <= hosts.clock.end {
                 self.carry(hosts, link, arrival, cell);
@@ -180,7 +198,6 @@ impl Atm {
                 self.schedule(hosts, link);
             }
         }
-        true
     }
 
     /// Processes the arrival, at time `at`, of a cell of VC `local` at the port of a time-varying link. Returns the
@@ -197,9 +214,7 @@ impl Atm {
         let Feed::TimeVarying(port) = &mut self.links[link.index()].feed else {
             unreachable!("routes pass only through switches")
         };
-        let way = port.on_cell(at, cell.left == 0, local, |held| {
-            probe.observe(Event::Queue(at, link, held))
-        });
+        let way = port.on_cell(at, cell, local, |held| probe.observe(Event::Queue(at, link, held)));
         let loss = port.take_loss();
         if let Some(loss) = loss {
             if way.is_none() {
@@ -241,7 +256,7 @@ impl Atm {
             let Feed::TimeVarying(port) = &mut self.links[link.index()].feed else {
                 unreachable!("circuits begin at hosts")
             };
-            let way = port.on_cell(ready, left == 0, local, |_| {});
+            let way = port.on_cell(ready, cell, local, |_| {});
             let loss = port.take_loss();
             let arrival = way.and_then(|way| way.arrival).filter(|&arrival| arrival <= end);
             first |= arrival.is_some_and(|arrival| port.wire.send(arrival, cell));

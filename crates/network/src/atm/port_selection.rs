@@ -265,10 +265,11 @@ impl<'a> Plan<'a> {
     }
 
     fn plain(&self, link: usize) -> Feed {
-        if let Some(time_varying) = self.time_varying(link) {
-            Feed::TimeVarying(Box::new(time_varying))
-        } else if self.has_queue_per_vc(link) {
-            Feed::PerVc(Box::new(self.per_vc_port(link)))
+        let time_varying = TimeVaryingLink::of_cells(&self.scenario.links[link], self.topology.grids[link].start(0));
+        if self.has_queue_per_vc(link) {
+            Feed::PerVc(Box::new(self.per_vc_port(link, time_varying)))
+        } else if let Some(motion) = time_varying {
+            Feed::TimeVarying(Box::new(self.time_varying(link, motion)))
         } else if self.is_port(link) {
             Feed::Port(self.port(link))
         } else {
@@ -289,18 +290,14 @@ impl<'a> Plan<'a> {
     }
 
     /// Builds an interface or port of a time-varying link; a host's interface is unlimited and has no policy.
-    fn time_varying(&self, link: usize) -> Option<TimeVaryingCellPort> {
-        let config = &self.scenario.links[link];
-        let motion = TimeVaryingLink::of_cells(config, self.topology.grids[link].start(0))?;
-        let (limit, policy) = if self.is_port(link) {
-            (config.buffer.map(|buffer| buffer.limit), self.policy(link))
-        } else {
-            (None, Policy::TAIL_DROP)
-        };
+    fn time_varying(&self, link: usize, motion: TimeVaryingLink) -> TimeVaryingCellPort {
         let vcs = self.topology.vcs_of_link[link][Class::Ubr as usize] as usize;
-        let admission = Admission::new(limit, policy, self.loss(link), vcs);
+        let admission = match self.is_port(link) {
+            true => self.admission(link),
+            false => Admission::new(None, Policy::TAIL_DROP, self.loss(link), vcs),
+        };
         let end = Time(self.scenario.duration_ps);
-        Some(TimeVaryingCellPort::new(!self.is_port(link), motion, admission, end))
+        TimeVaryingCellPort::new(!self.is_port(link), motion, admission, end)
     }
 
     /// Builds a switch port. The port of a VBR source's first switch has a separate queue for VBR. The source's later
@@ -316,11 +313,17 @@ impl<'a> Plan<'a> {
         CellPort::new(grid, delay, self.admission(index), self.vbr_queue(index).map(Box::new))
     }
 
-    fn per_vc_port(&self, index: usize) -> PerVcPort {
+    fn per_vc_port(&self, index: usize, time_varying: Option<TimeVaryingLink>) -> PerVcPort {
         let link = &self.scenario.links[index];
         let unit = link.scheduler.unit_of_vcs().expect("a port with a queue per VC");
-        let (grid, delay) = (self.topology.grids[index], Span(link.delay_ps));
-        PerVcPort::new(grid, delay, self.admission(index), unit, &self.weights(index))
+        let (admission, weights) = (self.admission(index), self.weights(index));
+        match time_varying {
+            Some(motion) => PerVcPort::time_varying(motion, admission, unit, &weights),
+            None => {
+                let (grid, delay) = (self.topology.grids[index], Span(link.delay_ps));
+                PerVcPort::new(grid, delay, admission, unit, &weights)
+            }
+        }
     }
 
     /// Builds the admission of cells to a port's queues, except that of VBR.

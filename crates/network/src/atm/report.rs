@@ -30,6 +30,7 @@ pub(super) fn reports(atm: &mut Atm, now: Time, hash: &mut StateHash) -> Result<
         let conserved = report.cells_in == report.cells_out + report.lost() + report.held;
         let possible = match &link.feed {
             Feed::TimeVarying(port) => port.used(now).1,
+            Feed::PerVc(port) => port.used(now).is_none_or(|used| used.1),
             _ => report.utilization <= 1.0,
         };
         check(conserved && possible, || format!("port {index}: {report:?}"))?;
@@ -204,6 +205,7 @@ fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], no
                 mean_queue: classes[0].mean_queue,
                 utilization: match feed {
                     Feed::TimeVarying(port) => port.used(now).0,
+                    Feed::PerVc(port) => port.used(now).map_or(cells_out as f64 / slots, |used| used.0),
                     _ => cells_out as f64 / slots,
                 },
                 frames_corrupted: 0,

@@ -112,11 +112,6 @@ impl PolicyConfig {
         self.facts().decides == Decides::ByOccupancy
     }
 
-    /// Returns whether the policy decides by the occupancy alone and treats frames as a whole.
-    pub fn drops_whole_frames(&self) -> bool {
-        self.facts().decides == Decides::ByFrame
-    }
-
     /// Returns whether the policy is a queue discipline, which decides at dequeue.
     pub fn serves(&self) -> bool {
         self.facts().decides == Decides::AtDequeue

@@ -117,15 +117,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
 
 /// If a time-varying link sets a field that it does not support, returns the field and the accepted values.
 fn unsupported_with_time_variation(link: &LinkConfig, framing: Framing) -> Option<(&'static str, &'static str)> {
-    if framing == Framing::Aal5 {
-        if link.scheduler.unit_of_vcs().is_some() {
-            return Some(("with the scheduler wfq", "needs fifo, priority or guaranteed-rate"));
-        }
-        let decides_at_enqueue = link.policy.depends_on_occupancy_only() || link.policy.drops_whole_frames();
-        let accepted = "needs tail-drop, partial-packet-discard, epd, selective-drop or fba";
-        return (!decides_at_enqueue).then_some(("with this policy", accepted));
-    }
-    let may_corrupt = matches!(link.loss, LossConfig::BitErrors { .. });
+    let may_corrupt = framing == Framing::Ip && matches!(link.loss, LossConfig::BitErrors { .. });
     may_corrupt.then_some(("with bit errors", "needs other losses"))
 }
 

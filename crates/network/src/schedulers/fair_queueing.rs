@@ -56,6 +56,17 @@ impl FairQueueing {
         Some(vc)
     }
 
+    /// Withdraws all offers, because the units have been dropped.
+    pub fn withdraw(&mut self) {
+        let offering = self
+            .offers
+            .iter_mut()
+            .zip(&mut self.finish)
+            .filter(|(offers, _)| **offers);
+        // All units that these VCs have sent ended by the virtual time.
+        offering.for_each(|(offers, finish)| (*offers, *finish) = (false, self.virtual_time));
+    }
+
     /// Returns whether a VC offers a unit.
     pub fn has_offer(&self) -> bool {
         self.offers.contains(&true)

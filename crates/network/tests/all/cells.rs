@@ -92,7 +92,8 @@ const MIN: f64 = 400.0;
 const MAX: f64 = 1200.0;
 const MAX_P: f64 = 0.1;
 
-fn red(per_vc: bool) -> PolicyConfig {
+/// Returns RED for whole frames.
+pub fn red(per_vc: bool) -> PolicyConfig {
     PolicyConfig::Red(RedConfig {
         min: MIN,
         max: MAX,

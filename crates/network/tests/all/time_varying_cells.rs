@@ -1,12 +1,16 @@
 //! Time-varying ATM links, compared with time-varying links of 53-byte packets, and with static links.
 
+use crate::cells::red;
 use crate::common::{both, dumbbell, policy, tcp, Builder, SECOND, WAN};
 use longpipe_network::report::Report;
 use longpipe_network::scenario::time_varying::{
     Between, DelayConfig, HoldOrDrop, InFlight, InService, Instant, OrderConfig, OutagesConfig, ServiceConfig,
     TimeVaryingConfig,
 };
-use longpipe_network::scenario::{BufferConfig, BufferUnit, CbrConfig, Framing, NodeKind, Scenario, TrafficConfig};
+use longpipe_network::scenario::{
+    BufferConfig, BufferUnit, CbrConfig, DfbaConfig, Framing, NodeKind, PolicyConfig, Scenario, SchedulerConfig,
+    ServiceUnit, TrafficConfig,
+};
 use longpipe_tcp::config::RecoveryKind;
 
 const MS: u64 = SECOND / 1000;
@@ -62,13 +66,22 @@ fn outages([arriving, waiting]: [HoldOrDrop; 2], in_service: InService, in_fligh
 }
 
 /// Returns a scenario with datagrams every 10 us over a static link and a time-varying link, whose buffers hold `room`
-/// cells or packets.
-fn one_way(framing: Framing, room: u64, motion: TimeVaryingConfig) -> Scenario {
+/// cells or packets. For each of `payloads`, another host sends datagrams of this length over the same second link.
+fn one_way(framing: Framing, room: u64, motion: TimeVaryingConfig, payloads: &[u32]) -> Scenario {
     let mut builder = Builder::new(1, room, policy("tail-drop"));
     let [from, switch, to] = [NodeKind::Host, NodeKind::Switch, NodeKind::Host].map(|kind| builder.node(kind));
     let first = builder.link(from, switch, RATE, MS);
     let second = builder.link(switch, to, RATE, MS);
     builder.flow(vec![first, second], tcp(RecoveryKind::Reno, 65_535));
+    for &payload_bytes in payloads {
+        let host = builder.node(NodeKind::Host);
+        let route = vec![builder.link(host, switch, RATE, MS), second];
+        builder.flow(route, tcp(RecoveryKind::Reno, 65_535));
+        builder.scenario.flows.last_mut().expect("a flow was added").traffic = TrafficConfig::Cbr(CbrConfig {
+            rate_bps: 3_000_000,
+            payload_bytes,
+        });
+    }
     let mut scenario = builder.scenario;
     // 32 bytes of payload and 16 bytes of LLC/SNAP header and AAL5 trailer fill a cell.
     let bytes = if framing == Framing::Aal5 { 32 } else { 53 };
@@ -137,7 +150,7 @@ fn frames_of_one_cell_equal_packets_of_53_bytes_on_a_busy_line() {
                         ..still()
                     };
                     let [cells, packets] =
-                        [Framing::Aal5, Framing::Ip].map(|framing| both(&one_way(framing, room, motion.clone())));
+                        [Framing::Aal5, Framing::Ip].map(|framing| both(&one_way(framing, room, motion.clone(), &[])));
                     let name = format!("{between:?} {at:?} {policies:?} {in_service:?} {in_flight:?} {room}");
                     assert_eq!(delivered_and_lost(&cells), delivered_and_lost(&packets), "{name}");
                     // Sum, minimum, maximum and jitter of all delays, and number of delays in each class.
@@ -157,8 +170,28 @@ fn frames_of_one_cell_equal_packets_of_53_bytes_on_a_busy_line() {
 /// Checks links whose series contain only equal values.
 #[test]
 fn series_of_equal_values_equal_a_static_link() {
-    for name in ["tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"] {
-        let static_links = dumbbell(3, WAN, 300, policy(name), 1, &tcp(RecoveryKind::Sack, 600_000));
+    let units = [None, Some(ServiceUnit::Cells), Some(ServiceUnit::Frames)];
+    let of_cells = PolicyConfig::kinds().filter(|(_, facts)| facts.cells);
+    for (name, unit) in of_cells.flat_map(|(name, _)| units.map(|unit| (name, unit))) {
+        let policy = match name {
+            "red" => red(true),
+            "dfba" => PolicyConfig::Dfba(DfbaConfig {
+                low: 0.5,
+                high: 0.9,
+                alpha: 0.5,
+                z: 1.0,
+                keep_last: true,
+            }),
+            name => policy(name),
+        };
+        let mut static_links = dumbbell(3, WAN, 300, policy, 1, &tcp(RecoveryKind::Sack, 600_000));
+        if let Some(unit) = unit {
+            let wfq = SchedulerConfig::Wfq { unit };
+            static_links
+                .links
+                .iter_mut()
+                .for_each(|link| link.scheduler = wfq.clone());
+        }
         let mut time_varying = static_links.clone();
         for link in &mut time_varying.links {
             link.rate_bps /= 10;
@@ -177,10 +210,9 @@ fn series_of_equal_values_equal_a_static_link() {
                 ..still()
             }));
         }
-        let mut static_links = static_links;
         static_links.links.iter_mut().for_each(|link| link.rate_bps /= 10);
         let (one, other) = (both(&static_links), both(&time_varying));
-        assert_eq!(one.flows, other.flows, "{name}");
+        assert_eq!(one.flows, other.flows, "{name} {unit:?}");
         for (stood, moved) in one.ports.iter().zip(&other.ports) {
             assert_eq!(
                 (
@@ -200,5 +232,40 @@ fn series_of_equal_values_equal_a_static_link() {
             );
             assert!((stood.utilization - moved.utilization).abs() < 1e-4);
         }
+    }
+}
+
+/// A queue per VC sends a cell whenever a FIFO does, so that the sums over all cells are equal. Weights do not matter.
+#[test]
+fn queue_per_vc_keeps_sums_of_a_fifo_on_a_time_varying_link() {
+    let (hold, drop) = (HoldOrDrop::Hold, HoldOrDrop::Drop);
+    for (policies, in_service, in_flight) in [
+        ([hold, hold], InService::Hold, InFlight::Deliver),
+        ([drop, drop], InService::Hold, InFlight::Drop),
+        ([hold, drop], InService::Drop, InFlight::Deliver),
+        ([drop, hold], InService::Drop, InFlight::Drop),
+        ([hold, hold], InService::Deliver, InFlight::Drop),
+    ] {
+        let motion = TimeVaryingConfig {
+            service: falling(),
+            delay: wandering(Between::Linear, Instant::End),
+            outages: outages(policies, in_service, in_flight),
+            ..still()
+        };
+        let [fifo, per_vc] = [
+            SchedulerConfig::Fifo {},
+            SchedulerConfig::Wfq {
+                unit: ServiceUnit::Cells,
+            },
+        ]
+        .map(|scheduler| {
+            let mut scenario = one_way(Framing::Aal5, 20, motion.clone(), &[4, 200]);
+            let second = scenario.flows[0].route[1];
+            scenario.links[second].scheduler = scheduler;
+            both(&scenario)
+        });
+        let port = |report: &Report| format!("{:?}", report.ports.iter().find(|port| !port.host));
+        let name = format!("{policies:?} {in_service:?} {in_flight:?}");
+        assert_eq!(port(&fifo), port(&per_vc), "{name}");
     }
 }

@@ -10,6 +10,7 @@ pub mod dfba;
 mod frame;
 pub mod per_vc;
 pub mod red;
+pub(crate) mod slot_source;
 pub mod sweep;
 pub mod time_varying;
 pub mod trains;

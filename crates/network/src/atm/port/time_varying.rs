@@ -3,7 +3,7 @@
 
 use crate::atm::port::admission::Admission;
 use crate::atm::port::cell_wire::CellWire;
-use crate::packets::aal5::CELL_BYTES;
+use crate::packets::aal5::{Cell, CELL_BYTES};
 use crate::packets::drops::DropCause;
 use crate::report::cells::QueueCounters;
 use crate::time_varying::{Passage, TimeVaryingLink, TransmissionOutcome};
@@ -78,17 +78,22 @@ impl TimeVaryingCellPort {
         self.leaving.len() + self.doomed.len() + self.stuck
     }
 
-    /// Processes departures, drops and losses up to `now`.
+    /// Processes departures, drops and losses up to `now`, in order.
     fn settle(&mut self, now: Time) {
-        while let Some(cell) = self.leaving.first().copied().filter(|cell| cell.until <= now) {
-            self.leaving.pop();
-            self.admission.release(cell.local, cell.until);
-            self.left += 1;
-        }
-        while let Some(cell) = self.doomed.first().copied().filter(|cell| cell.until <= now) {
-            self.doomed.pop();
-            self.admission.release(cell.local, cell.until);
-            self.lost_outage += 1;
+        let first = |cells: &Ring<HeldCell>| cells.first().map_or(u64::MAX, |cell| cell.until.0);
+        loop {
+            let (leaves, drops) = (first(&self.leaving), first(&self.doomed));
+            if leaves.min(drops) > now.0 {
+                break;
+            }
+            let (cells, count) = match leaves <= drops {
+                true => (&mut self.leaving, &mut self.left),
+                false => (&mut self.doomed, &mut self.lost_outage),
+            };
+            *count += 1;
+            if let Some(cell) = cells.pop() {
+                self.admission.release(cell.local, cell.until);
+            }
         }
         while self.lost_later.first().is_some_and(|&at| at <= now) {
             self.lost_later.pop();
@@ -96,16 +101,15 @@ impl TimeVaryingCellPort {
         }
     }
 
-    /// Processes the arrival of a cell of the port's VC `local`; `last` marks the frame's last cell. Returns the cell's
-    /// departure and arrival times if the cell is admitted and no outage drops it. `on_frame` is invoked with the queue
-    /// length X at the first cell of each frame.
-    pub fn on_cell(&mut self, now: Time, last: bool, local: u32, on_frame: impl FnOnce(u64)) -> Option<CellPassage> {
+    /// Processes the arrival of a cell of the port's VC `local`. Returns the cell's departure and arrival times if the
+    /// cell is admitted and no outage drops it. `on_frame` is invoked with the queue length X at the first cell of each
+    /// frame.
+    pub fn on_cell(&mut self, now: Time, cell: Cell, local: u32, on_frame: impl FnOnce(u64)) -> Option<CellPassage> {
         // A host's jitter may delay a cell past the end of the run.
         self.settle(now.min(self.end));
-        let held = self.held();
-        // Policies of time-varying links decide by the occupancy alone.
+        let (held, last) = (self.held(), cell.left == 0);
         let arrived = now.min(self.end);
-        let Some(frame) = self.admission.decide(now, last, false, local, held, on_frame) else {
+        let Some(frame) = self.admission.decide(now, last, cell.tagged, local, held, on_frame) else {
             self.loss_of_last = Some((arrived, self.admission.cause_of_loss()));
             return None;
         };

@@ -8,7 +8,7 @@ use longpipe_network::scenario::time_varying::{
     Between, DelayConfig, HoldOrDrop, InFlight, InService, Instant, OrderConfig, OutagesConfig, ServiceConfig,
     TimeVaryingConfig,
 };
-use longpipe_network::scenario::{Framing, LinkConfig, LossConfig, PolicyConfig, Scenario, SchedulerConfig};
+use longpipe_network::scenario::{Framing, LinkConfig, LossConfig, Scenario};
 use proptest::prelude::*;
 
 /// A series: its times are fractions of the run, and its values are fractions of a maximum.
@@ -85,12 +85,6 @@ pub fn set(scenario: &mut Scenario, motions: &[(usize, TimeVaryingDraft)]) {
                 .service
                 .take_if(|service| matches!(service, ServiceConfig::Opportunities { .. }));
             link.motion = Some(Box::new(motion));
-            if matches!(link.policy, PolicyConfig::Red(_) | PolicyConfig::Dfba(_)) {
-                link.policy = PolicyConfig::TAIL_DROP;
-            }
-            if matches!(link.scheduler, SchedulerConfig::Wfq { .. }) {
-                link.scheduler = SchedulerConfig::Fifo {};
-            }
             continue;
         }
         if matches!(motion.service, Some(ServiceConfig::Opportunities { .. })) {

@@ -1,11 +1,13 @@
 //! Compares time-varying ports with a reference that computes slots segment by segment and queues individual cells.
 
 use super::*;
+use crate::atm::port::per_vc::{CellFate, PerVcPort};
 use crate::policies::Policy;
 use crate::scenario::time_varying::{
     HoldOrDrop, InFlight, InService, OrderConfig, OutagesConfig, ServiceConfig, TimeVaryingConfig,
 };
 use crate::scenario::{LinkConfig, LossConfig, PolicyConfig, SchedulerConfig};
+use crate::schedulers::ServiceUnit;
 use proptest::prelude::*;
 
 /// Bits of a cell times picoseconds per second.
@@ -162,10 +164,42 @@ fn reference(link: &LinkConfig, (phase, limit): (u64, u64), arrivals: &[u64]) ->
 
 fn ways(port: &mut TimeVaryingCellPort, arrivals: &[u64]) -> Vec<Option<(u64, Option<u64>)>> {
     let way = |&at: &u64| {
-        let way = port.on_cell(Time(at), true, 0, |_| {})?;
+        let way = port.on_cell(Time(at), Cell::default(), 0, |_| {})?;
         Some((way.departure.0, way.arrival.map(|arrival| arrival.0)))
     };
     arrivals.iter().map(way).collect()
+}
+
+/// Returns the departure and arrival times of the cells of one VC at a port with a queue per VC.
+fn ways_of_vc(port: &mut PerVcPort, arrivals: &[u64]) -> Vec<Option<(u64, Option<u64>)>> {
+    let mut ways = vec![None; arrivals.len()];
+    let mut collect = |port: &mut PerVcPort, until: u64| {
+        while let Some(at) = port.next_departure().filter(|at| at.0 <= until) {
+            while let Some(left) = port.depart(at) {
+                if let CellFate::Leaves { departure, passage } = left.fate {
+                    let arrival = match passage {
+                        Passage::Arrives(arrival) => Some(arrival.0),
+                        Passage::Lost(_) => None,
+                    };
+                    ways[left.cell.frame as usize] = Some((departure.0, arrival));
+                }
+            }
+        }
+    };
+    for (frame, &at) in (0..).zip(arrivals) {
+        collect(port, at);
+        port.on_cell(
+            Time(at),
+            Cell {
+                frame,
+                ..Cell::default()
+            },
+            0,
+            |_| {},
+        );
+    }
+    collect(port, 1 << 48);
+    ways
 }
 
 fn any_outages() -> impl Strategy<Value = Option<OutagesConfig>> {
@@ -213,6 +247,12 @@ proptest! {
         let arrived = expected.iter().filter(|way| matches!(way, Some((_, Some(_))))).count() as u64;
         prop_assert_eq!((counters.cells_in, counters.cells_out), (arrivals.len() as u64, arrived));
         prop_assert_eq!(counters.cells_in, counters.cells_out + counters.lost());
+        prop_assert_eq!((port.held(), port.vc_held(0)), (0, 0));
+        let motion = TimeVaryingLink::of_cells(&link, Time(phase)).expect("a motion");
+        let admission = Admission::new(Some(limit), Policy::TAIL_DROP, None, 1);
+        let mut port = PerVcPort::time_varying(motion, admission, ServiceUnit::Cells, &[1]);
+        prop_assert_eq!(ways_of_vc(&mut port, &arrivals), expected);
+        prop_assert_eq!(format!("{:?}", port.counters_at(Time(1 << 48))), format!("{counters:?}"));
         prop_assert_eq!((port.held(), port.vc_held(0)), (0, 0));
     }
 }
