@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from longpipe import Result, Scenario, simulate
-from longpipe.pictures.events import losses_mended
+from longpipe.pictures.events import loss_repairs
 from longpipe.pictures.recorded import Recorded
 from longpipe.pictures.share_of_time import CAUSES, time_shares
 from longpipe.result import duration_s
@@ -40,7 +40,7 @@ def test_what_holds_a_flow_back_most_is_named_and_shares_add_up(path: str) -> No
 
 def test_a_loss_is_mended_from_its_fast_retransmit_until_all_is_acknowledged() -> None:
     result = run("slow recovery")
-    (begin_s, end_s), *_ = losses_mended(result, "flow1")
+    (begin_s, end_s), *_ = loss_repairs(result, "flow1")
     rows = result.traces["sequence"].query("flow == 'flow1'")
     again = rows[(rows["event"] == 0) & rows["retransmission"].astype(bool)]
     assert begin_s == again["time_s"].iloc[0]

@@ -32,13 +32,15 @@ def capacity_steps(run: Run, flows: Sequence[str]) -> pd.DataFrame | None:
     links, names = resolved["links"], [node["name"] for node in resolved["nodes"]]
     limits = [shaped_bps(link, math.inf, policers=True, packet_bytes=FULL_PACKET_BYTES) for link in links]
     ranks = ranked(resolved, [min(link["rate_bps"], limit) for link, limit in zip(links, limits, strict=True)])
-    own = [(min(flow["route"], key=ranks.__getitem__), flow) for flow in whole(resolved) if flow["name"] in flows]
-    if len({number for number, _ in own}) != 1:
+    # Each flow with the number of its slowest link.
+    slowest = [(min(flow["route"], key=ranks.__getitem__), flow) for flow in whole(resolved) if flow["name"] in flows]
+    if len({number for number, _ in slowest}) != 1:
         return None
-    number = own[0][0]
+    number = slowest[0][0]
     link = links[number]
+    # Shares of payload in a packet of each flow.
     of_tcp, of_datagrams = set[float](), set[float]()
-    for _, flow in own:
+    for _, flow in slowest:
         shares = of_tcp if flow["traffic"]["kind"] in OVER_TCP else of_datagrams
         shares.add(payload_share(resolved, link, flow))
     counted = of_tcp or of_datagrams
@@ -61,10 +63,10 @@ def outages(run: Run, span_s: tuple[float, float] | None = None) -> list[tuple[f
     """Returns the outages within the span, of all links on the flows' routes, each once, as begin and end [s]."""
     begin_s, end_s = shown_s(run, span_s)
     motions = _motions(run)
-    found = {
+    of_links = {
         (begin / PS, end / PS) for motion in motions for begin, end in motion.get("outages", {}).get("intervals_ps", ())
     }
-    return sorted((begin, end) for begin, end in found if end > begin_s and begin < end_s)
+    return sorted((begin, end) for begin, end in of_links if end > begin_s and begin < end_s)
 
 
 def handovers_s(run: Run, span_s: tuple[float, float] | None = None) -> list[float]:
@@ -73,7 +75,7 @@ def handovers_s(run: Run, span_s: tuple[float, float] | None = None) -> list[flo
     A delay that is held between its points jumps at each change; a linear one if two points have the same time.
     """
     begin_s, end_s = shown_s(run, span_s)
-    found = {
+    times_s = {
         change["at_ps"] / PS
         for flow in run.scenario.resolved["flows"]
         for change in flow.get("rerouting", {}).get("changes", ())
@@ -82,8 +84,8 @@ def handovers_s(run: Run, span_s: tuple[float, float] | None = None) -> list[flo
         if "delay" in motion:
             at, delays = np.array(motion["delay"]["knots_ps"], dtype=float).T
             jumps = np.diff(delays) != 0 if motion["delay"]["between"] == "hold" else np.diff(at) == 0
-            found |= set((at[1:][jumps] / PS).tolist())
-    return sorted(at for at in found if begin_s < at < end_s)
+            times_s |= set((at[1:][jumps] / PS).tolist())
+    return sorted(at for at in times_s if begin_s < at < end_s)
 
 
 def change_alike(runs: Iterable[Run], span_s: tuple[float, float] | None = None) -> bool:
@@ -105,5 +107,7 @@ def mark_changes(panel: Axes, run: Run, span_s: tuple[float, float] | None = Non
 def _motions(run: Run) -> list[dict[str, Any]]:
     """Returns the changes over time of each time-varying link on the flows' routes."""
     resolved = run.scenario.resolved
-    used = {number for flow in resolved["flows"] for way in ("route", "return_route") for number in flow[way]}
+    used = {
+        number for flow in resolved["flows"] for direction in ("route", "return_route") for number in flow[direction]
+    }
     return [resolved["links"][number]["motion"] for number in sorted(used) if "motion" in resolved["links"][number]]

@@ -12,7 +12,7 @@ from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.kinds.kind import Kind
 from longpipe.pictures.kinds.throughput import INTERVALS, averaged
 from longpipe.pictures.overlays import check_number, check_selected, one_flow
-from longpipe.pictures.ports import Use, default_port, use_of_ports
+from longpipe.pictures.ports import PortMeasure, default_port, measured_ports
 from longpipe.pictures.recorded import (
     EmptyPictureError,
     Run,
@@ -27,8 +27,8 @@ from longpipe.pictures.style import PALETTE, figure_of, font_points, legend, one
 
 # Pictures that a comparison draws in panels.
 COMPARED: Final = tuple(name for name in KINDS if kind_of(name).title)
-# Arguments of pictures that are arguments of a comparison, too, or that a comparison sets.
-_OWN: Final = frozenset({"run", "runs", "kind", "flows", "span_s", "ax", "note", "others"})
+# Parameters of pictures that are not options of a comparison: it has a parameter of the same name, or sets them itself.
+_NO_OPTIONS: Final = frozenset({"run", "runs", "kind", "flows", "span_s", "ax", "note", "others"})
 
 
 @with_literal_texts
@@ -55,11 +55,11 @@ def compare(
     _check_options(kind, picture, options)
     for run in runs.values():
         check_flows(run.scenario, flows)
-    names, note = _flows(kind, picture, flows, runs, span_s)
-    what, omitted, options = _what(picture, names, runs, span_s, options)
+    names, note = _selected_flows(kind, picture, flows, runs, span_s)
+    title, omitted, options = _title_and_options(picture, names, runs, span_s, options)
     figure = figure_of(max(4.4, 2.4 * len(runs) + 0.8))
     axes = list(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0])
-    nothing: list[EmptyPictureError] = []
+    empty: list[EmptyPictureError] = []
     for panel, (label, run) in zip(axes, runs.items(), strict=True):
         plain(panel)
         panel.set_title(label, loc="left", fontsize=font_points(10))
@@ -68,66 +68,71 @@ def compare(
                 picture.draw(run, span_s=span_s, ax=panel, **options)
         except EmptyPictureError as error:
             panel.set_title(f"{label}: {error.short}", loc="left", fontsize=font_points(10))
-            nothing.append(error)
+            empty.append(error)
             continue
         if remark := picture.remark(panel, names):
             panel.set_title(f"{label}: {remark}", loc="left", fontsize=font_points(10))
+        # Removes the picture's own title, which is centred.
         panel.set_title("")
-    if len(nothing) == len(runs):
-        raise nothing[0]
+    if len(empty) == len(runs):
+        raise empty[0]
     _complete(axes)
     spans = [shown_s(run, span_s) for run in runs.values()]
     axes[-1].set_xlim(min(begin for begin, _ in spans), max(end for _, end in spans))
-    _alike(axes)
+    _share_range(axes)
     called = dict.fromkeys(name_of(run) for run in runs.values())
-    title_of(figure, titled(f"{', '.join(called)}: {what}", note or omitted))
+    title_of(figure, titled(f"{', '.join(called)}: {title}", note or omitted))
     legend(figure, axes)
     return figure
 
 
 def _check_options(kind: str, picture: Kind, options: Collection[str]) -> None:
-    accepted = [name for name in picture.options if name not in _OWN]
+    accepted = [name for name in picture.options if name not in _NO_OPTIONS]
     for name in options:
         if name not in accepted:
             raise ScenarioError(f"{name}: not an option of {kind}; {nearest(name, accepted)}")
 
 
-def _what(
+def _title_and_options(
     picture: Kind,
     names: list[str],
     runs: Mapping[str, Run],
     span_s: tuple[float, float] | None,
     options: dict[str, Any],
 ) -> tuple[str, str, dict[str, Any]]:
-    """Returns what a picture shows, a note on omitted flows, and the picture's options, which all runs share."""
+    """Returns the title of a comparison, a note on omitted flows, and the options with which all panels are drawn."""
     if picture.of == "flow":
         options = {"flows": names, **({"unit": "segments"} if "unit" in picture.options else {}), **options}
         with_rto = " and retransmission timeout" if options.get("rto") else ""
         return f"{picture.title}{with_rto} of {names[0]}", "", options
-    what = picture.title
-    if picture.use is not None:
-        options = {**options, "port": _shown_port(picture.use, names, runs, options.get("port"), span_s)}
-        what = f"{what.format(of=of_flows(names))} at {options['port']}"
-    selected, note = _chosen(picture, names, runs, span_s, options.get("port"))
+    title = picture.title
+    if picture.port_measure is not None:
+        options = {**options, "port": _shown_port(picture.port_measure, names, runs, options.get("port"), span_s)}
+        title = f"{title.format(of=of_flows(names))} at {options['port']}"
+    selected, note = _largest_flows(picture, names, runs, span_s, options.get("port"))
     if "interval_s" in picture.options:
         lengths = {end - begin for begin, end in (shown_s(run, span_s) for run in runs.values())}
         # All runs use the same interval, so that their points can be compared.
         options = {"interval_s": max(lengths) / INTERVALS, **options}
-        what = f"{what}, {averaged(options['interval_s'])}"
-    return what, note, {**selected, **options}
+        title = f"{title}, {averaged(options['interval_s'])}"
+    return title, note, {**selected, **options}
 
 
 def _shown_port(
-    use: Use, flows: list[str], runs: Mapping[str, Run], port: str | None, span_s: tuple[float, float] | None
+    measure: PortMeasure,
+    flows: list[str],
+    runs: Mapping[str, Run],
+    port: str | None,
+    span_s: tuple[float, float] | None,
 ) -> str:
     """Returns the port that all panels show; raises ScenarioError if there is nothing to show in any run."""
     if port is None:
-        return default_port(runs.values(), use, flows, span_s)
+        return default_port(runs.values(), measure, flows, span_s)
     check_port(next(iter(runs.values())).scenario, port)
-    used = {str(name) for run in runs.values() for name in use_of_ports(run, use, flows, span_s).index}
-    if port not in used:
-        lacks = f"{use.short}{of_flows(flows)} in all runs"
-        raise EmptyPictureError(f"port: {port!r}: {lacks}; {nearest(port, sorted(used))}", use.short)
+    shown = {str(name) for run in runs.values() for name in measured_ports(run, measure, flows, span_s).index}
+    if port not in shown:
+        lacks = f"{measure.empty_title}{of_flows(flows)} in all runs"
+        raise EmptyPictureError(f"port: {port!r}: {lacks}; {nearest(port, sorted(shown))}", measure.empty_title)
     return port
 
 
@@ -141,7 +146,7 @@ def _complete(axes: Sequence[Axes]) -> None:
     axes[-1].set_xlabel(drawn.get_xlabel() or "time [s]")
 
 
-def _flows(
+def _selected_flows(
     kind: str,
     picture: Kind,
     flows: Sequence[str] | None,
@@ -156,7 +161,7 @@ def _flows(
     return one_flow(kind, flows, runs, lambda run: rows(run, span_s), picture.lacks)
 
 
-def _chosen(
+def _largest_flows(
     picture: Kind, names: list[str], runs: Mapping[str, Run], span_s: tuple[float, float] | None, port: str | None
 ) -> tuple[dict[str, Any], str]:
     """Returns options with the flows to draw, and a note on omitted ones: by default the largest over all runs.
@@ -178,7 +183,7 @@ def _chosen(
     return {"flows": flows, **({"others": True} if "others" in picture.options else {})}, note
 
 
-def _alike(axes: Sequence[Axes]) -> None:
+def _share_range(axes: Sequence[Axes]) -> None:
     """Sets a common vertical range if all panels have the same unit and scale."""
     if len({(panel.get_ylabel(), panel.get_yscale()) for panel in axes}) == 1:
         low, high = zip(*(panel.get_ylim() for panel in axes), strict=True)

@@ -79,9 +79,9 @@ def slow_start_exits(run: Run, flow: str, span_s: tuple[float, float] | None = N
     during a recovery to a value above the window. Reductions that `traces.events` contains are no exits.
     """
     rows = of_flow(trace(run, "cwnd"), flow)
-    threshold, now, before = rows["ssthresh_bytes"], rows["cwnd_bytes"], rows["cwnd_bytes"].shift()
+    ssthresh, cwnd, previous_cwnd = rows["ssthresh_bytes"], rows["cwnd_bytes"], rows["cwnd_bytes"].shift()
     minimum = 2 * config_of(run.scenario, flow)["mss_bytes"]
-    left = (threshold < threshold.shift()) & (threshold > minimum) & (now >= threshold) & (threshold >= before)
+    left = (ssthresh < ssthresh.shift()) & (ssthresh > minimum) & (cwnd >= ssthresh) & (ssthresh >= previous_cwnd)
     if "events" in run.traces:
         events = of_flow(run.traces["events"], flow)
         left &= ~rows["time_s"].isin(events.loc[events["kind"] == "reduction", "time_s"])
@@ -102,29 +102,32 @@ def phases(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd
     begin_s, end_s = shown_s(run, span_s)
     if (stages := _stages(run, flow)) is None:
         return _phases_of_window(run, flow, (begin_s, end_s))
-    staged = _runs_of(stages["time_s"].to_numpy(), stages["stage"].to_numpy(dtype=object), begin_s, end_s)
-    left_s = staged.loc[staged["phase"].isna(), "begin_s"]
-    if left_s.empty:
+    staged = _merged(stages["time_s"].to_numpy(), stages["stage"].to_numpy(dtype=object), begin_s, end_s)
+    # From the end of Careful Resume on, the stage is absent, and the phases are those of the window.
+    without_stage_s = staged.loc[staged["phase"].isna(), "begin_s"]
+    if without_stage_s.empty:
         return staged
-    later = _phases_of_window(run, flow, (float(left_s.iloc[0]), end_s))
-    found: pd.DataFrame = pd.concat([staged[staged["begin_s"] < left_s.iloc[0]], later], ignore_index=True)
-    return found
+    resume_end_s = float(without_stage_s.iloc[0])
+    later = _phases_of_window(run, flow, (resume_end_s, end_s))
+    both: pd.DataFrame = pd.concat([staged[staged["begin_s"] < resume_end_s], later], ignore_index=True)
+    return both
 
 
 def _phases_of_window(run: Run, flow: str, span_s: tuple[float, float]) -> pd.DataFrame:
-    """Returns a flow's phases within a time span derived from its window and its loss recoveries."""
+    """Returns a flow's phases within a time span, derived from its congestion window and its loss recoveries."""
     begin_s, end_s = span_s
     if "cwnd" not in run.traces and "control" in run.traces:
         return pd.DataFrame(columns=["begin_s", "end_s", "phase"])
     windows = of_flow(trace(run, "cwnd"), flow)
     recoveries = _recoveries(run, flow) if "events" in run.traces else []
     times = windows["time_s"].to_numpy()
-    # The first row is the start of the flow.
+    # The first row is written when the flow starts.
     begin_s = max(begin_s, *times[:1]) if len(times) else end_s
     if begin_s >= end_s:
         return pd.DataFrame(columns=["begin_s", "end_s", "phase"])
-    ends = [edge for recovery in recoveries for edge in recovery]
-    edges = np.unique(np.clip([begin_s, *times, *ends, end_s], begin_s, end_s))
+    recovery_edges = [edge for recovery in recoveries for edge in recovery]
+    edges = np.unique(np.clip([begin_s, *times, *recovery_edges, end_s], begin_s, end_s))
+    # Element k is the state after k rows of the trace; a flow starts in slow start.
     below = np.concatenate(([True], (windows["cwnd_bytes"] < windows["ssthresh_bytes"]).to_numpy()))
     states = np.where(below[np.searchsorted(times, edges[:-1], side="right")], "slow start", "avoidance").astype(object)
     for first, last in recoveries:
@@ -136,15 +139,18 @@ def _phases_of_window(run: Run, flow: str, span_s: tuple[float, float]) -> pd.Da
 
 
 def _stages(run: Run, flow: str) -> pd.DataFrame | None:
-    """Returns the changes of a stage, without a value after Careful Resume, or None if there are no stages."""
+    """Returns the rows of `traces.control` of a flow, or None if it has no stages.
+
+    The stage is absent in the rows after the end of Careful Resume.
+    """
     if "control" not in run.traces:
         return None
     rows = of_flow(trace(run, "control"), flow)
     return rows if rows["stage"].notna().any() else None
 
 
-def _runs_of(times_s: np.ndarray, names: np.ndarray, begin_s: float, end_s: float) -> pd.DataFrame:
-    """Returns rows within a time span, with consecutive equal rows merged."""
+def _merged(times_s: np.ndarray, names: np.ndarray, begin_s: float, end_s: float) -> pd.DataFrame:
+    """Returns the phases within a time span, each from the first of consecutive rows with the same name."""
     starts = np.flatnonzero(np.concatenate(([True], names[1:] != names[:-1])))
     begins, ends = times_s[starts], np.append(times_s[starts[1:]], end_s)
     frame = pd.DataFrame(
@@ -163,7 +169,7 @@ def _recoveries(run: Run, flow: str) -> list[tuple[float, float]]:
     return list(zip(begins[recovers].tolist(), ends[recovers].tolist(), strict=True))
 
 
-def losses_mended(run: Run, flow: str) -> list[tuple[float, float]]:
+def loss_repairs(run: Run, flow: str) -> list[tuple[float, float]]:
     """Returns the begin and end [s] of each of a flow's loss repairs, from `traces.events` and `traces.sequence`.
 
     A repair lasts from a fast retransmit, or from the last segment sent before a timeout, until all data in flight at
@@ -172,37 +178,38 @@ def losses_mended(run: Run, flow: str) -> list[tuple[float, float]]:
     rows = of_flow(trace(run, "sequence"), flow)
     sent_s = rows.loc[rows["event"] == 0, "time_s"].to_numpy()
     acks = rows[rows["event"] == 1]
-    acks_s, reached = acks["time_s"].to_numpy(), acks["sequence_bytes"].cummax().to_numpy()
+    acks_s, acknowledged = acks["time_s"].to_numpy(), acks["sequence_bytes"].cummax().to_numpy()
     events = of_flow(trace(run, "events"), flow)
-    begun = events[events["kind"].isin(["fast-retransmit", "timeout"])]
-    last_s, found = shown_s(run, None)[1], []
-    for row in begun.to_dict("records"):
+    responses = events[events["kind"].isin(["fast-retransmit", "timeout"])]
+    run_end_s, repairs = shown_s(run, None)[1], []
+    for row in responses.to_dict("records"):
         begin_s = row["time_s"]
-        if row["kind"] == "timeout" and (before := int(np.searchsorted(sent_s, begin_s))):
-            begin_s = float(sent_s[before - 1])
-        done = int(np.searchsorted(reached, row["sequence_bytes"] + row["length_bytes"]))
-        found.append((begin_s, float(acks_s[done]) if done < len(acks_s) else last_s))
-    return found
+        if row["kind"] == "timeout" and (sent_before := int(np.searchsorted(sent_s, begin_s))):
+            begin_s = float(sent_s[sent_before - 1])
+        # Such an event has the range of sequence numbers from SND.UNA to the end of the data in flight.
+        last_ack = int(np.searchsorted(acknowledged, row["sequence_bytes"] + row["length_bytes"]))
+        repairs.append((begin_s, float(acks_s[last_ack]) if last_ack < len(acks_s) else run_end_s))
+    return repairs
 
 
-def shade(panel: Axes, found: pd.DataFrame) -> None:
-    """Shades phases behind a panel; congestion avoidance stays white."""
+def shade(panel: Axes, phases: pd.DataFrame) -> None:
+    """Shades the result of the function `phases` behind a panel; congestion avoidance stays white."""
     for phase, colour in _SHADES.items():
-        rows = found[found["phase"] == phase]
+        rows = phases[phases["phase"] == phase]
         spans = list(zip(rows["begin_s"], rows["end_s"] - rows["begin_s"], strict=True))
         if spans:
             height = panel.get_xaxis_transform()
             panel.broken_barh(spans, (0, 1), facecolor=colour, lw=0, zorder=0, transform=height, label=phase)
 
 
-def mark(panel: Axes, found: pd.DataFrame, heights: pd.Series, *, lost: tuple[str, float] = _MARKS["lost"]) -> None:
+def mark(panel: Axes, events: pd.DataFrame, heights: pd.Series, *, lost: tuple[str, float] = _MARKS["lost"]) -> None:
     """Draws markers of events at the given heights; `lost` is the shape and size of losses' markers."""
     for event, (shape, size) in {**_MARKS, "lost": lost}.items():
-        at = found["event"] == event
-        if at.any():
+        is_event = events["event"] == event
+        if is_event.any():
             (points,) = panel.plot(
-                found.loc[at, "time_s"],
-                heights[at],
+                events.loc[is_event, "time_s"],
+                heights[is_event],
                 shape,
                 ms=size,
                 color="black",
@@ -211,4 +218,4 @@ def mark(panel: Axes, found: pd.DataFrame, heights: pd.Series, *, lost: tuple[st
                 zorder=5,
                 clip_on=event != "lost",
             )
-            points.set_rasterized(int(at.sum()) > MOST_SHAPES)
+            points.set_rasterized(int(is_event.sum()) > MOST_SHAPES)

@@ -142,30 +142,31 @@ def _overlay_runs(
     spans = [shown_s(run, span_s) for run in runs.values()]
     span = (min(begin for begin, _ in spans), max(end for _, end in spans))
     interval_s = interval_s or (span[1] - span[0]) / INTERVALS
-    if picture.use is not None:
+    # `what` is the quantity in the title, and `y_label` that on the axis.
+    if picture.port_measure is not None:
         samples = trace(first, "vc_queue")
         counted = "packets" if "queue_packets" in samples else "cells"
-        port = port or default_port(runs.values(), picture.use)
+        port = port or default_port(runs.values(), picture.port_measure)
         drawn = {label: queue_by_flow(run, port, span_s).sum(axis=1) for label, run in runs.items()}
-        what, across = f"buffer of {port}", f"held [{counted}]"
+        what, y_label = f"buffer of {port}", f"held [{counted}]"
     elif line is None:
         drawn = {
             label: throughput_series(run, flows or flow_names(run.scenario), interval_s, span_s).sum(axis=1) / 1e6
             for label, run in runs.items()
         }
-        what, across = f"data arrived{of_flows(flows)}, {averaged(interval_s)}", "throughput [Mbit/s]"
+        what, y_label = f"data arrived{of_flows(flows)}, {averaged(interval_s)}", "throughput [Mbit/s]"
     else:
-        drawn, word = _scaled(line, {label: (run, flows[0]) for label, run in runs.items()}, span_s, unit)
-        what, across = f"{line.called} of {flows[0]}", f"{line.called}, {flows[0]} [{word}]"
-    sums = line is None and picture.use is None
-    if sums:
+        drawn, unit_name = _scaled(line, {label: (run, flows[0]) for label, run in runs.items()}, span_s, unit)
+        what, y_label = f"{line.label} of {flows[0]}", f"{line.label}, {flows[0]} [{unit_name}]"
+    draws_throughput = line is None and picture.port_measure is None
+    if draws_throughput:
         note = note_on_arrivals(pd.DataFrame(drawn), flows)
     if not note and not any(series.any() for series in drawn.values()):
         _raise_empty(runs, line, flows, port, span_s)
-    if sums:
+    if draws_throughput:
         shown = {label: set(flows or flow_names(run.scenario)) for label, run in runs.items()}
-        ended = {label for label, run in runs.items() if shown[label].intersection(getattr(run, "died", ()))}
-        drawn = {f"{label}, died" if label in ended else label: series for label, series in drawn.items()}
+        died = {label for label, run in runs.items() if shown[label].intersection(getattr(run, "died", ()))}
+        drawn = {f"{label}, died" if label in died else label: series for label, series in drawn.items()}
     # A run without a line is in the legend, with the reason.
     drawn = {label if len(series) else f"{label}: none": series for label, series in drawn.items()}
     names = dict.fromkeys(name_of(run) for run in runs.values())
@@ -173,11 +174,11 @@ def _overlay_runs(
     _draw(panel, picture, drawn, log=log)
     if change_alike(runs.values(), span):
         mark_changes(panel, first, span)
-    if sums:
+    if draws_throughput:
         panel.set_autoscaley_on(True)
         draw_capacities(panel, list(runs.values()), flows, max(float(series.max()) for series in drawn.values()))
         panel.set_ylim(bottom=0)
-    panel.set_ylabel(across)
+    panel.set_ylabel(y_label)
     legend(figure, [panel], ax)
     return figure
 
@@ -185,7 +186,7 @@ def _overlay_runs(
 def _raise_empty(
     runs: Mapping[str, Run], line: Line | None, flows: Sequence[str], port: str | None, span_s: Span | None
 ) -> NoReturn:
-    """Raises EmptyPictureError, which lists the flows that have a line, if any have."""
+    """Raises EmptyPictureError for an overlay in which no run has a line; it lists the flows that have one, if any."""
     if line is None:
         short = f"no queue at {port}"
         raise EmptyPictureError(f"port: {short} in any run in the time shown; needs another port or time", short)
@@ -209,14 +210,14 @@ def _overlay_flows(
     line = cast("Line", picture.line)
     rows = trace(run, picture.traces[0])
     sizes = rows.groupby("flow", observed=True)[line.size].max()
-    able = line.rows(run, span_s)
-    names, note = chosen_senders(run, flows, most, sizes, line.largest, drawn=able, lacks=line.lacks)
-    drawn, word = _scaled(line, {name: (run, name) for name in names}, span_s, unit)
-    title = titled(f"{name_of(run)}: {line.called}", note)
+    rows_drawn = line.rows(run, span_s)
+    names, note = chosen_senders(run, flows, most, sizes, line.largest, drawn=rows_drawn, lacks=line.lacks)
+    drawn, unit_name = _scaled(line, {name: (run, name) for name in names}, span_s, unit)
+    title = titled(f"{name_of(run)}: {line.label}", note)
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)
     _draw(panel, picture, drawn, log=log)
     mark_changes(panel, run, span_s)
-    panel.set_ylabel(f"{line.called} [{word}]")
+    panel.set_ylabel(f"{line.label} [{unit_name}]")
     legend(figure, [panel], ax)
     return figure
 
@@ -225,17 +226,17 @@ def _scaled(
     line: Line, sources: Mapping[str, tuple[Run, str]], span_s: Span | None, unit: Unit
 ) -> tuple[dict[str, pd.Series], str]:
     """Returns a series for each label, read from a flow of a run, in a common unit, and the unit's name."""
-    found = {
+    series = {
         label: line.read(run, flow, shown_s(run, span_s)).set_index("time_s")[line.column]
         for label, (run, flow) in sources.items()
     }
     if line.in_ms:
-        return {label: 1e3 * values for label, values in found.items()}, "ms"
-    top = max((float(values.max()) for values in found.values() if len(values)), default=0.0)
+        return {label: 1e3 * values for label, values in series.items()}, "ms"
+    top = max((float(values.max()) for values in series.values() if len(values)), default=0.0)
     units = {
         label: unit_for(unit, top, config_of(run.scenario, flow)["mss_bytes"]) for label, (run, flow) in sources.items()
     }
-    return {label: values / units[label][0] for label, values in found.items()}, next(iter(units.values()))[1]
+    return {label: values / units[label][0] for label, values in series.items()}, next(iter(units.values()))[1]
 
 
 def _draw(panel: Axes, picture: Kind, drawn: Mapping[str, pd.Series], *, log: bool) -> None:
@@ -246,7 +247,7 @@ def _draw(panel: Axes, picture: Kind, drawn: Mapping[str, pd.Series], *, log: bo
             (dots,) = panel.plot(values.index, values, ".", ms=2, color=colour(number), label=label)
             dots.set_rasterized(len(values) > MOST_SHAPES)
         else:
-            style = "default" if picture.line is None and picture.use is None else "steps-post"
+            style = "default" if picture.line is None and picture.port_measure is None else "steps-post"
             dashes = DASHES[number // len(PALETTE) % len(DASHES)]
             panel.plot(values.index, values, color=colour(number), ls=dashes, lw=1.2, drawstyle=style, label=label)
     if log:

@@ -25,21 +25,22 @@ def shares(pairs: Sequence[Pair]) -> Figure:
     figure = figure_of(rows * (1.2 + 0.42 * len(names)) + 0.3, 4.2 * columns)
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, path in zip(axes, paths, strict=False):
-        values = np.full((len(names), len(names)), np.nan)
+        shares_of_rows = np.full((len(names), len(names)), np.nan)
+        # Second line of a cell's text: whether a connection ended before its run.
         marks: dict[tuple[int, int], str] = {}
         for pair in pairs:
             if pair.path == path:
-                place = names.index(pair.row), names.index(pair.column)
-                values[place] = pair.share.mean
-                marks[place] = "\ndied" if pair.died else ""
-        image = panel.imshow(values, cmap="PuOr_r", vmin=0, vmax=1)
+                cell = names.index(pair.row), names.index(pair.column)
+                shares_of_rows[cell] = pair.share.mean
+                marks[cell] = "\ndied" if pair.died else ""
+        image = panel.imshow(shares_of_rows, cmap="PuOr_r", vmin=0, vmax=1)
         panel.set_xticks(range(len(names)), names, rotation=30, ha="right")
         panel.set_yticks(range(len(names)), names)
         panel.set_title(path, loc="left", fontsize=font_points(9))
-        for (i, j), value in np.ndenumerate(values):
-            if np.isfinite(value):
-                colour = text_colour(image, value)
-                panel.text(j, i, f"{value:.2f}{marks[i, j]}", ha="center", va="center", color=colour)
+        for (row, column), share in np.ndenumerate(shares_of_rows):
+            if np.isfinite(share):
+                colour = text_colour(image, share)
+                panel.text(column, row, f"{share:.2f}{marks[row, column]}", ha="center", va="center", color=colour)
         panel.spines[:].set_visible(False)
     for panel in axes[len(paths) :]:
         panel.set_visible(False)

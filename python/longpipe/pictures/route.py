@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,17 @@ import pandas as pd
 PS: Final = 1e12
 
 
-def routes(flow: Mapping[str, Any], way: str = "route") -> list[tuple[float, list[int]]]:
-    """Returns a resolved flow's routes, each with the time [s] from which it is used."""
+class Route(NamedTuple):
+    """Numbers of the links that a flow's packets cross in order, and the time from which they do."""
+
+    begin_s: float
+    links: list[int]
+
+
+def routes(flow: Mapping[str, Any], direction: str = "route") -> list[Route]:
+    """Returns a resolved flow's routes over time; `direction` is "route" for data, "return_route" for ACKs."""
     changes = flow.get("rerouting", {}).get("changes", ())
-    return [(0.0, flow[way]), *((change["at_ps"] / PS, change[way]) for change in changes)]
+    return [Route(0.0, flow[direction]), *(Route(change["at_ps"] / PS, change[direction]) for change in changes)]
 
 
 def of_route(resolved: Mapping[str, Any], flow: Mapping[str, Any], end_s: float) -> pd.DataFrame:
@@ -24,40 +31,50 @@ def of_route(resolved: Mapping[str, Any], flow: Mapping[str, Any], end_s: float)
     `rate_bps` is the minimum over its links; `delay_s` is the sum, and absent while there is no route; `loss` is 0, and
     `out` is true while there is no route or the host waits for one.
     """
-    known, links = routes(flow), resolved["links"]
-    gaps = np.array(links[known[0][1][0]].get("motion", {}).get("outages", {}).get("intervals_ps", [])) / PS
+    flow_routes, links = routes(flow), resolved["links"]
+    # While its host waits for a new route, the outages are those of the host's own link, the first of every route.
+    first_link = links[flow_routes[0].links[0]]
+    outages = np.array(first_link.get("motion", {}).get("outages", {}).get("intervals_ps", [])) / PS
     parts = []
-    for (begin, route), (end, _) in pairwise([*known, (end_s, [])]):
-        delays = [links[k].get("motion", {}).get("delay") for k in route]
+    for (begin, route), (end, _) in pairwise([*flow_routes, Route(end_s, [])]):
+        delays = [links[link].get("motion", {}).get("delay") for link in route]
+        # Times [s] and delays [s] of the points between which the delay of a time-varying link is interpolated.
         knots = [np.array(delay["knots_ps"], dtype=float).T / PS if delay else None for delay in delays]
-        inner = [own[0] for own in knots if own is not None]
-        times = np.unique(np.concatenate([*inner, gaps.ravel(), [begin, end]]))
+        knot_times = [points[0] for points in knots if points is not None]
+        times = np.unique(np.concatenate([*knot_times, outages.ravel(), [begin, end]]))
         times = times[(times >= begin) & (times <= min(end, end_s))]
-        whole = resolved["nodes"][links[route[-1]]["to"]]["kind"] == "host"
-        delay_s = np.full(len(times), 0.0 if whole else np.nan)
-        for k, delay, own in zip(route, delays, knots, strict=True):
-            if delay is None or own is None:
-                delay_s += links[k]["delay_ps"] / PS
+        # A route that ends at a switch stands for a time without a route to the receiver.
+        reaches_host = resolved["nodes"][links[route[-1]]["to"]]["kind"] == "host"
+        delay_s = np.full(len(times), 0.0 if reaches_host else np.nan)
+        for link, delay, points in zip(route, delays, knots, strict=True):
+            if delay is None or points is None:
+                delay_s += links[link]["delay_ps"] / PS
             else:
-                delay_s += read(times, *own, linear=delay["between"] == "linear")
-        out = np.array([not whole or any(first <= at < last for first, last in gaps) for at in times], dtype=bool)
-        rate_bps = float(min(links[k]["rate_bps"] for k in route))
+                delay_s += read(times, *points, linear=delay["between"] == "linear")
+        in_outage = [any(first <= at < last for first, last in outages) for at in times]
+        out = np.array([not reaches_host or waits for waits in in_outage], dtype=bool)
+        rate_bps = float(min(links[link]["rate_bps"] for link in route))
         parts.append(pd.DataFrame({"time_s": times, "rate_bps": rate_bps, "delay_s": delay_s, "loss": 0.0, "out": out}))
     table = pd.concat([part for part in parts if len(part)], ignore_index=True)
-    held = any((links[k].get("motion", {}).get("delay") or {}).get("between") == "hold" for k in known[0][1])
-    table.attrs["drawn"] = "steps-post" if held else "default"
+    first_delays = [links[link].get("motion", {}).get("delay") or {} for link in flow_routes[0].links]
+    constant_between = any(delay.get("between") == "hold" for delay in first_delays)
+    table.attrs["drawn"] = "steps-post" if constant_between else "default"
     return table
 
 
 def read(times: np.ndarray, knot_s: np.ndarray, delay_s: np.ndarray, *, linear: bool) -> np.ndarray:
-    """Returns the delay at the given times; at a time with two points, this is the delay of the second one."""
-    last = np.searchsorted(knot_s, times, side="right") - 1
-    before = np.maximum(last, 0)
+    """Returns the delay at the given times, which is constant before the first and after the last point.
+
+    Between two points, it is interpolated if `linear`, and otherwise that of the earlier one. At a time with two
+    points, it is the delay of the second one.
+    """
+    latest = np.searchsorted(knot_s, times, side="right") - 1
+    before = np.maximum(latest, 0)
     if not linear:
-        held: np.ndarray = delay_s[before]
-        return held
-    after = np.minimum(last + 1, len(knot_s) - 1)
-    over = knot_s[after] - knot_s[before]
-    share = np.divide(times - knot_s[before], over, out=np.zeros_like(times), where=over > 0)
-    found: np.ndarray = delay_s[before] + np.where(last < 0, 0.0, share) * (delay_s[after] - delay_s[before])
-    return found
+        steps: np.ndarray = delay_s[before]
+        return steps
+    after = np.minimum(latest + 1, len(knot_s) - 1)
+    distance = knot_s[after] - knot_s[before]
+    share = np.divide(times - knot_s[before], distance, out=np.zeros_like(times), where=distance > 0)
+    line: np.ndarray = delay_s[before] + np.where(latest < 0, 0.0, share) * (delay_s[after] - delay_s[before])
+    return line

@@ -24,16 +24,15 @@ MOST_PAIRS: Final = 8
 @with_literal_texts
 def round_trips_over_time(found: RoundTrips) -> Figure:
     """Draws the RTT [ms] and number of links of the first pairs' routes over time; a gap means that there is none."""
-    names = found.constellation.name
     shown = range(min(MOST_PAIRS, len(found.pairs)))
     rest = f", {len(shown)} of {len(found.pairs)} pairs" if len(shown) < len(found.pairs) else ""
     span = (float(found.times_s[0]), float(found.times_s[-1]) or 1.0)
-    figure, (above, below) = panels(2, f"Round trips over {names}{rest}", span)
+    figure, (above, below) = panels(2, f"Round trips over {found.constellation.name}{rest}", span)
     for pair in shown:
         colour, label = PALETTE[pair % len(PALETTE)], found.label(pair)
         finite = np.isfinite(found.rtt_s[:, pair])
         rtt_ms = np.where(finite, 1e3 * found.rtt_s[:, pair], np.nan)
-        jumps = np.searchsorted(found.times_s, [at for at, own, _ in found.changes if own == pair and at > 0])
+        jumps = np.searchsorted(found.times_s, [at for at, changed, _ in found.changes if changed == pair and at > 0])
         # At a change of the route, the line jumps instead of passing through RTTs of no route.
         above.plot(
             np.insert(found.times_s, jumps, found.times_s[jumps]),
@@ -74,14 +73,14 @@ def satellite_map(found: RoundTrips, at_s: float) -> Figure:
         if route:
             a, b = (found.stations[end] for end in found.pairs[pair])
             ends = [(a.longitude_deg, a.latitude_deg), (b.longitude_deg, b.latitude_deg)]
-            way = [ends[0], *((longitude[one], latitude[one]) for one in route), ends[1]]
-            _draw_way(axes, np.array(way), PALETTE[number % len(PALETTE)], found.label(pair))
-    places = np.array([(one.longitude_deg, one.latitude_deg) for one in found.stations])
+            line = [ends[0], *((longitude[hop], latitude[hop]) for hop in route), ends[1]]
+            _draw_route(axes, np.array(line), PALETTE[number % len(PALETTE)], found.label(pair))
+    places = np.array([(station.longitude_deg, station.latitude_deg) for station in found.stations])
     axes.plot(_wrapped(places[:, 0]), places[:, 1], "^", color=VERMILION, ms=5, label="stations")
     if len(found.stations) <= MOST_PAIRS:
-        for one in found.stations:
-            where = (float(_wrapped(np.array(one.longitude_deg))), one.latitude_deg)
-            axes.annotate(one.name, where, xytext=(4, 4), textcoords="offset points", fontsize="small", color=BLUE)
+        for station in found.stations:
+            where = (float(_wrapped(np.array(station.longitude_deg))), station.latitude_deg)
+            axes.annotate(station.name, where, xytext=(4, 4), textcoords="offset points", fontsize="small", color=BLUE)
     axes.set(xlim=(-180, 180), ylim=(-90, 90), xlabel="longitude [degree]", ylabel="latitude [degree]")
     axes.set_xticks(range(-180, 181, 60))
     axes.set_yticks(range(-90, 91, 30))
@@ -91,12 +90,15 @@ def satellite_map(found: RoundTrips, at_s: float) -> Figure:
 
 
 def _wrapped(longitude: np.ndarray) -> np.ndarray:
+    """Returns longitudes [degree] in the range from -180 to below 180."""
     return (longitude + 180) % 360 - 180
 
 
-def _draw_way(axes: Axes, way: np.ndarray, colour: str, label: str) -> None:
-    """Draws a line, which continues across the map's edge if that way is shorter."""
-    way = way.copy()
-    way[:, 0] = np.degrees(np.unwrap(np.radians(way[:, 0])))
+def _draw_route(axes: Axes, line: np.ndarray, colour: str, label: str) -> None:
+    """Draws a line through points (longitude, latitude) [degree], across the edge of the map where that is shorter.
+
+    The line is drawn three times, shifted by a turn, so that the part beyond one edge appears at the other.
+    """
+    longitude = np.degrees(np.unwrap(np.radians(line[:, 0])))
     for turn in (-360, 0, 360):
-        axes.plot(way[:, 0] + turn, way[:, 1], "-o", color=colour, lw=1.1, ms=3, label=label if turn == 0 else None)
+        axes.plot(longitude + turn, line[:, 1], "-o", color=colour, lw=1.1, ms=3, label=label if turn == 0 else None)

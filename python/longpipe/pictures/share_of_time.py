@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from longpipe.pictures.events import losses_mended
+from longpipe.pictures.events import loss_repairs
 from longpipe.pictures.recorded import Run, config_of, of_flow, shown_s, trace
 from longpipe.scenario.control_kinds import MODELS
 
@@ -30,33 +30,39 @@ def time_shares(run: Run, flow: str) -> pd.Series:
     is_ack, is_sent = (rows["event"] == kind for kind in (1, 0))
     if not is_sent.any():
         return pd.Series(np.nan, index=list(CAUSES), name=flow)
-    reached = rows["sequence_bytes"].where(is_ack, 0).cummax()
-    furthest = (rows["sequence_bytes"] + rows["length_bytes"]).where(is_sent, 0).cummax()
-    # Only the state after the last of several events at the same time counts.
+    acknowledged = rows["sequence_bytes"].where(is_ack, 0).cummax()
+    highest_sent = (rows["sequence_bytes"] + rows["length_bytes"]).where(is_sent, 0).cummax()
+    # A window is full if one segment more than the data in flight would exceed it.
     states = pd.DataFrame(
-        {"time_s": rows["time_s"], "next": furthest - reached + config["mss_bytes"], "sent": furthest}
+        {
+            "time_s": rows["time_s"],
+            "with_next_segment": highest_sent - acknowledged + config["mss_bytes"],
+            "sent": highest_sent,
+        }
     )
+    # Only the state after the last of several events at the same time counts.
     states = states.groupby("time_s", sort=True).last()
-    begins = states.index.to_numpy()
-    mended = losses_mended(run, flow)
-    edges = np.unique([*begins, *np.clip([edge for span in mended for edge in span], begins[0], None)])
+    times_s = states.index.to_numpy()
+    repairs = loss_repairs(run, flow)
+    # The cause is constant between neighbouring edges: an event of the sender, or the begin or end of a repair.
+    edges = np.unique([*times_s, *np.clip([edge for repair in repairs for edge in repair], times_s[0], None)])
     available = _available_bytes(run, flow)
-    has_completed = 0 < available <= reached.max()
+    has_completed = 0 < available <= acknowledged.max()
     end_s = rows["time_s"][is_sent].max() if has_completed else shown_s(run, None)[1]
-    spans = np.diff(np.append(edges, end_s).clip(max=end_s))
-    if not spans.any():
+    lengths_s = np.diff(np.append(edges, end_s).clip(max=end_s))
+    if not lengths_s.any():
         return pd.Series(np.nan, index=list(CAUSES), name=flow)
-    following, sent = (states[name].to_numpy()[_latest(begins, edges)] for name in ("next", "sent"))
+    with_next, sent = (states[name].to_numpy()[_latest(times_s, edges)] for name in ("with_next_segment", "sent"))
     cwnd = windows["cwnd_bytes"].to_numpy()[_latest(windows["time_s"].to_numpy(), edges)]
-    losing = np.any([(edges >= first) & (edges < last) for first, last in mended], axis=0) if mended else False
+    repairing = np.any([(edges >= begin) & (edges < end) for begin, end in repairs], axis=0) if repairs else False
     paced = _is_paced(run, flow, edges) & (sent < available)
     causes = np.select(
-        [losing, following > config["receiver_window_bytes"], following > cwnd, paced],
+        [repairing, with_next > config["receiver_window_bytes"], with_next > cwnd, paced],
         ["loss recovery", "receiver's window", "congestion window", "pacing"],
         "application",
     )
-    found: pd.Series[float] = pd.Series(spans).groupby(causes).sum() / spans.sum()
-    return found.reindex(list(CAUSES), fill_value=0.0).rename(flow)
+    shares: pd.Series[float] = pd.Series(lengths_s).groupby(causes).sum() / lengths_s.sum()
+    return shares.reindex(list(CAUSES), fill_value=0.0).rename(flow)
 
 
 def _latest(times: npt.NDArray[np.float64], edges: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
@@ -72,14 +78,14 @@ def _is_paced(run: Run, flow: str, edges: npt.NDArray[np.float64]) -> npt.NDArra
         kind = congestion if isinstance(congestion, str) else congestion["kind"]
         return np.full(len(edges), config.get("pacing", False) or kind in MODELS)
     rows = of_flow(trace(run, "control"), flow)
-    # An edge before the first row takes the last value.
+    # For an edge before the first row, `_latest` returns -1, which is the appended value.
     has_rate: npt.NDArray[np.bool_] = np.append(rows["pacing_bps"].notna().to_numpy(), False)
     return has_rate[_latest(rows["time_s"].to_numpy(), edges)]
 
 
 def _available_bytes(run: Run, flow: str) -> float:
     """Returns the amount of data that a flow has to send from its start, or 0 if its application writes over time."""
-    traffic = next(one for one in run.scenario.resolved["flows"] if one["name"] == flow)["traffic"]
+    traffic = next(other for other in run.scenario.resolved["flows"] if other["name"] == flow)["traffic"]
     match traffic["kind"]:
         case "greedy":
             return math.inf

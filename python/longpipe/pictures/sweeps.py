@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 # Largest number of decimals of the values in a map.
 _MOST_DECIMALS: Final = 6
-# Ratio of levels at and above which the axis is logarithmic.
+# Ratio of the largest to the smallest level at and above which the axis is logarithmic.
 _WIDE: Final = 8
-# Ratio of the levels above 0 at and above which the axis is logarithmic if there is a level of 0.
+# The same ratio if there is also a level of 0, which a logarithmic axis shows only with a linear part.
 _WIDE_BESIDE_0: Final = 100
 # Horizontal distance [points] between neighbouring lines at named levels, and maximum total distance.
 _ASIDE, _ALL_ASIDE = 10.0, 60.0
@@ -71,7 +71,7 @@ def sweep_means(
     is first averaged over them. Raises ScenarioError for an unknown factor or measure, a measure without values, and
     other factors whose levels differ between means.
     """
-    return _swept(study, x, y, by, level, where).means
+    return _sweep_data(study, x, y, by, level, where).means
 
 
 def _check_study(study: Study) -> None:
@@ -82,16 +82,18 @@ def _check_study(study: Study) -> None:
 
 
 @dataclass(frozen=True)
-class _Swept:
+class _SweepData:
     """Data of a picture: means, the measure with its unit, replications per mean, and a note on other factors."""
 
     means: pd.DataFrame
-    shown: Readable
+    measure: Readable
     replications: int
     notes: list[str]
 
 
-def _swept(study: Study, x: str, y: Specification | None, by: str | None, level: float, where: Iterable[str]) -> _Swept:
+def _sweep_data(
+    study: Study, x: str, y: Specification | None, by: str | None, level: float, where: Iterable[str]
+) -> _SweepData:
     _check_study(study)
     if by == x:
         raise ScenarioError(f"by: {by!r} is also on the horizontal axis; needs another factor")
@@ -104,27 +106,28 @@ def _swept(study: Study, x: str, y: Specification | None, by: str | None, level:
     for name in (x, *([by] if by else [])):
         if name not in factors:
             raise ScenarioError(f"factor: {name!r}; {nearest(name, factors)}")
-    heads = [x, by] if by else [x]
-    shown = _measured(study, runs, column)
-    column = shown.column
+    drawn_factors = [x, by] if by else [x]
+    measure = _measured(study, runs, column)
+    column = measure.column
     runs = matching(runs, where)
-    others = [name for name in factors if name not in heads and len(runs[name].unique()) > 1]
-    _check_even(runs, heads, others)
+    averaged_factors = [name for name in factors if name not in drawn_factors and len(runs[name].unique()) > 1]
+    _check_even(runs, drawn_factors, averaged_factors)
     rows = []
-    for levels, group in runs.groupby(heads, sort=False):
+    for levels, group in runs.groupby(drawn_factors, sort=False):
         # The average over other factors is taken first, because their levels are not replications.
         by_replication = group.groupby("replication")[column].apply(lambda values: np.mean(values.to_numpy()))
-        found = estimate(by_replication, level=level)
-        interval = {"mean": found.mean, "low": found.mean_low, "high": found.mean_high}
+        interval = estimate(by_replication, level=level)
+        means = {"mean": interval.mean, "low": interval.mean_low, "high": interval.mean_high}
         undefined = int((~np.isfinite(group[column])).sum())
         if undefined:
-            interval = dict.fromkeys(interval, np.nan)
-        rows.append({**dict(zip(heads, levels, strict=True)), "runs": len(group), **interval, "undefined": undefined})
+            means = dict.fromkeys(means, np.nan)
+        names = dict(zip(drawn_factors, levels, strict=True))
+        rows.append({**names, "runs": len(group), **means, "undefined": undefined})
     notes = [f"where {', '.join(where)}"] if where else []
-    if others:
-        averaged = (f"{name} ({', '.join(map(str, runs[name].unique()))})" for name in others)
+    if averaged_factors:
+        averaged = (f"{name} ({', '.join(map(str, runs[name].unique()))})" for name in averaged_factors)
         notes.append(f"each the mean over {' and '.join(averaged)}")
-    return _Swept(pd.DataFrame(rows), shown, runs["replication"].nunique(), notes)
+    return _SweepData(pd.DataFrame(rows), measure, runs["replication"].nunique(), notes)
 
 
 def _measured(study: Study, runs: pd.DataFrame, y: str | None) -> Readable:
@@ -141,14 +144,14 @@ def _measured(study: Study, runs: pd.DataFrame, y: str | None) -> Readable:
     return readable(y, study.design.asked)
 
 
-def _check_even(runs: pd.DataFrame, heads: list[str], others: list[str]) -> None:
-    """Raises ScenarioError unless each mean covers the same levels of each other factor."""
-    for name in others:
-        counts = runs.pivot_table("seed", heads, name, aggfunc="count", fill_value=0, sort=False).to_numpy()
+def _check_even(runs: pd.DataFrame, drawn: list[str], averaged: list[str]) -> None:
+    """Raises ScenarioError unless each drawn mean is over equally many runs of each level of each averaged factor."""
+    for name in averaged:
+        counts = runs.pivot_table("seed", drawn, name, aggfunc="count", fill_value=0, sort=False).to_numpy()
         if counts.min() != counts.max():
             first = runs[name].iloc[0]
             raise ScenarioError(
-                f"factor: {name!r} also varies, differently at each {' and '.join(heads)}; needs runs of one level, "
+                f"factor: {name!r} also varies, differently at each {' and '.join(drawn)}; needs runs of one level, "
                 f"as where (--where) '{name}={first}'"
             )
 
@@ -177,22 +180,22 @@ def sweep(
     data; with `log`, it is logarithmic, which suits delays. An undefined mean is shown as a cross at the top, with the
     number of runs without a value, and a mean of 0 on a logarithmic axis as a triangle at the bottom.
     """
-    found, axis = _swept(study, x, y, by, level, where), _axis(_levels(study, x))
+    found, axis = _sweep_data(study, x, y, by, level, where), _axis(_levels(study, x))
     means, notes = found.means, list(found.notes)
     figure, panel = _panel(ax)
-    shown = found.shown
-    means = means.assign(**{edge: _within(means[edge], shown) for edge in ("low", "high")})
+    measure = found.measure
+    means = means.assign(**{edge: _within(means[edge], measure) for edge in ("low", "high")})
     lines = list(means.groupby(by, sort=False)) if by else [("", means)]
     for number, (name, rows) in enumerate(lines):
         ordered = rows.assign(at=rows[x].map(axis.at)).sort_values("at")
-        error = np.stack([ordered["mean"] - ordered["low"], ordered["high"] - ordered["mean"]]) / shown.scale
+        error = np.stack([ordered["mean"] - ordered["low"], ordered["high"] - ordered["mean"]]) / measure.scale
         own_colour = colour(number)
         aside = 0.0 if axis.numeric else _offset(number, len(lines), _ASIDE, _ALL_ASIDE)
         aside_bars = _offset(number, len(lines), _BARS, _ALL_BARS) if axis.numeric else aside
         beyond = ordered["mean"] <= 0 if log else ordered["mean"].isna()
         panel.errorbar(
             ordered["at"],
-            ordered["mean"].mask(beyond) / shown.scale,
+            ordered["mean"].mask(beyond) / measure.scale,
             # Points without an interval have no bar, whose caps would look like a horizontal interval.
             yerr=np.where((error > 0).any(axis=0), np.nan_to_num(error).clip(min=0), np.nan),
             fmt="none",
@@ -203,7 +206,7 @@ def sweep(
         )
         panel.plot(
             ordered["at"],
-            ordered["mean"].mask(beyond) / shown.scale,
+            ordered["mean"].mask(beyond) / measure.scale,
             color=own_colour,
             # Points at levels without an order are not connected.
             ls="-" if axis.numeric else "none",
@@ -218,25 +221,25 @@ def sweep(
             _below(panel, ordered[beyond], own_colour, aside)
     _levels_along(panel, axis)
     if log:
-        edges = (means[["mean", "low", "high"]] / shown.scale).to_numpy()
+        edges = (means[["mean", "low", "high"]] / measure.scale).to_numpy()
         above = edges[np.isfinite(edges) & (edges > 0)]
         if not above.size:
-            raise ScenarioError(f"log: {shown.name} has no value above 0; needs a linear axis")
+            raise ScenarioError(f"log: {measure.name} has no value above 0; needs a linear axis")
         logarithmic(panel, "y")
         panel.set_ylim(above.min() / 1.1, above.max() * 1.1)
     else:
-        _range_up(panel, means[["mean", "low", "high"]] / shown.scale, from_zero=from_zero)
+        _range_up(panel, means[["mean", "low", "high"]] / measure.scale, from_zero=from_zero)
     beyond_linear = f" above {axis.linear_to:g}" if axis.linear_to else ""
     scale = [f"logarithmic{beyond_linear}"] if axis.logarithmic else []
     panel.set_xlabel(", ".join([f"{x} [{axis.unit}]" if axis.unit else x, *scale]))
-    panel.set_ylabel(shown.head)
+    panel.set_ylabel(measure.head)
     if (means["undefined"] > 0).any():
         notes.append("\N{MULTIPLICATION SIGN}: no mean, because this many runs have no value")
     if log and (means["mean"] <= 0).any():
         notes.append("\N{BLACK DOWN-POINTING TRIANGLE}: mean of 0, which a logarithmic axis cannot show")
     once = found.replications == 1
     seeds = "one run each" if once else f"means of {found.replications} replications, {100 * level:g} % intervals"
-    _titled(figure, ax, "\n".join([f"{study.name}: {shown.name} over {x}, {seeds}", *notes]))
+    _titled(figure, ax, "\n".join([f"{study.name}: {measure.name} over {x}, {seeds}", *notes]))
     if by:
         legend(figure, [panel], ax, by)
     return figure
@@ -263,13 +266,13 @@ def heat(
         y, by = by, y
     if by is None:
         raise ScenarioError(f"by: missing; needs a second factor, one of {', '.join(factors)}")
-    found = _swept(study, x, y, by, 0.95, where)
-    means, shown = found.means, found.shown
+    found = _sweep_data(study, x, y, by, 0.95, where)
+    means, measure = found.means, found.measure
     across, up = ([level for level in _levels(study, name) if level in set(means[name])] for name in (x, by))
     values = np.full((len(up), len(across)), np.nan)
     cells = {(row[by], row[x]): row for row in means.to_dict("records")}
     for (level, other), row in cells.items():
-        values[up.index(level), across.index(other)] = row["mean"] / shown.scale
+        values[up.index(level), across.index(other)] = row["mean"] / measure.scale
     figure, panel = _panel(ax)
     panel.grid(visible=False)
     image = panel.imshow(values, aspect="auto", cmap="viridis")
@@ -288,15 +291,15 @@ def heat(
     panel.set_xlabel(x)
     panel.set_ylabel(by)
     runs = "one run each" if found.replications == 1 else f"means of {found.replications} replications"
-    _titled(figure, ax, "\n".join([f"{study.name}: {shown.name}, {runs}", *found.notes]))
+    _titled(figure, ax, "\n".join([f"{study.name}: {measure.name}, {runs}", *found.notes]))
     if known.any():
-        panel.figure.colorbar(image, ax=panel, label=shown.head)
+        panel.figure.colorbar(image, ax=panel, label=measure.head)
     return figure
 
 
-def _within(values: pd.Series, shown: Readable) -> pd.Series:
+def _within(values: pd.Series, measure: Readable) -> pd.Series:
     """Returns the ends of intervals, clipped to the range that is possible for shares and indexes."""
-    return values.clip(0, 1) if shown.unit == "share" or shown.column in INDEXES else values
+    return values.clip(0, 1) if measure.unit == "share" or measure.column in INDEXES else values
 
 
 def _offset(number: int, lines: int, step: float, total: float) -> float:
@@ -363,7 +366,7 @@ def _titled(figure: Figure, ax: Axes | None, title: str) -> None:
 
 
 def _levels(study: Study, factor: str) -> list[Any]:
-    return next(list(one.levels) for one in study.design.factors if one.name == factor)
+    return next(list(other.levels) for other in study.design.factors if other.name == factor)
 
 
 def _axis(levels: Iterable[Any]) -> _Axis:
@@ -374,9 +377,9 @@ def _axis(levels: Iterable[Any]) -> _Axis:
         return _Axis({level: float(i) for i, level in enumerate(levels)}, "", numeric=False, logarithmic=False)
     at = dict(zip(levels, numbers, strict=True))
     if min(numbers) == 0:
-        least = min((number for number in numbers if number > 0), default=math.inf)
-        wide = max(numbers) >= _WIDE_BESIDE_0 * least
-        return _Axis(at, unit, numeric=True, logarithmic=wide, linear_to=least if wide else None)
+        smallest = min((number for number in numbers if number > 0), default=math.inf)
+        wide = max(numbers) >= _WIDE_BESIDE_0 * smallest
+        return _Axis(at, unit, numeric=True, logarithmic=wide, linear_to=smallest if wide else None)
     wide = min(numbers) > 0 and max(numbers) >= _WIDE * min(numbers)
     return _Axis(at, unit, numeric=True, logarithmic=wide)
 

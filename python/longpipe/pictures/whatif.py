@@ -20,19 +20,21 @@ def whatif(found: WhatIf) -> Figure:
     if len(found.flows) > 1:
         pair += f", flow {found.flows[0]} of {len(found.flows)}"
     figure, axes = panels(2, titled(shortened(changes_text, 100), pair), (0.0, end), height=2.4)
-    flows = [("fitted" if found.estimates else "unchanged", found.baseline.grid, found.baseline, PALETTE[0], 1.3)]
-    flows.append(("changed", found.changed.grid, found.changed, PALETTE[1], 1.3))
-    for place, (name, label, factor) in enumerate((("rtt", "RTT [ms]", 1e3), ("in_flight", "in flight [kB]", 1e-3))):
+    baseline, changed = found.baseline, found.changed
+    baseline_label = "fitted" if found.estimates else "unchanged"
+    quantities = (
+        ("rtt_s", baseline.rtt, changed.rtt, "RTT [ms]", 1e3),
+        ("in_flight_bytes", baseline.in_flight, changed.in_flight, "in flight [kB]", 1e-3),
+    )
+    for panel, (observed, of_baseline, of_changed, label, factor) in zip(axes, quantities, strict=True):
         if found.estimates is not None:
             series = found.estimates["series"]
-            key = "rtt_s" if name == "rtt" else "in_flight_bytes"
-            axes[place].plot(
-                series["time_s"], factor * np.array(series[key], dtype=float), color=GREY, lw=2.6, label="observed"
-            )
-        for label_of, grid, of, colour, width in flows:
-            axes[place].plot(grid, factor * getattr(of, name), color=colour, lw=width, label=label_of)
-        axes[place].set_ylabel(label)
-        axes[place].set_ylim(bottom=0)
+            numbers = factor * np.array(series[observed], dtype=float)
+            panel.plot(series["time_s"], numbers, color=GREY, lw=2.6, label="observed")
+        panel.plot(baseline.grid, factor * of_baseline, color=PALETTE[0], lw=1.3, label=baseline_label)
+        panel.plot(changed.grid, factor * of_changed, color=PALETTE[1], lw=1.3, label="changed")
+        panel.set_ylabel(label)
+        panel.set_ylim(bottom=0)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     return figure

@@ -14,7 +14,7 @@ from longpipe.errors import nearest
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.kinds.kind import Kind
-from longpipe.pictures.ports import Use, default_port, use_of_ports
+from longpipe.pictures.ports import PortMeasure, default_port, measured_ports
 from longpipe.pictures.recorded import (
     EmptyPictureError,
     Run,
@@ -62,20 +62,20 @@ LOG_BEGINS: Final = 0.01
 AT_EDGE: Final = "no delay (at the lower edge)"
 EDGE_MARK: Final = "|"
 EDGE_SIZE: Final = 4
-WAITING: Final = Use(
+MEAN_DELAY: Final = PortMeasure(
     rows=lambda run, span_s: within(trace(run, "delay"), span_s),
-    by_port=lambda rows: rows.groupby(rows["port"].astype(str))["delay_s"].mean(),
-    none="no packet left any port in the time shown; needs a longer time",
-    none_of_flows="left any port in the time shown; needs another flow",
-    short="no packet",
+    per_port=lambda rows: rows.groupby(rows["port"].astype(str))["delay_s"].mean(),
+    no_port="no packet left any port in the time shown; needs a longer time",
+    no_port_of_flows="left any port in the time shown; needs another flow",
+    empty_title="no packet",
 )
-LOSING: Final = Use(
+DROPS: Final = PortMeasure(
     rows=lambda run, span_s: within(trace(run, "drops"), span_s),
-    by_port=lambda rows: rows["port"].astype(str).value_counts(),
-    of_flows=True,
-    none="none lost or marked a packet in the time shown; needs a smaller buffer, or a policy that drops or marks",
-    none_of_flows="was lost or marked in the time shown; needs another flow",
-    short="none",
+    per_port=lambda rows: rows["port"].astype(str).value_counts(),
+    only_selected_flows=True,
+    no_port="none lost or marked a packet in the time shown; needs a smaller buffer, or a policy that drops or marks",
+    no_port_of_flows="was lost or marked in the time shown; needs another flow",
+    empty_title="none",
 )
 # Colour of each cause; causes beyond the list have its colours again.
 _COLOURS: Final = dict(
@@ -100,12 +100,12 @@ def port_of(
     for run in runs:
         check_flows(run.scenario, flows)
         check_port(run.scenario, port)
-    longest = default_port(runs, WAITING, flows, span_s)
-    known = {str(name) for run in runs for name in use_of_ports(run, WAITING, flows, span_s).index}
+    longest = default_port(runs, MEAN_DELAY, flows, span_s)
+    known = {str(name) for run in runs for name in measured_ports(run, MEAN_DELAY, flows, span_s).index}
     if port is not None and port not in known:
         raise EmptyPictureError(
             f"port: {port!r} sent no packet{of_flows(flows)} in the time shown; {nearest(port, sorted(known))}",
-            WAITING.short,
+            MEAN_DELAY.empty_title,
         )
     return port or longest
 
@@ -137,7 +137,7 @@ def drop_counts(
     """
     rows = rows_of(trace(run, "drops"), flows)
     if port is None and len(rows):
-        port = default_port([run], LOSING, flows, span_s)
+        port = default_port([run], DROPS, flows, span_s)
     rows = rows[rows["port"].astype(str) == port]
     begin_s, end_s = shown_s(run, span_s)
     interval_s = interval_s or (end_s - begin_s) / INTERVALS
@@ -243,11 +243,11 @@ def drops(
     """
     check_flows(run.scenario, flows)
     if port is None:
-        port = default_port([run], LOSING, flows, span_s)
-    elif port not in (known := sorted(map(str, use_of_ports(run, LOSING, flows, span_s).index))):
+        port = default_port([run], DROPS, flows, span_s)
+    elif port not in (known := sorted(map(str, measured_ports(run, DROPS, flows, span_s).index))):
         raise EmptyPictureError(
             f"port: {port!r} lost or marked no packet{of_flows(flows)} in the time shown; {nearest(port, known)}",
-            LOSING.short,
+            DROPS.empty_title,
         )
     counts = drop_counts(run, port, span_s, flows=flows)
     begin_s, end_s = shown_s(run, span_s)
@@ -293,7 +293,7 @@ def delay_cdf(
     whole = "these packets" if flows else "all packets"
     if len(several) > 1:
         for label, own in points.items():
-            absent = _absent(flows, counts[label]) if len(own) else WAITING.short
+            absent = _absent(flows, counts[label]) if len(own) else MEAN_DELAY.empty_title
             lines[f"{label}: {absent}" if absent else label] = own["delay_s"]
         of = f"{of} together" if flows and len(flows) > 1 else of
     else:
@@ -381,7 +381,7 @@ PICTURES = {
         of="port",
         traces=("delay",),
         title="queueing delay{of}",
-        use=WAITING,
+        port_measure=MEAN_DELAY,
         sizes=_packets,
         largest="most packets",
         remark=_remark_on_delays,
@@ -393,7 +393,7 @@ PICTURES = {
         traces=("drops",),
         title="packets{of} lost or marked",
         no_overlay="drops counts packets by cause",
-        use=LOSING,
+        port_measure=DROPS,
         remark=_counts,
     ),
 }

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.pictures.ports import Use
+from longpipe.pictures.ports import PortMeasure
 from longpipe.pictures.recorded import Run
 
 Span = tuple[float, float]
@@ -19,16 +19,18 @@ Span = tuple[float, float]
 class Line:
     """A quantity of one flow over time, which an overlay draws as a line."""
 
-    # Reads the quantity from a run, its column, and its name.
+    # Returns a frame with the columns "time_s" and `column` of a flow, by its name, in a time span.
     read: Callable[[Run, str, Span], pd.DataFrame]
     column: str
-    called: str
-    # Column of the picture's first trace by which the largest flows are selected, and their description.
+    # Name of the quantity on the axis and in the title.
+    label: str
+    # Column of the picture's first trace by whose maximum the largest flows are selected, and their description in a
+    # note, as in "the 8 of 20 flows with the LARGEST".
     size: str
     largest: str
-    # What a flow without a line lacks, and the function that returns the rows of the trace that are drawn.
-    lacks: str
+    # Rows of the trace that are drawn, and what a flow without such rows lacks, as in "no LACKS of any flow".
     rows: Callable[[Run, Span | None], pd.DataFrame]
+    lacks: str
     # Whether the quantity is a time, drawn as dots in milliseconds, instead of bytes, drawn as steps.
     in_ms: bool = False
 
@@ -37,34 +39,37 @@ class Line:
 class Kind:
     """A kind of picture.
 
-    Only pictures with a `title` can be compared in panels; those with an argument `runs` draw several runs themselves.
+    `compare` draws only kinds with a `title`, each run in a panel of its own. A kind whose function `draw` has a
+    parameter `runs` draws several runs in one panel by itself.
     """
 
     draw: Callable[..., Figure]
-    # What one panel shows: a single flow, several flows, a port, or the links of a scenario without a run.
+    # What one panel shows: one flow, several flows, one port, or the links of a scenario, which needs no run.
     of: Literal["flow", "flows", "port", "links"]
-    # Traces; the first is required, the others add detail.
+    # Traces of a run that it reads: the first is required, the others add detail.
     traces: tuple[str, ...] = ()
-    # Title of a comparison, in which {of} becomes the selected flows.
+    # Title of a comparison; {of} is replaced by the selected flows, as in " of flow1, flow2".
     title: str = ""
-    # Rows of the trace of a picture of a single flow, and what a flow without such rows lacks.
+    # For a picture of one flow: the rows of its trace that are drawn, and what a flow without such rows lacks.
     rows: Callable[[Run, Span | None], pd.DataFrame] | None = None
     lacks: str = ""
     # Whether a flow without a TCP sender has nothing to draw.
     needs_sender: bool = False
-    # Line of a flow in an overlay; for an overlay of runs also the sum of all flows or the queue of a port.
+    # Line of one flow in an overlay of flows or of runs.
     line: Line | None = None
+    # Whether the line of a run in an overlay of runs is a sum over flows: their throughput, or the queue of a port.
     adds_flows: bool = False
-    # Reason for which the flows of one run cannot be lines on common axes; empty for a picture that always does so.
+    # Reason why the flows of one run cannot be lines on common axes; empty for a picture that draws them so by default.
     no_overlay: str = ""
     # Whether flows can be selected; a picture that stacks all of them accepts none.
     selects_flows: bool = True
-    # Use of ports, which selects the port that is shown by default.
-    use: Use | None = None
-    # Size of each flow in a time span at a port, by which a comparison selects flows, and its description.
+    # For a picture of a port: the number per port that selects the port shown by default.
+    port_measure: PortMeasure | None = None
+    # Number per flow in a time span at a port (if the picture has one) by whose sum over all runs a comparison selects
+    # the largest flows, and their description, as in "the 8 of 20 flows with the LARGEST in all runs".
     sizes: Callable[[Run, Span, str | None], pd.Series] | None = None
     largest: str = ""
-    # Returns what the title of a panel adds in a comparison with the given flows.
+    # Returns a remark for the title of a panel in a comparison of the given flows, or "".
     remark: Callable[[Axes, Sequence[str]], str] = lambda _panel, _flows: ""
 
     @property

@@ -16,7 +16,9 @@ from longpipe.units import RATE, TIME
 MOST_NODES: Final = 60
 # Maximum number of links for which all are labelled; if there are more, only links between switches are.
 MOST_LABELS: Final = 16
+# Maximum height of the drawn nodes [inches].
 MOST_INCHES: Final = 8
+# Marker, its size and its colour for each kind of node.
 _NODES: Final = {"switch": ("s", 13, BLUE), "host": ("o", 9, GREEN)}
 
 
@@ -35,11 +37,12 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
     panel.set_axis_off()
     panel.set_xlim(first - 0.5, last + 0.5)
     panel.set_ylim(low - 0.8, high + 0.8)
+    # Each pair of nodes has one line, whose label shows the first of its links.
     pairs = {tuple(sorted((link["from"], link["to"]))): link for link in reversed(links)}
-    for (one, other), link in pairs.items():
-        (x1, y1), (x2, y2) = at[one], at[other]
+    for (start, end), link in pairs.items():
+        (x1, y1), (x2, y2) = at[start], at[end]
         panel.plot([x1, x2], [y1, y2], color="black", lw=1, zorder=1)
-        of_switches = {nodes[one]["kind"], nodes[other]["kind"]} == {"switch"}
+        of_switches = {nodes[start]["kind"], nodes[end]["kind"]} == {"switch"}
         if of_switches or len(pairs) <= MOST_LABELS:
             text = f"{RATE.format(link['rate_bps'])}\n{TIME.format(link['delay_ps'])}"
             middle = ((x1 + x2) / 2, (y1 + y2) / 2)
@@ -64,7 +67,11 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
 
 
 def _places(resolved: Mapping[str, Any]) -> dict[int, tuple[float, float]]:
-    """Returns the position of each node: column by its distance along the flows, row within the column."""
+    """Returns the position (x, y) of each node.
+
+    x is the node's distance along the flows' routes. Of the nodes with the same x, a switch is at y = 0, and the others
+    alternate above and below it; nodes without a switch are centred on y = 0.
+    """
     nodes, links = resolved["nodes"], resolved["links"]
     routes = [[(links[link]["from"], links[link]["to"]) for link in flow["route"]] for flow in resolved["flows"]]
     across = _depths(len(nodes), [hop for route in routes for hop in route])
@@ -74,26 +81,30 @@ def _places(resolved: Mapping[str, Any]) -> dict[int, tuple[float, float]]:
     columns: dict[int, list[int]] = {}
     for node in sorted(range(len(nodes)), key=lambda node: nodes[node]["kind"] != "switch"):
         columns.setdefault(across[node], []).append(node)
-    found = {}
+    positions = {}
     for column, members in columns.items():
         with_switch = nodes[members[0]]["kind"] == "switch"
         for place, node in enumerate(members):
-            beside = (place + 1) // 2 * (1 if place % 2 else -1)
-            found[node] = (float(column), float(beside) if with_switch else (len(members) - 1) / 2 - place)
-    return found
+            around_switch = (place + 1) // 2 * (1 if place % 2 else -1)
+            row = float(around_switch) if with_switch else (len(members) - 1) / 2 - place
+            positions[node] = (float(column), row)
+    return positions
 
 
 def _depths(count: int, hops: Iterable[tuple[int, int]]) -> list[int]:
     """Returns each node's longest distance over the given hops, ignoring hops that would form a cycle."""
-    depths, ahead = [0] * count, [{node} for node in range(count)]
+    depths = [0] * count
+    # Nodes that can be reached from each node over the hops that form no cycle.
+    reachable = [{node} for node in range(count)]
     for start, end in dict.fromkeys(hops):
-        if start in ahead[end]:
+        if start in reachable[end]:
             continue
-        for reached in ahead:
-            if start in reached:
-                reached |= ahead[end]
+        for nodes in reachable:
+            if start in nodes:
+                nodes |= reachable[end]
+    # The longest distance has at most `count` - 1 hops, and each pass makes those with one hop more correct.
     for _ in range(count):
         for start, end in dict.fromkeys(hops):
-            if start not in ahead[end]:
+            if start not in reachable[end]:
                 depths[end] = max(depths[end], depths[start] + 1)
     return depths

@@ -46,33 +46,43 @@ def path_series(scenario: Scenario, span_s: tuple[float, float] | None = None) -
     names = [node["name"] for node in resolved["nodes"]]
     end_s = resolved["duration_ps"] / PS
     changing = [flow for flow in resolved["flows"] if "rerouting" in flow]
-    taken = {k for flow in changing for _, route in routes(flow) for k in route}
-    taken |= {k for flow in changing for _, route in routes(flow, "return_route") for k in route}
+    of_changing = {
+        link
+        for flow in changing
+        for direction in ("route", "return_route")
+        for route in routes(flow, direction)
+        for link in route.links
+    }
     graph = as_graph(scenario.network)
-    ways = [way for link in graph.links for way in (link.path, link.return_path or link.path)]
+    # The resolved links begin with both directions of each link of the graph.
+    paths = [path for link in graph.links for path in (link.path, link.return_path or link.path)]
     return {flow["name"]: of_route(resolved, flow, end_s) for flow in changing} | {
         f"{names[link['from']]}->{names[link['to']]}": _of_link(
-            link, ways[k] if k < len(ways) else None, end_s, span_s or (0.0, end_s)
+            link, paths[k] if k < len(paths) else None, end_s, span_s or (0.0, end_s)
         )
         for k, link in enumerate(resolved["links"])
-        if "motion" in link and k not in taken
+        if "motion" in link and k not in of_changing
     }
 
 
 def interval_s(span_s: tuple[float, float]) -> float:
-    """Returns the length of the intervals of a time span: the shortest of 1, 2 or 5 times a power of ten."""
-    least = (span_s[1] - span_s[0]) / PARTS
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
+    """Returns the length [s] of intervals: the shortest 1, 2 or 5 times a power of ten that gives at most PARTS."""
+    minimum_s = (span_s[1] - span_s[0]) / PARTS
+    power = 10.0 ** math.floor(math.log10(minimum_s))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= minimum_s * (1 - 1e-9))
 
 
-def _of_link(link: dict[str, Any], way: object, end_s: float, span_s: tuple[float, float]) -> pd.DataFrame:
+def _of_link(link: dict[str, Any], path: object, end_s: float, span_s: tuple[float, float]) -> pd.DataFrame:
+    """Returns the series of a resolved link, whose `path` in the scenario also has the Es/N0 of adaptive coding."""
     motion = link["motion"]
-    coded = np.array(es_n0("path", way), dtype=float) if isinstance(way, Coded) else np.empty((0, 2))
+    coded = np.array(es_n0("path", path), dtype=float) if isinstance(path, Coded) else np.empty((0, 2))
     esn0_s, esn0_db = coded[:, 0] / PS, coded[:, 1] / PARTS_OF_DB
     rate = pd.Series(dict(_rates(motion.get("service"), link["rate_bps"], end_s, span_s)), name="rate_bps", dtype=float)
-    gaps = [instant for gap in motion.get("outages", {"intervals_ps": []})["intervals_ps"] for instant in gap]
-    out = pd.Series({0.0: False} | {at / PS: number % 2 == 0 for number, at in enumerate(gaps)}, name="out", dtype=bool)
+    outages = motion.get("outages", {"intervals_ps": []})["intervals_ps"]
+    out_at = {0.0: False} | {
+        at / PS: begins for outage in outages for at, begins in zip(outage, (True, False), strict=True)
+    }
+    out = pd.Series(out_at, name="out", dtype=bool)
     steps = link["loss"].get("steps_ps", []) if link["loss"]["kind"] == "over-time" else []
     loss = pd.Series({0.0: 0.0} | {at / PS: share for at, share in steps}, name="loss", dtype=float)
     knots = motion.get("delay", {"knots_ps": [[0, link["delay_ps"]]], "between": "hold"})
@@ -84,38 +94,40 @@ def _of_link(link: dict[str, Any], way: object, end_s: float, span_s: tuple[floa
         table[series.name] = series.sort_index().reindex(times, method="ffill")
     table["delay_s"] = read(times, knot_s, delay_s, linear=knots["between"] == "linear")
     columns = ["time_s", "rate_bps", "delay_s", "loss", "out"]
-    if isinstance(way, Coded):
-        table["esn0_db"] = read(times, esn0_s, esn0_db, linear=way.between == "linear")
+    if isinstance(path, Coded):
+        table["esn0_db"] = read(times, esn0_s, esn0_db, linear=path.between == "linear")
         columns.append("esn0_db")
     linear = knots["between"] == "linear"
     jumps = knot_s[1:][(np.diff(knot_s) == 0) & (knot_s[1:] <= end_s)] if linear else np.empty(0)
     if jumps.size:
+        # Of two points at one time, `read` returned the second one; a row with the first one precedes it.
         before = table.loc[np.unique(jumps)]
-        first = np.searchsorted(knot_s, before.index.to_numpy(), side="left")
-        table = pd.concat([before.assign(delay_s=delay_s[first]), table]).sort_index(kind="stable")
+        first_points = np.searchsorted(knot_s, before.index.to_numpy(), side="left")
+        table = pd.concat([before.assign(delay_s=delay_s[first_points]), table]).sort_index(kind="stable")
     table.attrs["drawn"] = "default" if linear else "steps-post"
     return table.reset_index(names="time_s")[columns]
 
 
 def _rates(
-    service: dict[str, Any] | None, stands_bps: int, end_s: float, span_s: tuple[float, float]
+    service: dict[str, Any] | None, constant_bps: int, end_s: float, span_s: tuple[float, float]
 ) -> Iterator[tuple[float, float]]:
     """Yields times, each with the rate from that time on."""
     if service is None:
-        yield 0.0, stands_bps
+        yield 0.0, constant_bps
     elif service["kind"] == "steps":
         cycle_s = service.get("cycle_ps", 0) / PS
-        for turn in range(int(end_s // cycle_s) + 1 if cycle_s else 1):
-            yield from ((turn * cycle_s + at / PS, rate) for at, rate in service["steps"])
+        for cycle in range(int(end_s // cycle_s) + 1 if cycle_s else 1):
+            yield from ((cycle * cycle_s + at / PS, rate) for at, rate in service["steps"])
     else:
         instants_s = np.array(service["instants_ps"], dtype=float) / PS
         width = interval_s(span_s)
         first, last = math.floor(span_s[0] / width + 1e-9), math.ceil(min(span_s[1], end_s) / width - 1e-9)
         edges = np.minimum(np.arange(first, last + 1) * width, end_s)
-        turns = np.arange(int(end_s // instants_s[-1]) + 1) * instants_s[-1]
+        # A schedule repeats after its last opportunity.
+        cycles_s = np.arange(int(end_s // instants_s[-1]) + 1) * instants_s[-1]
         # The opportunity at the end of an interval belongs to it, because schedules begin at 1 ms, not at 0.
-        until = np.searchsorted((turns[:, None] + instants_s).ravel(), edges + _ROUNDED_S, side="right")
-        rates = 8 * service["bytes"] * np.diff(until) / np.diff(edges)
+        opportunities = np.searchsorted((cycles_s[:, None] + instants_s).ravel(), edges + _ROUNDED_S, side="right")
+        rates = 8 * service["bytes"] * np.diff(opportunities) / np.diff(edges)
         yield from zip(edges[:-1].tolist(), rates.tolist(), strict=True)
 
 
@@ -126,32 +138,33 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None, called: 
     Lines have different dashes, so that equal ones, such as both directions of a link, remain visible. `called` is the
     scenario's name in the title, by default its own. Raises ScenarioError if no link varies over time.
     """
-    found = path_series(scenario, span_s)
-    if not found:
+    tables = path_series(scenario, span_s)
+    if not tables:
         raise ScenarioError("path: no link is time-varying; needs network.path, or path of a link in a graph")
-    lossy = any((table["loss"] > 0).any() for table in found.values())
-    end_s = max(float(table["time_s"].iloc[-1]) for table in found.values())
-    coded = any("esn0_db" in table for table in found.values())
+    lossy = any((table["loss"] > 0).any() for table in tables.values())
+    end_s = max(float(table["time_s"].iloc[-1]) for table in tables.values())
+    coded = any("esn0_db" in table for table in tables.values())
     shown = span_s or (0.0, end_s)
     links = scenario.resolved["links"]
     scheduled = any(link.get("motion", {}).get("service", {}).get("kind") == "opportunities" for link in links)
     note = f"rates of schedules are means over {interval_s(shown):g} s each" if scheduled else ""
     title = titled(f"{called or scenario.name}: links over time", note)
     figure, axes = panels(2 + lossy + coded, title, shown)
-    own = axes[coded:]
-    for number, (name, table) in enumerate(found.items()):
+    # The panel of Es/N0, if there is one, is above the others.
+    below = axes[coded:]
+    for number, (name, table) in enumerate(tables.items()):
         look: dict[str, Any] = {"color": colour(number), "ls": DASHES[number % len(DASHES)], "lw": 1.1}
-        _draw(own, table, look, name)
+        _draw(below, table, look, name)
         if "esn0_db" in table:
             axes[0].plot(table["time_s"], table["esn0_db"], **look)
-    _shade_outages(list(axes), list(found.values()), end_s)
-    own[0].set_ylabel("rate [Mbit/s]")
-    own[1].set_ylabel("delay [ms]")
-    for panel in own:
+    _shade_outages(list(axes), list(tables.values()), end_s)
+    below[0].set_ylabel("rate [Mbit/s]")
+    below[1].set_ylabel("delay [ms]")
+    for panel in below:
         panel.set_ylim(0, ABOVE * _largest(panel) or None)
     if coded:
         axes[0].set_ylabel("Es/N0 [dB]")
-    legend(figure, [own[0]])
+    legend(figure, [below[0]])
     return figure
 
 
@@ -164,6 +177,7 @@ def _shade_outages(axes: list[Axes], tables: list[pd.DataFrame], end_s: float) -
         for begin, end in zip(begins, [*ends, end_s], strict=False):
             for panel in axes:
                 panel.axvspan(begin, end, label=label, **OUTAGE)
+            # Matplotlib's legends omit labels that begin with an underscore.
             label = "_"
 
 

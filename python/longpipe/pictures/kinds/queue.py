@@ -10,7 +10,7 @@ from longpipe.errors import nearest
 from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.kinds.kind import Kind
-from longpipe.pictures.ports import Use, default_port, use_of_ports
+from longpipe.pictures.ports import PortMeasure, default_port, measured_ports
 from longpipe.pictures.recorded import (
     EmptyPictureError,
     Run,
@@ -26,15 +26,15 @@ from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, colour, legend, 
 
 MOST_FLOWS = 8
 OTHERS, ACKS = "others", "ACKs"
-USE = Use(
-    # Earlier samples hold until the next.
+OCCUPANCY = PortMeasure(
+    # The time span is ignored, because a sample before it may still hold in it.
     rows=lambda run, _span: trace(run, "vc_queue"),
-    by_port=lambda rows: rows.groupby(rows["port"].astype(str))[
+    per_port=lambda rows: rows.groupby(rows["port"].astype(str))[
         "queue_packets" if "queue_packets" in rows else "queue_cells"
     ].max(),
-    none="all were empty at every sample; needs a queue, or a shorter vc_queue_interval",
-    none_of_flows="was in a buffer at any sample; needs another flow",
-    short="always empty",
+    no_port="all were empty at every sample; needs a queue, or a shorter vc_queue_interval",
+    no_port_of_flows="was in a buffer at any sample; needs another flow",
+    empty_title="always empty",
 )
 
 
@@ -60,13 +60,13 @@ def queue_by_flow(
     is_ack = steps.columns.str.startswith(ACKS)
     data = steps.loc[:, ~is_ack]
     ranked = list(data.mean().sort_values(ascending=False, kind="stable").index)
-    first = [name for name in data.columns if name in (ranked[:most] if flows is None else flows)]
-    found = data[sorted(first, key=_natural)].copy()
-    if others := [name for name in ranked if name not in first]:
-        found[f"{len(others)} {OTHERS}"] = data[others].sum(axis=1)
+    shown = [name for name in data.columns if name in (ranked[:most] if flows is None else flows)]
+    occupancy = data[sorted(shown, key=_natural)].copy()
+    if others := [name for name in ranked if name not in shown]:
+        occupancy[f"{len(others)} {OTHERS}"] = data[others].sum(axis=1)
     if is_ack.any():
-        found[ACKS] = steps.loc[:, is_ack].sum(axis=1)
-    return as_steps(found.reset_index(), shown_s(run, span_s)).set_index("time_s")
+        occupancy[ACKS] = steps.loc[:, is_ack].sum(axis=1)
+    return as_steps(occupancy.reset_index(), shown_s(run, span_s)).set_index("time_s")
 
 
 @with_literal_texts
@@ -89,26 +89,29 @@ def queue(
     samples = trace(run, "vc_queue")
     unit = "packets" if "queue_packets" in samples else "cells"
     if port is None:
-        port = default_port([run], USE, flows)
-    elif port not in (known := [*map(str, use_of_ports(run, USE).index)]):
-        raise EmptyPictureError(f"port: {port!r} was always empty; {nearest(port, known)}", USE.short)
-    held = queue_by_flow(run, port, span_s, most=most, flows=flows)
-    if not held.to_numpy().any():
-        raise EmptyPictureError(f"port: {port!r} was empty in the time shown; needs another port or time", USE.short)
+        port = default_port([run], OCCUPANCY, flows)
+    elif port not in (filled := [*map(str, measured_ports(run, OCCUPANCY).index)]):
+        raise EmptyPictureError(f"port: {port!r} was always empty; {nearest(port, filled)}", OCCUPANCY.empty_title)
+    occupancy = queue_by_flow(run, port, span_s, most=most, flows=flows)
+    if not occupancy.to_numpy().any():
+        raise EmptyPictureError(
+            f"port: {port!r} was empty in the time shown; needs another port or time", OCCUPANCY.empty_title
+        )
     figure, (panel,) = panels(1, f"{name_of(run)}: buffer of {port}", shown_s(run, span_s), height=3.6, ax=ax)
-    beside = [name for name in held.columns if name == ACKS or name.endswith(OTHERS)]
-    known = flow_names(run.scenario)
-    # If there are few flows, or if they are named, each keeps its colour in every run.
-    order = list(flows) if flows is not None else known if len(known) <= len(PALETTE) else list(held.columns)
-    colours = [GREY if name in beside else colour(order.index(name)) for name in held.columns]
+    sums = [name for name in occupancy.columns if name == ACKS or name.endswith(OTHERS)]
+    names = flow_names(run.scenario)
+    # A flow's colour is that of its place in this order. With few flows, or with named ones, the order is the same in
+    # every run, so that a flow has the same colour in all panels of a comparison.
+    order = list(flows) if flows is not None else names if len(names) <= len(PALETTE) else list(occupancy.columns)
+    colours = [GREY if name in sums else colour(order.index(name)) for name in occupancy.columns]
     panel.stackplot(
-        held.index,
-        held.to_numpy().T,
+        occupancy.index,
+        occupancy.to_numpy().T,
         step="post",
-        labels=list(held.columns),
+        labels=list(occupancy.columns),
         colors=colours,
         linewidth=0,
-        rasterized=held.size > MOST_SHAPES,
+        rasterized=occupancy.size > MOST_SHAPES,
     )
     capacity = _capacity(run, port, unit)
     if capacity is not None:
@@ -121,6 +124,7 @@ def queue(
 
 
 def _capacity(run: Run, port: str, unit: str) -> int | None:
+    """Returns the limit of a port's buffer if it is finite and in this unit, otherwise None."""
     resolved = run.scenario.resolved
     names = [node["name"] for node in resolved["nodes"]]
     for link in resolved["links"]:
@@ -130,6 +134,7 @@ def _capacity(run: Run, port: str, unit: str) -> int | None:
 
 
 def _natural(column: Hashable) -> tuple[str, int]:
+    """Returns a key that sorts names by their final number: flow2 before flow10, and a name without a number first."""
     name = str(column)
     head = name.rstrip("0123456789")
     return head, int(name[len(head) :] or -1)
@@ -137,7 +142,7 @@ def _natural(column: Hashable) -> tuple[str, int]:
 
 def _mean_held(run: Run, span_s: tuple[float, float], port: str | None) -> pd.Series:
     """Returns the mean occupancy of a port's buffer by each flow."""
-    if port is None or port not in use_of_ports(run, USE).index:
+    if port is None or port not in measured_ports(run, OCCUPANCY).index:
         return pd.Series(dtype=float)
     return queue_by_flow(run, port, span_s, most=None).drop(columns=ACKS, errors="ignore").mean()
 
@@ -151,7 +156,7 @@ PICTURES = {
         adds_flows=True,
         no_overlay="queue stacks the flows of one run",
         selects_flows=False,
-        use=USE,
+        port_measure=OCCUPANCY,
         sizes=_mean_held,
         largest="largest queue",
     )

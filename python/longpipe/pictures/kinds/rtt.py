@@ -101,7 +101,7 @@ PICTURES = {
         line=Line(
             read=lambda run, flow, span: within(rtt_points(run, flow).dropna(subset=["rtt_s"]), span),
             column="rtt_s",
-            called="round trip",
+            label="round trip",
             size="rtt_s",
             largest="longest round trips",
             lacks="RTT samples",

@@ -28,7 +28,8 @@ from longpipe.pictures.style import DASHES, GREY, PALETTE, colour, interval_text
 
 MOST_FLOWS = 8
 INTERVALS = 100
-# Ratio to the highest throughput up to which the capacity is drawn.
+# Maximum ratio of the capacity to the highest throughput for which the capacity is drawn: the axis would otherwise
+# leave too little height for the throughputs.
 NEAR = 3
 # Labels and style of the capacity of one link, and of the links of several runs.
 CAPACITY, CAPACITIES = "capacity of the link", "capacity of each run's link"
@@ -47,32 +48,34 @@ def throughput_series(
     edges = edges_s(begin_s, end_s, interval_s)
     rates = {}
     for flow in flows:
-        own = arrivals[arrivals["flow"] == flow]
-        arrived = np.concatenate(([0], own["bytes"].to_numpy(dtype=np.int64).cumsum()))
-        rates[flow] = np.diff(arrived[np.searchsorted(own["time_s"].to_numpy(), edges, side="right")]) * 8 / interval_s
+        of_flow = arrivals[arrivals["flow"] == flow]
+        # Element k is the data of the first k arrivals.
+        arrived = np.concatenate(([0], of_flow["bytes"].to_numpy(dtype=np.int64).cumsum()))
+        arrivals_by = np.searchsorted(of_flow["time_s"].to_numpy(), edges, side="right")
+        rates[flow] = np.diff(arrived[arrivals_by]) * 8 / interval_s
     return pd.DataFrame(rates, index=pd.Index((edges[:-1] + edges[1:]) / 2, name="time_s"))
 
 
 def draw_capacity(panel: Axes, run: Run, flows: Sequence[str], highest_mbps: float, near: float = NEAR) -> None:
     """Draws the payload capacity of the flows' slowest link if it is at most `near` times the highest rate drawn."""
-    shown = _capacity_mbps(panel, run, flows)
-    if shown is not None and shown.median() <= near * highest_mbps:
-        panel.step(shown.index, shown, where="post", color=GREY, label=CAPACITY, **_DOTTED)
+    capacity = _capacity_mbps(panel, run, flows)
+    if capacity is not None and capacity.median() <= near * highest_mbps:
+        panel.step(capacity.index, capacity, where="post", color=GREY, label=CAPACITY, **_DOTTED)
 
 
 def draw_capacities(panel: Axes, runs: Sequence[Run], flows: Sequence[str], highest_mbps: float) -> None:
-    """Draws the capacity for the flows of several runs, whose lines have the first colours: one line if all are equal.
+    """Draws the payload capacity of several runs: one line if all are equal, otherwise one in each run's colour.
 
-    Otherwise, each run has a line in its own colour. Without `flows`, the capacity is that for all flows.
+    The capacity is that for `flows`, or for all flows if none are given.
     """
-    found = [_capacity_mbps(panel, run, flows or flow_names(run.scenario)) for run in runs]
-    first = found[0]
-    if first is not None and all(one is not None and one.equals(first) for one in found):
+    capacities = [_capacity_mbps(panel, run, flows or flow_names(run.scenario)) for run in runs]
+    first = capacities[0]
+    if first is not None and all(capacity is not None and capacity.equals(first) for capacity in capacities):
         draw_capacity(panel, runs[0], flows or flow_names(runs[0].scenario), highest_mbps)
         return
-    for number, shown in enumerate(found):
-        if shown is not None and shown.median() <= NEAR * highest_mbps:
-            panel.step(shown.index, shown, where="post", color=colour(number), **_DOTTED)
+    for number, capacity in enumerate(capacities):
+        if capacity is not None and capacity.median() <= NEAR * highest_mbps:
+            panel.step(capacity.index, capacity, where="post", color=colour(number), **_DOTTED)
             if CAPACITIES not in panel.get_legend_handles_labels()[1]:
                 panel.plot([], [], color=GREY, label=CAPACITIES, **_DOTTED)
 
@@ -104,7 +107,8 @@ def rates(
 ) -> Rates:
     """Returns the throughput of the selected or the `most` largest flows; the default interval is 1 % of the span.
 
-    `others` includes the flows that are not selected, as is the case for those that are not among the largest.
+    The flows that are not among the largest are in `others` of the result; with the argument `others`, the flows that
+    are not selected are, too.
     """
     arrived = trace(run, "arrivals").groupby("flow", observed=True)["bytes"].sum()
     names, note = chosen(run, flows, most, arrived, "most data")
