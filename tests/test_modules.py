@@ -156,6 +156,42 @@ def test_a_module_is_known_by_its_source_parameters_and_clock_not_by_its_place(t
     assert Scenario.from_toml(first.to_toml()).digest() == first.digest()
 
 
+NEEDS_EXPORT = """
+#include <net/tcp.h>
+u32 exported_ssthresh(struct sock *sk);
+static struct tcp_congestion_ops ops = {
+	.ssthresh = exported_ssthresh, .undo_cwnd = tcp_reno_undo_cwnd, .cong_avoid = tcp_reno_cong_avoid,
+	.owner = THIS_MODULE, .name = "needs",
+};
+static int __init needs_register(void) { return tcp_register_congestion_control(&ops); }
+module_init(needs_register);
+"""
+EXPORTS = """
+#include <net/tcp.h>
+#include "least.h"
+u32 exported_ssthresh(struct sock *sk) { return LEAST; }
+EXPORT_SYMBOL_GPL(exported_ssthresh);
+static int __init exports_register(void) { return 0; }
+module_init(exports_register);
+"""
+
+
+@pytest.mark.parametrize("exporting", ["tcp_exports.c", "exports.c"])
+@pytest.mark.parametrize("changed", ["module", "header"])
+def test_a_cached_object_follows_changes_of_exporting_modules(exporting: str, changed: str, tmp_path: Path) -> None:
+    source, beside, header = tmp_path / "tcp_needs.c", tmp_path / exporting, tmp_path / "least.h"
+    source.write_text(NEEDS_EXPORT)
+    beside.write_text(EXPORTS)
+    header.write_text("#define LEAST 2\n")
+    first = objects.find(str(source)).digest
+    assert objects.find(str(source)).digest == first
+    if changed == "module":
+        beside.write_text(EXPORTS.replace("LEAST;", "3;"))
+    else:
+        header.write_text("#define LEAST 3\n")
+    assert objects.find(str(source)).digest == build([source]).facts.source != first
+
+
 def test_a_stored_run_is_found_and_read_when_its_module_is_gone(tmp_path: Path) -> None:
     file = Path(shutil.copy(AIMD, tmp_path))
     scenario = with_module(file, beta=700)

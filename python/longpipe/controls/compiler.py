@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from longpipe.controls.facts import Facts, facts
-from longpipe.controls.sources import INCLUDE, LINUX, Source, check_module, identity, lenders, read_source
+from longpipe.controls.sources import INCLUDE, LINUX, Source, check_module, exporting_modules, identity, read_source
 from longpipe.errors import RunError, ScenarioError
 
 COMPILERS: Final = ("cc", "gcc", "clang")
@@ -57,7 +57,7 @@ class Built:
 
 @dataclass
 class Problems:
-    """Output of a compiler for a source."""
+    """The compiler's error messages for a source."""
 
     # Names that the header does not define, each with its kind.
     missing: dict[str, str] = field(default_factory=dict)
@@ -75,8 +75,8 @@ def build(paths: Sequence[Path], linux: str | None = None) -> Built:
     first: Problems | None = None
     for kernel in KERNELS if linux is None else [linux]:
         content, problems = _object(sources, kernel)
-        if content is None and (more := _lenders(sources, problems)):
-            sources = more
+        if content is None and (exporting := _exporting(sources, problems)):
+            sources = [*sources, *exporting]
             content, problems = _object(sources, kernel)
         if content is not None:
             return Built(content, facts(content), kernel, sources)
@@ -109,23 +109,25 @@ def compiler() -> str:
     raise RunError("no C compiler: needs cc, gcc or clang on the PATH, or in CC (Debian: apt install gcc libc6-dev)")
 
 
-def _lenders(sources: list[Source], problems: Problems) -> list[Source]:
+def _exporting(sources: list[Source], problems: Problems) -> list[Source]:
+    """Returns the modules beside the sources that export a function which the compiler misses."""
     missing = {name for name, kind in problems.missing.items() if kind == "function"}
-    known = {source.path.name for source in sources}
-    more = [other for source in sources for other in lenders(source, missing) if other.path.name not in known]
-    return [*sources, *more] if more else []
+    names = {source.path.name for source in sources}
+    modules = (module for source in sources for module in exporting_modules(source.path, missing))
+    return [module for module in modules if module.path.name not in names]
 
 
 def _object(sources: Sequence[Source], linux: str) -> tuple[bytes | None, Problems]:
+    """Compiles sources for a kernel of `KERNELS`; returns the shared object, or None and the problems."""
     with tempfile.TemporaryDirectory(prefix="longpipe-cc-") as folder:
-        place = Path(folder)
+        temporary = Path(folder)
         # Paths of sources are absolute, because the compiler would read a name such as -fplugin=x.c as an option.
-        _write_headers(place / "headers", {name for source in sources for name in source.system_headers})
-        target = place / "module.so"
+        _write_headers(temporary / "headers", {name for source in sources for name in source.system_headers})
+        target = temporary / "module.so"
         command = [
             compiler(), *_FLAGS, *_ERRORS, "-shared", f"-DLONGPIPE_LINUX={KERNELS[linux]}", *_uses(sources),
             f'-DLONGPIPE_SOURCE="{identity(list(sources), linux)}"',
-            "-I", str(place / "headers"), "-I", str(INCLUDE), "-I", str(LINUX),
+            "-I", str(temporary / "headers"), "-I", str(INCLUDE), "-I", str(LINUX),
             *(str(source.path.absolute()) for source in sources), str(LINUX / "longpipe_linux.c"),
             "-o", str(target), "-lm", *(() if sys.platform == "darwin" else ("-Wl,-z,defs",)),
         ]  # fmt: skip
@@ -146,12 +148,12 @@ def _object(sources: Sequence[Source], linux: str) -> tuple[bytes | None, Proble
 def _uses(sources: Sequence[Source]) -> list[str]:
     """Returns flags for inputs that are slow to compute and that a source seems to need."""
     text = "\n".join(source.text for source in sources)
-    found = []
+    flags = []
     if re.search(r"\brcv_ts(val|ecr)\b", text):
-        found.append("-DLONGPIPE_USES_TIMESTAMPS")
+        flags.append("-DLONGPIPE_USES_TIMESTAMPS")
     if re.search(r"->in_flight\b", text):
-        found.append("-DLONGPIPE_USES_IN_FLIGHT")
-    return found
+        flags.append("-DLONGPIPE_USES_IN_FLIGHT")
+    return flags
 
 
 def _write_headers(folder: Path, names: set[str]) -> None:
@@ -164,15 +166,16 @@ def _write_headers(folder: Path, names: set[str]) -> None:
             path.write_text('#include "longpipe_linux.h"\n', encoding="ascii")
 
 
-def _problems(said: str) -> Problems:
-    found = Problems()
-    for line in said.replace("has no member named", "no member named").splitlines():
+def _problems(output: str) -> Problems:
+    """Returns the problems that a compiler's or linker's output reports."""
+    problems = Problems()
+    for line in output.replace("has no member named", "no member named").splitlines():
         if "error" not in line and "undefined" not in line:
             continue
         if "error:" in line and "ld returned" not in line and "linker command" not in line:
-            found.lines.append(line.strip())
+            problems.lines.append(line.strip())
         for pattern, kind in _MISSING:
             if hit := pattern.search(line):
-                found.missing.setdefault(hit[1], kind)
+                problems.missing.setdefault(hit[1], kind)
                 break
-    return found
+    return problems

@@ -12,7 +12,15 @@ from typing import Final
 from longpipe import _core
 from longpipe.controls.compiler import KERNELS, build
 from longpipe.controls.facts import INTERFACE, WASM, Facts, facts
-from longpipe.controls.sources import MOST_BYTES, NEEDS, identity, read_source, support_digest
+from longpipe.controls.sources import (
+    MOST_BYTES,
+    NEEDS,
+    Source,
+    exporting_modules,
+    identity,
+    read_source,
+    support_digest,
+)
 from longpipe.errors import ScenarioError, nearest
 from longpipe.inputs import read_bytes
 from longpipe.system.files import write_bytes
@@ -43,10 +51,10 @@ def find(file: str) -> Object:
     Raises ScenarioError for a file of another type, and for a source that does not compile.
     """
     path = Path(file)
-    found = _of_source(path) if path.suffix == ".c" else _of_object(path)
-    trust.require(file, found.digest, path)
-    _learn(found)
-    return found
+    module = _of_source(path) if path.suffix == ".c" else _of_object(path)
+    trust.require(file, module.digest, path)
+    _learn(module)
+    return module
 
 
 def remember(digest: str, name: str, content: bytes) -> None:
@@ -83,28 +91,23 @@ def check_parameters(found: Object, parameters: Mapping[str, object]) -> None:
 
 
 def _of_source(path: Path) -> Object:
-    source = read_source(path)
+    # Which of the exporting modules are linked with the source is only known after it is compiled. The name of the
+    # cached object therefore depends on all of them.
+    sources = [read_source(path), *exporting_modules(path)]
     for linux in KERNELS:
-        # Other files that are linked with the source are only known after it is compiled.
-        key = hashlib.sha256(
-            f"{identity([source], linux)} {support_digest()} {_siblings_digest(path)}".encode()
-        ).hexdigest()
-        if is_stored(compiled := cache_folder(_KIND) / f"{key}.so"):
-            found = facts(cached_content(compiled))
-            return Object(found.source, compiled, str(path), found)
+        if is_stored(compiled := _cached_object(sources, linux)):
+            stated = facts(cached_content(compiled))
+            return Object(stated.source, compiled, str(path), stated)
     built = build([path])
-    key = hashlib.sha256(
-        f"{identity([source], built.linux)} {support_digest()} {_siblings_digest(path)}".encode()
-    ).hexdigest()
-    target = cache_folder(_KIND) / f"{key}.so"
+    target = _cached_object(sources, built.linux)
     write_bytes(target, built.content)
     return Object(built.facts.source, target, str(path), built.facts)
 
 
-def _siblings_digest(path: Path) -> str:
-    """Returns a digest of the other C files in a source's folder, which may be linked with it."""
-    found = sorted(path.parent.glob("tcp_*.c"))
-    return " ".join(f"{one.name}:{one.stat().st_size}:{one.stat().st_mtime_ns}" for one in found if one != path)
+def _cached_object(sources: list[Source], linux: str) -> Path:
+    """Returns the cache file of an object that is compiled for a kernel from sources that it may contain."""
+    key = hashlib.sha256(f"{identity(sources, linux)} {support_digest()}".encode()).hexdigest()
+    return cache_folder(_KIND) / f"{key}.so"
 
 
 def _of_object(path: Path) -> Object:

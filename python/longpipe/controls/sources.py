@@ -1,4 +1,4 @@
-"""C sources of a module of Linux, and the kernel headers that they need."""
+"""C sources of a module of Linux: the files that belong to it, its identity, and the digest of longpipe's own files."""
 
 import hashlib
 import re
@@ -20,9 +20,12 @@ LINUX: Final = FOLDER / "linux"
 # Header of the C interface for objects that are not modules of Linux.
 CONTROL_HEADER: Final = "longpipe_control.h"
 
+# A comment, or a text in quotes, which is group 1 and may contain the characters that begin a comment.
 _COMMENT: Final = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')', re.DOTALL)
 _SYSTEM: Final = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([\w./+-]+)>", re.MULTILINE)
 _LOCAL: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([\w./+-]+)"', re.MULTILINE)
+# An export of the kernel's modules: EXPORT_SYMBOL(name) or EXPORT_SYMBOL_GPL(name).
+_EXPORT: Final = re.compile(r"\bEXPORT_SYMBOL(?:_GPL)?\s*\(\s*(\w+)\s*\)")
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,8 @@ class Source:
     @property
     def text(self) -> str:
         """Returns the code of all files without comments; text within quotes is unchanged."""
-        whole = "\n".join(content.decode("utf-8", "replace") for content in self.files.values())
-        return _COMMENT.sub(lambda found: found[1] or " ", whole)
+        with_comments = "\n".join(content.decode("utf-8", "replace") for content in self.files.values())
+        return _COMMENT.sub(lambda match: match[1] or " ", with_comments)
 
     @property
     def system_headers(self) -> set[str]:
@@ -46,16 +49,19 @@ class Source:
 
 
 def read_source(path: Path) -> Source:
-    """Reads a C file with its own headers. Raises ScenarioError if it cannot be read."""
+    """Reads a C file and the headers in its folder that it includes, directly or not.
+
+    Raises ScenarioError if the C file cannot be read; a header that does not exist is an error of the compiler.
+    """
     files: dict[str, bytes] = {}
-    waiting = [path.name]
-    while waiting:
-        name = waiting.pop(0)
-        beside = path.parent / name
-        if name in files or (files and not beside.is_file()):
+    names = [path.name]
+    while names:
+        name = names.pop(0)
+        file = path.parent / name
+        if name in files or (files and not file.is_file()):
             continue
-        files[name] = content = read_bytes(beside, NEEDS, max_bytes=MOST_BYTES)
-        waiting += _LOCAL.findall(content.decode("utf-8", "replace"))
+        files[name] = content = read_bytes(file, NEEDS, max_bytes=MOST_BYTES)
+        names += _LOCAL.findall(content.decode("utf-8", "replace"))
     if b"\0" in files[path.name]:
         raise ScenarioError(f"{path}: not text; needs {NEEDS}")
     return Source(path, files)
@@ -71,29 +77,45 @@ def check_module(path: Path, sources: Sequence[Source]) -> None:
         raise ScenarioError(f"{path}: registers no congestion control in module_init(); needs {NEEDS}")
 
 
-def lenders(source: Source, missing: set[str]) -> list[Source]:
-    """Returns the C files in a source's folder that define functions it needs, such as tcp_vegas.c for tcp_yeah.c."""
-    found = []
-    for path in sorted(source.path.parent.glob("*.c")):
-        if path.name == source.path.name or path.stat().st_size > MOST_BYTES:
+def exporting_modules(path: Path, missing: set[str] | None = None) -> list[Source]:
+    """Returns the other modules in a C file's folder that export one of the functions `missing`, or any by default.
+
+    The compiler links them with the file: tcp_yeah.c, for example, needs functions of tcp_vegas.c. A file that exports
+    functions without being a module is part of the kernel, for which longpipe's header stands. Unreadable files are
+    omitted.
+    """
+    modules = []
+    for other in sorted(path.parent.glob("*.c")):
+        if other.name == path.name:
             continue
-        other = read_source(path)
-        exported = set(re.findall(r"\bEXPORT_SYMBOL(?:_GPL)?\s*\(\s*(\w+)\s*\)", other.text))
-        if exported & missing and "module_init" in other.text:
-            found.append(other)
-    return found
+        try:
+            # Most files of a kernel's folder are skipped without a search for comments, which takes long.
+            content = read_bytes(other, NEEDS, max_bytes=MOST_BYTES)
+            if b"EXPORT_SYMBOL" not in content or b"module_init" not in content:
+                continue
+            source = read_source(other)
+        except ScenarioError:
+            continue
+        exported = set(_EXPORT.findall(source.text))
+        if "module_init" in source.text and (exported if missing is None else exported & missing):
+            modules.append(source)
+    return modules
 
 
 @cache
 def header_version() -> str:
-    """Returns the version of longpipe's header for modules, which is part of their identity."""
+    """Returns the version of longpipe's header for modules, which changes if a change of the header changes results."""
     text = (LINUX / "longpipe_linux.h").read_text(encoding="utf-8")
     return str(re.findall(r"^#define LONGPIPE_LINUX_HEADER (\d+)$", text, re.MULTILINE)[0])
 
 
 @cache
 def support_digest() -> str:
-    """Returns the digest of the files that are compiled into every module."""
+    """Returns the digest of longpipe's files that are compiled into every module.
+
+    It decides whether a cached object can be used, but is not part of a module's identity in stored runs, because most
+    changes of these files, such as an additional helper, leave results as they are.
+    """
     digest = hashlib.sha256()
     for path in sorted([*INCLUDE.iterdir(), *LINUX.iterdir()]):
         digest.update(path.read_bytes())
@@ -101,7 +123,10 @@ def support_digest() -> str:
 
 
 def identity(sources: list[Source], linux: str) -> str:
-    """Returns the SHA-256 of sources, the kernel whose interface they use, and the version of longpipe's header."""
+    """Returns the identity of a module in stored runs.
+
+    It is the SHA-256 of its sources, of the kernel whose interface they use, and of the version of longpipe's header.
+    """
     digest = hashlib.sha256(f"longpipe module, header {header_version()}, Linux {linux}\n".encode())
     for source in sources:
         for name, content in sorted(source.files.items()):
