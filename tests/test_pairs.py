@@ -16,7 +16,7 @@ from commands import run
 from longpipe import Scenario, ScenarioError, simulate
 from longpipe.fairness.controls import senders
 from longpipe.fairness.page import page
-from longpipe.fairness.pairs import ENDED, Pair, Paths, base, designs, matrix, planned, scenarios, table
+from longpipe.fairness.pairs import ENDED, Pair, PairKey, Paths, base, designs, matrix, planned, scenarios, table
 from longpipe.fairness.pairs import run as runs_of
 from longpipe.pictures.pairs import shares
 from longpipe.pictures.style import text_colour
@@ -55,8 +55,8 @@ def test_pairs_with_a_dead_connection_are_marked(pairs: dict[tuple[str, str], Pa
     assert ENDED in page(dead, {}, all_scenarios(dead), 5, "longpipe fairness", {})
 
 
-def all_scenarios(pairs: list[Pair]) -> dict[tuple[str, str, str], Scenario]:
-    return {(pair.path, pair.row, pair.column): base("16 s", {}) for pair in pairs}
+def all_scenarios(pairs: list[Pair]) -> dict[PairKey, Scenario]:
+    return {PairKey(pair.path, pair.row, pair.column): base("16 s", {}) for pair in pairs}
 
 
 def test_the_flows_of_a_pair_take_turns_to_start_first() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe import _core
-from longpipe.fairness.pairs import ENDED, Pair, table
+from longpipe.fairness.pairs import ENDED, Pair, PairKey, table
 from longpipe.pictures.pairs import shares
 from longpipe.pictures.saving import to_svg
 from longpipe.report.frames import download, grid
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from longpipe.scenario import Scenario
 
+# Note on a page whose pairs alternate which flow starts first.
 ALTERNATE: Final = (
     "The flows start within a second, and take turns to start first from seed to seed. In the scenario of a row, the "
     "control starts first."
@@ -29,18 +30,21 @@ ALTERNATE: Final = (
 def page(
     pairs: Sequence[Pair],
     runs: Mapping[str, pd.DataFrame],
-    scenarios: Mapping[tuple[str, str, str], Scenario],
+    scenarios: Mapping[PairKey, Scenario],
     seeds: int,
     command: str,
     changes: Mapping[str, Any],
 ) -> str:
     """Renders the page as HTML.
 
-    `runs` are the tables of runs by file name, and `scenarios` those of the pairs by path, the sender that starts
-    first, and the other sender.
+    `runs` are the tables of runs by file name, `command` is the command that repeats the page, and `changes` are the
+    scenario fields that differ from the defaults in every run.
     """
     palette = Palette()
-    alternate = any(one != other and (path, other, one) in scenarios for path, one, other in scenarios)
+    # Whether for some pair of different senders there is a scenario in which either of them starts first.
+    alternate = any(
+        key.first != key.second and PairKey(key.path, key.second, key.first) in scenarios for key in scenarios
+    )
     drawing = inline(to_svg(shares(pairs), "shares"), "shares", palette)
     files = [download(name, frame.to_csv(index=False).encode()) for name, frame in runs.items()]
     changed = tuple(f"Changed in every run: {field} = {value}." for field, value in changes.items())
@@ -77,13 +81,13 @@ def page(
     return render(Report("Congestion controls in competition", lead, sections), palette)
 
 
-def _pairs(pairs: Sequence[Pair], scenarios: Mapping[tuple[str, str, str], Scenario]) -> Grid:
-    """Returns the table of pairs, with a link to the scenario of each."""
-    found = grid(table(pairs), "table", "All pairs")
+def _pairs(pairs: Sequence[Pair], scenarios: Mapping[PairKey, Scenario]) -> Grid:
+    """Returns the table of pairs with a link to the scenario of each, in which the row's sender starts first if any."""
+    without_links = grid(table(pairs), "table", "All pairs")
     rows = []
-    for pair, row in zip(pairs, found.rows, strict=True):
-        ways = ((pair.path, pair.row, pair.column), (pair.path, pair.column, pair.row))
-        scenario = next(scenarios[way] for way in ways if way in scenarios)
+    for pair, row in zip(pairs, without_links.rows, strict=True):
+        keys = (PairKey(pair.path, pair.row, pair.column), PairKey(pair.path, pair.column, pair.row))
+        scenario = next(scenarios[key] for key in keys if key in scenarios)
         file = download("pair.toml", scenario.to_toml().encode())
         rows.append((*row, Cell(file.name, link=file.href)))
-    return replace(found, columns=(*found.columns, Column("scenario")), rows=tuple(rows))
+    return replace(without_links, columns=(*without_links.columns, Column("scenario")), rows=tuple(rows))

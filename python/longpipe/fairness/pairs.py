@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
@@ -20,13 +20,14 @@ from longpipe.study import Runner
 from longpipe.units import TIME
 
 PORT: Final = "port:switch1->switch2"
+# Names of the two flows, and of the factors of their senders.
 ONE, OTHER = "one", "other"
-# Column of the flows whose connection ended before the run.
+# Column that names the flows whose connection ended before the run.
 DIED: Final = "died"
 ENDED: Final = "died: in some runs, the connection of a flow ended early; its throughput is the mean of the whole run."
-# Column of the flow that starts first, and the factor that alternates it.
+# Factor that alternates which flow starts first; its levels are ONE and OTHER.
 FIRST: Final = "first"
-# Maximum length [ps] of the intervals in which the first and the second flow of a pair start.
+# Maximum length [ps] of the interval in which the first flow starts, and of the next one, in which the second does.
 _HALF_PS: Final = TIME.parse("500 ms")
 _SHARED: Final = (f"p95={PORT}.queueing_p95", f"loss={PORT}.loss")
 # Delay of each access link and of each exit.
@@ -58,6 +59,17 @@ class Paths:
             Factor.over("network.trunk_delay", delays, "rtt"),
             Factor.over("switch.buffer", self.buffers, "buffer"),
         ]
+
+
+class PairKey(NamedTuple):
+    """A pair of senders on a path: the name of the path, the sender that starts first, and the other sender.
+
+    If the scenario has start times of its own, the senders are in the order of the flows instead.
+    """
+
+    path: str
+    first: str
+    second: str
 
 
 @dataclass(frozen=True)
@@ -108,28 +120,29 @@ def designs(scenario: Scenario, senders: Sequence[Sender], paths: Paths, seeds: 
     Unless the scenario has start times of its own, a factor alternates which flow starts first: `planned` omits half of
     the design's runs.
     """
-    of_paths = paths.factors()
+    path_factors = paths.factors()
     one, other = (
         Factor(name, {sender.name: _fields(place, sender) for sender in senders})
         for place, name in enumerate((ONE, OTHER))
     )
     orders = [_order(scenario)] if scenario.start == base(scenario.duration, {}).start else []
     names = [sender.name for sender in senders]
-    places = list(product(*(factor.levels for factor in of_paths)))
+    path_levels = list(product(*(factor.levels for factor in path_factors)))
     couples = [(a, b) for i, a in enumerate(names) for b in names[i:]]
+    # The sender of ONE, the sender of OTHER, the flow that starts first if it alternates, and the levels of the path.
     points = [
-        (*couple, *order, *place)
+        (*couple, *order, *path)
         for couple in couples
         for order in product(*(factor.levels for factor in orders))
-        for place in places
+        for path in path_levels
     ]
     both = Design(
-        scenario, (one, other, *orders, *of_paths), tuple(points), seeds,
+        scenario, (one, other, *orders, *path_factors), tuple(points), seeds,
         measures=("one_bps=flow:one.throughput", "other_bps=flow:other.throughput", *_SHARED),
     )  # fmt: skip
     alone = scenario.with_(**{"network.group": [{"name": ONE}]})
     solo = Design(
-        alone, (one, *of_paths), tuple((a, *place) for a in names for place in places), seeds,
+        alone, (one, *path_factors), tuple((name, *path) for name in names for path in path_levels), seeds,
         measures=("one_bps=flow:one.throughput", *_SHARED),
     )  # fmt: skip
     return both, solo
@@ -207,20 +220,17 @@ def path_name(rate: object, rtt: object, buffer: object) -> str:
     return f"{rate}, {rtt}, {buffer}"
 
 
-def scenarios(both: Design) -> dict[tuple[str, str, str], Scenario]:
-    """Returns the scenarios of pairs by path, the sender that starts first, and the other sender.
-
-    If the scenario has start times of its own, the key contains the senders in the order of the flows.
-    """
-    found: dict[tuple[str, str, str], Scenario] = {}
+def scenarios(both: Design) -> dict[PairKey, Scenario]:
+    """Returns the scenario of each pair, or two of them, in which either sender starts first, if that alternates."""
+    by_pair: dict[PairKey, Scenario] = {}
     for point, scenario in enumerate(both.scenarios, 1):
         levels = both.levels(point)
         names = [str(levels[name]) for name in (ONE, OTHER)]
         first, second = reversed(names) if levels.get(FIRST) == OTHER else names
         path = path_name(levels["rate"], levels["rtt"], levels["buffer"])
         name = f"{first} beside {second}, {path}"
-        found.setdefault((path, first, second), scenario.with_(name=name))
-    return found
+        by_pair.setdefault(PairKey(path, first, second), scenario.with_(name=name))
+    return by_pair
 
 
 def _parts(own: pd.Series, other: pd.Series, other_alone: pd.Series) -> tuple[pd.Series, pd.Series]:
@@ -249,7 +259,7 @@ def table(pairs: Sequence[Pair]) -> pd.DataFrame:
             row[name] = found.mean / scale
             row[f"± {name}"] = half(found) / scale
         # Only real stacks end their connections.
-        if any(one.died for one in pairs):
+        if any(other.died for other in pairs):
             row["runs with a dead connection"] = pair.died
         rows.append(row)
     return pd.DataFrame(rows)
