@@ -22,9 +22,9 @@ _OPERATORS: Final[dict[type[ast.AST], Callable[..., Any]]] = {
     ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Invert: operator.invert, ast.Not: operator.not_,
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
-    ast.In: lambda one, some: one in some, ast.NotIn: lambda one, some: one not in some,
+    ast.In: lambda value, values: value in values, ast.NotIn: lambda value, values: value not in values,
 }  # fmt: skip
-# Limits of one block of code and of its result.
+# Maximum length of a block of code [characters], largest number, and maximum length of a quoted expression.
 _MOST_LETTERS: Final = 10_000
 _LARGEST: Final = 2**128
 _SHOWN: Final = 100
@@ -65,13 +65,13 @@ class Notes:
                 raise NotUnderstoodError(ast.unparse(statement), line)
 
     def _check(self, test: ast.expr, line: int) -> None:
-        asked = sorted({node.id for node in ast.walk(test) if isinstance(node, ast.Name) and FIELD in node.id})
-        if missing := [name for name in asked if name not in self.named]:
+        fields = sorted({node.id for node in ast.walk(test) if isinstance(node, ast.Name) and FIELD in node.id})
+        if missing := [name for name in fields if name not in self.named]:
             self.unchecked += 1
             self.unknown.update(dict.fromkeys(missing))
         elif not self._value(test, line):
-            held = ", ".join(f"{name} is {self.named[name]}" for name in asked)
-            raise DiffersError(f"{ast.unparse(test)}; {held}", line)
+            values = ", ".join(f"{name} is {self.named[name]}" for name in fields)
+            raise DiffersError(f"{ast.unparse(test)}; {values}", line)
 
     def _value(self, expression: ast.expr, line: int) -> Any:  # noqa: ANN401 - a result of any type
         names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
@@ -96,15 +96,17 @@ class Notes:
             case ast.UnaryOp(op=op, operand=operand):
                 return _OPERATORS[type(op)](self._evaluated(operand))
             case ast.BoolOp(op=op, values=values):
-                found: Any = None
-                for one in values:
-                    found = self._evaluated(one)
-                    if bool(found) == isinstance(op, ast.Or):
+                # As in Python, the result is the first operand that decides, or otherwise the last one.
+                operand_value: Any = None
+                for operand in values:
+                    operand_value = self._evaluated(operand)
+                    if bool(operand_value) == isinstance(op, ast.Or):
                         break
-                return found
-            case ast.Compare(left=left, ops=ops, comparators=others):
-                sides = list(map(self._evaluated, (left, *others)))
-                return all(_OPERATORS[type(one)](*pair) for one, pair in zip(ops, pairwise(sides), strict=True))
+                return operand_value
+            case ast.Compare(left=left, ops=ops, comparators=comparators):
+                # Python's chained comparison: a < b < c is a < b and b < c.
+                operands = list(map(self._evaluated, (left, *comparators)))
+                return all(_OPERATORS[type(op)](*pair) for op, pair in zip(ops, pairwise(operands), strict=True))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 return _bounded(op, self._evaluated(left), self._evaluated(right))
         raise _PartError
@@ -118,7 +120,7 @@ def _bounded(op: ast.operator, left: Any, right: Any) -> int | float:  # noqa: A
     """Returns the result of an operator. Raises TypeError for sequences, and ValueError for a large result."""
     if not (isinstance(left, int | float) and isinstance(right, int | float)):
         raise TypeError("an operand is no number")
-    found: int | float = _OPERATORS[type(op)](left, right)
-    if isinstance(found, int) and abs(found) > _LARGEST:
+    value: int | float = _OPERATORS[type(op)](left, right)
+    if isinstance(value, int) and abs(value) > _LARGEST:
         raise ValueError("more than 128 bits")
-    return found
+    return value

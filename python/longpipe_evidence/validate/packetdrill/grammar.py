@@ -79,10 +79,12 @@ class Statement:
     what: Packet | Call | Code | Command | Flag
 
 
-_BETWEEN: Final = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
+# White space and comments between statements.
+_GAP: Final = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
 # Maximum lengths of a statement, and of a statement quoted in a message [characters].
 _MOST_LETTERS: Final = 1 << 16
 _SHOWN: Final = 200
+# Time of a statement without one: that of the previous statement.
 _AT_ONCE: Final = When("relative")
 
 
@@ -100,14 +102,14 @@ def _statement() -> pp.ParserElement:
 
     block = pp.Group(integer + pp.Suppress(":") + integer)
     numbered = {name: pp.Keyword(name) + integer for name in ("mss", "wscale")}
-    stamps = pp.Keyword("TS") + pp.Suppress("val") + integer + pp.Suppress("ecr" + integer)
+    timestamps = pp.Keyword("TS") + pp.Suppress("val") + integer + pp.Suppress("ecr" + integer)
     blocks = pp.Keyword("sack") + pp.Group(pp.OneOrMore(block))
-    bare = pp.one_of("sackOK nop eol", as_keyword=True)
-    option = pp.Group(numbered["mss"] | numbered["wscale"] | stamps | blocks | bare)
+    without_value = pp.one_of("sackOK nop eol", as_keyword=True)
+    option = pp.Group(numbered["mss"] | numbered["wscale"] | timestamps | blocks | without_value)
     any_options = pp.Literal("...").set_parse_action(lambda: [None])
     options = pp.Suppress("<") + pp.Group(any_options | pp.DelimitedList(option)) + pp.Suppress(">")
     packet = (
-        pp.one_of("< >")("way")
+        pp.one_of("< >")("direction")
         + pp.Opt(pp.Suppress("[") + pp.one_of("noecn ect0 ect1 ect01 ce") + pp.Suppress("]"))("ecn")
         + pp.Regex(r"[SFRPEWA.]+")("flags")
         + integer("start")
@@ -123,8 +125,8 @@ def _statement() -> pp.ParserElement:
 
     argument = pp.Forward()
     inside = pp.ZeroOrMore(argument | ",")
-    held = ("[" + inside + "]") | ("{" + inside + "}") | ("(" + inside + ")")
-    argument <<= pp.Combine(held, adjacent=False) | pp.dbl_quoted_string | pp.Regex(r"[^\s,()\[\]{}\"]+")
+    bracketed = ("[" + inside + "]") | ("{" + inside + "}") | ("(" + inside + ")")
+    argument <<= pp.Combine(bracketed, adjacent=False) | pp.dbl_quoted_string | pp.Regex(r"[^\s,()\[\]{}\"]+")
     call = (
         pp.Opt(pp.Suppress("..." + number))
         + pp.Regex(r"[a-z_]\w*")("name")
@@ -141,8 +143,8 @@ def _statement() -> pp.ParserElement:
     inner = pp.SkipTo("}%").leave_whitespace()
     code = (pp.Suppress("%{") + inner + pp.Suppress("}%")).set_parse_action(lambda found: Code(found[0]))
     shell = (pp.Suppress("`") + pp.SkipTo("`") + pp.Suppress("`")).set_parse_action(lambda found: Command(found[0]))
-    words = pp.Suppress("--") + pp.Regex(r"\w+")("name") + pp.Suppress("=") + pp.Regex(r"\S+")("value")
-    flag = words.set_parse_action(lambda found: Flag(found["name"], found["value"]))
+    name_and_value = pp.Suppress("--") + pp.Regex(r"\w+")("name") + pp.Suppress("=") + pp.Regex(r"\S+")("value")
+    flag = name_and_value.set_parse_action(lambda found: Flag(found["name"], found["value"]))
 
     timed = when + (packet | code | shell | call)
     return pp.Located(timed | shell | flag).parse_with_tabs()
@@ -169,7 +171,7 @@ def _packet(found: pp.ParseResults) -> Packet:
     named = found.as_dict()
     ecn = named.get("ecn", "")
     return Packet(
-        inbound=found["way"] == "<",
+        inbound=found["direction"] == "<",
         ecn=ecn if isinstance(ecn, str) else "".join(ecn),
         flags=found["flags"],
         start=found["start"],
@@ -192,6 +194,7 @@ def parse(text: str) -> list[Statement]:
     while at < len(text):
         line += text.count("\n", before, at)
         before = at
+        # Only this much of the script is parsed at once, which bounds the time for a statement that does not end.
         try:
             _, parts, length = _STATEMENT.parse_string(text[at : at + _MOST_LETTERS])
         except (pp.ParseException, RecursionError):
@@ -204,5 +207,5 @@ def parse(text: str) -> list[Statement]:
 
 
 def _end_of_gap(text: str, at: int) -> int:
-    gap = _BETWEEN.match(text, at)
+    gap = _GAP.match(text, at)
     return at if gap is None else gap.end()

@@ -1,4 +1,9 @@
-"""Executes a script: delivers its input segments, and compares the sender's segments with the expected ones."""
+"""Executes a packetdrill script against longpipe's TCP sender, which takes the place of the kernel under test.
+
+ACKs of the peer are delivered to the sender at their times, and every data segment that the script expects is compared
+with the next one that the sender transmits: its bytes, its time and its ECN codepoint. Data begin at sequence number 1
+in a script, because the SYN has number 0, and at 0 in the sender.
+"""
 
 from __future__ import annotations
 
@@ -17,28 +22,34 @@ from longpipe_evidence.validate.packetdrill.grammar import Call, Code, Command, 
 from longpipe_evidence.validate.packetdrill.outcome import DiffersError, NotUnderstoodError, Outcome
 from longpipe_evidence.validate.packetdrill.settings import Settings
 
-# System calls without effect on the sender.
-_UNHEARD: Final = frozenset(("socket", "bind", "listen", "accept", "fcntl", "connect", "getsockopt", "read", "recv"))
+# Offset of a script's sequence numbers from the sender's: the SYN takes one.
+_SYN: Final = 1
+# System calls without effect on the sender, calls that write data, and calls that end the connection.
+_WITHOUT_EFFECT: Final = frozenset(
+    ("socket", "bind", "listen", "accept", "fcntl", "connect", "getsockopt", "read", "recv")
+)
 _WRITES: Final = frozenset(("write", "send", "sendto"))
-_ENDS: Final = frozenset(("close", "shutdown"))
+_CLOSES: Final = frozenset(("close", "shutdown"))
 # Maximum size of a script; Linux's scripts have at most 20 KB.
 MOST_BYTES: Final = 256 << 10
-# Latest time at which timers are processed; a script can leave a timer that expires again and again, without end.
+# Latest time of a script, which bounds the timers that are processed: a retransmission timer restarts at each expiry.
 _LATEST_PS: Final = TIME.parse("10000 s")
 # Number of timer expirations at one instant above which an endless loop is assumed.
 _MOST_AT_ONCE: Final = 1000
 
 
-class _Over(Exception):  # noqa: N818 - not an error: the remaining events concern the end of the connection
-    """The application closed the connection; the rest of the script contains no events that concern data."""
+class _EndOfDataError(Exception):
+    """The script closes the connection; its remaining statements, which do not concern data, are not executed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
+    """A segment of the sender: its time, its first byte, the first byte after it, and whether it carries ECT(0)."""
+
     at_ps: int
     start: int
     end: int
-    capable: bool
+    ect0: bool
 
 
 @dataclass
@@ -47,11 +58,11 @@ class _Player:
     notes: Notes = field(default_factory=Notes)
     endpoint: Endpoint | None = None
     now_ps: int = 0
-    # Time of the previous event in the script, and the time at which the sender under test sent its SYN or SYN-ACK.
-    before_ps: int = 0
-    answered_ps: int = 0
-    # Whether the sender under test opened the connection, and whether the handshake is complete.
-    opens: bool = False
+    # Time of the previous statement, from which relative times count.
+    previous_ps: int = 0
+    # Time at which the script expects the sender's SYN or SYN-ACK, from which its first RTT sample counts.
+    syn_sent_ps: int = 0
+    # Segments that the sender transmitted and that no statement has expected yet.
     sent: deque[_Sent] = field(default_factory=deque)
 
     def play(self, statement: Statement) -> None:
@@ -67,54 +78,59 @@ class _Player:
             case Packet(inbound=False) as packet:
                 self._expect(packet, statement, earliest, latest)
             case Packet() as packet:
-                self._go_on_to(earliest)
-                self._arrives(packet, statement)
+                self._advance_to(earliest)
+                self._deliver(packet, statement)
             case Call() as call:
-                self._go_on_to(earliest)
+                self._advance_to(earliest)
                 self._call(call, statement)
             case Code(text):
-                self._go_on_to(earliest)
+                self._advance_to(earliest)
                 fields = self.endpoint.info() if self.endpoint is not None else {}
                 self.notes.run(text, fields, statement.line)
-        self.before_ps = earliest
+        self.previous_ps = earliest
         return None
 
     def _times(self, when: When, line: int) -> tuple[int, int]:
-        since = self.before_ps if when.kind == "relative" else 0
+        """Returns the earliest and the latest time [ps] of a statement's event."""
+        since = self.previous_ps if when.kind == "relative" else 0
         if since + when.latest_ps > _LATEST_PS:
             raise NotUnderstoodError(f"a time after {TIME.format(_LATEST_PS)}", line)
         if when.kind == "any":
-            return self.before_ps, self.before_ps + TIME.parse("1000 s")
+            return self.previous_ps, self.previous_ps + TIME.parse("1000 s")
         return since + when.earliest_ps, since + when.latest_ps
 
-    def _go_on_to(self, at_ps: int) -> None:
+    def _advance_to(self, at_ps: int) -> None:
         """Advances the time, and processes timers that expire."""
         while self._next_timer(at_ps):
             pass
         self.now_ps = max(self.now_ps, at_ps)
 
     def _next_timer(self, until_ps: int) -> bool:
-        """Processes the first timer that expires by `until_ps`; returns whether there was one."""
+        """Processes the timers that are due now and the next later one, if it expires by `until_ps`.
+
+        Returns whether that later one expired. Raises DiffersError if timers that are due now restart without end.
+        """
         if self.endpoint is None:
             return False
         for _ in range(_MOST_AT_ONCE):
-            due = self.endpoint.next_timeout()
-            if due is None or due > until_ps:
+            due_ps = self.endpoint.next_timeout()
+            if due_ps is None or due_ps > until_ps:
                 return False
-            moved, self.now_ps = due > self.now_ps, max(self.now_ps, due)
+            is_later, self.now_ps = due_ps > self.now_ps, max(self.now_ps, due_ps)
             self.endpoint.on_timeout(self.now_ps)
-            self._let_out()
-            if moved:
+            self._collect_sent()
+            if is_later:
                 return True
         raise DiffersError("a timer that expires endlessly")
 
-    def _let_out(self) -> None:
+    def _collect_sent(self) -> None:
+        """Adds the segments that the sender transmits now to `sent`."""
         if self.endpoint is not None:
             self.sent += (_Sent(self.now_ps, start, end, ect) for start, end, ect in self.endpoint.poll(self.now_ps))
 
     def _call(self, call: Call, statement: Statement) -> None:
-        if call.name in _ENDS:
-            raise _Over
+        if call.name in _CLOSES:
+            raise _EndOfDataError
         if call.name == "setsockopt":
             if "TCP_CONGESTION" in call.arguments and len(call.arguments) > 3:
                 self.settings.take_control(call.arguments[3].strip('[]"'))
@@ -122,77 +138,83 @@ class _Player:
             if self.endpoint is None or not re.fullmatch(r"[0-9]{1,18}", call.result):
                 raise NotUnderstoodError(statement.text, statement.line)
             self.endpoint.write(int(call.result))
-            self._let_out()
-        elif call.name not in _UNHEARD:
+            self._collect_sent()
+        elif call.name not in _WITHOUT_EFFECT:
             raise NotUnderstoodError(statement.text, statement.line)
 
-    def _arrives(self, packet: Packet, statement: Statement) -> None:
+    def _deliver(self, packet: Packet, statement: Statement) -> None:
         if packet.flags.startswith("S"):
-            return self._agree(packet)
+            return self._take_syn(packet)
+        # `Endpoint.ack` accepts neither data, nor timestamps, nor a window of 0.
         if packet.length or "F" in packet.flags or "R" in packet.flags or packet.acknowledgement is None:
             raise NotUnderstoodError(statement.text, statement.line)
         window = (packet.window or 0) << self.settings.scale
         if not window or packet.options is None or "TS" in packet.options:
             raise NotUnderstoodError(statement.text, statement.line)
         if self.endpoint is None:
-            return self._begin(window)
+            return self._connect(window)
         blocks = packet.options.get("sack", ())
         try:
             self.endpoint.ack(
                 self.now_ps,
-                packet.acknowledgement - 1,
-                [(start - 1, end - 1) for start, end in blocks],  # type: ignore[attr-defined] # pairs of numbers
+                packet.acknowledgement - _SYN,
+                [(start - _SYN, end - _SYN) for start, end in blocks],  # type: ignore[attr-defined] # pairs of numbers
                 "E" in packet.flags,
                 window,
             )
         except ValueError as error:
             raise DiffersError(f"{statement.text}: {error}") from None
-        self._let_out()
+        self._collect_sent()
         return None
 
-    def _agree(self, packet: Packet) -> None:
-        """Processes the peer's SYN or SYN-ACK, which completes the handshake."""
+    def _take_syn(self, packet: Packet) -> None:
+        """Reads the options of the peer's SYN, or of its SYN-ACK, which establishes the connection."""
         self.settings.peer = packet.options or {}
-        self.settings.marks = "E" in packet.flags
+        self.settings.ecn = "E" in packet.flags
         if "." in packet.flags:
-            self._begin(packet.window or 0)
+            # The window of a SYN-ACK is not scaled (RFC 7323 section 2.2).
+            self._connect(packet.window or 0)
 
-    def _begin(self, window: int) -> None:
-        rtt_ps = self.now_ps - self.answered_ps
+    def _connect(self, window: int) -> None:
+        """Creates the sender after the handshake, with the window [byte] that the peer advertises."""
+        rtt_ps = self.now_ps - self.syn_sent_ps
         self.endpoint = Endpoint(self.settings.tcp_json(rtt_ps, window))
 
     def _expect(self, packet: Packet, statement: Statement, earliest: int, latest: int) -> None:
+        """Compares the next segment of the sender with the expected one, which it must send in the given times [ps]."""
         if "F" in packet.flags:
-            raise _Over
+            raise _EndOfDataError
         if packet.length == 0:
-            if self.endpoint is not None and packet.start != 1:
+            # A segment without data belongs to the handshake; after it, no pure ACK of the sender is expected.
+            if self.endpoint is not None and packet.start != _SYN:
                 raise NotUnderstoodError(statement.text, statement.line)
-            self._go_on_to(earliest)
-            self.answered_ps = self.now_ps
+            self._advance_to(earliest)
+            self.syn_sent_ps = self.now_ps
             return
-        share = self.settings.tolerance_share * (earliest - self.before_ps)
+        share = self.settings.tolerance_share * (earliest - self.previous_ps)
         tolerance = max(self.settings.tolerance_ps, int(share))
-        self._wait_for(1, latest + tolerance)
-        if not self.sent:
+        if not self._wait_for_segment(latest + tolerance):
             raise DiffersError(f"{_bytes(packet.start, packet.end)} at {_s(earliest)}; no segment is sent by then")
         first = self.sent.popleft()
-        start, end = first.start + 1, first.end + 1
-        while end < packet.end and self._wait_for(1, latest + tolerance) and self.sent[0].start + 1 == end:
-            end = self.sent.popleft().end + 1
+        start, end = first.start + _SYN, first.end + _SYN
+        # A kernel with segmentation offload sends several segments as one, which a script expects as one.
+        while end < packet.end and self._wait_for_segment(latest + tolerance) and self.sent[0].start + _SYN == end:
+            end = self.sent.popleft().end + _SYN
         if (start, end) != (packet.start, packet.end):
-            wanted, left = _bytes(packet.start, packet.end), _bytes(start, end)
-            raise DiffersError(f"{wanted} at {_s(earliest)}; {left} at {_s(first.at_ps)}")
+            expected, actual = _bytes(packet.start, packet.end), _bytes(start, end)
+            raise DiffersError(f"{expected} at {_s(earliest)}; {actual} at {_s(first.at_ps)}")
         if not earliest - tolerance <= first.at_ps <= latest + tolerance:
             within = f"within {_s(tolerance)}"
             raise DiffersError(f"{_bytes(start, end)} at {_s(earliest)} {within}; at {_s(first.at_ps)}")
-        if packet.ecn and (packet.ecn == "ect0") != first.capable:
-            raise DiffersError(f"[{packet.ecn}]; {'[ect0]' if first.capable else '[noecn]'}")
+        if packet.ecn and (packet.ecn == "ect0") != first.ect0:
+            raise DiffersError(f"[{packet.ecn}]; {'[ect0]' if first.ect0 else '[noecn]'}")
         self.now_ps = max(self.now_ps, earliest)
 
-    def _wait_for(self, segments: int, until_ps: int) -> bool:
-        while len(self.sent) < segments and self._next_timer(until_ps):
+    def _wait_for_segment(self, until_ps: int) -> bool:
+        """Processes timers until the sender has transmitted a segment; returns whether it has by `until_ps`."""
+        while not self.sent and self._next_timer(until_ps):
             pass
-        return len(self.sent) >= segments
+        return bool(self.sent)
 
 
 def run_script(path: Path, name: str | None = None) -> Outcome:
@@ -200,22 +222,22 @@ def run_script(path: Path, name: str | None = None) -> Outcome:
 
     The handshake and the end of the connection are not checked, and neither are flags other than those of ECN.
     """
-    shown, player, line = name or str(path), _Player(), 1
+    script, player, line = name or str(path), _Player(), 1
     try:
         for statement in parse(read_text(path, "a script of packetdrill", max_bytes=MOST_BYTES, legacy=True)):
             line = statement.line
             player.play(statement)
-    except _Over:
+    except _EndOfDataError:
         pass
-    except DiffersError as found:
-        return Outcome(shown, "differs", found.line or line, f"script: {found}")
-    except NotUnderstoodError as found:
-        return Outcome(shown, "not understood", found.line, str(found))
+    except DiffersError as error:
+        return Outcome(script, "differs", error.line or line, f"script: {error}")
+    except NotUnderstoodError as error:
+        return Outcome(script, "not understood", error.line, str(error))
     except OverflowError:
-        return Outcome(shown, "not understood", line, "a number of more than 64 bits, or one below 0")
+        return Outcome(script, "not understood", line, "a number of more than 64 bits, or one below 0")
     except ScenarioError as error:
-        return Outcome(shown, "not understood", line, str(error).replace("\n", "; "))
-    return Outcome(shown, "pass", unchecked=player.notes.unchecked, unknown=tuple(player.notes.unknown))
+        return Outcome(script, "not understood", line, str(error).replace("\n", "; "))
+    return Outcome(script, "pass", unchecked=player.notes.unchecked, unknown=tuple(player.notes.unknown))
 
 
 def _bytes(start: int, end: int) -> str:

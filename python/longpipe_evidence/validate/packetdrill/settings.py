@@ -12,10 +12,10 @@ from longpipe.scenario.base import accepted
 from longpipe.scenario.tcp import Tcp
 from longpipe_evidence.validate.packetdrill.outcome import NotUnderstoodError
 
-# Options that a host offers in its SYN, and the length of the timestamp option in a segment (RFC 7323) [byte].
+# MSS that the sender's own SYN announces, and length of the timestamp option in each segment (RFC 7323) [byte].
 OWN_MSS: Final = 1460
 TIMESTAMP_BYTES: Final = 12
-# Ticks per second of the kernels for which scripts are written (4 ms per tick).
+# Ticks per second (CONFIG_HZ) of the kernels for which scripts are written.
 SCRIPTS_HZ: Final = 1000
 # Settings without effect on the sender: segmentation into bursts, socket limits, and restoring settings at the end.
 _WITHOUT_EFFECT: Final = re.compile(
@@ -32,14 +32,16 @@ class Settings:
     """Settings of packetdrill's `defaults.sh`, and the changes of a script."""
 
     control: str = "cubic"
+    # Whether the sender sends tail loss probes (tcp_early_retrans is 3 or 4).
     probe: bool = True
     idle_restart: bool = False
     pacing: bool = False
+    # Tolerances of times: an absolute one, and a share of the time since the previous event; the larger one applies.
     tolerance_ps: int = 4 * 10**9
     tolerance_share: float = 0.125
-    # Options of the peer's SYN.
+    # Options of the peer's SYN or SYN-ACK, and whether it negotiates ECN.
     peer: dict[str, object] = field(default_factory=dict)
-    marks: bool = False
+    ecn: bool = False
 
     def take_flag(self, name: str, value: str, line: int) -> None:
         """Processes an option of packetdrill's command line."""
@@ -53,11 +55,11 @@ class Settings:
     def take_command(self, text: str, line: int) -> None:
         """Processes a shell command; raises NotUnderstoodError for any unknown command that may change a sender."""
         joined = text.replace("\\\n", " ")
-        for row, command in enumerate(joined.split("\n")):
+        for offset, command in enumerate(joined.split("\n")):
             words = command.partition("#")[0].strip()
             if words and not (_HYSTART.fullmatch(words) or self._take_pacing(words)):
                 for word in words.split():
-                    self._take_word(word, words, line + row)
+                    self._take_word(word, words, line + offset)
 
     def _take_pacing(self, words: str) -> bool:
         self.pacing |= (paced := _PACED.fullmatch(words) is not None)
@@ -66,8 +68,8 @@ class Settings:
     def _take_word(self, word: str, words: str, line: int) -> None:
         if _WITHOUT_EFFECT.fullmatch(word):
             return
-        found = _SETTING.fullmatch(word)
-        match (found["name"], found["value"]) if found else None:
+        setting = _SETTING.fullmatch(word)
+        match (setting["name"], setting["value"]) if setting else None:
             case "congestion_control", value:
                 self.take_control(value)
             case "early_retrans", value:
@@ -105,7 +107,7 @@ class Settings:
             "profile": "linux-6", "recovery": recovery, "congestion": self.control, "mss": f"{mss} B",
             "receiver_window": f"{max(window, mss)} B", "timer": timer, "initial_rtt": f"{rtt_ps} ps",
             "idle_restart": self.idle_restart, "pacing": self.pacing, "ack": "immediate", "hz": SCRIPTS_HZ,
-            "ecn": "classic" if self.marks else "off",
+            "ecn": "classic" if self.ecn else "off",
         }  # fmt: skip
         scenario = Scenario(framing="ip", switch={"buffer": "100 packets"}, tcp=tcp)
         return json.dumps(scenario.resolved["flows"][0]["tcp"])
