@@ -70,7 +70,7 @@ def test_a_loss_is_as_often_as_the_table_says_and_runs_are_long_enough() -> None
     for row in published().to_dict("records"):
         of = connection(row)
         assert of.period == pytest.approx(1 / row["loss"], rel=0.005)
-        assert connections.LEAST_LOSSES <= of.losses <= connections.MOST_LOSSES
+        assert connections.MIN_LOSSES <= of.losses <= connections.MAX_LOSSES
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +79,8 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("rfc-9438")
     (directory / "out").mkdir()
     with drawn_here(), pytest.MonkeyPatch.context() as patch, closing(Store(directory / "runs.db")) as store:
-        patch.setattr(connections, "LEAST_LOSS", 9e-6)
-        patch.setattr(connections, "MOST_LOSSES", 6)
+        patch.setattr(connections, "MIN_LOSS_RATE", 9e-6)
+        patch.setattr(connections, "MAX_LOSSES", 6)
         patch.setattr(beyond, "LOSSES", (1e-3, 0.02))
         patch.setattr(beyond, "SEEDS", (1, 2))
         patch.setattr(variants, "WATCHED", ((1e-3, "reno"), (1e-3, "cubic-0.4")))
@@ -127,7 +127,7 @@ def test_a_page_has_printed_with_simulated_windows_and_distances(out: Path) -> N
 
 def test_claims_fail_where_windows_are_others() -> None:
     rows = published().rename(columns={"window": "published"})
-    rows = rows[rows["loss"] >= connections.LEAST_LOSS]
+    rows = rows[rows["loss"] >= connections.MIN_LOSS_RATE]
 
     def verdicts(simulated: pd.Series) -> list[str]:
         found = rows.assign(simulated=simulated, error=simulated / rows["published"] - 1)
@@ -178,7 +178,7 @@ def windows_of_the_page() -> list[tuple[connections.Connection, dict[str, object
         for control, window in zip(("reno", "highspeed", "cubic-0.4"), windows, strict=True):
             (row,) = [row for row in of_table_3 if (row["window"], row["control"]) == (float(printed), control)]
             of = connection(row)
-            assert (window == "not run") == (of.loss < connections.LEAST_LOSS)
+            assert (window == "not run") == (of.loss < connections.MIN_LOSS_RATE)
             found += [(of, {}, window)] if window != "not run" else []
     changes = {variant.name: variant.changes for variant in variants.VARIANTS}
     order = [(control, loss) for loss, control in (*variants.WATCHED[:1], variants.WATCHED[3], *variants.WATCHED[1:3])]

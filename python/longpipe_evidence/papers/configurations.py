@@ -19,7 +19,7 @@ def configuration(name: str) -> str:
     if found is None:
         needs = f"needs one of {len(cells)} configurations, as in {next(iter(cells))!r}"
         raise ScenarioError(f"--example: {paper}: {shortened(repr(cell), 60)}; {needs}; {_continued(cell, cells)}")
-    return PAPERS[paper].file_of(found)
+    return PAPERS[paper].toml_of(found)
 
 
 def _alike(words: list[str], others: list[str]) -> bool:

@@ -30,7 +30,7 @@ def of_reproduction(found: Reproduction) -> Findings:
         texts={"report.txt": text_of(shown), "report.json": found.to_json(), **csv(tables)},
         show=shown,
         contents=f"{found.seconds:.0f} s. Report, tables, runs and figures",
-        drawn=found,
+        figure_data=found,
         record={"seconds": round(found.seconds, 1), "runs": len(found.runs)},
         tables={**_printed(found), **found.summaries},
     )
@@ -74,7 +74,7 @@ def of_beyond(beyond: Beyond, runs: pd.DataFrame) -> Findings:
         csv({"beyond": runs, **summaries}),
         partial(show_frames, summaries),
         contents="Runs, tables and figures",
-        drawn=summaries,
+        figure_data=summaries,
     )
 
 

@@ -1,4 +1,8 @@
-"""The interface by which commands and reports use a paper, whatever the type of its results."""
+"""The base class of all papers, by which `longpipe reproduce` and `longpipe report` use any of them.
+
+A paper with replicated experiments derives from `ReplicatedPaper`, which implements every method from declarations;
+others derive from `Paper`. Commands write each part of a reproduction, its `Findings`, as files, and pages read them.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +35,15 @@ if TYPE_CHECKING:
 class Findings:
     """Output of a part of a reproduction: files, figures, and text for a terminal."""
 
-    # Files by name, in the order in which they are written; a reproduction has its numbers in "report.json".
+    # Contents of the files by name, in the order in which they are written. The reproduction itself must have
+    # "report.json" with its numbers.
     texts: Mapping[str, str]
+    # Prints the text for the terminal.
     show: Callable[[Console], None]
-    # Description of the folder's contents, for the last line on the terminal.
+    # Description of the files, for the last line on the terminal.
     contents: str
-    # Data of the figures, which are drawn in a separate process; None if there are none.
-    drawn: object = None
+    # Argument of the function in the module `figures`, called in another process; None if there are no figures.
+    figure_data: object = None
     # Command that gives more information, if any.
     hint: str = ""
     # Additional entries of the folder's record.
@@ -48,10 +54,14 @@ class Findings:
 
 @dataclass(frozen=True)
 class Distance:
-    """Differences of one table, or one quantity, from the published values; `numbers` are those of `page.distance`."""
+    """Summary of the differences between simulated and published values of one quantity in one table."""
 
+    # Name of the table as printed, such as "Table 1", or of the quantity if it is in the text.
     table: str
-    of: str
+    # Name of the quantity in the table; "" if `table` names it.
+    quantity: str
+    # Keys: `values`, number of published values; `error`, mean absolute difference; `relative`, relative error;
+    # `difference`, mean difference; `largest`, largest absolute difference. Others may follow, as in `page.distance`.
     numbers: Mapping[Any, Any]
     unit: str = ""
 
@@ -60,8 +70,12 @@ class Distance:
 class Paper(ABC):
     """A paper and how to reproduce it.
 
-    Its package has a module `figures`: its function `figures` draws the results of a reproduction, and
-    `beyond_figures` those that go beyond the paper. Both return a dict of figures by file name.
+    Abstract methods must be overridden. The others may be: `readings` if the paper's text permits other settings,
+    `beyond_seeds` and `go_beyond` for an extension of the paper, `networks` for a table of parameters, `only` if tables
+    can be reproduced one by one, and `summaries_of` for additional tables.
+
+    The paper's package has a module `figures`: its function `figures` draws the results of a reproduction, and
+    `beyond_figures` those of the extension. Both return a dict of figures by file name.
     """
 
     id: str
@@ -72,10 +86,10 @@ class Paper(ABC):
     seeds: int | None = 20
     # Heading of the tables on a page.
     tables_title: str = "Published and simulated values"
-    # Rule by which claims are judged, for the heading.
-    judged: str
+    # Heading of the claims, which states the rule by which they are judged.
+    claims_title: str
     # How its metrics differ from those that `longpipe run` prints for the same scenario; empty if they are equal.
-    differs: str = ""
+    metrics_note: str = ""
 
     def __reduce__(self) -> tuple[Callable[[str], Paper], tuple[str]]:
         """Pickles the paper by its id, because claims and tables contain functions."""
@@ -101,20 +115,23 @@ class Paper(ABC):
 
     @property
     def readings(self) -> Mapping[str, Paper]:
-        """Returns the paper under each other reading of its text, by the reading's name; empty by default."""
+        """Returns the paper under each other reading of its text, by the reading's name; empty by default.
+
+        A reading is a choice of settings that the text permits as much as the paper's own.
+        """
         return {}
 
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:
-        """Runs the missing experiments of the extension."""
+        """Runs the missing experiments of the extension; called only if `beyond_seeds` is not None."""
         raise NotImplementedError
 
     @abstractmethod
     def grids(self, results: Results) -> tuple[Grid, ...]:
-        """Returns a page's tables of published and simulated numbers."""
+        """Returns a page's tables of published and simulated numbers, read from the files of `reproduce`."""
 
     @abstractmethod
     def variants_grid(self, results: Tables) -> tuple[str, Grid]:
-        """Returns a page's table of the variants, and the text before it, if any."""
+        """Returns a page's table of the variants, from the files of `sensitivity`, and the text before it, if any."""
 
     @abstractmethod
     def distances(self, results: Tables) -> Iterator[Distance]:
@@ -128,12 +145,14 @@ class Paper(ABC):
     def cells(self) -> Mapping[str, Scenario]:
         """Returns the scenario of each configuration by name, such as "lan 5 1000 vanilla epd"."""
 
-    def file_of(self, scenario: Scenario) -> str:
-        """Returns a configuration as TOML text, with a comment if `longpipe run` prints other values."""
-        if not self.differs:
+    def toml_of(self, scenario: Scenario) -> str:
+        """Returns a scenario as TOML text, with a comment if `longpipe run` prints other values than the paper's."""
+        if not self.metrics_note:
             return scenario.to_toml()
         call = f'longpipe_evidence.papers.PAPERS["{self.id}"].measure(longpipe.simulate(scenario, seed))'
-        lines = [f"# {line}" for line in wrap(f"{self.id}: {self.differs} Python returns the paper's numbers:", 100)]
+        lines = [
+            f"# {line}" for line in wrap(f"{self.id}: {self.metrics_note} Python returns the paper's numbers:", 100)
+        ]
         return "\n".join([*lines, f"#     {call}", "", scenario.to_toml()])
 
     def only(self, table: int) -> Self:
@@ -141,7 +160,7 @@ class Paper(ABC):
         raise ScenarioError(f"--table: {table}; {self.id} can only be reproduced as a whole")
 
     def summaries_of(self, part: Part) -> Mapping[str, Callable[..., pd.DataFrame]]:
-        """Returns a page's summary tables of a part by file name; their functions describe them."""
+        """Returns the functions that compute additional tables, by file name; their docstrings describe the tables."""
         return {}
 
 

@@ -104,7 +104,7 @@ def _errors(paper: Paper, found: Mapping[str, _InMemory]) -> pd.DataFrame:
     columns = {}
     for name, one in found.items():
         distances = [d for d in paper.distances(one) if d.numbers.get("error") == d.numbers.get("error")]
-        columns[name] = {(d.table, d.of): float(d.numbers["error"]) for d in distances}
+        columns[name] = {(d.table, d.quantity): float(d.numbers["error"]) for d in distances}
     frame = pd.DataFrame(columns)
     frame.index = frame.index.set_names(["table", "of"]) if len(frame) else frame.index
     return frame.reset_index() if len(frame) else pd.DataFrame({"table": [], **{name: [] for name in found}})

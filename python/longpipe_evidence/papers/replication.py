@@ -23,7 +23,7 @@ from longpipe_evidence.papers.rounding import DECIMALS
 class Replication(Paper):
     """The experiments behind a paper's tables, their measures, and the format of the tables."""
 
-    judged: str = "Claims, judged by 95 % intervals over seeds (E, F: mean efficiency, fairness)"
+    claims_title: str = "Claims, judged by 95 % intervals over seeds (E, F: mean efficiency, fairness)"
     # CSV in the package: column `table`, factors, metrics; None if the paper prints no numbers.
     data: str | None
     # Names of the factors, and their headings.

@@ -55,7 +55,7 @@ def show(found: Reproduction, console: Console) -> None:
         console.print(_table(found, caption, differences=differences), highlight=False)
     if found.claims:
         console.print()
-        show_claims(found.claims, console, paper.judged)
+        show_claims(found.claims, console, paper.claims_title)
     for name, frame in found.summaries.items():
         console.print()
         if len(frame) > MOST_ROWS:

@@ -38,9 +38,9 @@ def run(paper: Paper, part: Part, seeds: int | None, out: Path, runner: Runner, 
     folder = Folder(out, part, paper.id, chosen, default)
     for name, text in found.texts.items():
         folder.text(name, text)
-    if found.drawn is not None:
+    if found.figure_data is not None:
         function = "beyond_figures" if part is Part.BEYOND else "figures"
-        folder.figures(f"{paper.package}.figures", found.drawn, function)
+        folder.figures(f"{paper.package}.figures", found.figure_data, function)
     folder.close(**found.record)
     if json is not None:
         write_output(json, found.texts["report.json"])

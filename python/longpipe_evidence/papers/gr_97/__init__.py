@@ -229,7 +229,7 @@ PAPER: Final = ReplicatedPaper(
         "the WAN's rows of Tables 1 and 2, whose runs vary most, have all of the seeds, other rows half of them. "
         "Satellite efficiencies have the paper's denominator, that of 512-byte segments; both are shown below."
     ),
-    differs=(
+    metrics_note=(
         "Its efficiency divides by the capacity that VBR's mean rate leaves, over the satellite in segments of 512 "
         "bytes; longpipe run divides by the capacity that the cells of VBR in this run leave. Fairness is the same."
     ),

@@ -82,5 +82,5 @@ PAPER: Final = TransferPaper(
         "fast retransmits; access links of 100 Mbit/s; B packets wait behind the one in service."
     ),
     seeds=None,
-    judged="Claims, judged by one run of each configuration: nothing is random",
+    claims_title="Claims, judged by one run of each configuration: nothing is random",
 )

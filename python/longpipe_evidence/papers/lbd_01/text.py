@@ -29,7 +29,7 @@ def of_reproduction(paper: Paper, found: TransferReproduction) -> Findings:
         texts={"report.txt": text_of(shown), "report.json": found.to_json(), **csv(tables)},
         show=shown,
         contents=f"{found.seconds:.0f} s. Report, tables, runs and figures",
-        drawn=found,
+        figure_data=found,
         record={"seconds": round(found.seconds, 1), "runs": len(found.runs)},
         tables={name: frame for name, frame in tables.items() if name != "scenarios"},
     )
@@ -44,7 +44,7 @@ def of_sensitivity(found: pd.DataFrame) -> Findings:
 def of_beyond(found: pd.DataFrame) -> Findings:
     """Returns the runs of the extension."""
     shown = {"8 GB over 600 ms": _by_flavor(found, ["rate_mbps", "w_star_packets", "buffer_bdp"])}
-    return Findings(csv({"beyond": found}), partial(show_frames, shown), contents="Runs and figure", drawn=found)
+    return Findings(csv({"beyond": found}), partial(show_frames, shown), contents="Runs and figure", figure_data=found)
 
 
 def _show(paper: Paper, found: TransferReproduction, console: Console) -> None:

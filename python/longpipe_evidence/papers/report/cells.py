@@ -19,11 +19,11 @@ def anchor(paper: str, name: str) -> str:
 
 def cells(paper: Paper) -> Grid:
     """Returns a table with a row per configuration: its scenario as a file, and the commands that write and run it."""
-    prints = "prints other values, see the note" if paper.differs else ""
+    prints = "prints other values, see the note" if paper.metrics_note else ""
     columns = (Column("configuration"), Column("hash"), Column("write it, then run it", prints))
     rows = []
     for name, scenario in paper.cells().items():
-        text = base64.b64encode(paper.file_of(scenario).encode()).decode()
+        text = base64.b64encode(paper.toml_of(scenario).encode()).decode()
         command = f"longpipe init cell.toml --example '{paper.id}: {name}'; longpipe run cell.toml"
         rows.append(
             (
@@ -32,8 +32,8 @@ def cells(paper: Paper) -> Grid:
                 Cell(command),
             )
         )
-    call = " The file names the call in Python that returns the paper's numbers. " if paper.differs else ""
-    note = f"{paper.differs}{call}" + (
+    call = " The file names the call in Python that returns the paper's numbers. " if paper.metrics_note else ""
+    note = f"{paper.metrics_note}{call}" + (
         "A name links to the scenario as a TOML file. The hash is the first 16 digits of SHA-256 over the fully "
         "resolved scenario; scenarios.csv has all 64 and the single runs. Details that the paper leaves open are drawn "
         "from the seed, as in --seed 2."

@@ -121,7 +121,7 @@ def _distance(document: str, found: Distance) -> tuple[Cell, ...]:
     return (
         Cell(document, link=f"#{document}-tables"),
         Cell(f"{found.table} [{found.unit}]" if found.unit else found.table),
-        Cell(found.of),
+        Cell(found.quantity),
         _count(int(found.numbers["values"])),
         cell("error"),
         cell("relative", percent=True),

@@ -28,7 +28,7 @@ def section(paper: Paper, results: Results, palette: Palette) -> Section:
         paper.id,
         f"{paper.id}: {paper.title}",
         (paper.conditions,),
-        (claims_of(paper.judged, results.claims),),
+        (claims_of(paper.claims_title, results.claims),),
         (
             *_statements(results),
             *_setup(paper),

@@ -11,7 +11,7 @@ from longpipe.errors import ScenarioError
 from longpipe_evidence.papers.paper import Distance, Findings, Paper
 from longpipe_evidence.papers.rfc_9438 import page, text
 from longpipe_evidence.papers.rfc_9438.beyond import reproduce_beyond
-from longpipe_evidence.papers.rfc_9438.connections import ID, SEED, simulated
+from longpipe_evidence.papers.rfc_9438.connections import ID, simulated
 from longpipe_evidence.papers.rfc_9438.reproduction import reproduce
 from longpipe_evidence.papers.rfc_9438.variants import sensitivity
 
@@ -31,8 +31,8 @@ class TablePaper(Paper):
 
     @property
     def beyond_seeds(self) -> int | None:
-        """Returns the number of replications of the sweep, whose losses are random."""
-        return SEED
+        """Returns 1: the sweep of loss rates has its own seeds, which are not an option."""
+        return 1
 
     def reproduce(self, seeds: int, runner: Runner) -> Findings:
         """Runs the missing connections, and compares the results with the RFC; `seeds` has no effect."""
@@ -48,7 +48,7 @@ class TablePaper(Paper):
 
     def cells(self) -> Mapping[str, Scenario]:
         """Returns the scenario of each simulated number, by controller, RTT and loss rate."""
-        return {one.name: one.scenario() for one in simulated()}
+        return {number.name: number.scenario() for number in simulated()}
 
     def grids(self, results: Results) -> tuple[Grid, ...]:
         """Returns a page's tables: printed and simulated windows."""
@@ -81,6 +81,6 @@ PAPER: Final = TablePaper(
         "convergence. For loss rates below one in two million segments, only the printed value is shown."
     ),
     seeds=None,
-    judged="Claims, judged by one run of each connection: nothing is random",
+    claims_title="Claims, judged by one run of each connection: nothing is random",
     tables=("1", "2", "3"),
 )

@@ -1,4 +1,4 @@
-"""The connections of RFC 9438's tables: a path with an exact loss rate and without queues."""
+"""The connections of RFC 9438's tables: a path that loses every n-th segment exactly, and that has no queue."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,11 +12,12 @@ from longpipe_evidence.papers.paper import published_data
 
 ID: Final = "rfc-9438"
 MSS: Final = 1000
-# Nothing is random, so a seed has no effect.
+# Seed of the only run of each connection: its losses are at fixed segments, so that the seed has no effect.
 SEED: Final = 1
 
 _CUBIC: Final = {"kind": "cubic", "rules": "rfc-9438", "hystart": "none", "fast_convergence": False}
-# The RFC's columns. Fast convergence (section 4.7), which is intended for competing flows, is not part of its means.
+# Controllers of the RFC's columns. CUBIC has no fast convergence (section 4.7), because the printed means are those of
+# a single flow, and fast convergence serves competing ones.
 CONTROLS: Final[dict[str, dict[str, object]]] = {
     "reno": {"kind": "aimd"},
     "highspeed": {"kind": "highspeed", "rules": "rfc-3649"},
@@ -31,14 +32,22 @@ NAMES: Final = {
     "cubic-0.4": "CUBIC, C = 0.4",
     "cubic-4": "CUBIC, C = 4",
 }
-# Minimum loss rate that is simulated, because a cycle from one loss to the next takes 1 / rate segments.
-LEAST_LOSS: Final = 5e-7
-LEAST_LOSSES: Final = 6
-MOST_LOSSES: Final = 100
+# Minimum loss rate that is simulated: at a lower one, six losses take more than 12 million segments.
+MIN_LOSS_RATE: Final = 5e-7
+# Number of segments of a run, within the limits on the number of its losses.
 SEGMENTS: Final = 2_500_000
-# Ratio of the window at a loss to the mean window, and number of segments of a slow start that ends there.
-PEAK: Final = 1.08
-SLOW_START: Final = 2.1
+MIN_LOSSES: Final = 6
+MAX_LOSSES: Final = 100
+# Ratio of the window at a loss to the mean window, about that of CUBIC (RFC 9438 section 5.1): the window
+# C (t - K)^3 + W_max begins at 0.7 W_max, has the mean W_max (1 - 0.3 / 4), and 1 / 0.925 = 1.08.
+PEAK_TO_MEAN: Final = 1.08
+# Ratio of the segments sent in a slow start to the window at which it ends: a window that doubles every round trip
+# from w_0 to W takes W + W/2 + W/4 + ... < 2 W segments, and the rest is a margin.
+SLOW_START_SEGMENTS: Final = 2.1
+# Ratio of the number of losses of the path to that in the run, for windows that are much larger than the printed ones.
+SPARE_LOSSES: Final = 3
+# Ratio of the run's duration to the time in which the printed window sends its segments.
+DURATION_MARGIN: Final = 1.2
 
 BASE: Final = Scenario().with_(
     **{
@@ -64,7 +73,7 @@ BASE: Final = Scenario().with_(
 class Connection:
     """One number of a table: RTT [ms], loss rate, controller, and the printed mean window [segment].
 
-    The printed window only determines where slow start ends, and the length of the run.
+    The run uses the printed window only for the end of slow start, before which nothing is lost, and for its duration.
     """
 
     round_trip_ms: int
@@ -85,15 +94,15 @@ class Connection:
     @property
     def losses(self) -> int:
         """Returns the number of losses in the run."""
-        return min(MOST_LOSSES, max(LEAST_LOSSES, SEGMENTS // self.period))
+        return min(MAX_LOSSES, max(MIN_LOSSES, SEGMENTS // self.period))
 
     def scenario(self, **changes: object) -> Scenario:
         """Returns the connection as a scenario, with changed (dotted) fields."""
-        at_loss = PEAK * self.window
-        begins = int(SLOW_START * at_loss)
-        # Allows for windows that are much larger than the printed ones.
-        indices = [begins + self.period * loss for loss in range(3 * self.losses)]
-        seconds = 1.2 * self.losses * self.period / self.window * self.round_trip_ms / 1000
+        at_loss = PEAK_TO_MEAN * self.window
+        first_loss = int(SLOW_START_SEGMENTS * at_loss)
+        indices = [first_loss + self.period * loss for loss in range(SPARE_LOSSES * self.losses)]
+        round_trips = DURATION_MARGIN * self.losses * self.period / self.window
+        seconds = round_trips * self.round_trip_ms / 1000
         return BASE.with_(
             **{
                 "name": f"{ID} {self.name}",
@@ -125,8 +134,8 @@ def published() -> pd.DataFrame:
 
 def simulated() -> list[Connection]:
     """Returns the connections of Tables 1 to 3 that are simulated, in the order of the tables."""
-    found = map(connection, published().to_dict("records"))
-    return [one for one in found if one.loss >= LEAST_LOSS]
+    printed = map(connection, published().to_dict("records"))
+    return [other for other in printed if other.loss >= MIN_LOSS_RATE]
 
 
 def connection(row: dict[Any, Any]) -> Connection:

@@ -1,5 +1,6 @@
 """Page of RFC 9438: printed and simulated tables, variants, errors."""
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -30,8 +31,8 @@ def grids(results: Results) -> tuple[Grid, ...]:
 
 def variants(results: Tables) -> Grid:
     """Returns the mean windows of Table 1 under alternative settings."""
-    found = results.frame("sensitivity")
-    return grid(found, f"{ID}-sensitivity-variants", "Variants", note="Mean windows [segment] of Table 1.", digits=4)
+    windows = results.frame("sensitivity")
+    return grid(windows, f"{ID}-sensitivity-variants", "Variants", note="Mean windows [segment] of Table 1.", digits=4)
 
 
 def distances(results: Tables) -> Iterator[Distance]:
@@ -59,20 +60,14 @@ def _table(rows: pd.DataFrame, table: str) -> Grid:
         Column("error", number=True),
     )
     lines: list[tuple[Cell, ...]] = []
-    for one in rows.to_dict("records"):
-        known = one["simulated"] == one["simulated"]
-        mark = "far" if abs(one["error"]) > LARGE_ERROR else ""
-        error = Cell(f"{number(100 * one['error'], 2)} %", one["error"], mark) if known else Cell(NOTHING)
-        scenario = anchor(ID, connection({**one, "window": one["published"]}).name)
-        simulated = Cell(f"{one['simulated']:.5g}", one["simulated"], link=f"#{scenario}") if known else Cell(NOTHING)
-        lines.append(
-            (
-                Cell(f"{one['loss']:g}", one["loss"]),
-                Cell(NAMES[one["control"]]),
-                cell(one["published"]),
-                simulated,
-                error,
-            )
-        )
+    for row in rows.to_dict("records"):
+        error, simulated = Cell(NOTHING), Cell(NOTHING)
+        if not math.isnan(row["simulated"]):
+            mark = "far" if abs(row["error"]) > LARGE_ERROR else ""
+            error = Cell(f"{number(100 * row['error'], 2)} %", row["error"], mark)
+            scenario = anchor(ID, connection({**row, "window": row["published"]}).name)
+            simulated = Cell(f"{row['simulated']:.5g}", row["simulated"], link=f"#{scenario}")
+        loss, control = Cell(f"{row['loss']:g}", row["loss"]), Cell(NAMES[row["control"]])
+        lines.append((loss, control, cell(row["published"]), simulated, error))
     note = f"The error is relative and highlighted beyond ±{100 * LARGE_ERROR:g} %."
     return Grid(f"{ID}-table-{table}", TITLES[table], columns, tuple(lines), note=note)

@@ -1,4 +1,4 @@
-"""Runs the connections of RFC 9438's tables, compares and judges them."""
+"""Runs the connections of RFC 9438's tables, compares their windows with the printed ones, and judges the claims."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TableReproduction:
         report = {
             **head(ID, BASE.engine, 1, self.seconds),
             "tables": [
-                {"table": str(table), "rows": [_row(one) for one in rows.to_dict("records")]}
+                {"table": str(table), "rows": [_row_json(row) for row in rows.to_dict("records")]}
                 for table, rows in self.rows.groupby("table")
             ],
             "claims": [claim.record() for claim in self.claims],
@@ -51,12 +51,12 @@ class TableReproduction:
         return json.dumps(report, indent=2, allow_nan=False) + "\n"
 
 
-def _row(one: dict[Any, Any]) -> dict[str, Any]:
-    unknown = dict.fromkeys(("low", "high", "mean_low", "mean_high"))
-    mean = plain(one["simulated"])
-    window = {"published": plain(one["published"]), "deterministic": mean, "mean": mean, **unknown}
+def _row_json(row: dict[Any, Any]) -> dict[str, Any]:
+    no_interval = dict.fromkeys(("low", "high", "mean_low", "mean_high"))
+    mean = plain(row["simulated"])
+    window = {"published": plain(row["published"]), "deterministic": mean, "mean": mean, **no_interval}
     # The loss rate is not rounded, because six decimals would not suffice.
-    return {"round_trip_ms": one["round_trip_ms"], "loss": one["loss"], "control": one["control"], "window": window}
+    return {"round_trip_ms": row["round_trip_ms"], "loss": row["loss"], "control": row["control"], "window": window}
 
 
 def reproduce(runner: Runner, tables: tuple[str, ...]) -> TableReproduction:
@@ -64,33 +64,32 @@ def reproduce(runner: Runner, tables: tuple[str, ...]) -> TableReproduction:
     began = time.monotonic()
     rows = published().rename(columns={"window": "published"})
     rows = rows[rows["table"].isin(tables)].reset_index(drop=True)
-    jobs = {number: (of.scenario(), SEED) for number, of in _connections(rows)}
+    jobs = {row: (simulated.scenario(), SEED) for row, simulated in _connections(rows)}
     runner.complete(jobs.values())
-    trips = rows["round_trip_ms"]
-    found = {number: measure(runner.require(*job), int(trips[number])) for number, job in jobs.items()}
-    rows["simulated"] = [found.get(number, {}).get("window", np.nan) for number in rows.index]
+    measured = {row: measure(runner.require(*job), int(rows["round_trip_ms"][row])) for row, job in jobs.items()}
+    rows["simulated"] = [measured.get(row, {}).get("window", np.nan) for row in rows.index]
     rows["error"] = rows["simulated"] / rows["published"] - 1
-    rows["timeouts"] = [found.get(number, {}).get("timeouts", np.nan) for number in rows.index]
+    rows["timeouts"] = [measured.get(row, {}).get("timeouts", np.nan) for row in rows.index]
     run = rows[rows["simulated"].notna()]
-    whole = set(rows["table"]) == set(published()["table"])
+    # Claims compare several tables, so that they are judged only if all tables are reproduced.
+    all_tables = set(rows["table"]) == set(published()["table"])
     return TableReproduction(
         seconds=time.monotonic() - began,
         rows=rows,
-        claims=tuple(judge(claim, run, run) for claim in CLAIMS if whole),
+        claims=tuple(judge(claim, run, run) for claim in CLAIMS if all_tables),
     )
 
 
 def _connections(rows: pd.DataFrame) -> list[tuple[int, connections.Connection]]:
-    """Returns the connections that are run, with the numbers of their rows."""
-    all_of_them = enumerate(connection({**row, "window": row["published"]}) for row in rows.to_dict("records"))
-    return [(number, one) for number, one in all_of_them if one.loss >= connections.LEAST_LOSS]
+    """Returns the connections that are simulated, each with the number of its row."""
+    printed = enumerate(connection({**row, "window": row["published"]}) for row in rows.to_dict("records"))
+    return [(row, candidate) for row, candidate in printed if candidate.loss >= connections.MIN_LOSS_RATE]
 
 
 def scenarios(rows: pd.DataFrame) -> pd.DataFrame:
     """Returns the scenarios of `reproduce` for some rows: `scenario`, `digest`, `replicated`, `seeds`."""
-    found = [one.scenario() for _, one in _connections(rows)]
     table = pd.DataFrame(
         {"scenario": scenario.name, "digest": scenario.digest(), "replicated": False, "seeds": SEED}
-        for scenario in found
+        for scenario in (simulated.scenario() for _, simulated in _connections(rows))
     )
     return table.drop_duplicates("digest")

@@ -35,7 +35,7 @@ def of_reproduction(paper: Paper, found: TableReproduction) -> Findings:
         texts={"report.txt": text_of(shown), "report.json": found.to_json(), **csv(tables)},
         show=shown,
         contents=f"{found.seconds:.0f} s. Report, tables and figures",
-        drawn=found,
+        figure_data=found,
         record={"seconds": round(found.seconds, 1), "runs": len(tables["scenarios"])},
         tables=by_name,
     )
@@ -53,7 +53,7 @@ def of_beyond(found: pd.DataFrame) -> Findings:
         f"Goodput [Mbit/s] by the share of packets lost, 100 Mbit/s and 100 ms: mean and range of {len(SEEDS)} seeds"
     )
     shown = {title: _losses(spread(found))}
-    return Findings(csv({"beyond": found}), partial(show_frames, shown), contents="Runs and figure", drawn=found)
+    return Findings(csv({"beyond": found}), partial(show_frames, shown), contents="Runs and figure", figure_data=found)
 
 
 def _losses(frame: pd.DataFrame) -> pd.DataFrame:
@@ -68,7 +68,7 @@ def _show(paper: Paper, found: TableReproduction, console: Console) -> None:
         show_frames({TITLES[str(table)]: _wide(rows)}, console)
     if found.claims:
         console.print()
-        show_claims(found.claims, console, paper.judged)
+        show_claims(found.claims, console, paper.claims_title)
 
 
 def _window(segments: float) -> str:

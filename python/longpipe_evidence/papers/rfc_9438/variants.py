@@ -19,13 +19,13 @@ LINUX: Final[dict[str, dict[str, object]]] = {
     "highspeed": {"kind": "highspeed", "rules": "linux"},
     "cubic-0.4": {**CONTROLS["cubic-0.4"], "rules": "linux"},
 }
-# Rows of Table 1 that take only seconds.
+# Loss rate and controller of the rows of Table 1 that are simulated under each variant, which takes only seconds.
 WATCHED: Final = ((1e-3, "reno"), (1e-4, "reno"), (1e-4, "highspeed"), (1e-3, "cubic-0.4"), (1e-4, "cubic-0.4"))
 
 
 @dataclass(frozen=True)
 class ConnectionVariant:
-    """Alternative settings to try, as dotted scenario fields; each applies to every connection."""
+    """A change of a setting: its name, and the dotted scenario fields that it changes in a given connection."""
 
     name: str
     changes: Callable[[Connection], Mapping[str, object]]
@@ -33,16 +33,17 @@ class ConnectionVariant:
 
 VARIANTS: Final = (
     ConnectionVariant("none", lambda _: {}),
-    ConnectionVariant("fast convergence", lambda of: _cubic(of, fast_convergence=True)),
-    ConnectionVariant("Linux's arithmetic", lambda of: {"tcp.congestion": LINUX[of.control]}),
+    ConnectionVariant("fast convergence", lambda connection: _cubic(connection, fast_convergence=True)),
+    ConnectionVariant("Linux's arithmetic", lambda connection: {"tcp.congestion": LINUX[connection.control]}),
     ConnectionVariant("Linux's ACKs, for every second segment", lambda _: {"tcp.ack": "linux"}),
     ConnectionVariant("NewReno's recovery", lambda _: {"tcp.recovery": "newreno"}),
     ConnectionVariant("each loss drawn by itself", Connection.bernoulli),
 )
 
 
-def _cubic(of: Connection, **options: object) -> dict[str, object]:
-    settings = CONTROLS[of.control]
+def _cubic(connection: Connection, **options: object) -> dict[str, object]:
+    """Returns the change that sets options of CUBIC; connections with another controller are not changed."""
+    settings = CONTROLS[connection.control]
     return {"tcp.congestion": {**settings, **options}} if settings["kind"] == "cubic" else {}
 
 
@@ -54,16 +55,16 @@ def sensitivity(runner: Runner) -> pd.DataFrame:
         if (row["loss"], row["control"]) in WATCHED:
             chosen[f"{row['control']} {row['loss']:g}"] = connection(row)
     jobs = {
-        (variant.name, name): (of.scenario(**variant.changes(of)), SEED)
+        (variant.name, name): (of_row.scenario(**variant.changes(of_row)), SEED)
         for variant in VARIANTS
-        for name, of in chosen.items()
+        for name, of_row in chosen.items()
     }
     runner.complete(jobs.values())
-    rows: list[dict[str, object]] = [{"variant": "printed", **{name: of.window for name, of in chosen.items()}}]
+    rows: list[dict[str, object]] = [{"variant": "printed", **{name: of_row.window for name, of_row in chosen.items()}}]
     for variant in VARIANTS:
-        found = {
-            name: measure(runner.require(*jobs[variant.name, name]), of.round_trip_ms)["window"]
-            for name, of in chosen.items()
+        windows = {
+            name: measure(runner.require(*jobs[variant.name, name]), of_row.round_trip_ms)["window"]
+            for name, of_row in chosen.items()
         }
-        rows.append({"variant": variant.name, **found})
+        rows.append({"variant": variant.name, **windows})
     return pd.DataFrame(rows)

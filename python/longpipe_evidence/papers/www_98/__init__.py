@@ -171,7 +171,7 @@ PAPER: Final = ReplicatedPaper(
         "within 100 ms, the phase of the hosts' common 100 ms clock and the order of simultaneous cells. All 72 "
         "configurations with the same seed have the same requests."
     ),
-    differs=(
+    metrics_note=(
         "Its efficiency and fairness count data up to the highest sequence number received; longpipe run counts data "
         "delivered to the application."
     ),
