@@ -135,16 +135,24 @@ def _store() -> Part:
 
 
 def _libraries() -> list[Part]:
-    return [_library(one, "", NAME) for one in _requirements() if not one.marker or one.marker.evaluate()]
+    return [
+        _library(requirement, "", NAME)
+        for requirement in _requirements()
+        if not requirement.marker or requirement.marker.evaluate()
+    ]
 
 
 def _extras() -> list[Part]:
     found = []
     for extra, use in EXTRAS.items():
-        wanted = [one for one in _requirements() if one.marker and one.marker.evaluate({"extra": extra})]
+        wanted = [
+            requirement
+            for requirement in _requirements()
+            if requirement.marker and requirement.marker.evaluate({"extra": extra})
+        ]
         # The package of the stacks is part of the repository and not on PyPI.
         get = "./crates/stacks in a clone of longpipe" if extra == "stacks" else f"'{NAME}[{extra}]'"
-        found += [_library(one, use, get, required=False) for one in wanted]
+        found += [_library(requirement, use, get, required=False) for requirement in wanted]
     return found
 
 
@@ -179,8 +187,8 @@ def _program(program: Program) -> Part:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Part(program.name, "-", program.use, False, f"does not run, {_line(error)}; {get}")
-    found = re.search(program.pattern, done.stdout + done.stderr, re.MULTILINE)
-    return Part(program.name, found[1] if found else "?", program.use, required=False)
+    match = re.search(program.pattern, done.stdout + done.stderr, re.MULTILINE)
+    return Part(program.name, match[1] if match else "?", program.use, required=False)
 
 
 def _lab() -> Part:

@@ -99,8 +99,8 @@ def _neutral(table: pa.Table) -> pa.Table:
 def _neutral_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
         chunks = [
-            pa.DictionaryArray.from_arrays(one.indices, _neutral_texts(one.dictionary), ordered=column.type.ordered)
-            for one in column.chunks
+            pa.DictionaryArray.from_arrays(chunk.indices, _neutral_texts(chunk.dictionary), ordered=column.type.ordered)
+            for chunk in column.chunks
         ]
         return pa.chunked_array(chunks, type=column.type if not chunks else chunks[0].type)
     return _neutral_texts(column) if _is_text(column.type) else column

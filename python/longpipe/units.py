@@ -77,8 +77,8 @@ class Dimension:
 
     def meant(self, text: str) -> str:
         """Returns a clause with the probable meaning of a rejected quantity's unit, or ""."""
-        found = _QUANTITY.fullmatch(text.strip())
-        return _meant(self, found[2]) if found is not None and found[2] else ""
+        match = _QUANTITY.fullmatch(text.strip())
+        return _meant(self, match[2]) if match is not None and match[2] else ""
 
     def _write(self, number: Fraction, unit: str) -> str:
         return f"{decimal(number)} {self.singular.get(unit, unit) if number == 1 else unit}"

@@ -71,7 +71,7 @@ def advise(
     """
     budget = budget or Budget()
     question.check()
-    if all(seedless(one) for row in question.scenarios for one in row):
+    if all(seedless(scenario) for row in question.scenarios for scenario in row):
         # Without random numbers all replications are identical.
         question = replace(question, first=FEWEST)
     work = _Work(question, runner, budget, progress)
@@ -87,7 +87,7 @@ def advise(
             _feed(question, selection, work.values, selection.replications)
     except SpentError:
         spent = True
-    values = tuple(np.array(one).reshape(-1, *work.shape) for one in work.values)
+    values = tuple(np.array(value).reshape(-1, *work.shape) for value in work.values)
     return Advice(question, values, selection, zone, spent, budget.text, work.runs)
 
 
@@ -204,7 +204,7 @@ def _zone(question: Question, values: list[list[Numbers]]) -> float:
     )
     if not relative:
         return given
-    means = np.array([reduced(question, np.array(one))[: question.first, 0].mean() for one in values])
+    means = np.array([reduced(question, np.array(value))[: question.first, 0].mean() for value in values])
     means = means[np.isfinite(means)]
     if not len(means):
         return given

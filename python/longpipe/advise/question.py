@@ -73,11 +73,11 @@ class Question:
     def check(self) -> None:
         """Raises ScenarioError for settings that cannot be run, measured or parsed."""
         self._check_names()
-        for one in self.uncertain:
-            ignored = [overridden(alternative, one.field) for alternative in self.design.scenarios]
+        for uncertain in self.uncertain:
+            ignored = [overridden(alternative, uncertain.field) for alternative in self.design.scenarios]
             if all(ignored):
                 raise ScenarioError(f"--uncertain: {ignored[0]}")
-        for scenario in (one for row in self.scenarios for one in row):
+        for scenario in (scenario for row in self.scenarios for scenario in row):
             for measure in self.measures:
                 measure.check(scenario)
         for limit in self.bounds:
@@ -87,20 +87,20 @@ class Question:
 
     def _check_names(self) -> None:
         """Raises ScenarioError if two columns of tables have the same name, or if two options set one field."""
-        taken = {*COLUMNS, *(name for one in self.measures for name in (one.name, head(one)))}
+        taken = {*COLUMNS, *(name for measure in self.measures for name in (measure.name, head(measure)))}
         for factor in self.factors:
             if factor.name in taken:
                 raise ScenarioError(f"--choose: {factor.name!r} is the name of another column; needs NAME:FIELD=...")
         chosen = {field for factor in self.factors for changes in factor.levels.values() for field in changes}
-        for one in self.uncertain:
-            if one.field in chosen:
-                raise ScenarioError(f"--uncertain: {one.field!r} has other values by --choose or --uncertain")
-            chosen.add(one.field)
+        for uncertain in self.uncertain:
+            if uncertain.field in chosen:
+                raise ScenarioError(f"--uncertain: {uncertain.field!r} has other values by --choose or --uncertain")
+            chosen.add(uncertain.field)
 
     @cached_property
     def digest(self) -> str:
         """A hash that differs between questions if any of their settings differs."""
-        settings = {one.name: getattr(self, one.name) for one in fields(self)} | {"base": self.base.digest()}
+        settings = {field.name: getattr(self, field.name) for field in fields(self)} | {"base": self.base.digest()}
         return hashlib.sha256(repr(list(settings.items())).encode()).hexdigest()
 
     @cached_property
@@ -118,8 +118,8 @@ class Question:
         """The scenarios of each alternative, one per situation; raises ScenarioError for invalid ones."""
         alternatives = self.design.scenarios
         if not self.uncertain:
-            return tuple((one,) for one in alternatives)
-        return tuple(tuple(self._situated(one, fields) for fields in self.situations) for one in alternatives)
+            return tuple((scenario,) for scenario in alternatives)
+        return tuple(tuple(self._situated(scenario, fields) for fields in self.situations) for scenario in alternatives)
 
     def _situated(self, alternative: Scenario, fields: dict[str, object]) -> Scenario:
         try:

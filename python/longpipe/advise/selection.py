@@ -212,4 +212,6 @@ class Selection:
 
     def _is_feasible(self, alternative: int) -> bool:
         limits = range(len(self.allowances.tolerances))
-        return self.replications >= self.allowances.first and all((alternative, one) in self._passed for one in limits)
+        return self.replications >= self.allowances.first and all(
+            (alternative, limit) in self._passed for limit in limits
+        )

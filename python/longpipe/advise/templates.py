@@ -104,8 +104,8 @@ def gateway(rate: str, rtt: str, users: int, calls: int) -> Template:
             f"datagrams:call*.p95 < {(rtt_ps / 2 + CALL_QUEUEING) / 1e9:g} ms",
             f"datagrams:call*.loss < {CALL_LOSS}",
         )
-    asked = [("--choose", one) for one in choices]
-    asked += [("--minimise", OBJECTIVE), ("--zone", ZONE), *(("--subject-to", one) for one in limits)]
+    asked = [("--choose", choice) for choice in choices]
+    asked += [("--minimise", OBJECTIVE), ("--zone", ZONE), *(("--subject-to", limit) for limit in limits)]
     options = shlex.join(word for option in asked for word in option)
     text = _SCENARIO.format(
         rate=RATE.format(rate_bps),

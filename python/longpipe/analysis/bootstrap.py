@@ -105,18 +105,18 @@ def _rows(cells: Cells, weights: Floats, draws: int, rng: np.random.Generator) -
     return estimate, error, _ratio(means @ weights.T - estimate, np.sqrt(variances @ (weights**2).T))
 
 
-def _residuals(found: Anova, weights: Floats, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
-    cells, fit = found.cells, found.fit
-    if found.error_df == 0:
+def _residuals(anova: Anova, weights: Floats, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    cells, fit = anova.cells, anova.fit
+    if anova.error_df == 0:
         raise ScenarioError("bootstrap: a saturated model has no residuals; needs a lower order or replications")
-    project = np.eye(len(cells.means)) - hat(cells, found.terms)
+    project = np.eye(len(cells.means)) - hat(cells, anova.terms)
     residual = cells.means - fit.fitted
-    scaled = residual * np.sqrt(len(residual) / found.error_df)
+    scaled = residual * np.sqrt(len(residual) / anova.error_df)
     spread = np.sqrt(np.sum(weights**2, axis=1))
     drawn = rng.choice(scaled, (draws, len(scaled)))
-    errors = np.sqrt(np.sum((drawn @ project.T) ** 2, axis=1) / found.error_df)
+    errors = np.sqrt(np.sum((drawn @ project.T) ** 2, axis=1) / anova.error_df)
     estimate = weights @ cells.means
-    return estimate, found.standard_error * spread, _ratio(drawn @ weights.T, errors[:, None] * spread)
+    return estimate, anova.standard_error * spread, _ratio(drawn @ weights.T, errors[:, None] * spread)
 
 
 def _chunks(draws: int, size: int) -> list[range]:

@@ -80,8 +80,8 @@ def _normality(residual: Floats) -> Row:
     return "normality", "Shapiro-Wilk", float(statistic), float(p_value), shape
 
 
-def _equal_variance(found: Anova, residual: Floats) -> Row:
-    cells = list(_rows_by_cell(found))
+def _equal_variance(anova: Anova, residual: Floats) -> Row:
+    cells = list(_rows_by_cell(anova))
     fewest = min(map(len, cells))
     if fewest >= 3:
         statistic = float(_brown_forsythe(residual[None, :], cells)[0])
@@ -90,23 +90,23 @@ def _equal_variance(found: Anova, residual: Floats) -> Row:
         if fewest >= ENOUGH_FOR_F:
             p_value = f_tail(statistic, len(cells) - 1, len(residual) - len(cells))
         else:
-            p_value = _exceeded(_null_of_brown_forsythe(found, cells), statistic)
+            p_value = _exceeded(_null_of_brown_forsythe(anova, cells), statistic)
         return "equal variance", "Brown-Forsythe", statistic, p_value, note
-    if (drawn := _drawn_residuals(found)) is None:
+    if (drawn := _drawn_residuals(anova)) is None:
         return "equal variance", "", np.nan, np.nan, "needs 3 replications, or fewer cells"
-    fitted = found.residuals["fitted"].to_numpy()
+    fitted = anova.residuals["fitted"].to_numpy()
     statistic, null = _breusch_pagan(residual[None, :], fitted)[0], _breusch_pagan(drawn, fitted)
     note = "squared residuals against fitted values; a test by cells needs 3 replications"
     return "equal variance", "Breusch-Pagan", float(statistic), _exceeded(null, statistic), note
 
 
-def _null_of_brown_forsythe(found: Anova, cells: Sequence[Rows]) -> Floats:
+def _null_of_brown_forsythe(anova: Anova, cells: Sequence[Rows]) -> Floats:
     """Returns simulated values of the Brown-Forsythe statistic for normal errors."""
-    if found.blocks is not None and (drawn := _drawn_residuals(found)) is not None:
+    if anova.blocks is not None and (drawn := _drawn_residuals(anova)) is not None:
         return _brown_forsythe(drawn, cells)
     # Without blocks the statistic does not depend on the model, which has one value for all runs of a cell. With blocks
     # and too many cells to project, the blocks are a negligible part of the degrees of freedom.
-    random, count = np.random.default_rng(1), len(found.residuals)
+    random, count = np.random.default_rng(1), len(anova.residuals)
     draws = max(FEWEST_DRAWS, min(DRAWS, MOST_DRAWN // count))
     at_once = max(1, _DRAWN_AT_ONCE // count)
     sizes = (min(at_once, draws - begin) for begin in range(0, draws, at_once))
@@ -134,34 +134,34 @@ def _brown_forsythe(residuals: Floats, cells: Sequence[Rows]) -> Floats:
     return np.asarray(between / (len(cells) - 1) / (within / (rows - len(cells)) + TINY))
 
 
-def _rows_by_cell(found: Anova) -> Iterator[Rows]:
+def _rows_by_cell(anova: Anova) -> Iterator[Rows]:
     """Returns the row numbers of each observed combination of factors, without blocks."""
-    count = len(found.factors)
-    codes = np.ravel_multi_index(tuple(found.cells.codes[:, :count].T), found.cells.shape[:count])
+    count = len(anova.factors)
+    codes = np.ravel_multi_index(tuple(anova.cells.codes[:, :count].T), anova.cells.shape[:count])
     order = np.argsort(codes, kind="stable")
     yield from np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
 
 
-def _independence(found: Anova, residual: Floats) -> Row:
-    if found.blocks is not None:
-        return "independence", "", np.nan, np.nan, f"{found.blocks} is removed as blocks"
-    if found.seeds is None:
-        return _serial_correlation(found, residual)
-    codes, names = pd.factorize(found.seeds)
+def _independence(anova: Anova, residual: Floats) -> Row:
+    if anova.blocks is not None:
+        return "independence", "", np.nan, np.nan, f"{anova.blocks} is removed as blocks"
+    if anova.seeds is None:
+        return _serial_correlation(anova, residual)
+    codes, names = pd.factorize(anova.seeds)
     if len(names) == len(codes):
         return "independence", "", np.nan, np.nan, "every run has its own seed"
-    if len(names) == 1 or found.error_df <= len(names) - 1:
+    if len(names) == 1 or anova.error_df <= len(names) - 1:
         return "independence", "", np.nan, np.nan, "runs share seeds; too few runs to estimate the effect"
     sums, counts = np.bincount(codes, residual), np.bincount(codes)
     between, df = float(np.sum(sums**2 / counts)), len(names) - 1
-    rest = found.error_df - df
+    rest = anova.error_df - df
     ratio = between / df / ((float(np.sum(residual**2)) - between) / rest)
     note = f"seeds explain {100 * between / np.sum(residual**2):.1f} % of the error"
     return "independence", "F test of shared seeds", ratio, f_tail(ratio, df, rest), note
 
 
-def _serial_correlation(found: Anova, residual: Floats) -> Row:
-    if (drawn := _drawn_residuals(found)) is None:
+def _serial_correlation(anova: Anova, residual: Floats) -> Row:
+    if (drawn := _drawn_residuals(anova)) is None:
         return "independence", "", np.nan, np.nan, "no column of seeds, and too many cells for a test in row order"
     statistic, null = _durbin_watson(residual[None, :])[0], _durbin_watson(drawn)
     p_value = min(1.0, 2 * min(_exceeded(null, statistic), _exceeded(-null, -statistic)))
@@ -169,15 +169,15 @@ def _serial_correlation(found: Anova, residual: Floats) -> Row:
     return "independence", "Durbin-Watson", float(statistic), p_value, note
 
 
-def _drawn_residuals(found: Anova) -> Floats | None:
+def _drawn_residuals(anova: Anova) -> Floats | None:
     """Simulates residuals for independent normal errors, with shape (draws, rows); None if there are too many cells."""
-    cells = found.cells
+    cells = anova.cells
     if len(cells.means) > MOST_CELLS_TO_PROJECT:
         return None
     draws = max(FEWEST_DRAWS, min(DRAWS, MOST_DRAWN // len(cells.y)))
     errors = np.random.default_rng(1).standard_normal((draws, len(cells.y)))
     means = np.stack([np.bincount(cells.index, drawn) for drawn in errors]) / cells.counts
-    return errors - (means @ hat(cells, found.terms).T)[:, cells.index]
+    return errors - (means @ hat(cells, anova.terms).T)[:, cells.index]
 
 
 def _exceeded(null: Floats, statistic: float) -> float:

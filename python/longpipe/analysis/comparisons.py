@@ -56,17 +56,17 @@ def tukey(found: Anova, *factors: str, level: float = 0.9) -> pd.DataFrame:
     )
 
 
-def _scales(found: Anova, factors: tuple[str, ...], pairs: Floats) -> Floats:
+def _scales(anova: Anova, factors: tuple[str, ...], pairs: Floats) -> Floats:
     """Returns the differences' standard errors in units of s_e, with shape (pairs,)."""
-    cells = found.cells
+    cells = anova.cells
     inner = [
-        tuple(n for n in found.factors if n in part)
+        tuple(n for n in anova.factors if n in part)
         for size in range(1, len(factors) + 1)
         for part in combinations(factors, size)
     ]
-    if cells.balanced and set(inner) <= set(found.terms):
+    if cells.balanced and set(inner) <= set(anova.terms):
         per_mean = len(cells.y) / np.prod([len(cells.axes[name]) for name in factors])
         return np.full(len(pairs), np.sqrt(2 / per_mean))
-    weights = mean_weights(cells, found.terms, factors)
+    weights = mean_weights(cells, anova.terms, factors)
     contrasts = weights[pairs[:, 0]] - weights[pairs[:, 1]]
     return np.asarray(np.sqrt((contrasts**2 / cells.counts).sum(axis=1)))

@@ -39,10 +39,10 @@ def aligned_ranks(found: Anova) -> pd.DataFrame:
     return WholeTable(rows, columns=["component", "df", "f", "p_value"])
 
 
-def _effect_of_rows(found: Anova, term: Term) -> Floats:
-    names = list(found.cells.axes)
-    codes = tuple(found.cells.codes[:, names.index(name)] for name in term)
-    return np.asarray(found.fit.effects[term].by_level[codes])
+def _effect_of_rows(anova: Anova, term: Term) -> Floats:
+    names = list(anova.cells.axes)
+    codes = tuple(anova.cells.codes[:, names.index(name)] for name in term)
+    return np.asarray(anova.fit.effects[term].by_level[codes])
 
 
 def _without_split_ties(values: Floats) -> Floats:

@@ -106,7 +106,7 @@ class Attack:
         """Searches for the defect with all but one of the changed fields, whose other values may also show it."""
         changed = dict(self.setting or {})
         for name in changed:
-            others = [one for one in self.target.varied if one.field in changed and one.field != name]
+            others = [varied for varied in self.target.varied if varied.field in changed and varied.field != name]
             if not others:
                 continue
             try:

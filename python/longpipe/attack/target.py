@@ -49,7 +49,7 @@ class Target:
 
     def check(self) -> None:
         """Raises ScenarioError for what cannot be run or measured in the base scenario."""
-        fields = [one.field for one in self.varied]
+        fields = [varied.field for varied in self.varied]
         for name in fields:
             if fields.count(name) > 1:
                 raise ScenarioError(f"--may: {name!r} occurs {fields.count(name)} times; needs each once")
@@ -66,20 +66,20 @@ class Target:
             raise ScenarioError(f"--reference: {self.reference.name!r} is the control; needs another one")
         for defect in self.defects:
             defect.check(*scenarios)
-        for one in self.varied:
-            self._check_values(one)
+        for varied in self.varied:
+            self._check_values(varied)
 
-    def _check_values(self, one: Varied) -> None:
+    def _check_values(self, varied: Varied) -> None:
         """Raises ScenarioError if the field has no effect, or if no level or neither end of the ranges is valid."""
-        if ignored := overridden(self.base, one.field):
+        if ignored := overridden(self.base, varied.field):
             raise ScenarioError(f"--may: {ignored}")
-        ends: list[tuple[float, ...]] = [(float(i),) for i in range(len(one.levels))]
+        ends: list[tuple[float, ...]] = [(float(i),) for i in range(len(varied.levels))]
         if not ends:
-            ends = [tuple(span.at(place) for span in one.ranges) for place in (0.0, 1.0)]
+            ends = [tuple(span.at(place) for span in varied.ranges) for place in (0.0, 1.0)]
         problems = []
         for numbers in ends:
             try:
-                self.pair({one.field: numbers})
+                self.pair({varied.field: numbers})
             except ScenarioError as error:
                 problems.append(error.problems[0])
         if len(problems) == len(ends):
@@ -110,7 +110,7 @@ class Target:
         key = repr(sorted(setting.items()))
         if key not in self._scenarios:
             control, reference = (
-                self.base.with_(**self.changes(setting, one)) for one in (self.control, self.reference)
+                self.base.with_(**self.changes(setting, sender)) for sender in (self.control, self.reference)
             )
             self._scenarios[key] = control, reference
         return self._scenarios[key]
@@ -132,7 +132,7 @@ class Target:
     def _place(self) -> str:
         """Returns the prefix of the fields of the tested flows."""
         groups = self._groups()
-        names = [one.name for one in groups]
+        names = [group.name for group in groups]
         if self.group is None:
             if len(groups) > 1:
                 raise ScenarioError(f"--group: absent; needs the group that the control drives, {' or '.join(names)}")
@@ -147,7 +147,7 @@ class Target:
 
     def _traffic(self) -> Traffic:
         """Returns the traffic of the tested flows in the base scenario."""
-        groups = [one for one in self._groups() if self.group in (None, one.name)]
+        groups = [group for group in self._groups() if self.group in (None, group.name)]
         return (groups[0].traffic if groups else None) or self.base.traffic
 
     def _kept(self) -> dict[str, object]:

@@ -53,7 +53,7 @@ class Trials:
         unless `limited` is false.
         """
         seeds = list(seeds)
-        pairs = [self._pair(one) for one in settings]
+        pairs = [self._pair(setting) for setting in settings]
         jobs = {(one.digest(), seed): (one, seed) for pair in pairs for one in pair or () for seed in seeds}
         missing = {key: job for key, job in jobs.items() if key not in self._counted}
         if limited:
@@ -104,10 +104,10 @@ class Trials:
             return [(math.nan, math.nan)] * len(defects)
         key = (pair[0].digest(), pair[1].digest(), seed)
         if key not in self._values:
-            jobs = [(one, seed) for one in pair]
+            jobs = [(scenario, seed) for scenario in pair]
             if len(store.finished(jobs)) < len(jobs):
                 self._values[key] = [(math.nan, math.nan)] * len(defects)
             else:
                 control, reference = store.require_all(jobs)
-                self._values[key] = [one.values(control, reference) for one in defects]
+                self._values[key] = [defect.values(control, reference) for defect in defects]
         return self._values[key]

@@ -293,7 +293,7 @@ def _counted_bps(link: Resolved, packet: int) -> float:
 
 def _pass_nothing(resolved: Resolved) -> Iterator[str]:
     """Yields a line per policer or shaper that drops full packets of a flow over its link, whatever their rate."""
-    conditioned = [(k, one) for k, link in enumerate(resolved["links"]) for one in buckets(link)]
+    conditioned = [(k, bucket) for k, link in enumerate(resolved["links"]) for bucket in buckets(link)]
     longest_of = _longest_packets(resolved, datagrams=True) if conditioned else {}
     for k, one in conditioned:
         passing, longest = longest_passing_bytes(one), longest_of.get(k, 0)
@@ -332,7 +332,7 @@ def _may_mark(link: Mapping[str, Any], *, is_scalable: bool) -> bool:
     """Returns whether a link can mark ECN-capable packets; DualPI2 with ecn = false marks those of scalable flows."""
     policy, conditioners = link["policy"], link.get("conditioners", ())
     marks = bool(policy.get("ecn")) or (_kind(policy) in MARK and (is_scalable or "ecn" not in policy))
-    return marks or any(one.get("exceed") == "mark" for one in conditioners)
+    return marks or any(conditioner.get("exceed") == "mark" for conditioner in conditioners)
 
 
 def _longest_packets(resolved: Resolved, *, datagrams: bool = False) -> dict[int, int]:

@@ -80,7 +80,7 @@ def _limited_mean(mean: float, most: int, cut: str) -> float:
     for k in range(1, most + 1):
         share *= mean / k
         shares.append(share)
-    within = sum(k * one for k, one in enumerate(shares, 1))
+    within = sum(k * share for k, share in enumerate(shares, 1))
     if cut == "rejection":
         return within / sum(shares)
     none = math.exp(-mean)

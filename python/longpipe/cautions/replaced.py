@@ -55,17 +55,17 @@ def replaced_rates(scenario: Scenario) -> Iterator[str]:
 
     Rates within the range of those of the direction's own path were given for these sizes, and cause no line.
     """
-    for one in _directions(scenario):
-        rates_bps, values = _rates(one, scenario.resolved["duration_ps"])
-        written = one.written("rate")
-        used = written or _forward_rate(one.way)
+    for direction in _directions(scenario):
+        rates_bps, values = _rates(direction, scenario.resolved["duration_ps"])
+        written = direction.written("rate")
+        used = written or _forward_rate(direction.way)
         rate_bps = RATE.parse(used)
-        if not rates_bps or rate_bps in rates_bps or (one.is_own and _is_near(rate_bps, rates_bps)):
+        if not rates_bps or rate_bps in rates_bps or (direction.is_own and _is_near(rate_bps, rates_bps)):
             continue
         if written is not None:
-            yield one.replaced("rate", f"{used} only determines sizes in BDP and auto", values)
-        elif one.is_own:
-            yield one.replaced("rate", f"not given, {used} determines sizes in BDP and auto", values)
+            yield direction.replaced("rate", f"{used} only determines sizes in BDP and auto", values)
+        elif direction.is_own:
+            yield direction.replaced("rate", f"not given, {used} determines sizes in BDP and auto", values)
 
 
 def replaced_delays(scenario: Scenario) -> Iterator[str]:
@@ -73,17 +73,17 @@ def replaced_delays(scenario: Scenario) -> Iterator[str]:
 
     The delay of a link in a graph causes no line, because it is mandatory.
     """
-    for one in _directions(scenario):
-        written = one.written("delay") if one.prefix else None
+    for direction in _directions(scenario):
+        written = direction.written("delay") if direction.prefix else None
         if written is None:
             continue
-        if one.motion is None:
-            yield one.replaced("delay", f"{written} is not used", "the delays of satellites")
+        if direction.motion is None:
+            yield direction.replaced("delay", f"{written} is not used", "the delays of satellites")
             continue
-        delays_ps = {knot[1] for knot in one.motion.get("delay", {}).get("knots_ps", ())}
+        delays_ps = {knot[1] for knot in direction.motion.get("delay", {}).get("knots_ps", ())}
         if delays_ps and TIME.parse(written) not in delays_ps:
             values = _range("delay", *(TIME.format(bound(delays_ps)) for bound in (min, max)))
-            yield one.replaced("delay", f"{written} is not used", values)
+            yield direction.replaced("delay", f"{written} is not used", values)
 
 
 def _directions(scenario: Scenario) -> Iterator[_Direction]:
@@ -114,12 +114,12 @@ def _forward_rate(way: Dumbbell | Link) -> str:
     return way.rate if isinstance(way, Link) else way.trunk_rate
 
 
-def _rates(one: _Direction, duration_ps: int) -> tuple[set[int], str]:
+def _rates(direction: _Direction, duration_ps: int) -> tuple[set[int], str]:
     """Returns the rates [bit/s] of a direction's path, also in words; empty if the rate is that of the link.
 
     A schedule is represented by its mean rate over the run.
     """
-    service = (one.motion or {}).get("service")
+    service = (direction.motion or {}).get("service")
     if service is None:
         return set(), ""
     if service["kind"] == "opportunities":

@@ -118,8 +118,8 @@ def _table(pairs: Sequence[Pair]) -> Table:
     for row in names:
         cells = []
         for column in names:
-            found = shares[row, column]
+            estimate = shares[row, column]
             mark = ", died" if died[row, column] else ""
-            cells.append(written(found.mean, half(found), 2) + mark)
+            cells.append(written(estimate.mean, half(estimate), 2) + mark)
         table.add_row(escape(row), *cells)
     return table

@@ -68,19 +68,19 @@ def _named(known: Sequence[Field], pattern: str) -> Sequence[Field]:
     """
     word = pattern.strip().lower()
     patterns = ordinary.FIELDS.get(word, ())
-    meant = [one for one in known if any(fnmatchcase(one.name, part) for part in patterns)]
-    if called := meant + [one for one in _with_word(known, word) if one not in meant]:
+    meant = [field for field in known if any(fnmatchcase(field.name, part) for part in patterns)]
+    if called := meant + [field for field in _with_word(known, word) if field not in meant]:
         return called
-    if (kind := CALLED.get(word)) and (called := [one for one in known if one.kind == kind]):
+    if (kind := CALLED.get(word)) and (called := [field for field in known if field.kind == kind]):
         return called
     if places := [field for field, _, names in homes() if word in names]:
-        return [one for one in known if one.name in places or one.kind == word]
+        return [field for field in known if field.name in places or field.kind == word]
     if (said := ordinary.ELSEWHERE.get(word) or known_name(word, ())) is not None:
         raise ScenarioError(f"PATTERN: {pattern!r}; {said}; longpipe fields lists all {len(known)}")
-    return [one for one in known if word in one.name or word in (one.kind or "") or fnmatchcase(one.name, word)] or [
-        one for one in known if word in WORDS.findall(one.meaning.lower())
-    ]
+    return [
+        field for field in known if word in field.name or word in (field.kind or "") or fnmatchcase(field.name, word)
+    ] or [one for one in known if word in WORDS.findall(one.meaning.lower())]
 
 
 def _with_word(known: Sequence[Field], word: str) -> Sequence[Field]:
-    return [one for one in known if word in WORDS.findall(f"{one.name} {one.kind or ''}")]
+    return [field for field in known if word in WORDS.findall(f"{field.name} {field.kind or ''}")]

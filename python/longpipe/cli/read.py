@@ -47,33 +47,33 @@ def read(
     # Imported here so that other commands start faster.
     from longpipe.measured import read as read_measured
 
-    found = read_measured(file)
+    recording = read_measured(file)
     if json:
         import orjson
 
-        echo(orjson.dumps(found.as_json(), option=orjson.OPT_INDENT_2).decode())
+        echo(orjson.dumps(recording.as_json(), option=orjson.OPT_INDENT_2).decode())
     else:
-        _show(found)
+        _show(recording)
     if output is not None:
         from longpipe.pictures.measured import measured
         from longpipe.pictures.saving import save_as
 
-        save_as(measured(found), output)
+        save_as(measured(recording), output)
         echo(f"Picture: {output}", err=json)
 
 
-def _show(found: Recording) -> None:
+def _show(recording: Recording) -> None:
     from rich.markup import escape
     from rich.table import Table
 
     # Times in captures of simulations count from the epoch.
-    begins = f" from {found.begin}" if found.begin and (found.begin_ns or 0) >= EARLIEST_NS else ""
-    version = f" {found.version}" if found.version else ""
-    _wrapped(f"{found.file}: {found.source(100)}{version}; {found.duration_s:.6g} s{begins}")
+    begins = f" from {recording.begin}" if recording.begin and (recording.begin_ns or 0) >= EARLIEST_NS else ""
+    version = f" {recording.version}" if recording.version else ""
+    _wrapped(f"{recording.file}: {recording.source(100)}{version}; {recording.duration_s:.6g} s{begins}")
     table = Table(box=None, pad_edge=False)
-    kinds = {one.kind for one in found.subjects}
+    kinds = {subject.kind for subject in recording.subjects}
     table.add_column(escape("/".join(sorted(kinds)) or "flow"), overflow="fold")
-    rates = {series.quantity for one in found.subjects if (series := one.rates) is not None} or {"rate"}
+    rates = {series.quantity for subject in recording.subjects if (series := subject.rates) is not None} or {"rate"}
     for head in (
         f"{' or '.join(sorted(rates))}\n[Mbit/s]",
         "round trip [ms]\nleast, median, most",
@@ -81,22 +81,22 @@ def _show(found: Recording) -> None:
         "retransmitted\n[packets]",
     ):
         table.add_column(escape(head), justify="right")
-    for one in found.subjects[:MOST_ROWS]:
-        counts = (_total(one, "losses"), _total(one, "retransmissions"))
-        table.add_row(escape(one.name), _rate(one), _round_trips(one), *counts)
+    for subject in recording.subjects[:MOST_ROWS]:
+        counts = (_total(subject, "losses"), _total(subject, "retransmissions"))
+        table.add_row(escape(subject.name), _rate(subject), _round_trips(subject), *counts)
     show_table(terminal(), table)
-    if len(found.subjects) > MOST_ROWS:
-        echo(f"... and {len(found.subjects) - MOST_ROWS} more (--json shows all)")
-    for one in found.subjects[:1]:
+    if len(recording.subjects) > MOST_ROWS:
+        echo(f"... and {len(recording.subjects) - MOST_ROWS} more (--json shows all)")
+    for one in recording.subjects[:1]:
         counters = [_count(name, *value) for name, value in one.counters.items() if value[0]]
         facts = [f"{name} {shortened(value, 60)}" for name, value in one.facts.items()]
         if counters or facts:
             _wrapped(f"{one.name}: {', '.join([*counters, *facts])}")
-    for text in found.notes[:MOST_ROWS]:
+    for text in recording.notes[:MOST_ROWS]:
         _wrapped(f"note: {text}")
-    if len(found.notes) > MOST_ROWS:
-        echo(f"note: and {len(found.notes) - MOST_ROWS} more (--json shows all)")
-    for text in found.unknown:
+    if len(recording.notes) > MOST_ROWS:
+        echo(f"note: and {len(recording.notes) - MOST_ROWS} more (--json shows all)")
+    for text in recording.unknown:
         _wrapped(f"cannot tell {text}")
 
 
@@ -112,24 +112,24 @@ def _count(name: str, value: float, unit: str) -> str:
     return f"{name} {number}" if unit in _COUNTED and name.endswith("s") else f"{name} {number} {shown}"
 
 
-def _rate(one: Subject) -> str:
+def _rate(subject: Subject) -> str:
     """Returns the mean rate: all bytes divided by all time."""
-    mean = None if one.rates is None else one.rates.mean
+    mean = None if subject.rates is None else subject.rates.mean
     return "-" if mean is None else f"{mean / 1e6:.4g}"
 
 
-def _round_trips(one: Subject) -> str:
+def _round_trips(subject: Subject) -> str:
     import numpy as np
 
-    series = one.of("rtt") or one.of("smoothed rtt")
+    series = subject.of("rtt") or subject.of("smoothed rtt")
     if series is None or not len(series.numbers):
         return "-"
     minimum, middle, maximum = np.quantile(series.numbers, [0.0, 0.5, 1.0]) * 1e3
     return f"{minimum:.4g}, {middle:.4g}, {maximum:.4g}"
 
 
-def _total(one: Subject, quantity: str) -> str:
-    found = [series for series in one.series if series.quantity == quantity and series.unit == "packets"]
+def _total(subject: Subject, quantity: str) -> str:
+    found = [series for series in subject.series if series.quantity == quantity and series.unit == "packets"]
     if not found:
         return "-"
     return f"{sum(float(series.numbers.sum()) for series in found):.10g}"

@@ -68,11 +68,11 @@ def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # no
     if (param := getattr(error, "param", None)) is None:
         message = error.format_message()
         said = _lowered(message).replace(". Did", "; did")
-        if found := _NO_COMMAND.match(message):
-            said += f"; did you mean '{_CALLED[found[1]]}'?" if found[1] in _CALLED else ""
-        elif found := _EXTRA.match(message):
-            why = _quoted(found[1], given) or _after_flag(found[1], given, error.ctx) or "needs no further argument"
-            said = f"{found[1]!r}: {why}"
+        if match := _NO_COMMAND.match(message):
+            said += f"; did you mean '{_CALLED[match[1]]}'?" if match[1] in _CALLED else ""
+        elif match := _EXTRA.match(message):
+            why = _quoted(match[1], given) or _after_flag(match[1], given, error.ctx) or "needs no further argument"
+            said = f"{match[1]!r}: {why}"
         return f"{said}; `{command} --help` shows what is accepted" if said else ""
     name = param.opts[0] if param.param_type_name == "option" else (param.metavar or param.name.upper()).strip("[].")
     if hasattr(error, "param_type"):
@@ -183,10 +183,10 @@ def _quoted(extra: str, arguments: Sequence[str]) -> str:
 
 
 def _needs(message: str) -> str:
-    if found := _CHOICES.search(message):
-        return f"accepts {found[1].replace(chr(39), '')}"
-    if found := _BOUND.search(message):
-        return f"needs {_BOUNDS[found[1]]} {found[2]}"
+    if match := _CHOICES.search(message):
+        return f"accepts {match[1].replace(chr(39), '')}"
+    if match := _BOUND.search(message):
+        return f"needs {_BOUNDS[match[1]]} {match[2]}"
     return next((f"needs {needs}" for begin, needs in _NEEDS.items() if message.startswith(begin)), _lowered(message))
 
 

@@ -65,26 +65,26 @@ def whatif(
 
     _, changed = completed(partial(Scenario.from_toml, path), dict(change(text) for text in changes or []))
     with RunBar("simulating") as bar:
-        found = compare(path, changed, seeds, measures or (), bar.update)
-    for line in overridden_fields(found.scenario.with_(**found.changes), found.changes):
+        comparison = compare(path, changed, seeds, measures or (), bar.update)
+    for line in overridden_fields(comparison.scenario.with_(**comparison.changes), comparison.changes):
         echo(f"warning: --set {line}", err=True)
-    for line in doubts(found):
+    for line in doubts(comparison):
         echo(f"warning: {line}", err=True)
     if json:
         import orjson
 
-        echo(orjson.dumps(found.measures, option=orjson.OPT_INDENT_2).decode())
+        echo(orjson.dumps(comparison.measures, option=orjson.OPT_INDENT_2).decode())
     else:
-        _show(found, path)
+        _show(comparison, path)
     if output is not None:
         from longpipe.pictures.saving import save_as
         from longpipe.pictures.whatif import whatif as draw
 
-        save_as(draw(found), output)
+        save_as(draw(comparison), output)
         echo(f"Picture: {output}", err=json)
 
 
-def _show(found: WhatIf, path: Path) -> None:
+def _show(comparison: WhatIf, path: Path) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -92,68 +92,86 @@ def _show(found: WhatIf, path: Path) -> None:
     from longpipe.cli.toolkit.console import show_table, terminal
     from longpipe.fit.whatif import LEAST_WITHOUT_DISTRIBUTION
 
-    changes_text = ", ".join(f"{field}={value}" for field, value in found.changes.items())
-    runs = "draws of the path, two pairs of runs each" if found.estimates else "pairs of runs"
-    echo(f"{path}: {changes_text}; {found.seeds} {runs}; goodput and RTT without the {_left_out(found)}")
-    for line in _measured(found):
+    changes_text = ", ".join(f"{field}={value}" for field, value in comparison.changes.items())
+    runs = "draws of the path, two pairs of runs each" if comparison.estimates else "pairs of runs"
+    echo(f"{path}: {changes_text}; {comparison.seeds} {runs}; goodput and RTT without the {_left_out(comparison)}")
+    for line in _measured(comparison):
         echo(line)
     table = Table(box=None, pad_edge=False)
-    for head in ("", *(_head(one) for one in found.measures)):
+    for head in ("", *(_head(measure) for measure in comparison.measures)):
         table.add_column(Text(head), justify="right" if head else "left", no_wrap=bool(head))
-    rows = [("observed", [_observed(one) for one in found.measures])] if found.estimates else []
-    rows.append(("fitted" if found.estimates else "unchanged", [_cell(one, one.baseline) for one in found.measures]))
-    rows.append(("changed", [_cell(one, one.changed) for one in found.measures]))
-    rows.append(("difference", [_cell(one, one.difference, "+") for one in found.measures]))
-    rows.append(("95 % of single changed runs", [_interval(one) for one in found.measures]))
+    rows = [("observed", [_observed(measure) for measure in comparison.measures])] if comparison.estimates else []
+    rows.append(
+        (
+            "fitted" if comparison.estimates else "unchanged",
+            [_cell(measure, measure.baseline) for measure in comparison.measures],
+        )
+    )
+    rows.append(("changed", [_cell(measure, measure.changed) for measure in comparison.measures]))
+    rows.append(
+        (
+            "difference",
+            [_cell(measure, measure.difference, "+") for measure in comparison.measures],
+        )
+    )
+    rows.append(("95 % of single changed runs", [_interval(measure) for measure in comparison.measures]))
     for name, cells in rows:
         table.add_row(name, *map(Text, cells))
     show_table(terminal(), table)
-    if found.seeds < LEAST_WITHOUT_DISTRIBUTION:
+    if comparison.seeds < LEAST_WITHOUT_DISTRIBUTION:
         echo(
             "single changed runs: Student's t interval, which may exceed a link's rate; needs --seeds "
             f"{LEAST_WITHOUT_DISTRIBUTION} or more for one without an assumed distribution"
         )
-    if found.estimates is None and (problem := seedless(found.scenario)):
+    if comparison.estimates is None and (problem := seedless(comparison.scenario)):
         echo(f"warning: {problem}", err=True)
-    elif found.estimates is None:
+    elif comparison.estimates is None:
         echo("intervals include only random numbers: there are no estimates of `longpipe fit` next to the scenario")
-    elif not found.estimates.get("is_bounded", True):
+    elif not comparison.estimates.get("is_bounded", True):
         echo("no intervals: connections in the capture that the fitted path lacks may have changed the flow")
     else:
         echo("95 % intervals include random numbers, the fit's uncertainty of rate, RTT, buffer and losses, and the")
         echo("errors of longpipe relative to Linux")
-        if found.estimates["estimates"].get("rate", {}).get("high") is None:
+        if comparison.estimates["estimates"].get("rate", {}).get("high") is None:
             echo("the rate is a lower bound: a control that sends faster than the captured flow may reach more")
 
 
-def _left_out(found: WhatIf) -> str:
+def _left_out(comparison: WhatIf) -> str:
     """Returns the part of each run that is not measured."""
-    if found.begin_s is None:
+    if comparison.begin_s is None:
         return "first third of each run"
-    return f"warm-up of {found.scenario.warm_up}" if found.scenario.warm_up != "automatic" else "automatic warm-up"
+    return (
+        f"warm-up of {comparison.scenario.warm_up}"
+        if comparison.scenario.warm_up != "automatic"
+        else "automatic warm-up"
+    )
 
 
-def _measured(found: WhatIf) -> Iterator[str]:
+def _measured(comparison: WhatIf) -> Iterator[str]:
     """Yields lines about the flows and the parts of the runs that are measured."""
-    if line := _flows(found):
+    if line := _flows(comparison):
         yield line
-    if not found.flows:
+    if not comparison.flows:
         yield (
             "goodput and RTT: -, because only senders of longpipe have them, not real stacks, arriving flows, pages or "
             "datagrams; needs --measure, as in goodput=flow:*.throughput"
         )
-    others = [one.name for one in found.measures[3:]]
-    if others and found.begin_s is None and found.flows:
+    others = [measure.name for measure in comparison.measures[3:]]
+    if others and comparison.begin_s is None and comparison.flows:
         yield f"{', '.join(others)} of whole runs; with warm_up in the scenario, all measures begin there"
 
 
-def _flows(found: WhatIf) -> str:
+def _flows(comparison: WhatIf) -> str:
     """Returns which flows goodput and RTT are of, if the scenario has several; otherwise an empty text."""
-    every = [flow["name"] for flow in found.scenario.resolved["flows"]]
+    every = [flow["name"] for flow in comparison.scenario.resolved["flows"]]
     if len(every) < 2:
         return ""
-    others = [name for name in every if name not in found.flows]
-    own = f"{len(found.flows)} flows ({_listed(found.flows)})" if len(found.flows) > 1 else _listed(found.flows) or "-"
+    others = [name for name in every if name not in comparison.flows]
+    own = (
+        f"{len(comparison.flows)} flows ({_listed(comparison.flows)})"
+        if len(comparison.flows) > 1
+        else _listed(comparison.flows) or "-"
+    )
     return f"goodput and RTT of {own}" + (f", without {_listed(others)}" if others else "")
 
 
@@ -162,28 +180,32 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
-def _shown(one: ComparedMeasure) -> tuple[float, str]:
+def _shown(measure: ComparedMeasure) -> tuple[float, str]:
     """Returns the factor and the unit with which a measure is shown."""
-    return _SCALES.get(one.unit, (1.0, one.unit))
+    return _SCALES.get(measure.unit, (1.0, measure.unit))
 
 
-def _head(one: ComparedMeasure) -> str:
-    unit = _shown(one)[1]
-    return f"{one.name}\n[{unit}]" if unit else one.name
+def _head(measure: ComparedMeasure) -> str:
+    unit = _shown(measure)[1]
+    return f"{measure.name}\n[{unit}]" if unit else measure.name
 
 
-def _observed(one: ComparedMeasure) -> str:
-    scale = _shown(one)[0]
-    return "" if one.observed is None else written(scale * one.observed, None, decimals_of(scale * one.observed))
+def _observed(measure: ComparedMeasure) -> str:
+    scale = _shown(measure)[0]
+    return (
+        ""
+        if measure.observed is None
+        else written(scale * measure.observed, None, decimals_of(scale * measure.observed))
+    )
 
 
-def _cell(one: ComparedMeasure, found: tuple[float, float], sign: str = "") -> str:
+def _cell(measure: ComparedMeasure, found: tuple[float, float], sign: str = "") -> str:
     """Returns a mean with the half-width of its interval, or as a lower bound; "-" if a run has no value."""
     if math.isnan(found[0]):
         return "-"
-    scale = _shown(one)[0]
+    scale = _shown(measure)[0]
     # A difference has the decimals of the changed mean.
-    decimals = decimals_of(scale * one.changed[0])
+    decimals = decimals_of(scale * measure.changed[0])
     if math.isfinite(found[1]):
         return written(scale * found[0], scale * found[1], decimals, sign)
     if math.isnan(found[1]):
@@ -191,11 +213,11 @@ def _cell(one: ComparedMeasure, found: tuple[float, float], sign: str = "") -> s
     return f"at least {written(scale * found[0], None, decimals, sign)}"
 
 
-def _interval(one: ComparedMeasure) -> str:
-    if math.isnan(one.runs[0]):
+def _interval(measure: ComparedMeasure) -> str:
+    if math.isnan(measure.runs[0]):
         return "-"
-    low, high = (_shown(one)[0] * number for number in one.runs)
-    decimals = decimals_of(_shown(one)[0] * one.changed[0])
+    low, high = (_shown(measure)[0] * number for number in measure.runs)
+    decimals = decimals_of(_shown(measure)[0] * measure.changed[0])
     if not math.isfinite(high):
         return f"at least {written(low, None, decimals)}"
     form = form_of(low, high - low, decimals)

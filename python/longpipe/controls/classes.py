@@ -115,8 +115,8 @@ def register(digests: Sequence[str], base_settings: Callable[[type[Control], str
     class with a name; None for a class without a base. Raises RunError if a class cannot be loaded here.
     """
     for digest in digests:
-        if (found := _known.get(digest)) is not None:
-            _register(found, base_settings)
+        if (known_class := _known.get(digest)) is not None:
+            _register(known_class, base_settings)
 
 
 def check_parameters(found: Known, parameters: Mapping[str, object]) -> None:
@@ -129,7 +129,7 @@ def check_parameters(found: Known, parameters: Mapping[str, object]) -> None:
     if found.cls.__init__ is object.__init__:
         accepted = {}
     named = {name: one for name, one in accepted.items() if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
-    if not any(one.kind is one.VAR_KEYWORD for one in accepted.values()):
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
         for name in parameters.keys() - named.keys():
             accepts = nearest(name, named) if named else "the class has no parameters"
             raise ValueError(f"parameters.{name}: unknown; {accepts}")
@@ -150,17 +150,17 @@ def failure(error: BaseException, name: str, hook: str, at_s: float) -> str:
 
 def place_in_hook(frame: FrameType | None, what: str) -> str | None:
     """Returns a line about a hook that is being executed, in the format of `failure`; None if `frame` is in no hook."""
-    stack = [one for one, _ in traceback.walk_stack(frame)]
+    stack = [frame_type for frame_type, _ in traceback.walk_stack(frame)]
     users = list(takewhile(lambda one: execution.is_of_user(one.f_code.co_filename), stack))
     if not users or len(users) == len(stack):
         return None
     code, values = users[-1].f_code, users[-1].f_locals
     arguments = [values.get(name) for name in code.co_varnames[: code.co_argcount]]
-    control = next((one for one in arguments if isinstance(one, Control)), None)
+    control = next((argument for argument in arguments if isinstance(argument, Control)), None)
     if control is None:
         return None
     names = (known.name for known in _known.values() if known.cls is type(control))
-    at_s = next((now for one in arguments if isinstance(now := getattr(one, "now", None), float)), None)
+    at_s = next((now for argument in arguments if isinstance(now := getattr(argument, "now", None), float)), None)
     place = f"{execution.shown_path(users[0].f_code.co_filename)}:{users[0].f_lineno}"
     when = "" if at_s is None else f", at {at_s:.6f} s"
     return f"{place}: {what} (in {code.co_name} of {next(names, type(control).__qualname__)}{when})"
@@ -365,24 +365,24 @@ def _wants(cls: type[Control], hooks: Sequence[str]) -> int:
     return wants | (_DELAYS if cls.measures_delay else 0)
 
 
-def _register(found: Known, base_settings: Callable[[type[Control], str], str | None]) -> None:
-    if found.cls is None:
+def _register(known_class: Known, base_settings: Callable[[type[Control], str], str | None]) -> None:
+    if known_class.cls is None:
         try:
-            found.cls = _unpickled(found.content)
+            known_class.cls = _unpickled(known_class.content)
         except Exception as error:
-            raise RunError(f"{found.name}: cannot be loaded here: {type(error).__name__}: {error}") from None
-    cls = found.cls
+            raise RunError(f"{known_class.name}: cannot be loaded here: {type(error).__name__}: {error}") from None
+    cls = known_class.cls
     hooks = _hooks(cls)
     state = state_type(cls.state_fields)
-    addresses = {name: _address(cls, name, state, found.name) for name in hooks}
+    addresses = {name: _address(cls, name, state, known_class.name) for name in hooks}
     _core.register_class(
-        found.digest,
-        found.name,
+        known_class.digest,
+        known_class.name,
         _Maker(cls, state),
         addresses,
-        _interval(cls, found.name),
+        _interval(cls, known_class.name),
         _wants(cls, hooks),
-        base_settings(cls, found.name),
+        base_settings(cls, known_class.name),
         cls.steers if issubclass(cls, PolicyControl) else None,
     )
 

@@ -47,10 +47,10 @@ def identity(cls: type) -> str:
 
 def is_of_user(module: str | None) -> bool:
     """Returns whether a module is the user's own, not from the standard library, a package or longpipe."""
-    found = sys.modules.get(module or "")
-    if module in (None, "__main__") or found is None:
+    loaded = sys.modules.get(module or "")
+    if module in (None, "__main__") or loaded is None:
         return module != "builtins"
-    file = getattr(found, "__file__", None)
+    file = getattr(loaded, "__file__", None)
     if file is None:
         return False
     path = Path(file).resolve()
@@ -182,7 +182,7 @@ def _names(code: types.CodeType) -> set[str]:
 
 def _imports(code: types.CodeType) -> set[str]:
     """Returns the names of the modules that a code object and those within it import."""
-    own = {one.argval for one in dis.get_instructions(code) if one.opname == "IMPORT_NAME"}
+    own = {instruction.argval for instruction in dis.get_instructions(code) if instruction.opname == "IMPORT_NAME"}
     inner = (constant for constant in code.co_consts if inspect.iscode(constant))
     return own.union(*map(_imports, inner))
 

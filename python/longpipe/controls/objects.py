@@ -65,20 +65,20 @@ def remember(digest: str, name: str, content: bytes) -> None:
 
 def content(digest: str) -> bytes | None:
     """Returns the bytes of an object that this process knows, otherwise None."""
-    found = _known.get(digest)
-    return None if found is None else cached_content(found.path)
+    module = _known.get(digest)
+    return None if module is None else cached_content(module.path)
 
 
 def name_of(digest: str) -> str | None:
     """Returns the name of an object's file; None if this process does not know the object."""
-    found = _known.get(digest)
-    return found.name if found is not None and found.path.is_file() else None
+    module = _known.get(digest)
+    return module.name if module is not None and module.path.is_file() else None
 
 
-def _learn(found: Object) -> None:
+def _learn(module: Object) -> None:
     """Registers an object in this process and in the core."""
-    _known[found.digest] = found
-    _core.register_module(found.digest, found.path, found.name)
+    _known[module.digest] = module
+    _core.register_module(module.digest, module.path, module.name)
 
 
 def check_parameters(found: Object, parameters: Mapping[str, object]) -> None:

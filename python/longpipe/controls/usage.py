@@ -54,9 +54,9 @@ def usage(file: str) -> Usage:
 
 
 def _of_object(file: str) -> Usage:
-    found = find(file)
-    name = isolation.run(file, _name_of, (str(found.path), file))
-    return Usage(name, "", (), {}, (), found.facts.parameters, {})
+    module = find(file)
+    name = isolation.run(file, _name_of, (str(module.path), file))
+    return Usage(name, "", (), {}, (), module.facts.parameters, {})
 
 
 def _name_of(path: str, file: str, _progress: object) -> str:

@@ -115,8 +115,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any value of a field
         # Imported on demand, because it loads packages that only classes need.
         from longpipe.controls.classes import find
 
-        found = find(value)
-        return {"kind": "python", "class": found.name, "digest": found.digest}
+        known_class = find(value)
+        return {"kind": "python", "class": known_class.name, "digest": known_class.digest}
     if isinstance(value, Mapping):
         if isinstance(value.get("class"), type):
             value = {**value, **_plain(value["class"])}

@@ -22,4 +22,4 @@ def ineffective(design: Design, field: str) -> str | None:
 
 def _sets(factor: Factor, field: str) -> bool:
     """Returns whether every level of a factor sets a field, or a table that contains the field."""
-    return all(any(is_within(field, one) for one in changes) for changes in factor.levels.values())
+    return all(any(is_within(field, change) for change in changes) for changes in factor.levels.values())

@@ -51,7 +51,12 @@ class ScenarioError(ValueError):
         found = [details for details in error.errors(include_url=False) if not _counts_valid_items(details)]
         lines = (line for details in _merged(found, model) for line in _lines(details, model))
         causes = (details.get("ctx", {}).get("error") for details in found)
-        remedies = (one for cause in causes if isinstance(cause, ScenarioError) for one in cause.remedies)
+        remedies = (
+            missing_setting
+            for cause in causes
+            if isinstance(cause, ScenarioError)
+            for missing_setting in cause.remedies
+        )
         return cls(*dict.fromkeys(lines), remedies=remedies)
 
 
@@ -271,8 +276,8 @@ def _models_of(owners: list[type[BaseModel]], name: str) -> list[type[BaseModel]
 
 def _percent(text: str) -> float | None:
     """Returns the fraction that a text such as "1 %" denotes."""
-    found = re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?)\s*%", text.strip())
-    return float(found[1]) / 100 if found else None
+    match = re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?)\s*%", text.strip())
+    return float(match[1]) / 100 if match else None
 
 
 def _table(owners: list[type[BaseModel]], name: str, given: object) -> str:
@@ -281,8 +286,8 @@ def _table(owners: list[type[BaseModel]], name: str, given: object) -> str:
         return ""
     for owner in owners:
         for model in _models(field.annotation) if (field := _named_fields(owner).get(name)) else ():
-            for part, one in _named_fields(model).items():
-                if one.annotation is float and one.is_required():
+            for part, named_field in _named_fields(model).items():
+                if named_field.annotation is float and named_field.is_required():
                     return f", as in {{kind = '{_kind(model)}', {part} = {given}}}"
     return ""
 

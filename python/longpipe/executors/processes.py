@@ -206,10 +206,10 @@ def context() -> ForkServerContext | SpawnContext:
     """Returns the start method of worker processes, which, unlike fork, is safe in a process with threads."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
-    found = multiprocessing.get_context("forkserver")
+    fork_server = multiprocessing.get_context("forkserver")
     # The fork server preloads the modules that a run needs, because loading them takes a quarter of a second.
-    found.set_forkserver_preload([__name__])
-    return found
+    fork_server.set_forkserver_preload([__name__])
+    return fork_server
 
 
 @contextmanager

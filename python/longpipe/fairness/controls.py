@@ -61,7 +61,7 @@ def control_of(text: str, option: str = "--control") -> tuple[str, Any]:
 def senders(text: str) -> tuple[Sender, ...]:
     """Parses a comma-separated list; raises ScenarioError for fewer than two different senders."""
     found = [Sender.parse(one) for one in text.split(",") if one.strip()]
-    names = [one.name for one in found]
+    names = [sender.name for sender in found]
     for name in names:
         if names.count(name) > 1:
             raise ScenarioError(f"--controls: {name!r} occurs {names.count(name)} times; needs each once")

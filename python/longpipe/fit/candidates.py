@@ -110,7 +110,7 @@ class Hypothesis:
             steps = tuple((at, rate * share) for at, rate in self.steps)
             links |= _moving(steps, packet, self.base_rtt_s)
         if self.conditioners:
-            links["conditioners"] = [dict(one) for one in self.conditioners]
+            links["conditioners"] = [dict(conditioner) for conditioner in self.conditioners]
         return {
             "name": "fitted",
             "framing": "ip",

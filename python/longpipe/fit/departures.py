@@ -119,21 +119,21 @@ def packets_of(seen: ObservedFlow, longer: Mapping[str, float]) -> Packets:
     `longer` has the difference [s] of the base RTT of each of these from that of the flow, by name. It is assumed to
     arise behind the bottleneck.
     """
-    flows = (seen, *(one for one in seen.shared if one.flow in longer))
-    sent_s = np.concatenate([one.sent_s for one in flows])
+    flows = (seen, *(flow for flow in seen.shared if flow.flow in longer))
+    sent_s = np.concatenate([flow.sent_s for flow in flows])
     order = np.argsort(sent_s, kind="stable")
-    acks = [_in_order(one) for one in flows]
+    acks = [_in_order(flow) for flow in flows]
 
     def merged(columns: list[Any]) -> Any:  # noqa: ANN401 - arrays of several types
         return np.concatenate(columns)[order]
 
     return Packets(
         sent_s[order],
-        merged([(one.sent_bytes + one.headers) * 8.0 for one in flows]),
-        merged([one.sent_lost for one in flows]),
+        merged([(flow.sent_bytes + flow.headers) * 8.0 for flow in flows]),
+        merged([flow.sent_lost for flow in flows]),
         merged([acked_s - longer.get(one.flow, 0.0) for one, (acked_s, _) in zip(flows, acks, strict=True)]),
         merged([sacked for _, sacked in acks]),
-        merged([np.full(len(one.sent_s), number) for number, one in enumerate(flows)]),
+        merged([np.full(len(flow.sent_s), number) for number, flow in enumerate(flows)]),
     )
 
 

@@ -174,7 +174,9 @@ def _rates(packets: Packets, base: float, fastest: float, packet: float, *, has_
 
 def _over_time(steps: tuple[RateStep, ...], base: float, bps: float) -> list[tuple[float, float]]:
     """Returns the rates [bit/s] over the arrival times of ACKs [s]; `bps` is the rate if it is constant."""
-    return [(one.at_s + base / 2 if one.at_s else 0.0, one.rate_bps.value) for one in steps] or [(0.0, bps)]
+    return [
+        (rate_step.at_s + base / 2 if rate_step.at_s else 0.0, rate_step.rate_bps.value) for rate_step in steps
+    ] or [(0.0, bps)]
 
 
 def _fastest(seen: ObservedFlow) -> float:
@@ -277,12 +279,12 @@ def _overflow(queue: Numbers, lost: Flags, jitter: float = 0.0) -> tuple[float, 
 def _policed(packets: Packets, wait: Numbers, queue: Numbers, long: float) -> tuple[FittedPolicer | None, Flags]:
     """Returns the policer that explains the losses, and its losses: all, or those at queues below `long`."""
     lost = packets.lost
-    found = policer(packets, wait, lost)
-    if found is not None and found.is_good:
-        return found, lost
+    fitted_policer = policer(packets, wait, lost)
+    if fitted_policer is not None and fitted_policer.is_good:
+        return fitted_policer, lost
     short = lost & ~(queue >= long)
     beside = policer(packets, wait, short)
-    return (beside, short) if beside is not None and beside.is_good else (found, lost)
+    return (beside, short) if beside is not None and beside.is_good else (fitted_policer, lost)
 
 
 def _limit(at_loss: Numbers, kept: Numbers, jitter: float) -> FitEstimate:

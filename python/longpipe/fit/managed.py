@@ -55,8 +55,8 @@ def chance_of_tail_drop(seen: ObservedFlow, found: PathFeatures) -> float:
     return -e * p * log(p) if p > 0 else 0.0
 
 
-def _packet_s(seen: ObservedFlow, found: PathFeatures) -> float:
-    return seen.packet_bytes * 8 / found.rate_or_bound_bps
+def _packet_s(seen: ObservedFlow, features: PathFeatures) -> float:
+    return seen.packet_bytes * 8 / features.rate_or_bound_bps
 
 
 def managed_policies(seen: ObservedFlow, found: PathFeatures) -> list[tuple[str, dict[str, Any]]]:

@@ -118,7 +118,7 @@ def _best_bucket(times: Numbers, size: Numbers, lost: Flags, mean: float) -> _Bu
     rates = mean * _FACTORS
     for times_slack in _TIMES_SLACK:
         tried = [_bucket(times, size, lost, rate, times_slack) for rate in rates]
-        most = max(one.agreement for one in tried)
+        most = max(bucket.agreement for bucket in tried)
         best = [place for place, one in enumerate(tried) if one.agreement >= most - _SAME]
         found = tried[best[len(best) // 2]]
         if most < _AGREE:

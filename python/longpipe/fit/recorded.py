@@ -203,7 +203,7 @@ def _subject(recording: Recording, flow: int) -> Subject:
             f"{recording.file}: {recording.format}, without a transfer that filled a path; needs a capture, or "
             f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
         )
-    flows = [one for one in _directions(recording) if one.kind == "flow"]
+    flows = [subject for subject in _directions(recording) if subject.kind == "flow"]
     if not flows:
         raise ScenarioError(f"{recording.file}: no transfer; {_needed(recording)}")
     if not 0 <= flow < len(flows):
@@ -216,17 +216,17 @@ def _subject(recording: Recording, flow: int) -> Subject:
 def _directions(recording: Recording) -> Iterator[Subject]:
     """Yields the subjects; used rates become a flow with the RTTs and the counters of the pings before them."""
     pings: Subject | None = None
-    for one in recording.subjects:
+    for subject in recording.subjects:
         if _format(recording) not in _USED:
-            yield one
-        elif one.rates is None:
-            pings = one
+            yield subject
+        elif subject.rates is None:
+            pings = subject
         else:
             rtt = None if pings is None else pings.of("rtt")
             # The RTTs are means of the pings of a second.
             added = () if rtt is None else (replace(rtt, quantity="smoothed rtt"),)
             counters = {} if pings is None else pings.counters
-            yield replace(one, kind="flow", series=(*one.series, *added), counters=counters)
+            yield replace(subject, kind="flow", series=(*subject.series, *added), counters=counters)
 
 
 def _format(recording: Recording) -> str:

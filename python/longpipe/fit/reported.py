@@ -59,35 +59,35 @@ def report(found: PathFit) -> FitReport:
     )
 
 
-def _doubts(found: PathFit) -> Iterator[str]:
+def _doubts(fit: PathFit) -> Iterator[str]:
     """Yields a note for each reason why the estimates and predictions may be wrong."""
-    steps = len(found.features.steps)
+    steps = len(fit.features.steps)
     if steps >= MANY_STEPS:
         yield (
             f"the rate changes {steps - 1} times: either the link varies, or other traffic shared it, which a fit does "
             "not model; then rate, buffer and sender are wrong"
         )
-    if found.unexplained:
+    if fit.unexplained:
         yield (
-            f"{_connections(found.unexplained)} in the capture may share the path, but not one queue, so that the fit "
+            f"{_connections(fit.unexplained)} in the capture may share the path, but not one queue, so that the fit "
             "does not model them; the sender and the queue are unknown, and predictions have no interval"
         )
-    limit = found.best.hypothesis.flight_limit
+    limit = fit.best.hypothesis.flight_limit
     if limit is not None:
         yield (
             f"a limit of about {limit / 1e6:.3g} MB on the data in flight explains the capture best, such as the "
             "sender's buffer or its application, and would hide the congestion control; the scenario sets it as "
             "tcp.receiver_window, and a larger one predicts senders without this limit"
         )
-    silent = outages(found.seen)
+    silent = outages(fit.seen)
     if silent:
         begin, end = max(silent, key=lambda one: one[1] - one[0])
         yield (
             f"no data arrived for {end - begin:.3g} s from {begin:.4g} s on, although data was sent: an outage of the "
             "path? The fitted path has none, so that sender, queue and predictions are unreliable"
         )
-    idle = pauses(found.seen)
-    share = sum(end - begin for begin, end in idle) / found.seen.duration_s
+    idle = pauses(fit.seen)
+    share = sum(end - begin for begin, end in idle) / fit.seen.duration_s
     if share > _IDLE:
         begin, end = max(idle, key=lambda one: one[1] - one[0])
         yield (
@@ -95,8 +95,8 @@ def _doubts(found: PathFit) -> Iterator[str]:
             "candidates always have data, so that sender and predictions are unreliable"
         )
     # The distance over AQM is the sum of three: waiting times, data in flight, and losses.
-    terms = 1 if found.best.queue == TAIL_DROP else 3
-    distance = found.best.distance / terms
+    terms = 1 if fit.best.queue == TAIL_DROP else 3
+    distance = fit.best.distance / terms
     if distance > UNEXPLAINED:
         causes = " (the application, a send buffer, other traffic or another control may have limited the flow)"
         causes = "" if silent else causes
@@ -106,16 +106,16 @@ def _doubts(found: PathFit) -> Iterator[str]:
         )
 
 
-def _notes(found: PathFit) -> Iterator[str]:
+def _notes(fit: PathFit) -> Iterator[str]:
     """Yields a note for each assumption about the sender that the capture shows."""
-    if found.seen.message_bytes:
-        yield f"the fit omits {found.seen.message_bytes} bytes that the sender sent in messages before the transfer"
-    if found.best.hypothesis.paced:
+    if fit.seen.message_bytes:
+        yield f"the fit omits {fit.seen.message_bytes} bytes that the sender sent in messages before the transfer"
+    if fit.best.hypothesis.paced:
         yield "the sender paces its segments, as with Linux's queue discipline fq; the scenario sets tcp.pacing"
-    longer = found.seen.headers - packet_bytes(0, timestamps=found.seen.timestamps)
+    longer = fit.seen.headers - packet_bytes(0, timestamps=fit.seen.timestamps)
     if longer == IPV6_BYTES:
         yield IPV6_NOTE
-    yield from found.seen.notes
+    yield from fit.seen.notes
 
 
 def scenario(found: PathFit) -> Scenario:
@@ -123,20 +123,20 @@ def scenario(found: PathFit) -> Scenario:
     return _path(found).scenario(**found.fixed)
 
 
-def _path(found: PathFit) -> Hypothesis:
+def _path(fit: PathFit) -> Hypothesis:
     """Returns the hypothesis of `scenario`, without the fields that were given as known."""
-    hypothesis = found.best.hypothesis
-    loss = found.loss_probability
+    hypothesis = fit.best.hypothesis
+    loss = fit.loss_probability
     random_loss: object = "none"
     if loss.value > 0:
         random_loss = {"kind": "bernoulli", "probability": float(f"{loss.value:.3g}")}
     changed = hypothesis.with_(loss=random_loss)
-    if found.is_policed and found.policer is not None:
-        changed = changed.with_(conditioners=(*changed.conditioners, found.policer.conditioner))
-    if found.features.buffer is None and found.best.queue == TAIL_DROP:
+    if fit.is_policed and fit.policer is not None:
+        changed = changed.with_(conditioners=(*changed.conditioners, fit.policer.conditioner))
+    if fit.features.buffer is None and fit.best.queue == TAIL_DROP:
         # This is only a lower bound on the buffer, because the capture does not determine more.
-        changed = changed.with_(buffer_packets=max(math.ceil(found.features.longest), 1))
-    duration = max(1, round(found.seen.duration_s))
+        changed = changed.with_(buffer_packets=max(math.ceil(fit.features.longest), 1))
+    duration = max(1, round(fit.seen.duration_s))
     return changed.with_(duration_s=float(duration))
 
 
@@ -216,8 +216,8 @@ def rate_steps(found: PathFit) -> list[dict[str, float]]:
     ]
 
 
-def _row(found: FitEstimate, unit: str, known: str) -> dict[str, Any]:
-    value, low, high = (float(one) for one in (found.value, found.low, found.high))
+def _row(estimate: FitEstimate, unit: str, known: str) -> dict[str, Any]:
+    value, low, high = (float(one) for one in (estimate.value, estimate.low, estimate.high))
     return {"value": value, "low": low, "high": high, "unit": unit, "known": known}
 
 
@@ -252,8 +252,8 @@ def _connections(count: int) -> str:
     return f"{count} other connection{'s' if count > 1 else ''}"
 
 
-def _series(found: PathFit) -> dict[str, list[float]]:
-    seen, series = found.seen, found.observed
+def _series(fit: PathFit) -> dict[str, list[float]]:
+    seen, series = fit.seen, fit.observed
     return {
         "time_s": series.grid.tolist(),
         "delivered_bytes": series.delivered.tolist(),

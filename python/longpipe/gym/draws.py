@@ -36,7 +36,10 @@ class Uniform:
         """Returns the bounds in the unit of the lower one, and this unit; "" for numbers."""
         (low, unit), (high, other) = _parts(self.low), _parts(self.high)
         if unit != other:
-            scales = next((one.units for one in _DIMENSIONS if unit in one.units and other in one.units), None)
+            scales = next(
+                (dimension.units for dimension in _DIMENSIONS if unit in dimension.units and other in dimension.units),
+                None,
+            )
             if scales is None:
                 raise ScenarioError(f"scenario: {self}; needs two quantities of one kind, as '6 Mbit/s' and '1 Gbit/s'")
             high *= float(scales[other] / scales[unit])
@@ -123,6 +126,6 @@ def drawing(scenarios: Scenarios) -> tuple[Callable[[np.random.Generator], Scena
     if callable(scenarios):
         return scenarios, (scenarios.first,) if isinstance(scenarios, Draws) else ()
     several = tuple(scenarios)
-    if not several or not all(isinstance(one, Scenario) for one in several):
+    if not several or not all(isinstance(scenario, Scenario) for scenario in several):
         raise ScenarioError("scenario: needs a Scenario, several Scenarios, or a function of a random generator")
     return lambda rng: several[int(rng.integers(len(several)))], several

@@ -102,12 +102,12 @@ def check_regular(file: str | Path, mode: int, needs: str) -> None:
 def _unpacked(
     file: str | Path, name: str, content: bytes, needs: str, max_bytes: int, defects: list[str] | None
 ) -> bytes:
-    # Its value is not copied, unlike the join of a list.
-    found = BytesIO()
+    # `getvalue` copies nothing, unlike the join of a list of parts.
+    unpacked = BytesIO()
     total = 0
     try:
         for part, packed in parts(name, content):
-            found.write(part)
+            unpacked.write(part)
             total += len(part)
             limit = min(max_bytes, max(_BOMB_BYTES, _BOMB_RATIO * packed))
             if total > limit:
@@ -119,7 +119,7 @@ def _unpacked(
         if defects is None or not error.is_early or not total:
             raise ScenarioError(f"{file}: broken {name} ({error}); needs {needs}") from None
         defects.append(f"the {name} data end early; the file is read up to there")
-    return found.getvalue()
+    return unpacked.getvalue()
 
 
 def _size(count: int) -> str:

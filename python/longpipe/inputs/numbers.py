@@ -15,12 +15,12 @@ _COMMA: Final = re.compile(r"[+-]?[0-9]{1,40},[0-9]{1,40}(?![0-9.,])")
 
 def parts(text: str) -> tuple[int, int] | None:
     """Returns a decimal number as an integer and a decimal exponent; None for any other text."""
-    found = _NUMBER.fullmatch(text)
-    if found is None or not (found[2] or found[3]):
+    match = _NUMBER.fullmatch(text)
+    if match is None or not (match[2] or match[3]):
         return None
-    digits, decimals = found[2], found[3] or ""
+    digits, decimals = match[2], match[3] or ""
     whole = int(digits + decimals)
-    return -whole if found[1] == "-" else whole, int(found[4] or 0) - len(decimals)
+    return -whole if match[1] == "-" else whole, int(match[4] or 0) - len(decimals)
 
 
 def whole_number(text: str) -> int | None:

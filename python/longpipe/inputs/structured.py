@@ -40,8 +40,8 @@ def load_toml(file: str | Path, needs: str = "a TOML file") -> dict[str, Any]:
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
     """Returns the fields of TOML text. Raises a ScenarioError that names `where`, and the line or the field."""
-    if found := _LONG_KEY.search(text):
-        raise ScenarioError(f"{_at(where, text, found)}: a key of many parts; needs at most {MOST_DEPTH}")
+    if match := _LONG_KEY.search(text):
+        raise ScenarioError(f"{_at(where, text, match)}: a key of many parts; needs at most {MOST_DEPTH}")
     try:
         fields = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

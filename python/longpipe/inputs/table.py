@@ -31,8 +31,8 @@ class TextLines(Protocol):
 
 def head_parts(head: str) -> tuple[str, str]:
     """Returns the name and unit in a column's header: "rate" and "Mbit/s" for "rate [Mbit/s]"; the unit may be ""."""
-    found = _HEAD.fullmatch(head) if len(head) <= _LONGEST_HEAD else None
-    return (found[1], found[2]) if found else (head, "")
+    match = _HEAD.fullmatch(head) if len(head) <= _LONGEST_HEAD else None
+    return (match[1], match[2]) if match else (head, "")
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ def shown_heads(heads: Sequence[str]) -> str:
 
 
 def _with_point(cell: str) -> str:
-    found = _DECIMAL_COMMA.fullmatch(cell)
-    return cell if found is None else f"{found[1]}.{found[2]}"
+    match = _DECIMAL_COMMA.fullmatch(cell)
+    return cell if match is None else f"{match[1]}.{match[2]}"
 
 
 def _parsed(file: str, lines: TextLines, delimiter: str, needs: str) -> Iterator[tuple[int, list[str]]]:

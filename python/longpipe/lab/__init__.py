@@ -49,10 +49,10 @@ def outdated() -> str | None:
     """Returns a line if the page was built with another engine than longpipe has, so that results may differ."""
     from longpipe import _core
 
-    found = _ENGINE.search(PAGE.read_text(encoding="utf-8"))
-    if found is None or found[1] == _core.__engine__:
+    match = _ENGINE.search(PAGE.read_text(encoding="utf-8"))
+    if match is None or match[1] == _core.__engine__:
         return None
-    return f"the page has engine {found[1]}, longpipe has {_core.__engine__}, so results may differ; needs make lab"
+    return f"the page has engine {match[1]}, longpipe has {_core.__engine__}, so results may differ; needs make lab"
 
 
 def _end(scenario: Path | Scenario | None, seed: int) -> str:

@@ -47,7 +47,7 @@ def models() -> Json:
 
 
 def _model(model: type[BaseModel]) -> Json:
-    constraints = [one.described() for one in model.constraints] if issubclass(model, Model) else []
+    constraints = [constraint.described() for constraint in model.constraints] if issubclass(model, Model) else []
     elsewhere = sorted(beyond.FIELDS.intersection(model.model_fields))
     return {
         "kind": kind_of(model),

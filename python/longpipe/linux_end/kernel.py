@@ -80,10 +80,10 @@ def problem() -> str | None:
 def get() -> Kernel:
     """Returns the kernel, fetched by `apt-get download` if necessary. Raises ScenarioError if it is unavailable."""
     unfit = _unfit()
-    found = (find() or _fetch()) if unfit is None else None
-    if found is None:
+    kernel = (find() or _fetch()) if unfit is None else None
+    if kernel is None:
         raise ScenarioError(f"{PROGRAM}: {unfit or problem()}")
-    return found
+    return kernel
 
 
 def _unfit() -> str | None:

@@ -162,9 +162,9 @@ def real_flows(
     }
     found = []
     for host, connections in hosts.items():
-        for one in connections:
-            fields = {name: one[name] for name in RealFlow.__dataclass_fields__ if name in one}
-            flow = RealFlow(**{**fields, "host": host, "peer": names.get(one["peer"], one["peer"])})
+        for connection in connections:
+            fields = {name: connection[name] for name in RealFlow.__dataclass_fields__ if name in connection}
+            flow = RealFlow(**{**fields, "host": host, "peer": names.get(connection["peer"], connection["peer"])})
             if counts := counted.get((host, flow.port, flow.peer, flow.peer_port)):
                 acked_bytes, lasted_s, retransmitted = counts
                 lasted_s = max(flow.lasted_s, lasted_s)

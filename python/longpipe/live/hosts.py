@@ -121,7 +121,7 @@ def _wanted(resolved: Mapping[str, Any], ends: list[tuple[str, str]], names: tup
         if kinds.get(name) != "host":
             what = "a switch" if name in kinds else "not there"
             raise ScenarioError(
-                f"--at: {name!r}; {what}, {nearest(name, [one for one in kinds if kinds[one] == 'host'])}"
+                f"--at: {name!r}; {what}, {nearest(name, [kind for kind in kinds if kinds[kind] == 'host'])}"
             )
     wanted = list(dict.fromkeys(names or ends[0][:1]))
     if len(wanted) > 1:

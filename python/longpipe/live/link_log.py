@@ -62,19 +62,19 @@ def write_log(capture: Path, sender: int, before_ms: float, after_ms: float, sch
     """
     lines: list[tuple[float, str]] = []
     waiting: dict[bytes, deque[float]] = defaultdict(deque)
-    for one in entries(capture):
-        key = _unmarked(one.content)
-        if one.interface == sender and one.sent:
-            at_ms = one.at_ms + before_ms
+    for entry in entries(capture):
+        key = _unmarked(entry.content)
+        if entry.interface == sender and entry.sent:
+            at_ms = entry.at_ms + before_ms
             waiting[key].append(at_ms)
-            lines.append((at_ms, f"+ {one.length}"))
-        elif one.interface != sender and not one.sent and waiting.get(key):
+            lines.append((at_ms, f"+ {entry.length}"))
+        elif entry.interface != sender and not entry.sent and waiting.get(key):
             came_ms = waiting[key].popleft()
-            if one.comment.startswith("lost"):
-                lines.append((one.at_ms, f"d 1 {one.length}"))
+            if entry.comment.startswith("lost"):
+                lines.append((entry.at_ms, f"d 1 {entry.length}"))
             else:
-                left_ms = one.at_ms - after_ms
-                lines.append((left_ms, f"- {one.length} {round(left_ms - came_ms)}"))
+                left_ms = entry.at_ms - after_ms
+                lines.append((left_ms, f"- {entry.length} {round(left_ms - came_ms)}"))
     last_ms = max((at_ms for at_ms, _ in lines), default=0.0)
     if schedule is not None:
         lines += [(float(at_ms), f"# {_OPPORTUNITY}") for at_ms in _opportunities(schedule, last_ms)]

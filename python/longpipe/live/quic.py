@@ -150,17 +150,17 @@ def _integer(name: str, text: str) -> int:
 
 
 def _rate(text: str) -> str:
-    found = re.fullmatch(_NUMBER + "(" + "|".join(_RATES) + ")", text)
-    if found is None:
+    match = re.fullmatch(_NUMBER + "(" + "|".join(_RATES) + ")", text)
+    if match is None:
         raise ScenarioError(f"SCENARIO: --bandwidth={text}; needs a rate, as in 10Mbps")
-    return f"{found[1]} {_RATES[found[2]]}"
+    return f"{match[1]} {_RATES[match[2]]}"
 
 
 def _time(name: str, text: str) -> str:
-    found = re.fullmatch(_NUMBER + "(us|ms|s)", text)
-    if found is None:
+    match = re.fullmatch(_NUMBER + "(us|ms|s)", text)
+    if match is None:
         raise ScenarioError(f"SCENARIO: --{name}={text}; needs a time, as in 15ms")
-    return f"{found[1]} {found[2]}"
+    return f"{match[1]} {match[2]}"
 
 
 def _picoseconds(name: str, text: str) -> int:

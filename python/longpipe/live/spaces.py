@@ -94,7 +94,7 @@ def open_end(
         )
     wanted = {
         "command": list(command),
-        "hosts": [line for one in others for line in _lines(one, has_ipv6=has_ipv6)],
+        "hosts": [line for real_host in others for line in _lines(real_host, has_ipv6=has_ipv6)],
         "address": host.address,
         "address_6": host.address_6 if has_ipv6 else None,
         "mtu": mtu,

@@ -15,8 +15,8 @@ _NOTABLE: Final = 0.01
 def waited_s(pressure: Path = PRESSURE) -> float | None:
     """Returns the total time [s] since boot in which some task waited for a processor; None if it is not counted."""
     with contextlib.suppress(OSError):
-        if (found := _SOME.search(pressure.read_text())) is not None:
-            return int(found[1]) / 1e6
+        if (match := _SOME.search(pressure.read_text())) is not None:
+            return int(match[1]) / 1e6
     return None
 
 

@@ -48,7 +48,7 @@ def read(content: Content) -> Recording:
     copies = Copies()
     dropped: Dropped = {}
     connections = _connections(traffic, others, clocks, copies, dropped)
-    flows = [(one, side) for one in connections for side in (0, 1) if _has_content(one, side)]
+    flows = [(connection, side) for connection in connections for side in (0, 1) if _has_content(connection, side)]
     if copies.count:
         flows = _at_senders(traffic, flows)
     if not flows:
@@ -114,9 +114,9 @@ def _at_senders(traffic: Traffic, flows: list[tuple[Connection, int]]) -> list[t
     ACKs leave elsewhere is returned unchanged.
     """
     entries = {
-        one.source: SenderSide(one.source, one.interface)
-        for one in (connection.directions[side] for connection, side in flows)
-        if one.interface is not None
+        direction.source: SenderSide(direction.source, direction.interface)
+        for direction in (connection.directions[side] for connection, side in flows)
+        if direction.interface is not None
     }
     latest: dict[tuple[bytes, bytes], Connection] = {}
     found: dict[tuple[bytes, bytes], list[Connection]] = {}
@@ -222,19 +222,19 @@ def _at(points: Iterable[tuple[int, float]], begin: int, scale: float = 1.0) -> 
     return (((now - begin) / 1e9, value * scale) for now, value in points)
 
 
-def _series(one: Direction, mss: int, dropped: Sequence[tuple[int, int]], begin: int) -> tuple[Series, ...]:
-    moved, what = one.data, "payload captured"
-    if one.delivered:
-        moved, what = one.delivered, "payload acknowledged or SACKed"
+def _series(direction: Direction, mss: int, dropped: Sequence[tuple[int, int]], begin: int) -> tuple[Series, ...]:
+    moved, what = direction.data, "payload captured"
+    if direction.delivered:
+        moved, what = direction.delivered, "payload acknowledged or SACKed"
     # The rate is that from the first data packet to the last ACK, however long the capture is.
-    times = [now for now, _ in (*one.data[:1], *moved)] or [begin]
+    times = [now for now, _ in (*direction.data[:1], *moved)] or [begin]
     first_s, last_s = ((at - begin) / 1e9 for at in (min(times), max(times)))
-    again = ((now, -(-length // mss)) for now, length in one.retransmissions)
-    lost = ((now, -(-length // mss)) for now, length in dropped or one.lost)
+    again = ((now, -(-length // mss)) for now, length in direction.retransmissions)
+    lost = ((now, -(-length // mss)) for now, length in dropped or direction.lost)
     missing = "segments missing at the capture point that arrived later, at the time of the gap"
     return kept(
         binned_rate(list(_at(moved, begin)), first_s, last_s, what),
-        series("rtt", _at(one.rtts, begin, 1e-9), "from a data packet to its ACK, both at the capture point"),
+        series("rtt", _at(direction.rtts, begin, 1e-9), "from a data packet to its ACK, both at the capture point"),
         series(
             "retransmissions", _at(again, begin), "segments of a packet with data below the highest sequence number"
         ),
@@ -245,7 +245,7 @@ def _series(one: Direction, mss: int, dropped: Sequence[tuple[int, int]], begin:
         ),
         series(
             "in flight",
-            _at(one.in_flight if one.data_packets else (), begin),
+            _at(direction.in_flight if direction.data_packets else (), begin),
             "captured and neither acknowledged nor SACKed, after an ACK",
         ),
     )

@@ -140,6 +140,6 @@ class Named:
     def points(self, name: str, *beside: str) -> Iterator[tuple[float, ...]]:
         """Yields the numbers of the columns `beside` with those of the column `name`, where the latter are known."""
         names = (*beside, name) if name in self._columns else ()
-        for row in zip(*(self._columns[one] for one in names), strict=True):
+        for row in zip(*(self._columns[name] for name in names), strict=True):
             if not math.isnan(row[-1]):
                 yield row

@@ -105,8 +105,8 @@ class _Timed:
 
 
 def _without_stamp(line: str) -> str:
-    found = _STAMPED.match(line)
-    return line if found is None else line[found.end() :]
+    match = _STAMPED.match(line)
+    return line if match is None else line[match.end() :]
 
 
 class Content:
@@ -230,7 +230,7 @@ class Content:
         stamps, clock, damaged, count = array("q", [_NO_TIME]), _Clock(), list[int](), 0
         for number, line in lines:
             stamps.extend([_NO_TIME] * (number + 1 - len(stamps)))
-            if (found := _STAMPED.match(line)) is not None and is_time(at := clock.ns(found)):
+            if (match := _STAMPED.match(line)) is not None and is_time(at := clock.ns(match)):
                 stamps[number] = at
             elif line.strip():
                 damaged.append(number)

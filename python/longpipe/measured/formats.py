@@ -53,39 +53,39 @@ def read(file: str | Path) -> Recording:
     """Reads a measured file of any format. Raises a one-line ScenarioError if the format is unknown."""
     content = Content.of(file)
     is_text = not is_capture(content.data)
-    if (found := _recognised(content)) is not None:
-        return found
+    if (recording := _recognised(content)) is not None:
+        return recording
     inside = content.with_json_inside() if is_text else None
-    if inside is not None and (found := _recognised(inside)) is not None:
-        return found
+    if inside is not None and (recording := _recognised(inside)) is not None:
+        return recording
     without = content.without_times() if is_text else None
-    if without is not None and (found := _recognised(without)) is not None:
-        return found
-    names = ", ".join(one.NAME for one in FORMATS)
+    if without is not None and (recording := _recognised(without)) is not None:
+        return recording
+    names = ", ".join(reader.NAME for reader in FORMATS)
     raise ScenarioError(f"{file}: {looks_like(content)}; needs one of {names}")
 
 
 def _recognised(content: Content) -> Recording | None:
     """Returns the recording by the first format that recognises the content; None if there is none."""
-    for one in FORMATS:
-        if one.recognises(content):
-            found = _read(one, content)
-            return replace(found, notes=(*content.defects, *found.notes))
+    for reader in FORMATS:
+        if reader.recognises(content):
+            recording = _read(reader, content)
+            return replace(recording, notes=(*content.defects, *recording.notes))
     return None
 
 
-def _read(one: ModuleType, content: Content) -> Recording:
+def _read(reader: ModuleType, content: Content) -> Recording:
     """Returns the recording of a content; a file with several whole results in JSON has several runs."""
-    is_whole = getattr(one, "is_whole", None)
+    is_whole = getattr(reader, "is_whole", None)
     if is_whole is not None and content.is_json:
         whole = [placed for placed in content.json_values if is_whole(placed[1])]
         if len(whole) > 1:
-            return joined([(content.line_of(placed[0]), one.read(content.of_values([placed]))) for placed in whole])
+            return joined([(content.line_of(placed[0]), reader.read(content.of_values([placed]))) for placed in whole])
     part, skipped = content, list[tuple[int, str]]()
     first: ScenarioError | None = None
     while True:
         try:
-            found: Recording = one.read(part)
+            found: Recording = reader.read(part)
         except ScenarioError as error:
             first = first or error
             number = _damaged_line(content, part, error, len(skipped))

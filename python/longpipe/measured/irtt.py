@@ -89,18 +89,18 @@ def _probes(where: str, trips: list[Any]) -> Iterator[tuple[float, str | None, d
     A loss is "true", "true_up" or "true_down". It is None if the file does not tell whether the probe was lost.
     """
     latest = None
-    for k, one in enumerate(trips):
+    for k, trip in enumerate(trips):
         place = f"{where}: round_trips[{k}]"
-        sent = number(place, one, "timestamps", "client", "send", "monotonic")
+        sent = number(place, trip, "timestamps", "client", "send", "monotonic")
         if latest is not None and sent < latest:
             raise ScenarioError(
                 f"{place}.timestamps.client.send.monotonic: before the previous probe; needs increasing times"
             )
         latest = sent
-        found = get(one, "lost")
+        found = get(trip, "lost")
         if found not in (False, "false", None):
             yield sent, "true" if found is True else str(found), {}
             continue
-        delays = {name: optional(place, one, "delay", name) for name in ("rtt", "send", "receive")}
+        delays = {name: optional(place, trip, "delay", name) for name in ("rtt", "send", "receive")}
         known = {name: value for name, value in delays.items() if value is not None}
         yield sent, None if found is None and "rtt" not in known else _RECEIVED, known

@@ -188,7 +188,7 @@ class _Damaged:
 
     @cached_property
     def _line_ends(self) -> list[int]:
-        return [found.start() for found in re.finditer("\n", self._text)]
+        return [match.start() for match in re.finditer("\n", self._text)]
 
     def _next(self, place: int) -> int | None:
         places = [at for at in (self._text.find("{", place), self._text.find("[", place)) if at >= 0]

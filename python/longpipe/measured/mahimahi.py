@@ -116,11 +116,11 @@ def _of_log(content: Content) -> Recording:
             kind = next(group for group in (event[2], event[4], event[6], event[9]) if group)
             numbers = [float(group) for group in event.groups()[1:] if group and group[0].isdigit()]
             events[kind].append(int(event[1]), numbers[0], numbers[-1])
-    times = [found.column(0) for found in events.values() if len(found)]
+    times = [columns.column(0) for columns in events.values() if len(columns)]
     if not times:
         place = f"{content.file}:{content.lines[0][0]}"
         raise ScenarioError(f"{place}: no event; needs a log of a link that carried packets")
-    least, last = min(float(one.min()) for one in times), max(float(one.max()) for one in times)
+    least, last = min(float(time_.min()) for time_ in times), max(float(one.max()) for one in times)
     first = least if head.base is None else min(float(head.base), least)
     end = (last - first) / 1e3
 

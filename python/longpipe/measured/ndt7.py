@@ -85,7 +85,7 @@ def _recording(file: str, first: tuple[str, object], subjects: list[Subject], be
         raise ScenarioError(f"{where}: no measurement with TCPInfo or AppInfo; needs a test of ndt7 that sent data")
     length = max((float(one.time_s.max()) for subject in subjects for one in subject.series), default=0.0)
     unknown = ["RTTs and losses of single packets: TCPInfo contains the kernel's state about every 250 ms"]
-    if any(one.name.startswith("test") for one in subjects):
+    if any(subject.name.startswith("test") for subject in subjects):
         unknown.append("whether the test was a download or an upload: the messages lack `Test`")
     tool = "ndt7-client" if get(value, "Key") in _EVENTS else "ndt-server"
     return Recording(file, "ndt7", tool, text(value, "Version"), begin, length, tuple(subjects), tuple(unknown))

@@ -63,12 +63,12 @@ def _of_tunnel(content: Content, end: str, init_ms: float) -> Recording:
     for line, text in content.lines[1:]:
         if not text.strip():
             continue
-        found = _TUNNEL.fullmatch(text.strip())
-        if found is None:
+        match = _TUNNEL.fullmatch(text.strip())
+        if match is None:
             raise ScenarioError(
                 f"{content.file}:{line}: {shown(text)}; needs MS - UID - BYTES, as in '12.345 - 7 - 1500'"
             )
-        packets.append(float(found[1]) / 1e3, float(found[3]))
+        packets.append(float(match[1]) / 1e3, float(match[3]))
     if not len(packets):
         place = f"{content.file}:{content.lines[0][0]}"
         raise ScenarioError(f"{place}: no packet; needs a log of a tunnel that carried packets")
@@ -90,16 +90,16 @@ def _of_merged(content: Content) -> Recording:
             begin = int(float(init[1]) * 1e6)
         if not text.strip() or _COMMENT.fullmatch(text):
             continue
-        found = _MERGED.fullmatch(text.strip())
-        if found is None:
+        match = _MERGED.fullmatch(text.strip())
+        if match is None:
             raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs MS + BYTES or MS - BYTES DELAY_MS")
-        name, at = f"flow {found[9] or 1}", float(found[1]) / 1e3
-        if found[7]:
-            capacity.append(at, float(found[8]))
-        elif found[2]:
-            entered[name].append(at, float(found[3]))
+        name, at = f"flow {match[9] or 1}", float(match[1]) / 1e3
+        if match[7]:
+            capacity.append(at, float(match[8]))
+        elif match[2]:
+            entered[name].append(at, float(match[3]))
         else:
-            left[name].append(at, float(found[5]), float(found[6]) / 1e3)
+            left[name].append(at, float(match[5]), float(match[6]) / 1e3)
     names = sorted(entered.keys() | left.keys(), key=lambda name: (len(name), name))
     if not names:
         place = f"{content.file}:{content.lines[0][0]}"

@@ -30,8 +30,10 @@ def read(content: Content) -> Recording:
     for line, text in content.lines:
         if not text.strip():
             continue
-        found = _ROW.fullmatch(text.strip())
-        at, rate = (None, None) if found is None else tuple(decimal(one.replace(",", ".")) for one in found.groups())
+        match = _ROW.fullmatch(text.strip())
+        at, rate = (
+            (None, None) if match is None else tuple(decimal(group.replace(",", ".")) for group in match.groups())
+        )
         if at is None or rate is None:
             raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs a time in s and a rate in Mbit/s")
         if len(points) and at < points[-1][0]:

@@ -129,12 +129,12 @@ def read(content: Content) -> Recording:
     if not any(run.replies for run in log.runs):
         raise ScenarioError(f"{content.file}: no reply with its time; needs what `ping -D` prints")
     runs = [run for run in log.runs if run.replies or run.requests]
-    found = joined([(run.line, _recording(content.file, run)) for run in runs])
+    recording = joined([(run.line, _recording(content.file, run)) for run in runs])
     if not log.damaged:
-        return found
+        return recording
     where = ", ".join(map(str, log.damaged[:_LISTED])) + (", ..." if len(log.damaged) > _LISTED else "")
     note = f"{len(log.damaged)} lines that are not of ping -D are skipped: {where}; replies in them count as lost"
-    return replace(found, notes=(*found.notes, note))
+    return replace(recording, notes=(*recording.notes, note))
 
 
 @dataclass
@@ -195,8 +195,8 @@ class _Log:
 
 def address_of(source: str) -> str:
     """Returns the address in text such as "host.example (192.0.2.1)"."""
-    found = _IN_BRACKETS.fullmatch(source)
-    return found[1] if found else source
+    match = _IN_BRACKETS.fullmatch(source)
+    return match[1] if match else source
 
 
 def _named(name: str, address: str) -> str:

@@ -229,8 +229,8 @@ def _is_fping(value: object) -> bool:
 
 
 def _is_row(line: str) -> bool:
-    found = _FPING_ROW.fullmatch(line)
-    return found is not None and any(character in found["values"] for character in ".-")
+    match = _FPING_ROW.fullmatch(line)
+    return match is not None and any(character in match["values"] for character in ".-")
 
 
 def read(content: Content) -> Recording:

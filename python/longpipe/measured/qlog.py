@@ -92,10 +92,10 @@ def read(content: Content) -> Recording:
     """Returns a flow for each trace that has events of a QUIC sender."""
     # A header begins a file, also within a sequence to which another one was appended.
     files: list[Placed] = []
-    for one in content.json_values:
-        if _is_header(one[1]) or not files:
+    for json_value in content.json_values:
+        if _is_header(json_value[1]) or not files:
             files.append([])
-        files[-1].append(one)
+        files[-1].append(json_value)
     return joined([(content.line_of(values[0][0]), _of_file(content.file, values)) for values in files])
 
 
@@ -104,7 +104,7 @@ def _of_file(file: str, values: Placed) -> Recording:
     traces = _traces(values)
     subjects: list[Subject] = []
     lengths = [0.0]
-    connections = [(trace, found) for trace in traces for found in _connections(trace)]
+    connections = [(trace, connection) for trace in traces for connection in _connections(trace)]
     begins = [min(at for _, at, _, _ in found) for _, found in connections]
     # Times in 1970 and the following years are relative.
     is_absolute = bool(begins) and min(begins) > _EARLIEST_S

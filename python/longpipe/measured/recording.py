@@ -148,10 +148,10 @@ class Recording:
             "duration_s": self.duration_s,
             "subjects": [
                 {
-                    "name": one.name,
-                    "kind": one.kind,
-                    "facts": one.facts,
-                    "counters": {name: {"value": v, "unit": unit} for name, (v, unit) in one.counters.items()},
+                    "name": subject.name,
+                    "kind": subject.kind,
+                    "facts": subject.facts,
+                    "counters": {name: {"value": v, "unit": unit} for name, (v, unit) in subject.counters.items()},
                     "series": [
                         {
                             "quantity": series.quantity,
@@ -162,10 +162,10 @@ class Recording:
                             "intervals_s": None if series.intervals_s is None else series.intervals_s.tolist(),
                             "values": series.numbers.tolist(),
                         }
-                        for series in one.series
+                        for series in subject.series
                     ],
                 }
-                for one in self.subjects
+                for subject in self.subjects
             ],
             "unknown": list(self.unknown),
             "notes": list(self.notes),

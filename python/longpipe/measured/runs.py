@@ -94,12 +94,12 @@ def _merged(runs: list[tuple[float, float, Subject]]) -> Subject:
     counters = {
         name: (_total([(subject.counters[name][0], length) for _, length, subject in runs], unit), unit)
         for name, (_, unit) in subjects[0].counters.items()
-        if all(one.counters.get(name, (0.0, ""))[1] == unit for one in subjects)
+        if all(subject.counters.get(name, (0.0, ""))[1] == unit for subject in subjects)
     }
     facts = {
         name: value
         for name, value in subjects[0].facts.items()
-        if all(one.facts.get(name) == value for one in subjects)
+        if all(subject.facts.get(name) == value for subject in subjects)
     }
     return replace(subjects[0], series=tuple(map(_over, parts.values())), counters=counters, facts=facts)
 
@@ -116,12 +116,12 @@ def _over(parts: list[Series]) -> Series:
     """Returns the values of several series of the same quantity in the order of their times."""
     import numpy as np
 
-    times = np.concatenate([one.time_s for one in parts])
+    times = np.concatenate([part.time_s for part in parts])
     order = np.argsort(times, kind="stable")
-    spans = [one.intervals_s for one in parts if one.intervals_s is not None]
+    spans = [part.intervals_s for part in parts if part.intervals_s is not None]
     return replace(
         parts[0],
         time_s=times[order],
-        numbers=np.concatenate([one.numbers for one in parts])[order],
+        numbers=np.concatenate([part.numbers for part in parts])[order],
         intervals_s=np.concatenate(spans)[order] if len(spans) == len(parts) else None,
     )

@@ -134,9 +134,9 @@ def _number(items: Items, key: str) -> float | None:
 
 def _rate(items: Items, key: str) -> float | None:
     """Returns a rate [bit/s]; it is written as a plain number with -n, otherwise with a prefix."""
-    found = _RATE.fullmatch(items.get(key, "").partition("/")[0])
-    number = None if found is None else decimal(found[1])
-    return None if found is None or number is None else number * _PREFIXES[found[2].upper()]
+    match = _RATE.fullmatch(items.get(key, "").partition("/")[0])
+    number = None if match is None else decimal(match[1])
+    return None if match is None or number is None else number * _PREFIXES[match[2].upper()]
 
 
 def _counted(items: Items) -> dict[str, float]:
@@ -155,16 +155,16 @@ def _numbers(items: Items) -> dict[str, float]:
 
 def _retransmitted(rows: Named) -> Columns:
     """Returns times and total numbers of retransmitted packets, from retrans:NOW/TOTAL, which ss omits only while 0."""
-    found = Columns(2)
+    columns = Columns(2)
     known = rows.points("retrans", "at")
     first = next(known, None)
     for at in rows.column("at"):
         if first is not None and at >= first[0]:
             break
-        found.append(at, 0.0)
+        columns.append(at, 0.0)
     for at, total in chain([] if first is None else [first], known):
-        found.append(at, total)
-    return found
+        columns.append(at, total)
+    return columns
 
 
 def _subject(name: str, connection: Run[Items], *, timed: bool) -> Subject:

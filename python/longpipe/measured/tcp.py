@@ -346,4 +346,6 @@ class Connection:
     def reopens(self, segment: Segment) -> bool:
         """Returns whether a packet opens a new connection between the same ports."""
         is_new = bool(segment.flags & SYN) and not segment.flags & ACK
-        return is_new and self.initial != segment.seq and any(one.next is not None for one in self.directions)
+        return (
+            is_new and self.initial != segment.seq and any(direction.next is not None for direction in self.directions)
+        )

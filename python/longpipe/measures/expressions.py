@@ -198,7 +198,7 @@ def _check(node: ast.expr, text: str, field: str, leaves: Mapping[str, str | _Gi
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name not in leaves:
             if name not in (*_FUNCTIONS, *_EXTREMES):
                 raise ScenarioError(f"{field}: {_cited(text)}: {name!r}; {nearest(name, [*_EXTREMES, *_FUNCTIONS])}")
-            if not args or any(isinstance(one, ast.Starred) for one in args) or (name in _FUNCTIONS and len(args) > 1):
+            if not args or any(isinstance(arg, ast.Starred) for arg in args) or (name in _FUNCTIONS and len(args) > 1):
                 needs = "one argument" if name in _FUNCTIONS else "at least one argument"
                 raise ScenarioError(f"{field}: {_cited(text)}: {name} has {len(args)} arguments; needs {needs}")
             return
@@ -215,7 +215,7 @@ def _value(node: ast.expr, leaves: Mapping[str, str | _Given], of: Mapping[str, 
             inner = _value(operand, leaves, of)
             return -inner if isinstance(op, ast.USub) else inner
         case ast.Call(func=ast.Name(id=name), args=args):
-            values = [_value(one, leaves, of) for one in args]
+            values = [_value(arg, leaves, of) for arg in args]
             return _EXTREMES[name](values) if name in _EXTREMES else _FUNCTIONS[name](values[0])
         case ast.BinOp(left=left, op=op, right=right):
             one, other = _value(left, leaves, of), _value(right, leaves, of)
@@ -243,7 +243,7 @@ class _Dimensions:
             case ast.UnaryOp(operand=operand):
                 return self.of(operand)
             case ast.Call(func=ast.Name(id=name), args=args):
-                return self._of_call(name, [self.of(one) for one in args])
+                return self._of_call(name, [self.of(arg) for arg in args])
             case ast.BinOp(left=left, op=ast.Pow(), right=right):
                 return self._raised(self.of(left), right)
             case ast.BinOp(left=left, op=op, right=right):

@@ -183,10 +183,10 @@ def parse(what: Specification, known: Iterable[Measure] = (), field: str = "meas
     name, spec = (left.strip(), right.strip()) if named else ("", text)
     if not spec or (named and not NAME.fullmatch(name)):
         raise ScenarioError(f"{field}: {shortened(what, 80)!r}; {GRAMMAR}")
-    if (found := TARGET.fullmatch(spec)) is not None:
-        if found["module"] in OF:
+    if (match := TARGET.fullmatch(spec)) is not None:
+        if match["module"] in OF:
             raise ScenarioError(f"{field}: {shortened(what, 80)!r} names no quantity; {GRAMMAR}")
-        return FunctionMeasure.parse(name, found[0])
+        return FunctionMeasure.parse(name, match[0])
     expression = expressions.parse(spec, field)
     terms = {term: _term(term, names, field) for term in expression.names}
     if len(terms) == 1 and (lone := terms.get(spec)) is not None:

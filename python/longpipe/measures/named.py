@@ -284,7 +284,7 @@ def _kind_of(name: str, quantity: str, text: str) -> str:
     for kind in kinds:
         if quantity in OF[kind].quantities:
             return kind
-    known = [one for kind in kinds for one in OF[kind].quantities]
+    known = [quantity for kind in kinds for quantity in OF[kind].quantities]
     raise ScenarioError(f"measure: {text!r}: {quantity!r} of {name!r}; {nearest(quantity, known)}")
 
 
@@ -304,7 +304,7 @@ def _flow_rows(result: Result, measure: NamedMeasure) -> Rows:
         columns = {**columns, "duration_s": [completion - start for start, completion in times]}
     if measure.quantity in _OF_LIMITS:
         found = result.flow_limits
-        columns = {**columns, **{name: [getattr(one, name) for one in found] for name in _OF_LIMITS}}
+        columns = {**columns, **{name: [getattr(flow_limit, name) for flow_limit in found] for name in _OF_LIMITS}}
     if measure.quantity == "died":
         columns = {**columns, "died": [int(flow in result.died) for flow in columns["flow"]]}
     return measure.rows(columns, "flow")

@@ -80,10 +80,10 @@ def find_program(words: Sequence[str], version: str | None) -> str:
         raise ScenarioError(f"no program {words[0]!r}; needs one on PATH or an executable file")
     paths = {word: str(Path(word).absolute()) for word in words if _is_own_file(word)}
     files = tuple(paths[word] for word in words if word in paths)
-    found = OwnProgram(tuple(words), tuple(paths.get(word, word) for word in words), files, version)
-    digest = _digest(found)
-    trust.require(found.name, digest)
-    _known[digest] = found
+    program = OwnProgram(tuple(words), tuple(paths.get(word, word) for word in words), files, version)
+    digest = _digest(program)
+    trust.require(program.name, digest)
+    _known[digest] = program
     return digest
 
 

@@ -266,8 +266,8 @@ def heat(
         y, by = by, y
     if by is None:
         raise ScenarioError(f"by: missing; needs a second factor, one of {', '.join(factors)}")
-    found = _sweep_data(study, x, y, by, 0.95, where)
-    means, measure = found.means, found.measure
+    sweep_data = _sweep_data(study, x, y, by, 0.95, where)
+    means, measure = sweep_data.means, sweep_data.measure
     across, up = ([level for level in _levels(study, name) if level in set(means[name])] for name in (x, by))
     values = np.full((len(up), len(across)), np.nan)
     cells = {(row[by], row[x]): row for row in means.to_dict("records")}
@@ -290,8 +290,8 @@ def heat(
     panel.set_yticks(range(len(up)), list(map(str, up)))
     panel.set_xlabel(x)
     panel.set_ylabel(by)
-    runs = "one run each" if found.replications == 1 else f"means of {found.replications} replications"
-    _titled(figure, ax, "\n".join([f"{study.name}: {measure.name}, {runs}", *found.notes]))
+    runs = "one run each" if sweep_data.replications == 1 else f"means of {sweep_data.replications} replications"
+    _titled(figure, ax, "\n".join([f"{study.name}: {measure.name}, {runs}", *sweep_data.notes]))
     if known.any():
         panel.figure.colorbar(image, ax=panel, label=measure.head)
     return figure

@@ -107,9 +107,9 @@ def interactions(found: Anova) -> Figure:
 def variation_shares(analyses: Sequence[Anova]) -> pd.DataFrame:
     """Returns the percentage of variation by component (index) and response (column), sorted, with the error last."""
     columns = {}
-    for found in analyses:
-        table = found.variation.set_index("component")["percent"]
-        columns[found.response] = table[[name_of(term) for term in found.terms] + ["error"]]
+    for anova in analyses:
+        table = anova.variation.set_index("component")["percent"]
+        columns[anova.response] = table[[name_of(term) for term in anova.terms] + ["error"]]
     shares = pd.DataFrame(columns)
     largest = shares.drop(index="error").max(axis=1).sort_values(ascending=False, kind="stable")
     return shares.loc[[*largest.index, "error"]]

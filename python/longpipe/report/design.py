@@ -45,7 +45,7 @@ def _settings(study: Study) -> Iterator[Grid]:
     """Returns the common settings of all points that differ from the defaults."""
     base = study.design.base
     varied = {field for factor in study.design.factors for changes in factor.levels.values() for field in changes}
-    ours, defaults = (dict(_fields(one.model_dump(mode="json", by_alias=True))) for one in (base, Scenario()))
+    ours, defaults = (dict(_fields(scenario.model_dump(mode="json", by_alias=True))) for scenario in (base, Scenario()))
     rows = [
         (Cell(field), Cell(str(value)), Cell(str(defaults.get(field, NOTHING))))
         for field, value in ours.items()

@@ -187,15 +187,15 @@ def claims_of(title: str, records: Sequence[Mapping[str, Any]]) -> Claims:
     """Builds claims from the records of `Judgement.record`."""
     found = tuple(
         Claim(
-            one["id"],
-            one["text"],
-            one["verdict"],
-            tuple(map(_finding, one["conditions"])),
-            " ".join(filter(None, (one.get("note"), one.get("scaled")))),
+            record["id"],
+            record["text"],
+            record["verdict"],
+            tuple(map(_finding, record["conditions"])),
+            " ".join(filter(None, (record.get("note"), record.get("scaled")))),
         )
-        for one in records
+        for record in records
     )
-    compared = {c["source"] for one in records for c in one["conditions"] if c["compared"] is not None}
+    compared = {c["source"] for record in records for c in record["conditions"] if c["compared"] is not None}
     return Claims(title, ", ".join(sorted(compared)), found)
 
 

@@ -108,7 +108,7 @@ class Constellation:
                 )  # fmt: skip
                 satellites.append(one)
         names = [f"{shell.name}-{number}" for number in range(len(satellites))]
-        found = cls(
+        constellation = cls(
             shell.name,
             names,
             satellites,
@@ -117,8 +117,8 @@ class Constellation:
             shell.least_elevation_deg,
             shell.max_ground_link_m,
         )
-        _, places = found.at_epoch()
-        return replace(found, doubts=tuple(doubts_of_links(sighted(places, found.links))))
+        _, places = constellation.at_epoch()
+        return replace(constellation, doubts=tuple(doubts_of_links(sighted(places, constellation.links))))
 
     @classmethod
     def of_file(
@@ -145,8 +145,8 @@ class Constellation:
         begin = max(one.epoch for one in elements) if epoch is None else in_utc(epoch)
         names = [one.name for one in elements]
         satellites = [one.satellite for one in elements]
-        found = cls(path.name, names, satellites, begin, links, least_elevation_deg, link_range_m=link_range_m)
-        codes, places = found.at_epoch()
+        constellation = cls(path.name, names, satellites, begin, links, least_elevation_deg, link_range_m=link_range_m)
+        codes, places = constellation.at_epoch()
         known = links[np.isfinite(places[links]).all(axis=(1, 2))]
         doubts = (
             *doubts_of_errors(names, codes),
@@ -156,7 +156,7 @@ class Constellation:
         )
         if codes.all():
             raise ScenarioError(f"{path}: at {begin:%Y-%m-%dT%H:%M}: {doubts[0]}; needs elements of that time")
-        return replace(found, doubts=doubts)
+        return replace(constellation, doubts=doubts)
 
     def at_epoch(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns each satellite's error code and inertial position [m] at the epoch, NaN with an error."""

@@ -20,7 +20,7 @@ def knots(
     route's delay. Raises ScenarioError if there is never a route.
     """
     router = Router(constellation, stations)
-    places = np.array([one.earth_fixed_m for one in stations])
+    places = np.array([station.earth_fixed_m for station in stations])
     found: list[tuple[int, float]] = []
     gaps: list[tuple[int, int]] = []
     last: tuple[int, ...] = ()

@@ -203,11 +203,11 @@ def _epoch(where: str, fields: Fields) -> tuple[datetime, float]:
     text = fields.get("EPOCH")
     if text in (None, ""):
         raise ScenarioError(f"{where} has no EPOCH; needs all fields of an OMM")
-    found = _EPOCH.fullmatch(str(text).strip()) if len(str(text)) < _SHOWN else None
+    match = _EPOCH.fullmatch(str(text).strip()) if len(str(text)) < _SHOWN else None
     try:
-        if found is None:
+        if match is None:
             raise ValueError(text)
-        year, month, day, ordinal, hour, minute, second, decimals = found.groups()
+        year, month, day, ordinal, hour, minute, second, decimals = match.groups()
         midnight = (
             datetime(int(year), int(month), int(day), tzinfo=UTC)
             if ordinal is None

@@ -82,7 +82,7 @@ def station(text: str) -> Station:
 
 @cache
 def _by_plain_name() -> dict[str, Station]:
-    return {_plain(name): one for name, one in cities().items()}
+    return {_plain(name): city for name, city in cities().items()}
 
 
 def _plain(name: str) -> str:

@@ -28,14 +28,14 @@ class Sight:
         Earth.
         """
         reach, elevation = [], []
-        for one in stations:
-            own = one.least_elevation_deg
+        for station in stations:
+            own = station.least_elevation_deg
             by_reach = own is None and constellation.max_ground_link_m is not None
             reach.append(constellation.max_ground_link_m if by_reach else np.inf)
             elevation.append(0.0 if by_reach else constellation.least_elevation_deg if own is None else own)
         return cls(
-            np.array([one.earth_fixed_m for one in stations]),
-            np.array([one.up for one in stations]),
+            np.array([station.earth_fixed_m for station in stations]),
+            np.array([station.up for station in stations]),
             np.array(reach),
             np.sin(np.radians(elevation)),
         )

@@ -99,7 +99,7 @@ def _knots(
     begin_s: float,
     step_s: float,
 ) -> dict[Hop, list[tuple[int, float]]]:
-    ground = np.array([one.earth_fixed_m for one in stations])
+    ground = np.array([station.earth_fixed_m for station in stations])
     by_step: dict[int, list[Hop]] = defaultdict(list)
     for hop, steps in wanted.items():
         for step in steps:

@@ -71,8 +71,8 @@ def load(path: Path) -> ModuleType:
 def plain_name(module: str) -> str:
     """Returns the name by which a module is imported: that of the file for a module of this kind."""
     top, dot, rest = module.partition(".")
-    found = _known.get(top)
-    return module if found is None else found.name + dot + rest
+    user_file = _known.get(top)
+    return module if user_file is None else user_file.name + dot + rest
 
 
 def with_plain_names(text: str) -> str:
@@ -247,7 +247,9 @@ def _stem(file: Path) -> str:
 
 def _inner(file: Path) -> dict[str, bytes]:
     folder = file.parent
-    return {one.relative_to(folder).as_posix(): one.read_bytes() for one in sorted(folder.rglob("*.py")) if one != file}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.py")) if path != file
+    }
 
 
 @lru_cache(maxsize=256)

@@ -28,7 +28,7 @@ def cache_folder(kind: str) -> Path:
     folder = user_cache_path("longpipe") / kind
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if all(_is_private(one) for one in (folder, folder.parent)):
+        if all(_is_private(path) for path in (folder, folder.parent)):
             return folder
     except OSError:
         pass

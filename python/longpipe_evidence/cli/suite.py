@@ -99,28 +99,28 @@ def suite(
     console.print(f"Page, and a row for each run: {folder}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _show(console: Console, found: PartOutcome) -> None:
+def _show(console: Console, outcome: PartOutcome) -> None:
     """Prints the means, criteria and note of a part."""
     from longpipe.cli.toolkit.console import show_table
     from longpipe_evidence.suites.criteria import verdicts
 
-    part = found.part
+    part = outcome.part
     console.print(f"{part.id} {part.title}", style="bold", markup=False, highlight=False)
-    show_table(console, _table(found), len(found.design.factors))
+    show_table(console, _table(outcome), len(outcome.design.factors))
     for criterion in part.criteria:
         console.print(f"Proposed: {criterion.text}", markup=False, highlight=False)
-        for one in verdicts(criterion, found):
-            console.print(f"  {one.control}: {one.words}", markup=False, highlight=False)
+        for verdict in verdicts(criterion, outcome):
+            console.print(f"  {verdict.control}: {verdict.words}", markup=False, highlight=False)
     console.print(f"{part.note}\n", style="dim", markup=False, highlight=False)
 
 
-def _table(found: PartOutcome) -> Table:
+def _table(outcome: PartOutcome) -> Table:
     """Returns the means of a part, each with the half-width of its interval."""
-    means = found.means()
+    means = outcome.means()
     heads = [str(head) for head in means.columns if not str(head).startswith("± ")]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for head in heads:
-        table.add_column(escape(head), justify="left" if head in found.factors else "right", no_wrap=True)
+        table.add_column(escape(head), justify="left" if head in outcome.factors else "right", no_wrap=True)
     for row in means.to_dict("records"):
         table.add_row(*(_shown(row, head) for head in heads))
     return table

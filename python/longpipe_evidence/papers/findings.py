@@ -22,47 +22,49 @@ if TYPE_CHECKING:
 EXPLAINED: Final = "explained.csv"
 
 
-def of_reproduction(found: Reproduction) -> Findings:
+def of_reproduction(reproduction: Reproduction) -> Findings:
     """Returns the report, numbers, tables, runs, summaries and scenarios of a reproduction."""
-    shown, planned = partial(show, found), scenarios(found.paper, found.seeds)
-    tables = {"tables": found.rows, "runs": found.runs, **found.summaries, "scenarios": planned}
+    shown, planned = partial(show, reproduction), scenarios(reproduction.paper, reproduction.seeds)
+    tables = {"tables": reproduction.rows, "runs": reproduction.runs, **reproduction.summaries, "scenarios": planned}
     return Findings(
-        texts={"report.txt": text_of(shown), "report.json": found.to_json(), **csv(tables)},
+        texts={"report.txt": text_of(shown), "report.json": reproduction.to_json(), **csv(tables)},
         show=shown,
-        contents=f"{found.seconds:.0f} s. Report, tables, runs and figures",
-        figure_data=found,
-        record={"seconds": round(found.seconds, 1), "runs": len(found.runs)},
-        tables={**_printed(found), **found.summaries},
+        contents=f"{reproduction.seconds:.0f} s. Report, tables, runs and figures",
+        figure_data=reproduction,
+        record={"seconds": round(reproduction.seconds, 1), "runs": len(reproduction.runs)},
+        tables={**_printed(reproduction), **reproduction.summaries},
     )
 
 
-def _printed(found: Reproduction) -> dict[str, pd.DataFrame]:
+def _printed(reproduction: Reproduction) -> dict[str, pd.DataFrame]:
     """Returns the paper's tables by name, with the rows of all their metrics."""
     tables: dict[str, list[pd.DataFrame]] = {}
-    for caption in found.paper.captions:
-        rows = found.rows[(found.rows["table"] == caption.table) & (found.rows["metric"] == caption.metric)]
+    for caption in reproduction.paper.captions:
+        rows = reproduction.rows[
+            (reproduction.rows["table"] == caption.table) & (reproduction.rows["metric"] == caption.metric)
+        ]
         tables.setdefault(f"{caption.kind} {caption.number}", []).append(rows)
     return {name: pd.concat(rows, ignore_index=True) for name, rows in tables.items()}
 
 
-def of_sensitivity(paper: Replication, found: pd.DataFrame, folder: Path) -> Findings:
+def of_sensitivity(paper: Replication, frame: pd.DataFrame, folder: Path) -> Findings:
     """Returns errors by variant and, if the folder contains a reproduction, variants that explain outside values."""
     outside = _outside(paper, folder)
     texts, summaries, hint = {}, {}, ""
     if outside is not None:
-        rows = explained(paper, outside, found)
+        rows = explained(paper, outside, frame)
         texts[EXPLAINED] = rows.to_csv(index=False)
         title = f"published values outside the range of the seeds, listed in {EXPLAINED}"
         summaries[title] = explanations(paper, rows)
     elif "outside" in paper.summaries:
         first = f"longpipe reproduce {paper.id} into {folder}"
         hint = f"After {first} this explains each value outside the range of the seeds."
-    shown = partial(show_sensitivity, paper, found, summaries)
+    shown = partial(show_sensitivity, paper, frame, summaries)
     texts |= {
         "sensitivity.txt": text_of(shown),
-        "sensitivity-rows.csv": found.to_csv(index=False),
-        "sensitivity.csv": summary(paper, found).to_csv(),
-        "closest.csv": closest(paper, found).to_csv(index=False),
+        "sensitivity-rows.csv": frame.to_csv(index=False),
+        "sensitivity.csv": summary(paper, frame).to_csv(),
+        "closest.csv": closest(paper, frame).to_csv(index=False),
     }
     return Findings(texts, shown, contents="The same as sensitivity.csv and .txt", hint=hint)
 

@@ -65,12 +65,12 @@ def of_readings(paper: Paper, seeds: int, runner: Runner) -> Findings:
     return Findings(texts, shown, contents="The same, every value, and the evidence for each claim")
 
 
-def _values(found: _InMemory) -> pd.DataFrame:
+def _values(files: _InMemory) -> pd.DataFrame:
     """Returns every published value, with the simulated one and whether it is close."""
-    if "numbers.csv" in found.found.texts:
-        numbers = found.frame("numbers")
+    if "numbers.csv" in files.found.texts:
+        numbers = files.frame("numbers")
         return numbers.assign(close=numbers["error"].abs() <= CLOSE_RATIO)
-    tables = found.frame("tables")
+    tables = files.frame("tables")
     return tables.assign(close=(tables["mean"] - tables["published"]).abs() <= CLOSE)
 
 

@@ -44,19 +44,19 @@ def sensitivity(paper: Replication, seeds: int, runner: Runner) -> pd.DataFrame:
     return with_baseline(paper, found) if paper.data is None else found
 
 
-def with_baseline(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
+def with_baseline(paper: Replication, frame: pd.DataFrame) -> pd.DataFrame:
     """Returns the rows with the means of the baseline, the first variant, as `published`; nan if they are undefined."""
-    means = found.groupby([*paper.factors, "metric"])["mean"]
-    return found.assign(published=means.transform(lambda of_variants: of_variants.iloc[0]))
+    means = frame.groupby([*paper.factors, "metric"])["mean"]
+    return frame.assign(published=means.transform(lambda of_variants: of_variants.iloc[0]))
 
 
-def errors(found: pd.DataFrame, *by: str) -> pd.DataFrame:
+def errors(frame: pd.DataFrame, *by: str) -> pd.DataFrame:
     """Returns the mean absolute error of each variant (rows), by the levels of `by` and the metric (columns)."""
-    found = found.assign(error=(found["mean"] - found["published"]).abs())
-    return found.pivot_table("error", index="variant", columns=[*by, "metric"], sort=False)
+    frame = frame.assign(error=(frame["mean"] - frame["published"]).abs())
+    return frame.pivot_table("error", index="variant", columns=[*by, "metric"], sort=False)
 
 
-def closest(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
+def closest(paper: Replication, frame: pd.DataFrame) -> pd.DataFrame:
     """Returns, for each configuration and metric, the variant whose mean is closest to the published value.
 
     Columns: the factors, `metric`, `published`, `as_reproduced` (the mean of the baseline), `variant` (possibly the
@@ -64,21 +64,21 @@ def closest(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
     """
     keys = [*paper.factors, "metric"]
     # Rows that several tables share come from the same runs.
-    found = found.drop_duplicates([*keys, "variant"]).assign(error=(found["mean"] - found["published"]).abs())
-    defined = found.dropna(subset=["error"])
+    frame = frame.drop_duplicates([*keys, "variant"]).assign(error=(frame["mean"] - frame["published"]).abs())
+    defined = frame.dropna(subset=["error"])
     best = defined.loc[defined.groupby(keys, sort=False)["error"].idxmin()]
-    base = found.loc[found["variant"] == BASELINE.name, [*keys, "mean"]].rename(columns={"mean": "as_reproduced"})
+    base = frame.loc[frame["variant"] == BASELINE.name, [*keys, "mean"]].rename(columns={"mean": "as_reproduced"})
     return best.merge(base, on=keys)[[*keys, "published", "as_reproduced", "variant", "mean"]]
 
 
-def explained(paper: Replication, outside: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+def explained(paper: Replication, outside: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """Returns published values to which no seed is close, each with the closest variant.
 
     `outside` has the factors, `metric`, `published` and `mean`, a row per value; added are `variant` ("as reproduced"
     if none is closer), its `variant_mean`, and whether that is `near`, within 0.05.
     """
     keys = [*paper.factors, "metric"]
-    nearest = closest(paper, found).rename(columns={"mean": "variant_mean"})
+    nearest = closest(paper, frame).rename(columns={"mean": "variant_mean"})
     rows = outside.merge(nearest[[*keys, "variant", "variant_mean"]], on=keys, how="left")
     return rows.assign(near=(rows["variant_mean"] - rows["published"]).abs() <= NEAR)
 
@@ -108,11 +108,11 @@ def explanations(paper: Replication, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=[*by, "rows", "near", "distance", "variant_distance", "mostly"])
 
 
-def watched(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
+def watched(paper: Replication, frame: pd.DataFrame) -> pd.DataFrame:
     """Returns replicated means of selected rows under each variant (rows), by their name and the metric (columns)."""
     columns = {}
     for name, factors in paper.watched.items():
-        chosen = found
+        chosen = frame
         for factor, level in factors.items():
             chosen = chosen[chosen[factor] == level]
         for metric in paper.metrics:

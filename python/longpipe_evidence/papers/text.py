@@ -44,19 +44,19 @@ def text_of(show: Callable[[Console], None]) -> str:
     return text.getvalue()
 
 
-def show(found: Reproduction, console: Console) -> None:
+def show(reproduction: Reproduction, console: Console) -> None:
     """Prints every table of the paper with the replicated values, then the claims."""
-    paper = found.paper
+    paper = reproduction.paper
     console.print(paper.title, style="bold", highlight=False)
     console.print(paper.conditions, style="dim", highlight=False)
     for caption in paper.captions:
         console.print()
         differences = paper.data is not None and console.width >= WIDTH_WITH_DIFFERENCES
-        console.print(_table(found, caption, differences=differences), highlight=False)
-    if found.claims:
+        console.print(_table(reproduction, caption, differences=differences), highlight=False)
+    if reproduction.claims:
         console.print()
-        show_claims(found.claims, console, paper.claims_title)
-    for name, frame in found.summaries.items():
+        show_claims(reproduction.claims, console, paper.claims_title)
+    for name, frame in reproduction.summaries.items():
         console.print()
         if len(frame) > MOST_ROWS:
             console.print(f"{name.capitalize()}: {len(frame)} rows, in {name}.csv", highlight=False)
@@ -90,9 +90,9 @@ def show_sensitivity(
         console.print(_summary(name, frame), highlight=False)
 
 
-def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table:
-    paper, metric = found.paper, caption.metric
-    rows = found.rows[(found.rows["table"] == caption.table) & (found.rows["metric"] == metric)]
+def _table(reproduction: Reproduction, caption: Caption, *, differences: bool) -> Table:
+    paper, metric = reproduction.paper, caption.metric
+    rows = reproduction.rows[(reproduction.rows["table"] == caption.table) & (reproduction.rows["metric"] == metric)]
     # Errors of the replicated means, and of the single run if there is one.
     errors = {"mean": "error", "deterministic": "single run"}
     errors = {of: label for of, label in errors.items() if rows[of].notna().any()}
@@ -121,7 +121,7 @@ def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table
     if not paper.data:
         table.caption = f"once: the single run; mean ±95%: of {seeds}"
         return table
-    averages = {record[paper.columns]: record for record in found.averages(caption).to_dict("records")}
+    averages = {record[paper.columns]: record for record in reproduction.averages(caption).to_dict("records")}
     table.add_row("average", *(_entry(averages[level], differences=differences) for level in columns), style="bold")
     for of, label in errors.items():
         by_column = [_error(rows[rows[paper.columns] == level], of) for level in columns]

@@ -99,8 +99,8 @@ def card(outcomes: Sequence[PartOutcome], judgement: str) -> Section:
     rows: list[tuple[Cell, ...]] = []
     controls: list[str] = []
     for criterion, found in judged(outcomes):
-        controls = controls or [one.control for one in found]
-        by_control = {one.control: one for one in found}
+        controls = controls or [verdict.control for verdict in found]
+        by_control = {verdict.control: verdict for verdict in found}
         cells = [_cell(by_control.get(control)) for control in controls]
         rows.append((Cell(criterion.section), Cell(criterion.text), *cells))
     columns = (Column("section"), Column("proposed condition"), *(Column(control) for control in controls))
@@ -116,10 +116,10 @@ def judged(outcomes: Sequence[PartOutcome]) -> Iterator[tuple[Criterion, list[Ve
             yield criterion, verdicts(criterion, outcome)
 
 
-def _cell(found: Verdict | None) -> Cell:
-    if found is None:
+def _cell(verdict: Verdict | None) -> Cell:
+    if verdict is None:
         return Cell(NOTHING)
-    return Cell(found.words, mark="not-testable" if found.verdict == NO_VALUE else found.verdict)
+    return Cell(verdict.words, mark="not-testable" if verdict.verdict == NO_VALUE else verdict.verdict)
 
 
 def compared(column: str, *, factor: float = 1.0, plus: float = 0.0, scale: float = 1.0) -> Any:  # noqa: ANN401 - a margin

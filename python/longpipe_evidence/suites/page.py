@@ -70,8 +70,13 @@ def _sections(outcomes: Sequence[PartOutcome]) -> Iterator[Section]:
         )
         table = _table(outcome, f"{name}-means")
         pictures = tuple(
-            Picture(f"{name}-time-{i}", f"Over time{', ' if one.levels else ''}{one.levels}", one.alt, _inline(one.svg))
-            for i, one in enumerate(outcome.figures)
+            Picture(
+                f"{name}-time-{i}",
+                f"Over time{', ' if figure.levels else ''}{figure.levels}",
+                figure.alt,
+                _inline(figure.svg),
+            )
+            for i, figure in enumerate(outcome.figures)
         )
         yield Section(name, f"{part.id} {part.title}", (part.note,) if part.note else (), (table, *pictures, files))
 

@@ -76,7 +76,7 @@ class Suite:
         for one in ids:
             if one not in known:
                 raise ScenarioError(f"PART: {one!r}; {nearest(one, known)}")
-        return tuple(known[one] for one in dict.fromkeys(ids)) or self.parts
+        return tuple(known[part] for part in dict.fromkeys(ids)) or self.parts
 
 
 def over(field: str, levels: Mapping[str, object]) -> Levels:

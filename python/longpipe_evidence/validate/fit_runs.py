@@ -148,9 +148,9 @@ def capture_of(folder: Path, kind: str, number: int, control: str) -> Path:
     return folder / "captures" / f"{kind}-{number}-{control}.pcap.gz"
 
 
-def missing(found: pd.DataFrame, campaign: Campaign) -> Iterator[tuple[Kind, int, list[tuple[LinuxControl, int]]]]:
+def missing(frame: pd.DataFrame, campaign: Campaign) -> Iterator[tuple[Kind, int, list[tuple[LinuxControl, int]]]]:
     """Yields the runs that a folder lacks, as one list per path; each list runs in one start of the guest."""
-    done = set(found[KEY].itertuples(index=False, name=None))
+    done = set(frame[KEY].itertuples(index=False, name=None))
     for kind in KINDS:
         for number in range(campaign.count(kind)):
             runs = [run for run in campaign.runs(kind, number) if (kind, number, *run) not in done]
@@ -166,15 +166,15 @@ def drawn(case: LinuxCase) -> dict[str, object]:
     return {name: texts[name] or ABSENT if name in texts else getattr(case, name) for name in DRAWN}
 
 
-def _place(found: LinuxRun) -> int:
+def _place(run: LinuxRun) -> int:
     """Returns the number of the first connection among all, in descending order of payload."""
-    delivered = [int(found.of(flow)["delivered"].iloc[-1]) for flow in range(len(found.case.flows))]
+    delivered = [int(run.of(flow)["delivered"].iloc[-1]) for flow in range(len(run.case.flows))]
     return sum(one > delivered[0] for one in delivered[1:])
 
 
-def check_drawn(folder: Path, found: pd.DataFrame, campaign: Campaign) -> None:
+def check_drawn(folder: Path, frame: pd.DataFrame, campaign: Campaign) -> None:
     """Raises ScenarioError if the finished runs of a folder are over paths other than those that the campaign draws."""
-    for row in found.drop_duplicates(["kind", "number"]).to_dict("records"):
+    for row in frame.drop_duplicates(["kind", "number"]).to_dict("records"):
         kind, number = row["kind"], int(row["number"])
         if kind not in KINDS or number >= campaign.count(kind):
             continue
@@ -217,15 +217,15 @@ def collect(folder: Path, campaign: Campaign, tell: Callable[[str], None]) -> No
             tell(f"{kind} {number} {control} {draw}: {row['goodput_mbps']} Mbit/s, {row['drops']} packets dropped")
 
 
-def _goodput_mbps(found: LinuxRun) -> float:
+def _goodput_mbps(run: LinuxRun) -> float:
     """Returns the goodput as `longpipe whatif` measures it: data that ACKs or SACK blocks report, after a third."""
-    end = seconds(found.case.duration)
-    return round(found.delivery_rate(round(end * STEADY, 1), end) / 1e6, 4)
+    end = seconds(run.case.duration)
+    return round(run.delivery_rate(round(end * STEADY, 1), end) / 1e6, 4)
 
 
-def _windows(found: LinuxRun) -> str:
+def _windows(run: LinuxRun) -> str:
     """Returns the congestion windows [segments] at equal intervals."""
-    series = found.of(0)["cwnd"].to_numpy()
+    series = run.of(0)["cwnd"].to_numpy()
     places = np.linspace(0, len(series) - 1, WINDOWS + 1).round().astype(int)[1:]
     return " ".join(str(int(one)) for one in series[places])
 

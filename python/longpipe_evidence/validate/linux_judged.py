@@ -68,8 +68,8 @@ def judge(
 
 def only_shares_differ(judged: Sequence[Judgement]) -> bool:
     """Returns whether goodputs of flows differ although their total is within the tolerance."""
-    goodputs = [one for one in judged if one.quantity == "goodput_mbps"]
-    if all(one.agrees for one in goodputs):
+    goodputs = [judgement for judgement in judged if judgement.quantity == "goodput_mbps"]
+    if all(judgement.agrees for judgement in goodputs):
         return False
-    linux, longpipe = sum(one.linux for one in goodputs), sum(one.longpipe for one in goodputs)
+    linux, longpipe = sum(goodput.linux for goodput in goodputs), sum(one.longpipe for one in goodputs)
     return len(goodputs) > 1 and Judgement("goodput_mbps", linux, longpipe, goodputs[0].tolerance).agrees

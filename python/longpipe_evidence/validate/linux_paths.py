@@ -64,12 +64,12 @@ def read(file: Path) -> pd.DataFrame:
     return _TABLE.read(file)
 
 
-def missing(found: pd.DataFrame, controls: Sequence[LinuxControl], paths: int) -> list[list[Run]]:
+def missing(frame: pd.DataFrame, controls: Sequence[LinuxControl], paths: int) -> list[list[Run]]:
     """Returns the runs missing from a file, in one list per start of the guest.
 
     DCTCP and the other controls of a path need separate starts, because DCTCP's receiver echoes marks differently.
     """
-    done = set(found[KEY].itertuples(index=False, name=None))
+    done = set(frame[KEY].itertuples(index=False, name=None))
     starts: list[list[Run]] = []
     for number in range(paths):
         runs = [(control, number, one) for control in controls for one in range(DRAWS.get(control, 1))]

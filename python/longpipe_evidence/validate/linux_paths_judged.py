@@ -35,17 +35,17 @@ class PathJudgement:
 
     def agree(self, quantities: Iterable[str]) -> bool:
         """Returns whether all of these quantities agree."""
-        return all(one.agrees for one in self.judgements if one.quantity in quantities)
+        return all(judgement.agrees for judgement in self.judgements if judgement.quantity in quantities)
 
     @property
     def differing(self) -> list[Judgement]:
         """Returns the quantities that differ."""
-        return [one for one in self.judgements if not one.agrees]
+        return [judgement for judgement in self.judgements if not judgement.agrees]
 
 
-def judged(found: pd.DataFrame) -> list[PathJudgement]:
+def judged(frame: pd.DataFrame) -> list[PathJudgement]:
     """Judges every path in a table that `linux_paths.read` returns, control by control."""
-    return [_judged(str(control), int(str(path)), rows) for (control, path), rows in found.groupby(["control", "path"])]
+    return [_judged(str(control), int(str(path)), rows) for (control, path), rows in frame.groupby(["control", "path"])]
 
 
 def _judged(control: Any, path: int, rows: pd.DataFrame) -> PathJudgement:  # noqa: ANN401 - a name, checked below

@@ -125,7 +125,7 @@ def case_of(scenario: Scenario) -> LinuxCase:
     rates = _rates(trunk)
     rounds = _round_trips(links, first, rates, motion, back.get("motion", {}))
     # If a flow has no handshake, this setting is absent, and `_flow` later rejects the flow.
-    handshake_ps = max(one["tcp"].get("handshake", False) * rounds[0] for one in flows)
+    handshake_ps = max(flow["tcp"].get("handshake", False) * rounds[0] for flow in flows)
     return LinuxCase(
         rate=rates[0],
         rates=tuple((_time(at), rate) for at, rate in rates.items() if at),
@@ -312,7 +312,7 @@ def _flow(scenario: Scenario, number: int, handshake_ps: int) -> LinuxFlow:
     congestion = flow["tcp"]["congestion"]
     kind = _kind(congestion)
     name = next((linux for linux, names in NAMES.items() if kind in names), kind)
-    known: dict[str, LinuxControl] = {one: one for one in get_args(LinuxControl)}
+    known: dict[str, LinuxControl] = {arg: arg for arg in get_args(LinuxControl)}
     if name not in known:
         raise ScenarioError(f"tcp.congestion: {kind}; Linux's are {', '.join(known)}")
     for field in _unlike_linux(scenario, flow):

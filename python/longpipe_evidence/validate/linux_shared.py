@@ -51,19 +51,19 @@ def draw_shared(number: int) -> LinuxCase:
     )
 
 
-def shared_measures(found: LinuxRun) -> dict[str, float | int]:
+def shared_measures(run: LinuxRun) -> dict[str, float | int]:
     """Returns goodput, fairness and median delay after the first third, and losses and marks over the whole run."""
-    end = seconds(found.case.duration)
+    end = seconds(run.case.duration)
     begin = round(end * STEADY, 1)
-    flows = range(len(found.case.flows))
-    srtt_s = np.concatenate([_later(found, flow, begin) for flow in flows])
-    goodputs = [found.goodput(begin, end, flow) / 1e6 for flow in flows]
+    flows = range(len(run.case.flows))
+    srtt_s = np.concatenate([_later(run, flow, begin) for flow in flows])
+    goodputs = [run.goodput(begin, end, flow) / 1e6 for flow in flows]
     return {
         "goodput_mbps": round(sum(goodputs), 4),
         "jain": round(jain(goodputs), 4),
-        "median_wait_ms": round(1000 * (float(np.median(srtt_s)) - seconds(found.case.round_trip)), 3),
-        "drops": found.queue_drops,
-        "marks": found.marks,
+        "median_wait_ms": round(1000 * (float(np.median(srtt_s)) - seconds(run.case.round_trip)), 3),
+        "drops": run.queue_drops,
+        "marks": run.marks,
     }
 
 
@@ -73,8 +73,8 @@ def jain(goodputs: Sequence[float]) -> float:
     return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))
 
 
-def _later(found: LinuxRun, flow: int, begin: float) -> npt.NDArray[np.float64]:
-    srtt = found.of(flow)["srtt_us"]
+def _later(run: LinuxRun, flow: int, begin: float) -> npt.NDArray[np.float64]:
+    srtt = run.of(flow)["srtt_us"]
     later: npt.NDArray[np.float64] = srtt[srtt.index > begin].to_numpy(dtype=float) / 1e6
     return later
 

@@ -107,8 +107,12 @@ def controls(tell: Tell) -> Files:
     """Runs one greedy flow with each control: 10 Mbit/s, 100 ms, 100 packets, 60 s."""
     found = [_run_and_report(LinuxCase(flows=(LinuxFlow(control=control),)), control, tell) for control in CONTROLS]
     return {
-        "controls.csv": pd.DataFrame([{"control": one.case.flows[0].control, **measures(one)} for one in found]),
-        "controls-series.csv.gz": pd.concat([_series(one, control=one.case.flows[0].control) for one in found]),
+        "controls.csv": pd.DataFrame(
+            [{"control": linux_run.case.flows[0].control, **measures(linux_run)} for linux_run in found]
+        ),
+        "controls-series.csv.gz": pd.concat(
+            [_series(linux_run, control=linux_run.case.flows[0].control) for linux_run in found]
+        ),
     }
 
 
@@ -123,8 +127,8 @@ def modules(tell: Tell) -> Files:
     rows = []
     for case in cases:
         control = case.flows[0].control
-        found = _run_and_report(case, f"{control} {case.seed}", tell)
-        rows.append({"control": control, "seed": case.seed, **measures(found)})
+        linux_run = _run_and_report(case, f"{control} {case.seed}", tell)
+        rows.append({"control": control, "seed": case.seed, **measures(linux_run)})
     return {"modules.csv": pd.DataFrame(rows)}
 
 
@@ -136,11 +140,13 @@ def losses(tell: Tell) -> Files:
             case = LinuxCase(
                 rate="100 Mbit/s", buffer=100_000, lose=lose, duration="40 s", flows=(LinuxFlow(control=control),)
             )
-            found = _run_and_report(case, f"{control} {name}", tell)
-            reached = [number for number in lose if number < found.series["delivered"].iloc[-1] + found.link_losses]
+            linux_run = _run_and_report(case, f"{control} {name}", tell)
+            reached = [
+                number for number in lose if number < linux_run.series["delivered"].iloc[-1] + linux_run.link_losses
+            ]
             about = {"list": name, "control": control}
-            rows.append({**about, "lost": " ".join(map(str, reached)), **measures(found)})
-            kept.append(_series(found, **about))
+            rows.append({**about, "lost": " ".join(map(str, reached)), **measures(linux_run)})
+            kept.append(_series(linux_run, **about))
     return {"losses.csv": pd.DataFrame(rows), "losses-series.csv.gz": pd.concat(kept)}
 
 
@@ -148,18 +154,22 @@ def transfers(tell: Tell) -> Files:
     """Captures transfers of 200 segments with lists of lost packets: 10 Mbit/s, 100 ms; stores segments and ACKs."""
     rows, sent, acks = [], [], []
     for control in ("cubic", "reno"):
-        for number, found in enumerate(_transfers(control)):
-            tell(f"{control} {' '.join(map(str, found.case.lose))}")
-            assert found.sent is not None  # noqa: S101 - the run was captured
-            assert found.acks is not None  # noqa: S101 - the run was captured
+        for number, transfer in enumerate(_transfers(control)):
+            tell(f"{control} {' '.join(map(str, transfer.case.lose))}")
+            assert transfer.sent is not None  # noqa: S101 - the run was captured
+            assert transfer.acks is not None  # noqa: S101 - the run was captured
             about = {"control": control, "list": number}
             rows.append(
-                {**about, "lost": " ".join(map(str, found.case.lose)), "retransmissions": found.retransmissions[0]}
+                {
+                    **about,
+                    "lost": " ".join(map(str, transfer.case.lose)),
+                    "retransmissions": transfer.retransmissions[0],
+                }
             )
-            segment = (found.sent["byte"] // MSS).rename("segment")
-            sent.append(pd.DataFrame({**about, "time_s": found.sent["time_s"].round(6), "segment": segment}))
+            segment = (transfer.sent["byte"] // MSS).rename("segment")
+            sent.append(pd.DataFrame({**about, "time_s": transfer.sent["time_s"].round(6), "segment": segment}))
             acks.append(
-                pd.DataFrame({**about, "time_s": found.acks["time_s"].round(6), **found.acks[["ack", "sacked"]]})
+                pd.DataFrame({**about, "time_s": transfer.acks["time_s"].round(6), **transfer.acks[["ack", "sacked"]]})
             )
     return {
         "transfers.csv": pd.DataFrame(rows),
@@ -172,10 +182,10 @@ def module_transfers(tell: Tell) -> Files:
     """Runs the loss lists of `transfers` with every control; returns the segments sent, in order."""
     rows = []
     for control in CONTROLS:
-        for number, found in enumerate(_transfers(control)):
-            assert found.sent is not None  # noqa: S101 - the run was captured
-            segments = " ".join(map(str, found.sent["byte"] // MSS))
-            lost = " ".join(map(str, found.case.lose))
+        for number, transfer in enumerate(_transfers(control)):
+            assert transfer.sent is not None  # noqa: S101 - the run was captured
+            segments = " ".join(map(str, transfer.sent["byte"] // MSS))
+            lost = " ".join(map(str, transfer.case.lose))
             rows.append({"control": control, "list": number, "lost": lost, "segments": segments})
         tell(f"{control}: {len(TRANSFERS)} transfers")
     return {"module-transfers.csv.gz": pd.DataFrame(rows)}
@@ -205,9 +215,9 @@ def queues(tell: Tell) -> Files:
     rows = []
     for control, discipline, seed in [*draws, ("dctcp", STEP, 0)]:
         case = LinuxCase(buffer=1000, discipline=discipline, seed=seed, flows=(LinuxFlow(control=control),))
-        found = _run_and_report(case, f"{control} {discipline} {seed}", tell)
+        linux_run = _run_and_report(case, f"{control} {discipline} {seed}", tell)
         about = {"discipline": discipline, "control": control, "seed": seed}
-        rows.append({**about, **measures(found), "marks": found.marks})
+        rows.append({**about, **measures(linux_run), "marks": linux_run.marks})
     return {"queues.csv": pd.DataFrame(rows)}
 
 
@@ -217,10 +227,10 @@ def shared_paths(tell: Tell, count: int = SHARED) -> Files:
     for seed in range(SEEDS * count):
         number = seed % count
         case = draw_shared(number).model_copy(update={"seed": seed})
-        found = _run_and_report(case, f"{number} {seed} {case.discipline}", tell)
+        linux_run = _run_and_report(case, f"{number} {seed} {case.discipline}", tell)
         about = {name: getattr(case, name) for name in ("rate", "round_trip", "discipline", "duration")}
         controls = " ".join(flow.control for flow in case.flows)
-        rows.append({"path": number, **about, "controls": controls, "seed": seed, **shared_measures(found)})
+        rows.append({"path": number, **about, "controls": controls, "seed": seed, **shared_measures(linux_run)})
     return {"shared-paths.csv": pd.DataFrame(rows)}
 
 
@@ -230,10 +240,10 @@ def varying_paths(tell: Tell) -> Files:
     for seed in range(linux_rates.SEEDS * linux_rates.VARYING):
         number = seed // linux_rates.SEEDS
         case = linux_rates.draw_varying(number).model_copy(update={"seed": seed})
-        found = _run_and_report(case, f"varying path {number}, seed {seed}", tell)
+        linux_run = _run_and_report(case, f"varying path {number}, seed {seed}", tell)
         about = {name: getattr(case, name) for name in ("rate", "round_trip", "discipline")}
         controls = " ".join(flow.control for flow in case.flows)
-        rows.append({"path": number, **about, "controls": controls, "seed": seed, **shared_measures(found)})
+        rows.append({"path": number, **about, "controls": controls, "seed": seed, **shared_measures(linux_run)})
     return {"varying-paths.csv": pd.DataFrame(rows)}
 
 
@@ -245,9 +255,9 @@ def policers(tell: Tell) -> Files:
         datagrams.append(frame)
     rows = []
     for case in linux_conditioners.TCP:
-        found = _run_and_report(case, f"police {case.police}", tell)
+        linux_run = _run_and_report(case, f"police {case.police}", tell)
         about = {"police": case.police, "round_trip": case.round_trip, "control": case.flows[0].control}
-        rows.append({**about, "policed": found.policed})
+        rows.append({**about, "policed": linux_run.policed})
     series = []
     for number, case in enumerate(linux_conditioners.POLICED_BBR):
         sampled = _run_and_report(case, f"BBR, police {case.police}", tell).series
@@ -267,10 +277,10 @@ def shapers(tell: Tell) -> Files:
         datagrams.append(frame)
     rows = []
     for case in linux_conditioners.SHAPED_TCP:
-        found = _run_and_report(case, f"shape {case.shape}", tell)
+        linux_run = _run_and_report(case, f"shape {case.shape}", tell)
         controls = " ".join(flow.control for flow in case.flows)
         about = {"shape": case.shape, "round_trip": case.round_trip, "controls": controls}
-        rows.append({**about, **shared_measures(found)})
+        rows.append({**about, **shared_measures(linux_run)})
     return {"shaped-datagrams.csv.gz": pd.concat(datagrams), "shaped-paths.csv": pd.DataFrame(rows)}
 
 
@@ -284,13 +294,13 @@ def cake(tell: Tell) -> Files:
     for seed in range(linux_cake.SEEDS * linux_cake.PATHS):
         number = seed % linux_cake.PATHS
         case = linux_cake.draw_cake(number).model_copy(update={"seed": seed})
-        found = _run_and_report(case, f"{number} {seed} {case.discipline}", tell)
+        linux_run = _run_and_report(case, f"{number} {seed} {case.discipline}", tell)
         about = {name: getattr(case, name) for name in ("round_trip", "discipline", "ecn")}
         flows = {
             "controls": " ".join(flow.control for flow in case.flows),
             "dscps": " ".join(str(flow.dscp) for flow in case.flows),
         }
-        rows.append({"path": number, **about, **flows, "seed": seed, **shared_measures(found)})
+        rows.append({"path": number, **about, **flows, "seed": seed, **shared_measures(linux_run)})
     return {"cake-datagrams.csv.gz": pd.concat(datagrams), "cake-paths.csv": pd.DataFrame(rows)}
 
 
@@ -311,7 +321,7 @@ def paths(tell: Tell, count: int = PATHS) -> Files:
         path, loss = draw(number)
         for seed in range(number, number + count * seeds, count):
             case = path.model_copy(update={"seed": seed, "flows": (LinuxFlow(control=control),)})
-            found = _run_and_report(case, f"{number} {control} {seed}", tell)
+            linux_run = _run_and_report(case, f"{number} {control} {seed}", tell)
             about = {name: getattr(case, name) for name in ("rate", "round_trip", "buffer")}
             rows.append(
                 {
@@ -321,7 +331,7 @@ def paths(tell: Tell, count: int = PATHS) -> Files:
                     "duration": case.duration,
                     "seed": case.seed,
                     "control": control,
-                    **measures(found),
+                    **measures(linux_run),
                 }
             )
     return {"paths.csv": pd.DataFrame(rows)}
@@ -398,9 +408,9 @@ def content(name: str, frame: pd.DataFrame) -> bytes:
 
 
 def _run_and_report(case: LinuxCase, what: str, tell: Tell) -> LinuxRun:
-    found = run(case)
-    tell(f"{what}: {found.goodput(0, seconds(case.duration)) / RATE.parse(case.rate):.3f} of the rate")
-    return found
+    linux_run = run(case)
+    tell(f"{what}: {linux_run.goodput(0, seconds(case.duration)) / RATE.parse(case.rate):.3f} of the rate")
+    return linux_run
 
 
 def _series(found: LinuxRun, **about: str) -> pd.DataFrame:

@@ -16,12 +16,12 @@ BEFORE_S: Final = 0.15
 DETAIL_S: Final = 1.2
 
 
-def sequences(found: TransferComparison) -> pd.DataFrame:
+def sequences(comparison: TransferComparison) -> pd.DataFrame:
     """Returns the segments sent and lost in each simulator: `simulator`, `event` (sent or lost), `s`, `segment`."""
     frames = {
-        ("ns-2", "sent"): found.ns2_sent,
-        ("longpipe", "sent"): found.longpipe_sent,
-        ("longpipe", "lost"): found.longpipe_lost,
+        ("ns-2", "sent"): comparison.ns2_sent,
+        ("longpipe", "sent"): comparison.longpipe_sent,
+        ("longpipe", "lost"): comparison.longpipe_lost,
     }
     return pd.concat(
         [frame.assign(simulator=simulator, event=event) for (simulator, event), frame in frames.items()],
@@ -29,10 +29,10 @@ def sequences(found: TransferComparison) -> pd.DataFrame:
     )[["simulator", "event", "s", "segment"]]
 
 
-def sequence(found: TransferComparison) -> Figure:
+def sequence(comparison: TransferComparison) -> Figure:
     """Draws the segments sent over time in both simulators: the whole transfer, and a detail around its first loss."""
-    points = sequences(found)
-    lost = found.longpipe_lost
+    points = sequences(comparison)
+    lost = comparison.longpipe_lost
     begin = max(0.0, float(lost["s"].iloc[0]) - BEFORE_S) if len(lost) else 0.0
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     whole, detail = figure.subplots(1, 2)
@@ -41,10 +41,11 @@ def sequence(found: TransferComparison) -> Figure:
     window = points[points["s"].between(begin, begin + DETAIL_S)]
     _panel(detail, window, size=2.5)
     detail.set_title("from the first loss on" if len(lost) else "the beginning", loc="left", fontsize=10)
-    transfer = found.transfer
+    transfer = comparison.transfer
+    ours, theirs = (measures["completion_time_s"] for measures in (comparison.longpipe, comparison.ns2))
     figure.suptitle(
         f"{transfer.tcp}, W* = {transfer.w_star_packets}, B = {transfer.buffer_bdp:g} W*: complete after "
-        f"{found.longpipe['completion_time_s']:.4f} s in longpipe, {found.ns2['completion_time_s']:.4f} s in ns-2"
+        f"{ours:.4f} s in longpipe, {theirs:.4f} s in ns-2"
     )
     handles, labels = whole.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, markerscale=4)

@@ -157,10 +157,10 @@ def compare(path: LivePath, duration_s: float, settings: Settings = USUAL) -> Li
     simulated = [_simulated(path, duration_s, seed) for seed in range(DRAWS)]
     live, certificate = _live(path, duration_s, settings)
     mean = Transfer(
-        goodput_mbits=fmean(one.goodput_mbits for one in simulated),
-        drops=fmean(one.drops for one in simulated),
-        declared_lost=fmean(one.declared_lost for one in simulated),
-        closed=next((one.closed for one in simulated if one.closed), ""),
+        goodput_mbits=fmean(transfer.goodput_mbits for transfer in simulated),
+        drops=fmean(transfer.drops for transfer in simulated),
+        declared_lost=fmean(transfer.declared_lost for transfer in simulated),
+        closed=next((transfer.closed for transfer in simulated if transfer.closed), ""),
     )
     return LiveComparison(path, live, mean, certificate)
 

@@ -50,14 +50,14 @@ def show(found: Anova, level: float, tables: Mapping[str, pd.DataFrame], console
         show_table(console, _ranks(tables["ranks"]))
 
 
-def _describe(found: Anova) -> str:
-    interactions = max(len(term) for term in found.terms)
+def _describe(anova: Anova) -> str:
+    interactions = max(len(term) for term in anova.terms)
     model = "main effects" if interactions == 1 else f"interactions of up to {interactions} factors"
-    points = math.prod(len(found.cells.axes[name]) for name in found.factors)
-    full = interactions == len(found.factors) and len(found.cells.y) > points
+    points = math.prod(len(anova.cells.axes[name]) for name in anova.factors)
+    full = interactions == len(anova.factors) and len(anova.cells.y) > points
     pooled = "replications" if full else "residual"
-    blocks = "" if found.blocks is None else f", less {found.blocks} as blocks"
-    balance = "" if found.cells.balanced else "; not balanced: sums of squares of type III need not add up"
+    blocks = "" if anova.blocks is None else f", less {anova.blocks} as blocks"
+    balance = "" if anova.cells.balanced else "; not balanced: sums of squares of type III need not add up"
     return f"model: {model}; error: {pooled}{blocks}{balance}"
 
 
@@ -77,8 +77,8 @@ def _variation(variation: pd.DataFrame) -> Table:
     return table
 
 
-def _effects(effects: pd.DataFrame, found: Anova, title: str, percent: str) -> Table:
-    main = {name_of(term) for term in found.terms if len(term) == 1}
+def _effects(effects: pd.DataFrame, anova: Anova, title: str, percent: str) -> Table:
+    main = {name_of(term) for term in anova.terms if len(term) == 1}
     shown = effects[effects["component"].isin(main)]
     table = _table(title, "factor", "level", "effect", "error", f"low\n{percent}", f"high\n{percent}")
     previous = ""
@@ -91,10 +91,10 @@ def _effects(effects: pd.DataFrame, found: Anova, title: str, percent: str) -> T
     return _captioned(table, len(shown), "effects")
 
 
-def _bootstrap(effects: pd.DataFrame, found: Anova, percent: str) -> Table:
-    table = _effects(effects, found, f"Main effects, {percent} bootstrap-t intervals", percent)
+def _bootstrap(effects: pd.DataFrame, anova: Anova, percent: str) -> Table:
+    table = _effects(effects, anova, f"Main effects, {percent} bootstrap-t intervals", percent)
     if not np.isfinite(effects[["low", "high"]].to_numpy()).all():
-        few = "replications" if found.blocks is None else f"blocks ({found.blocks})"
+        few = "replications" if anova.blocks is None else f"blocks ({anova.blocks})"
         line = f"inf: too few {few} to estimate this end"
         table.caption = line if table.caption is None else f"{line}\n{table.caption}"
     return table

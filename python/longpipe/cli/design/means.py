@@ -45,7 +45,7 @@ def shown_metrics(design: Design, runs: pd.DataFrame, until: str | None = None) 
     and efficiency has no value, as in graphs.
     """
     usual = [name for name in INDEXES if name in runs and runs[name].notna().any()]
-    requested = [one.name for one in design.asked]
+    requested = [measure.name for measure in design.asked]
     if not requested and INDEXES[0] not in usual:
         requested = ["throughput_bps"]
     return [readable(name, design.asked) for name in dict.fromkeys([*filter(None, [until]), *requested, *usual])]
@@ -60,7 +60,7 @@ def limits_by_point(study: Study) -> dict[int, str]:
     for point, result in zip(runs["point"], study.results(), strict=True):
         if point > MOST_POINTS:
             break
-        limited = (one.limited_by for one in without_further_paths(result.flow_limits))
+        limited = (flow_limit.limited_by for flow_limit in without_further_paths(result.flow_limits))
         counts.setdefault(point, Counter()).update(limited)
         if result.locked_out:
             locked.add(point)
@@ -93,7 +93,7 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until:
     if unknown:
         notes.append(f"-: {', '.join(unknown)} not known in every run, for example because a flow did not end")
     rates = [metric.column for metric in metrics if metric.head.endswith("bit/s]")]
-    if any(_exceeds_links(one, group[rates]) for one, group in _with_warm_up(design, runs)):
+    if any(_exceeds_links(scenario, group[rates]) for scenario, group in _with_warm_up(design, runs)):
         notes.append(LATE)
     notes += _doubts(design, runs, limited)
     table.caption = "\n".join(notes) or None

@@ -57,14 +57,14 @@ def plan(
     if one_at_a_time and (generators or confounded):
         raise ScenarioError("--one-at-a-time: not with --generator or --confounded; needs one kind of design")
     if one_at_a_time:
-        found = Design.one_at_a_time(base, chosen, **seeds)
+        design = Design.one_at_a_time(base, chosen, **seeds)
     elif generators or confounded:
-        found = Design.two_level(base, chosen, generators=generators or (), confounded=confounded or (), **seeds)
+        design = Design.two_level(base, chosen, generators=generators or (), confounded=confounded or (), **seeds)
     else:
-        found = Design.full_factorial(base, chosen, **seeds)
-    _ = found.scenarios
-    warn_of_replaced_changes(found, (change(text)[0] for text in changes))
-    return found
+        design = Design.full_factorial(base, chosen, **seeds)
+    _ = design.scenarios
+    warn_of_replaced_changes(design, (change(text)[0] for text in changes))
+    return design
 
 
 def _base(file: Path, changes: Sequence[str], factors: Sequence[str]) -> Scenario:
@@ -153,7 +153,7 @@ def _labelled(field: str, levels: list[object]) -> dict[Level, object]:
     unnamed = iter(labels_of(field, [level for level in levels if not isinstance(level, _Labelled)]))
     return by_label(
         field,
-        ((one.label, one.value) if isinstance(one, _Labelled) else (next(unnamed), one) for one in levels),
+        ((level.label, level.value) if isinstance(level, _Labelled) else (next(unnamed), level) for level in levels),
     )
 
 
@@ -254,22 +254,22 @@ def _note_stored(design: Design, study: Study) -> None:
             )
 
 
-def _outcome(found: Sequential, until: str) -> str:
+def _outcome(sequential: Sequential, until: str) -> str:
     """States whether the margin of --until was reached; if not, at how many points, and which --most would suffice.
 
     It names the point with the widest interval, and its skewness if this increases the number of replications.
     """
-    replications, points = found.design.replications, len(found.precision)
-    if found.reached:
+    replications, points = sequential.design.replications, len(sequential.precision)
+    if sequential.reached:
         return f"{until}: reached at every point after {replications} replications"
-    wide = points - int(found.precision["reached"].sum())
+    wide = points - int(sequential.precision["reached"].sum())
     rest = f"{until}: {wide} of {points} points need more than the {replications} replications of --most"
-    if not math.isfinite(found.wanted):
+    if not math.isfinite(sequential.wanted):
         return f"{rest}; a mean is 0, so no number of replications reaches a relative margin: use one such as ±0.01"
     # A margin that is reached has to hold again with a tenth more replications.
-    enough = math.ceil(found.wanted * (1 + CONFIRMED_BY))
-    widest = found.precision.iloc[int(found.precision["wanted"].argmax())]
-    factors = [factor.name for factor in found.design.factors]
+    enough = math.ceil(sequential.wanted * (1 + CONFIRMED_BY))
+    widest = sequential.precision.iloc[int(sequential.precision["wanted"].argmax())]
+    factors = [factor.name for factor in sequential.design.factors]
     at = " at " + ", ".join(f"{name}={widest[name]}" for name in factors) if factors else ""
     skewness = float(widest["skewness"])
     why = f", because of a skewness of {skewness:.1f}" if abs(skewness) > _LARGE_SKEWNESS else ""

@@ -213,15 +213,15 @@ def run(
 
 def _limit(text: str) -> tuple[float, float]:
     """Returns the limit of lateness [s] of --max-late, and the share of the packets that may be later."""
-    found = _QUANTILE.fullmatch(text.strip())
-    if found is None:
+    match = _QUANTILE.fullmatch(text.strip())
+    if match is None:
         return seconds_of_option("--max-late", text), 0.0
-    percent = float(found["percent"])
+    percent = float(match["percent"])
     if not 0 < percent <= 100:
         raise ScenarioError(
             f"--max-late: {text!r}; needs a percentage above 0 and at most 100, as in '99.9 % within 1 ms'"
         )
-    return seconds_of_option("--max-late", found["time"]), round(1 - percent / 100, 12)
+    return seconds_of_option("--max-late", match["time"]), round(1 - percent / 100, 12)
 
 
 def _show(certificate: "Certificate", errors: Console, json: str | None, *, quiet: bool) -> None:

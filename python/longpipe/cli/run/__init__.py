@@ -222,7 +222,7 @@ def completed(
     scenario, added = with_remedies(build, changes)
     for line in (*described(added), *kept_fields(scenario, changes)):
         echo(f"note: --set {line}", err=True)
-    return scenario, {**changes, **{one.field: one.value for one in added}}
+    return scenario, {**changes, **{missing_setting.field: missing_setting.value for missing_setting in added}}
 
 
 def _captures(texts: list[str]) -> dict[str, str]:

@@ -113,7 +113,7 @@ def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float, died
     if complete:
         table.add_column("complete\n\\[s]", justify="right")
     table.add_column("limited\nby")
-    by_flow = {one.flow: one.limited_by for one in limited}
+    by_flow = {flow_limit.flow: flow_limit.limited_by for flow_limit in limited}
 
     def add(name: str, rows: Sequence[Row], limit: str) -> None:
         sent, resent, fast = (

@@ -128,7 +128,7 @@ def study(incomplete: str) -> list[str]:
 
     try:
         with opened(None, readonly=True) as store:
-            return [one.name for one in studies.overview(store) if one.name.startswith(incomplete)]
+            return [overview.name for overview in studies.overview(store) if overview.name.startswith(incomplete)]
     except ScenarioError:
         return []
 

@@ -47,7 +47,7 @@ def check_path(option: str, field: str) -> None:
     # Imported here because it loads all scenario models.
     from longpipe.scenario.reference import all_fields
 
-    names = dict.fromkeys(one.name for one in all_fields())
+    names = dict.fromkeys(field.name for field in all_fields())
     whole = [name for name in names if name.endswith(f".{field}")]
     if whole and field not in {name.partition(".")[0] for name in names}:
         raise ScenarioError(f"{option}: {field!r}; needs the whole name, {' or '.join(whole)}")

@@ -14,18 +14,24 @@ def with_structs(command: Callable[..., None]) -> Callable[..., None]:
     Options keep the order of the declarations.
     """
     signature = inspect.signature(command, eval_str=True)
-    structs = {name: one.annotation for name, one in signature.parameters.items() if _is_struct(one.annotation)}
+    structs = {
+        name: parameter.annotation
+        for name, parameter in signature.parameters.items()
+        if _is_struct(parameter.annotation)
+    }
     if not structs:
         return command
 
     @functools.wraps(command)
     def run(**values: Any) -> None:  # noqa: ANN401 - values of options
-        built = {name: of(**{one.name: values.pop(one.name) for one in fields(of)}) for name, of in structs.items()}
+        built = {
+            name: of(**{field.name: values.pop(field.name) for field in fields(of)}) for name, of in structs.items()
+        }
         command(**values, **built)
 
     declared = list(_declared(signature))
     run.__signature__ = signature.replace(parameters=declared)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in declared}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in declared}
     return run
 
 

@@ -99,11 +99,11 @@ class Losses(Activity):
             found = _most(self.ports.losses_by_limit(self.return_route, self._aqm)) or found
         return found
 
-    def _is_waiting(self, found: Limit | None) -> bool:
+    def _is_waiting(self, limit: Limit | None) -> bool:
         """Returns whether the sender waits for a timeout, or had timeouts although no data were lost."""
         if not self.is_real and self.sent_segments < SEGMENTS_PER_ROUND_TRIP * self.max_round_trips:
             return True
-        return found is None and self.timeouts > 0 and not self.losses
+        return limit is None and self.timeouts > 0 and not self.losses
 
     @once
     def _reductions(self) -> Sequence[tuple[int, Reduction]]:

@@ -132,7 +132,7 @@ class RunCounters:
             return self._mean_bps[link] / max(1, self.users_of[link])
         row = self.resolved["links"][link]
         share_bps = min(self._mean_bps[link], _conditioned_bps(row)) / max(1, self.users_of[link])
-        of_flows = [one["rate_bps"] for one in buckets(row) if one["kind"] == "policer" and one["per_flow"]]
+        of_flows = [bucket["rate_bps"] for bucket in buckets(row) if bucket["kind"] == "policer" and bucket["per_flow"]]
         return float(min([share_bps, *of_flows]))
 
 

@@ -76,12 +76,12 @@ def _agree(table: pd.DataFrame) -> bool:
     return bool((difference <= CLOSE).mean() >= SHARE and (difference <= FURTHEST).all() and same_start.all())
 
 
-def _draw(found: TransferComparison, path: Path) -> list[Path]:
+def _draw(comparison: TransferComparison, path: Path) -> list[Path]:
     # Imported here because Matplotlib takes a second to load.
     from longpipe.pictures.saving import save
     from longpipe_evidence.validate import ns2_figures
 
-    return save(ns2_figures.sequence(found), path.with_suffix(""))
+    return save(ns2_figures.sequence(comparison), path.with_suffix(""))
 
 
 def _show(table: pd.DataFrame, console: Console) -> None:

@@ -29,10 +29,12 @@ STEP_S: Final = 0.1
 LABELS: Final = {"efficiency": "efficiency", "fairness": "fairness (Jain's index)"}
 
 
-def figures(found: Reproduction) -> dict[str, Figure]:
+def figures(reproduction: Reproduction) -> dict[str, Figure]:
     """Returns Figure 1, and Figures 2 to 4 with each metric in one figure, by file name."""
-    network = topology(found.paper.networks()["leo"], "buf-97, Figure 1: N sources; here one LEO hop with 5 of them")
-    curves = {metric: against_buffer(found, metric) for metric in found.paper.metrics}
+    network = topology(
+        reproduction.paper.networks()["leo"], "buf-97, Figure 1: N sources; here one LEO hop with 5 of them"
+    )
+    curves = {metric: against_buffer(reproduction, metric) for metric in reproduction.paper.metrics}
     return {"network": network, **curves, "starts": starts()}
 
 
@@ -65,22 +67,22 @@ def starts() -> Figure:
     return figure
 
 
-def curve(found: Reproduction, network: str, sources: int, metric: str) -> pd.DataFrame:
+def curve(reproduction: Reproduction, network: str, sources: int, metric: str) -> pd.DataFrame:
     """Returns a curve of Figures 2 to 4, a row per buffer: cells, RTT, single run, mean over seeds, 95 % interval."""
-    rows = found.rows
+    rows = reproduction.rows
     chosen = rows[(rows["network"] == network) & (rows["sources"] == sources) & (rows["metric"] == metric)]
     columns = ["buffer_cells", "buffer_rtt", "deterministic", "mean", "mean_low", "mean_high"]
     return chosen[columns].sort_values("buffer_cells", ignore_index=True)
 
 
-def against_buffer(found: Reproduction, metric: str) -> Figure:
+def against_buffer(reproduction: Reproduction, metric: str) -> Figure:
     """Draws a metric against the buffer: a panel per link, a line per number of sources, rings at the knees."""
     figure = Figure(figsize=(13, 5.2), layout="constrained")
     for panel, (network, link) in zip(figure.subplots(1, 3, sharey=True), LINKS.items(), strict=True):
         for sources, colour, marker in zip(link.sources, COLOURS, MARKERS, strict=False):
             _curve(
                 panel,
-                curve(found, network, sources, metric),
+                curve(reproduction, network, sources, metric),
                 f"N {sources}",
                 colour,
                 marker,
@@ -94,7 +96,7 @@ def against_buffer(found: Reproduction, metric: str) -> Figure:
     figure.axes[0].set_ylim(-0.03, 1.03)
     more = {"efficiency": ", ring: 95 % of the line's best", "fairness": "; no point where nothing is delivered"}
     figure.suptitle(
-        f"buf-97: SACK and Selective Drop; line: {mean_text(found.seeds)}; "
+        f"buf-97: SACK and Selective Drop; line: {mean_text(reproduction.seeds)}; "
         f"cross: one run without random numbers{more[metric]}"
     )
     return figure

@@ -17,10 +17,12 @@ COLOURS: Final = (VERMILION, BLUE)
 MARKERS: Final = ("o", "s")
 
 
-def figures(found: Reproduction) -> dict[str, Figure]:
+def figures(reproduction: Reproduction) -> dict[str, Figure]:
     """Returns the network, and efficiency against fairness of every table, by file name."""
-    of_tables = {f"tables-{table.replace('+', '-')}": efficiency_fairness(found, table) for table in found.tables}
-    network = topology(found.paper.networks()["lan"], "frr-96, Figure 1: N sources; here the LAN with 5")
+    of_tables = {
+        f"tables-{table.replace('+', '-')}": efficiency_fairness(reproduction, table) for table in reproduction.tables
+    }
+    network = topology(reproduction.paper.networks()["lan"], "frr-96, Figure 1: N sources; here the LAN with 5")
     return {"network": network, **of_tables}
 
 

@@ -37,15 +37,15 @@ TITLES: Final = {"lan": "LAN", "wan": "WAN", "satellite": "Satellite"}
 LEVELS: Final = {"policy": ("tail-drop", "epd", "selective-drop"), "tcp": ("vanilla", "reno", "sack")}
 
 
-def figures(found: Reproduction) -> dict[str, Figure]:
+def figures(reproduction: Reproduction) -> dict[str, Figure]:
     """Returns Figures 2 to 5 by file name."""
-    network = topology(found.paper.networks()["lan"], "gr-97, Figure 3: N sources and VBR; here the LAN with 5")
+    network = topology(reproduction.paper.networks()["lan"], "gr-97, Figure 3: N sources and VBR; here the LAN with 5")
     return {
         "link-shares": link_shares(),
         "network": network,
-        "vbr-period": vbr_period(found),
-        "starved": starved_runs(found),
-        "by-factor": by_factor(found),
+        "vbr-period": vbr_period(reproduction),
+        "starved": starved_runs(reproduction),
+        "by-factor": by_factor(reproduction),
     }
 
 
@@ -87,17 +87,19 @@ def found_cells(rate: float) -> pd.DataFrame:
     return pd.DataFrame({"time_s": trace["time_s"], "cells": trace["bytes"] / 512 * packet_cells(512)})
 
 
-def points(found: Reproduction) -> pd.DataFrame:
+def points(reproduction: Reproduction) -> pd.DataFrame:
     """Returns a row per table row: `table`, factors, `published_` and `mean_` of efficiency and fairness."""
-    index = ["table", *found.paper.factors]
-    wide = found.rows.pivot_table(["published", "mean"], index=index, columns="metric", sort=False, observed=True)
+    index = ["table", *reproduction.paper.factors]
+    wide = reproduction.rows.pivot_table(
+        ["published", "mean"], index=index, columns="metric", sort=False, observed=True
+    )
     wide.columns = pd.Index(["_".join(names) for names in wide.columns])
     return wide.reset_index()
 
 
-def vbr_period(found: Reproduction) -> Figure:
+def vbr_period(reproduction: Reproduction) -> Figure:
     """Draws Figure 4: SACK with VBR of three periods, GR 0; lines link published points to simulated ones."""
-    chosen = points(found)
+    chosen = points(reproduction)
     chosen = chosen[chosen["table"] == PERIODS]
     figure = Figure(figsize=(9.5, 4.8), layout="constrained")
     for panel, network in zip(figure.subplots(1, 2, sharex=True, sharey=True), ("lan", "wan"), strict=True):
@@ -107,13 +109,13 @@ def vbr_period(found: Reproduction) -> Figure:
     figure.axes[0].set_ylabel("efficiency")
     handles = [*_of_levels(chosen, "vbr_period_ms", " ms on, off"), *_of_sources()]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
-    figure.suptitle(f"gr-97, Figure 4: period of VBR under strict priority ({counted(found.seeds)})")
+    figure.suptitle(f"gr-97, Figure 4: period of VBR under strict priority ({counted(reproduction.seeds)})")
     return figure
 
 
-def by_factor(found: Reproduction) -> Figure:
+def by_factor(reproduction: Reproduction) -> Figure:
     """Draws Figure 5: Tables 3 to 9, a row of panels per network and a column per factor that marks the points."""
-    chosen = points(found)
+    chosen = points(reproduction)
     chosen = chosen[chosen["table"] != PERIODS]
     networks = list(chosen["network"].unique())
     figure = Figure(figsize=(12, 10.5), layout="constrained")
@@ -128,13 +130,13 @@ def by_factor(found: Reproduction) -> Figure:
             panel.legend(handles=_of_levels(of_row, factor), frameon=False, fontsize=8, loc="lower left")
         row[0].set_ylabel("efficiency")
     figure.legend(handles=_of_sources(), loc="outside lower center", ncols=2, frameon=False)
-    figure.suptitle(f"gr-97, Figure 5: effects of the factors, with VBR of 300 ms ({counted(found.seeds)})")
+    figure.suptitle(f"gr-97, Figure 5: effects of the factors, with VBR of 300 ms ({counted(reproduction.seeds)})")
     return figure
 
 
-def starved_runs(found: Reproduction) -> Figure:
+def starved_runs(reproduction: Reproduction) -> Figure:
     """Draws histograms of single runs with 5 sources over the WAN under strict priority, by buffer and TCP flavor."""
-    table = found.summaries["starved"]
+    table = reproduction.summaries["starved"]
     chosen = table[(table["network"] == "wan") & (table["sources"] == 5) & (table["vbr_period_ms"] == BURST_MS)]
     chosen = chosen.set_index(["buffer_cells", "tcp"])
     buffers = sorted(chosen.index.unique("buffer_cells"))

@@ -14,9 +14,9 @@ COLOURS: Final = {"newreno": BLUE, "vegas": VERMILION}
 PANELS: Final = {"utilization": "share of 10 Mbit/s in use", "mean_queue": "mean queue [packets]"}
 
 
-def figures(found: Reproduction) -> dict[str, Figure]:
+def figures(reproduction: Reproduction) -> dict[str, Figure]:
     """Draws the used share of the link and the mean queue by pair and controller, with a point per seed."""
-    runs = found.runs[found.runs["replicated"]]
+    runs = reproduction.runs[reproduction.runs["replicated"]]
     figure = Figure(figsize=(9, 4), layout="constrained")
     panels = figure.subplots(1, len(PANELS))
     for panel, (metric, label) in zip(panels, PANELS.items(), strict=True):
@@ -31,5 +31,5 @@ def figures(found: Reproduction) -> dict[str, Figure]:
         panel.set_ylim(bottom=0)
         plain(panel)
     panels[0].legend(frameon=False)
-    figure.suptitle(f"hypatia-20: one flow over Kuiper-630 for 200 s, {counted(found.seeds)}")
+    figure.suptitle(f"hypatia-20: one flow over Kuiper-630 for 200 s, {counted(reproduction.seeds)}")
     return {"controls": figure}

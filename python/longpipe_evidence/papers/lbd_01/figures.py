@@ -25,17 +25,18 @@ THROUGHPUT_S: Final = 12.0
 FIGURE_6_S: Final = {"reno": 4.0, "newreno": 22.0}
 
 
-def figures(found: TransferReproduction) -> dict[str, Figure]:
+def figures(reproduction: TransferReproduction) -> dict[str, Figure]:
     """Returns Figures 1 to 7 by file name."""
     over_time = {
-        f"figure-{number}-{tcp}": throughput(found, tcp) for number, tcp in ((3, "reno"), (4, "sack"), (5, "newreno"))
+        f"figure-{number}-{tcp}": throughput(reproduction, tcp)
+        for number, tcp in ((3, "reno"), (4, "sack"), (5, "newreno"))
     }
     return {
         "figure-1-network": topology(Transfer(640, 0.5, "sack").scenario(), "lbd-01, Figure 1; here W* = 640"),
-        "figure-2-utilization": utilization(found),
+        "figure-2-utilization": utilization(reproduction),
         **over_time,
-        "figure-6-recovery": recovery(found),
-        "figure-7-buffer-gain": buffer_gain(found),
+        "figure-6-recovery": recovery(reproduction),
+        "figure-7-buffer-gain": buffer_gain(reproduction),
     }
 
 
@@ -44,18 +45,18 @@ def beyond_figures(runs: pd.DataFrame) -> dict[str, Figure]:
     return {"beyond": long_pipes(runs)}
 
 
-def utilization(found: TransferReproduction) -> Figure:
+def utilization(reproduction: TransferReproduction) -> Figure:
     """Draws Figure 2: mu against W*, a panel per buffer; published points are computed from printed times."""
     figure = Figure(figsize=(11, 7.2), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True, sharey=True).flatten()
-    printed = found.numbers[found.numbers["quantity"] == "completion_time"]
+    printed = reproduction.numbers[reproduction.numbers["quantity"] == "completion_time"]
     for panel, buffer in zip(panels, BUFFERS, strict=True):
-        of_panel = found.runs[found.runs["buffer_bdp"] == buffer]
+        of_panel = reproduction.runs[reproduction.runs["buffer_bdp"] == buffer]
         for tcp in (*FLAVORS_BEYOND, *FLAVORS):
             of_flavor = of_panel[of_panel["tcp"] == tcp]
             _line(panel, tcp, of_flavor["w_star_packets"], of_flavor["utilization"], beyond=tcp in FLAVORS_BEYOND)
         for point in printed[printed["buffer_bdp"] == buffer].to_dict("records"):
-            mu = _bits(found) / (point["w_star_packets"] * 50e3 * point["published"])
+            mu = _bits(reproduction) / (point["w_star_packets"] * 50e3 * point["published"])
             style = {"markeredgecolor": COLOURS[point["tcp"]], "markerfacecolor": "none", "markersize": 11}
             panel.plot(point["w_star_packets"], mu, MARKERS[point["tcp"]], **style)
         panel.set_title(f"B = {buffer:g} W*", loc="left", fontsize=10)
@@ -68,12 +69,12 @@ def utilization(found: TransferReproduction) -> Figure:
     return figure
 
 
-def throughput(found: TransferReproduction, tcp: str) -> Figure:
+def throughput(reproduction: TransferReproduction, tcp: str) -> Figure:
     """Draws Figures 3 to 5: normalized throughput in steps of an RTT, B = W*/2, a panel per W*."""
     figure = Figure(figsize=(11, 6.4), layout="constrained")
     panels = figure.subplots(2, 3, sharex=True, sharey=True).flatten()
     for panel, w_star, shade in zip(panels, W_STARS, SHADES, strict=True):
-        course = found.courses[Transfer(w_star, HALF, tcp)]
+        course = reproduction.courses[Transfer(w_star, HALF, tcp)]
         steps = course.throughput()
         panel.plot(steps["s"], steps["throughput"], color=shade, linewidth=1.3)
         panel.axhline(1.0, color="0.75", linewidth=0.8, zorder=0)
@@ -94,11 +95,11 @@ def throughput(found: TransferReproduction, tcp: str) -> Figure:
     return figure
 
 
-def recovery(found: TransferReproduction) -> Figure:
+def recovery(reproduction: TransferReproduction) -> Figure:
     """Draws Figure 6: packets sent, acknowledged and lost over time, W* = 640 and B = W*/4."""
     figure = Figure(figsize=(11, 5), layout="constrained")
     for panel, (tcp, transfer) in zip(figure.subplots(1, 2), FIGURE_6.items(), strict=True):
-        _sequence(panel, found.courses[transfer], FIGURE_6_S[tcp])
+        _sequence(panel, reproduction.courses[transfer], FIGURE_6_S[tcp])
         panel.set_title(NAMES[tcp], loc="left", fontsize=10)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, markerscale=3)
@@ -106,11 +107,11 @@ def recovery(found: TransferReproduction) -> Figure:
     return figure
 
 
-def buffer_gain(found: TransferReproduction) -> Figure:
+def buffer_gain(reproduction: TransferReproduction) -> Figure:
     """Draws Figure 7: utilization relative to a quarter of W*, against the buffer; hollow markers are published."""
     figure = Figure(figsize=(11, 4.4), layout="constrained")
-    gained = gains(found.runs)
-    printed = found.numbers[found.numbers["quantity"] == "buffer_gain"]
+    gained = gains(reproduction.runs)
+    printed = reproduction.numbers[reproduction.numbers["quantity"] == "buffer_gain"]
     for panel, tcp in zip(figure.subplots(1, 3), ("reno", "sack", "newreno"), strict=True):
         of_flavor = gained[gained["tcp"] == tcp]
         for w_star, shade in zip(W_STARS, SHADES, strict=True):
@@ -150,9 +151,9 @@ def long_pipes(runs: pd.DataFrame) -> Figure:
     return figure
 
 
-def _bits(found: TransferReproduction) -> float:
+def _bits(reproduction: TransferReproduction) -> float:
     """Returns the number of bits that the paper's file occupies on the wire."""
-    one = found.runs.iloc[0]
+    one = reproduction.runs.iloc[0]
     return float(one["utilization"] * one["w_star_packets"] * 50e3 * one["completion_time_s"])
 
 

@@ -21,44 +21,49 @@ if TYPE_CHECKING:
     from longpipe_evidence.papers.paper import Paper
 
 
-def of_reproduction(paper: Paper, found: TransferReproduction) -> Findings:
+def of_reproduction(paper: Paper, reproduction: TransferReproduction) -> Findings:
     """Returns the report, numbers, runs, gains and scenarios."""
-    shown = partial(_show, paper, found)
-    tables = {"runs": found.runs, "numbers": found.numbers, "gains": gains(found.runs), "scenarios": scenarios()}
+    shown = partial(_show, paper, reproduction)
+    tables = {
+        "runs": reproduction.runs,
+        "numbers": reproduction.numbers,
+        "gains": gains(reproduction.runs),
+        "scenarios": scenarios(),
+    }
     return Findings(
-        texts={"report.txt": text_of(shown), "report.json": found.to_json(), **csv(tables)},
+        texts={"report.txt": text_of(shown), "report.json": reproduction.to_json(), **csv(tables)},
         show=shown,
-        contents=f"{found.seconds:.0f} s. Report, tables, runs and figures",
-        figure_data=found,
-        record={"seconds": round(found.seconds, 1), "runs": len(found.runs)},
+        contents=f"{reproduction.seconds:.0f} s. Report, tables, runs and figures",
+        figure_data=reproduction,
+        record={"seconds": round(reproduction.seconds, 1), "runs": len(reproduction.runs)},
         tables={name: frame for name, frame in tables.items() if name != "scenarios"},
     )
 
 
-def of_sensitivity(found: pd.DataFrame) -> Findings:
+def of_sensitivity(frame: pd.DataFrame) -> Findings:
     """Returns the numbers under every variant."""
-    shown = partial(show_frames, {"numbers that the paper prints, under other settings": found})
-    return Findings(csv({"sensitivity": found}), shown, contents="The same as sensitivity.csv")
+    shown = partial(show_frames, {"numbers that the paper prints, under other settings": frame})
+    return Findings(csv({"sensitivity": frame}), shown, contents="The same as sensitivity.csv")
 
 
-def of_beyond(found: pd.DataFrame) -> Findings:
+def of_beyond(frame: pd.DataFrame) -> Findings:
     """Returns the runs of the extension."""
-    shown = {"8 GB over 600 ms": _by_flavor(found, ["rate_mbps", "w_star_packets", "buffer_bdp"])}
-    return Findings(csv({"beyond": found}), partial(show_frames, shown), contents="Runs and figure", figure_data=found)
+    shown = {"8 GB over 600 ms": _by_flavor(frame, ["rate_mbps", "w_star_packets", "buffer_bdp"])}
+    return Findings(csv({"beyond": frame}), partial(show_frames, shown), contents="Runs and figure", figure_data=frame)
 
 
-def _show(paper: Paper, found: TransferReproduction, console: Console) -> None:
+def _show(paper: Paper, reproduction: TransferReproduction, console: Console) -> None:
     console.print(paper.title, style="bold", highlight=False)
     console.print(paper.conditions, style="dim", highlight=False)
     console.print()
-    tables = {f"Figure 2: utilization, B = {b:g} W*": _utilization(found.runs, b) for b in BUFFERS}
-    tables["numbers printed in the paper, and simulated"] = _numbers(found.numbers)
+    tables = {f"Figure 2: utilization, B = {b:g} W*": _utilization(reproduction.runs, b) for b in BUFFERS}
+    tables["numbers printed in the paper, and simulated"] = _numbers(reproduction.numbers)
     for title, frame in tables.items():
         show_frames({title: frame}, console)
         console.print()
-    close = int((found.numbers["error"].abs() <= LARGE_ERROR).sum())
-    console.print(f"{close} of {len(found.numbers)} printed numbers are within 10 %.\n", highlight=False)
-    show_claims(found.claims, console, "Claims, judged by one run of each configuration")
+    close = int((reproduction.numbers["error"].abs() <= LARGE_ERROR).sum())
+    console.print(f"{close} of {len(reproduction.numbers)} printed numbers are within 10 %.\n", highlight=False)
+    show_claims(reproduction.claims, console, "Claims, judged by one run of each configuration")
 
 
 def _numbers(numbers: pd.DataFrame) -> pd.DataFrame:

@@ -111,18 +111,18 @@ def _distances(folders: list[Results]) -> Grid:
     return Grid("distances", "Distance of every table from the published one", columns, tuple(rows), note=note)
 
 
-def _distance(document: str, found: Distance) -> tuple[Cell, ...]:
+def _distance(document: str, distance: Distance) -> tuple[Cell, ...]:
     def cell(name: str, *, percent: bool = False) -> Cell:
-        value = float(found.numbers.get(name, float("nan")))
+        value = float(distance.numbers.get(name, float("nan")))
         if value != value:
             return Cell(NOTHING)
         return Cell(f"{100 * value:.0f} %" if percent else number(value), value)
 
     return (
         Cell(document, link=f"#{document}-tables"),
-        Cell(f"{found.table} [{found.unit}]" if found.unit else found.table),
-        Cell(found.quantity),
-        _count(int(found.numbers["values"])),
+        Cell(f"{distance.table} [{distance.unit}]" if distance.unit else distance.table),
+        Cell(distance.quantity),
+        _count(int(distance.numbers["values"])),
         cell("error"),
         cell("relative", percent=True),
         cell("difference"),

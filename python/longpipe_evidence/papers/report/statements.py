@@ -32,18 +32,23 @@ def grid(results: Results) -> Grid:
         Column("conditions with their 95 % intervals, and reasons"),
     )
     rows = []
-    for one in statements(results.document):
-        verdict = one.verdict(judged)
-        own = [claims[claim] for claim in one.claims if claim in claims]
-        words = [*_conditions(own), *(str(claim.get("note", "")) for claim in own), *_reasons(one, own, verdict)]
-        words += [f"{claim}: {claims[claim]['verdict'] if claim in claims else 'not judged'}." for claim in one.beside]
+    for statement in statements(results.document):
+        verdict = statement.verdict(judged)
+        own = [claims[claim] for claim in statement.claims if claim in claims]
+        words = [*_conditions(own), *(str(claim.get("note", "")) for claim in own), *_reasons(statement, own, verdict)]
+        words += [
+            f"{claim}: {claims[claim]['verdict'] if claim in claims else 'not judged'}." for claim in statement.beside
+        ]
         rows.append(
             (
-                Cell(one.id),
-                Cell(one.place),
-                Cell(one.text),
+                Cell(statement.id),
+                Cell(statement.place),
+                Cell(statement.text),
                 Cell(verdict, mark=verdict.replace(" ", "-")),
-                Cell(", ".join(one.claims) or "\N{EN DASH}", link=f"#{one.claims[0]}" if one.claims else ""),
+                Cell(
+                    ", ".join(statement.claims) or "\N{EN DASH}",
+                    link=f"#{statement.claims[0]}" if statement.claims else "",
+                ),
                 Cell(" ".join(filter(None, words))),
             )
         )
@@ -66,11 +71,11 @@ def _conditions(claims: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{verdict.capitalize()} ({len(of_verdict)}): {'; '.join(of_verdict)}."
 
 
-def _reasons(one: Statement, claims: Iterable[Mapping[str, Any]], verdict: str) -> Iterator[str]:
+def _reasons(statement: Statement, claims: Iterable[Mapping[str, Any]], verdict: str) -> Iterator[str]:
     yield scaled_text(condition for claim in claims for condition in claim["conditions"])
-    if verdict == Verdict.FAILS and one.cause:
-        yield f"Cause: {one.cause}."
-    yield one.reason
+    if verdict == Verdict.FAILS and statement.cause:
+        yield f"Cause: {statement.cause}."
+    yield statement.reason
 
 
 def show(folders: Iterable[Results], console: Console) -> None:
@@ -91,13 +96,13 @@ def show(folders: Iterable[Results], console: Console) -> None:
                 table.add_column(name, justify="right")
         table.add_row(results.document, str(sum(found.values())), *map(str, found.values()))
         totals = {name: totals.get(name, 0) + count for name, count in found.items()}
-        for one in statements(results.document):
-            name, verdict = f"{results.document} {one.id}", one.verdict(judged)
+        for statement in statements(results.document):
+            name, verdict = f"{results.document} {statement.id}", statement.verdict(judged)
             if verdict == Verdict.FAILS:
-                failures.append((name, one))
+                failures.append((name, statement))
             if verdict == NO_VERDICT:
                 missing.append(name)
-            elif text := scaled_text(c for claim in one.claims for c in claims[claim]["conditions"]):
+            elif text := scaled_text(c for claim in statement.claims for c in claims[claim]["conditions"]):
                 scaled.append(f"{name} {verdict}. {text}")
     table.add_row("all", str(sum(totals.values())), *map(str, totals.values()))
     console.print(table, highlight=False)

@@ -22,9 +22,9 @@ STYLES: Final = {
 LOSS_STYLES: Final = {"cubic": (VERMILION, "o", "CUBIC"), "bbr": (BLUE, "D", "BBR"), "bbr3": (GREEN, "s", "BBRv3")}
 
 
-def figures(found: TableReproduction) -> dict[str, Figure]:
+def figures(reproduction: TableReproduction) -> dict[str, Figure]:
     """Returns Tables 1 and 2 as one figure, by file name; none for Table 3 alone."""
-    return {"response": response(found)} if {"1", "2"} & set(found.rows["table"]) else {}
+    return {"response": response(reproduction)} if {"1", "2"} & set(reproduction.rows["table"]) else {}
 
 
 def beyond_figures(runs: pd.DataFrame) -> dict[str, Figure]:
@@ -32,11 +32,11 @@ def beyond_figures(runs: pd.DataFrame) -> dict[str, Figure]:
     return {"losses": losses(runs)}
 
 
-def response(found: TableReproduction) -> Figure:
+def response(reproduction: TableReproduction) -> Figure:
     """Draws the mean window against the loss rate: lines as printed, markers as simulated."""
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     for panel, (table, trip) in zip(figure.subplots(1, 2, sharey=True), (("1", "100 ms"), ("2", "10 ms")), strict=True):
-        of_table = found.rows[found.rows["table"] == table]
+        of_table = reproduction.rows[reproduction.rows["table"] == table]
         for control, (colour, marker) in STYLES.items():
             rows = of_table[of_table["control"] == control]
             panel.plot(rows["loss"], rows["published"], "-", color=colour, linewidth=1.0)

@@ -26,49 +26,49 @@ if TYPE_CHECKING:
 LARGE: Final = 1000
 
 
-def of_reproduction(paper: Paper, found: TableReproduction) -> Findings:
+def of_reproduction(paper: Paper, reproduction: TableReproduction) -> Findings:
     """Returns the report, numbers, tables and scenarios."""
-    shown = partial(_show, paper, found)
-    tables = {"tables": found.rows, "scenarios": scenarios(found.rows)}
-    by_name = {f"Table {table}": rows.reset_index(drop=True) for table, rows in found.rows.groupby("table")}
+    shown = partial(_show, paper, reproduction)
+    tables = {"tables": reproduction.rows, "scenarios": scenarios(reproduction.rows)}
+    by_name = {f"Table {table}": rows.reset_index(drop=True) for table, rows in reproduction.rows.groupby("table")}
     return Findings(
-        texts={"report.txt": text_of(shown), "report.json": found.to_json(), **csv(tables)},
+        texts={"report.txt": text_of(shown), "report.json": reproduction.to_json(), **csv(tables)},
         show=shown,
-        contents=f"{found.seconds:.0f} s. Report, tables and figures",
-        figure_data=found,
-        record={"seconds": round(found.seconds, 1), "runs": len(tables["scenarios"])},
+        contents=f"{reproduction.seconds:.0f} s. Report, tables and figures",
+        figure_data=reproduction,
+        record={"seconds": round(reproduction.seconds, 1), "runs": len(tables["scenarios"])},
         tables=by_name,
     )
 
 
-def of_sensitivity(found: pd.DataFrame) -> Findings:
+def of_sensitivity(frame: pd.DataFrame) -> Findings:
     """Returns the mean windows under every variant."""
-    shown = partial(show_frames, {"mean windows of Table 1 [segment], under other settings": found})
-    return Findings(csv({"sensitivity": found}), shown, contents="The same as sensitivity.csv")
+    shown = partial(show_frames, {"mean windows of Table 1 [segment], under other settings": frame})
+    return Findings(csv({"sensitivity": frame}), shown, contents="The same as sensitivity.csv")
 
 
-def of_beyond(found: pd.DataFrame) -> Findings:
+def of_beyond(frame: pd.DataFrame) -> Findings:
     """Returns the sweep of loss rates."""
     title = (
         f"Goodput [Mbit/s] by the share of packets lost, 100 Mbit/s and 100 ms: mean and range of {len(SEEDS)} seeds"
     )
-    shown = {title: _losses(spread(found))}
-    return Findings(csv({"beyond": found}), partial(show_frames, shown), contents="Runs and figure", figure_data=found)
+    shown = {title: _losses(spread(frame))}
+    return Findings(csv({"beyond": frame}), partial(show_frames, shown), contents="Runs and figure", figure_data=frame)
 
 
 def _losses(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(loss=[f"{loss:g}" for loss in frame["loss"]])
 
 
-def _show(paper: Paper, found: TableReproduction, console: Console) -> None:
+def _show(paper: Paper, reproduction: TableReproduction, console: Console) -> None:
     console.print(paper.title, style="bold", highlight=False)
     console.print(paper.conditions, style="dim", highlight=False)
-    for table, rows in found.rows.groupby("table"):
+    for table, rows in reproduction.rows.groupby("table"):
         console.print()
         show_frames({TITLES[str(table)]: _wide(rows)}, console)
-    if found.claims:
+    if reproduction.claims:
         console.print()
-        show_claims(found.claims, console, paper.claims_title)
+        show_claims(reproduction.claims, console, paper.claims_title)
 
 
 def _window(segments: float) -> str:

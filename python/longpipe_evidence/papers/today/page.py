@@ -100,15 +100,15 @@ def _mark(verdict: str) -> str:
     return "not-testable" if verdict == INAPPLICABLE else verdict.replace(" ", "-")
 
 
-def evidence(one: Answer) -> str:
+def evidence(answer: Answer) -> str:
     """Returns the deciding condition of a conclusion with its interval, and how many hold; empty if it has none."""
-    if one.judged is None:
+    if answer.judged is None:
         return ""
-    found = decisive(one.judged.record())
-    if one.verdict != Verdict.IN_PART:
+    found = decisive(answer.judged.record())
+    if answer.verdict != Verdict.IN_PART:
         return found
-    hold = sum(finding.verdict is Verdict.HOLDS for finding in one.judged.findings)
-    return f"{hold} of {len(one.judged.findings)} conditions hold; against: {found}"
+    hold = sum(finding.verdict is Verdict.HOLDS for finding in answer.judged.findings)
+    return f"{hold} of {len(answer.judged.findings)} conditions hold; against: {found}"
 
 
 def _paths() -> Grid:

@@ -21,29 +21,33 @@ COLOURS: Final = (BLUE, VERMILION)
 POLICIES: Final = {"epd": "EPD", "selective-drop": "Selective Drop"}
 
 
-def figures(found: Reproduction) -> dict[str, Figure]:
+def figures(reproduction: Reproduction) -> dict[str, Figure]:
     """Returns figures by file name: one of all tables; per link main effects, interactions and explained variation."""
-    runs = found.runs[found.runs["replicated"]].rename(columns={"tcp": "TCP", "buffer_bdp": "buffer [RTT]"})
-    drawn = {metric: by_buffer(found, metric) for metric in LETTERS}
+    runs = reproduction.runs[reproduction.runs["replicated"]].rename(
+        columns={"tcp": "TCP", "buffer_bdp": "buffer [RTT]"}
+    )
+    drawn = {metric: by_buffer(reproduction, metric) for metric in LETTERS}
     for network in NETWORKS:
         fits = [replicated(runs, network, metric, ("TCP", "buffer [RTT]", "policy")) for metric in LETTERS]
         drawn[f"variation-{network}"] = _named(analysis.variation_explained(*fits), network)
         for metric, fit in zip(LETTERS, fits, strict=True):
             drawn[f"effects-{network}-{metric}"] = _named(analysis.main_effects(fit, LEVEL), network)
             drawn[f"interactions-{network}-{metric}"] = _named(analysis.interactions(fit), network)
-    drawn["network"] = topology(found.paper.networks()["wan"], "www-98, Figure 1: 100 pairs; here 5 of them on the WAN")
+    drawn["network"] = topology(
+        reproduction.paper.networks()["wan"], "www-98, Figure 1: 100 pairs; here 5 of them on the WAN"
+    )
     return drawn
 
 
-def points(found: Reproduction, metric: str) -> pd.DataFrame:
+def points(reproduction: Reproduction, metric: str) -> pd.DataFrame:
     """Returns a row per configuration: factors, `published`, `mean`, and the span `low` to `high` of 95 % of runs."""
-    rows = found.rows[found.rows["metric"] == metric]
-    return rows[[*found.paper.factors, "published", "mean", "low", "high"]].reset_index(drop=True)
+    rows = reproduction.rows[reproduction.rows["metric"] == metric]
+    return rows[[*reproduction.paper.factors, "published", "mean", "low", "high"]].reset_index(drop=True)
 
 
-def by_buffer(found: Reproduction, metric: str) -> Figure:
+def by_buffer(reproduction: Reproduction, metric: str) -> Figure:
     """Draws a metric against the buffer: a row of panels per link, a column per flavor; bars span 95 % of runs."""
-    chosen = points(found, metric)
+    chosen = points(reproduction, metric)
     figure = Figure(figsize=(11, 8), layout="constrained")
     panels = figure.subplots(len(NETWORKS), len(FLAVORS), sharex=True, sharey="row")
     for row, network in zip(panels, NETWORKS, strict=True):
@@ -53,8 +57,8 @@ def by_buffer(found: Reproduction, metric: str) -> Figure:
         row[0].set_ylabel(metric)
     for panel in panels[-1]:
         panel.set_xlabel("buffer [RTT]")
-    bars = "bars hold 95 % of single runs" if found.seeds > 1 else "no interval"
-    figure.suptitle(f"www-98, {metric}: published, and simulated with {counted(found.seeds)} ({bars})")
+    bars = "bars hold 95 % of single runs" if reproduction.seeds > 1 else "no interval"
+    figure.suptitle(f"www-98, {metric}: published, and simulated with {counted(reproduction.seeds)} ({bars})")
     handles = [
         Line2D([], [], color=colour, marker="o", label=f"{name}, simulated mean")
         for name, colour in zip(POLICIES.values(), COLOURS, strict=True)

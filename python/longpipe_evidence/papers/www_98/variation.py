@@ -34,15 +34,18 @@ class Documents:
 
     def shares(self, network: str, metric: str) -> pd.DataFrame:
         """Returns the share [0 to 1] of the variation that each component explains, a row per seed."""
-        found = {seed: one.variation.set_index("component") for seed, one in self._analysis(network, metric).items()}
+        found = {
+            seed: analysis.variation.set_index("component")
+            for seed, analysis in self._analysis(network, metric).items()
+        }
         terms = [name for name in next(iter(found.values())).index[3:] if name != "error"]
         return pd.DataFrame({seed: table.loc[terms, "percent"] / 100 for seed, table in found.items()}).T
 
     def effects(self, network: str, metric: str, factor: str) -> tuple[pd.DataFrame, pd.Series]:
         """Returns the main effects by level, and the half-widths of their intervals, a row per seed."""
         effects, halves = {}, {}
-        for seed, one in self._analysis(network, metric).items():
-            table = one.effects(LEVEL)
+        for seed, analysis in self._analysis(network, metric).items():
+            table = analysis.effects(LEVEL)
             of_factor = table[table["component"] == factor].set_index("level")
             effects[seed] = of_factor["effect"]
             halves[seed] = float((of_factor["high"] - of_factor["low"]).iloc[0]) / 2

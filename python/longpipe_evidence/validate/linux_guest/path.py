@@ -85,8 +85,16 @@ def build(case: dict[str, Any]) -> None:
     spaces = list(dict.fromkeys(link[3] for link in links))
     for name in spaces:
         _run("ip", "netns", "add", name)
-    _run("ip", "netns", "exec", "b", "sysctl", "-q", *[one for one in settings if ".tcp_" in one and "_mem" not in one])
-    _run("ip", "netns", "exec", "b", "sysctl", "-q", *[one for one in settings if "tcp_rmem" in one])
+    _run(
+        "ip",
+        "netns",
+        "exec",
+        "b",
+        "sysctl",
+        "-q",
+        *[setting for setting in settings if ".tcp_" in setting and "_mem" not in setting],
+    )
+    _run("ip", "netns", "exec", "b", "sysctl", "-q", *[setting for setting in settings if "tcp_rmem" in setting])
     _batch("", "ip", [_link(number, *link) for number, link in enumerate(links)])
     for space in ("", *spaces):
         _batch(space, "ip", _addressed(space, links, addresses))

@@ -150,17 +150,17 @@ def _statement() -> pp.ParserElement:
     return pp.Located(timed | shell | flag).parse_with_tabs()
 
 
-def _when(found: pp.ParseResults) -> When:
-    if found[0] == "*":
+def _when(tokens: pp.ParseResults) -> When:
+    if tokens[0] == "*":
         return When("any")
-    sign, *seconds = found
+    sign, *seconds = tokens
     times = [_ps(text) for text in seconds]
     return When("relative" if sign == "+" else "absolute", times[0], times[-1])
 
 
-def _packet(found: pp.ParseResults) -> Packet:
+def _packet(tokens: pp.ParseResults) -> Packet:
     options: dict[str, object] | None = {}
-    for option in found["options"][0] if "options" in found else ():
+    for option in tokens["options"][0] if "options" in tokens else ():
         if option is None:
             options = None
         elif options is not None:
@@ -168,15 +168,15 @@ def _packet(found: pp.ParseResults) -> Packet:
             options[str(name)] = (
                 [tuple(block) for block in values[0]] if name == "sack" else values[0] if values else True
             )
-    named = found.as_dict()
+    named = tokens.as_dict()
     ecn = named.get("ecn", "")
     return Packet(
-        inbound=found["direction"] == "<",
+        inbound=tokens["direction"] == "<",
         ecn=ecn if isinstance(ecn, str) else "".join(ecn),
-        flags=found["flags"],
-        start=found["start"],
-        end=found["end"],
-        length=found["length"],
+        flags=tokens["flags"],
+        start=tokens["start"],
+        end=tokens["end"],
+        length=tokens["length"],
         acknowledgement=named.get("acknowledgement"),
         window=named.get("window"),
         options=options,

@@ -44,20 +44,20 @@ def ends(
         controls.append(name)  # type: ignore[arg-type]
     found, count = [], len(runs(controls, draws))
     with RunBar("ends") as bar:
-        for one in compare(controls, draws):
-            found.append(one)
+        for comparison in compare(controls, draws):
+            found.append(comparison)
             bar.update(len(found) / count)
-    text = pd.DataFrame([one.row() for one in found]).to_csv(index=False)
+    text = pd.DataFrame([comparison.row() for comparison in found]).to_csv(index=False)
     if csv is not None:
         write_output(csv, text)
     if not is_stdout(csv):
         show_table(terminal(), _table(found))
-        used_s = [sum(getattr(one, side).cpu_s for one in found) for side in ("longpipe", "own")]
+        used_s = [sum(getattr(comparison, side).cpu_s for comparison in found) for side in ("longpipe", "own")]
         echo("longpipe's queue, and Linux's own in parentheses")
         echo(f"CPU time: {used_s[0]:.0f} s, {used_s[0] / used_s[1]:.2f} times that over Linux's own queue")
         if csv is not None:
             echo(f"Runs: {csv}")
-    if not all(one.agrees for one in found):
+    if not all(comparison.agrees for comparison in found):
         raise typer.Exit(DIFFERENT)
 
 
@@ -67,14 +67,14 @@ def _table(found: "list[EndComparison]") -> Table:
     heads = ("control", "goodput [Mbit/s]", "median RTT [ms]", "lost packets", "CPU [s]")
     table = terminal_table(*heads, no_wrap=False)
     table.add_column()
-    for one in found:
-        ours, own = one.longpipe, one.own
+    for comparison in found:
+        ours, own = comparison.longpipe, comparison.own
         table.add_row(
-            one.control,
+            comparison.control,
             f"{ours.goodput_mbits:.3f} ({own.goodput_mbits:.3f})",
             f"{ours.srtt_ms:.1f} ({own.srtt_ms:.1f})",
             f"{ours.drops} ({own.drops})",
             f"{ours.cpu_s:.1f} ({own.cpu_s:.1f})",
-            "" if one.agrees else "differs",
+            "" if comparison.agrees else "differs",
         )
     return table

@@ -13,59 +13,63 @@ LABELS = {
 }
 
 
-def show(found: LinuxComparison, judged: Sequence[Judgement], *, asked: bool) -> None:
+def show(comparison: LinuxComparison, judged: Sequence[Judgement], *, asked: bool) -> None:
     """Prints a row for each flow and simulator, the losses and the verdict.
 
     `asked` is whether a comparison with longpipe was requested.
     """
     console = terminal()
     table = terminal_table("flow", "in", *(label for label, _ in LABELS.values()), left=2, no_wrap=False)
-    simulators = ("linux",) if found.longpipe is None else ("linux", "longpipe")
-    for row in found.flows.to_dict("records"):
+    simulators = ("linux",) if comparison.longpipe is None else ("linux", "longpipe")
+    for row in comparison.flows.to_dict("records"):
         for simulator in simulators:
             values = [form.format(row[f"{simulator}_{name}"]) for name, (_, form) in LABELS.items()]
-            named = f"Linux {found.linux.kernel}" if simulator == "linux" else simulator
+            named = f"Linux {comparison.linux.kernel}" if simulator == "linux" else simulator
             table.add_row(row["control"] if simulator == "linux" else "", named, *values)
     show_table(console, table, 2)
-    begin, end = found.steady_s
+    begin, end = comparison.steady_s
     lost = ", ".join(
         f"{row['queue']} in the queue and {row['link']} on the link in {'Linux' if name == 'linux' else name}"
-        for name, row in found.losses.to_dict("index").items()
+        for name, row in comparison.losses.to_dict("index").items()
     )
     console.print(f"goodput and round trip from {begin:g} to {end:g} s; lost {lost}")
-    limited, marked = sum(found.linux.receiver_limited_s), found.losses["marked"]
+    limited, marked = sum(comparison.linux.receiver_limited_s), comparison.losses["marked"]
     if marked.any():
         counts = (f"{count} in {'Linux' if name == 'linux' else name}" for name, count in marked.items())
         console.print(f"packets marked: {', '.join(counts)}")
     if limited:
         console.print(f"Linux's receive window limited the sender for {limited:g} s")
-    if asked and (lacks := missing(found.linux.case)) is not None:
+    if asked and (lacks := missing(comparison.linux.case)) is not None:
         console.print(f"Linux alone: {lacks}")
-    for line in _verdict(found, judged):
+    for line in _verdict(comparison, judged):
         console.print(line)
 
 
-def _verdict(found: LinuxComparison, judged: Sequence[Judgement]) -> list[str]:
+def _verdict(comparison: LinuxComparison, judged: Sequence[Judgement]) -> list[str]:
     """Returns lines that list the compared quantities, those that differ, and those that were not compared."""
     lines = []
     if judged:
         by_tolerance: dict[str, list[str]] = {}
-        for one in judged:
-            few = f" or {FEW_PACKETS} packets" if one.quantity in COUNTS else ""
-            by_tolerance.setdefault(f"{100 * one.tolerance:g} %{few}", []).append(QUANTITIES[one.quantity])
+        for judgement in judged:
+            few = f" or {FEW_PACKETS} packets" if judgement.quantity in COUNTS else ""
+            by_tolerance.setdefault(f"{100 * judgement.tolerance:g} %{few}", []).append(QUANTITIES[judgement.quantity])
         parts = (f"{', '.join(dict.fromkeys(names))} (within {most})" for most, names in by_tolerance.items())
         lines.append(f"judged: {'; '.join(parts)}")
-        apart = [_deviation(found, one) for one in judged if not one.agrees]
+        apart = [_deviation(comparison, judgement) for judgement in judged if not judgement.agrees]
         lines.append(f"differ: {'; '.join(apart)}" if apart else "all agree")
         if only_shares_differ(judged):
             lines.append(
                 "the flows' total agrees, but not their shares, which can depend on the start times: which packets a "
                 "full queue drops decides which flow slows down; compare means over several values of --start"
             )
-    return [*lines, f"not judged: {'; '.join(found.not_judged)}"]
+    return [*lines, f"not judged: {'; '.join(comparison.not_judged)}"]
 
 
-def _deviation(found: LinuxComparison, one: Judgement) -> str:
-    flows = found.linux.case.flows
-    of = f" of flow {one.flow + 1} ({flows[one.flow].control})" if one.flow is not None and len(flows) > 1 else ""
-    return f"{QUANTITIES[one.quantity]}{of} {100 * one.difference:+.1f} %"
+def _deviation(comparison: LinuxComparison, judgement: Judgement) -> str:
+    flows = comparison.linux.case.flows
+    of = (
+        f" of flow {judgement.flow + 1} ({flows[judgement.flow].control})"
+        if judgement.flow is not None and len(flows) > 1
+        else ""
+    )
+    return f"{QUANTITIES[judgement.quantity]}{of} {100 * judgement.difference:+.1f} %"
