@@ -143,7 +143,7 @@ def _libraries() -> list[Part]:
 
 
 def _extras() -> list[Part]:
-    found = []
+    extras = []
     for extra, use in EXTRAS.items():
         wanted = [
             requirement
@@ -152,8 +152,8 @@ def _extras() -> list[Part]:
         ]
         # The package of the stacks is part of the repository and not on PyPI.
         get = "./crates/stacks in a clone of longpipe" if extra == "stacks" else f"'{NAME}[{extra}]'"
-        found += [_library(requirement, use, get, required=False) for requirement in wanted]
-    return found
+        extras += [_library(requirement, use, get, required=False) for requirement in wanted]
+    return extras
 
 
 def _requirements() -> list[Requirement]:
@@ -164,17 +164,17 @@ def _library(wanted: Requirement, use: str, get: str, *, required: bool = True) 
     """Checks that a distribution is installed in an accepted version and can be imported."""
     get = f"get it: pip install {get}"
     try:
-        found = version(wanted.name)
+        installed = version(wanted.name)
     except PackageNotFoundError:
         return Part(wanted.name, "-", use, required, f"not installed; {get}")
-    if not wanted.specifier.contains(found, prereleases=True):
-        return Part(wanted.name, found, use, required, f"needs {wanted.specifier}; {get}")
+    if not wanted.specifier.contains(installed, prereleases=True):
+        return Part(wanted.name, installed, use, required, f"needs {wanted.specifier}; {get}")
     try:
         import_module(wanted.name.replace("-", "_"))
     except Exception as error:
         get = f"get it: pip install --force-reinstall '{wanted.name}{wanted.specifier}'"
-        return Part(wanted.name, found, use, required, f"cannot be imported, {_line(error)}; {get}")
-    return Part(wanted.name, found, use, required)
+        return Part(wanted.name, installed, use, required, f"cannot be imported, {_line(error)}; {get}")
+    return Part(wanted.name, installed, use, required)
 
 
 def _program(program: Program) -> Part:
@@ -209,8 +209,8 @@ def _linux() -> Part:
 
     use = "Linux's TCP: longpipe validate linux, traffic.stack = 'linux'"
     kernel, problem = linux_kernel.find(), linux_kernel.problem()
-    found = "-" if kernel is None else kernel.version
-    return Part(linux_kernel.PROGRAM, found, use, required=False, problem=problem)
+    shown_version = "-" if kernel is None else kernel.version
+    return Part(linux_kernel.PROGRAM, shown_version, use, required=False, problem=problem)
 
 
 def _live() -> Part:
@@ -223,11 +223,11 @@ def _live() -> Part:
         for way, flag in ways.items()
         if sys.platform == "linux"
     }
-    found = [way for way, status in tried.items() if status == 0]
-    if not found:
+    permitted = [way for way, status in tried.items() if status == 0]
+    if not permitted:
         return Part(name, "-", use, False, "no namespaces; needs Linux, as root or with user namespaces")
     device = "TUN" if os.access("/dev/net/tun", os.R_OK | os.W_OK) else "packet sockets"
-    return Part(name, device, f"{use}; by {' or '.join(found)}", required=False)
+    return Part(name, device, f"{use}; by {' or '.join(permitted)}", required=False)
 
 
 def _line(error: Exception) -> str:

@@ -335,12 +335,12 @@ class _Packets:
         return rows[0]["time_s"], _ACK, "packet_received", data
 
     def _cover_up_to(self, end: int) -> list[int]:
-        found = []
+        opened = []
         while self._first < len(self._ends) and self._ends[self._first] <= end:
             if not self._covered[self._first]:
-                found.append(self._first)
+                opened.append(self._first)
             self._first += 1
-        return found
+        return opened
 
     def _lost(self, row: Row) -> Event:
         begin = int(row["sequence_bytes"])

@@ -144,10 +144,10 @@ def _meant(dimension: Dimension, written: str) -> str:
     if written in dimension.other:
         return dimension.other[written]
     names = {**{name: name for name in (*dimension.units, *dimension.multiples)}, **dimension.aliases}
-    found = sorted({unit for name, unit in names.items() if name.lower() == written.lower()})
-    if len(found) > 1:
-        return f", it may be {' or '.join(map(repr, found))}"
-    return f", it is {found[0]!r} here" if found else ""
+    units = sorted({unit for name, unit in names.items() if name.lower() == written.lower()})
+    if len(units) > 1:
+        return f", it may be {' or '.join(map(repr, units))}"
+    return f", it is {units[0]!r} here" if units else ""
 
 
 def decimal(number: Fraction) -> str:

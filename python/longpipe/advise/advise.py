@@ -164,8 +164,8 @@ class _Work:
             jobs = self._jobs(alternative, replication)
             if len(self.values[alternative]) != replication or len(store.finished(jobs)) < len(jobs):
                 continue
-            found = [[measure(result) for measure in measures] for result in store.require_all(jobs)]
-            self.values[alternative].append(np.array(found, dtype=float))
+            measured = [[measure(result) for measure in measures] for result in store.require_all(jobs)]
+            self.values[alternative].append(np.array(measured, dtype=float))
             self.runs += len(jobs)
 
 

@@ -35,13 +35,13 @@ def tolerance(limit: Requirement, text: str | None) -> float:
     # Percentages are relative to the limit, even if the limit is a share.
     percent = _PERCENT.fullmatch(text) if text is not None else None
     if text is None or percent is not None:
-        found = (TOLERANCE if percent is None else float(percent[1]) / 100) * abs(limit.limit)
+        tolerance_ = (TOLERANCE if percent is None else float(percent[1]) / 100) * abs(limit.limit)
     else:
         value, is_part = quantity(limit.measure, text, "--tolerance")
-        found = value * abs(limit.limit) if is_part else value
-    if found <= 0:
+        tolerance_ = value * abs(limit.limit) if is_part else value
+    if tolerance_ <= 0:
         raise ScenarioError(f"--tolerance: {text or 'absent'}; {limit.text!r} needs a number above 0, in its unit")
-    return found
+    return tolerance_
 
 
 @dataclass(frozen=True)
@@ -161,12 +161,12 @@ class Question:
             return float(values[0])
         better = values if larger_is_better else -values
         if self.quantile == "mean":
-            found = float(np.mean(better))
+            reduced = float(np.mean(better))
         elif self.quantile == "worst":
-            found = float(np.min(better))
+            reduced = float(np.min(better))
         else:
-            found = float(np.quantile(better, 1 - self.quantile))
-        return found if larger_is_better else -found
+            reduced = float(np.quantile(better, 1 - self.quantile))
+        return reduced if larger_is_better else -reduced
 
     def name(self, alternative: int) -> str:
         """Returns the levels of an alternative as text."""

@@ -28,12 +28,12 @@ class Uncertain:
     def parse(cls, text: str) -> Uncertain:
         """Parses FIELD=A..B; raises ScenarioError."""
         name, equals, span = text.partition("=")
-        found = Range.parse(span, "--uncertain") if equals and name.strip() else None
-        if found is None:
+        range_ = Range.parse(span, "--uncertain") if equals and name.strip() else None
+        if range_ is None:
             raise ScenarioError(
                 f"--uncertain: {text!r}; accepts FIELD=LOW..HIGH, as in network.trunk_rate=20..100 Mbit/s"
             )
-        return cls(name.strip(), found)
+        return cls(name.strip(), range_)
 
 
 def situations(uncertain: Sequence[Uncertain], *, corners: bool) -> tuple[dict[str, object], ...]:

@@ -47,9 +47,11 @@ def alternatives(answer: Answer) -> pd.DataFrame:
             row[head(measure)] = float(answer.means[one, place]) / measure.scale
             row[f"± {measure.name}"] = answer.half(one, place) / measure.scale
             if place == 0 and has_choice:
-                found = answer.difference(one)
-                row[worse_by(answer)] = math.nan if one == answer.choice else found.mean / measure.scale
-                row["± worse by"] = math.nan if one == answer.choice else (found.high - found.low) / 2 / measure.scale
+                difference = answer.difference(one)
+                row[worse_by(answer)] = math.nan if one == answer.choice else difference.mean / measure.scale
+                row["± worse by"] = (
+                    math.nan if one == answer.choice else (difference.high - difference.low) / 2 / measure.scale
+                )
         row["runs"] = len(answer.rows[one])
         row["front"] = "yes" if one in answer.front else ""
         row["result"] = answer.state(one)

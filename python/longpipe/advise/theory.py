@@ -56,12 +56,12 @@ def _of_buffer(
 ) -> Iterator[str]:
     """Yields the buffer that B = C RTT / sqrt(n) gives for long flows, and a comparison with the present one."""
     pipe = trunk["rate_bps"] / 8 * _round_trip_s(resolved, flows)
-    found = bytes_of(trunk["buffer"], packet)
+    buffer_bytes = bytes_of(trunk["buffer"], packet)
     rule = pipe / math.sqrt(len(flows))
-    text = f"B = C RTT / sqrt(n) of {_long(flows)}: {_size(rule)}; the buffer has {_size(found)}"
+    text = f"B = C RTT / sqrt(n) of {_long(flows)}: {_size(rule)}; the buffer has {_size(buffer_bytes)}"
     if reasons := list(_exceptions(trunk, flows, pipe / packet)):
         yield f"{text}; the rule does not hold here: {'; '.join(reasons)}"
-    elif rule / AGREES <= found <= rule * AGREES:
+    elif rule / AGREES <= buffer_bytes <= rule * AGREES:
         yield f"{text}, which agrees"
     else:
         yield f"{text}; other goals and traffic decide"
@@ -102,12 +102,12 @@ def _of_bbr(
 ) -> Iterator[str]:
     """Yields the queue that BBR's window permits (Cardwell et al. 2016)."""
     maximum = (BBR_WINDOW_GAIN - 1) * trunk["rate_bps"] / 8 * _round_trip_s(resolved, flows)
-    found = bytes_of(trunk["buffer"], packet)
+    buffer_bytes = bytes_of(trunk["buffer"], packet)
     text = f"BBR's window of 2 BDP leaves at most {_size(maximum)} in the queue, apart from ACK aggregation"
-    if found < maximum:
-        yield f"{text}; the buffer has {_size(found)}, and several flows can fill it: losses do not slow BBR"
+    if buffer_bytes < maximum:
+        yield f"{text}; the buffer has {_size(buffer_bytes)}, and several flows can fill it: losses do not slow BBR"
     else:
-        yield f"{text}; the buffer has {_size(found)}, which is enough"
+        yield f"{text}; the buffer has {_size(buffer_bytes)}, which is enough"
 
 
 def _of_arrivals(resolved: Mapping[str, Any]) -> Iterator[str]:

@@ -26,8 +26,8 @@ EQUAL: Final = (
 
 def levels(answer: Answer, alternative: int) -> str:
     """Returns the levels of an alternative: "queue fq-codel, buffer 1 BDP"."""
-    found = answer.advice.question.levels(alternative)
-    return ", ".join(f"{name} {level}" for name, level in found.items())
+    levels_by_name = answer.advice.question.levels(alternative)
+    return ", ".join(f"{name} {level}" for name, level in levels_by_name.items())
 
 
 def headline(answer: Answer) -> str:
@@ -111,13 +111,13 @@ def _certifying(answer: Answer) -> str:
     """Returns the zone with which the runs would suffice; "" before the first comparison."""
     if answer.advice.selection is None:
         return ""
-    found = answer.certifying
-    if found is None:
+    certifying = answer.certifying
+    if certifying is None:
         return (
             " No --zone would certify an answer with these runs, because a limit is undecided; a larger --tolerance "
             "decides it sooner."
         )
-    zone, choice = found
+    zone, choice = certifying
     goal = answer.advice.question.goal
     value = f"{float(f'{zone / goal.scale:.2e}'):g} {unit(goal)}".rstrip()
     which = "no choice" if choice is None else "the same choice" if choice == answer.choice else levels(answer, choice)
@@ -164,10 +164,10 @@ def legend(answer: Answer) -> str:
 
 def runner_up(answer: Answer) -> str:
     """Returns the second best alternative, and the difference by which it is worse."""
-    found = answer.runner_up
-    if found is None:
+    second = answer.runner_up
+    if second is None:
         return f"No other alternative {acceptable(answer)}."
-    return f"{levels(answer, found.alternative)}: {worse(answer, found)}"
+    return f"{levels(answer, second.alternative)}: {worse(answer, second)}"
 
 
 def equal(answer: Answer) -> Iterator[str]:

@@ -220,14 +220,14 @@ def anova(
         frame = with_expression(frame, response)
     cells = Cells.of(frame, response, factors, blocks)
     chosen = _terms(cells, factors, blocks, order, terms)
-    found = fit(cells, chosen)
-    if found.error_df == 0 and not saturated:
+    fitted = fit(cells, chosen)
+    if fitted.error_df == 0 and not saturated:
         raise ScenarioError(
             f"order: {max(map(len, chosen))} leaves no degrees of freedom for the error ({len(cells.y)} rows, as many "
             "parameters); needs a lower order, replications, or a saturated model, without tests and intervals"
         )
     shared = frame[seeds].reset_index(drop=True) if seeds in frame.columns and seeds not in cells.axes else None
-    return Anova(response, factors, blocks, cells, tuple(chosen), found, shared)
+    return Anova(response, factors, blocks, cells, tuple(chosen), fitted, shared)
 
 
 def _terms(

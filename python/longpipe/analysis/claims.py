@@ -27,10 +27,10 @@ def combined(verdicts: Iterable[Verdict]) -> Verdict:
     "holds" if all hold, "undecided" if none fails, "in part" if some hold and others fail, and "fails" if some fail and
     none holds. A condition fails if its interval is outside its limits, so the contrary was measured.
     """
-    found = set(verdicts)
-    if Verdict.FAILS not in found:
-        return Verdict.HOLDS if found == {Verdict.HOLDS} else Verdict.UNDECIDED
-    return Verdict.IN_PART if Verdict.HOLDS in found else Verdict.FAILS
+    distinct = set(verdicts)
+    if Verdict.FAILS not in distinct:
+        return Verdict.HOLDS if distinct == {Verdict.HOLDS} else Verdict.UNDECIDED
+    return Verdict.IN_PART if Verdict.HOLDS in distinct else Verdict.FAILS
 
 
 # Factors by which limits that a document does not state are multiplied, to show how far verdicts depend on them.
@@ -67,17 +67,17 @@ class Condition:
 
     def interval(self) -> tuple[float, float]:
         """Returns the 95 % confidence interval of the quantity's mean."""
-        found = estimate(self.by_seed)
-        return found.mean_low, found.mean_high
+        mean = estimate(self.by_seed)
+        return mean.mean_low, mean.mean_high
 
     def evidence(self, compared: float | None = None, source: str = "published") -> str:
         """Formats the condition, the mean with its interval, and the reference value from `source`."""
-        found, (mean_low, mean_high) = estimate(self.by_seed), self.interval()
+        mean, (mean_low, mean_high) = estimate(self.by_seed), self.interval()
         low = f"{_number(self.above)} < " if math.isfinite(self.above) and math.isfinite(self.below) else ""
         high = f" < {_number(self.below)}" if math.isfinite(self.below) else f" > {_number(self.above)}"
-        interval = "" if math.isnan(found.mean_low) else f" [{_number(mean_low)}, {_number(mean_high)}]"
+        interval = "" if math.isnan(mean.mean_low) else f" [{_number(mean_low)}, {_number(mean_high)}]"
         paper = "" if compared is None or math.isnan(compared) else f", {source} {_number(compared)}"
-        return f"{low}{self.quantity}{high}: {_number(found.mean)}{interval}{paper}"
+        return f"{low}{self.quantity}{high}: {_number(mean.mean)}{interval}{paper}"
 
     def finding(self, compared: float = math.nan, source: str = "published") -> "Finding":
         """Returns condition, mean, interval and reference as numbers."""
@@ -228,10 +228,10 @@ def scaled_text(findings: Iterable[Mapping[str, Any]]) -> str:
 
     `findings` are those of `Judgement`, or of its record.
     """
-    found = list(findings)
-    if all(one["neutral"] is None or math.isnan(one["neutral"]) for one in found):
+    listed = list(findings)
+    if all(one["neutral"] is None or math.isnan(one["neutral"]) for one in listed):
         return ""
-    half, twice = (combined(Verdict(one[name]) for one in found) for name in SCALES)
+    half, twice = (combined(Verdict(one[name]) for one in listed) for name in SCALES)
     return f"With longpipe's own limits at half their size: {half}; at twice: {twice}."
 
 

@@ -58,17 +58,17 @@ def _balanced(cells: Cells, terms: Sequence[Term]) -> Fit:
     grid = cells.means.reshape(cells.shape)
     mean = float(cells.means.mean())
     centred = grid - mean
-    found: dict[Term, Floats] = {}
+    solved: dict[Term, Floats] = {}
 
     def effect(term: Term) -> Floats:
-        if term not in found:
+        if term not in solved:
             others = tuple(i for i, name in enumerate(names) if name not in term)
             value = centred.mean(axis=others, keepdims=True)
             for size in range(1, len(term)):
                 for part in combinations(term, size):
                     value = value - effect(part)
-            found[term] = value
-        return found[term]
+            solved[term] = value
+        return solved[term]
 
     effects, fitted = {}, np.full(cells.shape, mean)
     for term in terms:

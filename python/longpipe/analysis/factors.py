@@ -146,7 +146,7 @@ def terms_up_to(factors: Sequence[str], order: int) -> list[Term]:
 
 def parse_terms(terms: Iterable[str], factors: Sequence[str]) -> list[Term]:
     """Parses terms such as "tcp" or "tcp:buffer" into tuples in the order of `factors`."""
-    found: list[Term] = []
+    parsed: list[Term] = []
     for text in terms:
         names = [name.strip() for name in text.split(":")]
         for name in names:
@@ -155,12 +155,12 @@ def parse_terms(terms: Iterable[str], factors: Sequence[str]) -> list[Term]:
         if len(set(names)) < len(names):
             raise ScenarioError(f"terms: {text!r} names a factor twice; needs each once")
         term = tuple(name for name in factors if name in names)
-        if term in found:
+        if term in parsed:
             raise ScenarioError(f"terms: {text!r} occurs twice; needs each term once")
-        found.append(term)
-    if not found:
+        parsed.append(term)
+    if not parsed:
         raise ScenarioError("terms: none; needs at least one, as in 'tcp' or 'tcp:buffer'")
-    return found
+    return parsed
 
 
 def _response(frame: pd.DataFrame, response: str) -> Floats:

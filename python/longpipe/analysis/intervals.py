@@ -74,11 +74,11 @@ def estimate_average(measured: Sequence[Mapping[int, float]], *, level: float = 
         return Estimate(mean, math.nan, math.nan, math.nan, math.nan)
     # Each unordered pair is computed once, because that takes most of the time of a table with many configurations.
     numbers = range(len(measured))
-    found = {(i, j): _covariance_of_means(measured[i], measured[j]) for i in numbers for j in numbers if i <= j}
+    covariances = {(i, j): _covariance_of_means(measured[i], measured[j]) for i in numbers for j in numbers if i <= j}
     variance = 0.0
     for i in numbers:
         for j in numbers:
-            variance += found[min(i, j), max(i, j)]
+            variance += covariances[min(i, j), max(i, j)]
     margin = t_quantile(level, fewest - 1) * math.sqrt(max(variance, 0.0)) / len(measured)
     return Estimate(mean, math.nan, math.nan, mean - margin, mean + margin)
 

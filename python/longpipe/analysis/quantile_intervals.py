@@ -50,11 +50,11 @@ def quantile_interval(
     x = np.sort(np.asarray(values, dtype=float))
     if not np.isfinite(x).all():
         raise ScenarioError(f"{name}: {int((~np.isfinite(x)).sum())} of {x.size} runs have no value; needs one in each")
-    found = ranks(x.size, share, level) if x.size > 1 else None
-    if found is None:
+    interval_ranks = ranks(x.size, share, level) if x.size > 1 else None
+    if interval_ranks is None:
         raise ScenarioError(
             f"{name}: {x.size} replications are too few for an interval of its {100 * share:g} % quantile at "
             f"{100 * level:g} %; needs at least {fewest(share, level)}"
         )
     middle = x[max(math.ceil(share * x.size), 1) - 1] if share != 0.5 else np.median(x)
-    return float(middle), float(x[found[0] - 1]), float(x[found[1] - 1])
+    return float(middle), float(x[interval_ranks[0] - 1]), float(x[interval_ranks[1] - 1])

@@ -134,9 +134,9 @@ def score(defects: Sequence[Defect], values: Sequence[Sequence[float]]) -> float
 
     `values` contains both sides of each comparison.
     """
-    found = [defect.excess(*sides) for defect, sides in zip(defects, values, strict=True)]
-    missing = sum(min(one, 0.0) for one in found)
-    return min(found) if missing == 0 else missing
+    excesses = [defect.excess(*sides) for defect, sides in zip(defects, values, strict=True)]
+    missing = sum(min(one, 0.0) for one in excesses)
+    return min(excesses) if missing == 0 else missing
 
 
 def _without_references(text: str) -> tuple[dict[str, str], str]:

@@ -118,16 +118,16 @@ class Target:
     def _of_sender(self, sender: Sender) -> dict[str, object]:
         """Returns the fields that make a sender drive the tested flows."""
         place = self._place()
-        found: dict[str, object] = {}
+        fields: dict[str, object] = {}
         for name, value in sender.fields.items():
             if name == "traffic":
-                found[f"{place}traffic"] = {**self._kept(), **value}
+                fields[f"{place}traffic"] = {**self._kept(), **value}
             else:
-                found |= {f"{place}{name}.{part}": one for part, one in value.items()}
+                fields |= {f"{place}{name}.{part}": one for part, one in value.items()}
         if "traffic" not in sender.fields and isinstance(self._traffic(), Stack):
             size = self._kept().get("size")
-            found[f"{place}traffic"] = {"kind": "greedy"} if size is None else {"kind": "transfer", "size": size}
-        return found
+            fields[f"{place}traffic"] = {"kind": "greedy"} if size is None else {"kind": "transfer", "size": size}
+        return fields
 
     def _place(self) -> str:
         """Returns the prefix of the fields of the tested flows."""

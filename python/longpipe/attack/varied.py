@@ -64,23 +64,23 @@ class Varied:
         """Returns the numbers with fewer significant digits, except those that would leave their range."""
         if self.levels:
             return tuple(numbers)
-        found = [float(f"{number:.{digits}g}") for number in numbers]
+        shortened = [float(f"{number:.{digits}g}") for number in numbers]
         return tuple(
             short if span.low <= short <= span.high else number
-            for short, number, span in zip(found, numbers, self.ranges, strict=True)
+            for short, number, span in zip(shortened, numbers, self.ranges, strict=True)
         )
 
 
 def setting(varied: Sequence[Varied], places: Sequence[float]) -> Setting:
     """Returns the numbers of the fields that change, given a position from 0 to 1 for each coordinate."""
-    found: dict[str, tuple[float, ...]] = {}
+    numbers_by_field: dict[str, tuple[float, ...]] = {}
     at = 0
     for one in varied:
         numbers = one.numbers(places[at : at + one.size])
         at += one.size
         if numbers is not None:
-            found[one.field] = numbers
-    return found
+            numbers_by_field[one.field] = numbers
+    return numbers_by_field
 
 
 def changes(varied: Sequence[Varied], of: Setting) -> dict[str, object]:

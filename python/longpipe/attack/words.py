@@ -40,10 +40,10 @@ def headline(attack: Attack) -> str:
 
 def fields(attack: Attack) -> Iterator[str]:
     """Yields the fields that differ from the base scenario."""
-    found = changes(attack.target.varied, attack.setting or {})
-    if not found:
+    changed = changes(attack.target.varied, attack.setting or {})
+    if not changed:
         yield f"the base scenario {attack.target.base.name}, unchanged"
-    for name, value in found.items():
+    for name, value in changed.items():
         yield f"{name} = {_toml(value)}"
 
 
@@ -78,8 +78,8 @@ def certainty(attack: Attack) -> str:
 
 def is_certain(defect: Defect, values: NDArray[Any]) -> bool:
     """Returns whether the 95 % interval of the difference between both sides, by seed, satisfies the comparison."""
-    found = estimate(values[:, 0] - values[:, 1])
-    return defect.holds(found.mean_high if defect.sign in ("<", "<=") else found.mean_low, 0.0)
+    difference = estimate(values[:, 0] - values[:, 1])
+    return defect.holds(difference.mean_high if defect.sign in ("<", "<=") else difference.mean_low, 0.0)
 
 
 def effort(attack: Attack) -> Iterator[str]:
@@ -121,8 +121,10 @@ def _interval(side: Side, values: NDArray[Any]) -> str:
     if measure is None:
         return ""
     scale = measure.scale * measure.factor
-    found = estimate(values)
-    mean, low, high = (number(one / scale) for one in (found.mean, found.mean_low, found.mean_high))
+    mean_estimate = estimate(values)
+    mean, low, high = (
+        number(one / scale) for one in (mean_estimate.mean, mean_estimate.mean_low, mean_estimate.mean_high)
+    )
     of = f" {unit(measure)}" if unit(measure) else ""
     return f"{mean}{of}" if len(values) < 2 else f"{mean} ({low} to {high}){of}"
 

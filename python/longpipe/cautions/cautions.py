@@ -126,14 +126,14 @@ def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
     Warnings that differ only in numbers are of one kind; the line contains the first of them. The most important kinds
     are first.
     """
-    found: dict[tuple[int, str], list[tuple[str, str]]] = {}
+    lines_by_kind: dict[tuple[int, str], list[tuple[str, str]]] = {}
     for scenario in scenarios:
         kinds: dict[tuple[int, str], str] = {}
         for rank, line in _by_importance(scenario):
             kinds.setdefault((rank, _NUMBERS.sub("0", line)), line)
         for kind, line in kinds.items():
-            found.setdefault(kind, []).append((scenario.name, line))
-    ordered = (found[kind] for kind in sorted(found, key=lambda kind: kind[0]))
+            lines_by_kind.setdefault(kind, []).append((scenario.name, line))
+    ordered = (lines_by_kind[kind] for kind in sorted(lines_by_kind, key=lambda kind: kind[0]))
     said = [f"{len(own)} of {len(scenarios)} points, as {own[0][0]}: {own[0][1]}" for own in ordered]
     alike = [line for scenario in scenarios if (line := seedless(scenario))] if replications > 1 else []
     if alike:
@@ -337,15 +337,15 @@ def _may_mark(link: Mapping[str, Any], *, is_scalable: bool) -> bool:
 
 def _longest_packets(resolved: Resolved, *, datagrams: bool = False) -> dict[int, int]:
     """Returns the length [bytes] of the longest TCP segment, or datagram, over each link that carries any."""
-    found: dict[int, int] = {}
+    longest: dict[int, int] = {}
     for flow in resolved["flows"]:
         over_tcp = flow["traffic"]["kind"] in OVER_TCP
         if over_tcp or datagrams:
             of_tcp = packet_bytes(flow["tcp"]["mss_bytes"], bool(flow["tcp"]["timer"].get("timestamps")))
             size = of_tcp if over_tcp else longest_bytes(flow["traffic"])
             for k in flow["route"]:
-                found[k] = max(found.get(k, 0), size)
-    return found
+                longest[k] = max(longest.get(k, 0), size)
+    return longest
 
 
 def _ended_series(resolved: Resolved) -> Iterator[str]:

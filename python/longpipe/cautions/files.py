@@ -20,18 +20,18 @@ def read_from_files(scenario: Scenario) -> list[str]:
 def doubts_of_files(scenario: Scenario) -> list[str]:
     """Returns a line for each column whose values are implausible for its unit."""
     end_ps = TIME.parse(scenario.duration)
-    found: list[str] = []
+    doubts: list[str] = []
     for file in _files(scenario):
         notes = latest(file)
         if notes is None:
             continue
-        found += notes.doubts
+        doubts += notes.doubts
         if notes.second_ps is not None and notes.second_ps > end_ps:
-            found.append(
+            doubts.append(
                 f"{file}: the second row is at {seconds(notes.second_ps)}, after the end of the run of "
                 f"{scenario.duration}: the column names no unit, so s was assumed; if ms is meant, name it 'time [ms]'"
             )
-    return found
+    return doubts
 
 
 def _files(scenario: Scenario) -> list[str]:

@@ -63,19 +63,19 @@ def check(
     """
     from longpipe.controls.usage import usage
 
-    found = usage(file)
-    interface = f"Linux {found.linux}" if found.linux else "longpipe_control.h, version 1"
-    echo(f"{file}: {found.name or 'without a name'}, for the interface of {interface}")
+    used = usage(file)
+    interface = f"Linux {used.linux}" if used.linux else "longpipe_control.h, version 1"
+    echo(f"{file}: {used.name or 'without a name'}, for the interface of {interface}")
     rows = [
-        ("operations", found.operations),
-        *found.fields.items(),
-        ("helpers", found.helpers),
-        ("parameters", [f"{name} ({kind})" for name, kind in sorted(found.parameters.items())]),
+        ("operations", used.operations),
+        *used.fields.items(),
+        ("helpers", used.helpers),
+        ("parameters", [f"{name} ({kind})" for name, kind in sorted(used.parameters.items())]),
     ]
     for name, values in rows:
         if values:
             echo(f"{name}: {', '.join(values)}")
-    if found.missing:
-        echo(f"missing: {', '.join(f'{name} ({kind})' for name, kind in sorted(found.missing.items()))}")
+    if used.missing:
+        echo(f"missing: {', '.join(f'{name} ({kind})' for name, kind in sorted(used.missing.items()))}")
         raise typer.Exit(FAILED)
     echo("missing: nothing")

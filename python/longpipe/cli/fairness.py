@@ -84,20 +84,20 @@ def fairness(
         for design, name in zip(designs, ("pairs", "alone"), strict=True):
             with Bar(f"fairness, {name}") as bar:
                 frames.append(of_pairs.run(design, runner.telling(bar.update)))
-    found = of_pairs.matrix(*frames)
+    pairs = of_pairs.matrix(*frames)
     command = typed_command()
-    tables = {"pairs.csv": of_pairs.table(found), "runs.csv": frames[0], "alone.csv": frames[1]}
+    tables = {"pairs.csv": of_pairs.table(pairs), "runs.csv": frames[0], "alone.csv": frames[1]}
     for name, frame in tables.items():
         write_text(out / name, frame.to_csv(index=False))
-    write_text(out / "report.html", page(found, tables, scenarios, seeds, command, fields))
+    write_text(out / "report.html", page(pairs, tables, scenarios, seeds, command, fields))
     console = terminal()
-    for path in dict.fromkeys(pair.path for pair in found):
+    for path in dict.fromkeys(pair.path for pair in pairs):
         console.print(f"{path}: share of the row's flow in competition with the column's", style="bold", markup=False)
-        show_table(console, _table([pair for pair in found if pair.path == path]))
+        show_table(console, _table([pair for pair in pairs if pair.path == path]))
         console.print()
     if 1 < seeds < FEW:
         console.print(f"{seeds} seeds make wide intervals; --seeds {SEEDS} adds runs", markup=False, style="dim")
-    if any(pair.died for pair in found):
+    if any(pair.died for pair in pairs):
         console.print(of_pairs.ENDED, markup=False)
     console.print("The share of equal controls is that of the flow that starts first.", markup=False)
     console.print("Harm, losses, delays and the scenarios of the pairs are in the page.", markup=False)

@@ -37,8 +37,8 @@ def fields(
     from longpipe.scenario.reference import all_fields
 
     known = all_fields()
-    found = known if pattern is None else _named(known, pattern)
-    if not found:
+    matching = known if pattern is None else _named(known, pattern)
+    if not matching:
         last = {field.name.rpartition(".")[2]: None for field in known}
         close = difflib.get_close_matches(str(pattern).rpartition(".")[2], last, n=3)
         meant = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
@@ -46,7 +46,7 @@ def fields(
             f"PATTERN: {pattern!r} is in no field's name; {meant}longpipe fields lists all {len(known)}"
         )
     console = Console(highlight=False, soft_wrap=True)
-    for number, field in enumerate(found):
+    for number, field in enumerate(matching):
         if number:
             console.print()
         of_kind = f" (of {field.kind})" if field.kind else ""

@@ -60,16 +60,16 @@ def fit(
     unknown = next((one for one in wanted if one not in accepted), None)
     if unknown is not None:
         raise ScenarioError(f"--controls: {shortened(unknown)!r}; {nearest(unknown, accepted)}")
-    found, left = _fitted(file, flow, wanted, known)
+    fit_report, left = _fitted(file, flow, wanted, known)
     with Waiting("running the fitted scenario"):
-        found = checked(found)
-    beside = write(found, output) if output is not None else None
+        fit_report = checked(fit_report)
+    beside = write(fit_report, output) if output is not None else None
     if json:
         import orjson
 
-        echo(orjson.dumps(as_json(found), option=orjson.OPT_INDENT_2).decode())
+        echo(orjson.dumps(as_json(fit_report), option=orjson.OPT_INDENT_2).decode())
     else:
-        _show(found)
+        _show(fit_report)
     if left:
         echo(f"interrupted: {left} candidates were not simulated", err=True)
     if beside is not None:
@@ -97,8 +97,8 @@ def _fitted(file: str, flow: int, controls: Sequence[str], known: dict[str, obje
         return fit_recorded(read(file), flow, known), 0
     seen = observe(file, flow)
     with RunBar("simulating candidates") as bar:
-        found = search(seen, controls or CONTROLS, known, bar.update)
-    return report(found), found.left
+        path_fit = search(seen, controls or CONTROLS, known, bar.update)
+    return report(path_fit), path_fit.left
 
 
 def _show(found: FitReport) -> None:

@@ -48,10 +48,10 @@ def init(
 
 def _configuration(name: str) -> str:
     """Returns the scenario of a document's configuration as TOML text, from "DOCUMENT: NAME"."""
-    found = extensions(CONFIGURATIONS)
-    if not found:
+    loaders = extensions(CONFIGURATIONS)
+    if not loaders:
         raise ScenarioError(f"--example: {name!r}; no package with configurations of documents is installed")
-    return str(load(next(iter(found.values())))(name))
+    return str(load(next(iter(loaders.values())))(name))
 
 
 def _all_fields() -> str:

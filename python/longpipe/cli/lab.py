@@ -28,15 +28,15 @@ def lab(
     from longpipe.scenario import Scenario
 
     scenario = None if file is None else Scenario.from_toml(file)
-    found = address(scenario, seed)
+    page = address(scenario, seed)
     if print_only and scenario is None:
-        found = str(PAGE)
+        page = str(PAGE)
     if (why := outdated()) is not None:
         echo(f"warning: {PAGE}: {why}", err=True)
     for name in modules(scenario) if scenario is not None else ():
         echo(f"note: {name} is not in the address; open it in the page, before the run", err=True)
-    typer.echo(found, color=False)
+    typer.echo(page, color=False)
     if not print_only:
         import webbrowser
 
-        webbrowser.open(found)
+        webbrowser.open(page)

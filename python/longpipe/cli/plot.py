@@ -430,12 +430,12 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, se
     check_flows(scenario, flows)
     with RunBar(label or scenario.name) as bar:
         result = simulate(scenario, seed, bar.update)
-    found = result.flow_limits
-    for line in limit_lines(found):
+    limits = result.flow_limits
+    for line in limit_lines(limits):
         echo(f"{label}: limited by {line}" if label else f"limited by {line}")
-    for head, line in (*(("note", line) for line in notes(found)), *(("ended", line) for line in idle_lines(found))):
+    for head, line in (*(("note", line) for line in notes(limits)), *(("ended", line) for line in idle_lines(limits))):
         echo(f"{label}: {head}: {line}" if label else f"{head}: {line}")
-    seen.busy.update({(label, one.flow): one.busy_link for one in found if one.busy_link})
+    seen.busy.update({(label, one.flow): one.busy_link for one in limits if one.busy_link})
     ends = [math.inf] if result.part("vbr").get("source") else result.part("flows")["completion_s"]
     seen.ends_s.append(max((math.inf if math.isnan(one) else one for one in ends), default=math.inf))
     return Recorded(result.scenario, result.traces, called, result.completions)

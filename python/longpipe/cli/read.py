@@ -129,7 +129,7 @@ def _round_trips(subject: Subject) -> str:
 
 
 def _total(subject: Subject, quantity: str) -> str:
-    found = [series for series in subject.series if series.quantity == quantity and series.unit == "packets"]
-    if not found:
+    counted = [series for series in subject.series if series.quantity == quantity and series.unit == "packets"]
+    if not counted:
         return "-"
-    return f"{sum(float(series.numbers.sum()) for series in found):.10g}"
+    return f"{sum(float(series.numbers.sum()) for series in counted):.10g}"

@@ -116,10 +116,12 @@ def satellites(
     constellation, begin_s = _constellation(source, begin, link_range)
     _warn(source, constellation.doubts)
     with RunBar(constellation.name) as bar:
-        found = round_trips(constellation, stations, duration_s=duration, step_s=step, begin_s=begin_s, told=bar.update)
-    _warn(source, [line for line in found.doubts if line not in constellation.doubts])
+        computed = round_trips(
+            constellation, stations, duration_s=duration, step_s=step, begin_s=begin_s, told=bar.update
+        )
+    _warn(source, [line for line in computed.doubts if line not in constellation.doubts])
     with apart(output if is_stdout(output) else routes):
-        _show(found, output, routes, picture, chart, at)
+        _show(computed, output, routes, picture, chart, at)
 
 
 def _show(
@@ -151,14 +153,14 @@ def _stations(places: list[str], count: int, elevation: float | None) -> list[St
 
     if not 0 <= count <= len(cities()):
         raise ScenarioError(f"--cities: {count}; needs 0 to {len(cities())}")
-    found = {one.name: one for one in [*map(station, places), *islice(cities().values(), count)]}
-    if len(found) == 1 and len(places) > 1:
-        raise ScenarioError(f"STATION: {next(iter(found))} repeated; needs two different places, or --cities N")
-    if len(found) < 2:
-        raise ScenarioError(f"STATION: {len(found)} of them; needs two different ones, or --cities N")
+    by_name = {one.name: one for one in [*map(station, places), *islice(cities().values(), count)]}
+    if len(by_name) == 1 and len(places) > 1:
+        raise ScenarioError(f"STATION: {next(iter(by_name))} repeated; needs two different places, or --cities N")
+    if len(by_name) < 2:
+        raise ScenarioError(f"STATION: {len(by_name)} of them; needs two different ones, or --cities N")
     if elevation is not None and not 0 <= elevation < 90:
         raise ScenarioError(f"--elevation: {elevation:g}; needs 0 to below 90 degrees")
-    return [one if elevation is None else replace(one, least_elevation_deg=elevation) for one in found.values()]
+    return [one if elevation is None else replace(one, least_elevation_deg=elevation) for one in by_name.values()]
 
 
 def _constellation(source: str, begin: str | None, link_range: float | None) -> tuple[Constellation, float]:

@@ -139,9 +139,9 @@ def _likely(error: Any) -> list[str]:  # noqa: ANN401 - see `error_line`
     if not groups or "No such option" not in error.message:
         return []
     of_command = {name for param in error.ctx.command.params for name in param.opts}
-    found = [next((word for word in group if word in of_command), None) for group in groups]
+    meant = [next((word for word in group if word in of_command), None) for group in groups]
     return [
-        repr(word) if word else f"{group[-1]} of longpipe design" for word, group in zip(found, groups, strict=True)
+        repr(word) if word else f"{group[-1]} of longpipe design" for word, group in zip(meant, groups, strict=True)
     ]
 
 
@@ -192,12 +192,12 @@ def _needs(message: str) -> str:
 
 def _given(param: Any, arguments: Sequence[str]) -> str | None:  # noqa: ANN401 - see `error_line`
     """Returns the last value of an option, as typed by the user."""
-    found = None
+    last = None
     for at, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")
         if option in param.opts:
-            found = value if equals else next(iter(arguments[at + 1 : at + 2]), None)
-    return found
+            last = value if equals else next(iter(arguments[at + 1 : at + 2]), None)
+    return last
 
 
 def _lowered(message: str) -> str:

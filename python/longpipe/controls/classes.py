@@ -74,9 +74,9 @@ def find(target: str | type, digest: str | None = None) -> Known:
     if not isinstance(cls, type) or not issubclass(cls, Control) or cls is Control:
         raise ScenarioError(f"{FIELD}: {name}; {_NEEDS_CLASS}")
     _check(cls, name)
-    found = Known(identity(cls), name, cls, b"")
-    _known[found.digest] = found
-    return found
+    known_class = Known(identity(cls), name, cls, b"")
+    _known[known_class.digest] = known_class
+    return known_class
 
 
 def knows(digest: str) -> bool:
@@ -91,16 +91,18 @@ def name_of(digest: str) -> str:
 
 def content(digest: str) -> bytes | None:
     """Returns the pickle of a known class, which contains the code of its module; None for other digests."""
-    found = _known.get(digest)
-    if found is None:
+    known_class = _known.get(digest)
+    if known_class is None:
         return None
-    if not found.content and found.cls is not None:
-        with _by_value(found.cls.__module__):
+    if not known_class.content and known_class.cls is not None:
+        with _by_value(known_class.cls.__module__):
             try:
-                found.content = _pickled(found.cls)
+                known_class.content = _pickled(known_class.cls)
             except Exception as error:
-                raise ScenarioError(f"{FIELD}: {found.name}; cannot be sent to another process: {error}") from None
-    return found.content
+                raise ScenarioError(
+                    f"{FIELD}: {known_class.name}; cannot be sent to another process: {error}"
+                ) from None
+    return known_class.content
 
 
 def remember(digest: str, name: str, pickled: bytes) -> None:
@@ -184,7 +186,7 @@ def _imported(target: str) -> object:
         raise ScenarioError(f"{FIELD}: {target!r}; {_NEEDS_CLASS}")
     try:
         load = partial(_from_file, Path(place)) if place.endswith(".py") else partial(_module, place)
-        found: object = execution.execute(load)
+        imported: object = execution.execute(load)
     except ScenarioError:
         raise
     except execution.UserCodeError as error:
@@ -197,9 +199,9 @@ def _imported(target: str) -> object:
         text = file_modules.with_plain_names(str(error))
         raise ScenarioError(f"{FIELD}: {target}; {where}{type(error).__name__}: {text}") from None
     for part in name.split("."):
-        if (found := getattr(found, part, None)) is None:
+        if (imported := getattr(imported, part, None)) is None:
             raise ScenarioError(f"{FIELD}: {target}; {place} has no {name}; {_NEEDS_CLASS}")
-    return found
+    return imported
 
 
 def _module(name: str) -> ModuleType:
@@ -232,28 +234,28 @@ def _by_value(module: str | None) -> Iterator[None]:
     Another machine does not have them.
     """
     roots = {name.partition(".")[0] for name in _modules_used(module)}
-    found = [sys.modules[name] for name in sorted(roots) if name in sys.modules]
-    for root in found:
+    modules = [sys.modules[name] for name in sorted(roots) if name in sys.modules]
+    for root in modules:
         cloudpickle.register_pickle_by_value(root)
     try:
         yield
     finally:
-        for root in found:
+        for root in modules:
             cloudpickle.unregister_pickle_by_value(root)
 
 
 def _modules_used(module: str | None) -> set[str]:
     """Returns the user's modules to which a module refers, directly or not, with itself."""
-    found: set[str] = set()
+    used: set[str] = set()
     # A class created by `exec` may have no module.
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name in found or name == "__main__" or name not in sys.modules or not is_of_user(name):
+        if name in used or name == "__main__" or name not in sys.modules or not is_of_user(name):
             continue
-        found.add(name)
+        used.add(name)
         waiting += {_module_of(value) for value in vars(sys.modules[name]).copy().values()}
-    return found
+    return used
 
 
 def _module_of(value: object) -> str | None:
@@ -276,8 +278,8 @@ class _Unpickler(pickle.Unpickler):
     """Loads functions whose imports find the modules beside the file of their code."""
 
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - as in the base class
-        found = super().find_class(module, name)
-        return _function if (module, name) == ("cloudpickle.cloudpickle", "_make_function") else found
+        function = super().find_class(module, name)
+        return _function if (module, name) == ("cloudpickle.cloudpickle", "_make_function") else function
 
 
 def _function(code: CodeType, scope: dict[str, Any], *others: Any) -> FunctionType:  # noqa: ANN401 - as in cloudpickle
@@ -288,11 +290,11 @@ def _function(code: CodeType, scope: dict[str, Any], *others: Any) -> FunctionTy
 
 def _unpickled(content: bytes) -> type[Control]:
     stream = io.BytesIO(content)
-    found = _Unpickler(stream).load()
-    if isinstance(found, dict):
-        file_modules.remember(found)
-        found = _Unpickler(stream).load()
-    return found  # type: ignore[no-any-return]
+    loaded = _Unpickler(stream).load()
+    if isinstance(loaded, dict):
+        file_modules.remember(loaded)
+        loaded = _Unpickler(stream).load()
+    return loaded  # type: ignore[no-any-return]
 
 
 # Description

@@ -104,8 +104,8 @@ def refusal(path: Path, problems: Problems) -> str:
 def compiler() -> str:
     """Returns the user's C compiler: $CC, cc, gcc or clang. Raises RunError if there is none."""
     for name in (os.environ.get("CC", ""), *COMPILERS):
-        if name and (found := shutil.which(name)):
-            return found
+        if name and (path := shutil.which(name)):
+            return path
     raise RunError("no C compiler: needs cc, gcc or clang on the PATH, or in CC (Debian: apt install gcc libc6-dev)")
 
 

@@ -27,9 +27,9 @@ class Facts:
 
 def facts(content: bytes) -> Facts:
     """Returns the facts that an object's bytes contain."""
-    found: dict[str, list[str]] = {}
+    values_by_key: dict[str, list[str]] = {}
     for key, value in _FACT.findall(content):
-        found.setdefault(key.decode(), []).append(value.decode())
-    first = {key: values[0] for key, values in found.items()}
-    types = dict(text.rpartition(":")[::2] for text in found.get("parameter", []))
+        values_by_key.setdefault(key.decode(), []).append(value.decode())
+    first = {key: values[0] for key, values in values_by_key.items()}
+    types = dict(text.rpartition(":")[::2] for text in values_by_key.get("parameter", []))
     return Facts(first.get("interface", ""), first.get("source", ""), types)

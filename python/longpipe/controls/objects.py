@@ -116,13 +116,13 @@ def _of_object(path: Path) -> Object:
         raise ScenarioError(
             f"{path}: not a shared object; needs one built by `longpipe cc build`, a C source (.c), or WebAssembly"
         )
-    found = facts(content)
-    if not found.interface:
+    stated = facts(content)
+    if not stated.interface:
         raise ScenarioError(f"{path}: not a congestion controller; needs an object built by `longpipe cc build`")
-    if found.interface != INTERFACE:
+    if stated.interface != INTERFACE:
         needs = f"needs {INTERFACE}: rebuild it with `longpipe cc build`"
-        raise ScenarioError(f"{path}: interface version {found.interface}; {needs}")
-    return Object(found.source or hashlib.sha256(content).hexdigest(), _cached(content), str(path), found)
+        raise ScenarioError(f"{path}: interface version {stated.interface}; {needs}")
+    return Object(stated.source or hashlib.sha256(content).hexdigest(), _cached(content), str(path), stated)
 
 
 def _cached(content: bytes) -> Path:

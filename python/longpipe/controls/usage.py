@@ -94,11 +94,11 @@ def _checked(path: Path, source: Source) -> tuple[str, Mapping[str, str]]:
     try:
         return build([path]).linux, {}
     except ScenarioError:
-        found: dict[str, Problems] = {linux: problems_of(source, linux) for linux in KERNELS}
-    linux = min(found, key=lambda one: len(found[one].missing))
-    if not found[linux].missing:
-        raise ScenarioError(refusal(path, found[linux]))
-    return linux, found[linux].missing
+        problems: dict[str, Problems] = {linux: problems_of(source, linux) for linux in KERNELS}
+    linux = min(problems, key=lambda one: len(problems[one].missing))
+    if not problems[linux].missing:
+        raise ScenarioError(refusal(path, problems[linux]))
+    return linux, problems[linux].missing
 
 
 def _fields(text: str, header: str, missing: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
@@ -106,12 +106,12 @@ def _fields(text: str, header: str, missing: Mapping[str, str]) -> dict[str, tup
     variables: dict[str, set[str]] = {name: {of} for name, of in _ACCESSORS.items()}
     for of, name in _VARIABLE.findall(text):
         variables.setdefault(name, set()).add(of)
-    found: dict[str, set[str]] = {}
+    fields: dict[str, set[str]] = {}
     for name, field in _ACCESS.findall(text):
         for of in variables.get(name, set()) & known.keys():
             if field in known[of] or field in missing:
-                found.setdefault(of, set()).add(field)
-    return {of: tuple(sorted(found[of])) for of in STRUCTURES if of in found}
+                fields.setdefault(of, set()).add(field)
+    return {of: tuple(sorted(fields[of])) for of in STRUCTURES if of in fields}
 
 
 def _names_in(header: str, structure: str) -> set[str]:

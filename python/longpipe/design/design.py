@@ -179,11 +179,11 @@ class Design:
 
         Those of a stored study are as they were stored, also if the files that they name have changed.
         """
-        found = self._built() if self.stored is None else self.stored(self)
+        built = self._built() if self.stored is None else self.stored(self)
         for measure in self.asked:
-            for scenario in found:
+            for scenario in built:
                 measure.check(scenario)
-        return tuple(found)
+        return tuple(built)
 
     def scenario(self, point: Sequence[Level]) -> Scenario:
         """Builds the scenario of a point, with the present content of files; raises ScenarioError."""
@@ -192,11 +192,11 @@ class Design:
         return self.base.with_(**{**fields, "name": self.name_of(point)})
 
     def _built(self) -> list[Scenario]:
-        found, problems = [], {}
+        built, problems = [], {}
         remedies: list[MissingSetting] = []
         for point in self.points:
             try:
-                found.append(self.scenario(point))
+                built.append(self.scenario(point))
             except ScenarioError as error:
                 problems.update(dict.fromkeys(error.problems))
                 remedies += error.remedies
@@ -204,8 +204,8 @@ class Design:
             shown = list(problems)[:MOST_PROBLEMS]
             more = [f"and {len(problems) - len(shown)} more"] if len(problems) > len(shown) else []
             raise ScenarioError(*shown, *more, remedies=remedies)
-        self._check_distinct(found)
-        return found
+        self._check_distinct(built)
+        return built
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -325,16 +325,16 @@ def _checked(factors: Iterable[Factor], *, otherwise: tuple[Factor, ...] = ()) -
     needs = "factors, as in [Factor.over('switch.buffer', ['0.5 BDP', '1 BDP'])]"
     if isinstance(factors, Mapping | str) or not isinstance(factors, Iterable):
         check_kind("factors", factors, (), needs)
-    found = tuple(factors) or otherwise
-    if not found:
+    given = tuple(factors) or otherwise
+    if not given:
         raise ScenarioError("factors: none; needs at least one")
-    for factor in found:
+    for factor in given:
         check_kind("factors", factor, Factor, needs)
-    names = [factor.name for factor in found]
+    names = [factor.name for factor in given]
     for name in names:
         if names.count(name) > 1:
             raise ScenarioError(f"factors: {name!r} occurs {names.count(name)} times; needs each once")
-    return found
+    return given
 
 
 def _check_measures(measures: Sequence[Measure], factors: Sequence[Factor]) -> None:

@@ -59,12 +59,12 @@ RESERVED = ("point", "block", "replication", "seed")
 
 def by_label(field: str, levels: Iterable[tuple[Level, object]]) -> dict[Level, object]:
     """Returns the values of levels by their labels. Raises ScenarioError if a label occurs twice."""
-    found: dict[Level, object] = {}
+    values_by_label: dict[Level, object] = {}
     for label, value in levels:
-        if label in found:
+        if label in values_by_label:
             raise ScenarioError(f"{field}: level {label!r} occurs twice; needs unique labels")
-        found[label] = value
-    return found
+        values_by_label[label] = value
+    return values_by_label
 
 
 def labels_of(field: str, values: Sequence[object]) -> list[Level]:
@@ -73,12 +73,12 @@ def labels_of(field: str, values: Sequence[object]) -> list[Level]:
     Raises ScenarioError for values other than those of `label_of`.
     """
     kinds, tables = [label_of(field, value) for value in values], [_table(value) for value in values]
-    found: list[Level] = []
+    labels: list[Level] = []
     for kind, table, value in zip(kinds, tables, values, strict=True):
         alike = [other for other, its in zip(tables, kinds, strict=True) if its == kind]
         differing = {name: one for name, one in table.items() if any(other.get(name) != one for other in alike)}
-        found.append(f"{kind} {_fields(differing)}" if differing and _kind(value) else kind)
-    return found
+        labels.append(f"{kind} {_fields(differing)}" if differing and _kind(value) else kind)
+    return labels
 
 
 def _fields(table: Mapping[str, object]) -> str:

@@ -47,22 +47,22 @@ class Fraction:
     @cached_property
     def _generated(self) -> dict[str, Word]:
         """Generated factors with the products that define them."""
-        found: dict[str, Word] = {}
+        generated: dict[str, Word] = {}
         for text in self.generators:
             name, equals, right = (part.strip() for part in text.partition("="))
             if not (name and equals and right):
                 raise ScenarioError(f"generators: {text!r}; accepts 'factor = factor * factor'")
-            if name in found:
+            if name in generated:
                 raise ScenarioError(f"generators: {name!r} is generated twice; needs each factor once")
             if name not in self.factors:
                 raise ScenarioError(f"generators: {text!r} names {name!r}; {nearest(name, self.factors)}")
             word = parse_word("generators", text, right.removeprefix("-"), self.factors)
-            found[name] = (word, -1 if right.startswith("-") else 1)
-        for word, _ in found.values():
+            generated[name] = (word, -1 if right.startswith("-") else 1)
+        for word, _ in generated.values():
             for other in self._names(word):
-                if other in found:
+                if other in generated:
                     raise ScenarioError(f"generators: a product uses {other!r}, which is generated; needs free factors")
-        return found
+        return generated
 
     @cached_property
     def relation(self) -> tuple[Word, ...]:
@@ -84,15 +84,15 @@ class Fraction:
     def points(self) -> list[tuple[int, ...]]:
         """Signs (-1, +1) of the factors at each point, the first free factor varying fastest."""
         free = [name for name in self.factors if name not in self._generated]
-        found = []
+        rows = []
         for signs in product((-1, 1), repeat=len(free)):
             point = dict(zip(free, reversed(signs), strict=True))
             for name, (word, sign) in self._generated.items():
                 point[name] = sign
                 for other in self._names(word):
                     point[name] *= point[other]
-            found.append(tuple(point[name] for name in self.factors))
-        return found
+            rows.append(tuple(point[name] for name in self.factors))
+        return rows
 
     def alias_structure(self, order: int = 2) -> pd.DataFrame:
         """Returns the alias structure: one row for each alias class whose shortest effect has up to `order` factors.
@@ -144,10 +144,10 @@ def parse_word(field: str, text: str, product_of: str, factors: Sequence[str]) -
 
 def products(words: Iterable[int]) -> list[int]:
     """Returns all products of non-empty subsets of these words."""
-    found = [0]
+    combinations_ = [0]
     for word in words:
-        found += [other ^ word for other in found]
-    return found[1:]
+        combinations_ += [other ^ word for other in combinations_]
+    return combinations_[1:]
 
 
 def _rank(word: int) -> tuple[int, list[int]]:

@@ -22,11 +22,11 @@ def legend_names(factor: Factor) -> dict[Level, str]:
     """
     tables = {label: _table(label, changes) for label, changes in factor.levels.items()}
     names = {label: str(label) if table is None else _name(table) for label, table in tables.items()}
-    found = {}
+    texts = {}
     for label, table in tables.items():
         alike = [other for one, other in tables.items() if other is not None and names[one] == names[label]]
-        found[label] = names[label] if table is None else " ".join([names[label], *_fields(table, alike)])
-    return found if len(set(found.values())) == len(found) else {label: str(label) for label in factor.levels}
+        texts[label] = names[label] if table is None else " ".join([names[label], *_fields(table, alike)])
+    return texts if len(set(texts.values())) == len(texts) else {label: str(label) for label in factor.levels}
 
 
 def _table(label: Level, changes: Mapping[str, object]) -> Mapping[str, object] | None:

@@ -79,7 +79,7 @@ class Range:
 
         Of several BDPs that are the same number of packets, only the first is kept.
         """
-        found: dict[str, object] = {}
+        level_by_digest: dict[str, object] = {}
         for level in self.grid():
-            found.setdefault(base.with_(**{field: level}).digest(), level)
-        return list(found.values())
+            level_by_digest.setdefault(base.with_(**{field: level}).digest(), level)
+        return list(level_by_digest.values())

@@ -37,14 +37,14 @@ def executor_for(where: Where = None, workers: int | None = None, memory: str | 
     if isinstance(where, concurrent.futures.Executor):
         return Futures(where, workers, memory)
     # A Dask client also has a method `run`, so it is tested for first.
-    found = _dask(where, memory) or where
-    if not isinstance(found, Executor):
+    executor = _dask(where, memory) or where
+    if not isinstance(executor, Executor):
         raise ScenarioError(f"executor: {where!r}; {ACCEPTS}")
     if workers is not None:
         raise ScenarioError(f"workers: {workers}; {where!r} has its own number, omit this")
-    if memory is not None and found is where:
+    if memory is not None and executor is where:
         raise ScenarioError(f"memory: {memory}; {where!r} has its own limit, omit this")
-    return found
+    return executor
 
 
 def _dask(where: object, memory: str | None) -> Executor | None:

@@ -200,10 +200,10 @@ def _run_batch(batch: Sequence[Job], version: str, memory: str | None) -> _Answe
 
 
 def _check_workers(client: Client) -> None:
-    found = client.run(_prober(), on_error="ignore")
-    if not found:
+    answers = client.run(_prober(), on_error="ignore")
+    if not answers:
         _log.warning("%s has no workers yet; waiting for the first", _address(client))
-    for worker, there in found.items():
+    for worker, there in answers.items():
         if there != _version():
             raise _refusal(worker, there)
 

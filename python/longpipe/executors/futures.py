@@ -33,8 +33,8 @@ class Futures:
             raise ScenarioError(f"workers: {workers}; needs at least 1")
         self._pool = pool
         # Executors have no public attribute for this, but the standard library's, loky's and mpi4py's have this one.
-        found = getattr(pool, "_max_workers", None)
-        self.workers = workers or (found if isinstance(found, int) else None)
+        pool_workers = getattr(pool, "_max_workers", None)
+        self.workers = workers or (pool_workers if isinstance(pool_workers, int) else None)
         self._room = workers or (_ROOM if self.workers is None else _TASKS_PER_WORKER * self.workers)
         self._memory = memory
         if memory is not None:

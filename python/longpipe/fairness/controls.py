@@ -60,11 +60,11 @@ def control_of(text: str, option: str = "--control") -> tuple[str, Any]:
 
 def senders(text: str) -> tuple[Sender, ...]:
     """Parses a comma-separated list; raises ScenarioError for fewer than two different senders."""
-    found = [Sender.parse(one) for one in text.split(",") if one.strip()]
-    names = [sender.name for sender in found]
+    parsed = [Sender.parse(one) for one in text.split(",") if one.strip()]
+    names = [sender.name for sender in parsed]
     for name in names:
         if names.count(name) > 1:
             raise ScenarioError(f"--controls: {name!r} occurs {names.count(name)} times; needs each once")
-    if len(found) < 2:
+    if len(parsed) < 2:
         raise ScenarioError(f"--controls: {text!r}; needs at least two, as in cubic,bbr")
-    return tuple(found)
+    return tuple(parsed)

@@ -198,7 +198,7 @@ def matrix(both: pd.DataFrame, solo: pd.DataFrame) -> list[Pair]:
     """Returns the pairs, each in both directions, by path."""
     columns = [solo[name] for name in (ONE, "rate", "rtt", "buffer", "seed", "one_bps")]
     alone: dict[tuple[object, ...], float] = {tuple(row[:-1]): row[-1] for row in zip(*columns, strict=True)}
-    found = []
+    pairs = []
     for (rate, rtt, buffer, a, b), rows in both.groupby(["rate", "rtt", "buffer", ONE, OTHER], sort=False):
         path = path_name(rate, rtt, buffer)
         keys = [(rate, rtt, buffer, seed) for seed in rows["seed"]]
@@ -208,11 +208,11 @@ def matrix(both: pd.DataFrame, solo: pd.DataFrame) -> list[Pair]:
         if a == b:
             is_one = rows[FIRST] == ONE
             early, late = of_one.where(is_one, of_other), of_other.where(is_one, of_one)
-            found.append(_pair(path, str(a), str(b), rows, _parts(early, late, of[b])))
+            pairs.append(_pair(path, str(a), str(b), rows, _parts(early, late, of[b])))
             continue
-        found.append(_pair(path, str(a), str(b), rows, _parts(of_one, of_other, of[b])))
-        found.append(_pair(path, str(b), str(a), rows, _parts(of_other, of_one, of[a])))
-    return found
+        pairs.append(_pair(path, str(a), str(b), rows, _parts(of_one, of_other, of[b])))
+        pairs.append(_pair(path, str(b), str(a), rows, _parts(of_other, of_one, of[a])))
+    return pairs
 
 
 def path_name(rate: object, rtt: object, buffer: object) -> str:

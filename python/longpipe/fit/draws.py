@@ -92,12 +92,12 @@ def _controls(
     """Returns drawn controls of the flows that share the bottleneck; the first group is the fitted flow."""
     if not groups or len(groups) != len(controls) + 1:
         return {}
-    found = [group.model_dump(exclude_unset=True) for group in groups]
-    for group, shares in zip(found[1:], controls, strict=True):
+    drawn = [group.model_dump(exclude_unset=True) for group in groups]
+    for group, shares in zip(drawn[1:], controls, strict=True):
         weights = np.array(list(shares.values()))
         control = str(random.choice(list(shares), p=weights / weights.sum()))
         group["tcp"] = {**group.get("tcp", {}), "congestion": control}
-    return {"network.group": found}
+    return {"network.group": drawn}
 
 
 def _buffer(row: Mapping[str, Any] | None, random: np.random.Generator) -> int | None:

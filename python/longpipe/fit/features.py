@@ -296,18 +296,18 @@ def _limit(at_loss: Numbers, kept: Numbers, jitter: float) -> FitEstimate:
     """
     low, middle, high = np.quantile(at_loss, (0.05, 0.5, 0.95))
     if jitter > _BLUR:
-        found = float(np.floor(low))
+        lowest = float(np.floor(low))
         below = 1 + float(np.ceil(_DEVIATIONS / 2 * jitter))
-        return FitEstimate(max(found, 1.0), max(found - below, 0.0), float(np.ceil(middle)) + 1)
+        return FitEstimate(max(lowest, 1.0), max(lowest - below, 0.0), float(np.ceil(middle)) + 1)
     longest = np.sort(kept[kept <= np.quantile(kept, _HIGHEST)])[-len(at_loss) :]
 
     def misfit(limit: float) -> float:
         beyond = np.clip(limit - at_loss, 0, 1) + np.clip(at_loss - limit - 1, 0, 1)
         return float(beyond.mean() + np.clip(longest - limit, 0, 1).mean())
 
-    found = min((float(np.floor(middle)) + more for more in _LIMITS), key=misfit)
+    lowest = min((float(np.floor(middle)) + more for more in _LIMITS), key=misfit)
     return FitEstimate(
-        max(found, 1.0), max(min(float(np.floor(low)), found) - 1, 0.0), max(float(np.ceil(high)), found + 1)
+        max(lowest, 1.0), max(min(float(np.floor(low)), lowest) - 1, 0.0), max(float(np.ceil(high)), lowest + 1)
     )
 
 

@@ -107,11 +107,11 @@ def jitter(busy: BusyIntervals, rates: Numbers, packet_bits: float, *, overtakes
     near = _spread(_apart(delays(high), 1))
     if high < _LEAST_S or _spread(off[~is_held]) < _LEAST_NEAR * near:
         return None
-    found = FitEstimate(high, high * (1 - _WITHIN), high * (1 + _WITHIN))
+    range_estimate = FitEstimate(high, high * (1 - _WITHIN), high * (1 + _WITHIN))
     order: Order | None = "free" if overtakes else None
-    if not overtakes and len(busy) * each * _overtaken(float(found.low), packet_s) >= _LEAST_OVERTAKEN:
+    if not overtakes and len(busy) * each * _overtaken(float(range_estimate.low), packet_s) >= _LEAST_OVERTAKEN:
         order = "fifo"
-    return FittedJitter(found, order, float(delays(high).std()))
+    return FittedJitter(range_estimate, order, float(delays(high).std()))
 
 
 def _overtaken(range_s: float, packet_s: float) -> float:
@@ -127,13 +127,13 @@ def _delays(uniform: Numbers, range_s: float, packet_s: float, each: int, *, ove
     sent = packet_s * np.arange(len(uniform))
     arrivals = sent + range_s * uniform
     in_order = np.sort(arrivals) if overtakes else np.maximum.accumulate(arrivals)
-    found: Numbers = (in_order - sent)[::each]
-    return found
+    delays: Numbers = (in_order - sent)[::each]
+    return delays
 
 
 def _apart(delays: Numbers, by: int) -> Numbers:
-    found: Numbers = delays[by:] - delays[:-by]
-    return found
+    differences: Numbers = delays[by:] - delays[:-by]
+    return differences
 
 
 def _spread(values: Numbers) -> float:

@@ -80,8 +80,8 @@ def marked(seen: ObservedFlow) -> Counts:
     arrived = np.flatnonzero(~np.isnan(seen.sent_acked_s))
     order = arrived[np.argsort(seen.sent_acked_s[arrived], kind="stable")]
     place = np.searchsorted(seen.sent_acked_s[order], seen.reduced_s, side="right") - 1
-    found: Counts = order[place[place >= 0]]
-    return found
+    indices: Counts = order[place[place >= 0]]
+    return indices
 
 
 def _red(minimum: float, maximum: float) -> dict[str, Any]:

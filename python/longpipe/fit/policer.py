@@ -62,10 +62,12 @@ class FittedPolicer:
     def line(self) -> str:
         """Returns one line about the policer and whether the scenario states it."""
         bucket = f"{self.rate_bps / 1e6:.3g} Mbit/s, burst {self.burst_bytes / 1e3:.3g} KB"
-        found = f"the losses look like a policer of about {bucket}"
+        statement = f"the losses look like a policer of about {bucket}"
         if self.is_good:
-            return f"{found}; the scenario has it as network.conditioners, instead of random losses"
-        return f"{found}, which does not explain all of them; the scenario has random losses, which slow a flow more"
+            return f"{statement}; the scenario has it as network.conditioners, instead of random losses"
+        return (
+            f"{statement}, which does not explain all of them; the scenario has random losses, which slow a flow more"
+        )
 
     @property
     def conditioner(self) -> dict[str, Any]:
@@ -120,12 +122,12 @@ def _best_bucket(times: Numbers, size: Numbers, lost: Flags, mean: float) -> _Bu
         tried = [_bucket(times, size, lost, rate, times_slack) for rate in rates]
         most = max(bucket.agreement for bucket in tried)
         best = [place for place, one in enumerate(tried) if one.agreement >= most - _SAME]
-        found = tried[best[len(best) // 2]]
+        middle = tried[best[len(best) // 2]]
         if most < _AGREE:
             break
         low, high = max(best[0] - 1, 0), min(best[-1] + 1, len(rates) - 1)
         rates = np.linspace(rates[low], rates[high], _FINER)
-    return found
+    return middle
 
 
 def _bucket(times: Numbers, size: Numbers, lost: Flags, rate: float, times_slack: float) -> _Bucket:
@@ -151,8 +153,8 @@ def _tokens(times: Numbers, taken: Numbers, rate: float, burst: float) -> Number
     """Returns the tokens that each packet finds; a bucket may owe tokens to packets that passed nevertheless."""
     # Free of the limit, the bucket would hold `free`; what flowed over is the running maximum of the excess.
     free = burst + rate * (times - times[0]) - np.append(0.0, np.cumsum(taken)[:-1])
-    found: Numbers = free - np.maximum.accumulate(np.maximum(free - burst, 0.0))
-    return found
+    tokens: Numbers = free - np.maximum.accumulate(np.maximum(free - burst, 0.0))
+    return tokens
 
 
 def _forced(tokens: Numbers, size: Numbers, lost: Flags, slack: float) -> float:

@@ -99,19 +99,19 @@ def rate_steps(busy: BusyIntervals, packet_bits: float, half_rtt_s: float) -> tu
     edges = _long_enough(pieces, logs, weights, edges, 2 * half_rtt_s)
     if len(edges) == 2:
         return ()
-    found: list[RateStep] = []
+    steps: list[RateStep] = []
     for place, (first, last) in enumerate(pairwise(edges)):
         own = BusyIntervals(*(getattr(pieces, field.name)[first:last] for field in fields(pieces)))
         rate = _estimate(own, packet_bits)
-        if not found:
-            found.append(RateStep(0.0, 0.0, rate))
+        if not steps:
+            steps.append(RateStep(0.0, 0.0, rate))
             continue
-        before = found[-1].rate_bps.value
+        before = steps[-1].rate_bps.value
         # The step lies between the centres of the pieces on both sides of the edge.
         begin, end = pieces.begin_s[edges[place] - 1], pieces.begin_s[first] + pieces.length_s[first]
         seen_s, new_s = _edge(busy, begin, end, before, rate.value)
-        found.append(RateStep(max(0.0, new_s - half_rtt_s), max(0.0, seen_s - half_rtt_s), rate))
-    return tuple(found)
+        steps.append(RateStep(max(0.0, new_s - half_rtt_s), max(0.0, seen_s - half_rtt_s), rate))
+    return tuple(steps)
 
 
 def _edge(busy: BusyIntervals, begin_s: float, end_s: float, before: float, after: float) -> tuple[float, float]:

@@ -87,8 +87,8 @@ class _Rates:
     @property
     def moved(self) -> Numbers:
         """Bytes of each interval."""
-        found: Numbers = self.bps * (self.end - self.begin) / 8
-        return found
+        moved_bytes: Numbers = self.bps * (self.end - self.begin) / 8
+        return moved_bytes
 
 
 def _rates(series: Series) -> _Rates:
@@ -329,7 +329,7 @@ def _merged(rates: _Rates, share: float, base: float) -> _Rates:
 
     Intervals with a gap between them are not merged.
     """
-    found: list[tuple[float, float, float]] = []
+    merged: list[tuple[float, float, float]] = []
     begin = end = float(rates.begin[0])
     moved = 0.0
     for first, last, bps in zip(rates.begin.tolist(), rates.end.tolist(), rates.bps.tolist(), strict=True):
@@ -338,9 +338,9 @@ def _merged(rates: _Rates, share: float, base: float) -> _Rates:
         moved += bps * share * (last - first)
         end = last
         if end - begin >= base:
-            found.append((begin, end, moved / (end - begin)))
+            merged.append((begin, end, moved / (end - begin)))
             begin, moved = end, 0.0
-    return _Rates(*np.array(found or [(rates.begin[-1], end, rates.bps[-1] * share)]).T)
+    return _Rates(*np.array(merged or [(rates.begin[-1], end, rates.bps[-1] * share)]).T)
 
 
 def _rate(rates: _Rates, rtt: Series, base: float, writes: Writes | None, wire: int) -> dict[str, Any]:

@@ -54,15 +54,15 @@ def outages(seen: ObservedFlow) -> list[tuple[float, float]]:
     times = np.append(0.0, seen.ack_s)
     gaps = np.flatnonzero(np.diff(np.append(times, seen.duration_s)) > least)
     end = np.maximum.accumulate(seen.sent_byte + seen.sent_bytes)
-    found = []
+    intervals = []
     for gap in gaps.tolist():
         begin = float(times[gap])
         until = float(times[gap + 1]) if gap + 1 < len(times) else seen.duration_s
         sent = int(np.searchsorted(seen.sent_s, begin, side="right"))
         acked = int(seen.ack_delivered[gap - 1]) if gap else 0
         if sent and end[sent - 1] > acked:
-            found.append((begin, until))
-    return found
+            intervals.append((begin, until))
+    return intervals
 
 
 def pauses(seen: ObservedFlow) -> list[tuple[float, float]]:

@@ -111,8 +111,8 @@ def _latest(times: Any, values: Any, grid: Numbers, before: float = 0.0) -> Numb
     if not len(times):
         return np.full(len(grid), before)
     place = np.searchsorted(times, grid, side="right") - 1
-    found: Numbers = np.where(place >= 0, np.asarray(values, dtype=float)[np.maximum(place, 0)], before)
-    return found
+    latest: Numbers = np.where(place >= 0, np.asarray(values, dtype=float)[np.maximum(place, 0)], before)
+    return latest
 
 
 def over_time(one: FlowSeries, other: FlowSeries) -> float:

@@ -33,7 +33,7 @@ def agent_flows(scenario: Scenario, agents: Sequence[str] | int) -> list[int]:
         if len(able) < agents:
             counted = f"the scenario has {len(able)} TCP flows that agents can control"
             raise ScenarioError(f"agents: {agents}; {counted}, needs as many")
-        found = able
+        indices = able
     else:
         names = [str(flow["name"]) for flow in flows]
         for name in agents:
@@ -41,10 +41,10 @@ def agent_flows(scenario: Scenario, agents: Sequence[str] | int) -> list[int]:
                 raise ScenarioError(f"agents: {name!r}; {nearest(str(name), names, _MOST_NAMED)}")
         if repeated := sorted({name for name in agents if list(agents).count(name) > 1}):
             raise ScenarioError(f"agents: {repeated[0]!r} repeated; needs one agent for each flow")
-        found = [names.index(name) for name in agents]
-    for i in found:
+        indices = [names.index(name) for name in agents]
+    for i in indices:
         _check(flows, i)
-    return found
+    return indices
 
 
 def _carries(flow: Mapping[str, Any]) -> bool:

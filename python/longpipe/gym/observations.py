@@ -29,15 +29,15 @@ class Observation:
 
     def of(self, features: Features) -> Array:
         """Returns one step's observation columns, clipped to their bounds."""
-        found = np.asarray(self.function(features), dtype=np.float64)
+        observation = np.asarray(self.function(features), dtype=np.float64)
         rows = len(features.now)
-        if found.ndim != 2 or len(found) != rows:
+        if observation.ndim != 2 or len(observation) != rows:
             raise ScenarioError(
-                f"observation: an array of shape {found.shape}; needs ({rows}, columns), a row per agent"
+                f"observation: an array of shape {observation.shape}; needs ({rows}, columns), a row per agent"
             )
         for bound, limit in self._limits:
-            found = limit(found, bound)
-        return found
+            observation = limit(observation, bound)
+        return observation
 
     @cached_property
     def _limits(self) -> list[tuple[Array, np.ufunc]]:

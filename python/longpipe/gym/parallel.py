@@ -96,9 +96,9 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any], Copied):
         )
 
     def _information(self, agents: Sequence[str], features: Features) -> dict[str, dict[str, Any]]:
-        found = self._episodes.information(features)
-        return {agent: of_row(found, i) for i, agent in enumerate(self.possible_agents) if agent in agents}
+        information = self._episodes.information(features)
+        return {agent: of_row(information, i) for i, agent in enumerate(self.possible_agents) if agent in agents}
 
     def _observed(self, agents: Sequence[str]) -> dict[str, Observed]:
-        found = zip(self.possible_agents, self._episodes.observations(), strict=True)
-        return {agent: seen for agent, seen in found if agent in agents}
+        observations = zip(self.possible_agents, self._episodes.observations(), strict=True)
+        return {agent: seen for agent, seen in observations if agent in agents}

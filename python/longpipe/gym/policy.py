@@ -62,11 +62,11 @@ class _Chosen(PolicyControl):
 
     def factor(self, measured: Sequence[float]) -> float:
         """Returns the factor of the policy's action, nan if the action is nan."""
-        found = self._observation.of(Features(np.array([measured]), self._lowest, self._highest))[0]
+        observation = self._observation.of(Features(np.array([measured]), self._lowest, self._highest))[0]
         if self._seen is None:
-            self._seen = np.tile(np.float32(found), (self._observation.history, 1))
+            self._seen = np.tile(np.float32(observation), (self._observation.history, 1))
         else:
-            self._seen = np.vstack([self._seen[1:], np.float32(found)])
+            self._seen = np.vstack([self._seen[1:], np.float32(observation)])
         # Actions have the precision of the action space.
         acted = np.asarray(self._policy(self._seen.reshape(-1)), dtype=np.float32).reshape(-1)[:1].astype(np.float64)
         return float("nan") if np.isnan(acted).any() else float(self._action.factors(acted)[0])

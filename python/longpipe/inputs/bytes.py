@@ -63,10 +63,10 @@ def open_regular(file: str | Path, needs: str, *, max_bytes: int | None = None) 
         descriptor = os.open(file, _FLAGS)
         with os.fdopen(descriptor, "rb") as opened:
             # Checked again, because the name may meanwhile refer to another file.
-            found = os.fstat(descriptor)
-            check_regular(file, found.st_mode, needs)
-            if max_bytes is not None and found.st_size > max_bytes:
-                raise ScenarioError(f"{file}: {_size(found.st_size)}; needs {needs} of at most {_size(max_bytes)}")
+            status = os.fstat(descriptor)
+            check_regular(file, status.st_mode, needs)
+            if max_bytes is not None and status.st_size > max_bytes:
+                raise ScenarioError(f"{file}: {_size(status.st_size)}; needs {needs} of at most {_size(max_bytes)}")
             yield opened
     except OSError as error:
         reason = (error.strerror or str(error)).lower()

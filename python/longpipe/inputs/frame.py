@@ -36,8 +36,8 @@ def read_frame(file: str | Path, needs: str, texts: Sequence[str] = ()) -> pd.Da
 def column_named(frame: pd.DataFrame, name: str) -> str:
     """Returns the header of a column, such as "rate [Mbit/s]", given its name without the unit, such as "rate"."""
     heads = [str(head) for head in frame.columns]
-    found = [head for head in heads if head_parts(head)[0] == name]
-    return found[0] if name not in heads and len(found) == 1 else name
+    matching = [head for head in heads if head_parts(head)[0] == name]
+    return matching[0] if name not in heads and len(matching) == 1 else name
 
 
 def in_base_units(frame: pd.DataFrame, name: str) -> tuple[pd.DataFrame, str | None]:

@@ -35,10 +35,10 @@ def decimal_comma(text: str) -> str:
 
 def exact(text: str) -> Fraction | None:
     """Returns a decimal number as an exact fraction; None for any other text."""
-    found = parts(text)
-    if found is None:
+    decimal_parts = parts(text)
+    if decimal_parts is None:
         return None
-    whole, exponent = found
+    whole, exponent = decimal_parts
     return Fraction(whole * 10**exponent) if exponent >= 0 else Fraction(whole, 10**-exponent)
 
 
@@ -65,10 +65,10 @@ def scaled(text: str, scale: Fraction) -> int | None:
     The result equals `round(exact(text) * scale)` and takes a third of the time, which matters for files with a million
     rows.
     """
-    found = parts(text)
-    if found is None:
+    decimal_parts = parts(text)
+    if decimal_parts is None:
         return None
-    whole, exponent = found
+    whole, exponent = decimal_parts
     above, below = whole * scale.numerator, scale.denominator
     if exponent >= 0:
         above *= 10**exponent

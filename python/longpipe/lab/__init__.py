@@ -83,14 +83,14 @@ def fragment(scenario: Path | Scenario, seed: int = 1) -> str:
     from longpipe.scenario import Scenario
 
     check_seed(seed)
-    found = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
+    checked = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
     try:
-        check(found)
+        check(checked)
     except ScenarioError:
-        if (name := example_of(found)) is None:
+        if (name := example_of(checked)) is None:
             raise
         return f"#preset={name}&seed={seed}"
-    letters = base64.urlsafe_b64encode(zlib.compress(found.to_toml().encode(), 9)).decode().rstrip("=")
+    letters = base64.urlsafe_b64encode(zlib.compress(checked.to_toml().encode(), 9)).decode().rstrip("=")
     return f"#seed={seed}&s={letters}"
 
 

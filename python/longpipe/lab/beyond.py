@@ -58,8 +58,8 @@ def example_of(scenario: Scenario) -> str | None:
 def modules(scenario: Scenario) -> list[str]:
     """Returns the names of a scenario's WebAssembly modules, which the user must open in the page."""
     fields = tomllib.loads(scenario.to_toml())
-    found = (_kind_and(part.get("tcp", {}).get("congestion")) for _, part in _flows(fields))
-    return list(dict.fromkeys(PurePath(str(given["file"])).name for kind, given in found if kind == "module"))
+    controls = (_kind_and(part.get("tcp", {}).get("congestion")) for _, part in _flows(fields))
+    return list(dict.fromkeys(PurePath(str(given["file"])).name for kind, given in controls if kind == "module"))
 
 
 def _problems(fields: Json) -> Iterator[str]:

@@ -62,9 +62,9 @@ class LabWidget(anywidget.AnyWidget):
 
     def show(self, scenario: Path | Scenario, seed: int = 1) -> None:
         """Shows another scenario on the page; raises ScenarioError for a scenario that the page cannot run."""
-        found = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
-        self.fragment = lab.fragment(found, seed)
-        self.shown = {"toml": found.to_toml(), "seed": str(seed)}
+        shown = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
+        self.fragment = lab.fragment(shown, seed)
+        self.shown = {"toml": shown.to_toml(), "seed": str(seed)}
         self.send({"fragment": self.fragment})
 
     def _of_page(self, name: str) -> str:

@@ -42,14 +42,16 @@ class Kernel:
 
         Raises RunError if there are modules for several versions and the program does not report its own version.
         """
-        found = sorted(folder.name for folder in self.modules.iterdir())
-        if len(found) == 1:
-            return found[0]
+        versions = sorted(folder.name for folder in self.modules.iterdir())
+        if len(versions) == 1:
+            return versions[0]
         # An upgrade leaves the modules of the previous kernel if they were changed.
         done = subprocess.run([self.program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
         told = done.stdout.strip()
-        if told not in found:
-            raise RunError(f"{self.program}: version {told!r}; needs its modules in {self.modules}, which has {found}")
+        if told not in versions:
+            raise RunError(
+                f"{self.program}: version {told!r}; needs its modules in {self.modules}, which has {versions}"
+            )
         return told
 
 

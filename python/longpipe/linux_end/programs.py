@@ -31,10 +31,10 @@ def check(settings: Mapping[str, str]) -> None:
     """Raises ScenarioError if the programs in a stack's settings are missing, or do not match their digest."""
     command = json.loads(settings["command"])
     try:
-        found = digest_of(command, json.loads(settings["serve"]) if "serve" in settings else None)
+        digest = digest_of(command, json.loads(settings["serve"]) if "serve" in settings else None)
     except ScenarioError as error:
         raise ScenarioError(f"traffic.{error}") from None
-    if found != settings["digest"]:
+    if digest != settings["digest"]:
         needs = "needs the files as they were when the scenario was checked"
         raise ScenarioError(f"traffic.command: {in_one_line(' '.join(command))} has changed; {needs}")
 

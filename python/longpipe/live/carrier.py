@@ -135,15 +135,15 @@ class Carrier:
     def connections(self) -> list[PathCounts]:
         """Returns the counts of TCP connections whose packets were carried; raises the error that ended the thread."""
         self._check()
-        found: list[PathCounts] = (self._result or {})["connections"]
-        return found
+        counts: list[PathCounts] = (self._result or {})["connections"]
+        return counts
 
     def counters(self) -> dict[str, Any]:
         """Returns the present counters of the path; `delivered_bytes` has the bytes delivered to each host, by name."""
-        found = self.watch.read()
-        by_host = found["delivered_bytes"] or [0] * len(self._plan.hosts)
+        counters_now = self.watch.read()
+        by_host = counters_now["delivered_bytes"] or [0] * len(self._plan.hosts)
         names = [host.name for host in self._plan.hosts]
-        return {**found, "delivered_bytes": dict(zip(names, by_host, strict=True))}
+        return {**counters_now, "delivered_bytes": dict(zip(names, by_host, strict=True))}
 
     def _check(self) -> None:
         if isinstance(self._error, _core.ScenarioError):

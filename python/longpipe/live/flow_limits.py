@@ -160,7 +160,7 @@ def real_flows(
         (names.get(host, host), port, names.get(peer, peer), peer_port): (acked_bytes, lasted_s, retransmitted)
         for host, port, peer, peer_port, acked_bytes, lasted_s, retransmitted in on_path
     }
-    found = []
+    flows_by_data = []
     for host, connections in hosts.items():
         for connection in connections:
             fields = {name: connection[name] for name in RealFlow.__dataclass_fields__ if name in connection}
@@ -169,8 +169,8 @@ def real_flows(
                 acked_bytes, lasted_s, retransmitted = counts
                 lasted_s = max(flow.lasted_s, lasted_s)
                 flow = replace(flow, acked_bytes=acked_bytes, lasted_s=lasted_s, retransmitted=retransmitted)
-            found.append(flow)
-    return tuple(sorted(found, key=lambda flow: -flow.acked_bytes))
+            flows_by_data.append(flow)
+    return tuple(sorted(flows_by_data, key=lambda flow: -flow.acked_bytes))
 
 
 def with_path(

@@ -159,8 +159,8 @@ def _tcp(mtu: int) -> dict[str, Any]:
         "timer": {"kind": "fine"},
     }
     lonely = Scenario(framing="ip", switch=Switch(buffer="unlimited"), tcp=Tcp(**fields))
-    found: dict[str, Any] = json.loads(lonely.resolved_json())["flows"][0]["tcp"]
-    return found
+    resolved_tcp: dict[str, Any] = json.loads(lonely.resolved_json())["flows"][0]["tcp"]
+    return resolved_tcp
 
 
 def _foreign(flow: dict[str, Any], tcp: dict[str, Any], name: str) -> dict[str, Any]:

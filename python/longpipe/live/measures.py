@@ -82,8 +82,8 @@ def machine(settings: Settings, seconds: float) -> Measured:
     """Measures the lateness of the machine itself, with a thread that carries no packets."""
     done = alone(settings, seconds)
     late, worst = (done.lateness_s[share] or 0.0 for share in ("0.99", "1"))
-    found = f"99 % of deadlines met within {late * 1e3:.3f} ms, worst {worst * 1e3:.2f} ms"
-    return Measured("the machine alone", found, None, reached=True, said=(done.said,))
+    measured = f"99 % of deadlines met within {late * 1e3:.3f} ms, worst {worst * 1e3:.2f} ms"
+    return Measured("the machine alone", measured, None, reached=True, said=(done.said,))
 
 
 def echoes(settings: Settings, seconds: float) -> Measured:
@@ -91,10 +91,10 @@ def echoes(settings: Settings, seconds: float) -> Measured:
     count = max(10, round(seconds / 0.05))
     text, done = answer(plan(path("1 Gbit/s", "10 ms")), ["ping", "b", str(count), "0.02"], ["ignore", "9"], settings)
     median = statistics.median(map(float, text.split()))
-    found = f"{median * 1e3:.3f} ms of {count} echoes"
+    measured = f"{median * 1e3:.3f} ms of {count} echoes"
     return Measured(
         "echo, 10 + 10 ms",
-        found,
+        measured,
         "20.0 to 20.1 ms median",
         0.020 <= median <= 0.0201,
         _certificate_lines(done.certificate),
@@ -112,11 +112,11 @@ def _bulk(
     sending = ["send", made.hosts[1].name, str(PORT), f"{seconds:g}"]
     text, done = answer(made, sending, ["receive", str(PORT)], settings)
     goodput, late = float(text), done.certificate.lateness_s["0.99"] or 0.0
-    found = f"{goodput / 1e6:.1f} Mbit/s, 99 % within {late * 1e3:.3f} ms"
+    measured = f"{goodput / 1e6:.1f} Mbit/s, 99 % within {late * 1e3:.3f} ms"
     asked, reached = f"99 % within {limit_s * 1e3:g} ms", late <= limit_s
     if least_bps is not None:
         asked, reached = f"{least_bps / 1e6:g} Mbit/s, {asked}", reached and goodput >= least_bps
-    return Measured(name, found, asked, reached, _certificate_lines(done.certificate))
+    return Measured(name, measured, asked, reached, _certificate_lines(done.certificate))
 
 
 def hundred(settings: Settings, seconds: float) -> Measured:
@@ -142,10 +142,10 @@ def small(settings: Settings, seconds: float) -> Measured:
     lasted = float(text.split()[1])
     rate = done.certificate.delivered / lasted
     late = done.certificate.lateness_s["0.99"] or 0.0
-    found = f"{rate:,.0f} packets/s; 99 % within {late * 1e3:.3f} ms".replace(",", " ")
+    measured = f"{rate:,.0f} packets/s; 99 % within {late * 1e3:.3f} ms".replace(",", " ")
     reached = rate >= 400_000 and late <= 1e-3
     return Measured(
-        "small packets", found, "400 000 packets/s, 99 % within 1 ms", reached, _certificate_lines(done.certificate)
+        "small packets", measured, "400 000 packets/s, 99 % within 1 ms", reached, _certificate_lines(done.certificate)
     )
 
 
@@ -196,10 +196,10 @@ def kills(settings: Settings, count: int) -> Measured:
             processes |= left
             spaces |= kept
     new = interfaces() - before
-    found = (
+    remaining = (
         f"{len(processes)} processes, {len(spaces)} of {made} namespaces and {len(new)} interfaces left of {count} runs"
     )
-    return Measured("killed at random times", found, "none", not (processes or spaces or new))
+    return Measured("killed at random times", remaining, "none", not (processes or spaces or new))
 
 
 def _left(words: Set[str], spaces: Set[str]) -> tuple[set[int], set[str]]:

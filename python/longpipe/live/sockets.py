@@ -74,12 +74,12 @@ class Sampler:
                 place += (length + 3) & ~3
 
     def _put(self, content: bytes, now_s: float) -> None:
-        found = parsed(content)
-        if found is None:
+        packet = parsed(content)
+        if packet is None:
             return
         # The cookie identifies a socket uniquely.
-        before = self._found.setdefault(content[44:52], {**found, "began_s": now_s - found["busy_s"]})
-        before.update({**found, "lasted_s": now_s - before["began_s"]})
+        before = self._found.setdefault(content[44:52], {**packet, "began_s": now_s - packet["busy_s"]})
+        before.update({**packet, "lasted_s": now_s - before["began_s"]})
 
 
 def parsed(content: bytes) -> dict[str, Any] | None:

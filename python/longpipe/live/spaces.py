@@ -132,8 +132,8 @@ def open_end(
 
 
 def _lines(host: RealHost, *, has_ipv6: bool) -> list[str]:
-    found = [f"{host.address} {host.name}"]
-    return [*found, f"{host.address_6} {host.name}"] if has_ipv6 else found
+    lines = [f"{host.address} {host.name}"]
+    return [*lines, f"{host.address_6} {host.name}"] if has_ipv6 else lines
 
 
 def _refused(host: RealHost, said: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ def _results(content: Content) -> Iterator[tuple[str, Any]]:
 def read(content: Content) -> Recording:
     """Returns a path for each probe, target address and address family."""
     times: list[float] = []
-    found: dict[Key, list[tuple[float, list[tuple[str, Any]]]]] = {}
+    packets_by_path: dict[Key, list[tuple[float, list[tuple[str, Any]]]]] = {}
     names: dict[Key, str] = {}
     firmware = None
     for where, one in _results(content):
@@ -46,10 +46,12 @@ def read(content: Content) -> Recording:
         address = text(one, "dst_addr") or text(one, "addr")
         key = (probe, address or name, _family(where, one, address))
         names.setdefault(key, f"probe {probe} > {_named(name, address, key[2])}")
-        found.setdefault(key, []).append((at, [(f"{where}.result[{k}]", packet) for k, packet in enumerate(packets)]))
+        packets_by_path.setdefault(key, []).append(
+            (at, [(f"{where}.result[{k}]", packet) for k, packet in enumerate(packets)])
+        )
         times.append(at)
     begin = min(times)
-    subjects = tuple(_subject(names[key], results, begin) for key, results in found.items())
+    subjects = tuple(_subject(names[key], results, begin) for key, results in packets_by_path.items())
     unknown = (
         "rates, and the direction of a delay or loss: ping measures round trips",
         "the time of a packet: a result of several packets has one time",
@@ -96,8 +98,8 @@ def _subject(name: str, results: list[tuple[float, list[tuple[str, Any]]]], begi
         "duplicates": (float(duplicates), "packets"),
         "errors": (float(errors), "packets"),
     }
-    found = kept(
+    with_values = kept(
         series("rtt", rtts, "at the time of the result"),
         series("losses", lost, "a packet without a reply, at the time of the result"),
     )
-    return Subject(name, "path", found, counters)
+    return Subject(name, "path", with_values, counters)

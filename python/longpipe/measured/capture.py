@@ -52,10 +52,12 @@ def read(content: Content) -> Recording:
     if copies.count:
         flows = _at_senders(traffic, flows)
     if not flows:
-        found = ", ".join(f"{count} packets {reason}" for reason, count in others.most_common(3)) or "no packets"
+        reasons = ", ".join(f"{count} packets {reason}" for reason, count in others.most_common(3)) or "no packets"
         cut = ", and the file is truncated" if source.cut else ""
         quic = ", or the qlog of a QUIC connection" if any("UDP" in reason for reason in others) else ""
-        raise ScenarioError(f"{content.file}: no TCP data among {found}{cut}; needs a capture of TCP connections{quic}")
+        raise ScenarioError(
+            f"{content.file}: no TCP data among {reasons}{cut}; needs a capture of TCP connections{quic}"
+        )
     begin, end = clocks.first_ns, clocks.last_ns
     notes = [*_notes(traffic, others), *clocks.notes()]
     if copies.lost:
@@ -80,7 +82,7 @@ def _connections(
     traffic: Traffic, others: Counter[str], clocks: Clocks, copies: Copies, dropped: Dropped
 ) -> list[Connection]:
     latest: dict[frozenset[bytes], Connection] = {}
-    found: list[Connection] = []
+    connections: list[Connection] = []
     for number, (packet, interface, segment) in enumerate(traffic, 1):
         if packet.time_ns is None:
             raise ScenarioError(
@@ -100,11 +102,11 @@ def _connections(
         if connection is None or connection.reopens(segment):
             sides = (Direction(segment.source, segment.target), Direction(segment.target, segment.source))
             connection = latest[ends] = Connection(sides)
-            found.append(connection)
+            connections.append(connection)
         sender = connection.directions[connection.side_of(segment)]
         if not copies.is_copy(interface, packet.time_ns, segment, sender):
             connection.add(packet.time_ns, segment)
-    return found
+    return connections
 
 
 def _at_senders(traffic: Traffic, flows: list[tuple[Connection, int]]) -> list[tuple[Connection, int]]:
@@ -119,7 +121,7 @@ def _at_senders(traffic: Traffic, flows: list[tuple[Connection, int]]) -> list[t
         if direction.interface is not None
     }
     latest: dict[tuple[bytes, bytes], Connection] = {}
-    found: dict[tuple[bytes, bytes], list[Connection]] = {}
+    by_pair: dict[tuple[bytes, bytes], list[Connection]] = {}
     for packet, interface, segment in traffic:
         if packet.time_ns is None or packet.is_loss or isinstance(segment, Other):
             continue
@@ -131,9 +133,9 @@ def _at_senders(traffic: Traffic, flows: list[tuple[Connection, int]]) -> list[t
             if connection is None or connection.reopens(segment):
                 sides = (Direction(segment.source, segment.target), Direction(segment.target, segment.source))
                 connection = latest[sender, receiver] = Connection(sides)
-                found.setdefault((sender, receiver), []).append(connection)
+                by_pair.setdefault((sender, receiver), []).append(connection)
             connection.add(packet.time_ns, segment)
-    return [_seen_at_sender(one, side, found) for one, side in flows]
+    return [_seen_at_sender(one, side, by_pair) for one, side in flows]
 
 
 def _seen_at_sender(
@@ -150,14 +152,14 @@ def _seen_at_sender(
 
 def sender_side(traffic: Traffic, flow: str) -> SenderSide | None:
     """Returns where a flow's data was first captured; None if all of it was captured at the same interface."""
-    found: SenderSide | None = None
+    side: SenderSide | None = None
     for _, interface, segment in traffic:
         if isinstance(segment, Other) or f"{name_of(segment.source)} > {name_of(segment.target)}" != flow:
             continue
-        if found is None:
-            found = SenderSide(segment.source, interface)
-        elif interface != found.interface:
-            return found
+        if side is None:
+            side = SenderSide(segment.source, interface)
+        elif interface != side.interface:
+            return side
     return None
 
 
@@ -255,7 +257,7 @@ def _counters(connection: Connection, side: int, mss: int) -> dict[str, tuple[fl
     one, other = connection.directions[side], connection.directions[1 - side]
     split = sum(-(-length // mss) for _, length in one.data)
     again = sum(-(-length // mss) for _, length in one.retransmissions)
-    found: dict[str, tuple[float, str]] = {
+    counters: dict[str, tuple[float, str]] = {
         "packets": (one.packets, "packets"),
         "data packets": (one.data_packets, "packets"),
         "segments": (split, "packets"),
@@ -277,15 +279,15 @@ def _counters(connection: Connection, side: int, mss: int) -> dict[str, tuple[fl
     }
     # A direction that was not captured is unknown, rather than without events.
     for unknown in (() if one.packets else _OF_DATA) + (() if other.packets else _OF_ACKS):
-        del found[unknown]
+        del counters[unknown]
     if connection.handshake_ns is not None:
-        found["handshake"] = (connection.handshake_ns / 1e9, "s")
+        counters["handshake"] = (connection.handshake_ns / 1e9, "s")
     sender_side = _sender_side(connection, side)
     if sender_side is not None:
-        found["sender side of the RTT"] = (sender_side / 1e9, "s")
+        counters["sender side of the RTT"] = (sender_side / 1e9, "s")
     if other.scale is not None:
-        found["window scale"] = (other.scale, "bits")
-    return found
+        counters["window scale"] = (other.scale, "bits")
+    return counters
 
 
 def _sender_side(connection: Connection, side: int) -> int | None:
@@ -298,16 +300,16 @@ def _sender_side(connection: Connection, side: int) -> int | None:
 
 def _facts(connection: Connection, side: int) -> dict[str, str]:
     one, other = connection.directions[side], connection.directions[1 - side]
-    found = {"timestamps": "yes" if one.has_timestamps else "no"} if one.packets else {}
+    facts = {"timestamps": "yes" if one.has_timestamps else "no"} if one.packets else {}
     permitted = [end.sack_permitted for end in (one, other) if end.is_open]
     if not all(permitted):
-        found["SACK"] = "no"
+        facts["SACK"] = "no"
     elif len(permitted) == 2 or one.sack_blocks or other.sack_blocks:
-        found["SACK"] = "yes"
+        facts["SACK"] = "yes"
     sender_side = _sender_side(connection, side)
     if sender_side is not None and one.rtts:
         beyond = min(rtt for _, rtt in one.rtts)
         share = sender_side / max(sender_side + beyond, 1)
         place = "the sender" if share <= _AT_AN_END else "the receiver" if share >= 1 - _AT_AN_END else "neither end"
-        found["captured at"] = place
-    return found
+        facts["captured at"] = place
+    return facts

@@ -188,9 +188,9 @@ class Content:
     @cached_property
     def json_values(self) -> Placed:
         """Returns the JSON values with their places; JSON lines and a JSON text sequence (RFC 7464) have several."""
-        found = values(self.file, self.text, NEEDS)
-        self.defects += found.defects
-        return found.values
+        parsed = values(self.file, self.text, NEEDS)
+        self.defects += parsed.defects
+        return parsed.values
 
     def line_of(self, place: str) -> int:
         """Returns the line of the place of a JSON value."""
@@ -211,11 +211,11 @@ class Content:
         if self.is_json or not _JSON_INSIDE.search(self.begins):
             return None
         try:
-            found = values(self.file, self.text, NEEDS)
+            parsed = values(self.file, self.text, NEEDS)
         except ScenarioError:
             return None
-        part = Content(self.file, self.data, [*self.defects, *found.defects])
-        part.is_json, part.json_values = True, found.values
+        part = Content(self.file, self.data, [*self.defects, *parsed.defects])
+        part.is_json, part.json_values = True, parsed.values
         return part
 
     def without_times(self) -> Content | None:

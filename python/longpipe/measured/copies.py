@@ -63,11 +63,11 @@ class Copies:
 
         A retransmission passes the first interface again, so it is not a copy.
         """
-        found = (
+        is_repeated = (
             self._has_passed(interface, segment, sender) if segment.length else self._equals(interface, now, segment)
         )
-        self.count += found
-        return found
+        self.count += is_repeated
+        return is_repeated
 
     def _has_passed(self, interface: int, segment: Segment, sender: Direction) -> bool:
         """Compares sequence numbers, because a router may split packets that segmentation offload joined.

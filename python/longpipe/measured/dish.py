@@ -135,8 +135,8 @@ def _subjects(samples: _Samples) -> Iterator[Subject]:
     yield Subject("path", "path", kept(series("rtt", rtts, meaning)), counters)
     for name, direction in ((_DOWN, "downlink"), (_UP, "uplink")):
         rate = rates(_moved(samples.times_s, samples.of[name]), "used, mean over the second that ends at the time")
-        if found := kept(rate):
-            yield Subject(direction, "path", found)
+        if with_values := kept(rate):
+            yield Subject(direction, "path", with_values)
 
 
 def _moved(times_s: Sequence[float], bps: Sequence[float | None]) -> Iterator[tuple[float, float, float]]:

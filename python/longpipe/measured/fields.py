@@ -37,10 +37,10 @@ def optional(where: str, record: object, *names: str) -> float | None:
 
 def number(where: str, record: object, *names: str) -> float:
     """Returns the number at a path of nested fields. Raises ScenarioError if it is absent or not a number."""
-    found = optional(where, record, *names)
-    if found is None:
+    value = optional(where, record, *names)
+    if value is None:
         raise ScenarioError(f"{where}.{'.'.join(names)}: missing; needs a number")
-    return found
+    return value
 
 
 def rows(where: str, record: object, *names: str) -> list[Any]:
@@ -60,8 +60,8 @@ def text(record: object, *names: str) -> str | None:
 
 def decimal(written: str) -> float | None:
     """Converts text to a decimal number; returns None if it is not a number or the number is out of bounds."""
-    found = scaled(written, NS)
-    return None if found is None or abs(found) > LARGEST * 1e9 else found / 1e9
+    value_ns = scaled(written, NS)
+    return None if value_ns is None or abs(value_ns) > LARGEST * 1e9 else value_ns / 1e9
 
 
 def unix_of_date(written: str | None) -> int | None:

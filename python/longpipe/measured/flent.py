@@ -51,11 +51,11 @@ def read(content: Content) -> Recording:
     for name, results in value["results"].items():
         if not name.startswith(_NAMES) or name.endswith(_DERIVED):
             continue
-        found = get(raw, name)
-        place = f"{where}: raw_values.{name}" if found else f"{where}: results.{name}"
+        raw_values = get(raw, name)
+        place = f"{where}: raw_values.{name}" if raw_values else f"{where}: results.{name}"
         quantity = _quantity(name, value)
-        if isinstance(found, list) and found and begin is not None:
-            of_series = _of_raw(place, found, quantity, begin)
+        if isinstance(raw_values, list) and raw_values and begin is not None:
+            of_series = _of_raw(place, raw_values, quantity, begin)
         else:
             of_series = _of_grid(place, grid, results, quantity)
         meta = get(value, "metadata", "SERIES_META", name)

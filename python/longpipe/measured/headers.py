@@ -104,15 +104,15 @@ def name_of(endpoint: bytes) -> str:
 
 def segment_of(link_type: int, data: bytes, length: int) -> Segment | Other:
     """Returns the TCP headers of a packet, or the reason why it has none."""
-    found = _network(link_type, data)
-    if isinstance(found, Other):
-        return found
-    if len(data) <= found:
+    network = _network(link_type, data)
+    if isinstance(network, Other):
+        return network
+    if len(data) <= network:
         return _SHORT
-    version = data[found] >> 4
+    version = data[network] >> 4
     if version == 4:
-        return _of_ipv4(data, found, length)
-    return _of_ipv6(data, found, length) if version == 6 else _NO_IP
+        return _of_ipv4(data, network, length)
+    return _of_ipv6(data, network, length) if version == 6 else _NO_IP
 
 
 def _network(link_type: int, data: bytes) -> int | Other:
@@ -133,8 +133,8 @@ def _network(link_type: int, data: bytes) -> int | Other:
     if link_type == _PKTAP and len(data) >= 12:
         # Apple's header begins with its length, and contains the link type of the packet behind it.
         size, inner = int.from_bytes(data[:4], "little"), int.from_bytes(data[8:12], "little")
-        found = _NO_IP if inner == _PKTAP else _network(inner, data[size:])
-        return found if isinstance(found, Other) else size + found
+        inner_offset = _NO_IP if inner == _PKTAP else _network(inner, data[size:])
+        return inner_offset if isinstance(inner_offset, Other) else size + inner_offset
     if link_type not in _TYPED:
         name = _OTHER_LINKS.get(link_type)
         return Other(f"of link type {link_type}{f' ({name})' if name else ''}")

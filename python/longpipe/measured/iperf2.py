@@ -123,7 +123,7 @@ class _Header:
 
 
 def _streams(content: Content) -> list[_Stream]:
-    found: list[_Stream] = []
+    streams: list[_Stream] = []
     current: dict[str, _Stream] = {}
     header = _Header()
     # Longer lines are of no known form.
@@ -134,14 +134,14 @@ def _streams(content: Content) -> list[_Stream]:
             continue
         elif head := _STREAM.fullmatch(line):
             current[head[1]] = header.stream(_name(head), line)
-            found.append(current[head[1]])
+            streams.append(current[head[1]])
         elif row := _CSV.fullmatch(line):
             key = row["id"] + row["from"] + row["to"]
             if int(row["id"]) >= 0:
                 if key not in current:
                     ends = (row["source"], row["from"], row["target"], row["to"])
                     current[key] = header.stream("{}:{} - {}:{}".format(*ends))
-                    found.append(current[key])
+                    streams.append(current[key])
                 _add(current[key], row, float(row["rate"]))
         elif interval := _INTERVAL.fullmatch(line):
             stream = current.get(interval["id"])
@@ -149,9 +149,9 @@ def _streams(content: Content) -> list[_Stream]:
             if stream is None or stream.is_before(interval):
                 name = f"stream {interval['id']}" if stream is None else stream.name
                 stream = current[interval["id"]] = header.stream(name)
-                found.append(stream)
+                streams.append(stream)
             _add_interval(stream, interval)
-    return found
+    return streams
 
 
 def _add_interval(stream: _Stream, interval: re.Match[str]) -> None:

@@ -97,10 +97,10 @@ def _probes(where: str, trips: list[Any]) -> Iterator[tuple[float, str | None, d
                 f"{place}.timestamps.client.send.monotonic: before the previous probe; needs increasing times"
             )
         latest = sent
-        found = get(trip, "lost")
-        if found not in (False, "false", None):
-            yield sent, "true" if found is True else str(found), {}
+        lost = get(trip, "lost")
+        if lost not in (False, "false", None):
+            yield sent, "true" if lost is True else str(lost), {}
             continue
         delays = {name: optional(place, trip, "delay", name) for name in ("rtt", "send", "receive")}
         known = {name: value for name, value in delays.items() if value is not None}
-        yield sent, None if found is None and "rtt" not in known else _RECEIVED, known
+        yield sent, None if lost is None and "rtt" not in known else _RECEIVED, known

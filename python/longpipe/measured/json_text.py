@@ -86,11 +86,11 @@ def values(file: str, text: str, needs: str) -> Found:
         raise ScenarioError(f"{file}: {items} brackets and commas; needs {needs} with at most {MOST_ITEMS}")
     is_sequence = RECORD_SEPARATOR in text[:64]
     if is_sequence or _is_lines(text):
-        found = _of_records(file, text)
-        if not found.values:
+        parsed = _of_records(file, text)
+        if not parsed.values:
             kind = "a JSON text sequence without a value" if is_sequence else "JSON without a value"
             raise ScenarioError(f"{file}: {kind}; needs {needs}")
-        return found
+        return parsed
     try:
         return Found([(file, _loads(text))])
     except _Damage as damage:
@@ -110,7 +110,7 @@ def _is_lines(text: str) -> bool:
 
 def _of_records(file: str, text: str) -> Found:
     """Reads a value from each line or, after a record separator, from several lines."""
-    found = Found()
+    parsed = Found()
     damaged: list[tuple[int, str]] = []
     replaced = 0
     for number, record in _records(text):
@@ -124,16 +124,16 @@ def _of_records(file: str, text: str) -> Found:
         except _Damage as damage:
             damaged.append((number, str(damage)))
             continue
-        found.values.append((f"{file}:{number}", value))
+        parsed.values.append((f"{file}:{number}", value))
     if damaged:
         number, reason = damaged[0]
-        if not found.values:
+        if not parsed.values:
             raise ScenarioError(f"{file}:{number}: not JSON, {reason}; needs a JSON value")
         records = "a record is" if len(damaged) == 1 else f"{len(damaged)} records are"
         where = "in line" if len(damaged) == 1 else "the first in line"
-        found.defects.append(f"{records} damaged and skipped, {where} {number} ({reason})")
-    _note_numbers(replaced, found)
-    return found
+        parsed.defects.append(f"{records} damaged and skipped, {where} {number} ({reason})")
+    _note_numbers(replaced, parsed)
+    return parsed
 
 
 def _records(text: str) -> Iterator[tuple[int, str]]:
@@ -162,7 +162,7 @@ class _Damaged:
 
     def read(self, first: _Damage) -> Found:
         """Returns the values; `first` is the defect that is reported if there are none."""
-        text, found = self._text, self._found
+        text, parsed = self._text, self._found
         place, used, outside, budget = 0, 0, 0, _MOST_SEARCHED * len(text) + _LEAST_SEARCHED
         while budget > 0 and (begin := self._next(place)) is not None:
             end, stack = _extent(text, begin)
@@ -172,16 +172,16 @@ class _Damaged:
                 place = begin + 1 if end is None else end
                 continue
             outside += len(text[used:begin].strip())
-            is_first = not found.values and not text[:begin].strip()
-            found.values.append((self._file if is_first else f"{self._file}:{self._line(begin)}", value))
+            is_first = not parsed.values and not text[:begin].strip()
+            parsed.values.append((self._file if is_first else f"{self._file}:{self._line(begin)}", value))
             place = used = until
-        if not found.values:
+        if not parsed.values:
             raise ScenarioError(f"{self._file}:{self._line(first.at)}: not JSON, {first}; needs JSON")
         outside += len(text[used:].strip())
         if outside:
-            found.defects.append(f"{outside} characters of text around the JSON are ignored")
-        _note_numbers(self._replaced, found)
-        return found
+            parsed.defects.append(f"{outside} characters of text around the JSON are ignored")
+        _note_numbers(self._replaced, parsed)
+        return parsed
 
     def _line(self, at: int) -> int:
         return bisect_right(self._line_ends, at - 1) + 1

@@ -23,10 +23,10 @@ Line = tuple[int, str]
 def as_utf_8(data: bytes, encoding: str) -> bytes:
     """Returns a text in UTF-8; raises UnicodeDecodeError if the data are not in the given encoding."""
     decoder = codecs.getincrementaldecoder(encoding)()
-    found = bytearray()
+    converted = bytearray()
     for at in range(0, len(data), _STEP):
-        found += decoder.decode(data[at : at + _STEP], final=at + _STEP >= len(data)).encode()
-    return bytes(found)
+        converted += decoder.decode(data[at : at + _STEP], final=at + _STEP >= len(data)).encode()
+    return bytes(converted)
 
 
 def is_utf_8(data: bytes) -> bool:

@@ -57,23 +57,23 @@ def read(content: Content) -> Recording:
 
 def _messages(content: Content) -> Placed:
     """Returns the messages, which are values of events in the output of ndt7-client."""
-    found: Placed = []
+    messages: Placed = []
     for place, one in content.json_values:
         if get(one, "Key") == "measurement":
-            found.append((f"{place}.Value", get(one, "Value")))
+            messages.append((f"{place}.Value", get(one, "Value")))
         elif any(get(one, part) is not None for part in _PARTS):
-            found.append((place, one))
-    return found
+            messages.append((place, one))
+    return messages
 
 
 def _of_archive(file: str, where: str, value: object) -> Recording:
     subjects: list[Subject] = []
     begin = None
     for test in _TESTS:
-        found = get(value, test)
-        if isinstance(found, dict):
-            begin = begin or unix_of_date(text(found, "StartTime"))
-            measured = rows(f"{where}: {test}", found, "ServerMeasurements")
+        of_test = get(value, test)
+        if isinstance(of_test, dict):
+            begin = begin or unix_of_date(text(of_test, "StartTime"))
+            measured = rows(f"{where}: {test}", of_test, "ServerMeasurements")
             placed = [(f"{where}: {test}.ServerMeasurements[{k}]", one) for k, one in enumerate(measured)]
             subjects += _subjects(test.lower(), placed, test == "Download")
     return _recording(file, (where, value), subjects, begin)
@@ -110,8 +110,8 @@ def _subjects(name: str, placed: Placed, download: bool | None) -> Iterator[Subj
 
 
 def _counted(where: str, one: object) -> dict[str, float]:
-    found = {f"{part}.{key}": optional(where, one, part, key) for part, keys in _COUNTED.items() for key in keys}
-    return {key: value for key, value in found.items() if value is not None and value >= 0}
+    counts = {f"{part}.{key}": optional(where, one, part, key) for part, keys in _COUNTED.items() for key in keys}
+    return {key: value for key, value in counts.items() if value is not None and value >= 0}
 
 
 def _subject(name: str, placed: Placed, download: bool | None) -> Iterator[Subject]:

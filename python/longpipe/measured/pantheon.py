@@ -125,7 +125,7 @@ def _flow(name: str, entered: Columns, left: Columns) -> Subject:
     # The rate is that from the flow's first packet to its last departure.
     at = left.column(0)
     times = [row[0] for row in islice(entered, 1)] + ([at.min(), at.max()] if len(at) else []) or [0.0]
-    found = kept(
+    with_values = kept(
         binned_rate(((at, size) for at, size, _ in left), min(times), max(times), "bytes that departed"),
         series("delay", ((at, delay) for at, _, delay in left), "one-way, at the departure"),
     )
@@ -133,4 +133,4 @@ def _flow(name: str, entered: Columns, left: Columns) -> Subject:
     # A part of a log may lack the packets that entered before it.
     if len(entered) >= len(left):
         counters["lost"] = (float(len(entered) - len(left)), "packets")
-    return Subject(name, "flow", found, counters)
+    return Subject(name, "flow", with_values, counters)

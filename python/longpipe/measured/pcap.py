@@ -210,16 +210,16 @@ class CaptureFile:
     def _add_interface(self, order: str, body: bytes, at: int) -> None:
         if len(body) < 8 or len(self._interfaces) >= _MOST_INTERFACES:
             raise _DamagedError(f"interface block at byte {at}")
-        found = Interface(struct.unpack_from(f"{order}H", body)[0])
+        interface = Interface(struct.unpack_from(f"{order}H", body)[0])
         for code, value in _options(order, body[8:]):
             if code == _TIME_RESOLUTION and value:
                 power = value[0] & 0x7F
                 if power > _FINEST:
                     raise _DamagedError(f"time resolution {value[0]} at byte {at}, above {_FINEST}")
-                found.ticks = 2**power if value[0] & 0x80 else 10**power
+                interface.ticks = 2**power if value[0] & 0x80 else 10**power
             elif code == _TIME_OFFSET and len(value) == 8:
-                found.offset_s = struct.unpack(f"{order}q", value)[0]
-        self._interfaces.append(found)
+                interface.offset_s = struct.unpack(f"{order}q", value)[0]
+        self._interfaces.append(interface)
 
     def _add_drops(self, order: str, body: bytes) -> None:
         for code, value in _options(order, body[12:]):
@@ -240,20 +240,20 @@ class CaptureFile:
         _check(number, captured)
         if interface >= len(self._interfaces) or size + captured > len(body):
             raise _DamagedError(f"packet {number}: {captured} bytes of interface {interface}")
-        found = self._interfaces[interface]
+        described = self._interfaces[interface]
         time_ns = None
         if high is not None:
-            time_ns = found.offset_s * 10**9 + ((high << 32) + low) * 10**9 // found.ticks
-            if found.divisor is None:
-                found.divisor = self._divisor(time_ns)
-            time_ns //= found.divisor
+            time_ns = described.offset_s * 10**9 + ((high << 32) + low) * 10**9 // described.ticks
+            if described.divisor is None:
+                described.divisor = self._divisor(time_ns)
+            time_ns //= described.divisor
         place, is_loss = 4 * interface, False
         if kind == _ENHANCED and len(body) >= (end := size + (captured + 3) // 4 * 4) + 8:
             options = dict(_options(order, body[end:]))
             flags = options.get(_FLAGS, b"")
             is_loss = (self.application or "").startswith("longpipe") and options.get(_COMMENT, b"").startswith(_LOST)
             place += struct.unpack(f"{order}I", flags)[0] & 3 if len(flags) == 4 else 0
-        packet = Packet(time_ns, found.link_type, body[size : size + captured], length, place, is_loss)
+        packet = Packet(time_ns, described.link_type, body[size : size + captured], length, place, is_loss)
         return self._timed(number, packet)
 
     def _divisor(self, time_ns: int) -> int:

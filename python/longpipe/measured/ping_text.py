@@ -138,10 +138,10 @@ class _Run:
         begin, end = self.all_of.get(source, (seq, seq))
         if begin <= seq < end:
             return True
-        found = (source, seq) in self.seen
+        is_known = (source, seq) in self.seen
         self.seen.add((source, seq))
         if seq < 0:
-            return found
+            return is_known
         # A range stands for numbers that follow one another, because fping may number ten million requests. If many
         # numbers are missing, they were lost.
         while (source, end) in self.seen:
@@ -150,7 +150,7 @@ class _Run:
         if len(self.seen) > _WRAP:
             self.seen, begin, end = set(), min(begin, seq), seq + 1
         self.all_of[source] = (begin, end)
-        return found
+        return is_known
 
 
 @dataclass
@@ -290,8 +290,8 @@ def _fping_ns(written: str) -> int | None:
 
     Dates without a time zone are read as UTC.
     """
-    if (found := scaled(written, NS)) is not None:
-        return found
+    if (time_ns := scaled(written, NS)) is not None:
+        return time_ns
     with suppress(ValueError):
         written = datetime.strptime(written, _CTIME).isoformat()
     return fields.unix_of_date(written)
@@ -422,13 +422,13 @@ def _subject(file: str, name: str, path: _Path, begin: int | None, notes: list[s
         "received": (float(len(seqs)), "packets"),
         "duplicates": (float(path.duplicates), "packets"),
     }
-    found = kept(
+    series = kept(
         series_of("rtt", times[seqs - first], rtts, "at the time of the request"),
         series_of(
             "losses", times[is_lost], np.ones(int(is_lost.sum())), "a request without a reply, at its interpolated time"
         ),
     )
-    return Subject(name, "path", found, counters, key=address_of(name)), float(times.max()) if len(times) else 0.0
+    return Subject(name, "path", series, counters, key=address_of(name)), float(times.max()) if len(times) else 0.0
 
 
 def _times(path: _Path, first: int, known: NDArray[np.int64], since: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -151,8 +151,8 @@ def _named(place: str, names: object, events: list[tuple[str, Any]]) -> Iterator
     for where, one in events:
         if not isinstance(one, list) or len(one) != len(known):
             raise ScenarioError(f"{where}: {shown(one)}; needs a list of {len(known)} fields")
-        found = dict(zip(known, one, strict=True))
-        yield where, {"time": found["time"], "name": str(found["event"]), "data": found["data"]}
+        event = dict(zip(known, one, strict=True))
+        yield where, {"time": event["time"], "name": str(event["event"]), "data": event["data"]}
 
 
 def _vantage(trace: object) -> str:
@@ -161,20 +161,20 @@ def _vantage(trace: object) -> str:
 
 def _tcp_headers(place: str, trace: object) -> float | None:
     """Returns the length of the headers of a TCP flow's packets, which longpipe's files contain; None for QUIC."""
-    found = optional(place, trace, "custom_fields", "header_bytes")
-    if found is not None and not HEADER_BYTES <= found <= _MOST_HEADERS:
-        raise ScenarioError(f"{place}: header_bytes: {found:g}; needs {HEADER_BYTES} to {_MOST_HEADERS}")
-    return found
+    header_bytes = optional(place, trace, "custom_fields", "header_bytes")
+    if header_bytes is not None and not HEADER_BYTES <= header_bytes <= _MOST_HEADERS:
+        raise ScenarioError(f"{place}: header_bytes: {header_bytes:g}; needs {HEADER_BYTES} to {_MOST_HEADERS}")
+    return header_bytes
 
 
 def _connections(trace: _Trace) -> list[list[Event]]:
     """Returns the events of each connection, which `group_id` identifies in a trace of several connections."""
     common = get(trace.about, "common_fields", "group_id")
     groups = {place: json.dumps(get(one, "group_id") or common) for place, one in trace.events}
-    found: dict[str, list[Event]] = {}
+    by_group: dict[str, list[Event]] = {}
     for event in _events(trace):
-        found.setdefault(groups[event[0]], []).append(event)
-    return list(found.values())
+        by_group.setdefault(groups[event[0]], []).append(event)
+    return list(by_group.values())
 
 
 def _events(trace: _Trace) -> list[Event]:

@@ -215,10 +215,10 @@ def rates(moved: Iterable[Moved], meaning: str, quantity: Literal["rate", "sent 
     Every reader of bytes per interval computes its rates with this function. The intervals are in ascending order. The
     bytes of an interval without length are added to the interval before it or, if it is the first, after it.
     """
-    found = _rows(_with_lengths(moved), 3)
-    begins, ends, sizes = found.T
+    intervals = _rows(_with_lengths(moved), 3)
+    begins, ends, sizes = intervals.T
     return Series(
-        quantity, UNITS[quantity][0], ends.copy(), 8 * sizes / (ends - begins), meaning, found[:, :2].copy()
+        quantity, UNITS[quantity][0], ends.copy(), 8 * sizes / (ends - begins), meaning, intervals[:, :2].copy()
     )  # fmt: skip
 
 

@@ -131,17 +131,17 @@ def by_key(
 
     Raises ScenarioError if a key occurs twice in a snapshot with a time, because the second one is another snapshot.
     """
-    found: dict[Key, Runs[Value]] = {}
+    runs_by_key: dict[Key, Runs[Value]] = {}
     for at, lines in snapshots:
         seen: set[Key] = set()
         for line, key, value in parse(lines):
             if snapshots.times.known and key in seen:
                 raise ScenarioError(f"{file}:{line}: a snapshot without a time; needs a time before each snapshot")
             seen.add(key)
-            if key not in found:
-                found[key] = Runs(numbers, counters)
-            found[key].add(at, line, value)
-    return found
+            if key not in runs_by_key:
+                runs_by_key[key] = Runs(numbers, counters)
+            runs_by_key[key].add(at, line, value)
+    return runs_by_key
 
 
 def _time(line: str) -> int | None:
@@ -149,9 +149,9 @@ def _time(line: str) -> int | None:
     text = line.strip().replace(",", ".")
     if not text or not text[0].isdigit() or len(text) > 40:
         return None
-    found = unix_ns(text) if len(text.partition(".")[0]) >= 9 else None
-    if found is not None or not re.match(r"\d{4}-\d\d-\d\d[T ]", text):
-        return found
+    time_ns = unix_ns(text) if len(text.partition(".")[0]) >= 9 else None
+    if time_ns is not None or not re.match(r"\d{4}-\d\d-\d\d[T ]", text):
+        return time_ns
     return unix_of_date(text)
 
 

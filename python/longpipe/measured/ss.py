@@ -59,10 +59,10 @@ def read(content: Content) -> Recording:
         lambda line: bool(_SOCKET.fullmatch(line.strip())),
     )
     times = snapshots.times
-    found = by_key(content.file, snapshots, lambda lines: _sockets(content.file, lines), _numbers, _counted)
+    sockets = by_key(content.file, snapshots, lambda lines: _sockets(content.file, lines), _numbers, _counted)
     subjects = tuple(
         _subject(name, connection, timed=times.known)
-        for name, connections in found.items()
+        for name, connections in sockets.items()
         for connection in connections.found
     )
     if not subjects:
@@ -141,16 +141,16 @@ def _rate(items: Items, key: str) -> float | None:
 
 def _counted(items: Items) -> dict[str, float]:
     """Returns the items that only increase while a connection lasts, so that a decrease is another connection."""
-    found = {key: _number(items, key) for key in _COUNTERS}
-    found["retrans"] = decimal(items.get("retrans", "").partition("/")[2])
-    return {key: value for key, value in found.items() if value is not None}
+    counters = {key: _number(items, key) for key in _COUNTERS}
+    counters["retrans"] = decimal(items.get("retrans", "").partition("/")[2])
+    return {key: value for key, value in counters.items() if value is not None}
 
 
 def _numbers(items: Items) -> dict[str, float]:
     """Returns the items that are drawn over time."""
-    found = {key: _rate(items, key) if key.endswith("_rate") else _number(items, key) for key in _DRAWN}
-    found["retrans"] = decimal(items.get("retrans", "").partition("/")[2])
-    return {key: value for key, value in found.items() if value is not None}
+    numbers = {key: _rate(items, key) if key.endswith("_rate") else _number(items, key) for key in _DRAWN}
+    numbers["retrans"] = decimal(items.get("retrans", "").partition("/")[2])
+    return {key: value for key, value in numbers.items() if value is not None}
 
 
 def _retransmitted(rows: Named) -> Columns:

@@ -70,7 +70,7 @@ def _of_table(content: Content) -> Recording:
     columns = [head.casefold() for head in table.heads]
     ways = (("lost upstream", "uplink"), ("lost downstream", "downlink"))
     counters |= {name: (float(directions[column]), "packets") for name, column in ways if column in columns}
-    found = kept(
+    series = kept(
         _series("rtt", every["rtt"], "at the timestamp"),
         _series("delay up", every["delay up"], "measured with two clocks"),
         _series("delay down", every["delay down"], "measured with two clocks"),
@@ -78,7 +78,7 @@ def _of_table(content: Content) -> Recording:
     )
     unknown = ("rates: the probes are small", "one-way delays, unless the clocks of both ends are synchronized")
     notes = clock_notes({name: min((row[1] for row in every[of]), default=None) for name, of in _DIRECTIONS.items()})
-    path = Subject("path", "path", found, counters)
+    path = Subject("path", "path", series, counters)
     return Recording(
         content.file, "LENS CSV", "LENS or a similar data set", None, begin, (latest - begin) / 1e9, (path,), unknown,
         tuple(notes),

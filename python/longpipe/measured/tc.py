@@ -74,17 +74,17 @@ def read(content: Content) -> Recording:
     notes: list[str] = []
     if content.is_json:
         begin, length, known = None, 0.0, False
-        found: dict[Key, Runs[Counters]] = {}
+        queues: dict[Key, Runs[Counters]] = {}
         for where, value in content.json_values:
             for key, counters in _of_json(where, value):
-                found.setdefault(key, Runs(dict, _increasing)).add(0.0, 0, counters)
+                queues.setdefault(key, Runs(dict, _increasing)).add(0.0, 0, counters)
     else:
         snapshots = Snapshots(content, lambda _: False, _is_queue)
-        found = by_key(
+        queues = by_key(
             content.file, snapshots, lambda lines: _of_snapshot(content.file, lines, notes), dict, _increasing
         )
         begin, length, known = snapshots.times.begin_ns, snapshots.length_s, snapshots.times.known
-    subjects = tuple(_subject(key, of_key.found, notes, timed=known) for key, of_key in found.items())
+    subjects = tuple(_subject(key, of_key.found, notes, timed=known) for key, of_key in queues.items())
     if not subjects:
         raise ScenarioError(f"{content.file}: no queue with counters; needs what `tc -s qdisc` prints (not without -s)")
     unknown = ["delays and flows: tc only counts packets of a queue"]
@@ -176,16 +176,16 @@ def _subject(key: Key, runs: list[Run[Counters]], notes: list[str], *, timed: bo
         ends = [value] if one in _STATES else [run.last.get(one) for run in runs]
         if None not in ends:
             counters[one] = (sum(end for end in ends if end is not None), _UNITS.get(one, "events"))
-    found: tuple[Series, ...] = ()
+    with_values: tuple[Series, ...] = ()
     if timed:
         since = "since the previous snapshot"
         backlogs = chain.from_iterable(run.rows.points("backlog", "at") for run in runs)
-        found = kept(
+        with_values = kept(
             rates(_steps(runs, "bytes"), f"sent {since}"),
             series("losses", ((at, more) for _, at, more in _steps(runs, "drops") if more), f"dropped {since}"),
             series("backlog", backlogs, "at the snapshot", "bytes"),
         )
-    return Subject(name, "queue", found, counters)
+    return Subject(name, "queue", with_values, counters)
 
 
 def _steps(runs: list[Run[Counters]], name: str) -> Iterator[Moved]:

@@ -59,19 +59,19 @@ def read(content: Content) -> Recording:
     times = [table.heads.index(name) for name in kind.times]
     columns = {name: table.heads.index(name) for name in kind.columns}
     keys = [table.heads.index(name) for name in _KEYS if name in table.heads]
-    found: dict[tuple[str, ...], list[tuple[int, int, dict[str, float | None]]]] = {}
+    rows_by_path: dict[tuple[str, ...], list[tuple[int, int, dict[str, float | None]]]] = {}
     for line, cells in table:
         begin, end = (_time(f"{content.file}:{line}", table.heads[at], cells[at]) for at in (times[0], times[-1]))
         if end < begin:
             raise ScenarioError(f"{content.file}:{line}: {kind.times[-1]} before {kind.times[0]}; needs a later time")
         numbers = {name: _number(f"{content.file}:{line}", name, cells[at]) for name, at in columns.items()}
-        found.setdefault(tuple(cells[at] for at in keys), []).append((begin, end, numbers))
-    if not found:
+        rows_by_path.setdefault(tuple(cells[at] for at in keys), []).append((begin, end, numbers))
+    if not rows_by_path:
         raise ScenarioError(f"{content.file}: no row; needs {_NEEDS}")
-    first = min(begin for rows in found.values() for begin, _, _ in rows)
-    last = max(end for rows in found.values() for _, end, _ in rows)
+    first = min(begin for rows in rows_by_path.values() for begin, _, _ in rows)
+    last = max(end for rows in rows_by_path.values() for _, end, _ in rows)
     subjects: list[Subject] = []
-    for key, rows in found.items():
+    for key, rows in rows_by_path.items():
         ordered = sorted(rows, key=lambda row: row[:2])
         since = [_Row((begin - first) / 1e9, (end - first) / 1e9, numbers) for begin, end, numbers in ordered]
         subjects += kind.subjects(" ".join(part for part in key if part) or "path", since)
@@ -80,17 +80,17 @@ def read(content: Content) -> Recording:
 
 
 def _time(where: str, name: str, cell: str) -> int:
-    found = unix_of_date(cell)
-    if found is None:
+    unix_s = unix_of_date(cell)
+    if unix_s is None:
         raise ScenarioError(f"{where}: {name} {shown(cell)}; needs a date of ISO 8601")
-    return found
+    return unix_s
 
 
 def _number(where: str, name: str, cell: str) -> float | None:
-    found = None if cell in _ABSENT else decimal(cell)
-    if cell not in _ABSENT and (found is None or not 0 <= found <= LARGEST):
+    value = None if cell in _ABSENT else decimal(cell)
+    if cell not in _ABSENT and (value is None or not 0 <= value <= LARGEST):
         raise ScenarioError(f"{where}: {name} {shown(cell)}; needs a number from 0 on, or nothing")
-    return found
+    return value
 
 
 def _of_ping(name: str, rows: list[_Row]) -> Iterator[Subject]:
@@ -112,8 +112,8 @@ def _values(quantity: SeriesKind, rows: list[_Row], column: str, meaning: str, s
 
 def _of_iperf(name: str, rows: list[_Row]) -> Iterator[Subject]:
     for direction in ("download", "upload"):
-        if found := kept(rates(_moved(rows, direction, 1.0), "mean over the interval that ends at the time")):
-            yield Subject(f"{name} {direction}", "path", found)
+        if series := kept(rates(_moved(rows, direction, 1.0), "mean over the interval that ends at the time")):
+            yield Subject(f"{name} {direction}", "path", series)
 
 
 def _moved(rows: list[_Row], column: str, scale: float, length_s: float | None = None) -> Iterator[Moved]:
@@ -137,8 +137,8 @@ def _of_dish(name: str, rows: list[_Row]) -> Iterator[Subject]:
     yield Subject(name, "path", kept(series("rtt", points, "pings between dish and point of presence")), counters)
     for direction in ("downlink", "uplink"):
         moved = _moved(rows, direction, _BPS_PER_MBPS, 1.0)
-        if found := kept(rates(moved, "used, mean over the second that ends at the time")):
-            yield Subject(f"{name} {direction}", "path", found)
+        if with_values := kept(rates(moved, "used, mean over the second that ends at the time")):
+            yield Subject(f"{name} {direction}", "path", with_values)
 
 
 _ALL: Final = 100.0

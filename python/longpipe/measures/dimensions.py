@@ -30,7 +30,7 @@ _COUNTS: Final = ("packets", "packet", "cells", "cell", "segments", "segment")
 
 def _units() -> dict[str, tuple[float, Dimension]]:
     """Returns each unit with its conversion factor to bits and seconds and its dimension."""
-    found: dict[str, tuple[float, Dimension]] = {"%": (0.01, NUMBER), **dict.fromkeys(_COUNTS, (1.0, NUMBER))}
+    units: dict[str, tuple[float, Dimension]] = {"%": (0.01, NUMBER), **dict.fromkeys(_COUNTS, (1.0, NUMBER))}
     for quantity, base, dimension in (
         (TIME, 1e-12, SECONDS), (SIZE, 8.0, BITS), (RATE, 1.0, BITS_PER_SECOND),
     ):  # fmt: skip
@@ -42,8 +42,8 @@ def _units() -> dict[str, tuple[float, Dimension]]:
             # of a rate.
             if dimension is BITS_PER_SECOND and not written.endswith(("/s", "ps")):
                 continue
-            found.setdefault(written, (float(factor * quantity.units[canonical]) * base, dimension))
-    return found
+            units.setdefault(written, (float(factor * quantity.units[canonical]) * base, dimension))
+    return units
 
 
 _UNITS: Final = _units()

@@ -74,10 +74,10 @@ _FUNCTIONS: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 def _reduced(operation: Callable[..., Any], values: Sequence[Any]) -> Any:  # noqa: ANN401 - numbers or arrays
-    found = values[0]
+    result = values[0]
     for value in values[1:]:
-        found = operation(found, value)
-    return found
+        result = operation(result, value)
+    return result
 
 
 @dataclass(frozen=True)

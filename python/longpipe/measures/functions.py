@@ -166,9 +166,9 @@ def _function(name: str, target: str) -> Callable[[Any], Any]:
 
         text = f"{type(error).__name__}: {with_plain_names(str(error))}"
         raise ScenarioError(f"measure: {name!r}: {target}: {text}; {NEEDS}") from error
-    found = getattr(module, attribute, None)
-    if not callable(found):
+    function = getattr(module, attribute, None)
+    if not callable(function):
         functions = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
         known = nearest(attribute, functions, 10) if functions else "the file has none"
         raise ScenarioError(f"measure: {name!r}: {where} has no function {attribute!r}; {known}")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]

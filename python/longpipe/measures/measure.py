@@ -229,10 +229,10 @@ def of_columns(measure: Measure, columns: Mapping[str, Any]) -> npt.NDArray[np.f
 
 def parse_all(texts: Iterable[Specification]) -> tuple[Measure, ...]:
     """Parses measures, each of which may refer to earlier ones by name."""
-    found: list[Measure] = []
+    parsed: list[Measure] = []
     for text in texts:
-        found.append(parse(text, found))
-    return tuple(found)
+        parsed.append(parse(text, parsed))
+    return tuple(parsed)
 
 
 def _term(text: str, known: Mapping[str, Measure], field: str) -> Measure:

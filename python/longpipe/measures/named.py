@@ -303,8 +303,8 @@ def _flow_rows(result: Result, measure: NamedMeasure) -> Rows:
         times = zip(columns["start_s"], columns["completion_s"], strict=True)
         columns = {**columns, "duration_s": [completion - start for start, completion in times]}
     if measure.quantity in _OF_LIMITS:
-        found = result.flow_limits
-        columns = {**columns, **{name: [getattr(flow_limit, name) for flow_limit in found] for name in _OF_LIMITS}}
+        limits = result.flow_limits
+        columns = {**columns, **{name: [getattr(flow_limit, name) for flow_limit in limits] for name in _OF_LIMITS}}
     if measure.quantity == "died":
         columns = {**columns, "died": [int(flow in result.died) for flow in columns["flow"]]}
     return measure.rows(columns, "flow")
@@ -312,12 +312,12 @@ def _flow_rows(result: Result, measure: NamedMeasure) -> Rows:
 
 def _port_rows(result: Result, measure: NamedMeasure) -> Rows:
     unit = "packets" if result.scenario.framing == "ip" else "cells"
-    found = []
+    rows = []
     for row in measure.rows(result.part("ports"), "port"):
         lost = sum(value for name, value in row.items() if name.startswith(f"{unit}_lost_"))
         left = row[f"{unit}_out"] or math.nan
         # Little's law gives the mean delay from the mean queue over the measured time, for packets of any size.
-        found.append(
+        rows.append(
             {
                 "name": row["port"],
                 "utilization": row["utilization"],
@@ -329,7 +329,7 @@ def _port_rows(result: Result, measure: NamedMeasure) -> Rows:
                 **{name: row[name] for name in (MEAN, *QUANTILES) if name in row},
             }
         )
-    return found
+    return rows
 
 
 def _queue_rows(result: Result, measure: NamedMeasure) -> Rows:

@@ -23,13 +23,13 @@ def by_port(trace: Mapping[str, Any], ports: int, begin_s: float = 0.0) -> dict[
 
     late = np.asarray(trace["time_s"]) >= begin_s
     port, delay = np.asarray(trace["port"])[late], np.asarray(trace["delay_s"], dtype=np.float64)[late]
-    found = {name: np.full(ports, np.nan) for name in (MEAN, *QUANTILES)}
+    columns = {name: np.full(ports, np.nan) for name in (MEAN, *QUANTILES)}
     order = np.lexsort((delay, port))
     port, delay = port[order], delay[order]
     for number in np.unique(port):
         first, last = np.searchsorted(port, (number, number + 1))
         own = delay[first:last]
-        found[MEAN][number] = own.mean()
+        columns[MEAN][number] = own.mean()
         for name, share in QUANTILES.items():
-            found[name][number] = own[max(int(np.ceil(share * len(own))), 1) - 1]
-    return {name: column.tolist() for name, column in found.items()}
+            columns[name][number] = own[max(int(np.ceil(share * len(own))), 1) - 1]
+    return {name: column.tolist() for name, column in columns.items()}

@@ -225,10 +225,10 @@ def short_of(traffic: Resolved, mss: int, segments: float, sent_bytes: float) ->
 
 def _sent(columns: Columns) -> dict[str, tuple[float, float, float | None]]:
     """Returns, for each flow or part of a split flow, its segments, their payload, and that of short ones if known."""
-    found: dict[str, tuple[float, float, float | None]] = {}
+    sent_by_flow: dict[str, tuple[float, float, float | None]] = {}
     for part, name in (("flows", "flow"), ("relays", "connection")):
         rows = columns.get(part, {})
         segments, sent = ([*map(float, rows.get(one, ()))] for one in ("sent_segments", "sent_bytes"))
         short = [*map(float, rows["short_bytes"])] if "short_bytes" in rows else [None] * len(sent)
-        found |= zip(rows.get(name, ()), zip(segments, sent, short, strict=True), strict=True)
-    return found
+        sent_by_flow |= zip(rows.get(name, ()), zip(segments, sent, short, strict=True), strict=True)
+    return sent_by_flow

@@ -54,8 +54,8 @@ def ideal_s(resolved: Mapping[str, Any], flow: Mapping[str, Any], size_bytes: Fl
         sent_s = first_s + (full - 1) * 8 * (mss + headers) / slowest
         last_s = np.where(full > 0, np.maximum(last_s, sent_s), last_s) + 8 * last / rate + delay_s
         first_s += delay_s
-    found: Floats = last_s
-    return found
+    arrival_s: Floats = last_s
+    return arrival_s
 
 
 def slowdowns(completions: pd.DataFrame) -> pd.DataFrame:

@@ -19,16 +19,16 @@ def total(values: Sequence[float]) -> float:
         half = count // 2 // _LANES * _LANES
         return total(values[:half]) + total(values[half:])
     whole = count // _LANES * _LANES
-    found = 0.0
+    sum_ = 0.0
     if whole:
         a, b, c, d, e, f, g, h = (_in_order(values[lane:whole:_LANES]) for lane in range(_LANES))
-        found = ((a + b) + (c + d)) + ((e + f) + (g + h))
-    return _in_order([found, *values[whole:]])
+        sum_ = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    return _in_order([sum_, *values[whole:]])
 
 
 def _in_order(values: Sequence[float]) -> float:
     # `sum` is not used because it compensates rounding from Python 3.12 on.
-    found = 0.0
+    sum_ = 0.0
     for value in values:
-        found += value
-    return float(found)
+        sum_ += value
+    return float(sum_)

@@ -37,8 +37,8 @@ _LISTS: Final = {"files": "requested_s", "chunks": "requested_s", "completions":
 
 def begin_s(columns: Columns) -> float:
     """Returns the time [s] from which a result's means and counters are computed."""
-    found = columns.get("warm_up", {}).get("begin_s", ())
-    return float(found[0]) if len(found) else 0.0
+    begins = columns.get("warm_up", {}).get("begin_s", ())
+    return float(begins[0]) if len(begins) else 0.0
 
 
 def since(
@@ -50,32 +50,32 @@ def since(
     were requested after the instant, and arriving flows if they arrived after it. Both runs contain statistics of the
     delays of datagrams. `chosen` contains additional columns for the table `warm_up`.
     """
-    found = {name: columns for name, columns in whole.items() if name not in ("delays", "token_credits")}
+    tables = {name: columns for name, columns in whole.items() if name not in ("delays", "token_credits")}
     for table in {table for table, _ in _KINDS} - _LISTS.keys():
-        found[table] = _difference(table, whole[table], before[table], instant_ps, resolved)
+        tables[table] = _difference(table, whole[table], before[table], instant_ps, resolved)
     late_delays = [all_of.since(early) for all_of, early in zip(whole["delays"], before["delays"], strict=True)]
     for (table, name), (kind, share) in _KINDS.items():
         if kind == "quantile":
-            found[table][name] = [delays.quantile(float(share or 0)) for delays in late_delays]
+            tables[table][name] = [delays.quantile(float(share or 0)) for delays in late_delays]
     begin = instant_ps / 1e12
     if before["token_credits"]:
         seconds = (int(resolved["duration_ps"]) - instant_ps) / 1e12
-        found["ports"] |= limits_after(resolved["links"], seconds, before["token_credits"])
+        tables["ports"] |= limits_after(resolved["links"], seconds, before["token_credits"])
     for table, time in _LISTS.items():
         late = [i for i, instant in enumerate(whole[table].get(time, ())) if instant >= begin]
-        found[table] = {name: _at(column, late) for name, column in whole[table].items()}
-    found["arrived"] |= _arrived(resolved, found)
+        tables[table] = {name: _at(column, late) for name, column in whole[table].items()}
+    tables["arrived"] |= _arrived(resolved, tables)
     # At least one row is needed for runs that have only VBR traffic.
     flows = [*map(str, before["flows"]["flow"])] or [""]
     early = dict(zip(before["arrived"].get("flow", ()), before["arrived"].get("arrived_bytes", ()), strict=True))
-    found["warm_up"] = {
+    tables["warm_up"] = {
         "flow": flows,
         "begin_s": [begin] * len(flows),
         "delivered_before_bytes": [*before["flows"]["delivered_bytes"]] or [0],
         "arrived_before_bytes": [early.get(name, 0) for name in flows],
         **{name: [value] * len(flows) for name, value in chosen.items()},
     }
-    return found
+    return tables
 
 
 def _arrived(resolved: Mapping[str, Any], columns: Columns) -> dict[str, list[int]]:
@@ -99,26 +99,26 @@ def _at(column: Any, places: list[int]) -> Any:  # noqa: ANN401 - a list or an a
 def _difference(
     table: str, whole: Columns, before: Columns, instant_ps: int, resolved: Mapping[str, Any]
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    difference: dict[str, Any] = {}
     duration_ps = int(resolved["duration_ps"])
     for name, column in whole.items():
         kind, weight = _KINDS[table, name]
         if kind in ("state", "quantile"):
-            found[name] = column
+            difference[name] = column
         elif kind == "utilization":
             links = zip(resolved["links"], column, before[name], strict=True)
-            found[name] = [_utilization(*link, instant_ps, duration_ps) for link in links]
+            difference[name] = [_utilization(*link, instant_ps, duration_ps) for link in links]
         elif kind == "mean":
             of_whole, of_before = (
                 [duration] * len(column) if weight is None else columns[weight]
                 for columns, duration in ((whole, duration_ps), (before, instant_ps))
             )
             rows = zip(column, of_whole, before[name], of_before, *_extremes(name, whole), strict=True)
-            found[name] = [_mean(*row) for row in rows]
+            difference[name] = [_mean(*row) for row in rows]
         else:
             # A counter can decrease if the wire loses packets that had already left.
-            found[name] = [max(0, late - early) for late, early in zip(column, before[name], strict=True)]
-    return found
+            difference[name] = [max(0, late - early) for late, early in zip(column, before[name], strict=True)]
+    return difference
 
 
 def _utilization(link: Mapping[str, Any], whole: float, before: float, instant_ps: int, duration_ps: int) -> float:
@@ -153,9 +153,9 @@ def _mean(whole: float, weight: float, before: float, weight_before: float, lowe
     if weight == weight_before:
         return math.nan
     early = before * weight_before if weight_before else 0.0
-    found = (whole * weight - early) / (weight - weight_before)
+    mean = (whole * weight - early) / (weight - weight_before)
     # The difference may exceed the extremes by a rounding error.
-    return found if math.isnan(found) else min(max(found, lowest), highest)
+    return mean if math.isnan(mean) else min(max(mean, lowest), highest)
 
 
 def automatic(resolved: Mapping[str, Any], columns: Columns) -> tuple[int, dict[str, Any]]:
@@ -205,5 +205,5 @@ def _slow_starts_s(resolved: Mapping[str, Any], columns: Columns) -> Iterable[fl
 def _first(times: npt.NDArray[np.float64], holds: Sequence[bool] | npt.NDArray[np.bool_]) -> float:
     import numpy as np
 
-    found = np.flatnonzero(holds)
-    return float(times[found[0]]) if found.size else math.inf
+    indices = np.flatnonzero(holds)
+    return float(times[indices[0]]) if indices.size else math.inf

@@ -112,23 +112,23 @@ def name_of(digest: str) -> str | None:
 
 def register(digest: str) -> None:
     """Registers a stack in the core of this process. Raises ScenarioError if it is missing or has changed."""
-    found = _of(digest)
-    if isinstance(found, OwnObject):
+    stack = _of(digest)
+    if isinstance(stack, OwnObject):
         try:
-            _core.register_own_object(digest, found.path)
+            _core.register_own_object(digest, stack.path)
         except _core.ScenarioError as error:
-            raise ScenarioError(f"traffic.file: {str(error).replace(str(found.path), found.name)}") from None
+            raise ScenarioError(f"traffic.file: {str(error).replace(str(stack.path), stack.name)}") from None
         return
-    if missing := [file for file in found.files if not Path(file).exists()]:
+    if missing := [file for file in stack.files if not Path(file).exists()]:
         raise ScenarioError(
             f"traffic.command: {missing[0]} does not exist; needs it on each machine that runs "
-            f"{in_one_line(found.name)}"
+            f"{in_one_line(stack.name)}"
         )
-    if _digest(found) != digest:
+    if _digest(stack) != digest:
         needs = "needs the files unchanged since the scenario was checked, or a version"
-        raise ScenarioError(f"traffic.command: {in_one_line(found.name)} has changed; {needs}")
-    first = sys.executable if found.words[0] == PYTHON else found.words[0]
-    _core.register_own_program(digest, [first, *found.words[1:]])
+        raise ScenarioError(f"traffic.command: {in_one_line(stack.name)} has changed; {needs}")
+    first = sys.executable if stack.words[0] == PYTHON else stack.words[0]
+    _core.register_own_program(digest, [first, *stack.words[1:]])
 
 
 def _of(digest: str) -> OwnObject | OwnProgram:
@@ -146,10 +146,10 @@ def unknown(digest: str, field: str) -> ScenarioError:
 
 def carried(digest: str) -> tuple[Any, ...] | None:
     """Returns the data that another process needs to use a stack: for an object, this includes its content."""
-    found = _known.get(digest)
-    if isinstance(found, OwnObject):
-        return ("object", found.name, cached_content(found.path))
-    return None if found is None else ("program", found.given, found.words, found.files, found.version)
+    stack = _known.get(digest)
+    if isinstance(stack, OwnObject):
+        return ("object", stack.name, cached_content(stack.path))
+    return None if stack is None else ("program", stack.given, stack.words, stack.files, stack.version)
 
 
 def remember(digest: str, data: tuple[Any, ...]) -> None:

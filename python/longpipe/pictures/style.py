@@ -218,8 +218,10 @@ def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None, title: str 
         if new:
             _legend_above_data(ax, new, title)
         return
-    found = {label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
-    legend_below(figure, map(_visible, found.values()), found, title)
+    handles = {
+        label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
+    }
+    legend_below(figure, map(_visible, handles.values()), handles, title)
 
 
 def legend_below(figure: Figure, handles: Iterable[Any], labels: Iterable[str], title: str | None = None) -> None:

@@ -180,10 +180,10 @@ def sweep(
     data; with `log`, it is logarithmic, which suits delays. An undefined mean is shown as a cross at the top, with the
     number of runs without a value, and a mean of 0 on a logarithmic axis as a triangle at the bottom.
     """
-    found, axis = _sweep_data(study, x, y, by, level, where), _axis(_levels(study, x))
-    means, notes = found.means, list(found.notes)
+    data, axis = _sweep_data(study, x, y, by, level, where), _axis(_levels(study, x))
+    means, notes = data.means, list(data.notes)
     figure, panel = _panel(ax)
-    measure = found.measure
+    measure = data.measure
     means = means.assign(**{edge: _within(means[edge], measure) for edge in ("low", "high")})
     lines = list(means.groupby(by, sort=False)) if by else [("", means)]
     for number, (name, rows) in enumerate(lines):
@@ -237,8 +237,8 @@ def sweep(
         notes.append("\N{MULTIPLICATION SIGN}: no mean, because this many runs have no value")
     if log and (means["mean"] <= 0).any():
         notes.append("\N{BLACK DOWN-POINTING TRIANGLE}: mean of 0, which a logarithmic axis cannot show")
-    once = found.replications == 1
-    seeds = "one run each" if once else f"means of {found.replications} replications, {100 * level:g} % intervals"
+    once = data.replications == 1
+    seeds = "one run each" if once else f"means of {data.replications} replications, {100 * level:g} % intervals"
     _titled(figure, ax, "\n".join([f"{study.name}: {measure.name} over {x}, {seeds}", *notes]))
     if by:
         legend(figure, [panel], ax, by)

@@ -75,13 +75,13 @@ class Grid(Part):
     @property
     def groups(self) -> list[tuple[str, int]]:
         """Group headings with their numbers of columns; empty if there are no groups."""
-        found: list[tuple[str, int]] = []
+        headings: list[tuple[str, int]] = []
         for column in self.columns:
-            if found and column.group and found[-1][0] == column.group:
-                found[-1] = (column.group, found[-1][1] + 1)
+            if headings and column.group and headings[-1][0] == column.group:
+                headings[-1] = (column.group, headings[-1][1] + 1)
             else:
-                found.append((column.group, 1))
-        return found if any(name for name, _ in found) else []
+                headings.append((column.group, 1))
+        return headings if any(name for name, _ in headings) else []
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Report:
 
 def claims_of(title: str, records: Sequence[Mapping[str, Any]]) -> Claims:
     """Builds claims from the records of `Judgement.record`."""
-    found = tuple(
+    entries = tuple(
         Claim(
             record["id"],
             record["text"],
@@ -196,7 +196,7 @@ def claims_of(title: str, records: Sequence[Mapping[str, Any]]) -> Claims:
         for record in records
     )
     compared = {c["source"] for record in records for c in record["conditions"] if c["compared"] is not None}
-    return Claims(title, ", ".join(sorted(compared)), found)
+    return Claims(title, ", ".join(sorted(compared)), entries)
 
 
 def number(value: float, digits: int = 3, *, decimals: int | None = None) -> str:

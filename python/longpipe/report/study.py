@@ -166,8 +166,8 @@ def _runs(study: Study, runs: pd.DataFrame, measures: list[str]) -> Grid:
     note = f"The first {MOST_ROWS} of {len(runs)}; runs.csv has all." if len(runs) > MOST_ROWS else ""
     heads = {one.column: one.head for one in units}
     shown = shown.assign(finished_at=shown["finished_at"].astype(str))
-    found = grid(shown, "runs", "Every run", note=note, heads=heads, digits=4)
-    return replace(found, closed=True)
+    shown_runs = grid(shown, "runs", "Every run", note=note, heads=heads, digits=4)
+    return replace(shown_runs, closed=True)
 
 
 def _analysis(study: Study, finished: pd.DataFrame, response: str, palette: Palette) -> tuple[Section, Anova | None]:

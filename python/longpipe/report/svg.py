@@ -85,11 +85,11 @@ def in_the_dark(colour: str) -> str:
         if lightness == 1.0:
             return DARK_CARD
         return _hex(*(3 * (LIGHTEST - (LIGHTEST - card) * lightness,)))
-    found, white = colour, 0.0
-    while contrast(found, DARK_CARD) < LEAST_CONTRAST:
+    dark, white = colour, 0.0
+    while contrast(dark, DARK_CARD) < LEAST_CONTRAST:
         white += 0.02
-        found = _hex(*(part + white * (1 - part) for part in (red, green, blue)))
-    return found
+        dark = _hex(*(part + white * (1 - part) for part in (red, green, blue)))
+    return dark
 
 
 def contrast(one: str, other: str) -> float:

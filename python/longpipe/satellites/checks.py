@@ -47,8 +47,8 @@ def check_satellite(where: str, satellite: Any) -> None:  # noqa: ANN401 - a Sat
 
 def error_codes(errors: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Returns the error code of each position: SGP4's own, 7 for a position that is not a number, 0 for no error."""
-    found: np.ndarray = np.where(errors != 0, errors, np.where(np.isfinite(places).all(axis=-1), 0, 7))
-    return found
+    codes: np.ndarray = np.where(errors != 0, errors, np.where(np.isfinite(places).all(axis=-1), 0, 7))
+    return codes
 
 
 def doubts_of_errors(names: Sequence[str], codes: np.ndarray) -> Iterator[str]:

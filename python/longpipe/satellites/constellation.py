@@ -77,8 +77,8 @@ class Constellation:
     @cached_property
     def array(self) -> SatrecArray:
         """Returns all satellites as an array for vectorized calls."""
-        found: SatrecArray = sgp4_api().SatrecArray(self.satellites)
-        return found
+        satellites: SatrecArray = sgp4_api().SatrecArray(self.satellites)
+        return satellites
 
     @classmethod
     def of_shell(cls, shell: Shell, epoch: datetime = EPOCH) -> Constellation:

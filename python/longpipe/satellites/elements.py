@@ -23,10 +23,10 @@ def read_elements(path: Path) -> list[Elements]:
     Elements for which SGP4 yields no position at their own epoch also cause an error.
     """
     text = read_text(path, NEEDS, legacy=True)
-    found = list(_reader(text)(str(path), text))
-    if not found:
+    satellites = list(_reader(text)(str(path), text))
+    if not satellites:
         raise ScenarioError(f"{path}: no satellites; needs {NEEDS}")
-    return found
+    return satellites
 
 
 def _reader(text: str) -> Callable[[str, str], Iterator[Elements]]:

@@ -30,7 +30,7 @@ def read_folder(folder: Path) -> tuple[list[Elements], np.ndarray]:
 
 
 def _pairs(file: Path, count: int) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for number, line in enumerate(read_lines(file, _NEEDS), 1):
         words = line.split()
         if not words:
@@ -40,5 +40,5 @@ def _pairs(file: Path, count: int) -> list[tuple[int, int]]:
         one, other = map(int, words)
         if one == other or max(one, other) >= count:
             raise ScenarioError(f"{file}:{number}: {shown(line)}; needs two of the {count} satellites, from 0")
-        found.append((one, other))
-    return found
+        pairs.append((one, other))
+    return pairs

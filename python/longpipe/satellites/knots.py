@@ -21,7 +21,7 @@ def knots(
     """
     router = Router(constellation, stations)
     places = np.array([station.earth_fixed_m for station in stations])
-    found: list[tuple[int, float]] = []
+    delays_s: list[tuple[int, float]] = []
     gaps: list[tuple[int, int]] = []
     last: tuple[int, ...] = ()
     for first in range(0, count, AT_ONCE):
@@ -32,17 +32,17 @@ def knots(
             (way,) = router.ways(before, np.array([0]), np.array([1]))
             route = tuple(way[way >= 0].tolist())
             if last and route != last:
-                found.append((step, _seconds(places, satellites, last)))
+                delays_s.append((step, _seconds(places, satellites, last)))
             if route:
-                found.append((step, _seconds(places, satellites, route)))
+                delays_s.append((step, _seconds(places, satellites, route)))
             elif gaps and gaps[-1][1] == step:
                 gaps[-1] = (gaps[-1][0], step + 1)
             else:
                 gaps.append((step, step + 1))
             last = route
-    if not found:
+    if not delays_s:
         raise no_route(constellation, *stations)
-    return found, gaps
+    return delays_s, gaps
 
 
 def _seconds(places: np.ndarray, satellites: np.ndarray, route: tuple[int, ...]) -> float:

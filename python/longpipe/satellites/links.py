@@ -29,8 +29,8 @@ def links_within(satellites_m: np.ndarray, range_m: float) -> np.ndarray:
     if (count := (tree.count_neighbors(tree, range_m) - len(known)) // 2) > MOST_LINKS:
         raise ScenarioError(f"links of up to {range_m / 1e3:g} km: {count} pairs; needs at most {MOST_LINKS}")
     pairs = tree.query_pairs(range_m, output_type="ndarray")
-    found: np.ndarray = known[pairs[sighted(places, pairs)]].reshape(-1, 2)
-    return found
+    within: np.ndarray = known[pairs[sighted(places, pairs)]].reshape(-1, 2)
+    return within
 
 
 def sighted(satellites_m: np.ndarray, pairs: np.ndarray) -> np.ndarray:

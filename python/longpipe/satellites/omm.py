@@ -81,19 +81,19 @@ def read_kvn(file: str, text: str) -> Iterator[Elements]:
     for number, line in enumerate(split_lines(file, text, NEEDS), 1):
         if not line.strip() or line.lstrip().startswith("COMMENT"):
             continue
-        found = _KVN.fullmatch(line.strip()) if len(line) <= _LONGEST_LINE else None
-        if found is None:
+        match = _KVN.fullmatch(line.strip()) if len(line) <= _LONGEST_LINE else None
+        if match is None:
             raise ScenarioError(f"{file}:{number}: {shown(line)}; needs KEYWORD = VALUE")
-        if found[1] == "CCSDS_OMM_VERS":
+        if match[1] == "CCSDS_OMM_VERS":
             if fields:
                 yield _elements(f"{file}:{begin}", fields)
             fields, begin = {}, number
-        elif found[1] in fields and found[1] in _OF_ONE:
+        elif match[1] in fields and match[1] in _OF_ONE:
             raise ScenarioError(
-                f"{file}:{number}: {found[1]} repeated, after line {begin}; needs CCSDS_OMM_VERS before each satellite"
+                f"{file}:{number}: {match[1]} repeated, after line {begin}; needs CCSDS_OMM_VERS before each satellite"
             )
         begin = begin or number
-        fields[found[1]] = found[2]
+        fields[match[1]] = match[2]
     if fields:
         yield _elements(f"{file}:{begin}", fields)
 
@@ -156,8 +156,8 @@ def _elements(where: str, fields: Fields) -> Elements:
     from sgp4.api import WGS72, Satrec
 
     for name, accepted in _ONLY.items():
-        found = fields.get(name)
-        value = str(accepted[0] if found in (None, "") else found).strip()
+        given = fields.get(name)
+        value = str(accepted[0] if given in (None, "") else given).strip()
         if value.upper() not in accepted:
             raise ScenarioError(f"{where}: {name} {shown(value)}; accepts {', '.join(accepted)}")
     epoch, since = _epoch(where, fields)
@@ -191,9 +191,9 @@ def _number(where: str, fields: Fields, name: str) -> float:
         return 0.0
     if value in (None, ""):
         raise ScenarioError(f"{where} has no {name}; needs all fields of an OMM")
-    found = None if isinstance(value, bool) else exact(str(value).strip())
+    number = None if isinstance(value, bool) else exact(str(value).strip())
     low, high = _BOUNDS[name]
-    if found is None or not low <= found <= high:
+    if number is None or not low <= number <= high:
         raise ScenarioError(f"{where}: {name} {shown(value)}; needs a number of {low:g} to {high:g}")
     return float(str(value))
 

@@ -87,7 +87,7 @@ class Shell:
         """Returns the links of the +grid, between satellites numbered orbit by orbit."""
         if not self.linked:
             return []
-        size, found = self.per_orbit, set()
+        size, pairs = self.per_orbit, set()
         # Shifts of F/T of a circle per orbit add up to F slots around the Earth.
         turned = self.phasing if isinstance(self.phasing, int) else 0
         for orbit in range(self.orbits):
@@ -95,11 +95,11 @@ class Shell:
             for number in range(size):
                 here = orbit * size + number
                 if size > 1:
-                    found.add(_link(here, orbit * size + (number + 1) % size))
+                    pairs.add(_link(here, orbit * size + (number + 1) % size))
                 if self.orbits > 1 and not (last and (self.spread_deg < 360.0 or self.orbits == 2)):
                     there = (number + turned) % size if last else number
-                    found.add(_link(here, (orbit + 1) % self.orbits * size + there))
-        return sorted(found)
+                    pairs.add(_link(here, (orbit + 1) % self.orbits * size + there))
+        return sorted(pairs)
 
 
 def _link(a: int, b: int) -> tuple[int, int]:

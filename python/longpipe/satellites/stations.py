@@ -71,8 +71,8 @@ def cities() -> dict[str, Station]:
 def station(text: str) -> Station:
     """Returns a city by name, or a place: "47.37,8.54" or "Home=47.37,8.54". A ScenarioError lists similar names."""
     known = _by_plain_name()
-    if found := known.get(_plain(text)):
-        return found
+    if city := known.get(_plain(text)):
+        return city
     if place := _place(text):
         return place
     close = [known[name].name for name in difflib.get_close_matches(_plain(text), known, n=MOST_NEAREST, cutoff=0.5)]

@@ -56,8 +56,8 @@ def ways(
     longest = np.zeros(len(pairs))
     for step, satellites in _places(constellation, begin_s, step_s, range(count)):
         lengths, before = router.shortest(satellites, sources)
-        found = router.ways(before, rows, targets)
-        for pair, way in enumerate(found):
+        routes = router.ways(before, rows, targets)
+        for pair, way in enumerate(routes):
             route = tuple(way[way >= 0].tolist())
             if not changes[pair] or route != changes[pair][-1][1]:
                 changes[pair].append((step, route))

@@ -69,12 +69,12 @@ def claim(option: str, path: Path) -> None:
 
 def _identity(path: str | Path) -> _Identity | None:
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except FileNotFoundError:
         return Path(path).resolve()
     except (OSError, ValueError):
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _is_written_in_place(path: Path) -> bool:

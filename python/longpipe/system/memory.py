@@ -30,12 +30,12 @@ def limit_bytes(memory: str | None = None) -> int:
     if memory is None:
         return int(_SHARE * available_bytes())
     try:
-        found = SIZE.parse(memory)
+        limit = SIZE.parse(memory)
     except ValueError as error:
         raise ScenarioError(f"memory: {error}") from None
-    if found < _LEAST_BYTES:
+    if limit < _LEAST_BYTES:
         raise ScenarioError(f"memory: {memory}; needs at least {SIZE.format(_LEAST_BYTES)}")
-    return found
+    return limit
 
 
 def available_bytes() -> int:
@@ -77,7 +77,7 @@ def _cgroups() -> list[int]:
         lines = Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()
     except OSError:
         return []
-    found = []
+    available = []
     for _, controllers, path in (line.split(":", 2) for line in lines):
         if controllers == "":
             root, most, now = _CGROUPS, "memory.max", "memory.current"
@@ -92,8 +92,8 @@ def _cgroups() -> list[int]:
             limit, used = _number(folder / most), _number(folder / now)
             if limit is not None and used is not None:
                 # File pages of a group are reclaimable.
-                found.append(limit - used + _file_pages(folder))
-    return found
+                available.append(limit - used + _file_pages(folder))
+    return available
 
 
 def _file_pages(group: Path) -> int:

@@ -21,17 +21,17 @@ def software() -> dict[str, str]:
     # Imported here because it loads the e-mail parser.
     from importlib.metadata import version
 
-    found = {"longpipe": version("longpipe"), "Python": platform.python_version()}
-    return found | {name: version(name) for name in LIBRARIES}
+    versions = {"longpipe": version("longpipe"), "Python": platform.python_version()}
+    return versions | {name: version(name) for name in LIBRARIES}
 
 
 def machine() -> dict[str, Any]:
     """Returns the machine: `system`, `processor`, `cores` (those this process may use), `memory_gb`."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    found: dict[str, Any] = {"system": platform.platform(), "processor": _processor(), "cores": cores}
+    properties: dict[str, Any] = {"system": platform.platform(), "processor": _processor(), "cores": cores}
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
-        found["memory_gb"] = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1)
-    return found
+        properties["memory_gb"] = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1)
+    return properties
 
 
 def _processor() -> str:

@@ -83,21 +83,21 @@ def with_plain_names(text: str) -> str:
 def imported_by(module: str) -> dict[str, UserFile]:
     """Returns what a module imports from its folder, directly or not, by name in `sys.modules`."""
     first = module.partition(".")[0]
-    found: dict[str, UserFile] = {}
+    files: dict[str, UserFile] = {}
     waiting = [first] if first in _known else []
     while waiting:
         for name in _known[waiting.pop()].siblings.values():
-            if name not in found and name != first:
-                found[name] = _known[name]
+            if name not in files and name != first:
+                files[name] = _known[name]
                 waiting.append(name)
-    return found
+    return files
 
 
 def imported_as(module: str, name: str) -> dict[str, UserFile]:
     """Returns what an import of `name` in a module finds in the module's folder, with all that this imports."""
     importer = _known.get(module.partition(".")[0])
-    found = None if importer is None else importer.siblings.get(name.partition(".")[0])
-    return {} if found is None else files_of(found)
+    file = None if importer is None else importer.siblings.get(name.partition(".")[0])
+    return {} if file is None else files_of(file)
 
 
 def files_of(module: str) -> dict[str, UserFile]:
@@ -129,10 +129,10 @@ def _import(
     level: int = 0,
 ) -> ModuleType:
     top, dot, rest = name.partition(".")
-    found = None if level else _known[importer].siblings.get(top)
-    if found is not None:
-        _load(found)
-        name = found + dot + rest
+    file = None if level else _known[importer].siblings.get(top)
+    if file is not None:
+        _load(file)
+        name = file + dot + rest
     return builtins.__import__(name, scope, inner, fromlist or (), level)
 
 
@@ -224,12 +224,12 @@ def _learn(path: Path) -> str:
 
 
 def _reachable(file: Path, read: Mapping[Path, tuple[Any, Any, Mapping[str, Path]]]) -> list[Path]:
-    found, waiting = {file}, [file]
+    reachable, waiting = {file}, [file]
     while waiting:
-        new = set(read[waiting.pop()][2].values()) - found
-        found |= new
+        new = set(read[waiting.pop()][2].values()) - reachable
+        reachable |= new
         waiting += new
-    return sorted(found - {file})
+    return sorted(reachable - {file})
 
 
 def _name(file: Path, others: Iterable[Path], read: Mapping[Path, tuple[bytes, Mapping[str, bytes], Any]]) -> str:

@@ -40,21 +40,21 @@ def _is_private(folder: Path) -> bool:
     if not hasattr(os, "getuid"):
         # Windows: the cache directory is within the user's profile.
         return True
-    found = folder.lstat()
-    if not (stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()):
+    status = folder.lstat()
+    if not (stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()):
         return False
-    if found.st_mode & _OF_OTHERS:
-        folder.chmod(stat.S_IMODE(found.st_mode) & ~_OF_OTHERS)
+    if status.st_mode & _OF_OTHERS:
+        folder.chmod(stat.S_IMODE(status.st_mode) & ~_OF_OTHERS)
     return True
 
 
 def is_stored(path: Path) -> bool:
     """Returns whether a file exists in the cache and was written by this user."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return False
-    return stat.S_ISREG(found.st_mode) and (not hasattr(os, "getuid") or found.st_uid == os.getuid())
+    return stat.S_ISREG(status.st_mode) and (not hasattr(os, "getuid") or status.st_uid == os.getuid())
 
 
 @cache

@@ -26,12 +26,12 @@ def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> list[float]:
     seconds, written = TIME.parse(scenario.duration) / 1e12 - begin_s(columns), written_bytes(columns)
     before = columns.get("warm_up", {})
     sent = dict(zip(before.get("flow", ()), before.get("delivered_before_bytes", ()), strict=True))
-    found = []
+    rates_bps = []
     for flow in whole(scenario.resolved):
         name = flow["name"]
         size = written.get(name, flow["traffic"].get("size_bytes", math.inf)) - sent.get(name, 0)
-        found.append(8 * size / seconds if flow["traffic"]["kind"] in OVER_TCP else math.nan)
-    return found
+        rates_bps.append(8 * size / seconds if flow["traffic"]["kind"] in OVER_TCP else math.nan)
+    return rates_bps
 
 
 def written_bytes(columns: Mapping[str, Any]) -> dict[str, float]:

@@ -57,19 +57,19 @@ class Loads:
             parts = zip(*(relays[name] for name in ("connection", "flow", "sent_bytes")), strict=True)
             for connection, flow, sent_bytes in parts:
                 times[connection], sent[connection] = times[flow], sent_bytes
-        found: dict[int, list[Packets]] = {}
+        by_link: dict[int, list[Packets]] = {}
         for path in known:
             segments = sent[path.flow] / path.mss_bytes
             for link in path.route:
-                found.setdefault(link, []).append((*times[path.flow], segments * path.packet_bytes))
+                by_link.setdefault(link, []).append((*times[path.flow], segments * path.packet_bytes))
             for link in () if path.datagrams else path.return_route:
-                found.setdefault(link, []).append((*times[path.flow], segments * path.ack_bytes))
+                by_link.setdefault(link, []).append((*times[path.flow], segments * path.ack_bytes))
         vbr = columns.get("vbr", {})
         cells = dict(zip(*(vbr.get(name, ()) for name in ("source", "cells_sent")), strict=True))
         for source in self._resolved["vbr"]:
             for link in source["route"]:
-                found.setdefault(link, []).append((0.0, self._duration_s, CELL_BYTES * float(cells[source["name"]])))
-        return found
+                by_link.setdefault(link, []).append((0.0, self._duration_s, CELL_BYTES * float(cells[source["name"]])))
+        return by_link
 
     def busy(self, link: int, utilization: float, start_s: float, end_s: float) -> float:
         """Returns the share of the time from `start_s` to `end_s` [s] in which a link was busy, at most 1.

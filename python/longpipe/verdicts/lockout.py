@@ -80,10 +80,10 @@ def _throughputs_bps(scenario: Scenario, columns: Mapping[str, Mapping[str, Any]
     """Returns the throughput [bit/s] of each flow that was active for enough round trips, while it was active."""
     begin, flows = begin_s(columns), columns["flows"]
     duration_s = TIME.parse(scenario.duration) / 1e12 - begin
-    found = {}
+    throughputs_bps = {}
     rows = zip(*(flows[name] for name in ("start_s", "completion_s", "delivered_bytes")), strict=True)
     for path, (start_s, completion_s, delivered_bytes) in zip(paths(scenario.resolved), rows, strict=True):
         start, end = active_time(start_s, completion_s, begin, duration_s)
         if end - start >= _ROUND_TRIPS * path.round_trip_s:
-            found[path.flow] = 8 * delivered_bytes / (end - start)
-    return found
+            throughputs_bps[path.flow] = 8 * delivered_bytes / (end - start)
+    return throughputs_bps

@@ -88,14 +88,14 @@ def suite(
     with execution.runner() as runner:
         for part, design in designs:
             with Bar(f"{name} {part.id}") as bar:
-                found = run(part, design, runner.telling(bar.update))
-            outcomes.append(found)
-            _show(console, found)
+                outcome = run(part, design, runner.telling(bar.update))
+            outcomes.append(outcome)
+            _show(console, outcome)
     for field, value in fields.items():
         console.print(f"Changed in every run: {field} = {value}. {UNCHANGED}", markup=False, highlight=False)
     write_text(folder / "report.html", page(asked, outcomes, count, fields))
-    for found in outcomes:
-        write_text(folder / f"{file_name(found)}.csv", found.runs.to_csv(index=False))
+    for outcome in outcomes:
+        write_text(folder / f"{file_name(outcome)}.csv", outcome.runs.to_csv(index=False))
     console.print(f"Page, and a row for each run: {folder}", markup=False, highlight=False, soft_wrap=True)
 
 

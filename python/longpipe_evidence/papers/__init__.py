@@ -36,8 +36,8 @@ class _Papers(Mapping[str, "Paper"]):
     def __getitem__(self, paper: str) -> "Paper":
         if paper not in IDS:
             raise KeyError(paper)
-        found: Paper = import_module(package_of(paper)).PAPER
-        return found
+        declared: Paper = import_module(package_of(paper)).PAPER
+        return declared
 
     def __iter__(self) -> Iterator[str]:
         return iter(IDS)

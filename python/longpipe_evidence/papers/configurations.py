@@ -15,11 +15,11 @@ def configuration(name: str) -> str:
     if paper not in IDS:
         raise ScenarioError(f"--example: {paper!r}; {nearest(paper, IDS)}")
     cells = PAPERS[paper].cells()
-    found = next((scenario for name, scenario in cells.items() if _alike(name.split(), cell.split())), None)
-    if found is None:
+    named = next((scenario for name, scenario in cells.items() if _alike(name.split(), cell.split())), None)
+    if named is None:
         needs = f"needs one of {len(cells)} configurations, as in {next(iter(cells))!r}"
         raise ScenarioError(f"--example: {paper}: {shortened(repr(cell), 60)}; {needs}; {_continued(cell, cells)}")
-    return PAPERS[paper].toml_of(found)
+    return PAPERS[paper].toml_of(named)
 
 
 def _alike(words: list[str], others: list[str]) -> bool:

@@ -35,8 +35,8 @@ class Frozen:
     @property
     def record(self) -> dict[str, Any]:
         """Returns `seeds`, the `command` that computed them, the `engine`, and the day on which it `finished`."""
-        found: dict[str, Any] = json.loads(_file(self.document, RECORD).read_text(encoding="utf-8"))
-        return found
+        entries: dict[str, Any] = json.loads(_file(self.document, RECORD).read_text(encoding="utf-8"))
+        return entries
 
     @property
     def records(self) -> Mapping[str, Mapping[str, Any]]:

@@ -57,18 +57,18 @@ def table(paper: Replication, caption: Caption, rows: pd.DataFrame) -> Grid:
     for record in rows.to_dict("records"):
         entries = by_configuration.setdefault(tuple(record[name] for name in varying), {})
         entries[record[paper.columns]] = record
-    name, notes, found = caption_name(paper, caption), Footnotes(paper.reasons), []
+    name, notes, lines = caption_name(paper, caption), Footnotes(paper.reasons), []
     width = 3 if paper.data else 1
     for values, entries in by_configuration.items():
         cells = [_level(value) for value in values]
         for level in levels:
             cells += _entry(entries[level], paper, notes, name) if level in entries else [Cell(NOTHING)] * width
-        found.append(tuple(cells))
+        lines.append(tuple(cells))
     return Grid(
         name,
         f"{caption.kind} {caption.number}: {caption.title}",
         tuple(columns),
-        tuple(found),
+        tuple(lines),
         tuple(_footer(rows, paper, list(levels))),
         label=len(varying),
         note=_note(rows, paper, caption),
@@ -192,14 +192,18 @@ def _note(rows: pd.DataFrame, paper: Replication, caption: Caption) -> str:
     seeds = seeds_text(rows, paper.factors, NAMES)
     if paper.data is None:
         return f"mean ± half its 95 % interval: over {seeds}. The paper prints a curve without numbers."
-    found = distance(rows)
+    distances = distance(rows)
     error = paper.standard_errors.get((caption.table, caption.metric))
     of_paper = "" if error is None else f" or {MANY_ERRORS:g} times the paper's own standard error s_e of {error:g}"
     return (
         f"publ.: printed in the paper. mean ± half its 95 % interval: over {seeds}. diff.: mean minus published value, "
         f"highlighted with a reason beyond ±{LARGE_DIFFERENCE:g}{of_paper}, limits of longpipe's own. Mean "
-        f"absolute error {number(found['error'])}, bias {signed(found['difference'], 3)}"
-        + ("." if found["single"] != found["single"] else f", error of the single run {number(found['single'])}.")
+        f"absolute error {number(distances['error'])}, bias {signed(distances['difference'], 3)}"
+        + (
+            "."
+            if distances["single"] != distances["single"]
+            else f", error of the single run {number(distances['single'])}."
+        )
     )
 
 

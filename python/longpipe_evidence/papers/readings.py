@@ -45,10 +45,10 @@ class _InMemory:
 def of_readings(paper: Paper, seeds: int, runner: Runner) -> Findings:
     """Reproduces a paper under each of its readings with seeds 1 to `seeds`, and compares them."""
     named = {BASELINE.name: paper, **paper.readings}
-    found = {name: _InMemory(paper.id, one.reproduce(seeds, runner)) for name, one in named.items()}
-    claims = {name: json.loads(one.found.texts["report.json"])["claims"] for name, one in found.items()}
-    stated, errors = _statements(paper, claims), _errors(paper, found)
-    values = pd.concat([_values(one).assign(reading=name) for name, one in found.items()])
+    files = {name: _InMemory(paper.id, one.reproduce(seeds, runner)) for name, one in named.items()}
+    claims = {name: json.loads(one.found.texts["report.json"])["claims"] for name, one in files.items()}
+    stated, errors = _statements(paper, claims), _errors(paper, files)
+    values = pd.concat([_values(one).assign(reading=name) for name, one in files.items()])
     close = values.groupby("reading", sort=False)["close"].agg(["sum", "size"]).reset_index()
     close.columns = pd.Index(["reading", "close", "of"])
     shown = partial(
@@ -77,11 +77,11 @@ def _values(files: _InMemory) -> pd.DataFrame:
 def _statements(paper: Paper, claims: Mapping[str, list[dict[str, Any]]]) -> pd.DataFrame:
     """Returns the verdict on each statement (rows) under each reading (columns)."""
     judged: dict[str, Judged] = {
-        name: {str(claim["id"]): [c["verdict"] for c in claim["conditions"]] for claim in found}
-        for name, found in claims.items()
+        name: {str(claim["id"]): [c["verdict"] for c in claim["conditions"]] for claim in claims_of_reading}
+        for name, claims_of_reading in claims.items()
     }
     rows = [
-        {"statement": one.id, **{name: one.verdict(found) for name, found in judged.items()}}
+        {"statement": one.id, **{name: one.verdict(claims_of_reading) for name, claims_of_reading in judged.items()}}
         for one in statements(paper.id)
         if one.claims
     ]
@@ -93,8 +93,8 @@ def _evidence(claims: Mapping[str, list[dict[str, Any]]]) -> pd.DataFrame:
     names = ("quantity", "verdict", "above", "below", "mean", "low", "high")
     return pd.DataFrame(
         {"reading": name, "claim": claim["id"], **{key: condition[key] for key in names}}
-        for name, found in claims.items()
-        for claim in found
+        for name, claims_of_reading in claims.items()
+        for claim in claims_of_reading
         for condition in claim["conditions"]
     )
 

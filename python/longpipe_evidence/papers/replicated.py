@@ -70,12 +70,12 @@ class ReplicatedPaper(Replication):
 
     def networks(self) -> Mapping[str, Scenario]:
         """Returns, for each level of the factor `network`, the first experiment with the strictest policy."""
-        found: dict[str, Scenario] = {}
+        scenarios: dict[str, Scenario] = {}
         for experiment in self.experiments():
             name = str(experiment.factors.get("network", self.id))
             if experiment.table and experiment.factors.get("policy") != "tail-drop":
-                found.setdefault(name, experiment.replicated)
-        return found
+                scenarios.setdefault(name, experiment.replicated)
+        return scenarios
 
     def summaries_of(self, part: Part) -> Mapping[str, Callable[..., pd.DataFrame]]:
         """Returns a page's summary tables of a part by file name; their functions describe them."""

@@ -68,8 +68,8 @@ class Replication(Paper):
         if self.data is None:
             rows = [{"table": e.table, **e.factors} for e in self.experiments() if e.table]
             return pd.DataFrame(rows).assign(**dict.fromkeys(self.metrics, math.nan))
-        found = published_data(self.id, self.data)
-        return found[found["table"].isin([caption.table for caption in self.captions])].reset_index(drop=True)
+        numbers = published_data(self.id, self.data)
+        return numbers[numbers["table"].isin([caption.table for caption in self.captions])].reset_index(drop=True)
 
     def under(self, reading: Variant) -> Self:
         """Returns the paper with a variant applied to all of its experiments."""

@@ -60,15 +60,15 @@ class Reproduction:
         column, metric = self.paper.columns, caption.metric
         published = self.rows[(self.rows["table"] == caption.table) & (self.rows["metric"] == metric)]
         chosen = self.runs[self.runs["replicated"] & (self.runs["table"] == caption.table)]
-        found = []
+        rows = []
         for level, runs in chosen.groupby(column, sort=False):
             by_row = runs.groupby(list(self.paper.factors))
             defined = (group[group[metric].notna()] for _, group in by_row)
             of_rows = [dict(zip(group["seed"], group[metric], strict=True)) for group in defined if len(group)]
             mean = estimate_average(of_rows)
             average = published.loc[published[column] == level, "published"].mean()
-            found.append((level, average, mean.mean, mean.mean_low, mean.mean_high))
-        return pd.DataFrame(found, columns=[column, "published", "mean", "mean_low", "mean_high"])
+            rows.append((level, average, mean.mean, mean.mean_low, mean.mean_high))
+        return pd.DataFrame(rows, columns=[column, "published", "mean", "mean_low", "mean_high"])
 
     @cached_property
     def summaries(self) -> dict[str, pd.DataFrame]:
@@ -153,13 +153,13 @@ def reproduce(paper: Replication, seeds: int, runner: Runner) -> Reproduction:
 
 def scenarios(paper: Replication, seeds: int) -> pd.DataFrame:
     """Returns the scenarios of `reproduce`, a row each: `scenario`, `digest`, `replicated`, `seeds`."""
-    found = []
+    planned = []
     for experiment in paper.experiments():
         asked = experiment.seeds(seeds)
         if experiment.deterministic:
-            found.append((experiment.deterministic, False, DETERMINISTIC_SEED))
-        found.append((experiment.replicated, True, len(asked)))
-    rows = ((scenario.name, scenario.digest(), replicated, count) for scenario, replicated, count in found)
+            planned.append((experiment.deterministic, False, DETERMINISTIC_SEED))
+        planned.append((experiment.replicated, True, len(asked)))
+    rows = ((scenario.name, scenario.digest(), replicated, count) for scenario, replicated, count in planned)
     return pd.DataFrame(rows, columns=["scenario", "digest", "replicated", "seeds"]).drop_duplicates("digest")
 
 
@@ -190,7 +190,7 @@ def table_rows(paper: Replication, runs: pd.DataFrame) -> pd.DataFrame:
     runs = runs[runs["table"].notna()]
     single = runs[~runs["replicated"]].set_index(factors)
     replications = dict(list(runs[runs["replicated"]].groupby(factors)))
-    found = []
+    values = []
     for published in paper.published().to_dict("records"):
         key = tuple(published[name] for name in factors)
         for metric in paper.metrics:
@@ -199,8 +199,8 @@ def table_rows(paper: Replication, runs: pd.DataFrame) -> pd.DataFrame:
             row = {name: published[name] for name in factors}
             once = single.loc[key, metric] if key in single.index else math.nan
             numbers = {"published": published[metric], "deterministic": once, **vars(of_seeds), "seeds": len(measured)}
-            found.append({**row, "metric": metric, **numbers})
-    return pd.DataFrame(found)
+            values.append({**row, "metric": metric, **numbers})
+    return pd.DataFrame(values)
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any value of a cell

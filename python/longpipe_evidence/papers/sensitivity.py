@@ -40,8 +40,8 @@ def sensitivity(paper: Replication, seeds: int, runner: Runner) -> pd.DataFrame:
             for metric in paper.metrics:
                 numbers = {"metric": metric, "published": published[key][metric], "mean": means[metric]}
                 rows.append({"variant": variant.name, **experiment.factors, **numbers})
-    found = pd.DataFrame(rows)
-    return with_baseline(paper, found) if paper.data is None else found
+    table = pd.DataFrame(rows)
+    return with_baseline(paper, table) if paper.data is None else table
 
 
 def with_baseline(paper: Replication, frame: pd.DataFrame) -> pd.DataFrame:
@@ -92,7 +92,7 @@ def explanations(paper: Replication, rows: pd.DataFrame) -> pd.DataFrame:
     """
     keys = [*paper.factors, "metric"]
     by = [paper.series, "tcp", "metric"]
-    found = []
+    counts = []
     in_order = {level: place for place, level in enumerate(rows[paper.series].unique())}
     rows = rows.drop_duplicates(keys).sort_values(by, key=lambda column: column.map(lambda x: in_order.get(x, x)))
     for levels, group in rows.groupby(by, sort=False):
@@ -104,8 +104,8 @@ def explanations(paper: Replication, rows: pd.DataFrame) -> pd.DataFrame:
             "variant_distance": float((group["variant_mean"] - group["published"]).abs().mean()),
             "mostly": f"{variants.index[0]} ({variants.iloc[0]})" if len(variants) else "",
         }
-        found.append({**dict(zip(by, levels, strict=True)), **numbers})
-    return pd.DataFrame(found, columns=[*by, "rows", "near", "distance", "variant_distance", "mostly"])
+        counts.append({**dict(zip(by, levels, strict=True)), **numbers})
+    return pd.DataFrame(counts, columns=[*by, "rows", "near", "distance", "variant_distance", "mostly"])
 
 
 def watched(paper: Replication, frame: pd.DataFrame) -> pd.DataFrame:

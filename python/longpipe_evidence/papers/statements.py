@@ -83,5 +83,5 @@ def statements(paper: str) -> tuple[Statement, ...]:
 
 def counts(paper: str, judged: Judged) -> dict[str, int]:
     """Counts the statements of a paper by verdict; "no verdict" counts those with a claim that was not judged."""
-    found = [statement.verdict(judged) for statement in statements(paper)]
-    return {name: found.count(name) for name in (*map(str, Verdict), NOT_TESTABLE, NO_VERDICT)}
+    verdicts = [statement.verdict(judged) for statement in statements(paper)]
+    return {name: verdicts.count(name) for name in (*map(str, Verdict), NOT_TESTABLE, NO_VERDICT)}

@@ -17,8 +17,8 @@ class _Suites(Mapping[str, "Suite"]):
     def __getitem__(self, suite: str) -> "Suite":
         if suite not in IDS:
             raise KeyError(suite)
-        found: Suite = import_module(f"{__name__}.{suite.replace('-', '_')}").SUITE
-        return found
+        declared: Suite = import_module(f"{__name__}.{suite.replace('-', '_')}").SUITE
+        return declared
 
     def __iter__(self) -> Iterator[str]:
         return iter(IDS)

@@ -121,8 +121,8 @@ def _probe_rtts(seen: _Seen) -> Floats:
 
 def first_probe_rtt_s(result: "Result") -> float:
     """Returns the time [s] of the first ProbeRTT: the rate over 200 ms falls below three quarters of the link's."""
-    found = _probe_rtts(_observed(result))
-    return float(found[0]) if found.size else np.nan
+    times_s = _probe_rtts(_observed(result))
+    return float(times_s[0]) if times_s.size else np.nan
 
 
 def probe_rtt_rate(result: "Result") -> float:

@@ -65,10 +65,10 @@ def _judged(
 ) -> Verdict:
     margins = criterion.margin(rows, baseline)
     points = margins.groupby(level=list(others)) if others else [("", margins)]
-    found = [(point, estimate(values.to_numpy())) for point, values in points]
-    kinds = [_kind(one) for _, one in found]
+    estimates = [(point, estimate(values.to_numpy())) for point, values in points]
+    kinds = [_kind(one) for _, one in estimates]
     verdict = next(kind for kind in _WORST_FIRST if kind in kinds)
-    deciding = [pair for pair, kind in zip(found, kinds, strict=True) if kind == verdict]
+    deciding = [pair for pair, kind in zip(estimates, kinds, strict=True) if kind == verdict]
     point, least = min(deciding, key=lambda pair: _least(pair[1]))
     names = point if isinstance(point, tuple) else (point,)
     where = ", ".join(f"{name} {value!s}" for name, value in zip(others, names, strict=False))
@@ -98,9 +98,9 @@ def card(outcomes: Sequence[PartOutcome], judgement: str) -> Section:
     """
     rows: list[tuple[Cell, ...]] = []
     controls: list[str] = []
-    for criterion, found in judged(outcomes):
-        controls = controls or [verdict.control for verdict in found]
-        by_control = {verdict.control: verdict for verdict in found}
+    for criterion, verdicts_of_criterion in judged(outcomes):
+        controls = controls or [verdict.control for verdict in verdicts_of_criterion]
+        by_control = {verdict.control: verdict for verdict in verdicts_of_criterion}
         cells = [_cell(by_control.get(control)) for control in controls]
         rows.append((Cell(criterion.section), Cell(criterion.text), *cells))
     columns = (Column("section"), Column("proposed condition"), *(Column(control) for control in controls))

@@ -48,10 +48,10 @@ class PartOutcome:
                 shown = readable(measure.name, self.design.asked)
                 if shown.unit == "share":
                     shown = replace(shown, unit="%", scale=0.01)
-                found = estimate(group[measure.name] / shown.scale, level=LEVEL)
-                row[shown.head] = found.mean
+                interval = estimate(group[measure.name] / shown.scale, level=LEVEL)
+                row[shown.head] = interval.mean
                 if len(group) > 1:
-                    row[f"± {measure.name}"] = (found.mean_high - found.mean_low) / 2
+                    row[f"± {measure.name}"] = (interval.mean_high - interval.mean_low) / 2
             rows.append(row)
         return pd.DataFrame(rows)
 

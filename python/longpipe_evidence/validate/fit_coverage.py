@@ -85,14 +85,14 @@ def _rates(row: Row) -> list[str | None]:
     else:
         columns = [[float(one) for one in text.split(":")] for text in row["steps"].split()]
         stated = [(at, low, high) for at, low, high in columns]
-    found: list[str | None] = []
+    verdicts: list[str | None] = []
     ends = [at for at, *_ in stated[1:]] + [row["linux_duration_s"]]
     for (begin, low, high), end in zip(stated, ends, strict=True):
         shares: dict[float, float] = {}
         for (at, rate), until in zip(periods, [at for at, _ in periods[1:]] + [math.inf], strict=True):
             shares[rate] = shares.get(rate, 0.0) + max(0.0, min(end, until) - max(begin, at))
-        found.append(_outside(low, high, max(shares, key=lambda rate: shares[rate])))
-    return found
+        verdicts.append(_outside(low, high, max(shares, key=lambda rate: shares[rate])))
+    return verdicts
 
 
 def _base(row: Row) -> float:

@@ -32,9 +32,9 @@ class FitCriterion:
 
 def criterion(name: str, rows: Iterable[Row], problem: Callable[[Row], str], share: float) -> FitCriterion:
     """Counts the rows without a problem; `problem` returns an empty text, or a phrase."""
-    found = [(row, problem(row)) for row in rows]
-    misses = tuple(f"{row['kind']} {row['number']} {row['control']}: {text}" for row, text in found if text)
-    return FitCriterion(name, len(found) - len(misses), len(found), share, misses)
+    judged = [(row, problem(row)) for row in rows]
+    misses = tuple(f"{row['kind']} {row['number']} {row['control']}: {text}" for row, text in judged if text)
+    return FitCriterion(name, len(judged) - len(misses), len(judged), share, misses)
 
 
 def queue_of_linux(row: Row) -> str:

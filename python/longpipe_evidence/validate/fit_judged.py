@@ -176,8 +176,8 @@ def _covered(row: Row, name: str) -> str:
 
 def _linux(row: Row, runs: pd.DataFrame, control: str) -> pd.DataFrame:
     is_own = (runs["kind"] == "path") & (runs["number"] == row["number"]) & (runs["control"] == control)
-    found: pd.DataFrame = runs[is_own]
-    return found
+    own_runs: pd.DataFrame = runs[is_own]
+    return own_runs
 
 
 def _draws(row: Row, runs: pd.DataFrame) -> int:
@@ -187,8 +187,8 @@ def _draws(row: Row, runs: pd.DataFrame) -> int:
 
 def _half_of_mean(values: "pd.Series[float]") -> float:
     """Returns the half-width of the 95 % interval of the mean of independent runs (Student's t)."""
-    found = estimate(values)
-    return (found.mean_high - found.mean_low) / 2
+    mean = estimate(values)
+    return (mean.mean_high - mean.mean_low) / 2
 
 
 def _deviations(row: Row, runs: pd.DataFrame) -> Iterable[tuple[str, str, float]]:

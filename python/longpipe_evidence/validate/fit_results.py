@@ -65,11 +65,11 @@ def fit_each(folder: Path, campaign: Campaign, seeds: int, tell: Callable[[str],
             continue
         begin = time.process_time()
         flow = int(runs["flow"].loc[(kind, number, control, 0)])
-        found = fit(observe(file, flow), fixed=_known(campaign.case(kind, number)[0]))
+        path_fit = fit(observe(file, flow), fixed=_known(campaign.case(kind, number)[0]))
         row: dict[str, Any] = dict(zip(KEY, (kind, number, control), strict=True))
-        row |= {"engine": engine_version(), "processor_s": round(time.process_time() - begin, 2), **_found(found)}
+        row |= {"engine": engine_version(), "processor_s": round(time.process_time() - begin, 2), **_found(path_fit)}
         if kind == "mixed" or (kind, control) == ("path", FITTED):
-            row |= _predicted(found, seeds)
+            row |= _predicted(path_fit, seeds)
         _TABLE.append(folder / FILE, row)
         tell(f"{kind} {number} {control}: {row['sender']} {row['sender_share']:.0%}, {row['processor_s']} s")
 

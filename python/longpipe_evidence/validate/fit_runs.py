@@ -92,10 +92,10 @@ class Campaign:
             first = self.case(kind, number)[0].flows[0].control
             return [(control, 0) for control in dict.fromkeys((first, *PREDICTED))]
         controls = CONTROLS if number < self.control_paths else (FITTED, *PREDICTED)
-        found: list[tuple[LinuxControl, int]] = [(control, 0) for control in controls]
+        pairs: list[tuple[LinuxControl, int]] = [(control, 0) for control in controls]
         if self.case(kind, number)[1] > 0:
-            found += [(control, one) for control in PREDICTED for one in range(1, self.loss_draws)]
-        return found
+            pairs += [(control, one) for control in PREDICTED for one in range(1, self.loss_draws)]
+        return pairs
 
     def case(
         self, kind: Kind, number: int, control: LinuxControl | None = None, draw: int = 0
@@ -195,8 +195,8 @@ def collect(folder: Path, campaign: Campaign, tell: Callable[[str], None]) -> No
     for kind, number, runs in missing(known, campaign):
         seed = 1000 * KINDS.index(kind) + number
         cases = [campaign.case(kind, number, *run) for run in runs]
-        found = run_each([case for case, _ in cases], seed=seed)
-        for (control, draw), (_, loss), one in zip(runs, cases, found, strict=True):
+        results = run_each([case for case, _ in cases], seed=seed)
+        for (control, draw), (_, loss), one in zip(runs, cases, results, strict=True):
             if one.pcap is not None:
                 write_bytes(capture_of(folder, kind, number, control), gzip.compress(one.pcap, 6, mtime=0))
             row = {

@@ -203,8 +203,8 @@ def seconds(time: str) -> float:
 
 def run(case: LinuxCase) -> LinuxRun:
     """Runs a case in the guest. Raises ScenarioError if the guest is unavailable, and RunError if the guest fails."""
-    (found,) = run_each([case], seed=case.seed)
-    return found
+    (result,) = run_each([case], seed=case.seed)
+    return result
 
 
 def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:

@@ -64,10 +64,10 @@ def switch_of(discipline: str, rate_bps: int) -> dict[str, Any] | None:
     if make is None or settings is None or not settings.keys() <= _KNOWN[name]:
         return None
     try:
-        found = make(settings)
-        if policy := found.get("policy"):
+        switch = make(settings)
+        if policy := switch.get("policy"):
             _make_time(policy, 8 * ETHERNET_BYTES * 10**12 // rate_bps)
-        return found
+        return switch
     except (KeyError, ValueError):
         return None
 

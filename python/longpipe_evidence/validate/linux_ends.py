@@ -123,11 +123,11 @@ def _median_srtt_ms(result: Result) -> float:
 
 
 def _over_own_queue(control: LinuxControl, seed: int) -> EndRun:
-    found, cpu_s = _timed(lambda: run(LinuxCase(flows=(LinuxFlow(control=control),), seed=seed)))
+    linux_run, cpu_s = _timed(lambda: run(LinuxCase(flows=(LinuxFlow(control=control),), seed=seed)))
     return EndRun(
-        goodput_mbits=found.goodput(BEGIN_S, END_S) / 1e6,
-        srtt_ms=1e3 * found.median_srtt(BEGIN_S, END_S),
-        drops=found.queue_drops,
+        goodput_mbits=linux_run.goodput(BEGIN_S, END_S) / 1e6,
+        srtt_ms=1e3 * linux_run.median_srtt(BEGIN_S, END_S),
+        drops=linux_run.queue_drops,
         cpu_s=cpu_s,
     )
 

@@ -96,8 +96,8 @@ def collect(file: Path, controls: Sequence[LinuxControl], paths: int, tell: Call
         # After an interruption, different cases precede each case in the guest, so the start uses a different seed.
         seed = SEEDS_APART * start[0][1] + int((read(file)["path"] == start[0][1]).sum())
         cases = [draw(control, number)[0] for control, number, _ in start]
-        for run, found in zip(start, run_each(cases, seed=seed), strict=True):
-            row = _row(run, found, seed)
+        for run, linux_run in zip(start, run_each(cases, seed=seed), strict=True):
+            row = _row(run, linux_run, seed)
             _TABLE.append(file, row)
             tell(f"{run[0]} {run[1]} {run[2]}: {row['goodput_mbps']} Mbit/s, {row['drops']} packets lost")
 

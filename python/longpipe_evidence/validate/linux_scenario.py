@@ -206,12 +206,12 @@ def _steps(link: Mapping[str, Any]) -> list[tuple[int, int]]:
 
 def _rates(trunk: Mapping[str, Any]) -> dict[int, str]:
     """Returns the token bucket's rate, including Ethernet's headers, by instant [ps]."""
-    found = {}
+    rates = {}
     for at, rate in _steps(trunk):
         if rate == 0:
             raise ScenarioError("network.path.rate: 0 bit/s; Linux's bottleneck needs a rate above 0")
-        found[_rounded(at)] = f"{-(-rate * ETHERNET_BYTES // WIRE_BYTES)} bit/s"
-    return found
+        rates[_rounded(at)] = f"{-(-rate * ETHERNET_BYTES // WIRE_BYTES)} bit/s"
+    return rates
 
 
 def _round_trips(
@@ -229,11 +229,11 @@ def _round_trips(
         {at: transmission_ps(PACKET_BYTES, int(rate.split()[0])) for at, rate in rates.items()},
         *(_delays(links[way[1]], motion) for way, motion in ((flow["route"], forth), (flow["return_route"], back))),
     ]
-    now, found = [one[0] for one in series], {}
+    now, round_trips_ps = [one[0] for one in series], {}
     for at in sorted({at for one in series for at in one}):
         now = [one.get(at, latest) for one, latest in zip(series, now, strict=True)]
-        found[at] = fixed + sum(now)
-    return found
+        round_trips_ps[at] = fixed + sum(now)
+    return round_trips_ps
 
 
 def _delays(link: Mapping[str, Any], motion: Mapping[str, Any]) -> dict[int, int]:
@@ -277,13 +277,13 @@ def _discipline(policy: Mapping[str, Any]) -> str:
 
 
 def _jitter(trunk: Mapping[str, Any]) -> tuple[str, str] | None:
-    found = trunk.get("conditioners") or ()
-    if not found:
+    conditioners = trunk.get("conditioners") or ()
+    if not conditioners:
         return None
-    if len(found) > 1 or found[0]["kind"] != "jitter":
-        kinds = ", ".join(one["kind"] for one in found)
+    if len(conditioners) > 1 or conditioners[0]["kind"] != "jitter":
+        kinds = ", ".join(one["kind"] for one in conditioners)
         raise ScenarioError(f"network.conditioners: {kinds}; Linux's path accepts one jitter")
-    [jitter] = found
+    [jitter] = conditioners
     for name, needed in (("order", "fifo"), ("correlation", 0.0)):
         if jitter[name] != needed:
             raise ScenarioError(f"network.conditioners.{name}: {jitter[name]}; Linux's path needs {needed}")
@@ -294,12 +294,12 @@ def _jitter(trunk: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def _hystart(flows: Sequence[Mapping[str, Any]]) -> bool:
     """Returns whether CUBIC uses HyStart, a setting that all of Linux's CUBIC flows share."""
-    found = {flow["tcp"]["congestion"]["hystart"] for flow in flows if _kind(flow["tcp"]["congestion"]) == "cubic"}
-    if not found <= {"linux", "none"} or len(found) > 1:
+    settings = {flow["tcp"]["congestion"]["hystart"] for flow in flows if _kind(flow["tcp"]["congestion"]) == "cubic"}
+    if not settings <= {"linux", "none"} or len(settings) > 1:
         raise ScenarioError(
-            f"tcp.congestion.hystart: {', '.join(sorted(found))}; Linux accepts linux or none, for all flows"
+            f"tcp.congestion.hystart: {', '.join(sorted(settings))}; Linux accepts linux or none, for all flows"
         )
-    return "none" not in found
+    return "none" not in settings
 
 
 def _flow(scenario: Scenario, number: int, handshake_ps: int) -> LinuxFlow:

@@ -105,13 +105,15 @@ Tell = Callable[[str], None]
 
 def controls(tell: Tell) -> Files:
     """Runs one greedy flow with each control: 10 Mbit/s, 100 ms, 100 packets, 60 s."""
-    found = [_run_and_report(LinuxCase(flows=(LinuxFlow(control=control),)), control, tell) for control in CONTROLS]
+    linux_runs = [
+        _run_and_report(LinuxCase(flows=(LinuxFlow(control=control),)), control, tell) for control in CONTROLS
+    ]
     return {
         "controls.csv": pd.DataFrame(
-            [{"control": linux_run.case.flows[0].control, **measures(linux_run)} for linux_run in found]
+            [{"control": linux_run.case.flows[0].control, **measures(linux_run)} for linux_run in linux_runs]
         ),
         "controls-series.csv.gz": pd.concat(
-            [_series(linux_run, control=linux_run.case.flows[0].control) for linux_run in found]
+            [_series(linux_run, control=linux_run.case.flows[0].control) for linux_run in linux_runs]
         ),
     }
 
@@ -424,7 +426,7 @@ def _transfers(control: LinuxControl) -> list[LinuxRun]:
     """
     numbers = [[one for one in lost if isinstance(one, int)] for lost in TRANSFERS]
     again = [[one[1] for one in lost if not isinstance(one, int)] for lost in TRANSFERS]
-    found: dict[int, LinuxRun] = {}
+    transfers: dict[int, LinuxRun] = {}
     waiting = list(range(len(TRANSFERS)))
     while waiting:
         cases = [
@@ -437,14 +439,14 @@ def _transfers(control: LinuxControl) -> list[LinuxRun]:
             )
             for place in waiting
         ]
-        found.update(zip(waiting, run_each(cases, seed=0), strict=True))
+        transfers.update(zip(waiting, run_each(cases, seed=0), strict=True))
         waiting = [place for place in waiting if again[place]]
         for place in waiting:
-            sent = found[place].sent
+            sent = transfers[place].sent
             assert sent is not None  # noqa: S101 - the run was captured
             bytes_sent = sent["byte"]
             numbers[place].append(int(bytes_sent[bytes_sent == bytes_sent.iloc[again[place].pop(0)]].index[-1]))
-    return [found[place] for place in range(len(TRANSFERS))]
+    return [transfers[place] for place in range(len(TRANSFERS))]
 
 
 def _between(random: Random, low: float, high: float) -> float:

@@ -98,10 +98,10 @@ def lines(arguments: Sequence[object], name: str = SCRIPT) -> list[list[str]]:
     with as_file(files(__package__) / name) as script:
         command = [program, str(script), *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)  # noqa: S603
-    found = [line.split() for line in done.stdout.splitlines() or [""]]
-    if done.returncode != 0 or found[-1][:1] != ["end"]:
+    rows = [line.split() for line in done.stdout.splitlines() or [""]]
+    if done.returncode != 0 or rows[-1][:1] != ["end"]:
         raise RuntimeError(f"ns-2 failed: {done.stderr.strip() or done.stdout.strip()[-500:]}")
-    return found
+    return rows
 
 
 def timer(tick: str) -> Coarse:

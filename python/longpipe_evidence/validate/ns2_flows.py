@@ -71,10 +71,10 @@ def compare(transfer: Transfer, flows: Sequence[tuple[int, int]]) -> FlowsCompar
     back_s += 8 * ACK_BYTES * (1 / RATE.parse(network.trunk_rate) + 2 / RATE.parse(network.access_rate))
     complete_s = {int(number): float(at) - back_s for _, number, at in (line for line in lines if line[0] == "flow")}
     arrival_s = pd.Series([at / 1e12 for at, _ in flows])
-    found = {
+    rows = {
         "arrival_s": arrival_s,
         "segments": [segments for _, segments in flows],
         "longpipe_s": completions["completion_s"] - completions["arrival_s"],
         "ns2_s": pd.Series([complete_s[number] for number in range(len(flows))]) - arrival_s,
     }
-    return FlowsComparison(pd.DataFrame(found))
+    return FlowsComparison(pd.DataFrame(rows))

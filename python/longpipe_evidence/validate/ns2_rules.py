@@ -50,7 +50,9 @@ def explain(comparison: Comparison) -> Rule | None:
     """Returns the first rule that ns-2 followed before the first difference, or at any time if the runs agree."""
     last = len(comparison.sent) if comparison.first_difference is None else comparison.first_difference
     sender = _Sender(comparison.case)
-    followed = [found for step in ns2.watch(comparison.case.arguments()) for found in sender.follow(step)]
+    followed = [
+        followed_rule for step in ns2.watch(comparison.case.arguments()) for followed_rule in sender.follow(step)
+    ]
     if (last, Rule.RACE) in followed:
         return Rule.RACE
     rules = [rule for sent, rule in followed if sent <= last and rule is not Rule.RACE]

@@ -38,16 +38,16 @@ class RowTable:
                 file.write_text(text)
         if not text.strip():
             return pd.DataFrame(columns=list(self.columns))
-        found = read_frame(file, self.needs, texts=self.texts)
-        if list(found.columns) != list(self.columns):
+        rows = read_frame(file, self.needs, texts=self.texts)
+        if list(rows.columns) != list(self.columns):
             raise ScenarioError(f"FILE: {str(file)!r}; needs the columns {head}")
         for name in self.columns:
             is_right = is_integer_dtype if name in self.whole else is_numeric_dtype
-            if name not in self.texts and not is_right(found[name]):
+            if name not in self.texts and not is_right(rows[name]):
                 raise ScenarioError(
                     f"FILE: {str(file)!r}: column {name}; needs {'whole ' * (name in self.whole)}numbers"
                 )
-        return found
+        return rows
 
     def append(self, file: Path, row: Mapping[str, object]) -> None:
         """Appends a row, after a header if the file is empty; returns when the row is on disk."""

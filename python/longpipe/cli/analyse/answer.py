@@ -67,11 +67,11 @@ def run(file: Path, question: Question, *, json: str | None, csv: Path | None, f
     frame = matching(frame, question.where).reset_index(drop=True)
     shown = readable(question.response, unit=question.unit or unit)
     with Waiting(f"analysing {file}"):
-        found = _anova(frame, question.response, question)
-        tables = _tables(found, question)
-        report = _report(found, question, tables)
+        fitted = _anova(frame, question.response, question)
+        tables = _tables(fitted, question)
+        report = _report(fitted, question, tables)
     if csv is not None:
-        for name, table in {**tables, "residuals": found.residuals}.items():
+        for name, table in {**tables, "residuals": fitted.residuals}.items():
             write_text(csv / f"{name}.csv", table.to_csv(index=False))
     if json is not None:
         write_output(json, report)
@@ -79,12 +79,12 @@ def run(file: Path, question: Question, *, json: str | None, csv: Path | None, f
         return
     if shown.unit:
         frame = frame.assign(**{shown.head: frame[question.response] / shown.scale})
-        found = _anova(frame, shown.head, question)
+        fitted = _anova(frame, shown.head, question)
     if figures is not None:
-        _draw(found, question, figures)
+        _draw(fitted, question, figures)
     if not is_stdout(json):
         console = terminal()
-        show(found, question.level, _tables(found, question) if shown.unit else tables, console)
+        show(fitted, question.level, _tables(fitted, question) if shown.unit else tables, console)
         print_written(console, JSON=json, Tables=csv, Figures=figures)
 
 

@@ -141,5 +141,5 @@ def interval_text(values: pd.Series) -> str:
     # A value is missing, for example for an incomplete flow or a quantile beyond the run.
     if values.isna().any():
         return "-"
-    found = estimate(values)
-    return written(found.mean, None if len(values) < 2 else (found.mean_high - found.mean_low) / 2)
+    mean = estimate(values)
+    return written(mean.mean, None if len(values) < 2 else (mean.mean_high - mean.mean_low) / 2)

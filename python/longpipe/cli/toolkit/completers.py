@@ -43,8 +43,8 @@ def field_and_level(incomplete: str) -> list[str]:
         levels = ["", *(_levels(fields[names[0]]) or _default(fields[names[0]]))]
     else:
         levels = [""]
-    found = (f"{named}{colon}{name}={level}" for name in names for level in levels)
-    return [whole for whole in found if whole.startswith(incomplete)]
+    completions = (f"{named}{colon}{name}={level}" for name in names for level in levels)
+    return [whole for whole in completions if whole.startswith(incomplete)]
 
 
 def _levels(field: Field) -> list[str]:

@@ -94,8 +94,8 @@ def blocks(console: Console, table: Table, heads: int = 1) -> Iterator[Table]:
 
 def _measured(console: Console, table: Table, number: int) -> Measurement:
     column, options = table.columns[number], console.options.update_width(UNBOUNDED)
-    found = [Measurement.get(console, options, cell) for cell in (column.header, *column.cells) if cell != ""]
-    return Measurement(max((one.minimum for one in found), default=0), max((one.maximum for one in found), default=0))
+    cells = [Measurement.get(console, options, cell) for cell in (column.header, *column.cells) if cell != ""]
+    return Measurement(max((one.minimum for one in cells), default=0), max((one.maximum for one in cells), default=0))
 
 
 def _gaps(table: Table, columns: int) -> int:

@@ -166,19 +166,19 @@ class Bar(_Shown):
 
         bound = f"{now.bound} " if now.bound else ""
         counts = f"{now.ended} of {bound}{now.wanted} runs"
-        found = self._remaining.left() if self._remaining is not None else None
-        if found is None:
+        left_s = self._remaining.left() if self._remaining is not None else None
+        if left_s is None:
             return counts
-        if found.expected_s > now.limit_s:
+        if left_s.expected_s > now.limit_s:
             limit = duration_text(round(now.limit_s))
-            return f"{counts}, {_rate(found.runs_per_s)}, the budget ends the runs in {limit}"
+            return f"{counts}, {_rate(left_s.runs_per_s)}, the budget ends the runs in {limit}"
         # Fractions of a second are too uncertain to show; less than half a second says nothing about a minimum.
-        if now.bound == "at least" and found.high_s < 0.5:
-            return f"{counts}, {_rate(found.runs_per_s)}"
-        left, low, high = (duration_text(round(one)) for one in (found.expected_s, found.low_s, found.high_s))
-        has_range = low != high and round(found.low_s) > 0
+        if now.bound == "at least" and left_s.high_s < 0.5:
+            return f"{counts}, {_rate(left_s.runs_per_s)}"
+        left, low, high = (duration_text(round(one)) for one in (left_s.expected_s, left_s.low_s, left_s.high_s))
+        has_range = low != high and round(left_s.low_s) > 0
         between = f" ({low.removesuffix(high[high.index(' ') :])} to {high})" if has_range else ""
-        return f"{counts}, {_rate(found.runs_per_s)}, {bound}{left} left{between}"
+        return f"{counts}, {_rate(left_s.runs_per_s)}, {bound}{left} left{between}"
 
 
 def _rate(per_s: float) -> str:

@@ -64,12 +64,12 @@ def whole_number_of(unit: tuple[str, ...]) -> Callable[[str], int]:
     def number(text: str) -> int:
         """Returns the whole number."""
         try:
-            found = of_unit(text)
+            value = of_unit(text)
         except typer.BadParameter:
-            found = 0.5
-        if not found.is_integer():
+            value = 0.5
+        if not value.is_integer():
             raise typer.BadParameter(f"needs a whole number of {unit[0]}")
-        return int(found)
+        return int(value)
 
     return number
 

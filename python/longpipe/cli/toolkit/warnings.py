@@ -30,11 +30,11 @@ def warn(*scenarios: Scenario) -> None:
     """Prints on stderr which files were read, and the most important warnings of `cautions`, each once."""
     for line in dict.fromkeys(line for scenario in scenarios for line in read_from_files(scenario)):
         echo(f"read: {line}", err=True)
-    found = list(dict.fromkeys(line for scenario in scenarios for line in cautions(scenario)))
-    for line in found[:MOST]:
+    lines = list(dict.fromkeys(line for scenario in scenarios for line in cautions(scenario)))
+    for line in lines[:MOST]:
         echo(f"warning: {line}", err=True)
-    if len(found) > MOST:
-        echo(f"warning: {len(found) - MOST} more; `longpipe run --json -` prints all of them in `warnings`", err=True)
+    if len(lines) > MOST:
+        echo(f"warning: {len(lines) - MOST} more; `longpipe run --json -` prints all of them in `warnings`", err=True)
 
 
 def warn_of_memory(scenario: Scenario, memory: str | None) -> None:

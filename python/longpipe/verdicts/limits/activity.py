@@ -79,8 +79,8 @@ class Activity:
     @property
     def owners(self) -> list[LinkFields]:
         """Returns the fields of the links of the route and of the return route, as far as fields determine them."""
-        found = map(self.run.fields.of_link, (*self.route, *self.return_route))
-        return [own for own in found if own is not None]
+        fields = map(self.run.fields.of_link, (*self.route, *self.return_route))
+        return [own for own in fields if own is not None]
 
     @property
     def is_ecn_capable(self) -> bool:

@@ -133,8 +133,8 @@ class Fields:
         """Returns the field of the buffer of the proxy at a node, and its value."""
         if isinstance(self._network, Dumbbell):
             return "network.pep.buffer", str(self._network.pep and self._network.pep.buffer)
-        number, found = next((i, one) for i, one in enumerate(self._network.nodes) if one.name == node)
-        return f"network.nodes.{number}.pep.buffer", str(found.pep and found.pep.buffer)
+        number, proxy_node = next((i, one) for i, one in enumerate(self._network.nodes) if one.name == node)
+        return f"network.nodes.{number}.pep.buffer", str(proxy_node.pep and proxy_node.pep.buffer)
 
     def of_flow(self, flow: str, name: str) -> str:
         """Returns the field that determines a TCP field of a flow: its own, its group's, or the scenario's."""

@@ -84,20 +84,20 @@ class Losses(Activity):
         """
         if self.path.datagrams:
             return self.most_losses or "buffer"
-        found = None
+        cause = None
         if self._reductions:
-            found = self._of_reductions()
+            cause = self._of_reductions()
         elif self.is_real:
-            found = self._of_counters()
-        if found in (None, "timeouts") and (self.nothing_arrived or self._is_waiting(found)):
+            cause = self._of_counters()
+        if cause in (None, "timeouts") and (self.nothing_arrived or self._is_waiting(cause)):
             # The losses reduced no window, because the sender has not detected them or lost its handshake.
             both = (*self.route, *self.return_route)
-            found = _most(self.ports.losses_by_limit(both, self._aqm)) or found
-        if found == "timeouts" and self.timeouts and self.acks_lost >= LOST_ACKS and self.busy_back < WAIT:
+            cause = _most(self.ports.losses_by_limit(both, self._aqm)) or cause
+        if cause == "timeouts" and self.timeouts and self.acks_lost >= LOST_ACKS and self.busy_back < WAIT:
             # The sender retransmitted data that had arrived, because their ACKs were lost. A lost ACK causes a timeout,
             # but no duplicate ACKs.
-            found = _most(self.ports.losses_by_limit(self.return_route, self._aqm)) or found
-        return found
+            cause = _most(self.ports.losses_by_limit(self.return_route, self._aqm)) or cause
+        return cause
 
     def _is_waiting(self, limit: Limit | None) -> bool:
         """Returns whether the sender waits for a timeout, or had timeouts although no data were lost."""
@@ -163,8 +163,8 @@ class Losses(Activity):
             part = self.parts[max(of_connections, key=of_connections.__getitem__)]
             ways = [part.route, part.return_route, *ways]
         for ports in ways:
-            if (found := self.ports.most_indicating(ports, limit, self._aqm)) is not None:
-                return found
+            if (port := self.ports.most_indicating(ports, limit, self._aqm)) is not None:
+                return port
         return self.slowest
 
     @property

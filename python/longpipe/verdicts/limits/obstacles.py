@@ -54,11 +54,11 @@ class Obstacles(Losses):
     @once
     def outages(self) -> float:
         """Returns the largest share of the active time in which a link had an outage, or the flow had no route."""
-        found = [self._without_route_s] if "rerouting" in self.flow else [0.0]
+        shares = [self._without_route_s] if "rerouting" in self.flow else [0.0]
         if self.run.with_outages:
             with_outages = self.run.with_outages.intersection((*self.route, *self.return_route))
-            found += [sum(self._outages_s(link)) for link in with_outages]
-        return max(found) / self.active_s
+            shares += [sum(self._outages_s(link)) for link in with_outages]
+        return max(shares) / self.active_s
 
     @once
     def _without_route_s(self) -> float:

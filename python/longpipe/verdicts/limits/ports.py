@@ -55,16 +55,16 @@ class PortCounters:
     def _mean_delays_s(self) -> list[float]:
         """Returns the mean queueing delay [s] at each port, without the packet's own transmission."""
         queues, left = (self._columns[name] for name in (f"mean_queue_{self._unit}", f"{self._unit}_out"))
-        found = []
+        delays_s = []
         for queue, out, used, link in zip(queues, left, self.utilization, self._links, strict=True):
             if not queue or not out or math.isnan(queue):
-                found.append(0.0)
+                delays_s.append(0.0)
             elif self._unit == "cells":
                 # The stored mean covers only a single class.
-                found.append(8 * CELL_BYTES * queue / link["rate_bps"])
+                delays_s.append(8 * CELL_BYTES * queue / link["rate_bps"])
             else:
-                found.append(max(0.0, queue - used) * self._duration_s / out)
-        return found
+                delays_s.append(max(0.0, queue - used) * self._duration_s / out)
+        return delays_s
 
     def delay_s(self, ports: Iterable[int]) -> float:
         """Returns the sum of the ports' mean queueing delays [s]."""

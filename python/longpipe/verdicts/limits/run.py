@@ -148,14 +148,14 @@ def _parts(resolved: Resolved, known: Sequence[Path]) -> dict[str, list[Path]]:
         return {path.flow: [path] for path in known}
     every = paths(resolved, parts=True)
     before = {flow["onward"]["flow"]: number for number, flow in enumerate(flows) if "onward" in flow}
-    found = {}
+    by_flow = {}
     for number, flow in enumerate(flows):
         if "onward" not in flow:
             chain = [number]
             while chain[0] in before:
                 chain.insert(0, before[chain[0]])
-            found[flow["name"]] = [every[part] for part in chain]
-    return found
+            by_flow[flow["name"]] = [every[part] for part in chain]
+    return by_flow
 
 
 def _datagrams(columns: Columns) -> dict[str, tuple[int, int, int]]:
@@ -169,7 +169,7 @@ def _reductions(columns: Columns) -> dict[str, list[Reduction]]:
     """Returns the window reductions by connection."""
     part = columns["reductions"]
     rows = zip(*(part[name] for name in ("cause", "reduced_s", "mean_window_bytes")), strict=True)
-    found: dict[str, list[Reduction]] = {}
+    by_connection: dict[str, list[Reduction]] = {}
     for connection, row in zip(part["connection"], rows, strict=True):
-        found.setdefault(connection, []).append(Reduction(*row))
-    return found
+        by_connection.setdefault(connection, []).append(Reduction(*row))
+    return by_connection

@@ -80,22 +80,22 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
 
 def remedies(scenario: Scenario, columns: Columns) -> dict[str, dict[Limit, Remedy]]:
     """Returns, for each flow that has started, the remedy of every limit that has one, whether it limits or not."""
-    found: dict[str, dict[Limit, Remedy]] = {}
+    by_flow: dict[str, dict[Limit, Remedy]] = {}
     for one in evidence(scenario, columns):
         named = {kind.name: kind.remedy(one) for kind in KINDS if one.has_started}
-        found[one.path.flow] = {name: remedy for name, remedy in named.items() if remedy is not None}
-    return found
+        by_flow[one.path.flow] = {name: remedy for name, remedy in named.items() if remedy is not None}
+    return by_flow
 
 
 def strongest(e: Evidence) -> Kind:
     """Returns the limit with the strongest evidence; of equally strong ones, the first."""
-    found, most = KINDS[-1], Strength.NONE
+    limit, most = KINDS[-1], Strength.NONE
     for kind, at_most in _STRENGTHS:
         if at_most > most and (strength := kind.strength(e)) > most:
-            found, most = kind, strength
+            limit, most = kind, strength
             if most is Strength.CERTAIN:
                 break
-    return found
+    return limit
 
 
 def _limit(e: Evidence) -> FlowLimit:

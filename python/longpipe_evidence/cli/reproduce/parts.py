@@ -34,31 +34,31 @@ def run(paper: Paper, part: Part, seeds: int | None, out: Path, runner: Runner, 
     default = _default_seeds(paper, part, seeds)
     chosen = default if paper.seeds is None else seeds or default
     with Bar(f"{paper.id}{TITLES[part]}") as bar:
-        found = _find(paper, part, chosen, out, runner.telling(bar.update))
+        findings = _find(paper, part, chosen, out, runner.telling(bar.update))
     folder = Folder(out, part, paper.id, chosen, default)
-    for name, text in found.texts.items():
+    for name, text in findings.texts.items():
         folder.text(name, text)
-    if found.figure_data is not None:
+    if findings.figure_data is not None:
         function = "beyond_figures" if part is Part.BEYOND else "figures"
-        folder.figures(f"{paper.package}.figures", found.figure_data, function)
-    folder.close(**found.record)
+        folder.figures(f"{paper.package}.figures", findings.figure_data, function)
+    folder.close(**findings.record)
     if json is not None:
-        write_output(json, found.texts["report.json"])
+        write_output(json, findings.texts["report.json"])
     if is_stdout(json):
         return
     target = console()
-    found.show(target)
-    if found.hint:
-        target.print(f"\n{found.hint}", markup=False, highlight=False)
-    target.print(f"\n{found.contents}: {out}", markup=False, highlight=False, soft_wrap=True)
+    findings.show(target)
+    if findings.hint:
+        target.print(f"\n{findings.hint}", markup=False, highlight=False)
+    target.print(f"\n{findings.contents}: {out}", markup=False, highlight=False, soft_wrap=True)
 
 
 def show_table(paper: Paper, table: int, seeds: int | None, runner: Runner) -> None:
     """Runs the experiments of one table and shows it."""
     asked = paper.only(table)
     with Bar(f"{paper.id} table {table}") as bar:
-        found = asked.reproduce(seeds or _default_seeds(paper, Part.REPRODUCTION, None), runner.telling(bar.update))
-    found.show(console())
+        findings = asked.reproduce(seeds or _default_seeds(paper, Part.REPRODUCTION, None), runner.telling(bar.update))
+    findings.show(console())
 
 
 def console() -> Console:

@@ -64,12 +64,12 @@ def _judged(folder: Path) -> bool:
     fits = fit_results.read(folder)
     if fits.empty:
         raise ScenarioError(f"FOLDER: {str(folder)!r}; needs finished fits in {fit_results.FILE}")
-    found = judged(fit_runs.read(folder), fits)
+    criteria = judged(fit_runs.read(folder), fits)
     echo(f"{'criterion':<52}{'met':>5}{'of':>5}{'asked':>7}")
-    for one in found:
+    for one in criteria:
         notes = "; ".join(["not met"] * (not one.holds) + [one.note] * bool(one.note))
         echo(f"{one.name:<52}{one.met:>5}{one.of:>5}{one.share:>7.0%}  {notes}".rstrip())
-    for one in found:
+    for one in criteria:
         for text in one.misses:
             echo(f"  {one.name}: {text}")
-    return all(one.holds for one in found)
+    return all(one.holds for one in criteria)

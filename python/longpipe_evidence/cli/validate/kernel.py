@@ -42,7 +42,9 @@ def kernel(
     table = terminal_table(*heads, left=2, no_wrap=False)
     different, late = False, []
     for name in control or available():
-        found = compare(name, rate=rate, round_trip=round_trip, buffer=buffer, duration=duration, seed=seed, **fields)
+        comparison = compare(
+            name, rate=rate, round_trip=round_trip, buffer=buffer, duration=duration, seed=seed, **fields
+        )
         for simulator in ("kernel", "longpipe"):
 
             def of(both: Both, simulator: str = simulator) -> float:
@@ -51,13 +53,13 @@ def kernel(
             table.add_row(
                 name if simulator == "kernel" else "",
                 simulator,
-                f"{of(found.goodput_bps) / 1e6:.2f}",
-                f"{of(found.queue_packets):.1f}",
-                f"{of(found.lost_packets):.0f}",
+                f"{of(comparison.goodput_bps) / 1e6:.2f}",
+                f"{of(comparison.queue_packets):.1f}",
+                f"{of(comparison.lost_packets):.0f}",
             )
-        table.add_row("", "apart", f"{found.goodput_bps.apart:+.1%}", f"{found.queue_packets.apart:+.1%}", "")
-        different |= abs(found.goodput_bps.apart) > within or abs(found.queue_packets.apart) > queue_within
-        late += [line for line in found.certificate.lines() if line.startswith("late by")]
+        table.add_row("", "apart", f"{comparison.goodput_bps.apart:+.1%}", f"{comparison.queue_packets.apart:+.1%}", "")
+        different |= abs(comparison.goodput_bps.apart) > within or abs(comparison.queue_packets.apart) > queue_within
+        late += [line for line in comparison.certificate.lines() if line.startswith("late by")]
     console.print(table)
     for line in late:
         console.print(line, markup=False)

@@ -23,8 +23,8 @@ def model_errors(
     from longpipe_evidence.validate import linux_paths
     from longpipe_evidence.validate.model_errors import MEASURES, errors_of_paths, quantiles
 
-    found = linux_paths.read(file)
-    chosen = found[found["control"].isin(control)] if control else found
+    results = linux_paths.read(file)
+    chosen = results[results["control"].isin(control)] if control else results
     rows = []
     for name, path, errors in errors_of_paths(chosen):
         echo(f"{name} {path}: " + ", ".join(f"{measure} {error:.2%}" for measure, error in errors.items()), err=True)

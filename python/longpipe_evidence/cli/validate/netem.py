@@ -41,17 +41,19 @@ def netem(
     heads = ("case", "", "lost\n[%]", "delay [ms]\nmean", "\n1 %", "\n50 %", "\n99 %", "distance")
     table = terminal_table(*heads, left=2, no_wrap=False)
     different, late = False, []
-    for found in compare([CASES[name] for name in cases or CASES], datagrams):
-        for which, delays in (("netem", found.netem), ("live", found.live)):
+    for comparison in compare([CASES[name] for name in cases or CASES], datagrams):
+        for which, delays in (("netem", comparison.netem), ("live", comparison.live)):
             table.add_row(
-                found.case.name if which == "netem" else "",
+                comparison.case.name if which == "netem" else "",
                 which,
                 f"{100 * lost_share(delays):.2f}",
                 *(f"{value:.2f}" if math.isfinite(value) else "-" for value in spread_ms(delays)),
-                f"{found.distance(within_ms):.3f}" if which == "live" else "",
+                f"{comparison.distance(within_ms):.3f}" if which == "live" else "",
             )
-        different |= not found.agrees(within_ms)
-        late += [f"{found.case.name}: {line}" for line in found.certificate.lines() if line.startswith("late by")]
+        different |= not comparison.agrees(within_ms)
+        late += [
+            f"{comparison.case.name}: {line}" for line in comparison.certificate.lines() if line.startswith("late by")
+        ]
     console.print(table)
     for line in late:
         console.print(line, markup=False)

@@ -32,13 +32,13 @@ def ns2_random(
     chosen = [flavor for flavor in FLAVORS if tcp in (None, flavor)]
     if not chosen:
         raise ScenarioError(f"--tcp: {tcp!r}; {nearest(str(tcp), FLAVORS)}")
-    found = []
+    results = []
     with RunBar("ns-2") as bar:
         for flavor in chosen:
             for row in run(flavor, range(seed, seed + cases)):
-                found.append(row)
-                bar.update(len(found) / (cases * len(chosen)))
-    rows = pd.DataFrame(found).astype({"first_difference": "Int64"})
+                results.append(row)
+                bar.update(len(results) / (cases * len(chosen)))
+    rows = pd.DataFrame(results).astype({"first_difference": "Int64"})
     text = rows.to_csv(index=False)
     if csv is not None:
         write_output(csv, text)

@@ -35,13 +35,13 @@ def packetdrill(
 
 def _files(scripts: list[Path]) -> list[tuple[Path, str]]:
     """Yields files with the names under which they are shown, unique within a folder."""
-    found = []
+    files = []
     for path in scripts:
         if path.is_file():
-            found.append((path, path.name))
+            files.append((path, path.name))
             continue
         inside = sorted(path.rglob("*.pkt"))
         if not inside:
             raise ScenarioError(f"{os.fspath(path)}: no scripts; needs a file, or a folder that holds *.pkt")
-        found += [(file, str(file.relative_to(path))) for file in inside]
-    return found
+        files += [(file, str(file.relative_to(path))) for file in inside]
+    return files

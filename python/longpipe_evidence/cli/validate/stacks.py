@@ -30,26 +30,26 @@ def stacks(
     from longpipe.cli.toolkit.progress import RunBar
     from longpipe_evidence.validate.stacks import IMPLEMENTATIONS, run
 
-    found = []
+    rows = []
     with RunBar("stacks") as bar:
         for row in run(range(seed, seed + cases), duration):
-            found.append(row)
-            bar.update(len(found) / cases)
-    text = pd.DataFrame(found).to_csv(index=False)
+            rows.append(row)
+            bar.update(len(rows) / cases)
+    text = pd.DataFrame(rows).to_csv(index=False)
     if csv is not None:
         write_output(csv, text)
     if is_stdout(csv):
         return
     table = terminal_table("path", *IMPLEMENTATIONS, "deviating", left=len(IMPLEMENTATIONS) + 2)
-    for row in found:
+    for row in rows:
         path = f"{row['rate_mbits']:g} Mbit/s, {row['round_trip_ms']:g} ms, {row['buffer_bdp']:g} BDP"
         cells = [f"{row[name]:.2f} ({100 * row[f'{name}_lost']:.2f} %)" for name in IMPLEMENTATIONS]
         table.add_row(path, *cells, row["deviating"])
     console = terminal()
     show_table(console, table)
-    counts = ", ".join(f"{name} {sum(name in row['deviating'].split() for row in found)}" for name in IMPLEMENTATIONS)
-    echo(f"Goodput [Mbit/s] and lost packets. Paths with a deviation of more than 5 %, of {len(found)}: {counts}")
-    for row in found:
+    counts = ", ".join(f"{name} {sum(name in row['deviating'].split() for row in rows)}" for name in IMPLEMENTATIONS)
+    echo(f"Goodput [Mbit/s] and lost packets. Paths with a deviation of more than 5 %, of {len(rows)}: {counts}")
+    for row in rows:
         for name in IMPLEMENTATIONS:
             if row[f"{name}_closed"]:
                 echo(f"path {row['seed']}: {name} lost its connection: {row[f'{name}_closed']}")

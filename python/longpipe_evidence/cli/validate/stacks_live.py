@@ -49,25 +49,25 @@ def stacks_live(
 
     transfer()
     check_machine()
-    found: list[LiveComparison] = []
+    comparisons: list[LiveComparison] = []
     with RunBar("stacks-live") as bar:
         for number in range(first, first + cases):
-            found.append(compare(draw(number), duration))
-            bar.update(len(found) / cases)
-    text = pd.DataFrame([one.row() for one in found]).to_csv(index=False)
-    agree = sum(one.agrees for one in found)
+            comparisons.append(compare(draw(number), duration))
+            bar.update(len(comparisons) / cases)
+    text = pd.DataFrame([one.row() for one in comparisons]).to_csv(index=False)
+    agree = sum(one.agrees for one in comparisons)
     if csv is not None:
         write_output(csv, text)
     if not is_stdout(csv):
-        show_table(terminal(), _table(found))
-        for one in found:
+        show_table(terminal(), _table(comparisons))
+        for one in comparisons:
             for name, transferred in (("live", one.live), ("simulated", one.simulated)):
                 if transferred.closed:
                     echo(f"path {one.path.number}, {name}: connection lost: {transferred.closed}")
-        echo(f"Goodput within 1 % and losses within 5 %: {agree} of {len(found)} paths")
+        echo(f"Goodput within 1 % and losses within 5 %: {agree} of {len(comparisons)} paths")
         if csv is not None:
             echo(f"Paths: {csv}")
-    if agree < ASKED * len(found):
+    if agree < ASKED * len(comparisons):
         raise typer.Exit(DIFFERENT)
 
 

@@ -30,12 +30,12 @@ def run(transfers: Sequence[Transfer], *, guard: bool, json: str | None, figure:
         if len(transfers) > 1:
             raise ScenarioError("--figure: draws one transfer; needs --tcp, --w-star and --buffer")
         check_file("--figure", Path(figure))
-    found = []
+    comparisons = []
     with RunBar("ns-2") as bar:
         for transfer in transfers:
-            found.append(compare(transfer, guard=guard))
-            bar.update(len(found) / len(transfers))
-    table = pd.DataFrame([one.row() for one in found])
+            comparisons.append(compare(transfer, guard=guard))
+            bar.update(len(comparisons) / len(transfers))
+    table = pd.DataFrame([one.row() for one in comparisons])
     agree = _agree(table)
     text = json_text.dumps({"guard": guard, "agree": agree, "rows": table.to_dict("records")}, indent=2) + "\n"
     if json is not None:
@@ -45,7 +45,7 @@ def run(transfers: Sequence[Transfer], *, guard: bool, json: str | None, figure:
         if json is not None:
             echo(f"JSON: {json}")
     if figure is not None:
-        for file in _draw(found[0], Path(figure)):
+        for file in _draw(comparisons[0], Path(figure)):
             echo(f"Figure: {file}", err=is_stdout(json))
     return agree
 

@@ -49,7 +49,7 @@ def experiments() -> list[Experiment]:
 
     The parts use links of 155.52 Mbit/s, and the first fifth of the run.
     """
-    found = []
+    planned = []
     for network, link in LINKS.items():
         for buffer, sources in product(link.buffers_cells, link.sources):
             factors: Factors = {
@@ -60,7 +60,7 @@ def experiments() -> list[Experiment]:
             }
             single = _scenario(factors)
             drawn = single.with_(**DRAWN)
-            found.append(Experiment(factors, drawn, single, link.figure))
+            planned.append(Experiment(factors, drawn, single, link.figure))
             if link.round_trips(buffer) >= SUFFICIENT_RTT:
                 parts = {
                     "155.52": {"network.access_rate": FAST_RATE, "network.trunk_rate": FAST_RATE},
@@ -68,8 +68,8 @@ def experiments() -> list[Experiment]:
                 }
                 for part, changes in parts.items():
                     changed = drawn.with_(**changes)
-                    found.append(Experiment({**factors, "part": part}, changed, share_of_seeds=PARTS_SHARE))
-    return found
+                    planned.append(Experiment({**factors, "part": part}, changed, share_of_seeds=PARTS_SHARE))
+    return planned
 
 
 def _scenario(factors: Factors) -> Scenario:

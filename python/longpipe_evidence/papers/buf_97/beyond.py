@@ -71,12 +71,12 @@ def needed(runs: pd.DataFrame) -> pd.DataFrame:
     [BDP] that gives 95 % of it. `lowest_bdp` and `highest_bdp` are the minimum and maximum of `needed_bdp` over the
     seeds. `small_bdp` is 1 / sqrt(N), with which efficiency and fairness are `small_efficiency` and `small_fairness`.
     """
-    found = []
+    rows = []
     for levels, curve in runs.groupby(CURVE, sort=False):
         means = _means(curve)
         by_seed = [_needed(_means(of_seed)) for _, of_seed in curve.groupby("seed")]
         small = curve[curve["rule"] == "sqrt"]
-        found.append(
+        rows.append(
             {
                 **dict(zip(CURVE, levels, strict=True)),
                 "needed_bdp": _needed(means),
@@ -88,7 +88,7 @@ def needed(runs: pd.DataFrame) -> pd.DataFrame:
                 "small_fairness": small["fairness"].mean(),
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(rows)
 
 
 def _means(curve: pd.DataFrame) -> pd.Series:

@@ -15,12 +15,12 @@ CONFIGURATION: Final = ["network", "sources", "buffer_cells", "buffer_rtt"]
 def knees(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Returns the knee of each curve [cells; round trips; BDP], and the efficiency at 0.5, 1 and 2 or 3 round trips."""
     chosen = runs[runs["table"].notna()]
-    found = []
+    rows = []
     for (network, sources), curve in chosen.groupby(["network", "sources"], sort=False):
         means = curve.groupby(["buffer_rtt", "buffer_cells"])["efficiency"].mean().reset_index()
         at = knee(means["buffer_cells"], means["efficiency"])
         rtt = means.set_index("buffer_rtt")["efficiency"]
-        found.append(
+        rows.append(
             {
                 "network": network,
                 "sources": sources,
@@ -32,7 +32,7 @@ def knees(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
                 "efficiency_at_most": rtt.iloc[-1],
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(rows)
 
 
 def denominators(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -55,11 +55,11 @@ def start_up(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     first = runs[runs["part"] == "start-up"].set_index(keys)["efficiency"]
     both = pd.DataFrame({"first_fifth": first, "whole": whole}).dropna()
     both["rest"] = (5 * both["whole"] - both["first_fifth"]) / 4
-    found = []
+    rows = []
     for (network, sources), group in both.groupby(["network", "sources"], sort=False):
         numbers = {name: estimate(group[name]) for name in ("first_fifth", "rest", "whole")}
-        found.append({"network": network, "sources": sources, **{name: of.mean for name, of in numbers.items()}})
-    return pd.DataFrame(found)
+        rows.append({"network": network, "sources": sources, **{name: of.mean for name, of in numbers.items()}})
+    return pd.DataFrame(rows)
 
 
 SUMMARIES: Final[Mapping[str, Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]]] = {

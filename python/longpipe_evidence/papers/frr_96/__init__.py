@@ -73,7 +73,7 @@ def experiments() -> list[Experiment]:
 
 
 def _tables() -> list[Experiment]:
-    found = []
+    experiments = []
     for (tcp, table), network, sources in product(FLAVORS.items(), NETWORKS, SOURCES):
         for buffer, policy in product(BUFFERS_CELLS[network], POLICIES):
             factors: Factors = {
@@ -84,12 +84,12 @@ def _tables() -> list[Experiment]:
                 "policy": policy,
             }
             scenario = _scenario(factors)
-            found.append(Experiment(factors, scenario.with_(**DRAWN), scenario, table, SHARES[network]))
-    return found
+            experiments.append(Experiment(factors, scenario.with_(**DRAWN), scenario, table, SHARES[network]))
+    return experiments
 
 
 def _zero_loss() -> list[Experiment]:
-    found = []
+    experiments = []
     for ((network, sources), peak), (part, share) in product(PEAK_CELLS.items(), ZERO_LOSS_PARTS.items()):
         factors: Factors = {
             "network": network,
@@ -99,13 +99,13 @@ def _zero_loss() -> list[Experiment]:
             "policy": "tail-drop",
             "part": part,
         }
-        found.append(Experiment(factors, _scenario(factors).with_(**DRAWN), share_of_seeds=ZERO_LOSS_SHARE))
-    return found
+        experiments.append(Experiment(factors, _scenario(factors).with_(**DRAWN), share_of_seeds=ZERO_LOSS_SHARE))
+    return experiments
 
 
 def _variations(policy: str, parts: Mapping[str, Mapping[str, object]], share: float) -> list[Experiment]:
     """Yields the configurations of Vanilla TCP under one policy with alternative settings, as parts without a table."""
-    found = []
+    experiments = []
     for network, sources in product(NETWORKS, SOURCES):
         for buffer, (part, changes) in product(BUFFERS_CELLS[network], parts.items()):
             factors: Factors = {
@@ -117,8 +117,8 @@ def _variations(policy: str, parts: Mapping[str, Mapping[str, object]], share: f
                 "part": part,
             }
             scenario = _scenario(factors).with_(**DRAWN).with_(**changes)
-            found.append(Experiment(factors, scenario, share_of_seeds=share * SHARES[network]))
-    return found
+            experiments.append(Experiment(factors, scenario, share_of_seeds=share * SHARES[network]))
+    return experiments
 
 
 def _fine_timer() -> list[Experiment]:

@@ -147,10 +147,14 @@ def _zero_loss(runs: pd.DataFrame) -> Iterator[Condition]:
 
     peaks = each("peak_queue_cells", "double")
     error = (peaks / pd.Series(PEAK_CELLS) - 1).abs().max(axis="columns")
-    found, wanted = (", ".join(f"{cells:.0f}" for cells in values) for values in (peaks.mean(), PEAK_CELLS.values()))
+    simulated, wanted = (
+        ", ".join(f"{cells:.0f}" for cells in values) for values in (peaks.mean(), PEAK_CELLS.values())
+    )
     efficiency, lost = each("efficiency", "zero-loss"), each("cells_lost", "half")
     with_it = "with that buffer, in all four"
-    yield Condition(f"largest relative error of the peak queues ({found} cells) against {wanted}", error, below=0.01)
+    yield Condition(
+        f"largest relative error of the peak queues ({simulated} cells) against {wanted}", error, below=0.01
+    )
     yield Condition(f"cells lost {with_it}", each("cells_lost", "zero-loss").sum(axis="columns"), below=1)
     yield Condition(f"timeouts {with_it}", each("timeouts", "zero-loss").sum(axis="columns"), below=1)
     yield Condition("E with that buffer, smallest of four", efficiency.min(axis="columns"), above=0.98)

@@ -126,7 +126,7 @@ def _long_bursts() -> Iterator[Experiment]:
 
 @cache
 def _tables() -> list[Experiment]:
-    found = []
+    experiments = []
     scenarios: dict[tuple[Any, ...], Scenario] = {}
     for row in PAPER.published().to_dict("records"):
         factors: Factors = {name: row[name] for name in PAPER.factors}
@@ -135,8 +135,8 @@ def _tables() -> list[Experiment]:
             scenarios[key] = _scenario(factors)
         single = scenarios[key]
         share = 1.0 if row["table"] == PERIODS and row["network"] == "wan" else TABLES_SHARE
-        found.append(Experiment(factors, single.with_(**DRAWN), single, str(row["table"]), share))
-    return found
+        experiments.append(Experiment(factors, single.with_(**DRAWN), single, str(row["table"]), share))
+    return experiments
 
 
 def _scenario(factors: Factors) -> Scenario:

@@ -58,8 +58,8 @@ def _shares(runs: pd.DataFrame, network: str) -> pd.DataFrame:
             for factor in RIVALS
         }
 
-    found = {seed: of_one_seed(chosen) for seed, chosen in _of_rates(runs, network).groupby("seed")}
-    return pd.DataFrame.from_dict(found, orient="index")
+    shares = {seed: of_one_seed(chosen) for seed, chosen in _of_rates(runs, network).groupby("seed")}
+    return pd.DataFrame.from_dict(shares, orient="index")
 
 
 def _dominates(network: str, factor: str) -> Conditions:
@@ -145,8 +145,8 @@ def _bursts_tolerated(runs: pd.DataFrame) -> Iterator[Condition]:
 
 def _timeout_near_a_second(runs: pd.DataFrame) -> Iterator[Condition]:
     for tcp in ("vanilla", "reno", "sack"):
-        found = mean_by_seed(runs[runs["part"] == "recorded"], "rto_s", tcp=tcp)
-        yield Condition(f"satellite, GR 0: median of the retransmission timeout [s], {tcp}", found, 0.7, 1.3, 1.0)
+        timeouts_s = mean_by_seed(runs[runs["part"] == "recorded"], "rto_s", tcp=tcp)
+        yield Condition(f"satellite, GR 0: median of the retransmission timeout [s], {tcp}", timeouts_s, 0.7, 1.3, 1.0)
 
 
 def _bursts_flattened(runs: pd.DataFrame) -> Iterator[Condition]:
@@ -156,9 +156,9 @@ def _bursts_flattened(runs: pd.DataFrame) -> Iterator[Condition]:
         # A burst of length T at the link's rate, served at `share` of it, ends after T / share, when its last cell is
         # served.
         wait_s = mean_by_seed(chosen, "vbr_longest_delay_s", guaranteed_rate=rate) - alone
-        found = 1e-3 * BURST_MS / (1e-3 * BURST_MS + wait_s)
+        shares = 1e-3 * BURST_MS / (1e-3 * BURST_MS + wait_s)
         yield Condition(
-            f"wan: VBR's share of the link in a burst, GR {rate:g}", found, share - 0.02, share + 0.02, share
+            f"wan: VBR's share of the link in a burst, GR {rate:g}", shares, share - 0.02, share + 0.02, share
         )
 
 

@@ -22,12 +22,12 @@ def errors(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
     groups = [
         (" ".join(map(str, levels)), group) for keys in GROUPS for levels, group in rows.groupby(keys, sort=False)
     ]
-    found = []
+    rows_of_table = []
     for name, group in [*groups, ("all", rows)]:
         of = group.groupby("metric")[list(named)].mean()
         numbers = {prefix + metric: of.loc[metric, column] for column, prefix in named.items() for metric in METRICS}
-        found.append({"rows": name, **numbers})
-    return pd.DataFrame(found)
+        rows_of_table.append({"rows": name, **numbers})
+    return pd.DataFrame(rows_of_table)
 
 
 def scatter(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
@@ -37,7 +37,7 @@ def scatter(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
     be close.
     """
     chosen = rows[rows["table"] != PERIODS].assign(error=(rows["mean"] - rows["published"]).abs())
-    found = []
+    rows_of_table = []
     for (network, rate), group in chosen.groupby(["network", "guaranteed_rate"], sort=False):
         numbers: dict[str, float] = {}
         for metric, values in group.groupby("metric", sort=False):
@@ -46,8 +46,8 @@ def scatter(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
             effects, *_ = np.linalg.lstsq(design, values["published"], rcond=None)
             numbers[f"{metric}_residual"] = float(np.abs(values["published"] - design @ effects).mean())
             numbers[f"{metric}_error"] = float(values["error"].mean())
-        found.append({"network": network, "guaranteed_rate": rate, **numbers})
-    return pd.DataFrame(found)
+        rows_of_table.append({"network": network, "guaranteed_rate": rate, **numbers})
+    return pd.DataFrame(rows_of_table)
 
 
 def variation(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -59,7 +59,7 @@ def variation(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
         "published": published.reset_index(),
         "simulated": runs[runs["table"].notna() & (runs["table"] != PERIODS)],
     }
-    found = []
+    tables = []
     for network in ("lan", "wan", "satellite"):
         factors = [name for name in FACTORS if not (name == "sources" and network == "satellite")]
         for metric in METRICS:
@@ -72,8 +72,8 @@ def variation(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
             table = pd.DataFrame(shares).rename_axis("component").reset_index()
             table.insert(0, "metric", metric)
             table.insert(0, "network", network)
-            found.append(table[(table["simulated"] >= 1) | table["component"].isin(factors)])
-    return pd.concat(found, ignore_index=True)
+            tables.append(table[(table["simulated"] >= 1) | table["component"].isin(factors)])
+    return pd.concat(tables, ignore_index=True)
 
 
 def outside(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -82,11 +82,11 @@ def outside(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     measured = runs.melt(keys, list(METRICS), "metric", "value")
     spans = measured.groupby([*keys, "metric"])["value"].agg(["min", "max"]).reset_index()
     spans = spans.rename(columns={"min": "lowest", "max": "highest"})
-    found = rows[[*keys, "metric", "published", "mean"]].merge(spans, on=[*keys, "metric"])
+    values = rows[[*keys, "metric", "published", "mean"]].merge(spans, on=[*keys, "metric"])
     # Published values have two digits.
-    low, high = found["lowest"] - 0.005, found["highest"] + 0.005
-    found = found[(found["published"] < low) | (found["published"] > high)]
-    return found.assign(suspected=found.apply(_suspected, axis="columns")).reset_index(drop=True)
+    low, high = values["lowest"] - 0.005, values["highest"] + 0.005
+    values = values[(values["published"] < low) | (values["published"] > high)]
+    return values.assign(suspected=values.apply(_suspected, axis="columns")).reset_index(drop=True)
 
 
 def _suspected(row: pd.Series) -> str:
@@ -137,12 +137,12 @@ def starved(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     chosen = runs[runs["table"].notna() & (runs["guaranteed_rate"] == 0)].drop_duplicates(
         ["network", *FACTORS, "vbr_period_ms", "seed"]
     )
-    found = []
+    lines = []
     for levels, group in chosen.groupby(list(COUNTED_BY), sort=False):
         counts, _ = np.histogram(group["efficiency"].clip(upper=EDGES[-1]), EDGES)
         named = {f"from_{edge:g}": int(count) for edge, count in zip(EDGES, counts, strict=False)}
-        found.append({**dict(zip(COUNTED_BY, levels, strict=True)), **named})
-    return pd.DataFrame(found)
+        lines.append({**dict(zip(COUNTED_BY, levels, strict=True)), **named})
+    return pd.DataFrame(lines)
 
 
 SUMMARIES: Final[Mapping[str, Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]]] = {

@@ -53,14 +53,14 @@ BASE: Final = Scenario().with_(
 @cache
 def experiments() -> list[Experiment]:
     """Yields both controllers over each pair: once from time 0, and per seed from a time within the first second."""
-    found = []
+    planned = []
     for pair, (first, last) in _STATIONS.items():
         for tcp, control in CONTROLS.items():
             path = {"shell": "kuiper-630", "from": first, "to": last, **AS_NS3}
             once = BASE.with_(**{"name": f"{pair} {tcp}", "network.path": path, "tcp.congestion": control})
             drawn = once.with_(start={"kind": "random", "over": "1 s"})
-            found.append(Experiment({"pair": pair, "tcp": tcp}, drawn, once, "1"))
-    return found
+            planned.append(Experiment({"pair": pair, "tcp": tcp}, drawn, once, "1"))
+    return planned
 
 
 def path(scenario: Scenario) -> dict[str, float]:

@@ -28,8 +28,8 @@ QUEUE: Final = 100
 
 
 def _near(runs: pd.DataFrame, pair: str, metric: str, value: float, margin: float = WHOLE) -> Condition:
-    found = mean_by_seed(runs, metric, pair=pair)
-    return Condition(f"{metric}, {PAIRS[pair]}", found, above=value - margin, below=value + margin)
+    means = mean_by_seed(runs, metric, pair=pair)
+    return Condition(f"{metric}, {PAIRS[pair]}", means, above=value - margin, below=value + margin)
 
 
 def _ranges(runs: pd.DataFrame) -> Iterator[Condition]:
@@ -50,20 +50,20 @@ def _gap(runs: pd.DataFrame) -> Iterator[Condition]:
 
 def _full(runs: pd.DataFrame) -> Iterator[Condition]:
     for pair in FILLS:
-        found = mean_by_seed(runs, "peak_queue", pair=pair, tcp="newreno")
-        yield Condition(f"peak queue of NewReno [packets], {PAIRS[pair]}", found, above=QUEUE - WHOLE)
+        peaks = mean_by_seed(runs, "peak_queue", pair=pair, tcp="newreno")
+        yield Condition(f"peak queue of NewReno [packets], {PAIRS[pair]}", peaks, above=QUEUE - WHOLE)
 
 
 def _empty(runs: pd.DataFrame) -> Iterator[Condition]:
     for pair in FILLS:
-        found = mean_by_seed(runs, "mean_queue", pair=pair, tcp="vegas")
-        yield Condition(f"mean queue of Vegas [packets], {PAIRS[pair]}", found, below=QUEUE / 10)
+        queues = mean_by_seed(runs, "mean_queue", pair=pair, tcp="vegas")
+        yield Condition(f"mean queue of Vegas [packets], {PAIRS[pair]}", queues, below=QUEUE / 10)
 
 
 def _overtaken(runs: pd.DataFrame) -> Iterator[Condition]:
     for pair in FILLS:
-        found = mean_by_seed(runs, "overtakings", pair=pair, tcp="newreno")
-        yield Condition(f"packets that overtook others, {PAIRS[pair]}", found, above=WHOLE)
+        counts = mean_by_seed(runs, "overtakings", pair=pair, tcp="newreno")
+        yield Condition(f"packets that overtook others, {PAIRS[pair]}", counts, above=WHOLE)
 
 
 def _misled(runs: pd.DataFrame) -> Iterator[Condition]:

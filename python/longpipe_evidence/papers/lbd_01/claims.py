@@ -41,9 +41,9 @@ def utilization(runs: pd.DataFrame, tcp: str, buffer: float, w_star: int) -> flo
 
 def _falls(runs: pd.DataFrame) -> Iterator[Condition]:
     for tcp, buffer in product(FLAVORS, BUFFERS):
-        found = rank_correlation(W_STARS, [utilization(runs, tcp, buffer, w) for w in W_STARS])
+        correlation = rank_correlation(W_STARS, [utilization(runs, tcp, buffer, w) for w in W_STARS])
         name = f"rank correlation of mu({tcp}) with W*, B = {buffer:g} W*"
-        yield _exact(name, found, below=-0.8, neutral=-1.0)
+        yield _exact(name, correlation, below=-0.8, neutral=-1.0)
 
 
 def _leads(tcp: str, buffers: tuple[float, ...]) -> Conditions:

@@ -75,10 +75,10 @@ def numbers(runs: pd.DataFrame, courses: Courses) -> pd.DataFrame:
         "pipe_full_time": lambda row: courses[_of(row)].pipe_full_s,
         "second_loss_time": lambda row: courses[_of(row)].second_loss_s,
     }
-    found = published().rename(columns={"value": "published"})
-    found["simulated"] = [simulate[str(row["quantity"])](row) for _, row in found.iterrows()]
-    found["error"] = found["simulated"] / found["published"] - 1
-    return found
+    table = published().rename(columns={"value": "published"})
+    table["simulated"] = [simulate[str(row["quantity"])](row) for _, row in table.iterrows()]
+    table["error"] = table["simulated"] / table["published"] - 1
+    return table
 
 
 def _of(row: pd.Series) -> Transfer:
@@ -88,12 +88,12 @@ def _of(row: pd.Series) -> Transfer:
 
 def falls_again(courses: Courses) -> pd.Series:
     """Returns the time of Reno's first reduction after the timeout of its first overflow, by W* [s]; B = W*/2."""
-    found = {}
+    times_s = {}
     for w_star in W_STARS:
         course = courses[Transfer(w_star, HALF, "reno")]
         again = [s for s in course.reductions_s if s > float(course.lost["s"].iloc[0]) + SECOND_FALL_S]
-        found[w_star] = again[0]
-    return pd.Series(found)
+        times_s[w_star] = again[0]
+    return pd.Series(times_s)
 
 
 def stall(courses: Courses) -> float:
@@ -106,6 +106,6 @@ def gains(runs: pd.DataFrame) -> pd.DataFrame:
     """Returns Figure 7: `gain`, mu divided by mu with B = W*/4, for each row of `runs`."""
     quarter = runs[runs["buffer_bdp"] == 0.25].set_index(["tcp", "w_star_packets"])["utilization"]
     keys = pd.MultiIndex.from_frame(runs[["tcp", "w_star_packets"]])
-    found = runs[["tcp", "w_star_packets", "buffer_bdp"]].copy()
-    found["gain"] = runs["utilization"].to_numpy() / quarter.reindex(keys).to_numpy()
-    return found
+    table = runs[["tcp", "w_star_packets", "buffer_bdp"]].copy()
+    table["gain"] = runs["utilization"].to_numpy() / quarter.reindex(keys).to_numpy()
+    return table

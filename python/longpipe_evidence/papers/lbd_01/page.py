@@ -62,8 +62,8 @@ def grids(results: Results) -> tuple[Grid, ...]:
 
 def variants(results: Tables) -> Grid:
     """Returns the numbers under alternative settings."""
-    found = results.frame("sensitivity")
-    return grid(found, f"{ID}-sensitivity-variants", "Variants", note="Numbers that the paper prints.")
+    numbers = results.frame("sensitivity")
+    return grid(numbers, f"{ID}-sensitivity-variants", "Variants", note="Numbers that the paper prints.")
 
 
 def distances(results: Tables) -> Iterator[Distance]:
@@ -97,7 +97,7 @@ def _slopes(numbers: pd.DataFrame) -> Grid:
     flavors = list(rows["tcp"].unique())
     for tcp in flavors:
         columns += [Column(head, NAMES[tcp], number=True) for head in ("publ.", "simulated", "diff.")]
-    found = []
+    lines = []
     for w_star, group in rows.groupby("w_star_packets", sort=False):
         cells = [Cell(str(w_star), float(str(w_star)))]
         for tcp in flavors:
@@ -111,13 +111,13 @@ def _slopes(numbers: pd.DataFrame) -> Grid:
                 Cell(f"{simulated:.3f}", simulated, link=link),
                 Cell(f"{off:+z.3f}", off, mark),
             ]
-        found.append(tuple(cells))
+        lines.append(tuple(cells))
     note = (
         f"Differences above {100 * LARGE_ERROR:g} % of the published value are highlighted; the limit is longpipe's "
         f"own."
     )
     title = "Table 2: slope of T_N in congestion avoidance [1/s]"
-    return Grid(f"{ID}-table-2", title, tuple(columns), tuple(found), note=note)
+    return Grid(f"{ID}-table-2", title, tuple(columns), tuple(lines), note=note)
 
 
 def _numbers(numbers: pd.DataFrame) -> Grid:

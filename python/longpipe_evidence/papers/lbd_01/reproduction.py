@@ -119,10 +119,10 @@ def reproduce(runner: Runner, variant: TransferVariant = AS_REPRODUCED) -> Trans
 
 def scenarios() -> pd.DataFrame:
     """Returns the scenarios of `reproduce`, a row each: `scenario`, `digest`, `replicated`, `seeds`."""
-    found = [transfer.scenario() for transfer in (*transfers(), *transfers(FLAVORS_BEYOND))]
+    planned = [transfer.scenario() for transfer in (*transfers(), *transfers(FLAVORS_BEYOND))]
     return pd.DataFrame(
         {"scenario": scenario.name, "digest": scenario.digest(), "replicated": False, "seeds": SEED}
-        for scenario in found
+        for scenario in planned
     )
 
 

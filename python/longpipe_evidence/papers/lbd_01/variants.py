@@ -57,7 +57,7 @@ def _complete(tcp: str, w_star: int, buffer: float) -> Callable[[Measured], floa
 
 def _gain(tcp: str, w_star: int) -> Callable[[Measured], float]:
     # Utilization is inversely proportional to the completion time.
-    return lambda found: _complete(tcp, w_star, 0.25)(found) / _complete(tcp, w_star, 0.5)(found)
+    return lambda measured: _complete(tcp, w_star, 0.25)(measured) / _complete(tcp, w_star, 0.5)(measured)
 
 
 # Columns: the heading, the published value, and the function that computes the value from the runs.
@@ -92,6 +92,6 @@ def sensitivity(runner: Runner) -> pd.DataFrame:
     printed = {(row[0], row[1], row[2], row[3]): row[4] for row in table.itertuples(index=False)}
     rows = [{"variant": "published", **{name: printed[key] for name, (key, _) in QUANTITIES.items()}}]
     for variant in VARIANTS:
-        found = {transfer: measure(runner.require(*jobs[variant.name, transfer])) for transfer in TRANSFERS}
-        rows.append({"variant": variant.name, **{name: follow(found) for name, (_, follow) in QUANTITIES.items()}})
+        measured = {transfer: measure(runner.require(*jobs[variant.name, transfer])) for transfer in TRANSFERS}
+        rows.append({"variant": variant.name, **{name: follow(measured) for name, (_, follow) in QUANTITIES.items()}})
     return pd.DataFrame(rows)

@@ -125,10 +125,10 @@ def _remove(staged: Path, lock: int | None) -> None:
 def records(path: Path) -> dict[str, dict[str, Any]]:
     """Reads the provenance records of a folder by part; empty if it has none."""
     try:
-        found = load_json(path / RECORD, "the record of a reproduction")
+        loaded = load_json(path / RECORD, "the record of a reproduction")
     except ScenarioError:
         return {}
-    parts = found if isinstance(found, dict) else {}
+    parts = loaded if isinstance(loaded, dict) else {}
     return {
         name: part for name, part in parts.items() if isinstance(part, dict) and isinstance(part.get("files"), dict)
     }
@@ -139,11 +139,11 @@ def is_current(path: Path, part: Part, document: str, seeds: int | None) -> bool
 
     `seeds` is None for the document's default number.
     """
-    found = records(path).get(part, {})
-    wanted = {"document": document, "seeds": seeds or found.get("default_seeds"), **_here()}
-    if any(found.get(name) != value for name, value in wanted.items()):
+    record = records(path).get(part, {})
+    wanted = {"document": document, "seeds": seeds or record.get("default_seeds"), **_here()}
+    if any(record.get(name) != value for name, value in wanted.items()):
         return False
-    return all(_digest(path / name) == digest for name, digest in found["files"].items())
+    return all(_digest(path / name) == digest for name, digest in record["files"].items())
 
 
 def _here() -> dict[str, Any]:

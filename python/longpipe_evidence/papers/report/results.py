@@ -28,18 +28,18 @@ class Results:
     @cached_property
     def records(self) -> dict[str, dict[str, Any]]:
         """Provenance of each part."""
-        found = records(self.folder)
-        if found.get(Part.REPRODUCTION, {}).get("document") != self.document:
+        parts = records(self.folder)
+        if parts.get(Part.REPRODUCTION, {}).get("document") != self.document:
             raise ScenarioError(
                 f"{self.folder}: no {RECORD} of {self.document}; needs longpipe reproduce {self.document}"
             )
-        return found
+        return parts
 
     @cached_property
     def claims(self) -> list[dict[str, Any]]:
         """Records of the judged claims."""
-        found = load_json(self._existing("report.json"), "the report of a reproduction")
-        claims = found.get("claims") if isinstance(found, dict) else None
+        report = load_json(self._existing("report.json"), "the report of a reproduction")
+        claims = report.get("claims") if isinstance(report, dict) else None
         if not isinstance(claims, list):
             raise ScenarioError(f"{self.folder}/report.json: no claims; needs longpipe reproduce {self.document}")
         if any("evidence" not in condition for claim in claims for condition in claim["conditions"]):

@@ -62,11 +62,11 @@ def grid(results: Results) -> Grid:
 
 def _conditions(claims: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yields the conditions of a statement by verdict, each with its evidence."""
-    found: dict[str, list[str]] = {verdict: [] for verdict in ("holds", "undecided", "fails")}
+    lines_by_verdict: dict[str, list[str]] = {verdict: [] for verdict in ("holds", "undecided", "fails")}
     for claim in claims:
         for condition, line in zip(claim["conditions"], lines(claim), strict=True):
-            found[condition["verdict"]].append(line)
-    for verdict, of_verdict in found.items():
+            lines_by_verdict[condition["verdict"]].append(line)
+    for verdict, of_verdict in lines_by_verdict.items():
         if of_verdict:
             yield f"{verdict.capitalize()} ({len(of_verdict)}): {'; '.join(of_verdict)}."
 
@@ -89,13 +89,13 @@ def show(folders: Iterable[Results], console: Console) -> None:
     missing: list[str] = []
     for number, results in enumerate(results for results in folders if statements(results.document)):
         judged, claims = _judged(results), {str(claim["id"]): claim for claim in results.claims}
-        found = counts(results.document, judged)
+        counted = counts(results.document, judged)
         if number == 0:
             table.add_column("document")
-            for name in ("statements", *found):
+            for name in ("statements", *counted):
                 table.add_column(name, justify="right")
-        table.add_row(results.document, str(sum(found.values())), *map(str, found.values()))
-        totals = {name: totals.get(name, 0) + count for name, count in found.items()}
+        table.add_row(results.document, str(sum(counted.values())), *map(str, counted.values()))
+        totals = {name: totals.get(name, 0) + count for name, count in counted.items()}
         for statement in statements(results.document):
             name, verdict = f"{results.document} {statement.id}", statement.verdict(judged)
             if verdict == Verdict.FAILS:

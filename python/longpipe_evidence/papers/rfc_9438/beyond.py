@@ -61,9 +61,9 @@ def reproduce_beyond(runner: Runner) -> pd.DataFrame:
 
 def spread(runs: pd.DataFrame) -> pd.DataFrame:
     """Returns the goodput [Mbit/s] as text by loss rate, a column per controller: mean (smallest to largest run)."""
-    found = runs.groupby(["loss", "control"])["goodput_mbps"].agg(["mean", "min", "max"])
-    found["text"] = [f"{mean:.3g} ({low:.3g} to {high:.3g})" for mean, low, high in found.itertuples(index=False)]
-    wide = found.pivot_table("text", index="loss", columns="control", aggfunc="first")
+    table = runs.groupby(["loss", "control"])["goodput_mbps"].agg(["mean", "min", "max"])
+    table["text"] = [f"{mean:.3g} ({low:.3g} to {high:.3g})" for mean, low, high in table.itertuples(index=False)]
+    wide = table.pivot_table("text", index="loss", columns="control", aggfunc="first")
     return wide[list(CONTROLS)].rename_axis(columns=None).reset_index()
 
 

@@ -241,8 +241,12 @@ def _of_bursts(result: Result) -> dict[str, float]:
 
 def _of_web(result: Result) -> dict[str, float]:
     """Returns the responses of ATM Forum/98-0876, and the median response time [s] of files of 10 to 90 KB."""
-    found = measure_web(result)
-    return {"efficiency": found["efficiency"], "fairness": found["fairness"], "median_s": found["median_s_2"]}
+    responses = measure_web(result)
+    return {
+        "efficiency": responses["efficiency"],
+        "fairness": responses["fairness"],
+        "median_s": responses["median_s_2"],
+    }
 
 
 def _of_transfer(result: Result) -> dict[str, float]:

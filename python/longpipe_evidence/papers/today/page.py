@@ -104,11 +104,11 @@ def evidence(answer: Answer) -> str:
     """Returns the deciding condition of a conclusion with its interval, and how many hold; empty if it has none."""
     if answer.judged is None:
         return ""
-    found = decisive(answer.judged.record())
+    deciding = decisive(answer.judged.record())
     if answer.verdict != Verdict.IN_PART:
-        return found
+        return deciding
     hold = sum(finding.verdict is Verdict.HOLDS for finding in answer.judged.findings)
-    return f"{hold} of {len(answer.judged.findings)} conditions hold; against: {found}"
+    return f"{hold} of {len(answer.judged.findings)} conditions hold; against: {deciding}"
 
 
 def _paths() -> Grid:

@@ -27,12 +27,12 @@ def variation(runs: pd.DataFrame, design: Design, response: str) -> pd.DataFrame
     chosen = runs[runs["design"] == design.id]
     factors = [name for name in design.levels if name != LINK]
     parts = dict(list(chosen.groupby(LINK, sort=False))) if LINK in design.levels else {"all": chosen}
-    found = {}
+    percentages = {}
     for link, of_link in parts.items():
         # Deterministic senders give equal runs for each seed, so the block explains no variation.
         fitted = anova(of_link, response, factors, order=2, blocks="seed")
-        found[link] = fitted.variation.set_index("component")["percent"].dropna().drop("total variation")
-    return pd.DataFrame(found).rename_axis("component").reset_index()
+        percentages[link] = fitted.variation.set_index("component")["percent"].dropna().drop("total variation")
+    return pd.DataFrame(percentages).rename_axis("component").reset_index()
 
 
 def means(runs: pd.DataFrame, design: Design) -> Iterator[tuple[pd.DataFrame, str, str]]:

@@ -89,11 +89,11 @@ BASE: Final = Scenario().with_(
 
 def experiments() -> list[Experiment]:
     """Yields the 72 configurations of Tables 4, 7 and 10."""
-    found = []
+    planned = []
     for row in PAPER.published().to_dict("records"):
         factors: Factors = {name: row[name] for name in PAPER.factors}
-        found.append(Experiment(factors, _scenario(factors), table=str(row["table"])))
-    return found
+        planned.append(Experiment(factors, _scenario(factors), table=str(row["table"])))
+    return planned
 
 
 def _scenario(factors: Factors) -> Scenario:

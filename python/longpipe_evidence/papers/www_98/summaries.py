@@ -40,12 +40,12 @@ def variation(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     Each seed is analysed as the paper analysed its runs; `mean_` is over seeds, with a 95 % interval from `percent_low`
     to `percent_high`.
     """
-    found = []
+    rows = []
     for row in published_data("www-98", "variation.csv").to_dict("records"):
         documents = [one.variation.set_index("component") for one in by_seed(runs, row["network"], row["metric"])]
         squares = [table.loc[row["component"], "sum_of_squares"] for table in documents]
         percent = estimate([table.loc[row["component"], "percent"] for table in documents])
-        found.append(
+        rows.append(
             {
                 **_where(row),
                 "published_squares": row["sum_of_squares"],
@@ -56,12 +56,12 @@ def variation(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
                 "percent_high": percent.mean_high,
             }
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(rows)
 
 
 def effects(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Returns Tables 6, 9 and 12: main effects with 90 % intervals, published and from all seeds together."""
-    found = []
+    rows = []
     published = published_data("www-98", "effects.csv")
     for network in NETWORKS:
         for metric in LETTERS:
@@ -69,7 +69,7 @@ def effects(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
             of_table = published[(published["network"] == network) & (published["metric"] == metric)]
             for row in of_table.to_dict("records"):
                 ours = table.loc[(row["component"], row["level"])]
-                found.append(
+                rows.append(
                     {
                         **_where(row),
                         "level": row["level"],
@@ -77,44 +77,44 @@ def effects(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
                         **{f"mean_{name}": ours[name] for name in ("effect", "low", "high")},
                     }
                 )
-    return pd.DataFrame(found)
+    return pd.DataFrame(rows)
 
 
 def errors(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
     """Returns, by link, the mean absolute error of the replicated means, and their mean deviation from the paper's."""
-    found = []
+    lines = []
     for network, group in rows.groupby("network", sort=False):
         numbers: dict[str, object] = {"network": network}
         for metric, part in group.groupby("metric", sort=False):
             difference = part["mean"] - part["published"]
             numbers |= {f"{metric}_error": difference.abs().mean(), f"{metric}_difference": difference.mean()}
-        found.append(numbers)
-    return pd.DataFrame(found)
+        lines.append(numbers)
+    return pd.DataFrame(lines)
 
 
 def survival(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Returns the verdict on each conclusion, and the number of single seeds that would have led to it."""
     seeds = sorted(runs["seed"].unique())
-    found = []
+    rows = []
     for claim in CLAIMS:
         conditions = list(claim.conditions(runs))
         true = pd.concat([(c.above < c.by_seed) & (c.by_seed < c.below) for c in conditions], axis="columns")
         verdict = judge(claim, runs, runs).verdict
         agreeing = int(true.all(axis="columns").sum())
-        found.append({"claim": claim.id, "replicated": verdict.value, "seeds_agreeing": f"{agreeing} of {len(seeds)}"})
-    return pd.DataFrame(found)
+        rows.append({"claim": claim.id, "replicated": verdict.value, "seeds_agreeing": f"{agreeing} of {len(seeds)}"})
+    return pd.DataFrame(rows)
 
 
 def response_times(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Returns the median time [s] to a file's last byte by link, TCP and class, over all runs; inf if after the run."""
     classes = sorted(int(name.rpartition("_")[2]) for name in runs.columns if name.startswith("median_s_"))
-    found = []
+    rows = []
     for (network, tcp), group in runs.groupby(["network", "tcp"], sort=False):
         for level in classes:
             of_class = group[[f"{name}_{level}" for name in QUANTILES]].fillna(np.inf).median()
             numbers = dict(zip(QUANTILES, of_class, strict=True))
-            found.append({"network": network, "tcp": tcp, "class": level, **numbers})
-    return pd.DataFrame(found)
+            rows.append({"network": network, "tcp": tcp, "class": level, **numbers})
+    return pd.DataFrame(rows)
 
 
 def _where(row: Mapping[Hashable, Any]) -> dict[str, str]:

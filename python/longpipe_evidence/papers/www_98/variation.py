@@ -34,12 +34,12 @@ class Documents:
 
     def shares(self, network: str, metric: str) -> pd.DataFrame:
         """Returns the share [0 to 1] of the variation that each component explains, a row per seed."""
-        found = {
+        tables = {
             seed: analysis.variation.set_index("component")
             for seed, analysis in self._analysis(network, metric).items()
         }
-        terms = [name for name in next(iter(found.values())).index[3:] if name != "error"]
-        return pd.DataFrame({seed: table.loc[terms, "percent"] / 100 for seed, table in found.items()}).T
+        terms = [name for name in next(iter(tables.values())).index[3:] if name != "error"]
+        return pd.DataFrame({seed: table.loc[terms, "percent"] / 100 for seed, table in tables.items()}).T
 
     def effects(self, network: str, metric: str, factor: str) -> tuple[pd.DataFrame, pd.Series]:
         """Returns the main effects by level, and the half-widths of their intervals, a row per seed."""

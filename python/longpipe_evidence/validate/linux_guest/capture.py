@@ -35,8 +35,8 @@ class DeviceCapture:
 
     def drain(self) -> None:
         """Writes the packets captured so far."""
-        while found := self._next():
-            at, length, head = found
+        while packet := self._next():
+            at, length, head = packet
             self._file.write(struct.pack("=IIII", *divmod(at - self._begin, 10**9), len(head), length) + head)
 
     def close(self) -> None:

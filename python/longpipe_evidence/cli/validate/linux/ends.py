@@ -42,22 +42,22 @@ def ends(
         if name not in get_args(LinuxControl):
             raise ScenarioError(f"--control: {name!r}; {nearest(name, get_args(LinuxControl))}")
         controls.append(name)  # type: ignore[arg-type]
-    found, count = [], len(runs(controls, draws))
+    comparisons, count = [], len(runs(controls, draws))
     with RunBar("ends") as bar:
         for comparison in compare(controls, draws):
-            found.append(comparison)
-            bar.update(len(found) / count)
-    text = pd.DataFrame([comparison.row() for comparison in found]).to_csv(index=False)
+            comparisons.append(comparison)
+            bar.update(len(comparisons) / count)
+    text = pd.DataFrame([comparison.row() for comparison in comparisons]).to_csv(index=False)
     if csv is not None:
         write_output(csv, text)
     if not is_stdout(csv):
-        show_table(terminal(), _table(found))
-        used_s = [sum(getattr(comparison, side).cpu_s for comparison in found) for side in ("longpipe", "own")]
+        show_table(terminal(), _table(comparisons))
+        used_s = [sum(getattr(comparison, side).cpu_s for comparison in comparisons) for side in ("longpipe", "own")]
         echo("longpipe's queue, and Linux's own in parentheses")
         echo(f"CPU time: {used_s[0]:.0f} s, {used_s[0] / used_s[1]:.2f} times that over Linux's own queue")
         if csv is not None:
             echo(f"Runs: {csv}")
-    if not all(comparison.agrees for comparison in found):
+    if not all(comparison.agrees for comparison in comparisons):
         raise typer.Exit(DIFFERENT)
 
 

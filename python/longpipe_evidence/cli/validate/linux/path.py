@@ -89,16 +89,16 @@ def path(
     from longpipe_evidence.cli.validate.linux import shown
     from longpipe_evidence.validate.linux_compare import compare
 
-    found = compare(case, alone=alone, **dict(change(text) for text in changes or []))
-    judged = found.judged(Tolerances(goodput=within, round_trip=within, counts=counts_within))
+    comparison = compare(case, alone=alone, **dict(change(text) for text in changes or []))
+    judged = comparison.judged(Tolerances(goodput=within, round_trip=within, counts=counts_within))
     if csv is not None:
-        write_output(csv, found.series.to_csv(index=False))
+        write_output(csv, comparison.series.to_csv(index=False))
     if not is_stdout(csv):
-        shown.show(found, judged, asked=not alone)
+        shown.show(comparison, judged, asked=not alone)
         if csv is not None:
             echo(f"Series: {csv}")
-    if pcap is not None and found.linux.pcap is not None:
-        write_bytes(Path(pcap), found.linux.pcap)
+    if pcap is not None and comparison.linux.pcap is not None:
+        write_bytes(Path(pcap), comparison.linux.pcap)
         echo(f"Packets of Linux: {pcap}", err=is_stdout(csv))
     if not all(one.agrees for one in judged):
         raise typer.Exit(DIFFERENT)

@@ -48,8 +48,8 @@ def paths(
         check_file("FILE", file, extends=True)
         store.collect(file, controls, paths, Console(stderr=True, highlight=False).print)
     if not collect:
-        found = store.read(file)
-        chosen = found[found["control"].isin(controls) & (found["path"] < paths)]
+        results = store.read(file)
+        chosen = results[results["control"].isin(controls) & (results["path"] < paths)]
         if chosen.empty:
             raise ScenarioError(f"FILE: {str(file)!r}; needs finished runs of {', '.join(controls)}")
         echo(f"Linux {', '.join(chosen['kernel'].unique())}; seeds {_ranges(chosen['seed'].unique().tolist())}")
