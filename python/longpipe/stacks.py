@@ -54,7 +54,7 @@ def load(resolved: Mapping[str, Any]) -> None:
     wanted = stacks_of(resolved)
     if kernels := [version for name, version in wanted if name == LINUX]:
         _load_linux(kernels[0], programs_of(resolved))
-    if not (wanted := [one for one in wanted if one[0] != LINUX]):
+    if not (wanted := [stack for stack in wanted if stack[0] != LINUX]):
         return
     name, version = wanted[0]
     if (path := installed()) is None:

@@ -184,8 +184,15 @@ def replayed(question: Question, rows: tuple[Numbers, ...], zone: float) -> Sele
     The selection ends early if it needs a replication that was not run.
     """
     selection = Selection(len(rows), _allowances(question, zone))
-    while not selection.done and all(len(rows[one]) > selection.replications for one in selection.alive):
-        selection.add({one: _observation(question, rows[one][selection.replications]) for one in selection.alive})
+    while not selection.done and all(
+        len(rows[alternative]) > selection.replications for alternative in selection.alive
+    ):
+        selection.add(
+            {
+                alternative: _observation(question, rows[alternative][selection.replications])
+                for alternative in selection.alive
+            }
+        )
     return selection
 
 

@@ -103,7 +103,7 @@ def _situations(answer: Answer) -> Iterator[Grid]:
     if not question.uncertain:
         return
     heads = (
-        *(Column(one.field) for one in question.uncertain),
+        *(Column(uncertain_field.field) for uncertain_field in question.uncertain),
         Column("best"),
         Column("loss of the choice", number=True),
     )

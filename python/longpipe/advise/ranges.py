@@ -54,6 +54,9 @@ def situations(uncertain: Sequence[Uncertain], *, corners: bool) -> tuple[dict[s
         points = qmc.Sobol(len(uncertain), scramble=False).random(count) + 0.5 / count
         places = [tuple(map(float, point)) for point in points]
     return tuple(
-        {one.field: one.range.value(one.range.at(place)) for one, place in zip(uncertain, point, strict=True)}
+        {
+            uncertain_field.field: uncertain_field.range.value(uncertain_field.range.at(place))
+            for uncertain_field, place in zip(uncertain, point, strict=True)
+        }
         for point in places
     )

@@ -162,14 +162,14 @@ class Selection:
 
     def _eliminate(self) -> None:
         """Eliminates alternatives that lost against one that passes all limits."""
-        winners = [one for one in self.alive if self._is_feasible(one)]
-        beaten = [one for one in self.alive if self._beats[winners, one].any()]
+        winners = [alternative for alternative in self.alive if self._is_feasible(alternative)]
+        beaten = [alternative for alternative in self.alive if self._beats[winners, alternative].any()]
         if beaten and len(beaten) == len(self.alive):
             # Decisions at different times can form a cycle; the alternative with the best mean remains.
-            beaten.remove(max(winners, key=lambda one: float(self._sums[one, 0])))
-        for one in beaten:
-            self.alive.remove(one)
-            self.eliminated[one] = (self.replications, WORSE)
+            beaten.remove(max(winners, key=lambda alternative: float(self._sums[alternative, 0])))
+        for alternative in beaten:
+            self.alive.remove(alternative)
+            self.eliminated[alternative] = (self.replications, WORSE)
 
     def outlook(self, errors: float = 0.0) -> int:
         """Returns how many more observations, of all survivors together, the selection needs if means do not change.
@@ -179,13 +179,17 @@ class Selection:
         """
         if self.done or self.replications < self.allowances.first:
             return 0
-        passing = [one for one in self.alive if self._sums[one, 1:].min(initial=0.0) >= 0] or self.alive
-        best = max(passing, key=lambda one: float(self._sums[one, 0]))
-        until = {one: self._compared(best, one, errors) for one in self.alive if one != best}
-        for one in until:
+        passing = [
+            alternative for alternative in self.alive if self._sums[alternative, 1:].min(initial=0.0) >= 0
+        ] or self.alive
+        best = max(passing, key=lambda alternative: float(self._sums[alternative, 0]))
+        until = {
+            alternative: self._compared(best, alternative, errors) for alternative in self.alive if alternative != best
+        }
+        for alternative in until:
             for limit in range(len(self.allowances.tolerances)):
-                if self._sums[one, 1 + limit] < 0:
-                    until[one] = min(until[one], self._screened(one, limit, errors))
+                if self._sums[alternative, 1 + limit] < 0:
+                    until[alternative] = min(until[alternative], self._screened(alternative, limit, errors))
         limits = (limit for limit in range(len(self.allowances.tolerances)) if (best, limit) not in self._passed)
         until[best] = max([*until.values(), *(self._screened(best, limit, errors) for limit in limits)], default=0.0)
         return sum(max(1, math.ceil(last - self.replications)) for last in until.values())

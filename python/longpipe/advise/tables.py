@@ -34,27 +34,27 @@ def alternatives(answer: Answer) -> pd.DataFrame:
     sign = -1 if question.maximise else 1
     has_choice = answer.choice is not None
 
-    def rank(one: int) -> tuple[bool, bool, float]:
-        lost = answer.difference(one).mean if has_choice else sign * float(answer.means[one, 0])
-        return one != answer.choice, one not in allowed, lost if lost == lost else float("inf")
+    def rank(alternative: int) -> tuple[bool, bool, float]:
+        lost = answer.difference(alternative).mean if has_choice else sign * float(answer.means[alternative, 0])
+        return alternative != answer.choice, alternative not in allowed, lost if lost == lost else float("inf")
 
     rows = []
-    for one in sorted(range(len(answer.rows)), key=rank):
-        row: dict[str, Any] = dict(question.levels(one))
+    for alternative in sorted(range(len(answer.rows)), key=rank):
+        row: dict[str, Any] = dict(question.levels(alternative))
         for place, measure in enumerate(question.measures):
             if head(measure) in row:
                 continue
-            row[head(measure)] = float(answer.means[one, place]) / measure.scale
-            row[f"± {measure.name}"] = answer.half(one, place) / measure.scale
+            row[head(measure)] = float(answer.means[alternative, place]) / measure.scale
+            row[f"± {measure.name}"] = answer.half(alternative, place) / measure.scale
             if place == 0 and has_choice:
-                difference = answer.difference(one)
-                row[worse_by(answer)] = math.nan if one == answer.choice else difference.mean / measure.scale
+                difference = answer.difference(alternative)
+                row[worse_by(answer)] = math.nan if alternative == answer.choice else difference.mean / measure.scale
                 row["± worse by"] = (
-                    math.nan if one == answer.choice else (difference.high - difference.low) / 2 / measure.scale
+                    math.nan if alternative == answer.choice else (difference.high - difference.low) / 2 / measure.scale
                 )
-        row["runs"] = len(answer.rows[one])
-        row["front"] = "yes" if one in answer.front else ""
-        row["result"] = answer.state(one)
+        row["runs"] = len(answer.rows[alternative])
+        row["front"] = "yes" if alternative in answer.front else ""
+        row["result"] = answer.state(alternative)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -68,6 +68,6 @@ def runs(answer: Answer) -> pd.DataFrame:
             for situation, measured in zip(question.situations, of_replication, strict=True):
                 row: dict[str, Any] = {**question.levels(alternative), **situation}
                 row["seed"] = question.first_seed + replication
-                row |= {one.name: float(value) for one, value in zip(question.measures, measured, strict=True)}
+                row |= {asked.name: float(value) for asked, value in zip(question.measures, measured, strict=True)}
                 rows.append(row)
     return pd.DataFrame(rows)

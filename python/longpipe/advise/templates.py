@@ -132,11 +132,11 @@ def _scaled(rtt_ps: int) -> str:
     """
     usual_ps = TIME.parse(Codel().interval)
     series = (number * 10**power for power in range(9) for number in (1, 2, 5))
-    factor = next(one for one in series if one * usual_ps >= rtt_ps)
+    factor = next(step for step in series if step * usual_ps >= rtt_ps)
     if factor == 1:
         return ""
     interval, target, of_pie = (
-        TIME.format(factor * TIME.parse(one)) for one in (Codel().interval, Codel().target, Pie().target)
+        TIME.format(factor * TIME.parse(step)) for step in (Codel().interval, Codel().target, Pie().target)
     )
     codels = (
         f'{{kind = "{kind}", interval = "{interval}", target = "{target}"}}'

@@ -58,7 +58,9 @@ def _no_choice(answer: Answer) -> str:
     if len(answer.undefined) < count:
         text += f"; none of the others satisfies {limits}"
     scenarios = answer.advice.question.design.scenarios
-    above = next((line for one in answer.undefined for line in overloads(scenarios[one].resolved)), None)
+    above = next(
+        (line for alternative in answer.undefined for line in overloads(scenarios[alternative].resolved)), None
+    )
     return f"{text}. {above or 'A longer duration or another measure may have values in all runs'}."
 
 
@@ -150,7 +152,7 @@ def legend(answer: Answer) -> str:
             " worse by: mean difference from the choice over the seeds of both; means themselves are comparable only "
             "if the numbers of runs are equal."
         )
-    states = [answer.state(one) for one in range(len(answer.rows))]
+    states = [answer.state(alternative) for alternative in range(len(answer.rows))]
     if any(state.startswith(("worse, ", "not better, ", "equal, ", "violates ")) for state in states):
         text += " worse, not better, equal, or violates a limit, after n replications: eliminated then."
     if any(state.startswith("not better, ") for state in states):
@@ -173,13 +175,13 @@ def runner_up(answer: Answer) -> str:
 def equal(answer: Answer) -> Iterator[str]:
     """Yields the other alternatives that are certainly worse by less than the zone, with limited measures."""
     question = answer.advice.question
-    for one in answer.equal:
+    for other in answer.equal:
         limited = [
-            f"{measure.name} {shown(measure, float(answer.means[one.alternative, place]))}"
+            f"{measure.name} {shown(measure, float(answer.means[other.alternative, place]))}"
             for place, measure in enumerate(question.measures)
             if place
         ]
-        yield f"{levels(answer, one.alternative)}" + (f": {', '.join(limited)}" if limited else "")
+        yield f"{levels(answer, other.alternative)}" + (f": {', '.join(limited)}" if limited else "")
 
 
 def worse(answer: Answer, found: Difference) -> str:
@@ -229,9 +231,9 @@ def _situations(answer: Answer) -> Iterator[str]:
     for fields, best, _ in answer.by_situation:
         if best is None:
             yield f"at {_fields(fields)} no alternative {acceptable(answer)}"
-    losses = [one for one in answer.by_situation if one[2] > 0]
+    losses = [situation for situation in answer.by_situation if situation[2] > 0]
     if losses:
-        fields, best, lost = max(losses, key=lambda one: one[2])
+        fields, best, lost = max(losses, key=lambda situation: situation[2])
         against = "" if best is None else f" against {levels(answer, best)}"
         yield f"the largest loss is at {_fields(fields)}: {shown(answer.advice.question.goal, lost)}{against}"
 
@@ -261,8 +263,9 @@ def conditions(answer: Answer) -> Iterator[str]:
     if question.uncertain:
         over = {"worst": "the worst", "mean": "the mean"}.get(question.over, f"the value that {question.over} reach")
         yield f"of {len(question.situations)} situations with each seed; {over} is used"
-        for one in question.uncertain:
-            yield f"{one.field}: {one.range.value(one.range.low)} to {one.range.value(one.range.high)}, uncertain"
+        for uncertain in question.uncertain:
+            low, high = (uncertain.range.value(end) for end in (uncertain.range.low, uncertain.range.high))
+            yield f"{uncertain.field}: {low} to {high}, uncertain"
     if advice.zone == advice.zone:
         yield f"indifference zone of {question.goal.name}: {shown(question.goal, advice.zone)}"
     for limit in question.bounds:

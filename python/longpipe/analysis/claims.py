@@ -229,9 +229,9 @@ def scaled_text(findings: Iterable[Mapping[str, Any]]) -> str:
     `findings` are those of `Judgement`, or of its record.
     """
     listed = list(findings)
-    if all(one["neutral"] is None or math.isnan(one["neutral"]) for one in listed):
+    if all(finding["neutral"] is None or math.isnan(finding["neutral"]) for finding in listed):
         return ""
-    half, twice = (combined(Verdict(one[name]) for one in listed) for name in SCALES)
+    half, twice = (combined(Verdict(finding[name]) for finding in listed) for name in SCALES)
     return f"With longpipe's own limits at half their size: {half}; at twice: {twice}."
 
 

@@ -95,7 +95,7 @@ class Defect:
         known = [OfReference(name, parse(inside, field=_OPTION)) for name, inside in inner.items()]
         try:
             left, sign, right = expressions.split_comparison(outer, _OPTION)
-            sides = [_side(one, known) for one in (left, right)]
+            sides = [_side(text_of_side, known) for text_of_side in (left, right)]
             same_dimension([dimension for _, dimension in sides], outer, _OPTION)
         except ScenarioError as error:
             raise ScenarioError(*(_restored(problem, inner) for problem in error.problems)) from None
@@ -135,7 +135,7 @@ def score(defects: Sequence[Defect], values: Sequence[Sequence[float]]) -> float
     `values` contains both sides of each comparison.
     """
     excesses = [defect.excess(*sides) for defect, sides in zip(defects, values, strict=True)]
-    missing = sum(min(one, 0.0) for one in excesses)
+    missing = sum(min(excess, 0.0) for excess in excesses)
     return min(excesses) if missing == 0 else missing
 
 

@@ -41,7 +41,7 @@ def evolve(
     from scipy.optimize import Bounds, differential_evolution
     from scipy.stats import qmc
 
-    size = sum(one.size for one in varied)
+    size = sum(varied_field.size for varied_field in varied)
     members = max(MEMBERS, MEMBERS_PER_COORDINATE * size)
     rng = np.random.default_rng(seed)
 
@@ -84,10 +84,10 @@ def reductions(start: Setting, has_defect: Callable[[Setting], bool]) -> Iterato
 def roundings(varied: Sequence[Varied], start: Setting, has_defect: Callable[[Setting], bool]) -> Iterator[Setting]:
     """Yields settings that still have the defect, with numbers rounded to one or two significant digits."""
     now = start
-    for one in varied:
+    for varied_field in varied:
         for digits in DIGITS:
-            if one.field in now:
-                other = {**now, one.field: one.rounded(now[one.field], digits)}
+            if varied_field.field in now:
+                other = {**now, varied_field.field: varied_field.rounded(now[varied_field.field], digits)}
                 if other == now:
                     break
                 if has_defect(other):

@@ -123,7 +123,7 @@ class Target:
             if name == "traffic":
                 fields[f"{place}traffic"] = {**self._kept(), **value}
             else:
-                fields |= {f"{place}{name}.{part}": one for part, one in value.items()}
+                fields |= {f"{place}{name}.{part}": content for part, content in value.items()}
         if "traffic" not in sender.fields and isinstance(self._traffic(), Stack):
             size = self._kept().get("size")
             fields[f"{place}traffic"] = {"kind": "greedy"} if size is None else {"kind": "transfer", "size": size}

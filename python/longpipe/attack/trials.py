@@ -54,7 +54,9 @@ class Trials:
         """
         seeds = list(seeds)
         pairs = [self._pair(setting) for setting in settings]
-        jobs = {(one.digest(), seed): (one, seed) for pair in pairs for one in pair or () for seed in seeds}
+        jobs = {
+            (scenario.digest(), seed): (scenario, seed) for pair in pairs for scenario in pair or () for seed in seeds
+        }
         missing = {key: job for key, job in jobs.items() if key not in self._counted}
         if limited:
             self._budget.check()

@@ -75,38 +75,43 @@ def setting(varied: Sequence[Varied], places: Sequence[float]) -> Setting:
     """Returns the numbers of the fields that change, given a position from 0 to 1 for each coordinate."""
     numbers_by_field: dict[str, tuple[float, ...]] = {}
     at = 0
-    for one in varied:
-        numbers = one.numbers(places[at : at + one.size])
-        at += one.size
+    for varied_field in varied:
+        numbers = varied_field.numbers(places[at : at + varied_field.size])
+        at += varied_field.size
         if numbers is not None:
-            numbers_by_field[one.field] = numbers
+            numbers_by_field[varied_field.field] = numbers
     return numbers_by_field
 
 
 def changes(varied: Sequence[Varied], of: Setting) -> dict[str, object]:
     """Returns the fields that a setting changes, with their values."""
-    return {name: value for one in varied if one.field in of for name, value in one.changes(of[one.field]).items()}
+    return {
+        name: value
+        for varied_field in varied
+        if varied_field.field in of
+        for name, value in varied_field.changes(of[varied_field.field]).items()
+    }
 
 
 def _with_ranges(value: Any, option: str) -> Any:  # noqa: ANN401 - a TOML value
     if isinstance(value, str):
         return Range.parse(value, option) or value
     if isinstance(value, dict):
-        return {name: _with_ranges(one, option) for name, one in value.items()}
-    return [_with_ranges(one, option) for one in value] if isinstance(value, list) else value
+        return {name: _with_ranges(part, option) for name, part in value.items()}
+    return [_with_ranges(part, option) for part in value] if isinstance(value, list) else value
 
 
 def _ranges_in(value: object) -> Iterator[Range]:
     if isinstance(value, Range):
         yield value
     elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _ranges_in(one)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _ranges_in(part)
 
 
 def _with_numbers(value: Any, numbers: Iterator[float], digits: int) -> Any:  # noqa: ANN401 - a TOML value
     if isinstance(value, Range):
         return value.value(next(numbers), digits)
     if isinstance(value, dict):
-        return {name: _with_numbers(one, numbers, digits) for name, one in value.items()}
-    return [_with_numbers(one, numbers, digits) for one in value] if isinstance(value, list) else value
+        return {name: _with_numbers(part, numbers, digits) for name, part in value.items()}
+    return [_with_numbers(part, numbers, digits) for part in value] if isinstance(value, list) else value

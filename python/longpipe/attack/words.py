@@ -29,13 +29,11 @@ def headline(attack: Attack) -> str:
     names = f"{target.control.name} compared with the reference {target.reference.name}"
     if not attack.found and attack.unconfirmed:
         ended = "the budget ended" if attack.spent else "it was interrupted"
-        return (
-            f"Not confirmed, {ended} before: {' and '.join(one.text for one in target.defects)} for {names}, with the "
-            "seeds of the search."
-        )
+        defects = " and ".join(defect.text for defect in target.defects)
+        return f"Not confirmed, {ended} before: {defects} for {names}, with the seeds of the search."
     if not attack.found:
-        return f"No scenario found in which {' and '.join(one.text for one in target.defects)}: {names}."
-    return f"Found: {' and '.join(one.text for one in target.defects)} for {names}."
+        return f"No scenario found in which {' and '.join(defect.text for defect in target.defects)}: {names}."
+    return f"Found: {' and '.join(defect.text for defect in target.defects)} for {names}."
 
 
 def fields(attack: Attack) -> Iterator[str]:
@@ -68,7 +66,7 @@ def certainty(attack: Attack) -> str:
         return f"By chance: it shows in {times} of {len(attack.measured)} runs, and not on average."
     if len(attack.measured) < 2:
         return "One seed gives no interval; use --seeds 10."
-    sure = all(is_certain(one, attack.measured[:, place]) for place, one in enumerate(attack.target.defects))
+    sure = all(is_certain(defect, attack.measured[:, place]) for place, defect in enumerate(attack.target.defects))
     return (
         "Certain at 95 %, for each comparison."
         if sure
@@ -123,7 +121,7 @@ def _interval(side: Side, values: NDArray[Any]) -> str:
     scale = measure.scale * measure.factor
     mean_estimate = estimate(values)
     mean, low, high = (
-        number(one / scale) for one in (mean_estimate.mean, mean_estimate.mean_low, mean_estimate.mean_high)
+        number(bound / scale) for bound in (mean_estimate.mean, mean_estimate.mean_low, mean_estimate.mean_high)
     )
     of = f" {unit(measure)}" if unit(measure) else ""
     return f"{mean}{of}" if len(values) < 2 else f"{mean} ({low} to {high}){of}"
@@ -132,7 +130,7 @@ def _interval(side: Side, values: NDArray[Any]) -> str:
 def _toml(value: object) -> str:
     """Formats a value as in a line of TOML."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{name} = {_toml(element)}" for name, element in value.items()) + " }"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, bool):

@@ -166,7 +166,7 @@ def _drawn(resolved: Resolved) -> Iterator[bool]:
     for link in resolved["links"]:
         yield link["loss"]["kind"] in DRAWN_LOSSES
         yield link["policy"]["kind"] in DRAWN_QUEUES
-        yield any(_draws_for_packets(one) for one in link.get("conditioners", ()))
+        yield any(_draws_for_packets(conditioner) for conditioner in link.get("conditioners", ()))
         # The hash that assigns flows to queues is random.
         yield link["policy"].get("queues") is not None and len(resolved["flows"]) > 1
     yield any(node["send_jitter_ps"] > 0 for node in resolved["nodes"])
@@ -280,7 +280,9 @@ def _never_shape(resolved: Resolved) -> Iterator[str]:
             if round(counted_bps[k]) != link["rate_bps"]:
                 own += f" ({RATE.format(round(counted_bps[k]))} as CAKE counts full packets)"
             # A policy that shapes another link was meant for that link.
-            elsewhere = any(one["policy"] == policy and rate_bps <= counted_bps[other] for other, one in shaped)
+            elsewhere = any(
+                shaped_link["policy"] == policy and rate_bps <= counted_bps[other] for other, shaped_link in shaped
+            )
             needs = "a separate policy (return_policy)" if elsewhere else "a lower rate"
             above = f"CAKE's rate of {RATE.format(rate_bps)} is above the link's {own}"
             yield f"{port_name(resolved, k)}: {above} and shapes nothing; needs {needs}"
@@ -295,11 +297,11 @@ def _pass_nothing(resolved: Resolved) -> Iterator[str]:
     """Yields a line per policer or shaper that drops full packets of a flow over its link, whatever their rate."""
     conditioned = [(k, bucket) for k, link in enumerate(resolved["links"]) for bucket in buckets(link)]
     longest_of = _longest_packets(resolved, datagrams=True) if conditioned else {}
-    for k, one in conditioned:
-        passing, longest = longest_passing_bytes(one), longest_of.get(k, 0)
+    for k, conditioner in conditioned:
+        passing, longest = longest_passing_bytes(conditioner), longest_of.get(k, 0)
         if passing < longest:
-            name = "burst" if one["burst_bytes"] == passing else "mtu"
-            where = f"{port_name(resolved, k)}: {one['kind']} with {_ARTICLES[name]} {name} of {passing} B"
+            name = "burst" if conditioner["burst_bytes"] == passing else "mtu"
+            where = f"{port_name(resolved, k)}: {conditioner['kind']} with {_ARTICLES[name]} {name} of {passing} B"
             yield f"{where} drops all packets of {longest} B; needs {_ARTICLES[name]} {name} of at least one packet"
 
 

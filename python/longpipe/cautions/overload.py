@@ -43,7 +43,7 @@ def overloads(resolved: Resolved) -> Iterator[str]:
         who = f"{users[worst]} flows offer" if users[worst] > 1 else "a flow offers"
         endless = sum(flow["traffic"]["kind"] == "greedy" and worst in flow["route"] for flow in resolved["flows"])
         besides = f", besides {endless} endless flow{'s' if endless > 1 else ''}" if endless else ""
-        mean, rate = (RATE.format(round(float(f"{one:.3g}"))) for one in (offered[worst], rates[worst]))
+        mean, rate = (RATE.format(round(float(f"{bps:.3g}"))) for bps in (offered[worst], rates[worst]))
         yield (
             f"{port_name(resolved, worst)}: {who} {mean} on average, headers included{besides}, over {rate}; "
             "completion times grow with the duration, whatever the queue; needs a lower load or a higher rate"

@@ -94,7 +94,7 @@ def _directions(scenario: Scenario) -> Iterator[_Direction]:
         ways = [(network, "network", "trunk_", TRUNK)]
     else:
         ways = [(link, f"network.links[{k}]", "", link.between) for k, link in enumerate(network.links)]
-    ways = [one for one in ways if one[0].path or one[0].return_path]
+    ways = [direction for direction in ways if direction[0].path or direction[0].return_path]
     motions = _motions(scenario.resolved) if ways else {}
     for way, where, prefix, (first, last) in ways:
         if way.path:

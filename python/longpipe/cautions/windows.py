@@ -27,10 +27,10 @@ def window_warnings(scenario: Scenario) -> list[str]:
     proxies: dict[str, ProxyBuffer] = {}
     known = []
     for path in paths(resolved):
-        for one in buffers.get(path.flow, ()):
-            held = one.size_bytes * one.after_share / path.mss_bytes * path.packet_bytes
-            if one.after.flow == path.flow and held < path.window_bytes:
-                proxies[path.flow] = one
+        for proxy_buffer in buffers.get(path.flow, ()):
+            held = proxy_buffer.size_bytes * proxy_buffer.after_share / path.mss_bytes * path.packet_bytes
+            if proxy_buffer.after.flow == path.flow and held < path.window_bytes:
+                proxies[path.flow] = proxy_buffer
                 path = path._replace(window_bytes=held)
         known.append(path)
     through: dict[int, list[Path]] = {path.bottleneck: [] for path in known}

@@ -113,7 +113,7 @@ def attack(
         write_output(write, template.SCENARIO)
         if is_stdout(write):
             return
-        ranges = shlex.join(word for one in template.RANGES for word in ("--may", one))
+        ranges = shlex.join(word for option in template.RANGES for word in ("--may", option))
         echo(f"Scenario: {write}; change it, then: {shlex.join(['longpipe', 'attack', str(write)])} {ranges} ...")
         return
     target = _target(options)

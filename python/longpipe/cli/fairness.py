@@ -73,7 +73,7 @@ def fairness(
             if is_within(name, field):
                 raise ScenarioError(f"--set: {name}={value}; needs the option {option}")
     scenario = of_pairs.base(duration, fields)
-    paths = of_pairs.Paths(*(tuple(one.strip() for one in text.split(",")) for text in (rates, rtts, buffers)))
+    paths = of_pairs.Paths(*(tuple(word.strip() for word in text.split(",")) for text in (rates, rtts, buffers)))
     designs = of_pairs.designs(scenario, senders(controls), paths, seeds)
     scenarios = of_pairs.scenarios(designs[0])
     _ = designs[1].scenarios

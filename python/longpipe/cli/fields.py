@@ -79,7 +79,7 @@ def _named(known: Sequence[Field], pattern: str) -> Sequence[Field]:
         raise ScenarioError(f"PATTERN: {pattern!r}; {said}; longpipe fields lists all {len(known)}")
     return [
         field for field in known if word in field.name or word in (field.kind or "") or fnmatchcase(field.name, word)
-    ] or [one for one in known if word in WORDS.findall(one.meaning.lower())]
+    ] or [candidate for candidate in known if word in WORDS.findall(candidate.meaning.lower())]
 
 
 def _with_word(known: Sequence[Field], word: str) -> Sequence[Field]:

@@ -54,10 +54,10 @@ def fit(
         check_file("--output", output)
         check_file("--output", output.with_suffix(SUFFIX))
     known = dict(change(text) for text in changes or [])
-    wanted = tuple(one.strip() for one in controls.split(",")) if controls else ()
+    wanted = tuple(control.strip() for control in controls.split(",")) if controls else ()
     # Linux 6.1 has no BBR version 3, so it is a candidate only if it is named.
     accepted = (*CONTROLS, "bbr3")
-    unknown = next((one for one in wanted if one not in accepted), None)
+    unknown = next((control for control in wanted if control not in accepted), None)
     if unknown is not None:
         raise ScenarioError(f"--controls: {shortened(unknown)!r}; {nearest(unknown, accepted)}")
     fit_report, left = _fitted(file, flow, wanted, known)

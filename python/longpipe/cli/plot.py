@@ -375,7 +375,7 @@ def _runs(
     scenarios = {f"{factor.name} = {names[level]}": scenario.with_(**what) for level, what in factor.levels.items()}
     _check_distinct(scenarios, factor.levels.values())
     warn(*scenarios.values())
-    return {label: _run(one, seed, flows, called, seen, label) for label, one in scenarios.items()}
+    return {label: _run(swept, seed, flows, called, seen, label) for label, swept in scenarios.items()}
 
 
 def _called(scenario: Scenario, changes: list[str]) -> str:
@@ -435,9 +435,9 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, se
         echo(f"{label}: limited by {line}" if label else f"limited by {line}")
     for head, line in (*(("note", line) for line in notes(limits)), *(("ended", line) for line in idle_lines(limits))):
         echo(f"{label}: {head}: {line}" if label else f"{head}: {line}")
-    seen.busy.update({(label, one.flow): one.busy_link for one in limits if one.busy_link})
+    seen.busy.update({(label, limit.flow): limit.busy_link for limit in limits if limit.busy_link})
     ends = [math.inf] if result.part("vbr").get("source") else result.part("flows")["completion_s"]
-    seen.ends_s.append(max((math.inf if math.isnan(one) else one for one in ends), default=math.inf))
+    seen.ends_s.append(max((math.inf if math.isnan(limit) else limit for limit in ends), default=math.inf))
     return Recorded(result.scenario, result.traces, called, result.completions)
 
 

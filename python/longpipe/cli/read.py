@@ -87,11 +87,11 @@ def _show(recording: Recording) -> None:
     show_table(terminal(), table)
     if len(recording.subjects) > MOST_ROWS:
         echo(f"... and {len(recording.subjects) - MOST_ROWS} more (--json shows all)")
-    for one in recording.subjects[:1]:
-        counters = [_count(name, *value) for name, value in one.counters.items() if value[0]]
-        facts = [f"{name} {shortened(value, 60)}" for name, value in one.facts.items()]
+    for first_subject in recording.subjects[:1]:
+        counters = [_count(name, *value) for name, value in first_subject.counters.items() if value[0]]
+        facts = [f"{name} {shortened(value, 60)}" for name, value in first_subject.facts.items()]
         if counters or facts:
-            _wrapped(f"{one.name}: {', '.join([*counters, *facts])}")
+            _wrapped(f"{first_subject.name}: {', '.join([*counters, *facts])}")
     for text in recording.notes[:MOST_ROWS]:
         _wrapped(f"note: {text}")
     if len(recording.notes) > MOST_ROWS:

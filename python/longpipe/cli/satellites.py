@@ -153,14 +153,14 @@ def _stations(places: list[str], count: int, elevation: float | None) -> list[St
 
     if not 0 <= count <= len(cities()):
         raise ScenarioError(f"--cities: {count}; needs 0 to {len(cities())}")
-    by_name = {one.name: one for one in [*map(station, places), *islice(cities().values(), count)]}
+    by_name = {place.name: place for place in [*map(station, places), *islice(cities().values(), count)]}
     if len(by_name) == 1 and len(places) > 1:
         raise ScenarioError(f"STATION: {next(iter(by_name))} repeated; needs two different places, or --cities N")
     if len(by_name) < 2:
         raise ScenarioError(f"STATION: {len(by_name)} of them; needs two different ones, or --cities N")
     if elevation is not None and not 0 <= elevation < 90:
         raise ScenarioError(f"--elevation: {elevation:g}; needs 0 to below 90 degrees")
-    return [one if elevation is None else replace(one, least_elevation_deg=elevation) for one in by_name.values()]
+    return [place if elevation is None else replace(place, least_elevation_deg=elevation) for place in by_name.values()]
 
 
 def _constellation(source: str, begin: str | None, link_range: float | None) -> tuple[Constellation, float]:

@@ -130,13 +130,17 @@ def check_parameters(found: Known, parameters: Mapping[str, object]) -> None:
     # A class without `__init__` inherits that of `object`, whose signature accepts any arguments.
     if found.cls.__init__ is object.__init__:
         accepted = {}
-    named = {name: one for name, one in accepted.items() if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
+    named = {
+        name: argument
+        for name, argument in accepted.items()
+        if argument.kind in (argument.KEYWORD_ONLY, argument.POSITIONAL_OR_KEYWORD)
+    }
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
         for name in parameters.keys() - named.keys():
             accepts = nearest(name, named) if named else "the class has no parameters"
             raise ValueError(f"parameters.{name}: unknown; {accepts}")
-    for name, one in named.items():
-        if one.default is one.empty and name not in parameters:
+    for name, argument in named.items():
+        if argument.default is argument.empty and name not in parameters:
             raise ValueError(f"parameters.{name}: missing; {found.name} has no default for it")
 
 
@@ -153,7 +157,7 @@ def failure(error: BaseException, name: str, hook: str, at_s: float) -> str:
 def place_in_hook(frame: FrameType | None, what: str) -> str | None:
     """Returns a line about a hook that is being executed, in the format of `failure`; None if `frame` is in no hook."""
     stack = [frame_type for frame_type, _ in traceback.walk_stack(frame)]
-    users = list(takewhile(lambda one: execution.is_of_user(one.f_code.co_filename), stack))
+    users = list(takewhile(lambda user_frame: execution.is_of_user(user_frame.f_code.co_filename), stack))
     if not users or len(users) == len(stack):
         return None
     code, values = users[-1].f_code, users[-1].f_locals
@@ -334,8 +338,8 @@ def _check_attributes(cls: type[Control], name: str) -> None:
     Attributes of the user's own are permitted, so only one whose name resembles a setting's, and whose value has
     the setting's type, is rejected. Names that begin with an underscore are never settings.
     """
-    for one in takewhile(lambda base: base is not Control, cls.__mro__):
-        for attribute, value in vars(one).items():
+    for cls_or_base in takewhile(lambda base: base is not Control, cls.__mro__):
+        for attribute, value in vars(cls_or_base).items():
             if attribute.startswith("_") or hasattr(Control, attribute):
                 continue
             for setting in difflib.get_close_matches(attribute.lower(), _SETTINGS, cutoff=_SIMILAR):

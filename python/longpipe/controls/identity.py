@@ -109,7 +109,7 @@ class _Digest:
     def _of_container(self, what: Any) -> bytes:  # noqa: ANN401 - one of four types
         if isinstance(what, dict):
             return _hash("dict", *(self.of(key) + self.of(value) for key, value in what.items()))
-        parts = [self.of(one) for one in what]
+        parts = [self.of(element) for element in what]
         return _hash(type(what).__name__, *(sorted(parts) if isinstance(what, set | frozenset) else parts))
 
     def _of_module(self, module: types.ModuleType) -> bytes:

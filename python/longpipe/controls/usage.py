@@ -95,14 +95,14 @@ def _checked(path: Path, source: Source) -> tuple[str, Mapping[str, str]]:
         return build([path]).linux, {}
     except ScenarioError:
         problems: dict[str, Problems] = {linux: problems_of(source, linux) for linux in KERNELS}
-    linux = min(problems, key=lambda one: len(problems[one].missing))
+    linux = min(problems, key=lambda kernel: len(problems[kernel].missing))
     if not problems[linux].missing:
         raise ScenarioError(refusal(path, problems[linux]))
     return linux, problems[linux].missing
 
 
 def _fields(text: str, header: str, missing: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    known = {one: _names_in(header, one) for one in STRUCTURES}
+    known = {structure: _names_in(header, structure) for structure in STRUCTURES}
     variables: dict[str, set[str]] = {name: {of} for name, of in _ACCESSORS.items()}
     for of, name in _VARIABLE.findall(text):
         variables.setdefault(name, set()).add(of)

@@ -124,7 +124,7 @@ def cpu_s(scenario: Scenario) -> float:
         rows["vc_queue"] = resolved["duration_ps"] / traces["vc_queue_interval_ps"]
     recording_s = sum(rows.get(name, 0.0) * S_PER_ROW + S_PER_TRACE for name in recorded)
     # VBR is simulated cell by cell, also by the engine that moves the cells of a packet together.
-    cells = sum(_vbr_cells_per_s(one) for one in resolved.get("vbr", ())) * duration_s
+    cells = sum(_vbr_cells_per_s(source) for source in resolved.get("vbr", ())) * duration_s
     extra_s += cells * S_PER_VBR_CELL + len(resolved["flows"]) * S_PER_FLOW
     return float(hops * per_hop_s + extra_s + recording_s + calls * S_PER_CALL + S_PER_RUN)
 

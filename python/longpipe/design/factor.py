@@ -76,7 +76,9 @@ def labels_of(field: str, values: Sequence[object]) -> list[Level]:
     labels: list[Level] = []
     for kind, table, value in zip(kinds, tables, values, strict=True):
         alike = [other for other, its in zip(tables, kinds, strict=True) if its == kind]
-        differing = {name: one for name, one in table.items() if any(other.get(name) != one for other in alike)}
+        differing = {
+            name: content for name, content in table.items() if any(other.get(name) != content for other in alike)
+        }
         labels.append(f"{kind} {_fields(differing)}" if differing and _kind(value) else kind)
     return labels
 
@@ -97,7 +99,7 @@ def _table(value: object) -> dict[str, object]:
     if not isinstance(value, Mapping):
         return {}
     # A digest identifies the class that the table also names.
-    return {str(name): one for name, one in value.items() if name not in ("kind", "digest")}
+    return {str(name): content for name, content in value.items() if name not in ("kind", "digest")}
 
 
 def _number(value: Any) -> Any:  # noqa: ANN401 - any value of a field
@@ -120,8 +122,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any value of a field
     if isinstance(value, Mapping):
         if isinstance(value.get("class"), type):
             value = {**value, **_plain(value["class"])}
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else _number(value)
+        return {name: _plain(element) for name, element in value.items()}
+    return [_plain(element) for element in value] if isinstance(value, list | tuple) else _number(value)
 
 
 def label_of(field: str, value: object) -> Level:

@@ -24,7 +24,9 @@ def legend_names(factor: Factor) -> dict[Level, str]:
     names = {label: str(label) if table is None else _name(table) for label, table in tables.items()}
     texts = {}
     for label, table in tables.items():
-        alike = [other for one, other in tables.items() if other is not None and names[one] == names[label]]
+        alike = [
+            other for other_label, other in tables.items() if other is not None and names[other_label] == names[label]
+        ]
         texts[label] = names[label] if table is None else " ".join([names[label], *_fields(table, alike)])
     return texts if len(set(texts.values())) == len(texts) else {label: str(label) for label in factor.levels}
 

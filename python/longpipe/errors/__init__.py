@@ -170,9 +170,9 @@ def _tables(model: type[BaseModel], path: str = "", depth: int = _DEPTH) -> Iter
     """Yields the dotted path and the fields of each table within a model, for each of its kinds."""
     for name, field in _named_fields(model).items() if depth else ():
         inner = f"{path}.{name}" if path else name
-        for one in _models(field.annotation):
-            yield inner, set(_named_fields(one))
-            yield from _tables(one, inner, depth - 1)
+        for model_of_field in _models(field.annotation):
+            yield inner, set(_named_fields(model_of_field))
+            yield from _tables(model_of_field, inner, depth - 1)
 
 
 def _lines(error: ErrorDetails | str, model: type[BaseModel]) -> tuple[str, ...]:

@@ -32,8 +32,8 @@ class Sender:
         if kind == "stack":
             stack, _, control = rest.partition("-")
             # Media flows send at their own rate, not as fast as possible.
-            bulk = {one: controls for one, controls in CONTROLS.items() if one != MEDIA}
-            known = [f"stack:{one}-{control}" for one, controls in bulk.items() for control in controls]
+            bulk = {stack_name: controls for stack_name, controls in CONTROLS.items() if stack_name != MEDIA}
+            known = [f"stack:{stack_name}-{control}" for stack_name, controls in bulk.items() for control in controls]
             if text not in known:
                 raise ScenarioError(f"{option}: {text!r}; {nearest(text, known)}")
             return cls(rest, {"traffic": {"kind": "stack", "stack": stack, "congestion": control}})
@@ -60,7 +60,7 @@ def control_of(text: str, option: str = "--control") -> tuple[str, Any]:
 
 def senders(text: str) -> tuple[Sender, ...]:
     """Parses a comma-separated list; raises ScenarioError for fewer than two different senders."""
-    parsed = [Sender.parse(one) for one in text.split(",") if one.strip()]
+    parsed = [Sender.parse(word) for word in text.split(",") if word.strip()]
     names = [sender.name for sender in parsed]
     for name in names:
         if names.count(name) > 1:

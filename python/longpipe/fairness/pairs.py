@@ -121,7 +121,7 @@ def designs(scenario: Scenario, senders: Sequence[Sender], paths: Paths, seeds: 
     the design's runs.
     """
     path_factors = paths.factors()
-    one, other = (
+    first, other = (
         Factor(name, {sender.name: _fields(place, sender) for sender in senders})
         for place, name in enumerate((ONE, OTHER))
     )
@@ -137,12 +137,12 @@ def designs(scenario: Scenario, senders: Sequence[Sender], paths: Paths, seeds: 
         for path in path_levels
     ]
     both = Design(
-        scenario, (one, other, *orders, *path_factors), tuple(points), seeds,
+        scenario, (first, other, *orders, *path_factors), tuple(points), seeds,
         measures=("one_bps=flow:one.throughput", "other_bps=flow:other.throughput", *_SHARED),
     )  # fmt: skip
     alone = scenario.with_(**{"network.group": [{"name": ONE}]})
     solo = Design(
-        alone, (one, *path_factors), tuple((name, *path) for name in names for path in path_levels), seeds,
+        alone, (first, *path_factors), tuple((name, *path) for name in names for path in path_levels), seeds,
         measures=("one_bps=flow:one.throughput", *_SHARED),
     )  # fmt: skip
     return both, solo
@@ -181,15 +181,21 @@ def run(design: Design, runner: Runner) -> pd.DataFrame:
     The column `first` of a pair names the flow that starts first, and `died` the flows whose connection ended early.
     """
     scenarios, runs = design.scenarios, planned(design)
-    runner.complete((scenarios[one.point - 1], one.seed) for one in runs)
+    runner.complete((scenarios[planned_run.point - 1], planned_run.seed) for planned_run in runs)
     rows = []
-    for one in runs:
-        result = runner.require(scenarios[one.point - 1], one.seed)
+    for planned_run in runs:
+        result = runner.require(scenarios[planned_run.point - 1], planned_run.seed)
         measured = {measure.name: measure(result) for measure in design.asked}
         starts = result.part("flows")["start_s"]
         first = {FIRST: ONE if starts[0] <= starts[1] else OTHER} if len(starts) > 1 else {}
         rows.append(
-            {**design.levels(one.point), **first, "seed": one.seed, **measured, DIED: " ".join(sorted(result.died))}
+            {
+                **design.levels(planned_run.point),
+                **first,
+                "seed": planned_run.seed,
+                **measured,
+                DIED: " ".join(sorted(result.died)),
+            }
         )
     return pd.DataFrame(rows)
 

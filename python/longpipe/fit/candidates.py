@@ -131,7 +131,7 @@ class Hypothesis:
         if not self.others:
             return {"sources": 1}
         usual = {"receiver_window": _GROWN} if self.flight_limit is not None or self.window is not None else {}
-        groups = [one.group(f"other{number}-", usual) for number, one in enumerate(self.others, 1)]
+        groups = [other.group(f"other{number}-", usual) for number, other in enumerate(self.others, 1)]
         return {"group": [{"name": FITTED}, *groups]}
 
     @property

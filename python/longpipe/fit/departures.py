@@ -131,7 +131,7 @@ def packets_of(seen: ObservedFlow, longer: Mapping[str, float]) -> Packets:
         sent_s[order],
         merged([(flow.sent_bytes + flow.headers) * 8.0 for flow in flows]),
         merged([flow.sent_lost for flow in flows]),
-        merged([acked_s - longer.get(one.flow, 0.0) for one, (acked_s, _) in zip(flows, acks, strict=True)]),
+        merged([acked_s - longer.get(own_flow.flow, 0.0) for own_flow, (acked_s, _) in zip(flows, acks, strict=True)]),
         merged([sacked for _, sacked in acks]),
         merged([np.full(len(flow.sent_s), number) for number, flow in enumerate(flows)]),
     )

@@ -46,7 +46,7 @@ def as_json(found: FitReport) -> dict[str, Any]:
         "rate_steps": found.rate_steps,
         "controls": {name: share for name, share in found.controls.items() if share >= LISTED},
         "queues": {name: share for name, share in found.queues.items() if share >= LISTED},
-        "others": [{name: share for name, share in one.items() if share >= LISTED} for one in found.others],
+        "others": [{name: share for name, share in shares.items() if share >= LISTED} for shares in found.others],
         "is_bounded": found.is_bounded,
         "distance": found.distance,
         "cannot_tell": found.undetermined,

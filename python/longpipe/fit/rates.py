@@ -70,7 +70,7 @@ def _estimate(pieces: BusyIntervals, packet_bits: float) -> FitEstimate:
     """Returns the median of the pieces' rates, weighted by bits, with a bootstrap interval."""
     rates = pieces.bits / pieces.length_s
     draw = np.random.default_rng(0).integers(0, len(rates), (_RESAMPLES, len(rates)))
-    low, high = np.quantile([_middle(rates[one], pieces.bits[one]) for one in draw], _CONFIDENCE)
+    low, high = np.quantile([_middle(rates[resample], pieces.bits[resample]) for resample in draw], _CONFIDENCE)
     rate = _middle(rates, pieces.bits)
     # The times of the ACKs at both ends of a run are exact to within about one packet.
     slack = rate * packet_bits / float(pieces.bits.sum())

@@ -115,7 +115,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     headers = _headers(subject)
     wire = mss + headers
     rates = _rates(rate)
-    duration_s = max(float(one.time_s.max()) for one in subject.series)
+    duration_s = max(float(series.time_s.max()) for series in subject.series)
     base = _base(subject, rtt, wire, float(rates.bps.max()))
     check_base(f"{recording.file}: {subject.name}", base["value"])
     share = _wire_share(recording, subject, mss)
@@ -242,9 +242,11 @@ def _from_its_begin(subject: Subject) -> Subject:
     begin = float(_rates(rate).begin[0])
     moved = [
         replace(
-            one, time_s=one.time_s - begin, intervals_s=None if one.intervals_s is None else one.intervals_s - begin
+            series,
+            time_s=series.time_s - begin,
+            intervals_s=None if series.intervals_s is None else series.intervals_s - begin,
         )
-        for one in subject.series
+        for series in subject.series
     ]
     return replace(subject, series=tuple(moved))
 

@@ -102,7 +102,7 @@ class FitReport:
     def findings(self) -> list[str]:
         """Returns lines about the flows that share the bottleneck, the policer and the goodputs, as far as known."""
         sharing = [f"shares the bottleneck: {name}" for name in map(listed, self.others)]
-        return [*sharing, *(one.line for one in (self.policer, self.goodput) if one is not None)]
+        return [*sharing, *(statement.line for statement in (self.policer, self.goodput) if statement is not None)]
 
     @property
     def head(self) -> str:

@@ -81,7 +81,7 @@ def _doubts(fit: PathFit) -> Iterator[str]:
         )
     silent = outages(fit.seen)
     if silent:
-        begin, end = max(silent, key=lambda one: one[1] - one[0])
+        begin, end = max(silent, key=lambda interval: interval[1] - interval[0])
         yield (
             f"no data arrived for {end - begin:.3g} s from {begin:.4g} s on, although data was sent: an outage of the "
             "path? The fitted path has none, so that sender, queue and predictions are unreliable"
@@ -89,7 +89,7 @@ def _doubts(fit: PathFit) -> Iterator[str]:
     idle = pauses(fit.seen)
     share = sum(end - begin for begin, end in idle) / fit.seen.duration_s
     if share > _IDLE:
-        begin, end = max(idle, key=lambda one: one[1] - one[0])
+        begin, end = max(idle, key=lambda interval: interval[1] - interval[0])
         yield (
             f"the application had no data for {share:.0%} of the transfer, such as from {begin:.3g} to {end:.3g} s; "
             "candidates always have data, so that sender and predictions are unreliable"
@@ -206,18 +206,18 @@ def rate_steps(found: PathFit) -> list[dict[str, float]]:
     steps = () if found.unexplained else found.features.steps
     return [
         {
-            "at_s": one.at_s,
-            "earliest_s": one.earliest_s,
-            "rate_bps": one.rate_bps.value,
-            "low": float(one.rate_bps.low),
-            "high": float(one.rate_bps.high),
+            "at_s": step.at_s,
+            "earliest_s": step.earliest_s,
+            "rate_bps": step.rate_bps.value,
+            "low": float(step.rate_bps.low),
+            "high": float(step.rate_bps.high),
         }
-        for one in steps
+        for step in steps
     ]
 
 
 def _row(estimate: FitEstimate, unit: str, known: str) -> dict[str, Any]:
-    value, low, high = (float(one) for one in (estimate.value, estimate.low, estimate.high))
+    value, low, high = (float(number) for number in (estimate.value, estimate.low, estimate.high))
     return {"value": value, "low": low, "high": high, "unit": unit, "known": known}
 
 

@@ -101,11 +101,11 @@ def _lowest(distance: Callable[[float], float], top: float) -> float:
     """Returns the minimum of a convex function between 0 and `top`."""
     low, high = 0.0, top
     for _ in range(2 * _HALVINGS):
-        one, other = low + (high - low) / 3, high - (high - low) / 3
-        if distance(one) <= distance(other):
+        left, other = low + (high - low) / 3, high - (high - low) / 3
+        if distance(left) <= distance(other):
             high = other
         else:
-            low = one
+            low = left
     return (low + high) / 2
 
 

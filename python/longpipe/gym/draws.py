@@ -121,8 +121,8 @@ def drawing(scenarios: Scenarios) -> tuple[Callable[[np.random.Generator], Scena
         is_toml = scenarios.endswith(".toml") or "\n" in scenarios or "=" in scenarios
         scenarios = Scenario.from_toml(scenarios) if is_toml else Scenario.example(scenarios)
     if isinstance(scenarios, Scenario):
-        one = scenarios
-        return lambda rng: one, (one,)
+        fixed = scenarios
+        return lambda rng: fixed, (fixed,)
     if callable(scenarios):
         return scenarios, (scenarios.first,) if isinstance(scenarios, Draws) else ()
     several = tuple(scenarios)

@@ -62,7 +62,7 @@ def _numbers(cells: list[str], dimension: Dimension, unit: str) -> list[float] |
         split = [dimension.split(cell) for cell in cells]
     except ValueError:
         return None
-    return [float(number * dimension.units[one] / dimension.units[unit]) for number, one in split]
+    return [float(number * dimension.units[written_unit] / dimension.units[unit]) for number, written_unit in split]
 
 
 def not_numbers(column: pd.Series[Any]) -> str:

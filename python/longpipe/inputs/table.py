@@ -70,7 +70,7 @@ def heads_of(line: str) -> tuple[str, ...]:
 
 
 def _delimiter(line: str) -> str:
-    return next((one for one in ",\t;" if one in line), ",")
+    return next((character for character in ",\t;" if character in line), ",")
 
 
 def read_table(file: str | Path, needs: str) -> Table:

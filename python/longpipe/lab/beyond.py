@@ -67,7 +67,7 @@ def _problems(fields: Json) -> Iterator[str]:
         yield f"{name}: the lab does not have it; longpipe run does"
     network = fields.get("network", {})
     listed = [
-        (f"network.{name}[{i}]", one) for name in ("nodes", "links") for i, one in enumerate(network.get(name, ()))
+        (f"network.{name}[{i}]", table) for name in ("nodes", "links") for i, table in enumerate(network.get(name, ()))
     ]
     for field, part in (("network", network), *listed):
         for name, does in OF_NETWORK.items():

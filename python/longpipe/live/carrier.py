@@ -87,10 +87,12 @@ class Carrier:
         self._result: dict[str, Any] | None = None
         self._error: BaseException | None = None
         # Kept to query the number of packets that the packet sockets dropped.
-        self._sockets = [socket.socket(fileno=os.dup(one.descriptor)) for one in attached if one.kind == "packet"]
+        self._sockets = [
+            socket.socket(fileno=os.dup(device.descriptor)) for device in attached if device.kind == "packet"
+        ]
         # If `to_outside`, packets to unknown addresses go to the last host.
         self._outside = len(attached) - 1 if to_outside else None
-        self._hosts = [(one.addresses, one.descriptor, one.ethernet) for one in attached]
+        self._hosts = [(device.addresses, device.descriptor, device.ethernet) for device in attached]
         self._stop, self._stopped = os.pipe()
         self._thread = threading.Thread(target=self._carry, name="longpipe-live", daemon=True)
 
@@ -105,9 +107,9 @@ class Carrier:
         self._thread.join()
         self._taken_s, self._waited_s = stolen_since(self._before_s), waited_since(self._waiting_s)
         self._awake.__exit__()
-        for one in self._sockets:
-            self.overrun += overrun(one)
-            one.close()
+        for device_socket in self._sockets:
+            self.overrun += overrun(device_socket)
+            device_socket.close()
 
     def has_ended(self) -> bool:
         """Returns whether the thread was started and has ended, for example because of an error."""
@@ -129,7 +131,9 @@ class Carrier:
             "flows": flows,
         }
         self._check()
-        counted = {name: one for name, one in (self._result or {}).items() if name in Certificate.__dataclass_fields__}
+        counted = {
+            name: value for name, value in (self._result or {}).items() if name in Certificate.__dataclass_fields__
+        }
         return Certificate(**counted, **machine, limit_s=self._settings.limit_s, late_share=self._settings.late_share)
 
     def connections(self) -> list[PathCounts]:

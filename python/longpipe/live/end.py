@@ -147,8 +147,8 @@ def _first_process(command: list[str]) -> int:
         return 0
     runs = os.fork()
     if runs == 0:
-        for one in FORWARDED:
-            signal.signal(one, signal.SIG_DFL)
+        for signal_number in FORWARDED:
+            signal.signal(signal_number, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         try:
             os.execvp(command[0], command)  # noqa: S606 - the user's own command
@@ -169,8 +169,8 @@ def _forward(process: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, number)
 
-    for one in FORWARDED:
-        signal.signal(one, pass_on)
+    for signal_number in FORWARDED:
+        signal.signal(signal_number, pass_on)
 
 
 def _code(status: int) -> int:

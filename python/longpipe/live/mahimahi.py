@@ -101,8 +101,8 @@ class Chain:
         ends = {"rate": _FAST, "delay": "0 s"}
         links = [{"between": [INSIDE, routers[0]], **ends}, {"between": [routers[-1], OUTSIDE], **ends}]
         links += [
-            {"between": [one, other], **link}
-            for one, other, link in zip(routers, routers[1:], self.links, strict=False)
+            {"between": [router, other], **link}
+            for router, other, link in zip(routers, routers[1:], self.links, strict=False)
         ]
         flows = [{"name": "programs", "from": INSIDE, "to": OUTSIDE}]
         fields: dict[str, Any] = {
@@ -245,7 +245,7 @@ def _taken(words: list[str], found: Chain) -> tuple[list[str], dict[str, str], l
                 )
             if name not in _OPTIONS:
                 # The option is unknown, so the next word may be its value or a command.
-                accepted = [f"--{one}" for one in (*_OPTIONS, *_FLAGS, *OWN_OPTIONS)]
+                accepted = [f"--{option}" for option in (*_OPTIONS, *_FLAGS, *OWN_OPTIONS)]
                 raise ScenarioError(f"mm-link: {shown(word)}; {nearest(f'--{name}', accepted)}")
             options[name] = value if equals or not rest else rest.pop(0)
         else:
@@ -286,7 +286,7 @@ def _queue(way: str, options: dict[str, str]) -> dict[str, Any]:
     fields = {}
     for name, value in args.items():
         if name not in ("packets", "bytes") and name not in known:
-            accepted = ", ".join(f"{one}=N" for one in ("packets", "bytes", *known))
+            accepted = ", ".join(f"{argument}=N" for argument in ("packets", "bytes", *known))
             raise ScenarioError(f"mm-link: --{way}-queue-args={name}; accepts {accepted} for {kind}")
         if name in known:
             fields[known[name]] = f"{value} ms"

@@ -87,7 +87,10 @@ def _read(text: str) -> tuple[str, dict[str, str]]:
         options[name] = value
     for name in needed:
         if not options.get(name):
-            raise ScenarioError(f"SCENARIO: {kind} without --{name}; needs " + ", ".join(f"--{one}" for one in needed))
+            raise ScenarioError(
+                f"SCENARIO: {kind} without --{name}; needs "
+                + ", ".join(f"--{missing_option}" for missing_option in needed)
+            )
     return kind, options
 
 

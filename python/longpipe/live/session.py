@@ -203,9 +203,12 @@ def _signals_passed_on(ends: Sequence[End]) -> Iterator[None]:
         for end in ends:
             end.signal(number if len(seen) == 1 else signal.SIGKILL)
 
-    before = {one: signal.signal(one, pass_on) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {
+        signal_number: signal.signal(signal_number, pass_on)
+        for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for signal_number, handler in before.items():
+            signal.signal(signal_number, handler)

@@ -56,8 +56,8 @@ class Sampler:
 
     def connections(self) -> list[dict[str, Any]]:
         """Returns the connections that sent data, in descending order of the amount of data; times are in seconds."""
-        sent = [one for one in self._found.values() if one["acked_bytes"] > 0]
-        return sorted(sent, key=lambda one: -one["acked_bytes"])[:MOST]
+        sent = [counts for counts in self._found.values() if counts["acked_bytes"] > 0]
+        return sorted(sent, key=lambda counts: -counts["acked_bytes"])[:MOST]
 
     def _query(self, asked: socket.socket, family: int) -> None:
         extensions = 1 << (_INFO - 1) | 1 << (_MEMORY - 1)

@@ -17,13 +17,13 @@ Key = tuple[int, str | None, int | None]
 
 def recognises(content: Content) -> bool:
     """Returns whether the content is a result of Atlas, of any kind."""
-    return content.is_json and any(get(one, "prb_id") is not None for _, one in _results(content))
+    return content.is_json and any(get(result, "prb_id") is not None for _, result in _results(content))
 
 
 def _results(content: Content) -> Iterator[tuple[str, Any]]:
     for where, value in content.json_values:
         if isinstance(value, list):
-            yield from ((f"{where}: [{k}]", one) for k, one in enumerate(value))
+            yield from ((f"{where}: [{k}]", element) for k, element in enumerate(value))
         else:
             yield where, value
 
@@ -34,17 +34,17 @@ def read(content: Content) -> Recording:
     packets_by_path: dict[Key, list[tuple[float, list[tuple[str, Any]]]]] = {}
     names: dict[Key, str] = {}
     firmware = None
-    for where, one in _results(content):
-        if get(one, "type") not in (None, "ping"):
-            raise ScenarioError(f"{where}.type: {shown(get(one, 'type'))}; needs results of ping")
-        at = number(where, one, "timestamp")
-        firmware = optional(where, one, "fw") or firmware
-        packets = get(one, "result")
+    for where, result in _results(content):
+        if get(result, "type") not in (None, "ping"):
+            raise ScenarioError(f"{where}.type: {shown(get(result, 'type'))}; needs results of ping")
+        at = number(where, result, "timestamp")
+        firmware = optional(where, result, "fw") or firmware
+        packets = get(result, "result")
         if not isinstance(packets, list):
             raise ScenarioError(f"{where}.result: no list; needs the packets of firmware 4400 or later")
-        probe, name = int(number(where, one, "prb_id")), text(one, "dst_name") or text(one, "name")
-        address = text(one, "dst_addr") or text(one, "addr")
-        key = (probe, address or name, _family(where, one, address))
+        probe, name = int(number(where, result, "prb_id")), text(result, "dst_name") or text(result, "name")
+        address = text(result, "dst_addr") or text(result, "addr")
+        key = (probe, address or name, _family(where, result, address))
         names.setdefault(key, f"probe {probe} > {_named(name, address, key[2])}")
         packets_by_path.setdefault(key, []).append(
             (at, [(f"{where}.result[{k}]", packet) for k, packet in enumerate(packets)])
@@ -81,7 +81,7 @@ def _subject(name: str, results: list[tuple[float, list[tuple[str, Any]]]], begi
     rtts: list[tuple[float, float]] = []
     lost: list[tuple[float, float]] = []
     errors = duplicates = 0
-    for at, packets in sorted(results, key=lambda one: one[0]):
+    for at, packets in sorted(results, key=lambda timed: timed[0]):
         for where, packet in packets:
             rtt = optional(where, packet, "rtt")
             if get(packet, "dup"):

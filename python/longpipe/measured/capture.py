@@ -70,7 +70,7 @@ def read(content: Content) -> Recording:
         subject, said = _flow(connection, side, dropped.get((of.source, of.target), ()), begin)
         subjects.append(subject)
         notes += said
-    subjects.sort(key=lambda one: -one.counters["payload"][0])
+    subjects.sort(key=lambda flow: -flow.counters["payload"][0])
     tool = source.application or "a capturing program"
     unknown = ("congestion window: a capture shows only the bytes in flight",)
     return Recording(
@@ -135,16 +135,16 @@ def _at_senders(traffic: Traffic, flows: list[tuple[Connection, int]]) -> list[t
                 connection = latest[sender, receiver] = Connection(sides)
                 by_pair.setdefault((sender, receiver), []).append(connection)
             connection.add(packet.time_ns, segment)
-    return [_seen_at_sender(one, side, by_pair) for one, side in flows]
+    return [_seen_at_sender(seen, side, by_pair) for seen, side in flows]
 
 
 def _seen_at_sender(
     connection: Connection, side: int, found: dict[tuple[bytes, bytes], list[Connection]]
 ) -> tuple[Connection, int]:
     """Returns the connection and direction as captured at the sender; unchanged if ACKs were not captured there."""
-    one = connection.directions[side]
-    for other in found.get((one.source, one.target), ()):
-        place = 0 if other.directions[0].source == one.source else 1
+    direction = connection.directions[side]
+    for other in found.get((direction.source, direction.target), ()):
+        place = 0 if other.directions[0].source == direction.source else 1
         if other.initial == connection.initial and other.directions[1 - place].packets:
             return other, place
     return connection, side
@@ -165,8 +165,8 @@ def sender_side(traffic: Traffic, flow: str) -> SenderSide | None:
 
 def _has_content(connection: Connection, side: int) -> bool:
     """Returns whether a direction has data, or ACKs for data that was not captured."""
-    one = connection.directions[side]
-    return bool(one.data_packets) or (not one.packets and bool(one.delivered))
+    direction = connection.directions[side]
+    return bool(direction.data_packets) or (not direction.packets and bool(direction.delivered))
 
 
 def _notes(traffic: Traffic, others: Counter[str]) -> Iterator[str]:
@@ -186,13 +186,13 @@ def _notes(traffic: Traffic, others: Counter[str]) -> Iterator[str]:
 
 def _mss(connection: Connection, side: int) -> tuple[int, bool]:
     """Returns the largest payload of a packet on the wire, and whether it is only assumed."""
-    one, other = connection.directions[side], connection.directions[1 - side]
-    stamps = 12 if one.has_timestamps else 0
-    options = [found for found in (one.mss_option, other.mss_option) if found]
+    direction, other = connection.directions[side], connection.directions[1 - side]
+    stamps = 12 if direction.has_timestamps else 0
+    options = [found for found in (direction.mss_option, other.mss_option) if found]
     if options:
         return max(min(options) - stamps, 1), False
-    if one.longest <= _LARGEST_MSS:
-        return max(one.longest, 1), False
+    if direction.longest <= _LARGEST_MSS:
+        return max(direction.longest, 1), False
     return _USUAL_MSS[bool(stamps)], True
 
 
@@ -200,23 +200,29 @@ def _flow(
     connection: Connection, side: int, dropped: Sequence[tuple[int, int]], begin: int
 ) -> tuple[Subject, list[str]]:
     """Returns a flow and notes on it; `dropped` are the times and lengths of its data that longpipe's path lost."""
-    one, other = connection.directions[side], connection.directions[1 - side]
-    name = f"{name_of(one.source)} > {name_of(one.target)}"
+    direction, other = connection.directions[side], connection.directions[1 - side]
+    name = f"{name_of(direction.source)} > {name_of(direction.target)}"
     mss, assumed = _mss(connection, side)
     notes = []
     if assumed:
-        notes.append(f"{name}: no handshake and segments of up to {one.longest} bytes; an MSS of {mss} is assumed")
-    if not one.packets:
+        notes.append(
+            f"{name}: no handshake and segments of up to {direction.longest} bytes; an MSS of {mss} is assumed"
+        )
+    if not direction.packets:
         notes.append(f"{name}: its data was not captured, only the ACKs: no RTTs and no retransmissions")
     elif not other.packets:
         notes.append(f"{name}: its ACKs were not captured: no RTTs and no bytes in flight")
-    if one.uncaptured and one.packets:
+    if direction.uncaptured and direction.packets:
         notes.append(
-            f"{name}: {one.uncaptured} bytes were acknowledged but not captured: the capture has gaps, in which "
+            f"{name}: {direction.uncaptured} bytes were acknowledged but not captured: the capture has gaps, in which "
             "retransmissions are unknown"
         )
     return Subject(
-        name, "flow", _series(one, mss, dropped, begin), _counters(connection, side, mss), _facts(connection, side)
+        name,
+        "flow",
+        _series(direction, mss, dropped, begin),
+        _counters(connection, side, mss),
+        _facts(connection, side),
     ), notes
 
 
@@ -254,31 +260,31 @@ def _series(direction: Direction, mss: int, dropped: Sequence[tuple[int, int]], 
 
 
 def _counters(connection: Connection, side: int, mss: int) -> dict[str, tuple[float, str]]:
-    one, other = connection.directions[side], connection.directions[1 - side]
-    split = sum(-(-length // mss) for _, length in one.data)
-    again = sum(-(-length // mss) for _, length in one.retransmissions)
+    direction, other = connection.directions[side], connection.directions[1 - side]
+    split = sum(-(-length // mss) for _, length in direction.data)
+    again = sum(-(-length // mss) for _, length in direction.retransmissions)
     counters: dict[str, tuple[float, str]] = {
-        "packets": (one.packets, "packets"),
-        "data packets": (one.data_packets, "packets"),
+        "packets": (direction.packets, "packets"),
+        "data packets": (direction.data_packets, "packets"),
         "segments": (split, "packets"),
-        "payload": (one.payload, "bytes"),
-        "acknowledged": (one.acknowledged, "bytes"),
-        "retransmitted packets": (len(one.retransmissions), "packets"),
+        "payload": (direction.payload, "bytes"),
+        "acknowledged": (direction.acknowledged, "bytes"),
+        "retransmitted packets": (len(direction.retransmissions), "packets"),
         "retransmitted segments": (again, "packets"),
-        "retransmitted": (one.retransmitted_bytes, "bytes"),
-        "reordered": (one.reordered, "packets"),
-        "lost before the capture": (sum(-(-length // mss) for _, length in one.lost), "packets"),
-        "not captured": (one.uncaptured, "bytes"),
-        "duplicate ACKs": (one.duplicate_acks, "packets"),
-        "SACK blocks": (one.sack_blocks, "blocks"),
-        "CE marks": (one.ce_marks, "packets"),
-        "window full": (one.window_full, "packets"),
-        "zero windows": (one.zero_windows, "packets"),
-        "keep-alives": (one.keep_alives, "packets"),
+        "retransmitted": (direction.retransmitted_bytes, "bytes"),
+        "reordered": (direction.reordered, "packets"),
+        "lost before the capture": (sum(-(-length // mss) for _, length in direction.lost), "packets"),
+        "not captured": (direction.uncaptured, "bytes"),
+        "duplicate ACKs": (direction.duplicate_acks, "packets"),
+        "SACK blocks": (direction.sack_blocks, "blocks"),
+        "CE marks": (direction.ce_marks, "packets"),
+        "window full": (direction.window_full, "packets"),
+        "zero windows": (direction.zero_windows, "packets"),
+        "keep-alives": (direction.keep_alives, "packets"),
         "mss": (mss, "bytes"),
     }
     # A direction that was not captured is unknown, rather than without events.
-    for unknown in (() if one.packets else _OF_DATA) + (() if other.packets else _OF_ACKS):
+    for unknown in (() if direction.packets else _OF_DATA) + (() if other.packets else _OF_ACKS):
         del counters[unknown]
     if connection.handshake_ns is not None:
         counters["handshake"] = (connection.handshake_ns / 1e9, "s")
@@ -299,16 +305,16 @@ def _sender_side(connection: Connection, side: int) -> int | None:
 
 
 def _facts(connection: Connection, side: int) -> dict[str, str]:
-    one, other = connection.directions[side], connection.directions[1 - side]
-    facts = {"timestamps": "yes" if one.has_timestamps else "no"} if one.packets else {}
-    permitted = [end.sack_permitted for end in (one, other) if end.is_open]
+    direction, other = connection.directions[side], connection.directions[1 - side]
+    facts = {"timestamps": "yes" if direction.has_timestamps else "no"} if direction.packets else {}
+    permitted = [end.sack_permitted for end in (direction, other) if end.is_open]
     if not all(permitted):
         facts["SACK"] = "no"
-    elif len(permitted) == 2 or one.sack_blocks or other.sack_blocks:
+    elif len(permitted) == 2 or direction.sack_blocks or other.sack_blocks:
         facts["SACK"] = "yes"
     sender_side = _sender_side(connection, side)
-    if sender_side is not None and one.rtts:
-        beyond = min(rtt for _, rtt in one.rtts)
+    if sender_side is not None and direction.rtts:
+        beyond = min(rtt for _, rtt in direction.rtts)
         share = sender_side / max(sender_side + beyond, 1)
         place = "the sender" if share <= _AT_AN_END else "the receiver" if share >= 1 - _AT_AN_END else "neither end"
         facts["captured at"] = place

@@ -150,7 +150,8 @@ class Traffic:
             if segment.length and not segment.ident:
                 now = packet.time_ns
                 is_copy = any(
-                    (interface, segment) == one[:2] and 0 <= now - one[2] <= _LONGEST_BLIND_NS for one in recent
+                    (interface, segment) == earlier[:2] and 0 <= now - earlier[2] <= _LONGEST_BLIND_NS
+                    for earlier in recent
                 )
                 counts[is_copy] += 1
                 recent = [*recent[1 - _NEAR :], (interface, segment, now)]

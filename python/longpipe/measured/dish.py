@@ -42,9 +42,9 @@ def is_whole(value: object) -> bool:
 
 
 def _history(value: object) -> Any:  # noqa: ANN401 - any value
-    for one in (get(value, "dishGetHistory"), get(value, "dish_get_history"), value):
-        if any(get(one, name) is not None for name in (_DROP, _LISTS[_DROP])):
-            return one
+    for candidate in (get(value, "dishGetHistory"), get(value, "dish_get_history"), value):
+        if any(get(candidate, name) is not None for name in (_DROP, _LISTS[_DROP])):
+            return candidate
     return None
 
 
@@ -78,7 +78,7 @@ def read(content: Content) -> Recording:
 def _of_json(where: str, history: object) -> _Samples:
     names = {name: name if get(history, name) is not None else snake for name, snake in _LISTS.items()}
     lists = {name: get(history, own) for name, own in names.items()}
-    found = {name: one for name, one in lists.items() if isinstance(one, list)}
+    found = {name: values for name, values in lists.items() if isinstance(values, list)}
     size = max(map(len, found.values()), default=0)
     current = _number(get(history, "current"))
     if current is None or not 0 <= current <= LARGEST:
@@ -86,8 +86,8 @@ def _of_json(where: str, history: object) -> _Samples:
     count = int(current)
     order = range(count) if count < size else [*range(count % size, size), *range(count % size)] if size else []
     samples = _Samples([float(k) for k in range(len(order))])
-    for name, one in found.items():
-        samples.of[name] = [_number(one[place]) if place < len(one) else None for place in order]
+    for name, values in found.items():
+        samples.of[name] = [_number(values[place]) if place < len(values) else None for place in order]
     return samples
 
 

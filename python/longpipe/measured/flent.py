@@ -63,7 +63,7 @@ def read(content: Content) -> Recording:
             subjects.append(_subject(name, of_series, meta))
     if not subjects:
         raise ScenarioError(f"{where}: no ping and no transfer with values; needs a test of flent that has them")
-    length = max(float(one.time_s.max()) for subject in subjects for one in subject.series)
+    length = max(float(series.time_s.max()) for subject in subjects for series in subject.series)
     unknown = ("packets and losses of transfers: flent only samples rates and round trips",)
     version = text(value, "metadata", "FLENT_VERSION")
     name = text(value, "metadata", "NAME")
@@ -75,7 +75,7 @@ def read(content: Content) -> Recording:
 def _first(raw: object) -> int | None:
     """Returns the first time of the raw values as Unix time [ns]. In old versions, T0 lacks its time zone."""
     lists = raw.values() if isinstance(raw, dict) else ()
-    times = [get(one, "t") for found in lists if isinstance(found, list) for one in found]
+    times = [get(point, "t") for found in lists if isinstance(found, list) for point in found]
     known = [at for at in times if isinstance(at, int | float) and 0 <= at < 1e12]
     # Unix times stored as floats are exact only to a microsecond.
     return round(min(known) * 1e6) * 1000 if known else None
@@ -93,16 +93,18 @@ def _quantity(name: str, value: object) -> tuple[SeriesKind, float] | None:
 
 def _of_raw(where: str, found: list[Any], quantity: tuple[SeriesKind, float] | None, begin: int) -> tuple[Series, ...]:
     def points(key: str, scale: float) -> Iterator[tuple[float, float]]:
-        for k, one in enumerate(found):
+        for k, point in enumerate(found):
             place = f"{where}[{k}]"
-            value = optional(place, one, key)
+            value = optional(place, point, key)
             if value is not None:
-                yield number(place, one, "t") - begin / 1e9, value * scale
+                yield number(place, point, "t") - begin / 1e9, value * scale
 
     every = [series(kind, points(key, scale), "flent's raw values", unit) for key, (kind, scale, unit) in _KEYS.items()]
     if quantity is not None:
         values = list(points("val", quantity[1]))
-        lengths = [optional(f"{where}[{k}]", one, "dur") for k, one in enumerate(found) if get(one, "val") is not None]
+        lengths = [
+            optional(f"{where}[{k}]", point, "dur") for k, point in enumerate(found) if get(point, "val") is not None
+        ]
         intervals = _intervals([at for at, _ in values], lengths) if quantity[0] == "rate" else None
         every.insert(0, series(quantity[0], values, "flent's raw values", intervals=intervals))
     return kept(*every)
@@ -135,7 +137,7 @@ def _of_grid(
     return kept(
         series(
             quantity[0],
-            ((at, number(where, one, "value") * quantity[1]) for at, _, one in chosen),
+            ((at, number(where, number_, "value") * quantity[1]) for at, _, number_ in chosen),
             "flent's results at common times, interpolated",
             intervals=(span for _, span, _ in chosen) if quantity[0] == "rate" else None,
         )

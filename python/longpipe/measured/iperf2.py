@@ -80,18 +80,18 @@ def recognises(content: Content) -> bool:
 def read(content: Content) -> Recording:
     """Returns a flow for each stream of a test. Raises ScenarioError if none has an interval."""
     runs = split_at(content, lambda line: len(line) <= _LONGEST and bool(_HEADS.fullmatch(line)), lambda _: None)
-    found = [(part.lines[0][0], one) for part in runs if (one := _run(content.file, part)) is not None]
+    found = [(part.lines[0][0], run) for part in runs if (run := _run(content.file, part)) is not None]
     if not found:
         raise ScenarioError(f"{content.file}: no interval of a stream; needs the output of iperf 2 with intervals (-i)")
     return joined(found)
 
 
 def _run(file: str, content: Content) -> Recording | None:
-    streams = [one for one in _streams(content) if one.moved]
+    streams = [stream for stream in _streams(content) if stream.moved]
     if not streams:
         return None
-    subjects = tuple(_subject(one) for one in streams)
-    length = max(end for one in streams for _, end, _ in one.moved)
+    subjects = tuple(_subject(stream) for stream in streams)
+    length = max(end for stream in streams for _, end, _ in stream.moved)
     unknown = (
         "packets: values cover whole intervals, and rates count payload at the application",
         "the beginning: iperf 2 counts from the start of the test",
@@ -212,8 +212,8 @@ def _subject(stream: _Stream) -> Subject:
         rates(stream.moved, "payload, mean over the interval, with the digits that iperf prints"),
         series("smoothed rtt", stream.rtts, "the kernel's smoothed RTT at the end of the interval"),
         series("cwnd", stream.windows, "the kernel's window at the end of the interval", "bytes"),
-        series("retransmissions", [one for one in stream.again if one[1]], "in the interval"),
-        series("losses", [one for one in stream.lost if one[1]], "datagrams, in the interval"),
+        series("retransmissions", [interval for interval in stream.again if interval[1]], "in the interval"),
+        series("losses", [interval for interval in stream.lost if interval[1]], "datagrams, in the interval"),
     )
     facts = {"protocol": "UDP" if stream.is_udp else "TCP", **stream.facts}
     return Subject(stream.name, "flow", of_flow, dict(_counters(stream)), facts)

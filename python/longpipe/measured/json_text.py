@@ -157,7 +157,7 @@ class _Damaged:
     def __init__(self, file: str, text: str) -> None:
         self._file = file
         usable, self._replaced = _numbers_only(text)
-        self._text = _COMMA_AT_END.sub(lambda one: one[0] if one[0].startswith('"') else "", usable)
+        self._text = _COMMA_AT_END.sub(lambda match: match[0] if match[0].startswith('"') else "", usable)
         self._found = Found()
 
     def read(self, first: _Damage) -> Found:
@@ -216,10 +216,12 @@ class _Damaged:
 
     def _truncated(self, begin: int, stack: list[_Open]) -> tuple[int, Any]:
         """Returns a value that does not end, without its incomplete elements; None if it has no whole element."""
-        best = max(stack, key=lambda one: (one.bracket == "[" and one.elements > 0, one.elements), default=None)
+        best = max(
+            stack, key=lambda opened: (opened.bracket == "[" and opened.elements > 0, opened.elements), default=None
+        )
         if best is None or not best.elements:
             return begin + 1, None
-        closing = "".join(_CLOSING[one.bracket] for one in reversed(stack[: stack.index(best) + 1]))
+        closing = "".join(_CLOSING[opened.bracket] for opened in reversed(stack[: stack.index(best) + 1]))
         try:
             value = _loads(self._text[begin : best.end] + closing)
         except _Damage:
@@ -240,13 +242,13 @@ def _extent(text: str, begin: int) -> tuple[int | None, list[_Open]]:
     """
     stack: list[_Open] = []
     for token in _TOKENS.finditer(text, begin):
-        one = token[0]
-        if one in _CLOSING:
-            stack.append(_Open(one, token.start()))
+        piece = token[0]
+        if piece in _CLOSING:
+            stack.append(_Open(piece, token.start()))
             if len(stack) > _DEEPEST:
                 break
-        elif one in "]}":
-            if _CLOSING[stack[-1].bracket] != one:
+        elif piece in "]}":
+            if _CLOSING[stack[-1].bracket] != piece:
                 return None, stack
             stack.pop()
             if not stack:
@@ -267,10 +269,10 @@ def _without(piece: str, at: int) -> str | None:
     Of nested lists, the one with the most elements is the list of records.
     """
     stack, ends = _around(piece, at)
-    lists = [(one.elements, place) for place, one in enumerate(stack) if one.bracket == "["]
+    lists = [(opened.elements, place) for place, opened in enumerate(stack) if opened.bracket == "["]
     if not lists:
         return None
-    count, place = max(lists, key=lambda one: (one[0], -one[1]))
+    count, place = max(lists, key=lambda opened: (opened[0], -opened[1]))
     if not count:
         return None
     if place + 1 == len(stack):
@@ -294,16 +296,16 @@ def _around(text: str, at: int) -> tuple[list[_Open], list[int]]:
     ends: list[int] = []
     for token in _TOKENS.finditer(text):
         if around is None and token.start() >= at:
-            around, ends = list(stack), [one.end for one in stack]
-        one = token[0]
-        if one in _CLOSING:
-            stack.append(_Open(one, token.start()))
-        elif one in "]}" and stack:
+            around, ends = list(stack), [piece.end for piece in stack]
+        piece = token[0]
+        if piece in _CLOSING:
+            stack.append(_Open(piece, token.start()))
+        elif piece in "]}" and stack:
             stack.pop().closed = token.end()
             if stack:
                 stack[-1].elements += 1
                 stack[-1].end = token.end()
-    return (stack, [one.end for one in stack]) if around is None else (around, ends)
+    return (stack, [piece.end for piece in stack]) if around is None else (around, ends)
 
 
 def _numbers_only(text: str) -> tuple[str, int]:
@@ -312,10 +314,10 @@ def _numbers_only(text: str) -> tuple[str, int]:
         return text, 0
     count = 0
 
-    def null(one: re.Match[str]) -> str:
+    def null(match: re.Match[str]) -> str:
         nonlocal count
-        if one[0].startswith('"'):
-            return one[0]
+        if match[0].startswith('"'):
+            return match[0]
         count += 1
         return "null"
 

@@ -105,7 +105,7 @@ def _of_json(content: Content) -> str:
     first = value[0] if isinstance(value, list) and value else value
     if not isinstance(first, dict):
         return f"looks like JSON, but not like a tool's result: {shortened(plain(repr(first)), 60)}"
-    inner = {key for one in first.values() if isinstance(one, dict) for key in one}
+    inner = {key for table in first.values() if isinstance(table, dict) for key in table}
     for keys, name in _KEYS:
         if all(key in first or key in inner for key in keys):
             return f"looks like {name}"

@@ -46,8 +46,8 @@ def read(content: Content) -> Recording:
         return _of_archive(content.file, where, value)
     # Messages of client and server have different clocks and counters.
     groups: dict[tuple[str | None, str | None], Placed] = {}
-    for place, one in _messages(content):
-        groups.setdefault((text(one, "Test"), text(one, "Origin")), []).append((place, one))
+    for place, message in _messages(content):
+        groups.setdefault((text(message, "Test"), text(message, "Origin")), []).append((place, message))
     subjects: list[Subject] = []
     for (test, origin), placed in groups.items():
         name = f"{test or 'test'} ({origin})" if origin and len(groups) > 1 else test or "test"
@@ -58,11 +58,11 @@ def read(content: Content) -> Recording:
 def _messages(content: Content) -> Placed:
     """Returns the messages, which are values of events in the output of ndt7-client."""
     messages: Placed = []
-    for place, one in content.json_values:
-        if get(one, "Key") == "measurement":
-            messages.append((f"{place}.Value", get(one, "Value")))
-        elif any(get(one, part) is not None for part in _PARTS):
-            messages.append((place, one))
+    for place, value in content.json_values:
+        if get(value, "Key") == "measurement":
+            messages.append((f"{place}.Value", get(value, "Value")))
+        elif any(get(value, part) is not None for part in _PARTS):
+            messages.append((place, value))
     return messages
 
 
@@ -74,7 +74,7 @@ def _of_archive(file: str, where: str, value: object) -> Recording:
         if isinstance(of_test, dict):
             begin = begin or unix_of_date(text(of_test, "StartTime"))
             measured = rows(f"{where}: {test}", of_test, "ServerMeasurements")
-            placed = [(f"{where}: {test}.ServerMeasurements[{k}]", one) for k, one in enumerate(measured)]
+            placed = [(f"{where}: {test}.ServerMeasurements[{k}]", message) for k, message in enumerate(measured)]
             subjects += _subjects(test.lower(), placed, test == "Download")
     return _recording(file, (where, value), subjects, begin)
 
@@ -83,7 +83,7 @@ def _recording(file: str, first: tuple[str, object], subjects: list[Subject], be
     where, value = first
     if not subjects:
         raise ScenarioError(f"{where}: no measurement with TCPInfo or AppInfo; needs a test of ndt7 that sent data")
-    length = max((float(one.time_s.max()) for subject in subjects for one in subject.series), default=0.0)
+    length = max((float(series.time_s.max()) for subject in subjects for series in subject.series), default=0.0)
     unknown = ["RTTs and losses of single packets: TCPInfo contains the kernel's state about every 250 ms"]
     if any(subject.name.startswith("test") for subject in subjects):
         unknown.append("whether the test was a download or an upload: the messages lack `Test`")
@@ -98,12 +98,12 @@ def _subjects(name: str, placed: Placed, download: bool | None) -> Iterator[Subj
     """
     runs: list[Placed] = []
     latest: dict[str, float] = {}
-    for where, one in placed:
-        now = _counted(where, one)
+    for where, message in placed:
+        now = _counted(where, message)
         if not runs or is_reset(latest, now):
             runs.append([])
             latest = {}
-        runs[-1].append((where, one))
+        runs[-1].append((where, message))
         latest |= now
     for run in runs:
         yield from _subject(name, run, download)
@@ -118,8 +118,8 @@ def _subject(name: str, placed: Placed, download: bool | None) -> Iterator[Subje
     """Yields a flow, or nothing if it has no measurements. Times in TCPInfo are in us."""
 
     def points(part: str, key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
-        for where, one in placed:
-            at, value = optional(where, one, part, "ElapsedTime"), optional(where, one, part, key)
+        for where, message in placed:
+            at, value = optional(where, message, part, "ElapsedTime"), optional(where, message, part, key)
             if at is not None and value is not None and value >= 0:
                 yield at / 1e6, value * scale
 

@@ -238,7 +238,9 @@ def _recording(file: str, run: _Run) -> Recording:
         counters,
         key=run.address,
     )
-    ends = [float(end) for one in (times, lost) if len(one) for end in (one.min(), one.max())] or [0.0]
+    ends = [float(end) for instants in (times, lost) if len(instants) for end in (instants.min(), instants.max())] or [
+        0.0
+    ]
     unknown = ("rates, and the direction of a delay or loss: ping measures round trips",)
     length = max(ends) - min(0.0, *ends)
     return Recording(file, "ping -D", "ping of iputils", None, begin, length, (path,), unknown, tuple(notes))

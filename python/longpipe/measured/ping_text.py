@@ -188,12 +188,12 @@ class _Log:
             return ended
         if _is_windows_head(line):
             return self._begin("ping of Windows")
-        one = _FPING.fullmatch(line)
-        row = _FPING_ROW.fullmatch(line) if one is None and _is_row(line) else None
-        if one is None and row is None:
+        match = _FPING.fullmatch(line)
+        row = _FPING_ROW.fullmatch(line) if match is None and _is_row(line) else None
+        if match is None and row is None:
             return None
         # The summary of a target has no numbers.
-        source, seq = (one["source"], int(one["seq"])) if one is not None else (row["source"] if row else "", -1)
+        source, seq = (match["source"], int(match["seq"])) if match is not None else (row["source"] if row else "", -1)
         run = self._current
         if run is None or run.program != "fping" or run.has(source, seq):
             run = self._begin("fping")
@@ -225,7 +225,7 @@ def recognises(content: Content) -> bool:
 
 def _is_fping(value: object) -> bool:
     objects = (get(value, name) for name in (*_JSON, "summary", "intSum"))
-    return any(get(one, "host") is not None for one in objects)
+    return any(get(candidate, "host") is not None for candidate in objects)
 
 
 def _is_row(line: str) -> bool:
@@ -241,7 +241,7 @@ def read(content: Content) -> Recording:
         if len(line) <= _LONGEST or content.is_json:
             log.add(place, line)
     parts = [content.of_lines(run.lines) for run in log.runs]
-    read_runs = [(part.lines[0][0], one) for part in parts if (one := _run(content.file, part)) is not None]
+    read_runs = [(part.lines[0][0], part_run) for part in parts if (part_run := _run(content.file, part)) is not None]
     if not read_runs:
         raise ScenarioError(f"{content.file}: no reply; needs the output of ping or fping with replies (not fping -q)")
     return joined(read_runs)
@@ -251,13 +251,13 @@ def _json_lines(content: Content) -> Iterator[tuple[int, str]]:
     """Yields the lines that fping prints without -J for the objects in a file, each with its line in the file."""
     for where, value in content.json_values:
         for kind in _JSON:
-            one = get(value, kind)
-            host = get(one, "host")
+            reply = get(value, kind)
+            host = get(reply, "host")
             if host is None:
                 continue
             if not isinstance(host, str) or not re.fullmatch(r"\S{1,253}", host):
                 raise ScenarioError(f"{where}.{kind}.host: {shown(host)}; needs a name without spaces")
-            yield content.line_of(where), _json_line(f"{where}.{kind}", kind, host, one)
+            yield content.line_of(where), _json_line(f"{where}.{kind}", kind, host, reply)
 
 
 def _json_line(where: str, kind: str, host: str, one: object) -> str:
@@ -378,13 +378,13 @@ def _of_windows(content: Content) -> dict[str, _Path]:
 def _of_fping(content: Content) -> dict[str, _Path]:
     paths: dict[str, _Path] = {}
     for number, line in content.lines:
-        if one := _FPING.fullmatch(line):
-            path = paths.setdefault(one["source"], _Path(Replies(content.file), first=0))
-            at = content.stamp(number) if one["at"] is None else _fping_ns(one["at"])
-            if one["rtt"] is None:
-                path.count(int(one["seq"]))
+        if match := _FPING.fullmatch(line):
+            path = paths.setdefault(match["source"], _Path(Replies(content.file), first=0))
+            at = content.stamp(number) if match["at"] is None else _fping_ns(match["at"])
+            if match["rtt"] is None:
+                path.count(int(match["seq"]))
             else:
-                path.add(int(one["seq"]), at, float(one["rtt"].replace(",", ".")) / 1e3)
+                path.add(int(match["seq"]), at, float(match["rtt"].replace(",", ".")) / 1e3)
         elif (row := _FPING_ROW.fullmatch(line)) and _is_row(line):
             path = paths.setdefault(row["source"], _Path(Replies(content.file), first=0))
             # The summary repeats the replies that precede it.

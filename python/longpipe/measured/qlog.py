@@ -136,7 +136,7 @@ def _traces(values: Placed) -> list[_Trace]:
     for k, about in enumerate(rows(where, value, "traces")):
         place = f"{where}: traces[{k}]"
         events = get(about, "events")
-        placed = [(f"{place}.events[{j}]", one) for j, one in enumerate(events if isinstance(events, list) else [])]
+        placed = [(f"{place}.events[{j}]", event) for j, event in enumerate(events if isinstance(events, list) else [])]
         names = get(about, "event_fields")
         traces.append(_Trace(place, about, placed if names is None else list(_named(place, names, placed))))
     return traces or [_Trace(where, None, [])]
@@ -148,10 +148,10 @@ def _named(place: str, names: object, events: list[tuple[str, Any]]) -> Iterator
     known = [_FIELDS.get(str(name).lower(), "") for name in listed]
     if not {"time", "event", "data"} <= set(known):
         raise ScenarioError(f"{place}.event_fields: {shown(names)}; needs a time, event and data")
-    for where, one in events:
-        if not isinstance(one, list) or len(one) != len(known):
-            raise ScenarioError(f"{where}: {shown(one)}; needs a list of {len(known)} fields")
-        event = dict(zip(known, one, strict=True))
+    for where, fields in events:
+        if not isinstance(fields, list) or len(fields) != len(known):
+            raise ScenarioError(f"{where}: {shown(fields)}; needs a list of {len(known)} fields")
+        event = dict(zip(known, fields, strict=True))
         yield where, {"time": event["time"], "name": str(event["event"]), "data": event["data"]}
 
 
@@ -170,7 +170,7 @@ def _tcp_headers(place: str, trace: object) -> float | None:
 def _connections(trace: _Trace) -> list[list[Event]]:
     """Returns the events of each connection, which `group_id` identifies in a trace of several connections."""
     common = get(trace.about, "common_fields", "group_id")
-    groups = {place: json.dumps(get(one, "group_id") or common) for place, one in trace.events}
+    groups = {place: json.dumps(get(event_fields, "group_id") or common) for place, event_fields in trace.events}
     by_group: dict[str, list[Event]] = {}
     for event in _events(trace):
         by_group.setdefault(groups[event[0]], []).append(event)
@@ -194,25 +194,29 @@ def _events(trace: _Trace) -> list[Event]:
     base = reference * unit if reference is not None and common == "relative" else 0.0
     previous = 0.0
     placed: list[tuple[str, float, dict[str, Any]]] = []
-    for place, one in trace.events:
-        if not isinstance(one, dict):
-            raise ScenarioError(f"{place}: {shown(one)}; needs an event")
-        written = _decimal(one.get("time"))
-        at = (number(place, one, "time") if written is None else written) * unit
-        if (text(one, "time_format") or common) in ("delta", "relative_to_previous_event"):
+    for place, fields in trace.events:
+        if not isinstance(fields, dict):
+            raise ScenarioError(f"{place}: {shown(fields)}; needs an event")
+        written = _decimal(fields.get("time"))
+        at = (number(place, fields, "time") if written is None else written) * unit
+        if (text(fields, "time_format") or common) in ("delta", "relative_to_previous_event"):
             at += previous
         previous = at if abs(at) <= _LATEST_MS else previous
-        placed.append((place, base + at, one))
+        placed.append((place, base + at, fields))
     divisor = _divisor([at for _, at, _ in placed])
     if divisor > 1:
         trace.defects.append(f"times are after the year 2100: they are read with a {divisor:g} times finer resolution")
-    wrong = [f"{place}.time: {shown(one.get('time'))}" for place, at, one in placed if abs(at / divisor) > _LATEST_MS]
+    wrong = [
+        f"{place}.time: {shown(fields.get('time'))}" for place, at, fields in placed if abs(at / divisor) > _LATEST_MS
+    ]
     if len(wrong) > _WRONG_SHARE * len(placed):
         raise ScenarioError(f"{wrong[0]}; needs milliseconds up to the year 2262")
     if wrong:
         count = "an event is" if len(wrong) == 1 else f"{len(wrong)} events are"
         trace.defects.append(f"{count} omitted because of impossible times, the first at {wrong[0]}")
-    return [_event(place, at / divisor / 1e3, one) for place, at, one in placed if abs(at / divisor) <= _LATEST_MS]
+    return [
+        _event(place, at / divisor / 1e3, fields) for place, at, fields in placed if abs(at / divisor) <= _LATEST_MS
+    ]
 
 
 def _event(place: str, at: float, one: dict[str, Any]) -> Event:
@@ -225,7 +229,7 @@ def _divisor(times: list[float]) -> float:
     typical = median_low(times) if times else 0.0
     least, most = _EXPECTED_MS
     is_late = typical > _YEAR_2100_MS
-    return next((one for one in (1e3, 1e6) if is_late and least <= typical / one <= most), 1.0)
+    return next((divisor for divisor in (1e3, 1e6) if is_late and least <= typical / divisor <= most), 1.0)
 
 
 def _unit(about: object) -> float:
@@ -372,7 +376,7 @@ def _acked_ranges(data: dict[str, Any]) -> Iterator[tuple[int, int]]:
     frames = data.get("frames")
     for frame in frames if isinstance(frames, list) else []:
         ranges = get(frame, "acked_ranges")
-        for one in ranges if isinstance(ranges, list) else []:
-            numbers = [_decimal(n) for n in one] if isinstance(one, list) else []
+        for bounds in ranges if isinstance(ranges, list) else []:
+            numbers = [_decimal(n) for n in bounds] if isinstance(bounds, list) else []
             if numbers and None not in numbers:
                 yield int(numbers[0] or 0), int(numbers[-1] or 0)

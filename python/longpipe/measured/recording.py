@@ -97,7 +97,7 @@ class Subject:
 
     def of(self, quantity: SeriesKind) -> Series | None:
         """Returns the series of a quantity; None if there is none."""
-        return next((one for one in self.series if one.quantity == quantity), None)
+        return next((series for series in self.series if series.quantity == quantity), None)
 
     @property
     def rates(self) -> Series | None:
@@ -202,7 +202,7 @@ def _rows(rows: Iterable[tuple[float, ...]], columns: int = 2) -> Numbers:
 
 def kept(*found: Series) -> tuple[Series, ...]:
     """Returns the series that have values."""
-    return tuple(one for one in found if len(one.numbers))
+    return tuple(series for series in found if len(series.numbers))
 
 
 # An interval's begin [s], its end [s], and the number of bytes that moved in it.

@@ -72,7 +72,7 @@ def read(content: Content) -> Recording:
     unknown = ["RTTs and losses of single packets: each value is the kernel's state at one instant"]
     if not times.known:
         unknown.insert(0, "times: the log has none; print `date +%s.%N` before each `ss -tin`")
-    ordered = sorted(subjects, key=lambda one: -one.counters.get("bytes_acked", (0.0, ""))[0])
+    ordered = sorted(subjects, key=lambda socket: -socket.counters.get("bytes_acked", (0.0, ""))[0])
     return Recording(
         content.file,
         "ss -tin",

@@ -56,7 +56,9 @@ def recognises(content: Content) -> bool:
     """Returns whether the content contains queues as tc prints them."""
     if content.is_json:
         first = content.json_values[0][1]
-        return isinstance(first, list) and any(get(one, "kind") is not None and _has_counters(one) for one in first)
+        return isinstance(first, list) and any(
+            get(queue, "kind") is not None and _has_counters(queue) for queue in first
+        )
     return any(map(_is_queue, content.begins.splitlines()))
 
 
@@ -96,12 +98,12 @@ def read(content: Content) -> Recording:
 
 
 def _of_json(where: str, value: object) -> Iterator[tuple[Key, Counters]]:
-    for number, one in enumerate(value if isinstance(value, list) else []):
+    for number, queue in enumerate(value if isinstance(value, list) else []):
         place = f"{where}: [{number}]"
-        counters = {key: found for key in _UNITS if (found := optional(place, one, key)) is not None}
-        if counters and get(one, "kind") is not None:
+        counters = {key: found for key in _UNITS if (found := optional(place, queue, key)) is not None}
+        if counters and get(queue, "kind") is not None:
             names = ("dev", "kind", "handle", "parent")
-            device, kind, handle, parent = (text(one, name) or "" for name in names)
+            device, kind, handle, parent = (text(queue, name) or "" for name in names)
             yield (device, kind, handle, parent), counters
 
 
@@ -166,16 +168,18 @@ def _subject(key: Key, runs: list[Run[Counters]], notes: list[str], *, timed: bo
     name = " ".join(part for part in (device, kind, handle, parent and f"parent {parent}") if part)
     # A queue that was replaced starts to count again.
     notes += (f"{name}: its counters were reset before line {run.line}" for run in runs[1:])
-    for one in ("bytes", "backlog"):
-        lacking = [line for run in runs for line in run.rows.lacking(one, "line")]
+    for counter in ("bytes", "backlog"):
+        lacking = [line for run in runs for line in run.rows.lacking(counter, "line")]
         if 0 < len(lacking) < sum(len(run.rows) for run in runs):
-            notes.append(f"{name}: {one} is unknown at line {', '.join(f'{line:.0f}' for line in lacking[:_LISTED])}")
+            notes.append(
+                f"{name}: {counter} is unknown at line {', '.join(f'{line:.0f}' for line in lacking[:_LISTED])}"
+            )
     last = runs[-1].last
     counters = {}
-    for one, value in last.items():
-        ends = [value] if one in _STATES else [run.last.get(one) for run in runs]
+    for counter, value in last.items():
+        ends = [value] if counter in _STATES else [run.last.get(counter) for run in runs]
         if None not in ends:
-            counters[one] = (sum(end for end in ends if end is not None), _UNITS.get(one, "events"))
+            counters[counter] = (sum(end for end in ends if end is not None), _UNITS.get(counter, "events"))
     with_values: tuple[Series, ...] = ()
     if timed:
         since = "since the previous snapshot"

@@ -47,7 +47,7 @@ def recognises(content: Content) -> bool:
 
 
 def _kind(heads: Sequence[str]) -> _Kind | None:
-    return next((one for one in _KINDS if {*one.times, *one.columns} <= set(heads)), None)
+    return next((kind for kind in _KINDS if {*kind.times, *kind.columns} <= set(heads)), None)
 
 
 def read(content: Content) -> Recording:
@@ -99,7 +99,7 @@ def _of_ping(name: str, rows: list[_Row]) -> Iterator[Subject]:
     counters = {"sent": (sent, "packets"), "lost": (float(sum(count for _, count in lost)), "packets")}
     of_path = kept(
         _values("rtt", rows, "ping_avg", "mean over the measurement that ends at the time"),
-        series("losses", [one for one in lost if one[1]], "in the measurement that ends at the time"),
+        series("losses", [loss for loss in lost if loss[1]], "in the measurement that ends at the time"),
     )
     yield Subject(name, "path", of_path, counters)
 

@@ -218,11 +218,11 @@ def _value(node: ast.expr, leaves: Mapping[str, str | _Given], of: Mapping[str, 
             values = [_value(arg, leaves, of) for arg in args]
             return _EXTREMES[name](values) if name in _EXTREMES else _FUNCTIONS[name](values[0])
         case ast.BinOp(left=left, op=op, right=right):
-            one, other = _value(left, leaves, of), _value(right, leaves, of)
+            first, other = _value(left, leaves, of), _value(right, leaves, of)
             if type(op) in _ADDITIVE:
-                return _ADDITIVE[type(op)](one, other)
+                return _ADDITIVE[type(op)](first, other)
             operation = {ast.Mult: np.multiply, ast.Div: np.divide, ast.Pow: np.power}[type(op)]
-            return operation(one, other)
+            return operation(first, other)
     raise AssertionError(ast.dump(node))
 
 
@@ -247,13 +247,13 @@ class _Dimensions:
             case ast.BinOp(left=left, op=ast.Pow(), right=right):
                 return self._raised(self.of(left), right)
             case ast.BinOp(left=left, op=op, right=right):
-                one, other = self.of(left), self.of(right)
+                first, other = self.of(left), self.of(right)
                 if isinstance(op, ast.Add | ast.Sub):
-                    return same_dimension([one, other], self.text, self.field)
-                if one is None or other is None:
+                    return same_dimension([first, other], self.text, self.field)
+                if first is None or other is None:
                     return None
                 sign = 1 if isinstance(op, ast.Mult) else -1
-                return (one[0] + sign * other[0], one[1] + sign * other[1])
+                return (first[0] + sign * other[0], first[1] + sign * other[1])
         raise AssertionError(ast.dump(node))
 
     def _of_call(self, name: str, found: Sequence[Dimension]) -> Dimension:

@@ -74,7 +74,7 @@ class FunctionMeasure:
         if module is None or getattr(module, name, None) is not function:
             # The module may contain another lambda with the same name.
             same = (f"{target}_{i}" for i in range(len(_of_process) + 1))
-            target = next(one for one in same if _of_process.get(one, function) is function)
+            target = next(candidate for candidate in same if _of_process.get(candidate, function) is function)
         _of_process[target] = function
         return cls(name, target, [function])
 

@@ -174,7 +174,7 @@ def parse(what: Specification, known: Iterable[Measure] = (), field: str = "meas
     """
     if not isinstance(what, str):
         return FunctionMeasure.of(what)
-    names = {one.name: one for one in known}
+    names = {measure.name: measure for measure in known}
     text = what.strip()
     if text in names:
         return names[text]
@@ -196,13 +196,13 @@ def parse(what: Specification, known: Iterable[Measure] = (), field: str = "meas
             return lone
     if expression.constant:
         raise ScenarioError(f"{field}: {shortened(what, 80)!r} names no measure; {GRAMMAR}")
-    expression.dimension({one: term.dimension for one, term in terms.items()}, field)
+    expression.dimension({measure: term.dimension for measure, term in terms.items()}, field)
     return ExpressionMeasure(name or spec, expression, terms)
 
 
 def unit_of_values(column: str, asked: Iterable[Measure] = ()) -> str:
     """Returns the unit of the numbers in a column of runs, without a scale, as in "bit/s" or "packets"; "" if none."""
-    measure = next((one for one in asked if one.name == column), None)
+    measure = next((candidate for candidate in asked if candidate.name == column), None)
     if measure is None:
         if column not in _STANDARD:
             return ""
@@ -217,7 +217,7 @@ def unit_of_values(column: str, asked: Iterable[Measure] = ()) -> str:
 
 def is_of_columns(measure: Measure, columns: Collection[str]) -> bool:
     """Returns whether a measure is an expression over columns of a table of runs."""
-    return isinstance(measure, ExpressionMeasure) and all(one.name in columns for one in measure.terms.values())
+    return isinstance(measure, ExpressionMeasure) and all(term.name in columns for term in measure.terms.values())
 
 
 def of_columns(measure: Measure, columns: Mapping[str, Any]) -> npt.NDArray[np.float64]:

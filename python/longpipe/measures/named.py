@@ -220,7 +220,11 @@ class NamedMeasure:
             if not web:
                 raise ScenarioError(f"measure: {self.name!r}: no flow of {scenario.name!r} has web traffic")
             shares = [traffic["class_shares_ppb"] for traffic in web]
-            classes = [str(i) for i in range(max(map(len, shares))) if any(one[i : i + 1] > [0] for one in shares)]
+            classes = [
+                str(i)
+                for i in range(max(map(len, shares)))
+                if any(class_shares[i : i + 1] > [0] for class_shares in shares)
+            ]
             if self.pattern and not any(fnmatchcase(name, self.pattern) for name in (*classes, ALL)):
                 accepted = f"needs {', '.join(classes)} or {ALL}"
                 raise ScenarioError(f"measure: {self.name!r}: no class {self.pattern!r} of files; {accepted}")

@@ -60,7 +60,7 @@ class Readable:
 
 def column_of(measure: str, asked: Iterable[Measure] = ()) -> str:
     """Returns the column of a measure; the unit of throughput may be omitted unless a measure of that name exists."""
-    named = any(one.name == measure for one in asked)
+    named = any(expression.name == measure for expression in asked)
     return "throughput_bps" if measure == "throughput" and not named else measure
 
 

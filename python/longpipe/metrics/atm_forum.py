@@ -17,7 +17,7 @@ def efficiency(throughputs_bps: Iterable[float], attainable_bps: float) -> float
 
 def fairness(throughputs_bps: Iterable[float]) -> float:
     """Returns Jain's index (sum x)^2 / (n sum x^2), from 1/n to 1; NaN if no data was delivered."""
-    x = [float(one) for one in throughputs_bps]
-    squares = len(x) * total([one * one for one in x])
+    x = [float(rate) for rate in throughputs_bps]
+    squares = len(x) * total([rate * rate for rate in x])
     # A rounding error would give equal throughputs an index above 1.
     return min(1.0, total(x) ** 2 / squares) if squares > 0 else float("nan")

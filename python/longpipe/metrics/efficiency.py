@@ -130,10 +130,12 @@ def offers(resolved: Resolved, columns: Columns, *, back: bool, counted: bool = 
     """
     links, nodes = resolved["links"], resolved["nodes"]
     link = links[trunk(resolved, back=back)]
-    across = {k for k, one in enumerate(links) if one["from"] == link["from"] and nodes[one["to"]]["kind"] == "switch"}
+    across = {
+        k for k, other in enumerate(links) if other["from"] == link["from"] and nodes[other["to"]]["kind"] == "switch"
+    }
     wire = _Wire.of_shaper(link) if counted else _Wire.of(resolved, link)
     sent = _sent(columns)
-    for flow in (one for one in resolved["flows"] if not across.isdisjoint(one["route"])):
+    for flow in (other for other in resolved["flows"] if not across.isdisjoint(other["route"])):
         segments, sent_bytes, counted_bytes = sent[flow["name"]]
         tcp, traffic = flow["tcp"], flow["traffic"]
         full = wire.share_of(flow)
@@ -228,7 +230,7 @@ def _sent(columns: Columns) -> dict[str, tuple[float, float, float | None]]:
     sent_by_flow: dict[str, tuple[float, float, float | None]] = {}
     for part, name in (("flows", "flow"), ("relays", "connection")):
         rows = columns.get(part, {})
-        segments, sent = ([*map(float, rows.get(one, ()))] for one in ("sent_segments", "sent_bytes"))
+        segments, sent = ([*map(float, rows.get(column, ()))] for column in ("sent_segments", "sent_bytes"))
         short = [*map(float, rows["short_bytes"])] if "short_bytes" in rows else [None] * len(sent)
         sent_by_flow |= zip(rows.get(name, ()), zip(segments, sent, short, strict=True), strict=True)
     return sent_by_flow

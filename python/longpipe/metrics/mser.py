@@ -24,7 +24,9 @@ def truncation(series: ArrayLike) -> tuple[int, bool]:
         raise ValueError(f"series: {values.size} observations; needs at least {4 * BATCH}")
     batches = values[: count * BATCH].reshape(count, BATCH).mean(axis=1)
     # Each sum is over the batches from one of them to the last.
-    first, squares = (np.cumsum(one[::-1])[::-1] for one in (batches - batches.mean(), (batches - batches.mean()) ** 2))
+    first, squares = (
+        np.cumsum(terms[::-1])[::-1] for terms in (batches - batches.mean(), (batches - batches.mean()) ** 2)
+    )
     left = np.arange(count, 0, -1, dtype=float)
     errors = (np.maximum(squares - first**2 / left, 0) / left**2)[: count // 2 + 1]
     # Equal errors may differ by rounding; the earliest of them discards the fewest observations.

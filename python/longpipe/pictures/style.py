@@ -212,7 +212,7 @@ def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None, title: str 
     if ax is not None and _ONE_LEGEND.get():
         return
     if ax is not None:
-        shown = {_key(one) for panel in figure.axes if panel is not ax for one in _explained(panel)}
+        shown = {_key(entry) for panel in figure.axes if panel is not ax for entry in _explained(panel)}
         entries = zip(*ax.get_legend_handles_labels(), strict=True)
         new = {label: handle for handle, label in entries if _key((handle, label)) not in shown}
         if new:
@@ -302,7 +302,7 @@ def _explained(panel: Axes) -> list[tuple[Any, str]]:
     if (own := panel.get_legend()) is None:
         return []
     words = {text.get_text() for text in own.get_texts()}
-    return [one for one in zip(*panel.get_legend_handles_labels(), strict=True) if literal(one[1]) in words]
+    return [entry for entry in zip(*panel.get_legend_handles_labels(), strict=True) if literal(entry[1]) in words]
 
 
 def _key(entry: tuple[Any, str]) -> tuple[str, str]:

@@ -51,7 +51,7 @@ def _settings(study: Study) -> Iterator[Grid]:
         for field, value in ours.items()
         if value not in (defaults.get(field), [], None)
         and field not in ("name", *_LISTED)
-        and not any(is_within(field, one) for one in varied)
+        and not any(is_within(field, field_of_factor) for field_of_factor in varied)
     ]
     if rows:
         note = "All other settings are defaults; scenario.toml has every setting."

@@ -162,9 +162,9 @@ def _cell(value: Any) -> Cell:  # noqa: ANN401 - a level
 def _runs(study: Study, runs: pd.DataFrame, measures: list[str]) -> Grid:
     shown = runs.drop(columns=["digest", "message"]).head(MOST_ROWS)
     units = [readable(name, study.design.asked) for name in measures if name in shown]
-    shown = shown.assign(**{one.column: shown[one.column] / one.scale for one in units if one.scale != 1})
+    shown = shown.assign(**{unit.column: shown[unit.column] / unit.scale for unit in units if unit.scale != 1})
     note = f"The first {MOST_ROWS} of {len(runs)}; runs.csv has all." if len(runs) > MOST_ROWS else ""
-    heads = {one.column: one.head for one in units}
+    heads = {unit.column: unit.head for unit in units}
     shown = shown.assign(finished_at=shown["finished_at"].astype(str))
     shown_runs = grid(shown, "runs", "Every run", note=note, heads=heads, digits=4)
     return replace(shown_runs, closed=True)

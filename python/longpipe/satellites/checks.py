@@ -60,7 +60,7 @@ def doubts_of_errors(names: Sequence[str], codes: np.ndarray) -> Iterator[str]:
 
 def doubts_of_epochs(elements: Sequence[Elements], begin: datetime) -> Iterator[str]:
     """Yields a line if the elements' epochs differ from `begin` by more than OLD_DAYS."""
-    days = [abs((begin - one.epoch).total_seconds()) / _DAY_S for one in elements]
+    days = [abs((begin - satellite.epoch).total_seconds()) / _DAY_S for satellite in elements]
     old = sorted((i for i, distance in enumerate(days) if distance > OLD_DAYS), key=lambda i: -days[i])
     if old:
         which = [f"{elements[i].name}: {elements[i].epoch:%Y-%m-%d}" for i in old[:_SHOWN]]
@@ -78,10 +78,14 @@ def doubts_of_epochs(elements: Sequence[Elements], begin: datetime) -> Iterator[
 
 def doubts_of_repetition(elements: Sequence[Elements]) -> Iterator[str]:
     """Yields a line if a satellite, identified by its catalogue number, occurs more than once."""
-    counts = Counter(number for one in elements if (number := one.satellite.satnum))
+    counts = Counter(number for satellite in elements if (number := satellite.satellite.satnum))
     repeated = {number for number, count in counts.items() if count > 1}
     if repeated:
-        names = {one.satellite.satnum: one.name for one in elements if one.satellite.satnum in repeated}
+        names = {
+            satellite.satellite.satnum: satellite.name
+            for satellite in elements
+            if satellite.satellite.satnum in repeated
+        }
         which = [f"{name}: {counts[number]} times" for number, name in names.items()]
         yield (
             f"satellites that occur more than once: {len(which)} ({_named(which[:_SHOWN], len(which))}); each "

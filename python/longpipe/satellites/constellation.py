@@ -95,18 +95,18 @@ class Constellation:
         for orbit in range(shell.orbits):
             node = orbit * shell.spread_deg / shell.orbits
             for number in range(shell.per_orbit):
-                one = api.Satrec()
+                satellite = api.Satrec()
                 angles = [
                     math.radians(angle) for angle in (shell.inclination_deg, shell.anomaly_deg(orbit, number), node)
                 ]
                 inclination, anomaly, ascending = angles
                 since = days - SGP4_ORIGIN + fraction
                 # There is no drag, and the perigee is at the ascending node.
-                one.sgp4init(
+                satellite.sgp4init(
                     api.WGS72, "i", len(satellites) + 1, since, 0.0, 0.0, 0.0, ECCENTRICITY, 0.0, inclination, anomaly,
                     motion, ascending,
                 )  # fmt: skip
-                satellites.append(one)
+                satellites.append(satellite)
         names = [f"{shell.name}-{number}" for number in range(len(satellites))]
         constellation = cls(
             shell.name,
@@ -142,9 +142,9 @@ class Constellation:
         elements, links = read_folder(path) if path.is_dir() else (read_elements(path), _NO_LINKS)
         if link_range_m is not None and len(links):
             raise ScenarioError(f"{path}: a folder defines its own links; not together with a range of links")
-        begin = max(one.epoch for one in elements) if epoch is None else in_utc(epoch)
-        names = [one.name for one in elements]
-        satellites = [one.satellite for one in elements]
+        begin = max(satellite.epoch for satellite in elements) if epoch is None else in_utc(epoch)
+        names = [satellite.name for satellite in elements]
+        satellites = [satellite.satellite for satellite in elements]
         constellation = cls(path.name, names, satellites, begin, links, least_elevation_deg, link_range_m=link_range_m)
         codes, places = constellation.at_epoch()
         known = links[np.isfinite(places[links]).all(axis=(1, 2))]

@@ -37,8 +37,8 @@ def _pairs(file: Path, count: int) -> list[tuple[int, int]]:
             continue
         if len(words) != 2 or not all(word.isascii() and word.isdigit() and len(word) <= 9 for word in words):
             raise ScenarioError(f"{file}:{number}: {shown(line)}; needs {_NEEDS}")
-        one, other = map(int, words)
-        if one == other or max(one, other) >= count:
+        first, other = map(int, words)
+        if first == other or max(first, other) >= count:
             raise ScenarioError(f"{file}:{number}: {shown(line)}; needs two of the {count} satellites, from 0")
-        pairs.append((one, other))
+        pairs.append((first, other))
     return pairs

@@ -130,7 +130,7 @@ def round_trips(
         hops[index] = np.where(count > 0, count + 1, 0)
         for pair in np.nonzero(_differ(last, ways))[0]:
             way = ways[pair]
-            changes.append((float(times[index]), int(pair), tuple(int(one) for one in way[way >= 0])))
+            changes.append((float(times[index]), int(pair), tuple(int(satellite) for satellite in way[way >= 0])))
         last = ways
         if told is not None and index % AT_ONCE == 0:
             told(index / len(times))
@@ -170,6 +170,8 @@ def _places(constellation: Constellation, times_s: np.ndarray, codes: np.ndarray
 def _differ(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Returns the rows in which two tables of routes differ."""
     width = max(before.shape[1], after.shape[1])
-    before, after = (np.pad(one, ((0, 0), (0, width - one.shape[1])), constant_values=-1) for one in (before, after))
+    before, after = (
+        np.pad(routes, ((0, 0), (0, width - routes.shape[1])), constant_values=-1) for routes in (before, after)
+    )
     differ: np.ndarray = np.any(before != after, axis=1)
     return differ

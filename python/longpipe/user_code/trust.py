@@ -79,7 +79,7 @@ def require(name: str, digest: str, path: Path | None = None) -> None:
     named is also trusted after an edit at the same `path`; one that only a store has named is not.
     """
     place = None if path is None else digest_of_name(str(path.absolute()))
-    known = [one for one in (digest, place) if one is not None and _is_trusted(one)]
+    known = [identity for identity in (digest, place) if identity is not None and _is_trusted(identity)]
     if known if is_named_by_store() else digest in known and (place is None or place in known):
         return
     if is_named_by_store():
@@ -91,12 +91,12 @@ def require(name: str, digest: str, path: Path | None = None) -> None:
         if not known:
             _granted.append(name)
         place = None
-    for one in (digest, place):
-        if one is None or one in known:
+    for identity in (digest, place):
+        if identity is None or identity in known:
             continue
-        _trusted.add(one)
+        _trusted.add(identity)
         with suppress(OSError):
-            _append(one, name)
+            _append(identity, name)
 
 
 def digest_of_name(name: str) -> str:

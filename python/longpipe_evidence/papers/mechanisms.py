@@ -72,10 +72,10 @@ def loss_synchronization(result: Result) -> dict[str, float]:
 
 def mean_correlation(series: list[npt.NDArray[np.float64]]) -> float:
     """Returns the mean pairwise correlation of the series that vary; nan if fewer than two do."""
-    varying = [one for one in series if len(one) and one.std() > 0]
+    varying = [values for values in series if len(values) and values.std() > 0]
     if len(varying) < 2:
         return math.nan
-    standard = np.array([(one - one.mean()) / one.std() for one in varying])
+    standard = np.array([(values - values.mean()) / values.std() for values in varying])
     n = len(standard)
     # The variance of a sum of n standardized series is n plus n (n - 1) times their mean correlation.
     return float((standard.sum(axis=0).var() / n - 1) / (n - 1))

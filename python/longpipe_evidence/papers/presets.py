@@ -54,7 +54,7 @@ def presets() -> Iterator[Json]:
     for paper, (known, wanted) in PICKED.items():
         experiments = known.experiments()
         for levels in wanted:
-            experiment = next(one for one in experiments if levels.items() <= one.factors.items())
+            experiment = next(candidate for candidate in experiments if levels.items() <= candidate.factors.items())
             words = ", ".join(f"{name.replace('_', ' ')} {level}" for name, level in levels.items())
             name = "-".join([paper, *(str(level).replace(".", "") for level in levels.values())])
             yield _of_paper(paper, name, words, experiment.replicated)

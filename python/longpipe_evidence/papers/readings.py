@@ -45,10 +45,10 @@ class _InMemory:
 def of_readings(paper: Paper, seeds: int, runner: Runner) -> Findings:
     """Reproduces a paper under each of its readings with seeds 1 to `seeds`, and compares them."""
     named = {BASELINE.name: paper, **paper.readings}
-    files = {name: _InMemory(paper.id, one.reproduce(seeds, runner)) for name, one in named.items()}
-    claims = {name: json.loads(one.found.texts["report.json"])["claims"] for name, one in files.items()}
+    files = {name: _InMemory(paper.id, reading.reproduce(seeds, runner)) for name, reading in named.items()}
+    claims = {name: json.loads(reading.found.texts["report.json"])["claims"] for name, reading in files.items()}
     stated, errors = _statements(paper, claims), _errors(paper, files)
-    values = pd.concat([_values(one).assign(reading=name) for name, one in files.items()])
+    values = pd.concat([_values(reading).assign(reading=name) for name, reading in files.items()])
     close = values.groupby("reading", sort=False)["close"].agg(["sum", "size"]).reset_index()
     close.columns = pd.Index(["reading", "close", "of"])
     shown = partial(
@@ -81,9 +81,12 @@ def _statements(paper: Paper, claims: Mapping[str, list[dict[str, Any]]]) -> pd.
         for name, claims_of_reading in claims.items()
     }
     rows = [
-        {"statement": one.id, **{name: one.verdict(claims_of_reading) for name, claims_of_reading in judged.items()}}
-        for one in statements(paper.id)
-        if one.claims
+        {
+            "statement": statement.id,
+            **{name: statement.verdict(claims_of_reading) for name, claims_of_reading in judged.items()},
+        }
+        for statement in statements(paper.id)
+        if statement.claims
     ]
     return pd.DataFrame(rows)
 
@@ -102,8 +105,8 @@ def _evidence(claims: Mapping[str, list[dict[str, Any]]]) -> pd.DataFrame:
 def _errors(paper: Paper, found: Mapping[str, _InMemory]) -> pd.DataFrame:
     """Returns the mean absolute error of each table (rows) under each reading (columns)."""
     columns = {}
-    for name, one in found.items():
-        distances = [d for d in paper.distances(one) if d.numbers.get("error") == d.numbers.get("error")]
+    for name, reading in found.items():
+        distances = [d for d in paper.distances(reading) if d.numbers.get("error") == d.numbers.get("error")]
         columns[name] = {(d.table, d.quantity): float(d.numbers["error"]) for d in distances}
     frame = pd.DataFrame(columns)
     frame.index = frame.index.set_names(["table", "of"]) if len(frame) else frame.index

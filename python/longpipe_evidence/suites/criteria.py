@@ -66,7 +66,7 @@ def _judged(
     margins = criterion.margin(rows, baseline)
     points = margins.groupby(level=list(others)) if others else [("", margins)]
     estimates = [(point, estimate(values.to_numpy())) for point, values in points]
-    kinds = [_kind(one) for _, one in estimates]
+    kinds = [_kind(interval) for _, interval in estimates]
     verdict = next(kind for kind in _WORST_FIRST if kind in kinds)
     deciding = [pair for pair, kind in zip(estimates, kinds, strict=True) if kind == verdict]
     point, least = min(deciding, key=lambda pair: _least(pair[1]))

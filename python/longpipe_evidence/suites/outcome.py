@@ -64,11 +64,16 @@ def margin(row: Mapping[Any, Any], head: str) -> float:
 def run(part: SuitePart, design: Design, runner: Runner) -> PartOutcome:
     """Runs the missing runs of a part, and returns its measures and figures."""
     scenarios, runs = design.scenarios, list(design.runs())
-    runner.complete((scenarios[one.point - 1], one.seed) for one in runs)
+    runner.complete((scenarios[planned_run.point - 1], planned_run.seed) for planned_run in runs)
     rows = []
-    for one in runs:
-        result = runner.require(scenarios[one.point - 1], one.seed)
-        heads = {"point": one.point, **design.levels(one.point), "replication": one.replication, "seed": one.seed}
+    for planned_run in runs:
+        result = runner.require(scenarios[planned_run.point - 1], planned_run.seed)
+        heads = {
+            "point": planned_run.point,
+            **design.levels(planned_run.point),
+            "replication": planned_run.replication,
+            "seed": planned_run.seed,
+        }
         rows.append({**heads, **{measure.name: measure(result) for measure in design.asked}})
     drawn = tuple(figures(part, design.base, runner)) if part.over_time else ()
     return PartOutcome(part, design, pd.DataFrame(rows), drawn)

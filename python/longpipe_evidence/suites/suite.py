@@ -73,9 +73,9 @@ class Suite:
     def only(self, ids: list[str]) -> tuple[SuitePart, ...]:
         """Returns the parts for these sections (all if none is given); raises ScenarioError for an unknown section."""
         known = {part.id: part for part in self.parts}
-        for one in ids:
-            if one not in known:
-                raise ScenarioError(f"PART: {one!r}; {nearest(one, known)}")
+        for part_id in ids:
+            if part_id not in known:
+                raise ScenarioError(f"PART: {part_id!r}; {nearest(part_id, known)}")
         return tuple(known[part] for part in dict.fromkeys(ids)) or self.parts
 
 

@@ -156,7 +156,7 @@ def _camps(load: float) -> dict[str, Any]:
     cycle_s = 18 * CYCLE_BITS / (load * 10e6)
     a, b = (_clients(load * 5e6, cycle_s, f"{camp}-") for camp in ("a", "b"))
     standard = {"profile": "linux-6", "congestion": "aimd"}
-    flows = [*({**one, "tcp": standard} for one in a), *b]
+    flows = [*({**group, "tcp": standard} for group in a), *b]
     return _dumbbell(_link("r1", "r2", "10 Mbit/s", 2, buffer="67 packets"), flows, "1 Gbit/s")
 
 

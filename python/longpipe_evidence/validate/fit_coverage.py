@@ -38,8 +38,17 @@ def coverage(rows: Sequence[Row], runs: pd.DataFrame) -> list[FitCriterion]:
            for name in MEASURES},
     }  # fmt: skip
     stated = {name: [(row, miss) for row, miss in found if miss is not None] for name, found in cases.items()}
-    found = [_counted(f"coverage of the {name}", one, COVERED) for name, one in stated.items()]
-    found.append(_counted("coverage together", [case for one in stated.values() for case in one], COVERED, quiet=True))
+    found = [
+        _counted(f"coverage of the {name}", cases_of_quantity, COVERED) for name, cases_of_quantity in stated.items()
+    ]
+    found.append(
+        _counted(
+            "coverage together",
+            [case for cases_of_quantity in stated.values() for case in cases_of_quantity],
+            COVERED,
+            quiet=True,
+        )
+    )
     found.append(_counted(f"statements of at least {CERTAIN:.1%}", list(_statements(rows)), RIGHT))
     return found
 
@@ -83,7 +92,7 @@ def _rates(row: Row) -> list[str | None]:
         _, low, high = columns_of(row, "rate")
         stated = [(0.0, low, high)]
     else:
-        columns = [[float(one) for one in text.split(":")] for text in row["steps"].split()]
+        columns = [[float(number) for number in text.split(":")] for text in row["steps"].split()]
         stated = [(at, low, high) for at, low, high in columns]
     verdicts: list[str | None] = []
     ends = [at for at, *_ in stated[1:]] + [row["linux_duration_s"]]

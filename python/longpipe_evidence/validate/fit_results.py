@@ -115,7 +115,8 @@ def _found(found: PathFit) -> dict[str, Any]:
         "second_share": round(second[1], 4),
         "same_senders": " ".join(found.same_controls) or NONE,
         "distance": round(found.best.distance, 4),
-        "steps": " ".join(f"{one['at_s']:.6g}:{one['low']:.7g}:{one['high']:.7g}" for one in rate_steps(found)) or NONE,
+        "steps": " ".join(f"{step['at_s']:.6g}:{step['low']:.7g}:{step['high']:.7g}" for step in rate_steps(found))
+        or NONE,
         "policer": f"{found.policer.rate_bps:.6g}:{found.policer.burst_bytes:.6g}" if found.policer else NONE,
     }
 

@@ -94,7 +94,7 @@ class Campaign:
         controls = CONTROLS if number < self.control_paths else (FITTED, *PREDICTED)
         pairs: list[tuple[LinuxControl, int]] = [(control, 0) for control in controls]
         if self.case(kind, number)[1] > 0:
-            pairs += [(control, one) for control in PREDICTED for one in range(1, self.loss_draws)]
+            pairs += [(control, draw) for control in PREDICTED for draw in range(1, self.loss_draws)]
         return pairs
 
     def case(
@@ -161,7 +161,7 @@ def missing(frame: pd.DataFrame, campaign: Campaign) -> Iterator[tuple[Kind, int
 def drawn(case: LinuxCase) -> dict[str, object]:
     """Returns the columns that describe a path; lists are separated by spaces, and times and rates by colons."""
     rates = " ".join(f"{at.replace(' ', '')}:{rate.replace(' ', '')}" for at, rate in case.rates)
-    jitter = ":".join(one.replace(" ", "") for one in case.jitter or ())
+    jitter = ":".join(quantity.replace(" ", "") for quantity in case.jitter or ())
     texts = {"police": case.police, "jitter": jitter, "rates": rates}
     return {name: texts[name] or ABSENT if name in texts else getattr(case, name) for name in DRAWN}
 
@@ -169,7 +169,7 @@ def drawn(case: LinuxCase) -> dict[str, object]:
 def _place(run: LinuxRun) -> int:
     """Returns the number of the first connection among all, in descending order of payload."""
     delivered = [int(run.of(flow)["delivered"].iloc[-1]) for flow in range(len(run.case.flows))]
-    return sum(one > delivered[0] for one in delivered[1:])
+    return sum(delivered_by_other > delivered[0] for delivered_by_other in delivered[1:])
 
 
 def check_drawn(folder: Path, frame: pd.DataFrame, campaign: Campaign) -> None:
@@ -196,22 +196,22 @@ def collect(folder: Path, campaign: Campaign, tell: Callable[[str], None]) -> No
         seed = 1000 * KINDS.index(kind) + number
         cases = [campaign.case(kind, number, *run) for run in runs]
         results = run_each([case for case, _ in cases], seed=seed)
-        for (control, draw), (_, loss), one in zip(runs, cases, results, strict=True):
-            if one.pcap is not None:
-                write_bytes(capture_of(folder, kind, number, control), gzip.compress(one.pcap, 6, mtime=0))
+        for (control, draw), (_, loss), result in zip(runs, cases, results, strict=True):
+            if result.pcap is not None:
+                write_bytes(capture_of(folder, kind, number, control), gzip.compress(result.pcap, 6, mtime=0))
             row = {
                 **dict(zip(KEY, (kind, number, control, draw), strict=True)),
-                **drawn(one.case),
-                "others": " ".join(flow.control for flow in one.case.flows[1:]) or ABSENT,
-                "flow": _place(one),
+                **drawn(result.case),
+                "others": " ".join(flow.control for flow in result.case.flows[1:]) or ABSENT,
+                "flow": _place(result),
                 "loss": loss,
                 "seed": seed,
-                "kernel": one.kernel,
-                **measures(one),
-                "goodput_mbps": _goodput_mbps(one),
-                "marks": one.marks,
-                "receiver_limited_s": one.receiver_limited_s[0],
-                "windows": _windows(one),
+                "kernel": result.kernel,
+                **measures(result),
+                "goodput_mbps": _goodput_mbps(result),
+                "marks": result.marks,
+                "receiver_limited_s": result.receiver_limited_s[0],
+                "windows": _windows(result),
             }
             _TABLE.append(folder / FILE, row)
             tell(f"{kind} {number} {control} {draw}: {row['goodput_mbps']} Mbit/s, {row['drops']} packets dropped")
@@ -227,7 +227,7 @@ def _windows(run: LinuxRun) -> str:
     """Returns the congestion windows [segments] at equal intervals."""
     series = run.of(0)["cwnd"].to_numpy()
     places = np.linspace(0, len(series) - 1, WINDOWS + 1).round().astype(int)[1:]
-    return " ".join(str(int(one)) for one in series[places])
+    return " ".join(str(int(segments)) for segments in series[places])
 
 
 def window_distance(one: str, other: str) -> float:

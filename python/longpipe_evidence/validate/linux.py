@@ -122,7 +122,7 @@ class LinuxCase(Model):
             "rates": [[seconds(at), RATE.parse(rate)] for at, rate in self.rates],
             "delay_s": seconds(self.round_trip) / 2,
             "delays": [[seconds(at), seconds(round_trip) / 2] for at, round_trip in self.round_trips],
-            "jitter_s": self.jitter and [seconds(one) for one in self.jitter],
+            "jitter_s": self.jitter and [seconds(quantity) for quantity in self.jitter],
             "hystart": self.hystart,
             "discipline": self.discipline if limited else f"{self.discipline} limit {self.buffer}",
             "loss": self.loss,

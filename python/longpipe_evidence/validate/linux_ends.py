@@ -141,4 +141,4 @@ def _timed(work: Callable[[], T]) -> tuple[T, float]:
 
 def _cpu_s() -> float:
     used = [resource.getrusage(which) for which in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)

@@ -72,7 +72,7 @@ def missing(frame: pd.DataFrame, controls: Sequence[LinuxControl], paths: int) -
     done = set(frame[KEY].itertuples(index=False, name=None))
     starts: list[list[Run]] = []
     for number in range(paths):
-        runs = [(control, number, one) for control in controls for one in range(DRAWS.get(control, 1))]
+        runs = [(control, number, draw) for control in controls for draw in range(DRAWS.get(control, 1))]
         left = [run for run in runs if run not in done]
         starts.extend([run for run in left if (run[0] == "dctcp") == dctcp] for dctcp in (False, True))
     return [start for start in starts if start]

@@ -58,7 +58,9 @@ def _judged(control: Any, path: int, rows: pd.DataFrame) -> PathJudgement:  # no
         measured(case, 1 + number, tick(control, path, number, seed))
         for number, seed in zip(rows["draw"], rows["seed"], strict=True)
     ]
-    longpipe = {quantity: float(np.mean([one[quantity] for one in draws])) for quantity in COLUMNS}
+    longpipe = {
+        quantity: float(np.mean([simulated_draw[quantity] for simulated_draw in draws])) for quantity in COLUMNS
+    }
     return PathJudgement(control, path, judge(linux, longpipe, TOLERANCES))
 
 

@@ -92,7 +92,7 @@ def replay(scenario: Scenario, seeds: Sequence[int]) -> LinuxReplay:
     return LinuxReplay(
         tuple(flow.control for flow in case.flows),
         tuple(tuple(run.goodput(0.0, end, flow) for run in runs) for flow in flows),
-        tuple(tuple(8 * float(one[flow]) / end for one in delivered) for flow in flows),
+        tuple(tuple(8 * float(of_run[flow]) / end for of_run in delivered) for flow in flows),
     )
 
 
@@ -229,9 +229,9 @@ def _round_trips(
         {at: transmission_ps(PACKET_BYTES, int(rate.split()[0])) for at, rate in rates.items()},
         *(_delays(links[way[1]], motion) for way, motion in ((flow["route"], forth), (flow["return_route"], back))),
     ]
-    now, round_trips_ps = [one[0] for one in series], {}
-    for at in sorted({at for one in series for at in one}):
-        now = [one.get(at, latest) for one, latest in zip(series, now, strict=True)]
+    now, round_trips_ps = [delays[0] for delays in series], {}
+    for at in sorted({at for delays in series for at in delays}):
+        now = [delays.get(at, latest) for delays, latest in zip(series, now, strict=True)]
         round_trips_ps[at] = fixed + sum(now)
     return round_trips_ps
 
@@ -281,7 +281,7 @@ def _jitter(trunk: Mapping[str, Any]) -> tuple[str, str] | None:
     if not conditioners:
         return None
     if len(conditioners) > 1 or conditioners[0]["kind"] != "jitter":
-        kinds = ", ".join(one["kind"] for one in conditioners)
+        kinds = ", ".join(conditioner["kind"] for conditioner in conditioners)
         raise ScenarioError(f"network.conditioners: {kinds}; Linux's path accepts one jitter")
     [jitter] = conditioners
     for name, needed in (("order", "fifo"), ("correlation", 0.0)):

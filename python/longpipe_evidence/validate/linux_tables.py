@@ -424,8 +424,8 @@ def _transfers(control: LinuxControl) -> list[LinuxRun]:
 
     The packet number of a retransmission is known only after a run.
     """
-    numbers = [[one for one in lost if isinstance(one, int)] for lost in TRANSFERS]
-    again = [[one[1] for one in lost if not isinstance(one, int)] for lost in TRANSFERS]
+    numbers = [[number for number in lost if isinstance(number, int)] for lost in TRANSFERS]
+    again = [[number[1] for number in lost if not isinstance(number, int)] for lost in TRANSFERS]
     transfers: dict[int, LinuxRun] = {}
     waiting = list(range(len(TRANSFERS)))
     while waiting:

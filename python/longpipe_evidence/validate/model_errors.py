@@ -44,7 +44,7 @@ def errors_of_paths(found: pd.DataFrame) -> Iterator[tuple[str, int, dict[str, f
             name,
             path,
             {
-                measure: abs(math.log(float(np.mean([one[measure] for one in runs])) / float(rows[column].mean())))
+                measure: abs(math.log(float(np.mean([run[measure] for run in runs])) / float(rows[column].mean())))
                 for measure, column in MEASURES.items()
             },
         )

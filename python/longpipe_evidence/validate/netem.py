@@ -115,8 +115,8 @@ class NetemComparison:
         netem, live = (np.sort(delays[~np.isnan(delays)]) for delays in (self.netem, self.live))
         at = np.concatenate([netem, live])
         apart = 0.0
-        for one, other in ((netem, live), (live, netem)):
-            below = np.searchsorted(one, at, side="right") / max(1, len(one))
+        for sample, other in ((netem, live), (live, netem)):
+            below = np.searchsorted(sample, at, side="right") / max(1, len(sample))
             shifted = np.searchsorted(other, at + within_ms, side="right") / max(1, len(other))
             apart = max(apart, float(np.max(below - shifted, initial=0.0)))
         return apart

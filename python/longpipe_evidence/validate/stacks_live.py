@@ -130,8 +130,8 @@ class LiveComparison:
             "buffer_packets": self.path.buffer_packets,
             **{
                 f"{name}_{field}": value
-                for name, one in (("live", self.live), ("simulated", self.simulated))
-                for field, value in vars(one).items()
+                for name, result in (("live", self.live), ("simulated", self.simulated))
+                for field, value in vars(result).items()
             },
             "goodput_apart": self.goodput_apart,
             "drops_apart": self.drops_apart,

@@ -61,8 +61,8 @@ def _carried(planned: "Plan", interfaces: tuple[str, str], seed: int) -> "Certif
     from longpipe.live.quic_wait import ready_to_be_waited_for, wait_for_server
 
     received: list[int] = []
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, lambda number, _: received.append(number))
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, lambda number, _: received.append(number))
     if awaited := os.environ.get("WAITFORSERVER"):
         wait_for_server(awaited)
     with ready_to_be_waited_for():

@@ -35,8 +35,12 @@ def field_and_level(incomplete: str) -> list[str]:
 
     left, equals, _ = incomplete.partition("=")
     named, colon, begun = left.rpartition(":")
-    fields = {one.name: one for one in reversed(all_fields())}
-    names = [one for one in _unique(one.name for one in all_fields()) if one.startswith(begun)]
+    fields = {known_field.name: known_field for known_field in reversed(all_fields())}
+    names = [
+        known_field
+        for known_field in _unique(known_field.name for known_field in all_fields())
+        if known_field.startswith(begun)
+    ]
     if equals:
         names, levels = [begun], _levels(fields[begun]) if begun in fields else []
     elif len(names) == 1:
@@ -62,7 +66,7 @@ def field(incomplete: str) -> list[str]:
     """Completes dotted names of fields."""
     from longpipe.scenario.reference import all_fields
 
-    return [name for name in _unique(one.name for one in all_fields()) if name.startswith(incomplete)]
+    return [name for name in _unique(known_field.name for known_field in all_fields()) if name.startswith(incomplete)]
 
 
 def source(incomplete: str) -> list[str]:
@@ -115,7 +119,7 @@ def _of_study(context: typer.Context) -> tuple[list[str], list[str]]:
     try:
         with opened(context.params.get("store"), readonly=True) as store:
             design = Study.open(_argument(context), store).design
-            measured = [*(one.name for one in design.asked), *names(design.scenarios[0])]
+            measured = [*(measure.name for measure in design.asked), *names(design.scenarios[0])]
             return list(design.levels(1)), list(dict.fromkeys(measured))
     except ScenarioError:
         return [], []

@@ -82,7 +82,7 @@ def blocks(console: Console, table: Table, heads: int = 1) -> Iterator[Table]:
         kept = {column: minima[column] for column in named}
     parts: list[list[int]] = [[]]
     for column in others:
-        wanted = [*kept.values(), *(minima[one] for one in [*parts[-1], column])]
+        wanted = [*kept.values(), *(minima[name] for name in [*parts[-1], column])]
         if parts[-1] and _total(table, wanted) > console.width:
             parts.append([])
         parts[-1].append(column)
@@ -95,7 +95,10 @@ def blocks(console: Console, table: Table, heads: int = 1) -> Iterator[Table]:
 def _measured(console: Console, table: Table, number: int) -> Measurement:
     column, options = table.columns[number], console.options.update_width(UNBOUNDED)
     cells = [Measurement.get(console, options, cell) for cell in (column.header, *column.cells) if cell != ""]
-    return Measurement(max((one.minimum for one in cells), default=0), max((one.maximum for one in cells), default=0))
+    return Measurement(
+        max((measurement.minimum for measurement in cells), default=0),
+        max((measurement.maximum for measurement in cells), default=0),
+    )
 
 
 def _gaps(table: Table, columns: int) -> int:

@@ -175,7 +175,9 @@ class Bar(_Shown):
         # Fractions of a second are too uncertain to show; less than half a second says nothing about a minimum.
         if now.bound == "at least" and left_s.high_s < 0.5:
             return f"{counts}, {_rate(left_s.runs_per_s)}"
-        left, low, high = (duration_text(round(one)) for one in (left_s.expected_s, left_s.low_s, left_s.high_s))
+        left, low, high = (
+            duration_text(round(seconds)) for seconds in (left_s.expected_s, left_s.low_s, left_s.high_s)
+        )
         has_range = low != high and round(left_s.low_s) > 0
         between = f" ({low.removesuffix(high[high.index(' ') :])} to {high})" if has_range else ""
         return f"{counts}, {_rate(left_s.runs_per_s)}, {bound}{left} left{between}"

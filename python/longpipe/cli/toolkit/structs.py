@@ -44,5 +44,5 @@ def _declared(signature: inspect.Signature) -> Iterator[inspect.Parameter]:
     for parameter in signature.parameters.values():
         of = parameter.annotation
         declared = inspect.signature(of, eval_str=True).parameters.values() if _is_struct(of) else [parameter]
-        for one in declared:
-            yield one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for declared_parameter in declared:
+            yield declared_parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)

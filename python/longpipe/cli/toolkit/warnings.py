@@ -76,7 +76,9 @@ def warn_of_replaced_changes(design: Design, changed: Iterable[str]) -> None:
     """Calls `warn_of_changes` for a design whose base is from `scenario_with`, which has warned of what groups set."""
     from longpipe.scenario.overrides import overridden
 
-    warn_of_changes({design.base.name: design}, (one for one in changed if overridden(design.base, one) is None))
+    warn_of_changes(
+        {design.base.name: design}, (change for change in changed if overridden(design.base, change) is None)
+    )
 
 
 def changes_shown() -> AbstractContextManager[None]:

@@ -40,7 +40,7 @@ class LinkFields(NamedTuple):
 
     def first(self, kind: str) -> int | None:
         """Returns the number of the first conditioner of a kind; None if there is none."""
-        return next((i for i, one in enumerate(self.conditioners_now) if one.kind == kind), None)
+        return next((i for i, conditioner in enumerate(self.conditioners_now) if conditioner.kind == kind), None)
 
 
 class Fields:
@@ -133,7 +133,9 @@ class Fields:
         """Returns the field of the buffer of the proxy at a node, and its value."""
         if isinstance(self._network, Dumbbell):
             return "network.pep.buffer", str(self._network.pep and self._network.pep.buffer)
-        number, proxy_node = next((i, one) for i, one in enumerate(self._network.nodes) if one.name == node)
+        number, proxy_node = next(
+            (i, candidate) for i, candidate in enumerate(self._network.nodes) if candidate.name == node
+        )
         return f"network.nodes.{number}.pep.buffer", str(proxy_node.pep and proxy_node.pep.buffer)
 
     def of_flow(self, flow: str, name: str) -> str:

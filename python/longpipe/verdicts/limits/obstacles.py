@@ -22,9 +22,13 @@ class Obstacles(Losses):
         """Returns the link and the number of its first conditioner that drops all full packets of the flow."""
         for link in self.run.with_buckets.intersection(self.route) if self.run.with_buckets else ():
             own = self.run.fields.of_link(link)
-            for i, one in enumerate(own.conditioners_now if own is not None else ()):
-                if one.has_bucket and (getattr(one, "exceed", "drop") == "drop" or not self.is_ecn_capable):
-                    longest = min(SIZE.parse(one.burst), SIZE.parse(one.mtu) if one.mtu else math.inf)
+            for i, conditioner in enumerate(own.conditioners_now if own is not None else ()):
+                if conditioner.has_bucket and (
+                    getattr(conditioner, "exceed", "drop") == "drop" or not self.is_ecn_capable
+                ):
+                    longest = min(
+                        SIZE.parse(conditioner.burst), SIZE.parse(conditioner.mtu) if conditioner.mtu else math.inf
+                    )
                     if longest < self.longest_bytes:
                         return link, i
         return None

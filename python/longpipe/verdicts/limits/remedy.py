@@ -79,7 +79,7 @@ def faster_shaper(e: Evidence, link: int) -> Remedy | None:
     own = e.run.fields.of_link(link)
     if own is None:
         return None
-    tbf = next((i for i, one in enumerate(own.conditioners_now) if one.kind == "tbf"), None)
+    tbf = next((i for i, conditioner in enumerate(own.conditioners_now) if conditioner.kind == "tbf"), None)
     policy = own.policy_now
     shaped_bps = RATE.parse(own.conditioners_now[tbf].rate) if tbf is not None else math.inf
     if policy.kind == "cake" and policy.rate is not None and RATE.parse(policy.rate) < shaped_bps:
@@ -132,16 +132,16 @@ def steady_delay(own: LinkFields) -> Remedy | None:
 
 def in_order(own: LinkFields) -> Remedy | None:
     """Returns a link that keeps the order of packets and duplicates none; None if it does so already."""
-    kept = [one for one in own.conditioners_now if not one.disorders]
+    kept = [conditioner for conditioner in own.conditioners_now if not conditioner.disorders]
     if len(kept) < len(own.conditioners_now):
-        return Remedy(own.conditioners, [one.model_dump(exclude_none=True) for one in kept])
+        return Remedy(own.conditioners, [conditioner.model_dump(exclude_none=True) for conditioner in kept])
     if own.path_now is not None and getattr(own.path_now, "order", "fifo") == "free":
         return Remedy(f"{own.path}.order", "fifo")
     return None
 
 
 def _with_item(own: LinkFields, i: int, changes: dict[str, str]) -> list[dict[str, Any]]:
-    tables = [one.model_dump(exclude_none=True) for one in own.conditioners_now]
+    tables = [conditioner.model_dump(exclude_none=True) for conditioner in own.conditioners_now]
     tables[i] |= changes
     return tables
 

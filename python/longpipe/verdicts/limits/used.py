@@ -34,8 +34,11 @@ class Proxies:
         if flow not in self._buffers:
             return "", 0.0
         used = [
-            ((self._in_flight(one.before, active_s) + self._in_flight(one.after, active_s)) / one.size_bytes, one.at)
-            for one in self._buffers[flow]
+            (
+                (self._in_flight(proxy.before, active_s) + self._in_flight(proxy.after, active_s)) / proxy.size_bytes,
+                proxy.at,
+            )
+            for proxy in self._buffers[flow]
         ]
         share, at = max(used, default=(0.0, ""))
         return at, min(1.0, share)

@@ -75,15 +75,15 @@ class FlowLimit:
 @without_collections()
 def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     """Returns what limited each flow of a run, in the order of the flows; `columns` are those of its `Result`."""
-    return [_limit(one) for one in evidence(scenario, columns)]
+    return [_limit(of_flow) for of_flow in evidence(scenario, columns)]
 
 
 def remedies(scenario: Scenario, columns: Columns) -> dict[str, dict[Limit, Remedy]]:
     """Returns, for each flow that has started, the remedy of every limit that has one, whether it limits or not."""
     by_flow: dict[str, dict[Limit, Remedy]] = {}
-    for one in evidence(scenario, columns):
-        named = {kind.name: kind.remedy(one) for kind in KINDS if one.has_started}
-        by_flow[one.path.flow] = {name: remedy for name, remedy in named.items() if remedy is not None}
+    for of_flow in evidence(scenario, columns):
+        named = {kind.name: kind.remedy(of_flow) for kind in KINDS if of_flow.has_started}
+        by_flow[of_flow.path.flow] = {name: remedy for name, remedy in named.items() if remedy is not None}
     return by_flow
 
 

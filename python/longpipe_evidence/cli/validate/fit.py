@@ -66,10 +66,10 @@ def _judged(folder: Path) -> bool:
         raise ScenarioError(f"FOLDER: {str(folder)!r}; needs finished fits in {fit_results.FILE}")
     criteria = judged(fit_runs.read(folder), fits)
     echo(f"{'criterion':<52}{'met':>5}{'of':>5}{'asked':>7}")
-    for one in criteria:
-        notes = "; ".join(["not met"] * (not one.holds) + [one.note] * bool(one.note))
-        echo(f"{one.name:<52}{one.met:>5}{one.of:>5}{one.share:>7.0%}  {notes}".rstrip())
-    for one in criteria:
-        for text in one.misses:
-            echo(f"  {one.name}: {text}")
-    return all(one.holds for one in criteria)
+    for criterion in criteria:
+        notes = "; ".join(["not met"] * (not criterion.holds) + [criterion.note] * bool(criterion.note))
+        echo(f"{criterion.name:<52}{criterion.met:>5}{criterion.of:>5}{criterion.share:>7.0%}  {notes}".rstrip())
+    for criterion in criteria:
+        for text in criterion.misses:
+            echo(f"  {criterion.name}: {text}")
+    return all(criterion.holds for criterion in criteria)

@@ -54,16 +54,16 @@ def stacks_live(
         for number in range(first, first + cases):
             comparisons.append(compare(draw(number), duration))
             bar.update(len(comparisons) / cases)
-    text = pd.DataFrame([one.row() for one in comparisons]).to_csv(index=False)
-    agree = sum(one.agrees for one in comparisons)
+    text = pd.DataFrame([comparison.row() for comparison in comparisons]).to_csv(index=False)
+    agree = sum(comparison.agrees for comparison in comparisons)
     if csv is not None:
         write_output(csv, text)
     if not is_stdout(csv):
         show_table(terminal(), _table(comparisons))
-        for one in comparisons:
-            for name, transferred in (("live", one.live), ("simulated", one.simulated)):
+        for comparison in comparisons:
+            for name, transferred in (("live", comparison.live), ("simulated", comparison.simulated)):
                 if transferred.closed:
-                    echo(f"path {one.path.number}, {name}: connection lost: {transferred.closed}")
+                    echo(f"path {comparison.path.number}, {name}: connection lost: {transferred.closed}")
         echo(f"Goodput within 1 % and losses within 5 %: {agree} of {len(comparisons)} paths")
         if csv is not None:
             echo(f"Paths: {csv}")
@@ -77,17 +77,17 @@ def _table(found: "list[LiveComparison]") -> Table:
     compared = ("\nsimulated", "\napart")
     heads = ("goodput [Mbit/s]\nlive", *compared, "lost [packets]\nlive", *compared)
     table = terminal_table("path", *heads, "99 % of the packets\nlate by [ms]", no_wrap=False)
-    for one in found:
-        path, row = one.path, one.row()
+    for comparison in found:
+        path, row = comparison.path, comparison.row()
         table.add_row(
             f"{path.number}: {path.control}, {path.rate_mbits:g} Mbit/s, {path.round_trip_ms:g} ms, "
             f"{path.buffer_packets} packets",
-            f"{one.live.goodput_mbits:.3f}",
-            f"{one.simulated.goodput_mbits:.3f}",
-            f"{one.goodput_apart:+.2%}",
-            f"{one.live.drops}",
-            f"{one.simulated.drops:g}",
-            f"{one.drops_apart:+.1%}",
+            f"{comparison.live.goodput_mbits:.3f}",
+            f"{comparison.simulated.goodput_mbits:.3f}",
+            f"{comparison.goodput_apart:+.2%}",
+            f"{comparison.live.drops}",
+            f"{comparison.simulated.drops:g}",
+            f"{comparison.drops_apart:+.1%}",
             f"{row['p99_late_ms']:.2f}",
         )
     return table

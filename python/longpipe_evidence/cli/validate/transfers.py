@@ -35,7 +35,7 @@ def run(transfers: Sequence[Transfer], *, guard: bool, json: str | None, figure:
         for transfer in transfers:
             comparisons.append(compare(transfer, guard=guard))
             bar.update(len(comparisons) / len(transfers))
-    table = pd.DataFrame([one.row() for one in comparisons])
+    table = pd.DataFrame([comparison.row() for comparison in comparisons])
     agree = _agree(table)
     text = json_text.dumps({"guard": guard, "agree": agree, "rows": table.to_dict("records")}, indent=2) + "\n"
     if json is not None:
@@ -67,7 +67,7 @@ def chosen(tcp: str | None, w_star: int | None, buffer: float | None) -> list[Tr
 
 def _check(field: str, value: float | None, accepted: Sequence[float]) -> None:
     if value is not None and value not in accepted:
-        raise ScenarioError(f"{field}: {value:g}; accepts {', '.join(f'{one:g}' for one in accepted)}")
+        raise ScenarioError(f"{field}: {value:g}; accepts {', '.join(f'{number:g}' for number in accepted)}")
 
 
 def _agree(table: pd.DataFrame) -> bool:

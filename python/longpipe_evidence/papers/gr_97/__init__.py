@@ -93,19 +93,19 @@ def experiments() -> list[Experiment]:
 
 def _in_a_phase() -> Iterator[Experiment]:
     """Yields the WAN's rows of Tables 1 and 2 with one phase of the clock, because efficiency depends on the phase."""
-    for one in _tables():
-        if one.table == PERIODS and one.factors["network"] == "wan":
-            scenario = one.replicated.with_(**PHASE.changes)
-            yield Experiment({**one.factors, "part": FIXED_PHASE}, scenario, share_of_seeds=TABLES_SHARE)
+    for experiment in _tables():
+        if experiment.table == PERIODS and experiment.factors["network"] == "wan":
+            scenario = experiment.replicated.with_(**PHASE.changes)
+            yield Experiment({**experiment.factors, "part": FIXED_PHASE}, scenario, share_of_seeds=TABLES_SHARE)
 
 
 def _without_fit() -> Iterator[Experiment]:
     """Yields Reno and SACK on the LAN without the two fitted settings."""
     plain = {"tcp.fast_retransmit_interval": "0 s", "tcp.reno.inflate_always": False}
-    for one in _tables():
-        if one.table == "3+5" and one.factors["tcp"] != "vanilla":
-            scenario = one.replicated.with_(**plain)
-            yield Experiment({**one.factors, "part": PLAIN_TIMER}, scenario, share_of_seeds=PARTS_SHARE)
+    for experiment in _tables():
+        if experiment.table == "3+5" and experiment.factors["tcp"] != "vanilla":
+            scenario = experiment.replicated.with_(**plain)
+            yield Experiment({**experiment.factors, "part": PLAIN_TIMER}, scenario, share_of_seeds=PARTS_SHARE)
 
 
 def _long_bursts() -> Iterator[Experiment]:

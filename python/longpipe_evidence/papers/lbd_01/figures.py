@@ -153,8 +153,8 @@ def long_pipes(runs: pd.DataFrame) -> Figure:
 
 def _bits(reproduction: TransferReproduction) -> float:
     """Returns the number of bits that the paper's file occupies on the wire."""
-    one = reproduction.runs.iloc[0]
-    return float(one["utilization"] * one["w_star_packets"] * 50e3 * one["completion_time_s"])
+    run = reproduction.runs.iloc[0]
+    return float(run["utilization"] * run["w_star_packets"] * 50e3 * run["completion_time_s"])
 
 
 def _line(axes: Axes, tcp: str, x: pd.Series, y: pd.Series, *, beyond: bool) -> None:

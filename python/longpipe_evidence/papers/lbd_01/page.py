@@ -101,10 +101,10 @@ def _slopes(numbers: pd.DataFrame) -> Grid:
     for w_star, group in rows.groupby("w_star_packets", sort=False):
         cells = [Cell(str(w_star), float(str(w_star)))]
         for tcp in flavors:
-            one = group[group["tcp"] == tcp].iloc[0]
-            off = float(one["simulated"] - one["published"])
-            mark = "far" if abs(float(one["error"])) > LARGE_ERROR else ""
-            published, simulated = float(one["published"]), float(one["simulated"])
+            row = group[group["tcp"] == tcp].iloc[0]
+            off = float(row["simulated"] - row["published"])
+            mark = "far" if abs(float(row["error"])) > LARGE_ERROR else ""
+            published, simulated = float(row["published"]), float(row["simulated"])
             link = _link(Transfer(int(str(w_star)), HALF, tcp))
             cells += [
                 Cell(f"{published:.3f}", published),
@@ -132,19 +132,24 @@ def _numbers(numbers: pd.DataFrame) -> Grid:
         Column("unit"),
     )
     rows: list[tuple[Cell, ...]] = []
-    for one in numbers[numbers["quantity"] != "slope_tn"].to_dict("records"):
-        off = one["simulated"] - one["published"]
-        mark = "far" if abs(one["error"]) > LARGE_ERROR else ""
-        keys = [Cell(QUANTITIES[one["quantity"]]), *(cell(one[k]) for k in ("w_star_packets", "buffer_bdp"))]
-        # Differences between two transfers name no TCP.
-        single = isinstance(one["tcp"], str)
-        link = _link(Transfer(one["w_star_packets"], one["buffer_bdp"], one["tcp"])) if single else ""
-        values = [
-            cell(NAMES.get(one["tcp"], one["tcp"])),
-            Cell(number(one["published"], 5), one["published"]),
-            Cell(number(one["simulated"], 5), one["simulated"], link=link),
+    for number_row in numbers[numbers["quantity"] != "slope_tn"].to_dict("records"):
+        off = number_row["simulated"] - number_row["published"]
+        mark = "far" if abs(number_row["error"]) > LARGE_ERROR else ""
+        keys = [
+            Cell(QUANTITIES[number_row["quantity"]]),
+            *(cell(number_row[k]) for k in ("w_star_packets", "buffer_bdp")),
         ]
-        unit = Cell("" if one["unit"] == "1" else one["unit"])
+        # Differences between two transfers name no TCP.
+        single = isinstance(number_row["tcp"], str)
+        link = (
+            _link(Transfer(number_row["w_star_packets"], number_row["buffer_bdp"], number_row["tcp"])) if single else ""
+        )
+        values = [
+            cell(NAMES.get(number_row["tcp"], number_row["tcp"])),
+            Cell(number(number_row["published"], 5), number_row["published"]),
+            Cell(number(number_row["simulated"], 5), number_row["simulated"], link=link),
+        ]
+        unit = Cell("" if number_row["unit"] == "1" else number_row["unit"])
         rows.append((*keys, *values, Cell(number(off, 4), off, mark), unit))
     note = (
         f"Differences above {100 * LARGE_ERROR:g} % of the published value are highlighted; the limit is longpipe's "

@@ -55,12 +55,12 @@ class TransferReproduction:
         report = {
             **head(ID, BASE.engine, 1, self.seconds),
             "tables": [
-                {"table": name, "rows": [self._row(one) for one in rows.to_dict("records")]}
+                {"table": name, "rows": [self._row(row) for row in rows.to_dict("records")]}
                 for name, flavors in tables.items()
                 for rows in [self.runs[self.runs["tcp"].isin(flavors)]]
             ],
             "numbers": [
-                {str(name): plain(value) for name, value in one.items()} for one in self.numbers.to_dict("records")
+                {str(name): plain(value) for name, value in row.items()} for row in self.numbers.to_dict("records")
             ],
             "claims": [claim.record() for claim in self.claims],
         }

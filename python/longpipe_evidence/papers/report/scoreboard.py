@@ -101,7 +101,9 @@ def _distances(folders: list[Results]) -> Grid:
         Column("within 95 % of runs", number=True),
     )
     rows = [
-        _distance(results.document, one) for results in folders for one in PAPERS[results.document].distances(results)
+        _distance(results.document, distance)
+        for results in folders
+        for distance in PAPERS[results.document].distances(results)
     ]
     note = (
         "Error: difference between the replicated mean and the published value. Relative: sum of errors divided by sum "

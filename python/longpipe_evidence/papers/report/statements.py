@@ -108,10 +108,10 @@ def show(folders: Iterable[Results], console: Console) -> None:
     console.print(table, highlight=False)
     for text in scaled:
         console.print(escape(text), highlight=False)
-    for name, one in failures:
-        console.print(f"{escape(name)} fails: {one.cause or 'no cause'}. {escape(one.reason)}", highlight=False)
-    causes = ", ".join(f"{cause} {sum(one.cause is cause for _, one in failures)}" for cause in Cause)
-    without = ", ".join(name for name, one in failures if one.cause is None)
+    for name, failure in failures:
+        console.print(f"{escape(name)} fails: {failure.cause or 'no cause'}. {escape(failure.reason)}", highlight=False)
+    causes = ", ".join(f"{cause} {sum(failure.cause is cause for _, failure in failures)}" for cause in Cause)
+    without = ", ".join(name for name, failure in failures if failure.cause is None)
     console.print(f"Causes of the failures: {causes}; without a cause: {escape(without) or 'none'}.", highlight=False)
     console.print(f"Statements without a verdict: {escape(', '.join(missing)) or 'none'}.", highlight=False)
 

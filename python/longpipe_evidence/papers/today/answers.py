@@ -20,12 +20,12 @@ QUESTIONS: Final[dict[str, Question]] = {
 
 def conclusions(document: str) -> list[str]:
     """Returns the ids of a document's conclusions; definitions, settings and figures are not conclusions."""
-    return [one.id for one in statements(document) if one.claims]
+    return [statement.id for statement in statements(document) if statement.claims]
 
 
 def answers(documents: Iterable[str], runs: pd.DataFrame) -> dict[str, list[Answer]]:
     """Returns the verdict on each conclusion of these documents."""
-    return {document: [_answer(one, runs) for one in conclusions(document)] for document in documents}
+    return {document: [_answer(conclusion, runs) for conclusion in conclusions(document)] for document in documents}
 
 
 def _answer(statement: str, runs: pd.DataFrame) -> Answer:

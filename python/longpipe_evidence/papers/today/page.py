@@ -37,7 +37,7 @@ NAMES: Final = {
 
 def page(results: Results, found: Mapping[str, list[Answer]]) -> str:
     """Renders the page as HTML."""
-    count = {name: sum(one.verdict == name for answers in found.values() for one in answers) for name in ANSWERS}
+    count = {name: sum(answer.verdict == name for answers in found.values() for answer in answers) for name in ANSWERS}
     total = sum(count.values())
     record, palette = results.record, Palette()
     lead = (
@@ -64,7 +64,7 @@ def _counts(found: Mapping[str, list[Answer]]) -> Grid:
     columns = (Column("document"), Column("conclusions", number=True), *(Column(name, number=True) for name in ANSWERS))
     rows = []
     for document, answers in found.items():
-        counts = [sum(one.verdict == name for one in answers) for name in ANSWERS]
+        counts = [sum(answer.verdict == name for answer in answers) for name in ANSWERS]
         cells = [Cell(str(number), float(number)) for number in (len(answers), *counts)]
         rows.append((Cell(document), *cells))
     note = (
@@ -79,15 +79,15 @@ def _answers(found: Mapping[str, list[Answer]]) -> Grid:
     heads = ("statement", "conclusion", "in 2026", "asked today", "reason, and evidence with its 95 % interval")
     rows = []
     for document, answers in found.items():
-        stated = {one.id: one for one in statements(document)}
-        for one in answers:
-            judged = one.judged
+        stated = {statement.id: statement for statement in statements(document)}
+        for answer in answers:
+            judged = answer.judged
             cells = (
-                Cell(f"{document} {one.statement}", link=f"#today-{one.statement}" if judged else ""),
-                Cell(stated[one.statement].text),
-                Cell(one.verdict, mark=_mark(one.verdict)),
+                Cell(f"{document} {answer.statement}", link=f"#today-{answer.statement}" if judged else ""),
+                Cell(stated[answer.statement].text),
+                Cell(answer.verdict, mark=_mark(answer.verdict)),
                 Cell(judged.text if judged else NOTHING),
-                Cell(" ".join(filter(None, (one.reason, evidence(one))))),
+                Cell(" ".join(filter(None, (answer.reason, evidence(answer))))),
             )
             rows.append(cells)
     note = "Statements are numbered as in the report of the document, which contains their wording and sections."
@@ -145,15 +145,17 @@ def _settings() -> Grid:
     return Grid("today-settings", "Settings", (Column("what"), Column("setting")), cells, stacked=True)
 
 
+def _level_text(level: object) -> str:
+    """Returns a factor's level as on other pages: a name of `NAMES`, or a number without trailing zeros."""
+    return NAMES.get(str(level), f"{level:g}" if isinstance(level, float) else str(level))
+
+
 def _designs(runs: pd.DataFrame) -> Grid:
     heads = ("design", "in place of", "factors and levels")
     columns = (*(Column(head) for head in heads), Column("runs", number=True))
     rows = []
     for design in DESIGNS.values():
-        levels = "; ".join(
-            f"{name} {', '.join(NAMES.get(str(one), f'{one:g}' if isinstance(one, float) else str(one)) for one in of)}"
-            for name, of in design.levels.items()
-        )
+        levels = "; ".join(f"{name} {', '.join(map(_level_text, levels))}" for name, levels in design.levels.items())
         number = int((runs["design"] == design.id).sum())
         cells = (Cell(design.title), Cell(", ".join(design.documents)), Cell(levels), Cell(str(number), float(number)))
         rows.append(cells)
@@ -178,7 +180,7 @@ def _means(runs: pd.DataFrame) -> Iterator[Grid]:
 
 def _evidence(found: Mapping[str, list[Answer]]) -> Iterator[Any]:
     for document, answers in found.items():
-        records = [{**one.judged.record(), "id": f"today-{one.statement}"} for one in answers if one.judged]
+        records = [{**answer.judged.record(), "id": f"today-{answer.statement}"} for answer in answers if answer.judged]
         yield claims_of(f"Conditions of {document}, judged by 95 % intervals over seeds", records)
 
 

@@ -26,15 +26,13 @@ def show(found: Mapping[str, list[Answer]], console: Console) -> None:
     """Prints each conclusion with its verdict, evidence and reason, and the number of conclusions by verdict."""
     for document, answers in found.items():
         console.print(document, style="bold", highlight=False)
-        stated = {one.id: one.text for one in statements(document)}
-        for one in answers:
-            console.print(
-                f"{one.statement:<4} [{STYLES[one.verdict]}]{one.verdict}[/]  {escape(stated[one.statement])}",
-                highlight=False,
-            )
-            for line in filter(None, (evidence(one), one.reason)):
+        stated = {statement.id: statement.text for statement in statements(document)}
+        for answer in answers:
+            verdict = f"[{STYLES[answer.verdict]}]{answer.verdict}[/]"
+            console.print(f"{answer.statement:<4} {verdict}  {escape(stated[answer.statement])}", highlight=False)
+            for line in filter(None, (evidence(answer), answer.reason)):
                 console.print(Padding(escape(line), (0, 0, 0, 5)), style="dim", highlight=False)
-    counts = {name: sum(one.verdict == name for answers in found.values() for one in answers) for name in ANSWERS}
+    counts = {name: sum(answer.verdict == name for answers in found.values() for answer in answers) for name in ANSWERS}
     total = sum(counts.values())
     console.print(
         f"\n{total} conclusions: " + ", ".join(f"{name} {count}" for name, count in counts.items()) + ".",

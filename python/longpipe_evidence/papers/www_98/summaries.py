@@ -42,7 +42,7 @@ def variation(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for row in published_data("www-98", "variation.csv").to_dict("records"):
-        documents = [one.variation.set_index("component") for one in by_seed(runs, row["network"], row["metric"])]
+        documents = [fitted.variation.set_index("component") for fitted in by_seed(runs, row["network"], row["metric"])]
         squares = [table.loc[row["component"], "sum_of_squares"] for table in documents]
         percent = estimate([table.loc[row["component"], "percent"] for table in documents])
         rows.append(

@@ -118,7 +118,7 @@ def _set_queues(case: dict[str, Any]) -> None:
     """Configures delays, losses, jitter and the bottleneck."""
     set_delay(case, case["delay_s"], "add")
     if case["jitter_s"]:
-        mean, half = (f"{1e6 * one:.3f}us" for one in case["jitter_s"])
+        mean, half = (f"{1e6 * jitter_s:.3f}us" for jitter_s in case["jitter_s"])
         _batch("w", "tc", [f"qdisc replace dev w1 root netem delay {mean} {half} limit 1000000 {IN_ORDER}"])
     hystart = str(int(case["hystart"]))
     if HYSTART.exists() and HYSTART.read_text().strip() != hystart:
@@ -169,24 +169,24 @@ def set_rate(case: dict[str, Any], rate: int) -> None:
 def change(case: dict[str, Any]) -> None:
     """Changes the path to that of another case with equal connection settings; packets in transit are dropped."""
     _batch("d", "tc", ["qdisc del dev d0 root", "qdisc del dev d1 root"])
-    if any(one["kind"] == "clsact" for one in _shown("d", "d0")):
+    if any(qdisc["kind"] == "clsact" for qdisc in _shown("d", "d0")):
         _batch("d", "tc", ["qdisc del dev d0 clsact"])
     _batch("r", "tc", ["qdisc del dev r1 root"])
-    if any(one["kind"] == "clsact" for one in _shown("r", "r0")):
+    if any(qdisc["kind"] == "clsact" for qdisc in _shown("r", "r0")):
         _batch("r", "tc", ["qdisc del dev r0 clsact"])
     _set_queues(case)
 
 
 def counters() -> dict[str, Any]:
     """Returns the counters of the queue discipline and of the lossy link, as tc reports them."""
-    queue = next(one for one in _shown("r", "r1") if one.get("handle") == "10:")
+    queue = next(qdisc for qdisc in _shown("r", "r1") if qdisc.get("handle") == "10:")
     return {"queue": queue, "link": _shown("d", "d1")[0], "policed": _policed()}
 
 
 def _policed() -> int:
     """Returns the number of packets that the policer before the queue has dropped."""
     filters = _tc_json("r", "filter", "show", "dev", "r0", "ingress")
-    actions = [action for one in filters for action in one.get("options", {}).get("actions", [])]
+    actions = [action for filter_ in filters for action in filter_.get("options", {}).get("actions", [])]
     return sum(int(action["stats"]["drops"]) for action in actions)
 
 

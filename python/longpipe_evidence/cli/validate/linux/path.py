@@ -100,7 +100,7 @@ def path(
     if pcap is not None and comparison.linux.pcap is not None:
         write_bytes(Path(pcap), comparison.linux.pcap)
         echo(f"Packets of Linux: {pcap}", err=is_stdout(csv))
-    if not all(one.agrees for one in judged):
+    if not all(judgement.agrees for judgement in judged):
         raise typer.Exit(DIFFERENT)
 
 

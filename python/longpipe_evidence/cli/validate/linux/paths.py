@@ -67,11 +67,12 @@ def _show(found: "list[PathJudgement]", paths: int) -> bool:
     met = True
     echo(f"{'control':<10}{'paths':>6}{'goodput and round trip':>24}{'losses and marks':>18}{'retransmitted':>15}")
     for control in CONTROLS:
-        of = [one for one in found if one.control == control]
+        of = [judgement for judgement in found if judgement.control == control]
         if not of:
             continue
         steady, lost, again = (
-            sum(one.agree(names) for one in of) for names in (TIMES, ("losses", "marks"), ("retransmissions",))
+            sum(judgement.agree(names) for judgement in of)
+            for names in (TIMES, ("losses", "marks"), ("retransmissions",))
         )
         misses = [
             name
@@ -86,20 +87,22 @@ def _show(found: "list[PathJudgement]", paths: int) -> bool:
         note = f"  too few: {', '.join(misses)}" if misses else ""
         echo(f"{control:<10}{len(of):>6}{steady:>24}{lost:>18}{again:>15}{note}")
     echo("paths that differ, longpipe relative to Linux:")
-    for one in found:
-        if one.differing:
+    for judgement in found:
+        if judgement.differing:
             parts = (
                 f"{QUANTITIES[each.quantity]} {100 * each.difference:+.1f} %"
                 + (f" ({each.longpipe:.0f} for {each.linux:.0f})" if each.quantity in COUNTS else "")
-                for each in one.differing
+                for each in judgement.differing
             )
-            cause = CAUSES.get((one.control, one.path), "not investigated")
-            echo(f"  {one.control} {one.path}: {', '.join(parts)}; cause: {cause}")
+            cause = CAUSES.get((judgement.control, judgement.path), "not investigated")
+            echo(f"  {judgement.control} {judgement.path}: {', '.join(parts)}; cause: {cause}")
     echo(
         f"not judged: {', '.join(NOT_MODELLED)}, which longpipe does not model; the first third of goodput and round "
         "trip; windows over time and the order of losses"
     )
-    short = sorted({one.control for one in found if sum(each.control == one.control for each in found) < paths})
+    short = sorted(
+        {judgement.control for judgement in found if sum(each.control == judgement.control for each in found) < paths}
+    )
     if short:
         echo(f"fewer than {paths} paths: {', '.join(short)}")
     return met
