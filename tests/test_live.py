@@ -303,8 +303,8 @@ def test_measures_say_what_they_found_and_what_is_asked() -> None:
     done = run("live", "measure", "echos")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "did you mean 'echo'?" in done.stderr
-    assert replays(Settings(), 2).reached
-    assert kills(Settings(), 4).reached
+    assert replays(Settings(), 2).is_met
+    assert kills(Settings(), 4).is_met
 
 
 @pytest.mark.usefixtures("namespaces")

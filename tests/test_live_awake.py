@@ -30,7 +30,7 @@ def test_a_latency_of_zero_is_asked_for_until_the_end(tmp_path: Path, driver: Pa
     device.write_bytes(b"")
     with Awake(wanted=True, device=device, driver=driver) as awake:
         assert device.read_bytes() == bytes(4)
-        assert awake.said == f"idle processors are kept awake ({device})"
+        assert awake.text == f"idle processors are kept awake ({device})"
         assert device in _held()
     assert device not in _held()
 
@@ -38,17 +38,17 @@ def test_a_latency_of_zero_is_asked_for_until_the_end(tmp_path: Path, driver: Pa
 def test_what_is_not_permitted_or_ignored_is_reported(tmp_path: Path, driver: Path) -> None:
     nowhere, device = tmp_path / "nowhere", tmp_path / "cpu_dma_latency"
     with Awake(wanted=True, device=nowhere, driver=driver) as awake:
-        assert awake.said == (
+        assert awake.text == (
             f"idle processors may halt: {nowhere}, no such file or directory; needs root, or a writable device"
         )
     device.write_bytes(b"")
     driver.write_text("none\n")
     for unheeded in (driver, nowhere):
         with Awake(wanted=True, device=device, driver=unheeded) as awake:
-            assert awake.said == f"idle processors may halt: no cpuidle driver honours {device}"
+            assert awake.text == f"idle processors may halt: no cpuidle driver honours {device}"
     device.write_bytes(b"")
     with Awake(wanted=False, device=device, driver=driver) as awake:
-        assert (awake.said, device.read_bytes()) == ("idle processors may halt, as requested", b"")
+        assert (awake.text, device.read_bytes()) == ("idle processors may halt, as requested", b"")
 
 
 @pytest.mark.usefixtures("namespaces")

@@ -25,74 +25,83 @@ def window_warnings(scenario: Scenario) -> list[str]:
     buffers = proxy_buffers(resolved)
     # Proxies whose buffers are smaller than the receiver windows, by flow.
     proxies: dict[str, ProxyBuffer] = {}
-    known = []
+    # Paths whose window is that of the receiver, or the part of a smaller proxy's buffer that follows the proxy.
+    limited_paths = []
     for path in paths(resolved):
         for proxy_buffer in buffers.get(path.flow, ()):
-            held = proxy_buffer.size_bytes * proxy_buffer.after_share / path.mss_bytes * path.packet_bytes
-            if proxy_buffer.after.flow == path.flow and held < path.window_bytes:
+            buffer_bytes = proxy_buffer.size_bytes * proxy_buffer.after_share / path.mss_bytes * path.packet_bytes
+            if proxy_buffer.after.flow == path.flow and buffer_bytes < path.window_bytes:
                 proxies[path.flow] = proxy_buffer
-                path = path._replace(window_bytes=held)
-        known.append(path)
-    through: dict[int, list[Path]] = {path.bottleneck: [] for path in known}
-    for path in known:
+                path = path._replace(window_bytes=buffer_bytes)
+        limited_paths.append(path)
+    through: dict[int, list[Path]] = {path.bottleneck: [] for path in limited_paths}
+    for path in limited_paths:
         for port in set(path.route) & through.keys():
             through[port].append(path)
-    return [line for port, own in through.items() for line in _warning(resolved, port, own, proxies)]
+    return [line for port, at_port in through.items() for line in _warning(resolved, port, at_port, proxies)]
 
 
 def _warning(
     resolved: Resolved, port: int, through: Sequence[Path], proxies: Mapping[str, ProxyBuffer]
 ) -> Iterator[str]:
     """Yields a warning about the windows of a port's greedy flows, unless they have another bottleneck."""
-    own = [path for path in through if path.endless]
-    if not own or any(path.bottleneck != port for path in own):
+    greedy = [path for path in through if path.endless]
+    if not greedy or any(path.bottleneck != port for path in greedy):
         return
-    alone = len(own) == len(through)
+    only_greedy = len(greedy) == len(through)
     link = resolved["links"][port]
-    rate_bps, shortest_s = sustained_bps(link), min(path.round_trip_s for path in own)
-    held = sum(path.window_bytes for path in own)
-    pipe = rate_bps * shortest_s / 8
+    rate_bps, shortest_s = sustained_bps(link), min(path.round_trip_s for path in greedy)
+    windows_bytes = sum(path.window_bytes for path in greedy)
+    bdp_bytes = rate_bps * shortest_s / 8
     # Windows cannot fill an unlimited buffer.
-    buffer = bytes_of(link["buffer"], own[0].packet_bytes) if link["buffer"] else 0
-    # The flow whose proxy's buffer is to be larger, if the buffers limit all flows.
-    limiting = [proxies[path.flow] for path in own if path.flow in proxies]
-    proxy = limiting[0] if len(limiting) == len(own) else None
-    where = f"{port_name(resolved, port)}: {_limiting(own, proxy)}"
-    filled = sum(8 * path.window_bytes / path.round_trip_s for path in own) / rate_bps
+    buffer_bytes = bytes_of(link["buffer"], greedy[0].packet_bytes) if link["buffer"] else 0
+    # The first proxy, whose buffer is to be larger, if proxies' buffers limit all flows.
+    limiting = [proxies[path.flow] for path in greedy if path.flow in proxies]
+    proxy = limiting[0] if len(limiting) == len(greedy) else None
+    where = f"{port_name(resolved, port)}: {_limiting(greedy, proxy)}"
+    filled = sum(8 * path.window_bytes / path.round_trip_s for path in greedy) / rate_bps
+    queued_bytes = windows_bytes - bdp_bytes
     if filled < 1:
-        yield f"{where} can fill {filled:.1%} of it, whatever its buffer; {_remedy(own, proxy, pipe, buffer)}"
-    elif alone and 0 < held - pipe < buffer:
-        remedy = _remedy(own, proxy, pipe + buffer, 0)
-        yield f"{where} can fill {(held - pipe) / buffer:.1%} of its buffer, so a larger one has no effect; {remedy}"
+        remedy = _remedy(greedy, proxy, bdp_bytes, buffer_bytes)
+        yield f"{where} can fill {filled:.1%} of it, whatever its buffer; {remedy}"
+    elif only_greedy and 0 < queued_bytes < buffer_bytes:
+        remedy = _remedy(greedy, proxy, bdp_bytes + buffer_bytes, 0)
+        share = queued_bytes / buffer_bytes
+        yield f"{where} can fill {share:.1%} of its buffer, so a larger one has no effect; {remedy}"
 
 
-def _limiting(own: Sequence[Path], proxy: ProxyBuffer | None) -> str:
+def _limiting(greedy: Sequence[Path], proxy: ProxyBuffer | None) -> str:
     """Returns the name of the windows, or of the buffers of proxies, that limit flows."""
     if proxy is not None:
-        of = own[0].flow if len(own) == 1 else f"each of {len(own)} flows"
-        return f"the buffer of the proxy at {proxy.at} for {of}"
-    return f"the receiver's window of {own[0].flow}" if len(own) == 1 else f"the receivers' windows of {len(own)} flows"
+        whose = greedy[0].flow if len(greedy) == 1 else f"each of {len(greedy)} flows"
+        return f"the buffer of the proxy at {proxy.at} for {whose}"
+    return (
+        f"the receiver's window of {greedy[0].flow}"
+        if len(greedy) == 1
+        else f"the receivers' windows of {len(greedy)} flows"
+    )
 
 
-def _remedy(own: Sequence[Path], proxy: ProxyBuffer | None, pipe: float, buffer: float) -> str:
+def _remedy(greedy: Sequence[Path], proxy: ProxyBuffer | None, bdp_bytes: float, buffer_bytes: float) -> str:
     """Returns the larger windows, or the number of flows, that fill a port's BDP and, if possible, its buffer.
 
     With a proxy, returns the size of its buffer, which also contains the data in flight before the proxy.
     """
     if proxy is not None:
-        needed = _rounded_up(own[0], (pipe + buffer) / len(own) / proxy.after_share)
+        needed = _rounded_up(greedy[0], (bdp_bytes + buffer_bytes) / len(greedy) / proxy.after_share)
         return f"needs a pep.buffer of {needed} or more at {proxy.at}"
-    largest = LARGEST_BYTES / own[0].mss_bytes * own[0].packet_bytes
-    if pipe + buffer <= len(own) * largest:
-        return f"needs tcp.receiver_window of {_rounded_up(own[0], (pipe + buffer) / len(own))} or more, or 'auto'"
-    flows = math.ceil(pipe / largest)
-    if flows <= len(own):
-        return f"needs tcp.receiver_window of {_rounded_up(own[0], pipe / len(own))} or more"
+    largest = LARGEST_BYTES / greedy[0].mss_bytes * greedy[0].packet_bytes
+    if bdp_bytes + buffer_bytes <= len(greedy) * largest:
+        window = _rounded_up(greedy[0], (bdp_bytes + buffer_bytes) / len(greedy))
+        return f"needs tcp.receiver_window of {window} or more, or 'auto'"
+    flows = math.ceil(bdp_bytes / largest)
+    if flows <= len(greedy):
+        return f"needs tcp.receiver_window of {_rounded_up(greedy[0], bdp_bytes / len(greedy))} or more"
     return f"no window is larger than {SIZE.format(LARGEST_BYTES)} (RFC 7323); needs {flows} flows with such windows"
 
 
-def _rounded_up(path: Path, wire: float) -> str:
+def _rounded_up(path: Path, wire_bytes: float) -> str:
     """Returns, as text, the window for a number of bytes on the wire, rounded up to a tenth of its unit."""
-    window = wire / path.packet_bytes * path.mss_bytes
+    window = wire_bytes / path.packet_bytes * path.mss_bytes
     unit, scale = next(((unit, scale) for unit, scale in (("MB", 10**6), ("KB", 10**3)) if window >= scale), ("B", 1))
     return SIZE.canonical(f"{math.ceil(10 * window / scale) / 10:g} {unit}")

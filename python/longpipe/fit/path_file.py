@@ -33,48 +33,48 @@ _GAPS: Final = ("rtt_s", "in_flight_bytes")
 FORMAT: Final = 3
 
 
-def as_json(found: FitReport) -> dict[str, Any]:
+def as_json(report: FitReport) -> dict[str, Any]:
     """Returns the estimates, the posterior, and the observed series as plain values."""
     return {
         "format": FORMAT,
         "engine": _core.__engine__,
-        "file": found.file,
-        "flow": found.flow,
-        "duration_s": found.duration_s,
-        "mss": found.mss,
-        "estimates": found.estimates,
-        "rate_steps": found.rate_steps,
-        "controls": {name: share for name, share in found.controls.items() if share >= LISTED},
-        "queues": {name: share for name, share in found.queues.items() if share >= LISTED},
-        "others": [{name: share for name, share in shares.items() if share >= LISTED} for shares in found.others],
-        "is_bounded": found.is_bounded,
-        "distance": found.distance,
-        "cannot_tell": found.undetermined,
-        "doubts": found.doubts,
-        "notes": found.notes,
-        "goodput": asdict(found.goodput) if found.goodput else None,
-        "policer": asdict(found.policer) if found.policer else None,
-        "series": found.series,
+        "file": report.file,
+        "flow": report.flow,
+        "duration_s": report.duration_s,
+        "mss": report.mss,
+        "estimates": report.estimates,
+        "rate_steps": report.rate_steps,
+        "controls": {name: share for name, share in report.controls.items() if share >= LISTED},
+        "queues": {name: share for name, share in report.queues.items() if share >= LISTED},
+        "others": [{name: share for name, share in shares.items() if share >= LISTED} for shares in report.others],
+        "is_bounded": report.is_bounded,
+        "distance": report.distance,
+        "cannot_tell": report.undetermined,
+        "doubts": report.doubts,
+        "notes": report.notes,
+        "goodput": asdict(report.goodput) if report.goodput else None,
+        "policer": asdict(report.policer) if report.policer else None,
+        "series": report.series,
     }
 
 
-def write(found: FitReport, path: Path) -> Path:
+def write(report: FitReport, path: Path) -> Path:
     """Writes the scenario to `path` and the estimates next to it; returns the path of the second file."""
     import orjson
 
-    lines = [f"Fitted by longpipe to {found.head}. Rates count IP packets."]
-    lines += [f"warning: {line}" for line in found.warnings]
-    lines += [f"{name}: {with_interval(row)}; {row['known']}" for name, row in found.estimates.items()]
-    lines += found.step_lines()
-    lines += [f"sender: {listed(found.controls)}"] if found.controls else []
-    lines += found.findings
-    lines += [f"cannot tell {line}" for line in found.undetermined]
+    lines = [f"Fitted by longpipe to {report.head}. Rates count IP packets."]
+    lines += [f"warning: {line}" for line in report.warnings]
+    lines += [f"{name}: {with_interval(row)}; {row['known']}" for name, row in report.estimates.items()]
+    lines += report.step_lines()
+    lines += [f"sender: {listed(report.controls)}"] if report.controls else []
+    lines += report.findings
+    lines += [f"cannot tell {line}" for line in report.undetermined]
     lines.append("Fields that are not listed have their defaults: `longpipe fields`, and the profile of [tcp].")
     head = [fill(line, COLUMNS, initial_indent="# ", subsequent_indent="#   ") for line in lines]
-    write_text(path, "\n".join(head) + "\n\n" + found.toml)
-    beside = path.with_suffix(SUFFIX)
-    write_bytes(beside, orjson.dumps(as_json(found), option=orjson.OPT_INDENT_2))
-    return beside
+    write_text(path, "\n".join(head) + "\n\n" + report.toml)
+    json_path = path.with_suffix(SUFFIX)
+    write_bytes(json_path, orjson.dumps(as_json(report), option=orjson.OPT_INDENT_2))
+    return json_path
 
 
 def read(path: Path) -> dict[str, Any] | None:
@@ -82,38 +82,38 @@ def read(path: Path) -> dict[str, Any] | None:
 
     Raises ScenarioError if the file is damaged.
     """
-    beside = path.with_suffix(SUFFIX)
-    if not beside.exists():
+    json_path = path.with_suffix(SUFFIX)
+    if not json_path.exists():
         return None
-    estimates_of = parse_json(read_bytes(beside, "the estimates of longpipe fit"), str(beside), "JSON")
+    content = parse_json(read_bytes(json_path, "the estimates of longpipe fit"), str(json_path), "JSON")
     if (
-        not isinstance(estimates_of, dict)
-        or estimates_of.get("format") != FORMAT
-        or not all(isinstance(estimates_of.get(name), dict) for name in ("estimates", "series"))
+        not isinstance(content, dict)
+        or content.get("format") != FORMAT
+        or not all(isinstance(content.get(name), dict) for name in ("estimates", "series"))
     ):
-        raise ScenarioError(f"{beside}: not estimates of longpipe fit; repeat `longpipe fit FILE -o {path}`")
-    _check(str(beside), estimates_of)
-    return estimates_of
+        raise ScenarioError(f"{json_path}: not estimates of longpipe fit; repeat `longpipe fit FILE -o {path}`")
+    _check(str(json_path), content)
+    return content
 
 
-def _check(where: str, found: dict[str, Any]) -> None:
+def _check(where: str, content: dict[str, Any]) -> None:
     """Raises ScenarioError for values that no fit can have, which would make predictions of whatif wrong."""
     # Series end with the grid step or the interval in which the transfer ends.
-    latest = _LATE_SHARE * _number(f"{where}: duration_s", found.get("duration_s"), 0.0, _LONGEST_S) + _LATE_S
-    for name, row in found["estimates"].items():
+    latest = _LATE_SHARE * _number(f"{where}: duration_s", content.get("duration_s"), 0.0, _LONGEST_S) + _LATE_S
+    for name, row in content["estimates"].items():
         _check_row(f"{where}: estimates.{name}", row, 1.0 if name == "loss" else _LARGEST)
     for kind in ("controls", "queues"):
-        shares = found.get(kind) or {}
+        shares = content.get(kind) or {}
         if not isinstance(shares, dict):
             raise ScenarioError(f"{where}: {kind}: {shown(shares)}; needs shares by name")
         total = sum(_number(f"{where}: {kind}.{name}", share, 0.0, 1.0) for name, share in shares.items())
         if total > 1 + _ROUNDING:
             raise ScenarioError(f"{where}: {kind}: the shares add up to {total:.3g}; needs at most 1")
-    steps = found.get("rate_steps")
+    steps = content.get("rate_steps")
     for place, step in enumerate(steps if isinstance(steps, list) else []):
         at = step.get("at_s") if isinstance(step, dict) else None
         _number(f"{where}: rate_steps[{place}].at_s", at, 0.0, latest, "of the capture")
-    for name, values in found["series"].items():
+    for name, values in content["series"].items():
         _check_series(f"{where}: series.{name}", name, values, latest)
 
 

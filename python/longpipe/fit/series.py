@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
+# Events of the trace `sequence`: a segment sent, an ACK and a SACK block received.
+_SENT, _ACKED, _SACKED = 0, 1, 2
 # Number of times at which data in flight is compared.
 POINTS: Final = 300
 # Quantiles of the distributions that are compared.
@@ -61,11 +63,11 @@ def simulated(result: Result, duration_s: float, flow: int = 0) -> FlowSeries:
     """Returns the series of a flow, counted from 0, of a run with the traces of `TRACES`."""
     columns = result.part("traces")
     sequence, rtt = columns["sequence"], columns["rtt"]
-    own = np.asarray(sequence["flow"]) == flow
-    event, times = np.asarray(sequence["event"])[own], np.asarray(sequence["time_s"])[own]
-    byte = np.asarray(sequence["sequence_bytes"], dtype=float)[own]
-    ends = byte + np.asarray(sequence["length_bytes"], dtype=float)[own]
-    sent = event == 0
+    of_flow = np.asarray(sequence["flow"]) == flow
+    event, times = np.asarray(sequence["event"])[of_flow], np.asarray(sequence["time_s"])[of_flow]
+    byte = np.asarray(sequence["sequence_bytes"], dtype=float)[of_flow]
+    ends = byte + np.asarray(sequence["length_bytes"], dtype=float)[of_flow]
+    sent = event == _SENT
     grid = points(duration_s)
     delivered = _delivered(event, times, byte, ends, grid)
     flight = _latest(times[sent], np.maximum.accumulate(ends[sent]), grid) - delivered
@@ -84,19 +86,20 @@ def _lost(drops: Mapping[str, Any], flow: int) -> int:
 
 def _delivered(event: Any, times: Any, byte: Numbers, ends: Numbers, grid: Numbers) -> Numbers:  # noqa: ANN401 - arrays of several types
     """Returns the bytes that ACKs or SACK blocks reported up to each time, from one flow's trace `sequence`."""
-    acked, blocks = event == 1, event == 2
-    until = np.maximum.accumulate(byte[acked])
-    begins, first = np.unique(byte[event == 0], return_index=True)
-    segment_ends = ends[event == 0][first]
+    acked, blocks = event == _ACKED, event == _SACKED
+    acknowledged = np.maximum.accumulate(byte[acked])
+    begins, first = np.unique(byte[event == _SENT], return_index=True)
+    segment_ends = ends[event == _SENT][first]
     # Times at which an ACK, or before it a block, reported each segment.
-    place = np.searchsorted(until, segment_ends)
+    place = np.searchsorted(acknowledged, segment_ends)
     reported = np.append(times[acked], np.inf)[place]
-    known: dict[float, float] = {}
+    # End of the latest block that begins at each byte.
+    block_ends: dict[float, float] = {}
     for at, left, right in zip(times[blocks], byte[blocks], ends[blocks], strict=True):
         # A block only grows, so its earlier part need not be examined again.
-        low, high = np.searchsorted(begins, (max(known.get(left, left), left), right))
+        low, high = np.searchsorted(begins, (max(block_ends.get(left, left), left), right))
         reported[low:high] = np.minimum(reported[low:high], at)
-        known[left] = right
+        block_ends[left] = right
     order = np.argsort(reported, kind="stable")
     return _latest(reported[order], np.cumsum((segment_ends - begins)[order]), grid)
 
@@ -115,27 +118,31 @@ def _latest(times: Any, values: Any, grid: Numbers, before: float = 0.0) -> Numb
     return latest
 
 
-def over_time(one: FlowSeries, other: FlowSeries) -> float:
+def over_time(first: FlowSeries, second: FlowSeries) -> float:
     """Returns the distance between the flows' data in flight: the mean absolute logarithm of their ratio over time."""
-    both = (one.in_flight > 0) & (other.in_flight > 0)
-    apart = np.full(len(both), _FARTHEST)
-    apart[both] = np.minimum(np.abs(np.log(one.in_flight[both] / other.in_flight[both])), _FARTHEST)
-    apart[(one.in_flight <= 0) & (other.in_flight <= 0)] = 0.0
-    return float(apart.mean())
+    both = (first.in_flight > 0) & (second.in_flight > 0)
+    distances = np.full(len(both), _FARTHEST)
+    distances[both] = np.minimum(np.abs(np.log(first.in_flight[both] / second.in_flight[both])), _FARTHEST)
+    distances[(first.in_flight <= 0) & (second.in_flight <= 0)] = 0.0
+    return float(distances.mean())
 
 
-def in_distribution(one: FlowSeries, other: FlowSeries, base_s: float, packet_s: float) -> float:
-    """Returns the distance between flows with different random numbers: in waiting times, data in flight and losses."""
-    waits = [np.quantile(of.samples - base_s, _QUANTILES) for of in (one, other)]
+def in_distribution(first: FlowSeries, second: FlowSeries, base_s: float, packet_s: float) -> float:
+    """Returns the distance between flows with different random numbers: in waiting times, data in flight and losses.
+
+    `base_s` is the RTT of an idle path, above which an RTT sample is a waiting time, and `packet_s` the transmission
+    time of a packet.
+    """
+    waits = [np.quantile(flow.samples - base_s, _QUANTILES) for flow in (first, second)]
     scale = max(float(waits[0].mean()), _LEAST_WAIT * packet_s)
-    windows = [np.quantile(of.in_flight[of.in_flight > 0], _QUANTILES) for of in (one, other)]
+    windows = [np.quantile(flow.in_flight[flow.in_flight > 0], _QUANTILES) for flow in (first, second)]
     return float(
         np.abs(waits[0] - waits[1]).mean() / scale
         + np.abs(np.log(windows[0] / windows[1])).mean()
-        + in_losses(one.lost, other.lost)
+        + in_losses(first.lost, second.lost)
     )
 
 
-def in_losses(one: int, other: int) -> float:
+def in_losses(first: int, second: int) -> float:
     """Returns the distance between two numbers of lost packets: a quarter of the absolute logarithm of their ratio."""
-    return abs(math.log((one + 1) / (other + 1))) / 4
+    return abs(math.log((first + 1) / (second + 1))) / 4

@@ -23,10 +23,10 @@ def alone(settings: Settings, seconds: float) -> Alone:
 
     def look() -> tuple[dict[str, float | None], str]:
         priority = hurry(wanted=settings.real_time)
-        return _core.live_alone(round(seconds * 1e9), priority.is_real_time), priority.said
+        return _core.live_alone(round(seconds * 1e9), priority.is_real_time), priority.text
 
     with Awake(wanted=settings.awake) as awake, ThreadPoolExecutor(1) as threads:
         before_s = stolen_s()
         lateness_s, priority = threads.submit(look).result()
         taken_s = stolen_since(before_s)
-    return Alone(lateness_s, f"{priority}; {awake.said}{shown(taken_s, seconds)}")
+    return Alone(lateness_s, f"{priority}; {awake.text}{shown(taken_s, seconds)}")

@@ -18,13 +18,13 @@ class Awake:
     """Context manager that keeps idle processors from halting, if that is permitted; `said` describes the result."""
 
     def __init__(self, *, wanted: bool, device: Path = DEVICE, driver: Path = DRIVER) -> None:
-        self.said = "idle processors may halt, as requested"
+        self.text = "idle processors may halt, as requested"
         self._wanted, self._device, self._driver = wanted, device, driver
         self._descriptor: int | None = None
 
     def __enter__(self) -> "Awake":
         if self._wanted:
-            self.said = self._request()
+            self.text = self._request()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -124,7 +124,7 @@ class Carrier:
         machine: dict[str, Any] = {
             "overrun": overrun + self.overrun,
             "priority": self._priority,
-            "halting": self._awake.said,
+            "halting": self._awake.text,
             "stolen_s": self._taken_s,
             "waited_s": self._waited_s,
             "devices": devices,
@@ -163,7 +163,7 @@ class Carrier:
         try:
             settings = self._settings
             priority = hurry(wanted=settings.real_time)
-            self._priority = priority.said
+            self._priority = priority.text
             self._result = _core.live_run(
                 self._plan.resolved_json,
                 self._seed,

@@ -24,6 +24,7 @@ from longpipe.scenario import RandomStart, Scenario, Switch, Tcp, Transfer
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
 
 PORT: Final = 5201
+# Maximum time [s] in which the processes and namespaces of a killed run disappear.
 _READY_S: Final = 60.0
 # Load [bit/s] that the simulated flows produce: four fifths of 100 Mbit/s.
 _CROWD_BPS: Final = 80e6
@@ -31,13 +32,13 @@ _CROWD_BPS: Final = 80e6
 
 @dataclass(frozen=True)
 class Measured:
-    """A measurement: name, value, target (if there is one), whether the target is met, and the method."""
+    """A measurement: name, value, target (if there is one), whether it is met, and lines about the run."""
 
     name: str
-    found: str
-    asked: str | None
-    reached: bool
-    said: tuple[str, ...] = ()
+    value: str
+    target: str | None
+    is_met: bool
+    details: tuple[str, ...] = ()
 
 
 def path(rate: str, delay: str, buffer: str = "1000 packets") -> Scenario:
@@ -83,7 +84,7 @@ def machine(settings: Settings, seconds: float) -> Measured:
     done = alone(settings, seconds)
     late, worst = (done.lateness_s[share] or 0.0 for share in ("0.99", "1"))
     measured = f"99 % of deadlines met within {late * 1e3:.3f} ms, worst {worst * 1e3:.2f} ms"
-    return Measured("the machine alone", measured, None, reached=True, said=(done.said,))
+    return Measured("the machine alone", measured, None, is_met=True, details=(done.said,))
 
 
 def echoes(settings: Settings, seconds: float) -> Measured:
@@ -108,15 +109,15 @@ def _certificate_lines(certificate: Certificate) -> tuple[str, ...]:
 def _bulk(
     name: str, scenario: Scenario, settings: Settings, seconds: float, least_bps: float | None, limit_s: float
 ) -> Measured:
-    made = plan(scenario)
-    sending = ["send", made.hosts[1].name, str(PORT), f"{seconds:g}"]
-    text, done = answer(made, sending, ["receive", str(PORT)], settings)
+    live_plan = plan(scenario)
+    sending = ["send", live_plan.hosts[1].name, str(PORT), f"{seconds:g}"]
+    text, done = answer(live_plan, sending, ["receive", str(PORT)], settings)
     goodput, late = float(text), done.certificate.lateness_s["0.99"] or 0.0
     measured = f"{goodput / 1e6:.1f} Mbit/s, 99 % within {late * 1e3:.3f} ms"
-    asked, reached = f"99 % within {limit_s * 1e3:g} ms", late <= limit_s
+    target, is_met = f"99 % within {limit_s * 1e3:g} ms", late <= limit_s
     if least_bps is not None:
-        asked, reached = f"{least_bps / 1e6:g} Mbit/s, {asked}", reached and goodput >= least_bps
-    return Measured(name, measured, asked, reached, _certificate_lines(done.certificate))
+        target, is_met = f"{least_bps / 1e6:g} Mbit/s, {target}", is_met and goodput >= least_bps
+    return Measured(name, measured, target, is_met, _certificate_lines(done.certificate))
 
 
 def hundred(settings: Settings, seconds: float) -> Measured:
@@ -137,26 +138,26 @@ def measure_shared(settings: Settings, seconds: float) -> Measured:
 
 def small(settings: Settings, seconds: float) -> Measured:
     """Measures the maximum rate of 64-byte IP packets that two processes can send."""
-    made = plan(path("10 Gbit/s", "1 ms", "100000 packets"))
-    text, done = answer(made, ["flood", "b", "9", f"{seconds:g}", "36"], ["ignore", "9"], settings)
+    live_plan = plan(path("10 Gbit/s", "1 ms", "100000 packets"))
+    text, done = answer(live_plan, ["flood", "b", "9", f"{seconds:g}", "36"], ["ignore", "9"], settings)
     lasted = float(text.split()[1])
     rate = done.certificate.delivered / lasted
     late = done.certificate.lateness_s["0.99"] or 0.0
     measured = f"{rate:,.0f} packets/s; 99 % within {late * 1e3:.3f} ms".replace(",", " ")
-    reached = rate >= 400_000 and late <= 1e-3
+    is_met = rate >= 400_000 and late <= 1e-3
     return Measured(
-        "small packets", measured, "400 000 packets/s, 99 % within 1 ms", reached, _certificate_lines(done.certificate)
+        "small packets", measured, "400 000 packets/s, 99 % within 1 ms", is_met, _certificate_lines(done.certificate)
     )
 
 
 def replays(settings: Settings, count: int) -> Measured:
     """Checks that replays of recorded runs make the same decisions."""
-    made, agree = plan(path("5 Mbit/s", "2 ms", "20 packets")), 0
+    live_plan, agree = plan(path("5 Mbit/s", "2 ms", "20 packets")), 0
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
             file = Path(folder) / f"{number}.live"
             run(
-                made,
+                live_plan,
                 {"a": [*PROGRAMS, "talk", "b", "9", "300"], "b": [*PROGRAMS, "ignore", "9"]},
                 settings=settings,
                 record=file,
@@ -171,7 +172,7 @@ def kills(settings: Settings, count: int) -> Measured:
     before = interfaces()
     processes: set[int] = set()
     spaces: set[str] = set()
-    made = 0
+    created = 0
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "path.toml"
         file.write_text(path("100 Mbit/s", "10 ms").to_toml())
@@ -189,28 +190,27 @@ def kills(settings: Settings, count: int) -> Measured:
                     ready_s = time.monotonic() - began
                 else:
                     time.sleep(1.5 * ready_s * number / count)
-                its = namespaces_below(process.pid)
+                own_spaces = namespaces_below(process.pid)
                 process.send_signal(signal.SIGKILL)
-            made += len(its)
-            left, kept = _left({mark, str(file)}, its)
-            processes |= left
-            spaces |= kept
+            created += len(own_spaces)
+            left_processes, left_spaces = _left({mark, str(file)}, own_spaces)
+            processes |= left_processes
+            spaces |= left_spaces
     new = interfaces() - before
-    remaining = (
-        f"{len(processes)} processes, {len(spaces)} of {made} namespaces and {len(new)} interfaces left of {count} runs"
-    )
+    namespaces = f"{len(spaces)} of {created} namespaces"
+    remaining = f"{len(processes)} processes, {namespaces} and {len(new)} interfaces left of {count} runs"
     return Measured("killed at random times", remaining, "none", not (processes or spaces or new))
 
 
 def _left(words: Set[str], spaces: Set[str]) -> tuple[set[int], set[str]]:
     """Returns the processes and namespaces of a killed run that do not disappear in time."""
-    until = time.monotonic() + _READY_S
-    kept = set(spaces)
+    deadline = time.monotonic() + _READY_S
+    left_spaces = set(spaces)
     while True:
-        # A process ID that is seen again later belongs to another process.
-        processes, kept = processes_with(words) - {os.getpid()}, held(kept)
-        if not (processes or kept) or time.monotonic() > until:
-            return processes, kept
+        # Processes are searched by their words each time, because the ID of an ended process can be used again.
+        processes, left_spaces = processes_with(words) - {os.getpid()}, held(left_spaces)
+        if not (processes or left_spaces) or time.monotonic() > deadline:
+            return processes, left_spaces
         time.sleep(0.05)
 
 

@@ -14,18 +14,18 @@ class Priority:
     """Whether the thread has real-time priority, and an explanation."""
 
     is_real_time: bool
-    said: str
+    text: str
 
 
 def hurry(*, wanted: bool) -> Priority:
     """Sets real-time priority for this thread only, if that is permitted, and removes its timer slack."""
     calls.wake_in_time()
     if not wanted:
-        return Priority(is_real_time=False, said="ordinary priority, as requested")
+        return Priority(is_real_time=False, text="ordinary priority, as requested")
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        said = f"no real-time priority, {reason}: needs root, CAP_SYS_NICE or ulimit -r {PRIORITY}"
-        return Priority(is_real_time=False, said=said)
-    return Priority(is_real_time=True, said=f"real-time priority {PRIORITY} (SCHED_FIFO)")
+        text = f"no real-time priority, {reason}: needs root, CAP_SYS_NICE or ulimit -r {PRIORITY}"
+        return Priority(is_real_time=False, text=text)
+    return Priority(is_real_time=True, text=f"real-time priority {PRIORITY} (SCHED_FIFO)")

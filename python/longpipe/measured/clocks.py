@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
 from longpipe.measured.headers import Other, Segment
 
@@ -21,8 +21,17 @@ _INEXACT: Final = 0.1
 _OTHER_CLOCK: Final = 10
 # Distance between the compared points of a sender's clock.
 _STEP_NS: Final = 100_000_000
+# Minimum number of points for the rate of a sender's clock, and maximum number of senders whose points are kept.
 _LEAST_POINTS: Final = 8
 _MOST_SENDERS: Final = 1000
+
+
+class _Point(NamedTuple):
+    """A packet's number, its time of capture [ns], and the TSval of its sender."""
+
+    number: int
+    at_ns: int
+    tsval: int
 
 
 @dataclass
@@ -32,11 +41,12 @@ class Clocks:
     first_ns: int = 0
     last_ns: int = 0
     _previous: int | None = None
+    # Jumps back: number of the packet after each, and its size [ns].
     _back: list[tuple[int, int]] = field(default_factory=list)
     # Pauses between consecutive packets that a jump may explain: number of the packet after each, and its length [ns].
     _pauses: list[tuple[int, int]] = field(default_factory=list)
-    # Points of the clock of each sender at each interface: packet number, time and TSval.
-    _points: dict[tuple[bytes, int], list[tuple[int, int, int]]] = field(default_factory=dict)
+    # Points of the clock of each sender at each interface.
+    _points: dict[tuple[bytes, int], list[_Point]] = field(default_factory=dict)
 
     def add(self, number: int, now: int, interface: int, segment: Segment | Other) -> None:
         """Processes the time of a packet at an interface.
@@ -55,9 +65,9 @@ class Clocks:
             points = self._points.get((segment.source, interface))
             if points is None:
                 if len(self._points) < _MOST_SENDERS:
-                    self._points[segment.source, interface] = [(number, now, segment.timestamps[0])]
-            elif abs(now - points[-1][1]) >= _STEP_NS:
-                points.append((number, now, segment.timestamps[0]))
+                    self._points[segment.source, interface] = [_Point(number, now, segment.timestamps[0])]
+            elif abs(now - points[-1].at_ns) >= _STEP_NS:
+                points.append(_Point(number, now, segment.timestamps[0]))
 
     def notes(self) -> Iterator[str]:
         """Yields a line about backward jumps, and one about forward jumps that the senders' clocks did not make."""
@@ -66,12 +76,12 @@ class Clocks:
             times = "once" if len(self._back) == 1 else f"{len(self._back)} times"
             where = f"first by {size / 1e9:.3g} s at packet {number}"
             yield f"the clock jumps back {times}, {where}: RTTs and rates around it are wrong"
-        ahead = self._ahead()
-        if ahead is not None:
-            number, size = ahead
+        jump = self._jump_ahead()
+        if jump is not None:
+            number, size = jump
             yield f"the clock jumps ahead by {size / 1e9:.3g} s at packet {number}, unlike the sender's timestamps"
 
-    def _ahead(self) -> tuple[int, int] | None:
+    def _jump_ahead(self) -> tuple[int, int] | None:
         """Returns packet and size [ns] of the first pause that no sender's clock explains.
 
         Each sender that sent before and after a pause shows how much time passed. The jump is the smallest difference,
@@ -83,22 +93,24 @@ class Clocks:
             for points, rate in clocks:
                 place = bisect_left(points, (number,))
                 if 0 < place < len(points):
-                    (_, before, previous), (_, now, stamp) = points[place - 1], points[place]
-                    sizes.append(now - before - ((stamp - previous) % (1 << 32) + 1) / rate)
+                    before, after = points[place - 1], points[place]
+                    # One tick more than counted may have passed, because a TSval is rounded down.
+                    passed_ns = ((after.tsval - before.tsval) % (1 << 32) + 1) / rate
+                    sizes.append(after.at_ns - before.at_ns - passed_ns)
             if sizes and max(_JUMP_NS, _INEXACT * pause) < min(sizes) <= (1 + _INEXACT) * pause:
                 return number, round(min(sizes))
         return None
 
 
-def _rate(points: list[tuple[int, int, int]]) -> float | None:
+def _rate(points: list[_Point]) -> float | None:
     """Returns the rate of a sender's clock [ticks/ns], apart from pauses; None if there are too few points."""
     steps = [
-        (now - before, (stamp - previous) % (1 << 32)) for (_, before, previous), (_, now, stamp) in pairwise(points)
+        (after.at_ns - before.at_ns, (after.tsval - before.tsval) % (1 << 32)) for before, after in pairwise(points)
     ]
-    rates = [ticks / taken for taken, ticks in steps if 0 < taken <= _JUMP_NS and ticks]
+    rates = [ticks / step_ns for step_ns, ticks in steps if 0 < step_ns <= _JUMP_NS and ticks]
     if len(rates) < _LEAST_POINTS:
         return None
     # A step at several times the usual rate is a new connection of the same port, whose timestamps begin elsewhere.
-    most = _OTHER_CLOCK * median(rates)
-    regular = [(taken, ticks) for taken, ticks in steps if 0 < taken <= _JUMP_NS and ticks <= most * taken]
-    return sum(ticks for _, ticks in regular) / sum(taken for taken, _ in regular)
+    highest = _OTHER_CLOCK * median(rates)
+    regular = [(step_ns, ticks) for step_ns, ticks in steps if 0 < step_ns <= _JUMP_NS and ticks <= highest * step_ns]
+    return sum(ticks for _, ticks in regular) / sum(step_ns for step_ns, _ in regular)

@@ -54,10 +54,10 @@ def measure(
     missed = False
     for name in names or MEASURES:
         done = MEASURES[name](settings, duration)
-        missed |= not done.reached
-        judged = "" if done.asked is None else f"; asked {done.asked}: {'reached' if done.reached else 'missed'}"
-        console.print(f"{done.name}: {done.found}{judged}")
-        for line in done.said:
+        missed |= not done.is_met
+        judged = "" if done.target is None else f"; asked {done.target}: {'reached' if done.is_met else 'missed'}"
+        console.print(f"{done.name}: {done.value}{judged}")
+        for line in done.details:
             console.print(f"  {line}", markup=False)
     load, cores = os.getloadavg()[0], os.cpu_count()
     console.print(f"on {cores} cores with a load of {load:.1f} over the last minute")
