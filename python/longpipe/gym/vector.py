@@ -73,35 +73,36 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]], Copied):
         if seed is not None:
             if len(seed) != self.num_envs:
                 raise ScenarioError(f"seed: {len(seed)} seeds; needs one for each of {self.num_envs} environments")
-            kept: Sequence[np.random.Generator | None] = self._generators or [None] * self.num_envs
+            # Without a new seed, an environment continues with its generator, as Gymnasium requires.
+            previous: Sequence[np.random.Generator | None] = self._generators or [None] * self.num_envs
             self._generators = [
-                seeding.np_random(own)[0] if own is not None or before is None else before
-                for own, before in zip(seed, kept, strict=True)
+                seeding.np_random(own_seed)[0] if own_seed is not None or generator is None else generator
+                for own_seed, generator in zip(seed, previous, strict=True)
             ]
-        asked = options or {}
-        scenario = scenario_option(asked, "reset_mask")
-        begun = np.asarray(asked.get("reset_mask", np.ones(self.num_envs, dtype=np.bool_)), dtype=np.bool_)
+        options = options or {}
+        scenario = scenario_option(options, "reset_mask")
+        mask = np.asarray(options.get("reset_mask", np.ones(self.num_envs, dtype=np.bool_)), dtype=np.bool_)
         information: dict[str, Any] = {}
-        if (features := self._begin(begun, scenario)) is not None:
-            information = _information(self._episodes.information(features), begun)
+        if (features := self._begin(mask, scenario)) is not None:
+            information = _information(self._episodes.information(features), mask)
         return self._episodes.observations(self._copy), information
 
     def step(self, actions: NDArray[Any]) -> tuple[Rows, Array, Marks, Marks, dict[str, Any]]:
         """Takes a step of each environment; one whose episode has ended begins the next episode instead."""
         active = ~self._ended
         rewards, terminated, truncated, features = self._episodes.step(np.asarray(actions), active)
-        found = self._episodes.information(features)
-        if (features_begun := self._begin(self._ended, None)) is not None:
-            begun = self._episodes.information(features_begun)
-            found = {name: np.where(active, values, begun[name]) for name, values in found.items()}
+        measured = self._episodes.information(features)
+        if (features_at_begin := self._begin(self._ended, None)) is not None:
+            at_begin = self._episodes.information(features_at_begin)
+            measured = {name: np.where(active, values, at_begin[name]) for name, values in measured.items()}
         self._ended = terminated | truncated
-        information = _information(found, np.ones(self.num_envs, dtype=np.bool_))
+        information = _information(measured, np.ones(self.num_envs, dtype=np.bool_))
         return self._episodes.observations(self._copy), rewards, terminated, truncated, information
 
-    def _begin(self, which: Marks, scenario: Scenario | None) -> Features | None:
+    def _begin(self, mask: Marks, scenario: Scenario | None) -> Features | None:
         """Begins an episode of some environments; returns the measurements after the last of them, None without any."""
         features = None
-        for number in map(int, np.flatnonzero(which)):
+        for number in map(int, np.flatnonzero(mask)):
             if self._generators is None:
                 raise ScenarioError("step: before reset; needs reset first")
             features = self._episodes.begin(number, self._generators[number], scenario)
@@ -109,9 +110,9 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]], Copied):
         return features
 
 
-def _information(found: dict[str, Array], known: Marks) -> dict[str, Any]:
-    """Returns measurements as Gymnasium's vectorized environments do, each with the environments that have it."""
+def _information(measured: dict[str, Array], mask: Marks) -> dict[str, Any]:
+    """Returns measurements as Gymnasium's vectorized environments do: `_NAME` marks the environments that have NAME."""
     information: dict[str, Any] = {}
-    for name, values in found.items():
-        information |= {name: values, f"_{name}": known}
+    for name, values in measured.items():
+        information |= {name: values, f"_{name}": mask}
     return information

@@ -6,6 +6,7 @@ import re
 from fractions import Fraction
 from typing import Final
 
+# Sign, digits before and after the point, and exponent.
 _NUMBER: Final = re.compile(r"([+-]?)([0-9]{0,40})(?:\.([0-9]{0,40}))?(?:[eE]([+-]?[0-9]{1,3}))?")
 
 _WHOLE: Final = re.compile("[0-9]{1,40}")
@@ -19,8 +20,8 @@ def parts(text: str) -> tuple[int, int] | None:
     if match is None or not (match[2] or match[3]):
         return None
     digits, decimals = match[2], match[3] or ""
-    whole = int(digits + decimals)
-    return -whole if match[1] == "-" else whole, int(match[4] or 0) - len(decimals)
+    integer = int(digits + decimals)
+    return -integer if match[1] == "-" else integer, int(match[4] or 0) - len(decimals)
 
 
 def whole_number(text: str) -> int | None:
@@ -38,8 +39,8 @@ def exact(text: str) -> Fraction | None:
     decimal_parts = parts(text)
     if decimal_parts is None:
         return None
-    whole, exponent = decimal_parts
-    return Fraction(whole * 10**exponent) if exponent >= 0 else Fraction(whole, 10**-exponent)
+    integer, exponent = decimal_parts
+    return Fraction(integer * 10**exponent) if exponent >= 0 else Fraction(integer, 10**-exponent)
 
 
 def is_time(ns: int) -> bool:
@@ -54,9 +55,10 @@ def unix_ns(text: str) -> int | None:
     """
     if not _UNIX_TIME.fullmatch(text):
         return None
-    whole = len(text.partition(".")[0])
-    digits = 9 if whole <= 11 else 6 if whole <= 14 else 3 if whole <= 17 else 0
-    return scaled(text, Fraction(10**digits))
+    # The present time has 10 digits in s, 13 in ms, 16 in us and 19 in ns.
+    digits = len(text.partition(".")[0])
+    power = 9 if digits <= 11 else 6 if digits <= 14 else 3 if digits <= 17 else 0
+    return scaled(text, Fraction(10**power))
 
 
 def scaled(text: str, scale: Fraction) -> int | None:
@@ -68,11 +70,11 @@ def scaled(text: str, scale: Fraction) -> int | None:
     decimal_parts = parts(text)
     if decimal_parts is None:
         return None
-    whole, exponent = decimal_parts
-    above, below = whole * scale.numerator, scale.denominator
+    integer, exponent = decimal_parts
+    numerator, denominator = integer * scale.numerator, scale.denominator
     if exponent >= 0:
-        above *= 10**exponent
+        numerator *= 10**exponent
     else:
-        below *= 10**-exponent
-    quotient, rest = divmod(above, below)
-    return quotient + (2 * rest > below or (2 * rest == below and quotient % 2 == 1))
+        denominator *= 10**-exponent
+    quotient, remainder = divmod(numerator, denominator)
+    return quotient + (2 * remainder > denominator or (2 * remainder == denominator and quotient % 2 == 1))

@@ -22,13 +22,13 @@ SHELLS: Final = ("mm-delay", "mm-link", "mm-loss", "mm-onoff")
 # MSS of Linux over Ethernet.
 MSS: Final = 1460
 _FAST: Final = "10 Gbit/s"
-_WAYS: Final = ("uplink", "downlink")
-_OPTIONS: Final = tuple(f"{way}-{what}" for way in _WAYS for what in ("queue", "queue-args", "log"))
+_DIRECTIONS: Final = ("uplink", "downlink")
+_OPTIONS: Final = tuple(f"{direction}-{what}" for direction in _DIRECTIONS for what in ("queue", "queue-args", "log"))
 # Options without a value: a schedule that ends the run, constant rates instead of schedules, and meters for a
 # direction.
-_FLAGS: Final = ("once", "cbr", *(f"meter-{way}" for way in _WAYS), "meter-all")
+_FLAGS: Final = ("once", "cbr", *(f"meter-{direction}" for direction in _DIRECTIONS), "meter-all")
 # mahimahi's meters that need access to the queue during the run.
-_DELAY_METERS: Final = tuple(f"meter-{way}-delay" for way in _WAYS)
+_DELAY_METERS: Final = tuple(f"meter-{direction}-delay" for direction in _DIRECTIONS)
 _RATE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmMgG])(?:bps|bit/s|bits?)?")
 _MODELS: Final = models_by_kind(Policy)
 # Policies that are queues of mahimahi, which have a limit, by mahimahi's name.
@@ -83,12 +83,12 @@ class Chain:
         number = next(i for i, link in enumerate(self.links) if "policy" in link)
         delays_ms = [TIME.parse(link["delay"]) / 1e9 for link in self.links]
         before_ms, own_ms, after_ms = sum(delays_ms[:number]), delays_ms[number], sum(delays_ms[number + 1 :])
-        for way, log in self.logs.items():
-            path = self.links[number].get("path" if way == "uplink" else "return_path")
+        for direction, log in self.logs.items():
+            path = self.links[number].get("path" if direction == "uplink" else "return_path")
             schedule = None if path is None else Path(path["file"])
-            first, last = (before_ms, after_ms) if way == "uplink" else (after_ms, before_ms)
+            first, last = (before_ms, after_ms) if direction == "uplink" else (after_ms, before_ms)
             # The first interface is that of the host inside the shell, and the second that of the host outside.
-            write_log(capture, _WAYS.index(way), first, own_ms + last, schedule, log)
+            write_log(capture, _DIRECTIONS.index(direction), first, own_ms + last, schedule, log)
 
     def scenario(self) -> Scenario:
         """Returns a scenario with two hosts, and a router at both ends of each shell's link."""
@@ -118,9 +118,9 @@ class Chain:
             # The user wrote shells, not links.
             raise ScenarioError(*(_LINK.sub(self._shell_of, problem) for problem in error.problems)) from None
 
-    def _shell_of(self, found: re.Match[str]) -> str:
+    def _shell_of(self, match: re.Match[str]) -> str:
         """Returns the shell whose link a message names; the first two links are those of the hosts."""
-        return f"{self.shells[int(found[1]) - 2]}: "
+        return f"{self.shells[int(match[1]) - 2]}: "
 
 
 def shell_first(words: list[str]) -> list[str]:
@@ -138,22 +138,21 @@ def shell_first(words: list[str]) -> list[str]:
 
 def chain(words: list[str]) -> Chain:
     """Parses the shells of a command line. Raises ScenarioError for syntax that mahimahi does not accept."""
-    found = Chain()
-    rest = words
-    while rest and rest[0] in SHELLS:
-        shell, own = rest[0], found.without_own(rest[1:])
+    shells = Chain()
+    while words and words[0] in SHELLS:
+        shell, arguments = words[0], shells.without_own(words[1:])
         if shell == "mm-link":
-            link, rest = _link(own, found)
+            link, words = _link(arguments, shells)
         else:
-            link, rest = {"mm-delay": _delay, "mm-loss": _loss, "mm-onoff": _on_off}[shell](own)
-        found.shells.append(shell)
-        found.links.append(link)
-        rest = found.without_own(rest)
-        rest = rest[1:] if rest[:1] == ["--"] else rest
-    found.command = rest
-    if found.logs and sum("path" in link or "policy" in link for link in found.links) > 1:
+            link, words = {"mm-delay": _delay, "mm-loss": _loss, "mm-onoff": _on_off}[shell](arguments)
+        shells.shells.append(shell)
+        shells.links.append(link)
+        words = shells.without_own(words)
+        words = words[1:] if words[:1] == ["--"] else words
+    shells.command = words
+    if shells.logs and sum("path" in link or "policy" in link for link in shells.links) > 1:
         raise ScenarioError("mm-link: --uplink-log, --downlink-log: two links; needs one link, whose queue is logged")
-    return found
+    return shells
 
 
 def _delay(words: list[str]) -> tuple[dict[str, Any], list[str]]:
@@ -165,7 +164,7 @@ def _delay(words: list[str]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _loss(words: list[str]) -> tuple[dict[str, Any], list[str]]:
-    if len(words) < 2 or words[0] not in _WAYS:
+    if len(words) < 2 or words[0] not in _DIRECTIONS:
         raise ScenarioError(f"mm-loss: {' '.join(words[:2])!r}; needs uplink or downlink, and a probability")
     try:
         loss = {"kind": "bernoulli", "probability": float(words[1])}
@@ -176,7 +175,7 @@ def _loss(words: list[str]) -> tuple[dict[str, Any], list[str]]:
 
 def _on_off(words: list[str]) -> tuple[dict[str, Any], list[str]]:
     """Parses mm-onoff: a link that loses everything while it is off; both times are exponential."""
-    if len(words) < 3 or words[0] not in _WAYS:
+    if len(words) < 3 or words[0] not in _DIRECTIONS:
         raise ScenarioError(f"mm-onoff: {' '.join(words[:3])!r}; needs uplink or downlink, mean on-time and off-time")
     try:
         on_s, off_s = map(float, words[1:3])
@@ -188,14 +187,14 @@ def _on_off(words: list[str]) -> tuple[dict[str, Any], list[str]]:
     return {"rate": _FAST, "delay": "0 s", "loss" if words[0] == "uplink" else "return_loss": loss}, words[3:]
 
 
-def _link(words: list[str], found: Chain) -> tuple[dict[str, Any], list[str]]:
-    schedules, options, rest = _taken(words, found)
-    if len(schedules) < len(_WAYS):
+def _link(words: list[str], shells: Chain) -> tuple[dict[str, Any], list[str]]:
+    schedules, options, rest = _taken(words, shells)
+    if len(schedules) < len(_DIRECTIONS):
         raise ScenarioError("mm-link: needs two schedules, for the uplink and for the downlink")
     link: dict[str, Any] = {"rate": _FAST, "delay": "0 s"}
-    for way, schedule, key in zip(_WAYS, schedules, ("path", "return_path"), strict=True):
+    for direction, schedule, key in zip(_DIRECTIONS, schedules, ("path", "return_path"), strict=True):
         if "cbr" in options:
-            link["rate" if way == "uplink" else "return_rate"] = _constant(schedule)
+            link["rate" if direction == "uplink" else "return_rate"] = _constant(schedule)
         elif not Path(schedule).is_file():
             raise ScenarioError(
                 f"mm-link: {schedule}: no such file; needs a schedule with a time in milliseconds per line, or a rate "
@@ -205,14 +204,14 @@ def _link(words: list[str], found: Chain) -> tuple[dict[str, Any], list[str]]:
             link[key] = {"kind": "file", "file": str(Path(schedule).absolute())}
             if "once" in options:
                 ends_s = _last_ms(schedule) / 1e3
-                found.ends_s = ends_s if found.ends_s is None else min(found.ends_s, ends_s)
-        if {f"meter-{way}", "meter-all"} & options.keys():
-            found.meters.add(way)
-        if (log := options.get(f"{way}-log")) is not None:
-            check_file(f"mm-link: --{way}-log", Path(log))
-            found.logs[way] = Path(log)
-        prefix = "" if way == "uplink" else "return_"
-        queue = _queue(way, options)
+                shells.ends_s = ends_s if shells.ends_s is None else min(shells.ends_s, ends_s)
+        if {f"meter-{direction}", "meter-all"} & options.keys():
+            shells.meters.add(direction)
+        if (log := options.get(f"{direction}-log")) is not None:
+            check_file(f"mm-link: --{direction}-log", Path(log))
+            shells.logs[direction] = Path(log)
+        prefix = "" if direction == "uplink" else "return_"
+        queue = _queue(direction, options)
         link |= {f"{prefix}{name}": value for name, value in queue.items()}
     return link, rest
 
@@ -224,17 +223,17 @@ def _value_of(name: str, rest: list[str]) -> str:
     return rest.pop(0)
 
 
-def _taken(words: list[str], found: Chain) -> tuple[list[str], dict[str, str], list[str]]:
-    """Splits words into two schedules, the options around them, and the rest; longpipe's own options go to `found`."""
+def _taken(words: list[str], shells: Chain) -> tuple[list[str], dict[str, str], list[str]]:
+    """Splits words into two schedules, the options around them, and the rest; longpipe's own options go to `shells`."""
     schedules: list[str] = []
     options: dict[str, str] = {}
     rest = list(words)
-    while rest and rest[0] != "--" and (rest[0].startswith("--") or len(schedules) < len(_WAYS)):
+    while rest and rest[0] != "--" and (rest[0].startswith("--") or len(schedules) < len(_DIRECTIONS)):
         word = rest.pop(0)
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
             if name in OWN_OPTIONS:
-                found.keep_own(name, value if equals else _value_of(name, rest))
+                shells.keep_own(name, value if equals else _value_of(name, rest))
                 continue
             if name in _FLAGS and not equals:
                 options[name] = ""
@@ -272,14 +271,16 @@ def _last_ms(schedule: str) -> int:
     return last
 
 
-def _queue(way: str, options: dict[str, str]) -> dict[str, Any]:
+def _queue(direction: str, options: dict[str, str]) -> dict[str, Any]:
     """Returns the buffer and policy of one direction, as link fields without the direction's prefix."""
-    kind = options.get(f"{way}-queue", "infinite")
-    args = _arguments(way, options.get(f"{way}-queue-args", ""))
+    kind = options.get(f"{direction}-queue", "infinite")
+    args = _arguments(direction, options.get(f"{direction}-queue-args", ""))
     if kind == "infinite":
         return {"buffer": _UNLIMITED, "policy": "tail-drop"}
     if kind not in _QUEUES and kind not in _POLICIES:
-        raise ScenarioError(f"mm-link: --{way}-queue={kind}; accepts {', '.join(('infinite', *_QUEUES, *_POLICIES))}")
+        raise ScenarioError(
+            f"mm-link: --{direction}-queue={kind}; accepts {', '.join(('infinite', *_QUEUES, *_POLICIES))}"
+        )
     policy = _QUEUES.get(kind, kind)
     of_mahimahi = _MODELS[policy].mahimahi
     known, constants = (of_mahimahi.arguments, of_mahimahi.constants) if of_mahimahi else ({}, {})
@@ -287,18 +288,22 @@ def _queue(way: str, options: dict[str, str]) -> dict[str, Any]:
     for name, value in args.items():
         if name not in ("packets", "bytes") and name not in known:
             accepted = ", ".join(f"{argument}=N" for argument in ("packets", "bytes", *known))
-            raise ScenarioError(f"mm-link: --{way}-queue-args={name}; accepts {accepted} for {kind}")
+            raise ScenarioError(f"mm-link: --{direction}-queue-args={name}; accepts {accepted} for {kind}")
         if name in known:
             fields[known[name]] = f"{value} ms"
     if missing := [name for name in known if name not in args]:
-        raise ScenarioError(f"mm-link: --{way}-queue-args: no {missing[0]}; needs {missing[0]}=MILLISECONDS for {kind}")
+        raise ScenarioError(
+            f"mm-link: --{direction}-queue-args: no {missing[0]}; needs {missing[0]}=MILLISECONDS for {kind}"
+        )
     limits = [f"{args[unit]} {written}" for unit, written in (("packets", "packets"), ("bytes", "B")) if unit in args]
     if len(limits) != 1 and (kind in _QUEUES or limits):
-        raise ScenarioError(f"mm-link: --{way}-queue-args: {len(limits)} limits; needs packets=N or bytes=N for {kind}")
+        raise ScenarioError(
+            f"mm-link: --{direction}-queue-args: {len(limits)} limits; needs packets=N or bytes=N for {kind}"
+        )
     return {"buffer": limits[0] if limits else _UNLIMITED, "policy": {"kind": policy, **constants, **fields}}
 
 
-def _arguments(way: str, text: str) -> dict[str, int]:
+def _arguments(direction: str, text: str) -> dict[str, int]:
     """Returns the arguments of a queue, as in "packets=100, target=5"."""
     arguments: dict[str, int] = {}
     for part in (part.strip() for part in text.strip("\"'").split(",")):
@@ -307,6 +312,8 @@ def _arguments(way: str, text: str) -> dict[str, int]:
             continue
         value = whole_number(number)
         if value is None:
-            raise ScenarioError(f"mm-link: --{way}-queue-args={shortened(part, 60)}; needs NAME=N, as in packets=100")
+            raise ScenarioError(
+                f"mm-link: --{direction}-queue-args={shortened(part, 60)}; needs NAME=N, as in packets=100"
+            )
         arguments[name] = value
     return arguments

@@ -21,9 +21,9 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-def is_reset(before: Mapping[str, float], now: Mapping[str, float]) -> bool:
+def is_reset(previous: Mapping[str, float], current: Mapping[str, float]) -> bool:
     """Returns whether a counter has decreased."""
-    return any(count < before.get(name, count) for name, count in now.items())
+    return any(count < previous.get(name, count) for name, count in current.items())
 
 
 @dataclass
@@ -49,17 +49,17 @@ class Runs(Generic[Value]):
 
     numbers: Callable[[Value], Mapping[str, float]]
     counters: Callable[[Value], Mapping[str, float]]
-    found: list[Run[Value]] = field(default_factory=list)
+    runs: list[Run[Value]] = field(default_factory=list)
 
     def add(self, at: float, line: int, value: Value) -> None:
         """Adds the value of a snapshot at a time [s]."""
-        now = self.counters(value)
-        run = self.found[-1] if self.found else None
-        if run is None or is_reset(run.counted, now):
+        counted = self.counters(value)
+        run = self.runs[-1] if self.runs else None
+        if run is None or is_reset(run.counted, counted):
             run = Run(line, value)
-            self.found.append(run)
+            self.runs.append(run)
         run.last = value
-        run.counted |= now
+        run.counted |= counted
         run.rows.append({"at": at, "line": line, **self.numbers(value)})
 
 
@@ -97,9 +97,9 @@ class Snapshots:
             stamp = _time(line)
             if stamp is not None and first is not None:
                 if latest is not None and stamp < latest:
-                    behind = (latest - stamp) / 1e9
+                    decrease_s = (latest - stamp) / 1e9
                     raise ScenarioError(
-                        f"{file}:{number}: {behind:.3g} s before the previous time; needs increasing times"
+                        f"{file}:{number}: {decrease_s:.3g} s before the previous time; needs increasing times"
                     )
                 if latest is not None:
                     yield at, lines
@@ -133,11 +133,11 @@ def by_key(
     """
     runs_by_key: dict[Key, Runs[Value]] = {}
     for at, lines in snapshots:
-        seen: set[Key] = set()
+        keys_of_snapshot: set[Key] = set()
         for line, key, value in parse(lines):
-            if snapshots.times.known and key in seen:
+            if snapshots.times.known and key in keys_of_snapshot:
                 raise ScenarioError(f"{file}:{line}: a snapshot without a time; needs a time before each snapshot")
-            seen.add(key)
+            keys_of_snapshot.add(key)
             if key not in runs_by_key:
                 runs_by_key[key] = Runs(numbers, counters)
             runs_by_key[key].add(at, line, value)
@@ -149,6 +149,7 @@ def _time(line: str) -> int | None:
     text = line.strip().replace(",", ".")
     if not text or not text[0].isdigit() or len(text) > 40:
         return None
+    # A Unix time in seconds has had nine digits or more since 1973; a shorter number is not a time.
     time_ns = unix_ns(text) if len(text.partition(".")[0]) >= 9 else None
     if time_ns is not None or not re.match(r"\d{4}-\d\d-\d\d[T ]", text):
         return time_ns
@@ -157,5 +158,5 @@ def _time(line: str) -> int | None:
 
 def steps(points: Iterable[tuple[float, ...]]) -> Iterator[Moved]:
     """Yields a counter's increases, each with begin and end [s] of its interval, which may have no length."""
-    for (before, previous), (at, value) in pairwise(points):
-        yield before, at, value - previous
+    for (begin_s, previous), (end_s, value) in pairwise(points):
+        yield begin_s, end_s, value - previous

@@ -63,7 +63,7 @@ def read(content: Content) -> Recording:
     subjects = tuple(
         _subject(name, connection, timed=times.known)
         for name, connections in sockets.items()
-        for connection in connections.found
+        for connection in connections.runs
     )
     if not subjects:
         raise ScenarioError(

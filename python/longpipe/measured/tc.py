@@ -86,7 +86,7 @@ def read(content: Content) -> Recording:
             content.file, snapshots, lambda lines: _of_snapshot(content.file, lines, notes), dict, _increasing
         )
         begin, length, known = snapshots.times.begin_ns, snapshots.length_s, snapshots.times.known
-    subjects = tuple(_subject(key, of_key.found, notes, timed=known) for key, of_key in queues.items())
+    subjects = tuple(_subject(key, of_key.runs, notes, timed=known) for key, of_key in queues.items())
     if not subjects:
         raise ScenarioError(f"{content.file}: no queue with counters; needs what `tc -s qdisc` prints (not without -s)")
     unknown = ["delays and flows: tc only counts packets of a queue"]

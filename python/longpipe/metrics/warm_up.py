@@ -81,9 +81,9 @@ def since(
 def _arrived(resolved: Mapping[str, Any], columns: Columns) -> dict[str, list[int]]:
     """Returns the numbers and the bytes of flows that arrived after the instant, from their rows."""
     rows = {name: [0, 0, 0] for name in columns["arrived"].get("flow", ())}
-    of = columns["completions"]
     names = [flow["name"] for flow in resolved["flows"]]
-    for flow, size, end in zip(*(of.get(name, ()) for name in ("flow", "size_bytes", "completion_s")), strict=True):
+    completions = (columns["completions"].get(name, ()) for name in ("flow", "size_bytes", "completion_s"))
+    for flow, size, end in zip(*completions, strict=True):
         row = rows[names[flow]]
         row[0] += 1
         row[1] += end is not None and not math.isnan(end)
@@ -127,10 +127,10 @@ def _utilization(link: Mapping[str, Any], whole: float, before: float, instant_p
     A packet is counted when its transmission ends. One transmission may have begun before the instant, so the share is
     limited to 1.
     """
-    late, early = (capacity(link, until_ps) for until_ps in (duration_ps, instant_ps))
-    if late <= early:
+    of_run, of_warm_up = (capacity(link, until_ps) for until_ps in (duration_ps, instant_ps))
+    if of_run <= of_warm_up:
         return 0.0
-    return min(1.0, max(0.0, (whole * late - before * early) / (late - early)))
+    return min(1.0, max(0.0, (whole * of_run - before * of_warm_up) / (of_run - of_warm_up)))
 
 
 def capacity(link: Mapping[str, Any], until_ps: int) -> float:
@@ -191,8 +191,9 @@ def _slow_starts_s(resolved: Mapping[str, Any], columns: Columns) -> Iterable[fl
     for i, flow in enumerate(resolved["flows"]):
         if flow["traffic"]["kind"] != "greedy":
             continue
-        own = of_row == i
-        times, window, threshold = (np.asarray(cwnd[name])[own] for name in ("time_s", "cwnd_bytes", "ssthresh_bytes"))
+        of_flow = of_row == i
+        columns_of_flow = (np.asarray(cwnd[name])[of_flow] for name in ("time_s", "cwnd_bytes", "ssthresh_bytes"))
+        times, window, threshold = columns_of_flow
         stages = np.asarray(control["stage"])[of_stage == i]
         of_bbr = (stages >= 0) & (stages <= _LAST_STAGE)
         if of_bbr.any():
@@ -203,6 +204,7 @@ def _slow_starts_s(resolved: Mapping[str, Any], columns: Columns) -> Iterable[fl
 
 
 def _first(times: npt.NDArray[np.float64], holds: Sequence[bool] | npt.NDArray[np.bool_]) -> float:
+    """Returns the first time at which a condition holds; infinity if it never does."""
     import numpy as np
 
     indices = np.flatnonzero(holds)
