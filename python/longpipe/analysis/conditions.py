@@ -9,6 +9,7 @@ import pandas as pd
 
 from longpipe.errors import ScenarioError, nearest
 
+# Operator of each sign in a condition.
 _COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -40,13 +41,13 @@ def matching(frame: pd.DataFrame, conditions: Iterable[str]) -> pd.DataFrame:
         column = frame[name]
         number = pd.to_numeric(value, errors="coerce")
         if pd.api.types.is_numeric_dtype(column) and not pd.isna(number):
-            kept = frame[_COMPARE[sign](column, number)]
+            satisfying = frame[_COMPARE[sign](column, number)]
         elif sign in ("=", "!="):
-            kept = frame[_COMPARE[sign](column.astype(str), value)]
+            satisfying = frame[_COMPARE[sign](column.astype(str), value)]
         else:
             raise ScenarioError(f"--where: {condition!r} compares text by size; accepts {name}= and {name}!=")
-        if kept.empty:
-            there = f"; {nearest(value, column.astype(str).unique(), _SHOWN)}" if sign == "=" else ""
-            raise ScenarioError(f"--where: no row has {name} {sign} {value!r}{there}")
-        frame = kept
+        if satisfying.empty:
+            values = f"; {nearest(value, column.astype(str).unique(), _SHOWN)}" if sign == "=" else ""
+            raise ScenarioError(f"--where: no row has {name} {sign} {value!r}{values}")
+        frame = satisfying
     return frame

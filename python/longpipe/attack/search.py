@@ -46,6 +46,7 @@ def evolve(
     rng = np.random.default_rng(seed)
 
     def losses(places: Numbers) -> Numbers:
+        """Returns the negative scores, which SciPy minimizes; `places` has a column per setting."""
         columns = np.atleast_2d(places.T)
         return -np.array(scores([setting(varied, [float(place) for place in column]) for column in columns]))
 
@@ -70,27 +71,28 @@ def reductions(start: Setting, has_defect: Callable[[Setting], bool]) -> Iterato
 
     Fields return to their values in the base scenario one at a time, until no single field can return.
     """
-    now = start
-    again = True
-    while again:
-        again = False
-        for name in list(now):
-            other = {field: numbers for field, numbers in now.items() if field != name}
+    current = start
+    has_reduced = True
+    while has_reduced:
+        has_reduced = False
+        for name in list(current):
+            other = {field: numbers for field, numbers in current.items() if field != name}
             if has_defect(other):
-                now, again = other, True
-                yield now
+                current, has_reduced = other, True
+                yield current
 
 
 def roundings(varied: Sequence[Varied], start: Setting, has_defect: Callable[[Setting], bool]) -> Iterator[Setting]:
     """Yields settings that still have the defect, with numbers rounded to one or two significant digits."""
-    now = start
+    current = start
     for varied_field in varied:
         for digits in DIGITS:
-            if varied_field.field in now:
-                other = {**now, varied_field.field: varied_field.rounded(now[varied_field.field], digits)}
-                if other == now:
+            if varied_field.field in current:
+                numbers = varied_field.rounded(current[varied_field.field], digits)
+                other = {**current, varied_field.field: numbers}
+                if other == current:
                     break
                 if has_defect(other):
-                    now = other
-                    yield now
+                    current = other
+                    yield current
                     break

@@ -1,4 +1,4 @@
-"""Runs of control and reference in candidates, with equal seeds, within a budget."""
+"""Runs the control and the reference on each candidate scenario with equal seeds until the budget is spent."""
 
 from __future__ import annotations
 
@@ -75,19 +75,20 @@ class Trials:
             return None
 
     def _complete(self, jobs: list[Job], *, limited: bool) -> None:
-        before = latest = self._ended
-        most = self._budget.runs if limited else math.inf
+        """Runs jobs, and reports the progress of all runs so far; if `limited`, the budget bounds their number."""
+        earlier = latest = self._ended
+        max_runs = self._budget.runs if limited else math.inf
 
         def report(now: Progress) -> None:
             nonlocal latest
-            stored, done, failed = before.stored + now.stored, before.done + now.done, before.failed + now.failed
-            worked, wanted, bound = before.worked + now.worked, before.ended + now.wanted, ""
-            if most < math.inf:
+            stored, done, failed = earlier.stored + now.stored, earlier.done + now.done, earlier.failed + now.failed
+            worked, wanted, bound = earlier.worked + now.worked, earlier.ended + now.wanted, ""
+            if max_runs < math.inf:
                 # The search stops early if it finds the defect.
-                wanted, bound = int(most), "at most"
-            rest = wanted - stored - done - failed
-            left = worked / (done + failed) * rest if done + failed else 0.0
-            latest = Progress(wanted, stored, done, failed, worked, left, bound)
+                wanted, bound = int(max_runs), "at most"
+            remaining = wanted - stored - done - failed
+            left_s = worked / (done + failed) * remaining if done + failed else 0.0
+            latest = Progress(wanted, stored, done, failed, worked, left_s, bound)
             self._tell(latest)
             if limited:
                 self._budget.check()

@@ -13,7 +13,7 @@ from longpipe.units import RATE
 
 # Largest index of a file's size within its class (ATM Forum/98-0876 section 5.2).
 _SIZES: Final = 9
-# Gaps between arrivals are rounded to a picosecond.
+# Share by which an offered load may exceed the rate because gaps between arrivals are rounded to a picosecond.
 _ROUNDING: Final = 1e-6
 
 
@@ -39,6 +39,7 @@ def overloads(resolved: Resolved) -> Iterator[str]:
     rates = {k: sustained_bps(resolved["links"][k]) for k in offered if not _varies(resolved["links"][k])}
     above = [k for k, rate in rates.items() if offered[k] > rate * (1 + _ROUNDING)]
     if above:
+        # All numbers below are those of the link with the largest ratio of load to rate.
         worst = max(above, key=lambda k: offered[k] / rates[k])
         who = f"{users[worst]} flows offer" if users[worst] > 1 else "a flow offers"
         endless = sum(flow["traffic"]["kind"] == "greedy" and worst in flow["route"] for flow in resolved["flows"])
@@ -65,6 +66,7 @@ def payload_bps(traffic: Mapping[str, Any]) -> float:
 
 
 def _web_bps(web: Mapping[str, Any]) -> float:
+    """Returns the mean rate [bit/s] of a client's requested files: bits of a cycle of requests, over its duration."""
     requests = _limited_mean(web["requests_mean"], web["requests_most"], web["cut"])
     index = _limited_mean(web["size_mean"], _SIZES, web["cut"])
     shares = enumerate(web["class_shares_ppb"])
@@ -75,16 +77,20 @@ def _web_bps(web: Mapping[str, Any]) -> float:
 
 
 def _limited_mean(mean: float, most: int, cut: str) -> float:
-    """Returns the mean of a Poisson variable that is restricted to 1 to `most`."""
-    shares, share = [], math.exp(-mean)
+    """Returns the mean of a Poisson variable that is restricted to 1 to `most`.
+
+    Values outside are drawn again if `cut` is "rejection"; otherwise 0 counts as 1, and larger values as `most`.
+    """
+    probability_of_0 = math.exp(-mean)
+    probabilities, probability = [], probability_of_0
     for k in range(1, most + 1):
-        share *= mean / k
-        shares.append(share)
-    within = sum(k * share for k, share in enumerate(shares, 1))
+        probability *= mean / k
+        probabilities.append(probability)
+    within = sum(k * probability for k, probability in enumerate(probabilities, 1))
     if cut == "rejection":
-        return within / sum(shares)
-    none = math.exp(-mean)
-    return within + none + most * max(0.0, 1 - none - sum(shares))
+        return within / sum(probabilities)
+    probability_above = max(0.0, 1 - probability_of_0 - sum(probabilities))
+    return within + probability_of_0 + most * probability_above
 
 
 def _mean_size_bytes(sizes: Mapping[str, Any]) -> float:

@@ -30,7 +30,7 @@ class _Direction(NamedTuple):
     satellites in a graph.
     """
 
-    way: Dumbbell | Link
+    link: Dumbbell | Link
     where: str
     prefix: str
     path: str
@@ -39,8 +39,8 @@ class _Direction(NamedTuple):
 
     def written(self, name: str) -> str | None:
         """Returns the direction's "rate" or "delay" as written; None for an absent field or a dumbbell's default."""
-        text: str | None = getattr(self.way, self.prefix + name)
-        return None if text == type(self.way).model_fields[self.prefix + name].default else text
+        text: str | None = getattr(self.link, self.prefix + name)
+        return None if text == type(self.link).model_fields[self.prefix + name].default else text
 
     def replaced(self, name: str, effect: str, values: str) -> str:
         """Returns a line about the direction's "rate" or "delay", which its path replaces by `values`."""
@@ -58,7 +58,7 @@ def replaced_rates(scenario: Scenario) -> Iterator[str]:
     for direction in _directions(scenario):
         rates_bps, values = _rates(direction, scenario.resolved["duration_ps"])
         written = direction.written("rate")
-        used = written or _forward_rate(direction.way)
+        used = written or _forward_rate(direction.link)
         rate_bps = RATE.parse(used)
         if not rates_bps or rate_bps in rates_bps or (direction.is_own and _is_near(rate_bps, rates_bps)):
             continue
@@ -89,18 +89,19 @@ def replaced_delays(scenario: Scenario) -> Iterator[str]:
 def _directions(scenario: Scenario) -> Iterator[_Direction]:
     """Yields the directions that have a path, of a dumbbell's trunk or of a graph's links."""
     network = scenario.network
-    ways: list[tuple[Dumbbell | Link, str, str, tuple[str, str]]]
+    # Each link with the name of its part of the scenario, the prefix of its forward fields, and its nodes.
+    links: list[tuple[Dumbbell | Link, str, str, tuple[str, str]]]
     if network.kind == "dumbbell":
-        ways = [(network, "network", "trunk_", TRUNK)]
+        links = [(network, "network", "trunk_", TRUNK)]
     else:
-        ways = [(link, f"network.links[{k}]", "", link.between) for k, link in enumerate(network.links)]
-    ways = [direction for direction in ways if direction[0].path or direction[0].return_path]
-    motions = _motions(scenario.resolved) if ways else {}
-    for way, where, prefix, (first, last) in ways:
-        if way.path:
-            yield _Direction(way, where, prefix, "path", True, motions.get((first, last)))
-        path = "return_path" if way.return_path else "path"
-        yield _Direction(way, where, "return_", path, path == "return_path", motions.get((last, first)))
+        links = [(link, f"network.links[{k}]", "", link.between) for k, link in enumerate(network.links)]
+    varying = [row for row in links if row[0].path or row[0].return_path]
+    motions = _motions(scenario.resolved) if varying else {}
+    for link, where, prefix, (first, last) in varying:
+        if link.path:
+            yield _Direction(link, where, prefix, "path", True, motions.get((first, last)))
+        path = "return_path" if link.return_path else "path"
+        yield _Direction(link, where, "return_", path, path == "return_path", motions.get((last, first)))
 
 
 def _motions(resolved: Resolved) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -109,9 +110,9 @@ def _motions(resolved: Resolved) -> dict[tuple[str, str], Mapping[str, Any]]:
     return {(names[link["from"]], names[link["to"]]): link.get("motion", {}) for link in resolved["links"]}
 
 
-def _forward_rate(way: Dumbbell | Link) -> str:
+def _forward_rate(link: Dumbbell | Link) -> str:
     """Returns the rate of a link's forward direction, which is the default of the other direction's rate."""
-    return way.rate if isinstance(way, Link) else way.trunk_rate
+    return link.rate if isinstance(link, Link) else link.trunk_rate
 
 
 def _rates(direction: _Direction, duration_ps: int) -> tuple[set[int], str]:
@@ -134,6 +135,6 @@ def _is_near(rate_bps: int, rates_bps: set[int]) -> bool:
     return min(rates_bps) / _ROUNDED <= rate_bps <= max(rates_bps) * _ROUNDED
 
 
-def _range(what: str, least: str, most: str) -> str:
+def _range(quantity: str, lowest: str, highest: str) -> str:
     """Returns the range of a path's rates or delays in words."""
-    return f"a {what} of {least}" if least == most else f"{what}s of {least} to {most}"
+    return f"a {quantity} of {lowest}" if lowest == highest else f"{quantity}s of {lowest} to {highest}"

@@ -75,37 +75,39 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
             f"{scenario.name}: network.pep: a proxy splits the connections; real programs need a path without one"
         )
     ends = [_ends(resolved, flow) for flow in flows]
-    wanted = _wanted(resolved, ends, names)
+    real_hosts = _real_hosts(resolved, ends, names)
     first = flows[0]["tcp"]
     mtu = packet_bytes(first["mss_bytes"], first["timer"].get("timestamps", False)) if mtu is None else mtu
     if not LEAST_MTU <= mtu <= LARGEST_MTU:
         raise ScenarioError(f"--mtu: {mtu}; needs {LEAST_MTU} to {LARGEST_MTU} bytes")
-    kept = [] if alone else [flow for flow, pair in zip(flows, ends, strict=True) if not set(pair) & set(wanted)]
-    foreign: list[dict[str, Any]] = []
+    simulated = (
+        [] if alone else [flow for flow, pair in zip(flows, ends, strict=True) if not set(pair) & set(real_hosts)]
+    )
+    external: list[dict[str, Any]] = []
     ways, tcp = [], _tcp(mtu)
-    for number in _joining(wanted, ends):
+    for number in _joining(real_hosts, ends):
         a, b = ends[number]
         if "rerouting" in flows[number]:
             name = flows[number]["name"]
             raise ScenarioError(
                 f"{scenario.name}: the routes of flow {name!r} change; a real program {CONSTANT_ROUTES}"
             )
-        ways.append((wanted.index(a), wanted.index(b), len(kept) + len(foreign), FLOWS))
-        foreign += [_foreign(flows[number], tcp, f"live-{number}-{n}") for n in range(FLOWS)]
+        ways.append((real_hosts.index(a), real_hosts.index(b), len(simulated) + len(external), FLOWS))
+        external += [_external(flows[number], tcp, f"live-{number}-{n}") for n in range(FLOWS)]
     core = {
         **without_warm_up(resolved),
         "engine": "reference",
         "duration_ps": LONGEST_PS,
-        "flows": kept + foreign,
+        "flows": simulated + external,
         "traces": {name: False if isinstance(value, bool) else value for name, value in resolved["traces"].items()},
     }
     return Plan(
         scenario=scenario,
-        hosts=tuple(RealHost(name, nodes[name]) for name in wanted),
+        hosts=tuple(RealHost(name, nodes[name]) for name in real_hosts),
         ways=tuple(ways),
         resolved_json=canonical_json(core),
         mtu=mtu,
-        simulated=tuple(flow["name"] for flow in kept),
+        simulated=tuple(flow["name"] for flow in simulated),
     )
 
 
@@ -114,38 +116,39 @@ def first_sender(scenario: Scenario) -> str:
     return _ends(scenario.resolved, scenario.resolved["flows"][0])[0]
 
 
-def _wanted(resolved: Mapping[str, Any], ends: list[tuple[str, str]], names: tuple[str, ...]) -> list[str]:
+def _real_hosts(resolved: Mapping[str, Any], ends: list[tuple[str, str]], names: tuple[str, ...]) -> list[str]:
     """Returns the names of the real hosts, without duplicates."""
     kinds = {node["name"]: node["kind"] for node in resolved["nodes"]}
     for name in names:
         if kinds.get(name) != "host":
-            what = "a switch" if name in kinds else "not there"
+            problem = "a switch" if name in kinds else "not there"
             raise ScenarioError(
-                f"--at: {name!r}; {what}, {nearest(name, [kind for kind in kinds if kinds[kind] == 'host'])}"
+                f"--at: {name!r}; {problem}, {nearest(name, [kind for kind in kinds if kinds[kind] == 'host'])}"
             )
-    wanted = list(dict.fromkeys(names or ends[0][:1]))
-    if len(wanted) > 1:
-        return wanted
-    other = next((b if a == wanted[0] else a for a, b in ends if wanted[0] in (a, b) and a != b), None)
+    hosts = list(dict.fromkeys(names or ends[0][:1]))
+    if len(hosts) > 1:
+        return hosts
+    other = next((b if a == hosts[0] else a for a, b in ends if hosts[0] in (a, b) and a != b), None)
     if other is None:
-        raise ScenarioError(f"network: no flow connects {wanted[0]} with another host; needs one, for its route")
-    return [*wanted, other]
+        raise ScenarioError(f"network: no flow connects {hosts[0]} with another host; needs one, for its route")
+    return [*hosts, other]
 
 
-def _joining(wanted: list[str], ends: list[tuple[str, str]]) -> list[int]:
+def _joining(hosts: list[str], ends: list[tuple[str, str]]) -> list[int]:
     """Returns, for each pair of hosts that has a flow, the number of its first flow."""
     pairs: dict[frozenset[str], int] = {}
     for number, pair in enumerate(ends):
-        if set(pair) <= set(wanted) and pair[0] != pair[1]:
+        if set(pair) <= set(hosts) and pair[0] != pair[1]:
             pairs.setdefault(frozenset(pair), number)
-    for name in wanted:
+    for name in hosts:
         if not any(name in pair for pair in pairs):
-            others = " or ".join(other for other in wanted if other != name)
+            others = " or ".join(other for other in hosts if other != name)
             raise ScenarioError(f"--at: {name!r}; no flow connects it with {others}: needs one, for its route")
     return list(pairs.values())
 
 
 def _ends(resolved: Mapping[str, Any], flow: dict[str, Any]) -> tuple[str, str]:
+    """Returns the names of a resolved flow's sender and receiver."""
     links, nodes, route = resolved["links"], resolved["nodes"], flow["route"]
     return nodes[links[route[0]]["from"]]["name"], nodes[links[route[-1]]["to"]]["name"]
 
@@ -158,12 +161,13 @@ def _tcp(mtu: int) -> dict[str, Any]:
         "receiver_window": f"{max(65_535, 2 * mss)} B",
         "timer": {"kind": "fine"},
     }
-    lonely = Scenario(framing="ip", switch=Switch(buffer="unlimited"), tcp=Tcp(**fields))
-    resolved_tcp: dict[str, Any] = json.loads(lonely.resolved_json())["flows"][0]["tcp"]
+    single = Scenario(framing="ip", switch=Switch(buffer="unlimited"), tcp=Tcp(**fields))
+    resolved_tcp: dict[str, Any] = json.loads(single.resolved_json())["flows"][0]["tcp"]
     return resolved_tcp
 
 
-def _foreign(flow: dict[str, Any], tcp: dict[str, Any], name: str) -> dict[str, Any]:
+def _external(flow: dict[str, Any], tcp: dict[str, Any], name: str) -> dict[str, Any]:
+    """Returns a flow over a flow's route whose packets come from outside of the simulation."""
     return {
         **flow,
         "name": name,

@@ -14,6 +14,7 @@ from longpipe.measures.measure import Measure, parse
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
+# Sign of a comparison whose sides are exchanged.
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 

@@ -21,15 +21,17 @@ def by_port(trace: Mapping[str, Any], ports: int, begin_s: float = 0.0) -> dict[
     # Imported here because few runs record delays.
     import numpy as np
 
-    late = np.asarray(trace["time_s"]) >= begin_s
-    port, delay = np.asarray(trace["port"])[late], np.asarray(trace["delay_s"], dtype=np.float64)[late]
+    counted = np.asarray(trace["time_s"]) >= begin_s
+    port, delay = np.asarray(trace["port"])[counted], np.asarray(trace["delay_s"], dtype=np.float64)[counted]
     columns = {name: np.full(ports, np.nan) for name in (MEAN, *QUANTILES)}
+    # Sorted by port, and by delay within a port.
     order = np.lexsort((delay, port))
     port, delay = port[order], delay[order]
     for number in np.unique(port):
         first, last = np.searchsorted(port, (number, number + 1))
-        own = delay[first:last]
-        columns[MEAN][number] = own.mean()
+        at_port = delay[first:last]
+        columns[MEAN][number] = at_port.mean()
         for name, share in QUANTILES.items():
-            columns[name][number] = own[max(int(np.ceil(share * len(own))), 1) - 1]
+            # The packet with rank ceil(share * n), counted from 1.
+            columns[name][number] = at_port[max(int(np.ceil(share * len(at_port))), 1) - 1]
     return {name: column.tolist() for name, column in columns.items()}

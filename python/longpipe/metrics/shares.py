@@ -25,15 +25,19 @@ def max_min_shares(
     All shares increase together until a flow's demand is satisfied or a link on its route is full (Bertsekas and
     Gallager 1992, section 6.5.2; ATM Forum/98-0876 section 7 for one link).
     """
-    demands, left = np.asarray(demands_bps, dtype=float), np.atleast_1d(np.asarray(capacities_bps, dtype=float)).copy()
+    demands = np.asarray(demands_bps, dtype=float)
+    left = np.atleast_1d(np.asarray(capacities_bps, dtype=float)).copy()
     routes = [(0,)] * demands.size if routes is None else routes
+    # Element k of `flows` and `links` is the flow and the link of the k-th hop of all routes.
     flows = np.repeat(np.arange(demands.size), [len(route) for route in routes])
     links = np.array([link for route in routes for link in route], dtype=np.int64)
     shares, rising = np.zeros_like(demands), np.ones(demands.size, dtype=bool)
     while rising.any():
         users = np.bincount(links[rising[flows]], minlength=left.size)
+        # Share at which each link is full if all of its rising flows reach it.
         levels = np.divide(left, users, out=np.full_like(left, math.inf), where=users > 0)
         full = levels.min()
+        # Flows whose shares are final: those with smaller demands, or otherwise those over the link that is full first.
         satisfied = rising & (demands <= full)
         if satisfied.any():
             shares[satisfied] = demands[satisfied]
@@ -71,15 +75,15 @@ def of_paths(
     Delivered datagrams, without their headers, are first subtracted from the capacities of their links.
     """
     resolved = scenario.resolved
-    known = paths(resolved)
+    flow_paths = paths(resolved)
     capacities = np.array([link["rate_bps"] for link in resolved["links"]], dtype=float)
     for link, rate_bps in (left_bps or {}).items():
         capacities[link] = rate_bps
     over_tcp = ~np.isnan(demands)
     for index in np.flatnonzero(~over_tcp):
-        capacities[list(known[index].route)] -= throughputs_bps[index]
+        capacities[list(flow_paths[index].route)] -= throughputs_bps[index]
     # Bytes on the wire per byte of payload.
-    wire = np.array([path.packet_bytes / path.mss_bytes for path in known])[over_tcp]
-    routes = [path.route for path, tcp in zip(known, over_tcp, strict=True) if tcp]
+    wire = np.array([path.packet_bytes / path.mss_bytes for path in flow_paths])[over_tcp]
+    routes = [path.route for path, tcp in zip(flow_paths, over_tcp, strict=True) if tcp]
     sent = throughputs_bps[over_tcp] * wire
     return relative_throughputs(sent, demands[over_tcp] * wire, np.maximum(capacities, 0.0), routes)

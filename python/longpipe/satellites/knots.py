@@ -28,9 +28,9 @@ def knots(
         steps = np.arange(first, min(first + AT_ONCE, count))
         fixed, _ = earth_fixed_m(constellation, begin_s + steps * step_s)
         for step, satellites in zip(steps.tolist(), fixed, strict=True):
-            _, before = router.shortest(satellites, np.array([0]))
-            (way,) = router.ways(before, np.array([0]), np.array([1]))
-            route = tuple(way[way >= 0].tolist())
+            _, predecessors = router.shortest(satellites, np.array([0]))
+            (padded,) = router.routes(predecessors, np.array([0]), np.array([1]))
+            route = tuple(padded[padded >= 0].tolist())
             if last and route != last:
                 delays_s.append((step, _seconds(places, satellites, last)))
             if route:
@@ -46,5 +46,6 @@ def knots(
 
 
 def _seconds(places: np.ndarray, satellites: np.ndarray, route: tuple[int, ...]) -> float:
-    way = np.vstack([places[0], satellites[list(route)], places[1]])
-    return float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum() / LIGHT_M_PER_S)
+    """Returns the one-way delay of a route between two places, via satellites at the given positions [m]."""
+    points = np.vstack([places[0], satellites[list(route)], places[1]])
+    return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum() / LIGHT_M_PER_S)

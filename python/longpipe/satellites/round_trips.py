@@ -123,15 +123,16 @@ def round_trips(
     last = np.full((len(pairs), 1), -2)
     codes = np.zeros(len(constellation.names), dtype=np.int64)
     for index, satellites in enumerate(_places(constellation, begin_s + times, codes)):
-        lengths, before = router.shortest(satellites, sources)
+        lengths, predecessors = router.shortest(satellites, sources)
         rtt[index] = 2 * lengths[rows, targets] / LIGHT_M_PER_S
-        ways = router.ways(before, rows, targets)
-        count = (ways >= 0).sum(axis=1)
+        routes = router.routes(predecessors, rows, targets)
+        count = (routes >= 0).sum(axis=1)
+        # A route over n satellites has n + 1 links.
         hops[index] = np.where(count > 0, count + 1, 0)
-        for pair in np.nonzero(_differ(last, ways))[0]:
-            way = ways[pair]
-            changes.append((float(times[index]), int(pair), tuple(int(satellite) for satellite in way[way >= 0])))
-        last = ways
+        for pair in np.nonzero(_differ(last, routes))[0]:
+            route = routes[pair]
+            changes.append((float(times[index]), int(pair), tuple(int(satellite) for satellite in route[route >= 0])))
+        last = routes
         if told is not None and index % AT_ONCE == 0:
             told(index / len(times))
     doubts = tuple(doubts_of_errors(constellation.names, codes))

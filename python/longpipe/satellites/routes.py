@@ -38,40 +38,41 @@ class Router:
         else:
             links = links_within(satellites_m, self.link_range_m)
         a, b = links.T
-        between = np.linalg.norm(satellites_m[a] - satellites_m[b], axis=1)
+        link_m = np.linalg.norm(satellites_m[a] - satellites_m[b], axis=1)
         ground = self.sight.distances_m(satellites_m)
         station, satellite = np.nonzero(np.isfinite(ground))
-        far = ground[station, satellite]
+        ground_link_m = ground[station, satellite]
         sending, receiving = self.satellites + station, self.satellites + self.stations + station
         graph = csr_matrix(
             (
-                np.concatenate([between, between, far, far]),
+                np.concatenate([link_m, link_m, ground_link_m, ground_link_m]),
                 (np.concatenate([a, b, sending, satellite]), np.concatenate([b, a, satellite, receiving])),
             ),
             shape=(self.nodes, self.nodes),
         )
-        lengths, before = dijkstra(graph, indices=self.satellites + sources, return_predecessors=True)
-        return lengths[:, self.satellites + self.stations :], before
+        lengths, predecessors = dijkstra(graph, indices=self.satellites + sources, return_predecessors=True)
+        return lengths[:, self.satellites + self.stations :], predecessors
 
     @property
     def nodes(self) -> int:
         """Returns the number of nodes of the graph."""
         return self.satellites + 2 * self.stations
 
-    def ways(self, before: np.ndarray, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Returns the satellites of each route, padded with -1; `rows` are the rows of the sources in `before`."""
-        here = before[rows, self.satellites + self.stations + targets]
+    def routes(self, predecessors: np.ndarray, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Returns the satellites of each route, padded with -1; `rows` are the sources' rows in `predecessors`."""
+        node = predecessors[rows, self.satellites + self.stations + targets]
         # Predecessors are followed from the last satellite to the first, whose predecessor is the sender.
         steps = []
         while True:
-            on = (here >= 0) & (here < self.satellites)
-            if not on.any():
+            is_satellite = (node >= 0) & (node < self.satellites)
+            if not is_satellite.any():
                 break
-            steps.append(np.where(on, here, -1))
-            here = np.where(on, before[rows, np.where(on, here, 0)], NOTHING)
+            steps.append(np.where(is_satellite, node, -1))
+            node = np.where(is_satellite, predecessors[rows, np.where(is_satellite, node, 0)], NOTHING)
         if not steps:
             return np.full((len(rows), 1), -1)
         backwards = np.stack(steps, axis=1)
         length = (backwards >= 0).sum(axis=1)
+        # Column j of the result is column length - 1 - j of the reversed routes.
         order = length[:, None] - 1 - np.arange(backwards.shape[1])
         return np.where(order >= 0, np.take_along_axis(backwards, np.maximum(order, 0), axis=1), -1)

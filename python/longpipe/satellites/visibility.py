@@ -27,24 +27,26 @@ class Sight:
         A satellite in range is visible only above the horizon, because the range of Hypatia's rule is that over a flat
         Earth.
         """
-        reach, elevation = [], []
+        ranges_m, elevations_deg = [], []
         for station in stations:
-            own = station.least_elevation_deg
-            by_reach = own is None and constellation.max_ground_link_m is not None
-            reach.append(constellation.max_ground_link_m if by_reach else np.inf)
-            elevation.append(0.0 if by_reach else constellation.least_elevation_deg if own is None else own)
+            of_station = station.least_elevation_deg
+            by_range = of_station is None and constellation.max_ground_link_m is not None
+            of_constellation = 0.0 if by_range else constellation.least_elevation_deg
+            ranges_m.append(constellation.max_ground_link_m if by_range else np.inf)
+            elevations_deg.append(of_constellation if of_station is None else of_station)
         return cls(
             np.array([station.earth_fixed_m for station in stations]),
             np.array([station.up for station in stations]),
-            np.array(reach),
-            np.sin(np.radians(elevation)),
+            np.array(ranges_m),
+            np.sin(np.radians(elevations_deg)),
         )
 
     def distances_m(self, satellites_m: np.ndarray) -> np.ndarray:
         """Returns distances [m] by station and satellite; infinite if the satellite is not visible."""
-        away = satellites_m[None, :, :] - self.places_m[:, None, :]
-        distance = np.sqrt(np.einsum("ijk,ijk->ij", away, away))
-        height = np.einsum("ijk,ik->ij", away, self.up)
+        vectors_m = satellites_m[None, :, :] - self.places_m[:, None, :]
+        distance = np.sqrt(np.einsum("ijk,ijk->ij", vectors_m, vectors_m))
+        # Height above the station's horizontal plane: the distance times the sine of the elevation.
+        height = np.einsum("ijk,ik->ij", vectors_m, self.up)
         with np.errstate(invalid="ignore"):
-            seen = (distance <= self.max_ground_link_m[:, None]) & (height >= self.least_sine[:, None] * distance)
-        return np.where(seen, distance, np.inf)
+            is_visible = (distance <= self.max_ground_link_m[:, None]) & (height >= self.least_sine[:, None] * distance)
+        return np.where(is_visible, distance, np.inf)

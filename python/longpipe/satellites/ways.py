@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -24,15 +24,23 @@ Node = int
 Hop = tuple[Node, Node]
 
 
+class Change(NamedTuple):
+    """The first route of a pair, or a later one: its first step, and its satellites, () if there is no route."""
+
+    step: int
+    satellites: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Ways:
-    """Each pair's first route and route changes as (step, satellites), where () means that there is no route.
+    """Routes of pairs of stations over time, and the delays of the links that they use.
 
-    `longest_s` is the longest one-way delay of each pair; `knots` contains the steps and delays [s] of each link. A
-    link is named by the direction in which a pair first uses it, and has the same delay in both directions.
+    `changes` are the routes of each pair, `longest_s` the longest one-way delay of each pair, and `knots` the steps and
+    delays [s] of each link. A link is named by the direction in which a pair first uses it, and has the same delay in
+    both directions.
     """
 
-    changes: tuple[tuple[tuple[int, tuple[int, ...]], ...], ...]
+    changes: tuple[tuple[Change, ...], ...]
     longest_s: tuple[float, ...]
     knots: dict[Hop, list[tuple[int, float]]]
 
@@ -52,29 +60,29 @@ def ways(
     router = Router(constellation, stations)
     sources, rows = np.unique([a for a, _ in pairs], return_inverse=True)
     targets = np.array([b for _, b in pairs])
-    changes: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in pairs]
+    changes: list[list[Change]] = [[] for _ in pairs]
     longest = np.zeros(len(pairs))
     for step, satellites in _places(constellation, begin_s, step_s, range(count)):
-        lengths, before = router.shortest(satellites, sources)
-        routes = router.ways(before, rows, targets)
-        for pair, way in enumerate(routes):
-            route = tuple(way[way >= 0].tolist())
-            if not changes[pair] or route != changes[pair][-1][1]:
-                changes[pair].append((step, route))
+        lengths, predecessors = router.shortest(satellites, sources)
+        for pair, padded in enumerate(router.routes(predecessors, rows, targets)):
+            route = tuple(padded[padded >= 0].tolist())
+            if not changes[pair] or route != changes[pair][-1].satellites:
+                changes[pair].append(Change(step, route))
             if route:
                 longest[pair] = max(longest[pair], lengths[rows[pair], targets[pair]] / LIGHT_M_PER_S)
-    for (a, b), own in zip(pairs, changes, strict=True):
-        if not any(route for _, route in own):
+    for (a, b), routes in zip(pairs, changes, strict=True):
+        if not any(route for _, route in routes):
             raise no_route(constellation, stations[a], stations[b])
-    after = round(AFTERWARDS_S / step_s) + 1
-    wanted: dict[Hop, set[int]] = defaultdict(set)
-    for pair, own in enumerate(changes):
-        ends = [*(step for step, _ in own[1:]), count]
-        for (step, route), end in zip(own, ends, strict=True):
+    steps_afterwards = round(AFTERWARDS_S / step_s) + 1
+    # Steps at which the delay of each link is needed.
+    steps_of: dict[Hop, set[int]] = defaultdict(set)
+    for pair, routes in enumerate(changes):
+        ends = [*(step for step, _ in routes[1:]), count]
+        for (step, route), end in zip(routes, ends, strict=True):
             for hop in hops(pairs[pair], route):
-                known = hop if hop in wanted or hop[::-1] not in wanted else hop[::-1]
-                wanted[known].update(range(step, min(end + after, count)))
-    knots = _knots(constellation, stations, wanted, begin_s, step_s)
+                name = hop if hop in steps_of or hop[::-1] not in steps_of else hop[::-1]
+                steps_of[name].update(range(step, min(end + steps_afterwards, count)))
+    knots = _knots(constellation, stations, steps_of, begin_s, step_s)
     return Ways(tuple(map(tuple, changes)), tuple(longest.tolist()), knots)
 
 
@@ -86,27 +94,29 @@ def hops(pair: tuple[int, int], route: tuple[int, ...]) -> list[Hop]:
 def _places(
     constellation: Constellation, begin_s: float, step_s: float, steps: Sequence[int]
 ) -> Iterator[tuple[int, np.ndarray]]:
+    """Yields steps with the positions of all satellites [m], which are computed for several steps at once."""
     for first in range(0, len(steps), AT_ONCE):
-        some = np.array(steps[first : first + AT_ONCE])
-        fixed, _ = earth_fixed_m(constellation, begin_s + some * step_s)
-        yield from zip(some.tolist(), fixed, strict=True)
+        block = np.array(steps[first : first + AT_ONCE])
+        fixed, _ = earth_fixed_m(constellation, begin_s + block * step_s)
+        yield from zip(block.tolist(), fixed, strict=True)
 
 
 def _knots(
     constellation: Constellation,
     stations: Sequence[Station],
-    wanted: dict[Hop, set[int]],
+    steps_of: dict[Hop, set[int]],
     begin_s: float,
     step_s: float,
 ) -> dict[Hop, list[tuple[int, float]]]:
+    """Returns the delays [s] of each link at the given steps."""
     ground = np.array([station.earth_fixed_m for station in stations])
     by_step: dict[int, list[Hop]] = defaultdict(list)
-    for hop, steps in wanted.items():
+    for hop, steps in steps_of.items():
         for step in steps:
             by_step[step].append(hop)
-    knots: dict[Hop, list[tuple[int, float]]] = {hop: [] for hop in wanted}
+    knots: dict[Hop, list[tuple[int, float]]] = {hop: [] for hop in steps_of}
     for step, satellites in _places(constellation, begin_s, step_s, sorted(by_step)):
-        # Negative numbers index stations from the end.
+        # Station i is the node -1 - i, which indexes the array from its end.
         places = np.concatenate([satellites, ground[::-1]])
         links = np.array(by_step[step])
         seconds = np.linalg.norm(places[links[:, 0]] - places[links[:, 1]], axis=1) / LIGHT_M_PER_S

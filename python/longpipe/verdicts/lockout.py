@@ -34,17 +34,19 @@ def locked_out(scenario: Scenario, columns: Mapping[str, Mapping[str, Any]]) -> 
     if resolved["framing"] != "ip" or len(flows["flow"]) < 2:
         return
     links, nodes = resolved["links"], resolved["nodes"]
+    # Paths of greedy flows by the ports on them, without the host's own port.
     greedy: dict[int, list[Path]] = {}
     for path in paths(resolved):
         if path.endless:
             for port in path.route[1:]:
                 greedy.setdefault(port, []).append(path)
     throughputs_bps: dict[str, float] = {}
-    for port, own in greedy.items():
-        if len(own) < 2 or not _is_mostly_full(links[port], ports, port):
+    for port, at_port in greedy.items():
+        if len(at_port) < 2 or not _is_mostly_full(links[port], ports, port):
             continue
         throughputs_bps = throughputs_bps or _throughputs_bps(scenario, columns)
-        largest = max(own, key=lambda path: throughputs_bps.get(path.flow, 0.0))
+        largest = max(at_port, key=lambda path: throughputs_bps.get(path.flow, 0.0))
+        # The link through which the packets of the largest flow reach the port.
         before = largest.route[largest.route.index(port) - 1]
         if (
             nodes[links[before]["from"]]["kind"] != "host"
@@ -52,17 +54,18 @@ def locked_out(scenario: Scenario, columns: Mapping[str, Mapping[str, Any]]) -> 
             or links[before]["rate_bps"] != links[port]["rate_bps"]
         ):
             continue
-        total_bps = sum(throughputs_bps.get(path.flow, 0.0) for path in own)
-        least_bps = _STARVED * links[port]["rate_bps"] / len(own)
-        starved = [path for path in own if throughputs_bps.get(path.flow, math.inf) < least_bps]
+        total_bps = sum(throughputs_bps.get(path.flow, 0.0) for path in at_port)
+        starved_bps = _STARVED * links[port]["rate_bps"] / len(at_port)
+        starved = [path for path in at_port if throughputs_bps.get(path.flow, math.inf) < starved_bps]
         if not starved or throughputs_bps[largest.flow] < _NEARLY_ALL * total_bps:
             continue
         rate, flow, link = RATE.format(links[port]["rate_bps"]), largest.flow, port_name(resolved, before)
         is_dumbbell = scenario.network.kind == "dumbbell"
         faster = "network.access_rate above network.trunk_rate" if is_dumbbell else f"a faster link {link}"
         buffer = "network.host_buffer" if is_dumbbell else "its host_buffer"
+        locked_out_flows = f"{len(starved)} of {len(at_port)} flows"
         yield (
-            f"{port_name(resolved, port)}: {flow} locks out {len(starved)} of {len(own)} flows, an artefact of equal "
+            f"{port_name(resolved, port)}: {flow} locks out {locked_out_flows}, an artefact of equal "
             f"rates: {link} also has {rate}, so packets of {flow} take each place in the full buffer when it becomes "
             f"free; needs {faster}, or {buffer}"
         )

@@ -28,23 +28,23 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """Packets of the only flow at the bottleneck: arrivals [s], lengths in seconds of the link, and waits [s]."""
+class _Packets:
+    """Arrival, transmission and waiting times [s] of the only flow's packets at the bottleneck, and the path's RTT."""
 
-    at: Floats
-    length: Floats
-    wait: Floats
+    arrival_s: Floats
+    length_s: Floats
+    wait_s: Floats
     round_trip_s: float
 
     def rates(self, window_s: float) -> tuple[Floats, Floats]:
         """Returns the ends of intervals of `window_s`, one beginning every quarter of it, and the rate in each."""
-        ends = np.arange(window_s, self.at[-1], window_s / 4)
-        sent = np.concatenate([[0.0], np.cumsum(self.length)])
-        counts = [np.searchsorted(self.at, times) for times in (ends, ends - window_s)]
-        return ends, (sent[counts[0]] - sent[counts[1]]) / window_s
+        ends = np.arange(window_s, self.arrival_s[-1], window_s / 4)
+        arrived_s = np.concatenate([[0.0], np.cumsum(self.length_s)])
+        by_end, by_begin = (np.searchsorted(self.arrival_s, times) for times in (ends, ends - window_s))
+        return ends, (arrived_s[by_end] - arrived_s[by_begin]) / window_s
 
 
-def _observed(result: "Result") -> _Seen:
+def _observed(result: "Result") -> _Packets:
     network: Any = result.scenario.network
     rate_bps = float(RATE.parse(network.trunk_rate))
     frame = result.traces["delay"]
@@ -54,12 +54,12 @@ def _observed(result: "Result") -> _Seen:
     arrival = rows.time_s.to_numpy(dtype=float) - length - wait
     order = np.argsort(arrival, kind="stable")
     round_trip_s = 2 * float(TIME.parse(network.trunk_delay)) / 1e12
-    return _Seen(arrival[order], length[order], wait[order], round_trip_s)
+    return _Packets(arrival[order], length[order], wait[order], round_trip_s)
 
 
-def _drain(seen: _Seen) -> tuple[float, float, float]:
+def _drain(packets: _Packets) -> tuple[float, float, float]:
     """Returns when the rate first exceeds the link's and when it then falls [s], and the lowest rate that follows."""
-    ends, rates = seen.rates(seen.round_trip_s)
+    ends, rates = packets.rates(packets.round_trip_s)
     above = np.flatnonzero(rates > _ABOVE)
     if not above.size:
         return np.nan, np.nan, np.nan
@@ -67,15 +67,15 @@ def _drain(seen: _Seen) -> tuple[float, float, float]:
     if not below.size:
         return float(ends[above[0]]), np.nan, np.nan
     begin = ends[below[0]]
-    after = (ends >= begin) & (ends < begin + 4 * seen.round_trip_s)
+    after = (ends >= begin) & (ends < begin + 4 * packets.round_trip_s)
     return float(ends[above[0]]), float(begin), float(rates[after].min())
 
 
 def startup_rounds(result: "Result") -> float:
     """Returns the number of round trips from the first in which the rate exceeds the link's to the first of Drain."""
-    seen = _observed(result)
-    above, begin, _ = _drain(seen)
-    return (begin - above) / seen.round_trip_s
+    packets = _observed(result)
+    above, begin, _ = _drain(packets)
+    return (begin - above) / packets.round_trip_s
 
 
 def drain_rate(result: "Result") -> float:
@@ -85,19 +85,19 @@ def drain_rate(result: "Result") -> float:
 
 def drain_rounds(result: "Result") -> float:
     """Returns the round trips from the beginning of Drain until a packet waits for at most 1 % of a round trip."""
-    seen = _observed(result)
-    _, begin, _ = _drain(seen)
-    empty = seen.at[(seen.at > begin) & (seen.wait <= 0.01 * seen.round_trip_s)]
-    return float((empty[0] - begin) / seen.round_trip_s) if empty.size else np.nan
+    packets = _observed(result)
+    _, begin, _ = _drain(packets)
+    empty = packets.arrival_s[(packets.arrival_s > begin) & (packets.wait_s <= 0.01 * packets.round_trip_s)]
+    return float((empty[0] - begin) / packets.round_trip_s) if empty.size else np.nan
 
 
-def _probes(seen: _Seen) -> list[tuple[float, float]]:
+def _probes(packets: _Packets) -> list[tuple[float, float]]:
     """Returns the begin and end of each steady-state period in which packets wait for over a tenth of a round trip.
 
     Gaps of up to 5 round trips are part of a period.
     """
-    waiting = seen.at[(seen.at > _STEADY_S) & (seen.wait > 0.1 * seen.round_trip_s)]
-    parts = np.split(waiting, np.flatnonzero(np.diff(waiting) > 5 * seen.round_trip_s) + 1)
+    waiting = packets.arrival_s[(packets.arrival_s > _STEADY_S) & (packets.wait_s > 0.1 * packets.round_trip_s)]
+    parts = np.split(waiting, np.flatnonzero(np.diff(waiting) > 5 * packets.round_trip_s) + 1)
     return [(float(part[0]), float(part[-1])) for part in parts if part.size]
 
 
@@ -108,13 +108,13 @@ def probes(result: "Result") -> float:
 
 def longest_probe_rounds(result: "Result") -> float:
     """Returns the round trips from the first to the last packet that waits in the longest probe; nan without probes."""
-    seen = _observed(result)
-    return max(((end - begin) / seen.round_trip_s for begin, end in _probes(seen)), default=np.nan)
+    packets = _observed(result)
+    return max(((end - begin) / packets.round_trip_s for begin, end in _probes(packets)), default=np.nan)
 
 
-def _probe_rtts(seen: _Seen) -> Floats:
+def _probe_rtts(packets: _Packets) -> Floats:
     """Returns the ends [s] of the periods of at least 200 ms in which less than the link's rate arrives."""
-    ends, rates = seen.rates(_PROBE_RTT_S)
+    ends, rates = packets.rates(_PROBE_RTT_S)
     low = ends[(rates < _DRAINS) & (ends > _STEADY_S)]
     return low[np.concatenate([[True], np.diff(low) > 1.0])] if low.size else low
 

@@ -21,15 +21,13 @@ class Obstacles(Losses):
     def blocking(self) -> tuple[int, int] | None:
         """Returns the link and the number of its first conditioner that drops all full packets of the flow."""
         for link in self.run.with_buckets.intersection(self.route) if self.run.with_buckets else ():
-            own = self.run.fields.of_link(link)
-            for i, conditioner in enumerate(own.conditioners_now if own is not None else ()):
-                if conditioner.has_bucket and (
-                    getattr(conditioner, "exceed", "drop") == "drop" or not self.is_ecn_capable
-                ):
-                    longest = min(
-                        SIZE.parse(conditioner.burst), SIZE.parse(conditioner.mtu) if conditioner.mtu else math.inf
-                    )
-                    if longest < self.longest_bytes:
+            fields = self.run.fields.of_link(link)
+            for i, conditioner in enumerate(fields.conditioners_now if fields is not None else ()):
+                # A policer that marks instead of dropping passes ECN-capable packets.
+                drops = getattr(conditioner, "exceed", "drop") == "drop" or not self.is_ecn_capable
+                if conditioner.has_bucket and drops:
+                    mtu_bytes = SIZE.parse(conditioner.mtu) if conditioner.mtu else math.inf
+                    if min(SIZE.parse(conditioner.burst), mtu_bytes) < self.longest_bytes:
                         return link, i
         return None
 
@@ -38,22 +36,22 @@ class Obstacles(Losses):
         if self.blocking is None:
             return False
         link, i = self.blocking
-        own = self.run.fields.of_link(link)
-        return own is not None and bool(own.conditioners_now[i].kind == kind)
+        fields = self.run.fields.of_link(link)
+        return fields is not None and bool(fields.conditioners_now[i].kind == kind)
 
     def unblocked(self) -> Remedy | None:
         """Returns a conditioner that passes the flow's full packets, instead of the one that drops all of them."""
         if self.blocking is None:
             return None
         link, i = self.blocking
-        own = self.run.fields.of_link(link)
-        return None if own is None else larger_bucket(own, i, self.longest_bytes)
+        fields = self.run.fields.of_link(link)
+        return None if fields is None else larger_bucket(fields, i, self.longest_bytes)
 
     @once
     def out_link(self) -> int:
         """Returns the link of the path that had outages for the longest time."""
-        both = (*self.route, *self.return_route)
-        return max(both, key=lambda link: sum(self._outages_s(link)))
+        links = (*self.route, *self.return_route)
+        return max(links, key=lambda link: sum(self._outages_s(link)))
 
     @once
     def outages(self) -> float:
@@ -69,16 +67,18 @@ class Obstacles(Losses):
         """Returns the duration [s] in the active time without a route to the receiver, or back to the sender."""
         links, begin_s = self.run.resolved["links"], self.run.begin_s
         begin_s, end_s = begin_s + self.start_s, begin_s + self.end_s
-        ways = [{**self.flow, "at_ps": 0}, *self.flow["rerouting"]["changes"]]
-        ends_s = [min(way["at_ps"] / 1e12, end_s) for way in ways[1:]] + [end_s]
+        # The first routes, and those after each change; each is used until the next change.
+        changes = [{**self.flow, "at_ps": 0}, *self.flow["rerouting"]["changes"]]
+        ends_s = [min(change["at_ps"] / 1e12, end_s) for change in changes[1:]] + [end_s]
         missing_s = 0.0
-        for way, until_s in zip(ways, ends_s, strict=True):
-            there, back = way["route"], way["return_route"]
-            # Without a route, packets reach only the first nodes of a way.
-            is_whole = (
-                links[there[-1]]["to"] == links[back[0]]["from"] and links[back[-1]]["to"] == links[there[0]]["from"]
+        for change, until_s in zip(changes, ends_s, strict=True):
+            forward, back = change["route"], change["return_route"]
+            # Without a route to the other host, the links of a route lead only to a node before it.
+            is_complete = (
+                links[forward[-1]]["to"] == links[back[0]]["from"]
+                and links[back[-1]]["to"] == links[forward[0]]["from"]
             )
-            missing_s += 0.0 if is_whole else max(0.0, until_s - max(way["at_ps"] / 1e12, begin_s))
+            missing_s += 0.0 if is_complete else max(0.0, until_s - max(change["at_ps"] / 1e12, begin_s))
         return missing_s
 
     def _outages_s(self, link: int) -> list[float]:

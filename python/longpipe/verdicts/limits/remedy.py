@@ -59,89 +59,91 @@ def faster(e: Evidence, link: int) -> Remedy | None:
 
     It is at most the rate of the next slower link or policer, because packets beyond that would only be lost there.
     """
-    own = e.run.fields.of_link(link)
-    if own is None:
+    fields = e.run.fields.of_link(link)
+    if fields is None:
         return None
     factor = e.headroom(link)
-    match own.path_now:
+    match fields.path_now:
         case Moving(rate=steps) if steps:
-            return Remedy(f"{own.path}.rate", [[at, _raised(rate, factor)] for at, rate in steps])
+            return Remedy(f"{fields.path}.rate", [[at, _raised(rate, factor)] for at, rate in steps])
         case Coded(symbol_rate=rate):
-            return Remedy(f"{own.path}.symbol_rate", SYMBOLS.format(round(factor * SYMBOLS.parse(rate))))
+            return Remedy(f"{fields.path}.symbol_rate", SYMBOLS.format(round(factor * SYMBOLS.parse(rate))))
         case File() if "service" in e.run.resolved["links"][link].get("motion", {}):
             highest = max(_rates_bps(e.run.resolved["links"][link]["motion"]["service"]))
-            return Remedy(own.path, {**_CONSTANT, "rate": [["0 s", RATE.format(MORE * highest)]]})
-    return Remedy(own.rate, _rate(round(factor * e.run.resolved["links"][link]["rate_bps"])))
+            return Remedy(fields.path, {**_CONSTANT, "rate": [["0 s", RATE.format(MORE * highest)]]})
+    return Remedy(fields.rate, _rate(round(factor * e.run.resolved["links"][link]["rate_bps"])))
 
 
 def faster_shaper(e: Evidence, link: int) -> Remedy | None:
     """Returns twice the rate of the shaper of a directed link: `tbf`, or CAKE's."""
-    own = e.run.fields.of_link(link)
-    if own is None:
+    fields = e.run.fields.of_link(link)
+    if fields is None:
         return None
-    tbf = next((i for i, conditioner in enumerate(own.conditioners_now) if conditioner.kind == "tbf"), None)
-    policy = own.policy_now
-    shaped_bps = RATE.parse(own.conditioners_now[tbf].rate) if tbf is not None else math.inf
+    tbf = next((i for i, conditioner in enumerate(fields.conditioners_now) if conditioner.kind == "tbf"), None)
+    policy = fields.policy_now
+    shaped_bps = RATE.parse(fields.conditioners_now[tbf].rate) if tbf is not None else math.inf
     if policy.kind == "cake" and policy.rate is not None and RATE.parse(policy.rate) < shaped_bps:
-        return Remedy(own.policy, {**policy.model_dump(exclude_none=True), "rate": _raised(policy.rate)})
-    return None if tbf is None else faster_bucket(own, tbf)
+        return Remedy(fields.policy, {**policy.model_dump(exclude_none=True), "rate": _raised(policy.rate)})
+    return None if tbf is None else faster_bucket(fields, tbf)
 
 
-def faster_bucket(own: LinkFields, i: int) -> Remedy:
+def faster_bucket(fields: LinkFields, i: int) -> Remedy:
     """Returns twice the rate of a policer or `tbf`, or of all its rates if it has a peak rate."""
-    bucket = own.conditioners_now[i]
+    bucket = fields.conditioners_now[i]
     if bucket.peak is None:
-        return Remedy(f"{own.conditioners}.{i}.rate", _raised(bucket.rate))
+        return Remedy(f"{fields.conditioners}.{i}.rate", _raised(bucket.rate))
     changed = {"rate": _raised(bucket.rate), "peak": _raised(bucket.peak)}
-    return Remedy(own.conditioners, _with_item(own, i, changed))
+    return Remedy(fields.conditioners, _with_item(fields, i, changed))
 
 
-def larger_bucket(own: LinkFields, i: int, longest_bytes: int) -> Remedy:
+def larger_bucket(fields: LinkFields, i: int, longest_bytes: int) -> Remedy:
     """Returns a policer or `tbf` that passes packets of this length, and has a larger bucket."""
-    bucket = own.conditioners_now[i]
+    bucket = fields.conditioners_now[i]
     burst_bytes = SIZE.parse(bucket.burst)
     is_short = bucket.mtu is not None and SIZE.parse(bucket.mtu) < longest_bytes
     burst = f"{max(4 * burst_bytes, 4 * longest_bytes)} B"
     if is_short and burst_bytes >= longest_bytes:
-        return Remedy(f"{own.conditioners}.{i}.mtu", f"{longest_bytes} B")
+        return Remedy(f"{fields.conditioners}.{i}.mtu", f"{longest_bytes} B")
     if is_short:
-        return Remedy(own.conditioners, _with_item(own, i, {"mtu": f"{longest_bytes} B", "burst": burst}))
-    return Remedy(f"{own.conditioners}.{i}.burst", burst)
+        return Remedy(fields.conditioners, _with_item(fields, i, {"mtu": f"{longest_bytes} B", "burst": burst}))
+    return Remedy(f"{fields.conditioners}.{i}.burst", burst)
 
 
-def constant_path(own: LinkFields) -> Remedy:
+def constant_path(fields: LinkFields) -> Remedy:
     """Returns a path without outages; one of a file or of satellites becomes a link with constant rate and delay."""
-    if isinstance(own.path_now, Moving | Coded) and (own.path_now.outages.intervals or own.path_now.outages.every):
-        return Remedy(f"{own.path}.outages", {})
-    if isinstance(own.path_now, Moving) and own.path_now.rate:
-        return Remedy(f"{own.path}.rate", [])
-    return Remedy(own.path, dict(_CONSTANT))
+    if isinstance(fields.path_now, Moving | Coded) and (
+        fields.path_now.outages.intervals or fields.path_now.outages.every
+    ):
+        return Remedy(f"{fields.path}.outages", {})
+    if isinstance(fields.path_now, Moving) and fields.path_now.rate:
+        return Remedy(f"{fields.path}.rate", [])
+    return Remedy(fields.path, dict(_CONSTANT))
 
 
-def steady_delay(own: LinkFields) -> Remedy | None:
+def steady_delay(fields: LinkFields) -> Remedy | None:
     """Returns a path whose delay does not vary; None if it varies neither by the path nor by its rate."""
-    match own.path_now:
+    match fields.path_now:
         case Moving(delay=steps) if len(steps) > 1:
-            return Remedy(f"{own.path}.delay", [])
+            return Remedy(f"{fields.path}.delay", [])
         case Moving(rate=steps) if len(steps) > 1:
-            return Remedy(f"{own.path}.rate", [])
+            return Remedy(f"{fields.path}.rate", [])
         case None | Moving() | Coded():
             return None
-    return Remedy(own.path, dict(_CONSTANT))
+    return Remedy(fields.path, dict(_CONSTANT))
 
 
-def in_order(own: LinkFields) -> Remedy | None:
+def in_order(fields: LinkFields) -> Remedy | None:
     """Returns a link that keeps the order of packets and duplicates none; None if it does so already."""
-    kept = [conditioner for conditioner in own.conditioners_now if not conditioner.disorders]
-    if len(kept) < len(own.conditioners_now):
-        return Remedy(own.conditioners, [conditioner.model_dump(exclude_none=True) for conditioner in kept])
-    if own.path_now is not None and getattr(own.path_now, "order", "fifo") == "free":
-        return Remedy(f"{own.path}.order", "fifo")
+    kept = [conditioner for conditioner in fields.conditioners_now if not conditioner.disorders]
+    if len(kept) < len(fields.conditioners_now):
+        return Remedy(fields.conditioners, [conditioner.model_dump(exclude_none=True) for conditioner in kept])
+    if fields.path_now is not None and getattr(fields.path_now, "order", "fifo") == "free":
+        return Remedy(f"{fields.path}.order", "fifo")
     return None
 
 
-def _with_item(own: LinkFields, i: int, changes: dict[str, str]) -> list[dict[str, Any]]:
-    tables = [conditioner.model_dump(exclude_none=True) for conditioner in own.conditioners_now]
+def _with_item(fields: LinkFields, i: int, changes: dict[str, str]) -> list[dict[str, Any]]:
+    tables = [conditioner.model_dump(exclude_none=True) for conditioner in fields.conditioners_now]
     tables[i] |= changes
     return tables
 
