@@ -37,29 +37,23 @@ def coverage(rows: Sequence[Row], runs: pd.DataFrame) -> list[FitCriterion]:
         **{f"predicted {name}": [(row, miss) for row in rows for miss in _predicted(row, runs, name)]
            for name in MEASURES},
     }  # fmt: skip
-    stated = {name: [(row, miss) for row, miss in found if miss is not None] for name, found in cases.items()}
-    found = [
-        _counted(f"coverage of the {name}", cases_of_quantity, COVERED) for name, cases_of_quantity in stated.items()
+    # Only intervals that a fit states are judged.
+    stated = {name: [(row, miss) for row, miss in of_name if miss is not None] for name, of_name in cases.items()}
+    together = [case for of_name in stated.values() for case in of_name]
+    return [
+        *(_counted(f"coverage of the {name}", of_name, COVERED) for name, of_name in stated.items()),
+        _counted("coverage together", together, COVERED, quiet=True),
+        _counted(f"statements of at least {CERTAIN:.1%}", list(_statements(rows)), RIGHT),
     ]
-    found.append(
-        _counted(
-            "coverage together",
-            [case for cases_of_quantity in stated.values() for case in cases_of_quantity],
-            COVERED,
-            quiet=True,
-        )
-    )
-    found.append(_counted(f"statements of at least {CERTAIN:.1%}", list(_statements(rows)), RIGHT))
-    return found
 
 
 def _counted(name: str, cases: Sequence[Case], share: float, *, quiet: bool = False) -> FitCriterion:
-    found = criterion(name, [row | {"miss": miss} for row, miss in cases], lambda row: _text(row), share)
+    judged = criterion(name, [row | {"miss": miss} for row, miss in cases], lambda row: _text(row), share)
     by_kind = dict.fromkeys(sorted({kind_of(row["number"]) for row, _ in cases}), 0)
     for row, miss in cases:
         by_kind[kind_of(row["number"])] += bool(miss)
     note = ", ".join(f"{kind} {count}" for kind, count in by_kind.items() if count)
-    return replace(found, note=f"misses: {note}" if note else "", misses=() if quiet else found.misses)
+    return replace(judged, note=f"misses: {note}" if note else "", misses=() if quiet else judged.misses)
 
 
 def _text(row: Row) -> str:

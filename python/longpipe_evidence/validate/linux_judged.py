@@ -71,8 +71,6 @@ def only_shares_differ(judged: Sequence[Judgement]) -> bool:
     goodputs = [judgement for judgement in judged if judgement.quantity == "goodput_mbps"]
     if all(judgement.agrees for judgement in goodputs):
         return False
-    linux, longpipe = (
-        sum(goodput.linux for goodput in goodputs),
-        sum(judged_goodput.longpipe for judged_goodput in goodputs),
-    )
+    linux = sum(goodput.linux for goodput in goodputs)
+    longpipe = sum(goodput.longpipe for goodput in goodputs)
     return len(goodputs) > 1 and Judgement("goodput_mbps", linux, longpipe, goodputs[0].tolerance).agrees

@@ -7,7 +7,7 @@ where it ended.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 import pandas as pd
 
@@ -39,7 +39,18 @@ _TABLE: Final = RowTable(COLUMNS, _TEXTS, _WHOLE, "a CSV file of longpipe valida
 # Spacing of seeds: the first seed of a path's guest starts is the path's number times this.
 SEEDS_APART: Final = 1000
 
-Run = tuple[LinuxControl, int, int]
+
+class Run(NamedTuple):
+    """A run of a control in Linux over the path with a number; `draw` distinguishes the runs of a path."""
+
+    control: LinuxControl
+    path: int
+    draw: int
+
+    @property
+    def is_dctcp(self) -> bool:
+        """Returns whether the guest must be started for DCTCP only, whose receiver echoes marks differently."""
+        return self.control == "dctcp"
 
 
 def draw(control: LinuxControl, number: int) -> tuple[LinuxCase, float]:
@@ -54,8 +65,14 @@ def _marking(buffer: int) -> str:
     packets = max(LEAST_MARKING, round(buffer * MARKING_SHARE))
     # `tc` requires a maximum above the minimum: two bytes in Linux correspond to one byte in longpipe, whose packets
     # are shorter.
-    least = packets * PACKET_BYTES
-    words = {"limit": buffer * PACKET_BYTES, "min": least, "max": least + 2, "avpkt": PACKET_BYTES, "burst": packets}
+    threshold = packets * PACKET_BYTES
+    words = {
+        "limit": buffer * PACKET_BYTES,
+        "min": threshold,
+        "max": threshold + 2,
+        "avpkt": PACKET_BYTES,
+        "burst": packets,
+    }
     return f"red {' '.join(f'{name} {value}' for name, value in words.items())} probability 1 ecn"
 
 
@@ -65,52 +82,53 @@ def read(file: Path) -> pd.DataFrame:
 
 
 def missing(frame: pd.DataFrame, controls: Sequence[LinuxControl], paths: int) -> list[list[Run]]:
-    """Returns the runs missing from a file, in one list per start of the guest.
-
-    DCTCP and the other controls of a path need separate starts, because DCTCP's receiver echoes marks differently.
-    """
-    done = set(frame[KEY].itertuples(index=False, name=None))
+    """Returns the runs missing from a file, in one list per start of the guest."""
+    finished = set(frame[KEY].itertuples(index=False, name=None))
     starts: list[list[Run]] = []
-    for number in range(paths):
-        runs = [(control, number, draw) for control in controls for draw in range(DRAWS.get(control, 1))]
-        left = [run for run in runs if run not in done]
-        starts.extend([run for run in left if (run[0] == "dctcp") == dctcp] for dctcp in (False, True))
+    for path in range(paths):
+        missing_runs = [run for run in _runs(controls, path) if run not in finished]
+        starts.extend([run for run in missing_runs if run.is_dctcp == is_dctcp] for is_dctcp in (False, True))
     return [start for start in starts if start]
 
 
-def tick(control: LinuxControl, number: int, one: int, seed: int) -> float:
+def _runs(controls: Sequence[LinuxControl], path: int) -> list[Run]:
+    return [Run(control, path, draw) for control in controls for draw in range(DRAWS.get(control, 1))]
+
+
+def tick(control: LinuxControl, path: int, draw_number: int, seed: int) -> float:
     """Returns the time [s] from a tick of the guest's clock to the start of a run.
 
-    `seed` encodes the number of the path's runs that were finished when the guest started.
+    It depends on the runs that preceded this one in the same start of the guest. `seed` encodes the number of the
+    path's runs that were finished when the guest started.
     """
-    finished = seed % SEEDS_APART
-    runs = [(each, number, which) for each in CONTROLS for which in range(DRAWS.get(each, 1))]
-    started = [run for run in runs if (run[0] == "dctcp") == (control == "dctcp")]
-    before = started[finished if control != "dctcp" else 0 : started.index((control, number, one)) + 1]
-    return after([draw(each, number)[0] for each, number, _ in before])
+    run = Run(control, path, draw_number)
+    runs = [other for other in _runs(CONTROLS, path) if other.is_dctcp == run.is_dctcp]
+    # DCTCP has a single run, before which its guest runs nothing.
+    first = 0 if run.is_dctcp else seed % SEEDS_APART
+    return after([draw(other.control, path)[0] for other in runs[first : runs.index(run) + 1]])
 
 
 def collect(file: Path, controls: Sequence[LinuxControl], paths: int, tell: Callable[[str], None]) -> None:
     """Runs the missing cases of a file in Linux, and appends a row for each run as soon as it has finished."""
     for start in missing(read(file), controls, paths):
         # After an interruption, different cases precede each case in the guest, so the start uses a different seed.
-        seed = SEEDS_APART * start[0][1] + int((read(file)["path"] == start[0][1]).sum())
-        cases = [draw(control, number)[0] for control, number, _ in start]
+        path = start[0].path
+        seed = SEEDS_APART * path + int((read(file)["path"] == path).sum())
+        cases = [draw(run.control, run.path)[0] for run in start]
         for run, linux_run in zip(start, run_each(cases, seed=seed), strict=True):
             row = _row(run, linux_run, seed)
             _TABLE.append(file, row)
-            tell(f"{run[0]} {run[1]} {run[2]}: {row['goodput_mbps']} Mbit/s, {row['drops']} packets lost")
+            tell(f"{run.control} {run.path} {run.draw}: {row['goodput_mbps']} Mbit/s, {row['drops']} packets lost")
 
 
-def _row(run: Run, found: LinuxRun, seed: int) -> dict[str, object]:
-    control, number, _ = run
+def _row(run: Run, result: LinuxRun, seed: int) -> dict[str, object]:
     return {
         **dict(zip(KEY, run, strict=True)),
-        **{name: getattr(found.case, name) for name in DRAWN},
-        "loss": draw(control, number)[1],
+        **{name: getattr(result.case, name) for name in DRAWN},
+        "loss": draw(run.control, run.path)[1],
         "seed": seed,
-        "kernel": found.kernel,
-        **measures(found),
-        "marks": found.marks,
-        "receiver_limited_s": found.receiver_limited_s[0],
+        "kernel": result.kernel,
+        **measures(result),
+        "marks": result.marks,
+        "receiver_limited_s": result.receiver_limited_s[0],
     }

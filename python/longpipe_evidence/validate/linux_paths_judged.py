@@ -58,9 +58,7 @@ def _judged(control: Any, path: int, rows: pd.DataFrame) -> PathJudgement:  # no
         measured(case, 1 + number, tick(control, path, number, seed))
         for number, seed in zip(rows["draw"], rows["seed"], strict=True)
     ]
-    longpipe = {
-        quantity: float(np.mean([simulated_draw[quantity] for simulated_draw in draws])) for quantity in COLUMNS
-    }
+    longpipe = {quantity: float(np.mean([measures[quantity] for measures in draws])) for quantity in COLUMNS}
     return PathJudgement(control, path, judge(linux, longpipe, TOLERANCES))
 
 

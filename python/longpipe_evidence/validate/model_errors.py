@@ -28,12 +28,12 @@ MEASURES: Final = {"goodput": "goodput_mbps", "median RTT": "median_srtt_ms"}
 ALL: Final = "all"
 
 
-def errors_of_paths(found: pd.DataFrame) -> Iterator[tuple[str, int, dict[str, float]]]:
-    """Yields control, path and relative errors by measure; `found` is a table of `linux_paths.read`.
+def errors_of_paths(runs_in_linux: pd.DataFrame) -> Iterator[tuple[str, int, dict[str, float]]]:
+    """Yields control, path and relative errors by measure; `runs_in_linux` is a table of `linux_paths.read`.
 
     Means over all of Linux's runs on a path are compared with means over as many simulations.
     """
-    for key, rows in found.groupby(["control", "path"]):
+    for key, rows in runs_in_linux.groupby(["control", "path"]):
         control, path = str(key[0]), int(str(key[1]))
         name = longpipe_name(control)
         if name not in CONTROLS:
@@ -85,9 +85,9 @@ def quantiles(errors: pd.DataFrame) -> pd.DataFrame:
 
     `errors` has the columns `control`, `path`, and one for each of MEASURES.
     """
-    groups = [(str(control), own) for control, own in errors.groupby("control")]
+    groups = [(str(control), of_control) for control, of_control in errors.groupby("control")]
     rows = [
-        {"control": control, "paths": len(own), **{name: float(own[name].quantile(SHARE)) for name in MEASURES}}
-        for control, own in [*groups, (ALL, errors)]
+        {"control": control, "paths": len(group), **{name: float(group[name].quantile(SHARE)) for name in MEASURES}}
+        for control, group in [*groups, (ALL, errors)]
     ]
     return pd.DataFrame(rows)

@@ -15,7 +15,10 @@ from longpipe.inputs.frame import read_frame
 
 @dataclass(frozen=True)
 class RowTable:
-    """Columns of such a file with text, whole numbers and other numbers; `needs` describes the file in errors."""
+    """A CSV file of a campaign: its columns, of which `texts` contain text, `whole` integers, and the others numbers.
+
+    `needs` describes the file in errors.
+    """
 
     columns: Sequence[str]
     texts: Sequence[str]
@@ -42,8 +45,8 @@ class RowTable:
         if list(rows.columns) != list(self.columns):
             raise ScenarioError(f"FILE: {str(file)!r}; needs the columns {head}")
         for name in self.columns:
-            is_right = is_integer_dtype if name in self.whole else is_numeric_dtype
-            if name not in self.texts and not is_right(rows[name]):
+            has_type = is_integer_dtype if name in self.whole else is_numeric_dtype
+            if name not in self.texts and not has_type(rows[name]):
                 raise ScenarioError(
                     f"FILE: {str(file)!r}: column {name}; needs {'whole ' * (name in self.whole)}numbers"
                 )
