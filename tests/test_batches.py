@@ -1,7 +1,11 @@
+import json
+import pickle
+
 from longpipe import Scenario
 from longpipe.design.cost import estimated_cpu_s
-from longpipe.executors.base import Job
+from longpipe.executors.base import Failure, Job, run_batch
 from longpipe.executors.batches import LARGEST, Batches
+from longpipe.store.packing import compressed
 
 SHORT = Scenario(name="short", duration="20 ms")
 LONG = SHORT.with_(name="long", duration="1000 s")
@@ -53,3 +57,18 @@ def test_jobs_put_back_come_one_by_one_before_the_others() -> None:
     batches = begun(given, 3.5 * SHORT_S)
     batches.apart(batches.next())
     assert list(iter(batches.next, [])) == [[given[1]], [given[2]], [given[3]], given[4:]]
+
+
+def test_equal_scenarios_of_batches_are_resolved_once() -> None:
+    seen: list[Scenario] = []
+
+    def run(job: Job, _: str | None) -> Failure:
+        seen.append(job[0])
+        return Failure("")
+
+    stored = Scenario.stored(json.loads(SHORT.to_json()), compressed(SHORT.resolved_json().encode()), SHORT.digest())
+    for scenario in (SHORT, SHORT, stored, stored):
+        run_batch(run, [(pickle.loads(pickle.dumps(scenario)), 1)], None)
+    assert seen[0] is seen[1]
+    # Each of these brings its own resolved scenario, because a file may have changed.
+    assert seen[2] is not seen[3]

@@ -4,7 +4,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 from longpipe.aal5 import CELL_BITS, packet_cells
@@ -129,8 +128,20 @@ def cpu_s(scenario: Scenario) -> float:
     return float(hops * per_hop_s + extra_s + recording_s + calls * S_PER_CALL + S_PER_RUN)
 
 
-# The result is cached, because callers ask for the same scenarios repeatedly.
-estimated_cpu_s = lru_cache(maxsize=4096)(cpu_s)
+# Estimates by the digest of the scenario, because callers ask for the same scenarios repeatedly; and their maximum
+# number. A scenario's hash takes a hundred times as long as its digest, which is cached.
+_ESTIMATES: Final[dict[str, float]] = {}
+_MOST_ESTIMATES: Final = 20_000
+
+
+def estimated_cpu_s(scenario: Scenario) -> float:
+    """Returns `cpu_s`, from a cache if possible."""
+    digest = scenario.digest()
+    if digest not in _ESTIMATES:
+        if len(_ESTIMATES) == _MOST_ESTIMATES:
+            _ESTIMATES.clear()
+        _ESTIMATES[digest] = cpu_s(scenario)
+    return _ESTIMATES[digest]
 
 
 def duration_text(seconds: float) -> str:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Protocol, runtime_checkable
 
 from longpipe.errors import RunError, ScenarioError
@@ -72,7 +73,22 @@ def run_in_pool(job: Job, memory: str | None) -> Outcome:
 def run_batch(run: Callable[[Job, str | None], Outcome], jobs: Sequence[Job], memory: str | None) -> Ran:
     """Executes the runs of a batch in a worker, one after another."""
     began = time.perf_counter()
-    return [run(job, memory) for job in jobs], time.perf_counter() - began
+    scenarios = {id(scenario): _resolved_once(scenario) for scenario, _ in jobs}
+    outcomes = [run((scenarios[id(scenario)], seed), memory) for scenario, seed in jobs]
+    return outcomes, time.perf_counter() - began
+
+
+def _resolved_once(scenario: Scenario) -> Scenario:
+    """Returns an equal scenario of an earlier batch, because resolving a scenario takes longer than a short run.
+
+    A scenario that depends on files brings what it was resolved to, and is returned itself.
+    """
+    return scenario if scenario.depends_on_files else _first_equal(scenario)
+
+
+@lru_cache(maxsize=64)
+def _first_equal(scenario: Scenario) -> Scenario:
+    return scenario
 
 
 def name(job: Job) -> str:

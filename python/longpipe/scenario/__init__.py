@@ -330,6 +330,11 @@ class Scenario(Model):
         """Returns the cached result of `resolve`, which must not be modified; long series are `Points` or arrays."""
         return KEPT.get(self).fields
 
+    @property
+    def depends_on_files(self) -> bool:
+        """Whether files or a store determine what the scenario is resolved to."""
+        return KEPT.origin(self) is not None
+
     def digest(self) -> str:
         """Returns the SHA-256 of the resolved scenario [64 hex digits], independent of how the scenario is written."""
         return KEPT.digest(self)
