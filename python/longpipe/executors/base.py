@@ -14,8 +14,8 @@ from longpipe.system.memory import cores, share
 
 Job = tuple[Scenario, int]
 
-# Target duration [s] of a task of a local worker, so that transferring and storing short runs takes little of it.
-BATCH_S: Final = 0.25
+# Target duration [s] of a task, so that transferring and storing its runs takes less than 1 % of it.
+BATCH_S: Final = 0.5
 
 
 class ExecutorError(RunError):

@@ -16,15 +16,12 @@ from distributed.comm.core import connect
 from distributed.deploy.cluster import Cluster
 
 from longpipe.errors import ScenarioError
-from longpipe.executors.base import ExecutorError, Failure, Job, Outcomes, Ran, name, run_batch, run_in_pool
+from longpipe.executors.base import BATCH_S, ExecutorError, Failure, Job, Outcomes, Ran, name, run_batch, run_in_pool
 from longpipe.executors.batches import Batches
 from longpipe.inputs import load_json
 from longpipe.system.memory import limit_bytes
 
 SCHEME: Final = "dask://"
-
-# Target duration [s] of a task; a task has several short runs, because each task costs Dask a few ms.
-BATCH_S: Final = 0.5
 
 # Number of tasks submitted per thread of the cluster, one of which waits, and minimum number of tasks. An adaptive
 # cluster detects the waiting tasks and doubles.
