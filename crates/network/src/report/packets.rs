@@ -29,15 +29,6 @@ impl TimeVaryingReport {
             ..TimeVaryingReport::default()
         }
     }
-
-    /// Counts a packet that had left as lost on the wire.
-    pub(crate) fn lose(&mut self, report: &mut PacketReport, bytes: u32) {
-        self.lost_on_wire += 1;
-        self.bytes_lost_on_wire += u64::from(bytes);
-        report.packets_out -= 1;
-        report.bytes_out -= u64::from(bytes);
-        report.bytes_lost += u64::from(bytes);
-    }
 }
 
 /// Results of one link's output port.

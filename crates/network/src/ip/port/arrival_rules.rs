@@ -1,6 +1,7 @@
 //! Rules of a router's FIFO other than its capacity: injected losses, and a buffer policy with its per-circuit
 //! occupancies.
 
+use super::occupancies::VcOccupancies;
 use crate::impairments::loss::Loss;
 use crate::policies::aqm::{Admission, Aqm};
 use crate::policies::{Arrival, Occupancy, Policy, Verdict};
@@ -34,16 +35,13 @@ pub(super) struct OccupancyRule {
     /// Whether the occupancies X and X_i and the buffer size K are in bytes instead of packets.
     by_bytes: bool,
     /// Occupancy of each circuit, if the policy needs it.
-    by_vc: Option<Box<VcOccupancies>>,
+    by_vc: Option<Box<QueuedByVc>>,
 }
 
-/// Occupancy X_i of each circuit.
+/// Queued packets, with the occupancy of each circuit.
 #[derive(Clone, Debug)]
-struct VcOccupancies {
-    by_bytes: bool,
-    held: Vec<u64>,
-    /// Number of active circuits N_a.
-    active: u64,
+struct QueuedByVc {
+    occupancies: VcOccupancies,
     /// Packets that may still be queued, in order.
     packets: Ring<ChargedPacket>,
 }
@@ -57,10 +55,8 @@ impl Rules {
         vcs: usize,
     ) -> Rules {
         let by_vc = policy.needs_vc_occupancies().then(|| {
-            Box::new(VcOccupancies {
-                by_bytes,
-                held: vec![0; vcs],
-                active: 0,
+            Box::new(QueuedByVc {
+                occupancies: VcOccupancies::new(by_bytes, vcs),
                 packets: Ring::default(),
             })
         });
@@ -145,7 +141,7 @@ impl ArrivalRule for CircuitRule<'_> {
         } = &mut *self.rule;
         let (vc_held, active_vcs) = by_vc.as_mut().map_or((0, 0), |by_vc| {
             by_vc.settle(arrival.now);
-            (by_vc.held[self.local as usize], by_vc.active)
+            (by_vc.occupancies.of(self.local), by_vc.occupancies.active)
         });
         let refuses = policy.refuses(Occupancy {
             held: if *by_bytes { bytes_held } else { held },
@@ -172,45 +168,27 @@ impl ArrivalRule for CircuitRule<'_> {
     }
 }
 
-impl VcOccupancies {
+impl QueuedByVc {
     fn hold(&mut self, departure: Time, bytes: u32, local: u32) {
         self.packets.push(ChargedPacket {
             departure,
             bytes,
             local,
         });
-        let size = self.size(bytes);
-        let held = &mut self.held[local as usize];
-        self.active += u64::from(*held == 0);
-        *held += size;
+        self.occupancies.add(local, bytes);
     }
 
     fn settle(&mut self, now: Time) {
         while let Some(&packet) = self.packets.first().filter(|packet| packet.departure <= now) {
             self.packets.pop();
-            let size = self.size(packet.bytes);
-            let held = &mut self.held[packet.local as usize];
-            *held -= size;
-            self.active -= u64::from(*held == 0);
-        }
-    }
-
-    fn size(&self, bytes: u32) -> u64 {
-        if self.by_bytes {
-            u64::from(bytes)
-        } else {
-            1
+            self.occupancies.remove(packet.local, packet.bytes);
         }
     }
 
     fn agree(&mut self, now: Time, held: u64, bytes_held: u64) -> bool {
         self.settle(now);
-        let mut by_vc = vec![0; self.held.len()];
-        for packet in self.packets.iter() {
-            by_vc[packet.local as usize] += self.size(packet.bytes);
-        }
         let bytes: u64 = self.packets.iter().map(|packet| u64::from(packet.bytes)).sum();
-        let active = by_vc.iter().filter(|&&held| held > 0).count() as u64;
-        (self.packets.len(), bytes) == (held, bytes_held) && by_vc == self.held && active == self.active
+        let packets = self.packets.iter().map(|packet| (packet.local, packet.bytes));
+        (self.packets.len(), bytes) == (held, bytes_held) && self.occupancies.agree(packets)
     }
 }

@@ -8,6 +8,8 @@ pub(crate) mod egress_queue;
 pub mod fifo;
 pub mod interface;
 pub mod line;
+mod occupancies;
 pub mod router;
 pub mod time_varying;
 pub(crate) mod variable_rate;
+pub(crate) mod wire_losses;

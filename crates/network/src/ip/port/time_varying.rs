@@ -4,6 +4,8 @@
 use crate::impairments::loss::Loss;
 use crate::ip::port::capacity::{counts_bytes, Capacity};
 use crate::ip::port::line::Line;
+use crate::ip::port::occupancies::VcOccupancies;
+use crate::ip::port::wire_losses::{self, WireLosses};
 use crate::packets::drops::DropCause;
 use crate::policies::{Occupancy, Policy};
 use crate::report::packets::{PacketReport, TimeVaryingReport};
@@ -23,13 +25,6 @@ struct HeldPacket {
     local: u32,
 }
 
-/// A packet that will be lost on the wire.
-#[derive(Clone, Copy, Debug, Default)]
-struct LossOnWire {
-    at: Time,
-    bytes: u32,
-}
-
 /// The port.
 #[derive(Clone, Debug)]
 pub struct TimeVaryingPort {
@@ -40,8 +35,6 @@ pub struct TimeVaryingPort {
     motion: TimeVaryingLink,
     loss: Option<Box<Loss>>,
     policy: Policy,
-    /// Whether the policy needs the occupancy of each circuit.
-    by_vc: bool,
     /// Whether only a full buffer drops packets, and none is lost on the wire: tail drop without injected losses, and
     /// `TimeVaryingLink::is_undisturbed` holds.
     is_undisturbed: bool,
@@ -60,12 +53,11 @@ pub struct TimeVaryingPort {
     /// Time and cause of the latest packet's loss, if the packet was lost.
     loss_of_last: Option<(Time, DropCause)>,
     /// Packets that an outage loses on the wire, in order.
-    on_wire: Ring<LossOnWire>,
+    on_wire: WireLosses,
     held: u64,
     bytes_held: u64,
-    /// Occupancy of each circuit, and the number of active circuits, if the policy needs them; otherwise all are 0.
-    held_by_vc: Vec<u64>,
-    active_vcs: u64,
+    /// Occupancy of each circuit, if the policy needs it.
+    by_vc: Option<VcOccupancies>,
     report: PacketReport,
     counted: TimeVaryingReport,
     /// Total time [packet·ps] from arrival to departure, over all admitted packets.
@@ -92,7 +84,9 @@ impl TimeVaryingPort {
             loss,
             varies: link.motion.is_some(),
             rate: Rate(link.rate_bps),
-            by_vc: policy.needs_vc_occupancies(),
+            by_vc: policy
+                .needs_vc_occupancies()
+                .then(|| VcOccupancies::new(counts_bytes(buffer), vcs)),
             policy,
             capacity: Capacity::new(buffer),
             by_bytes: counts_bytes(buffer),
@@ -102,11 +96,9 @@ impl TimeVaryingPort {
             left: None,
             dropped: None,
             loss_of_last: None,
-            on_wire: Ring::default(),
+            on_wire: WireLosses::default(),
             held: 0,
             bytes_held: 0,
-            held_by_vc: vec![0; vcs],
-            active_vcs: 0,
             report: PacketReport {
                 host,
                 ..PacketReport::default()
@@ -119,7 +111,7 @@ impl TimeVaryingPort {
     /// Returns whether callers must pass the number of each packet's circuit; if not, they may pass any constant.
     #[inline]
     pub fn needs_vc_occupancies(&self) -> bool {
-        self.by_vc
+        self.by_vc.is_some()
     }
 
     /// Processes a packet of the port's circuit `local` that may leave at `ready` or later. Returns the packet's
@@ -205,11 +197,8 @@ impl TimeVaryingPort {
         self.bytes_held += u64::from(bytes);
         self.report.peak_packets = self.report.peak_packets.max(self.held);
         self.report.peak_bytes = self.report.peak_bytes.max(self.bytes_held);
-        if self.by_vc {
-            let size = self.size(held.bytes);
-            let of_vc = &mut self.held_by_vc[local as usize];
-            self.active_vcs += u64::from(*of_vc == 0);
-            *of_vc += size;
+        if let Some(by_vc) = &mut self.by_vc {
+            by_vc.add(local, held.bytes);
         }
         let TransmissionOutcome::Leaves(service) = fate else {
             self.doomed.push(held);
@@ -226,10 +215,7 @@ impl TimeVaryingPort {
             Passage::Lost(at) => {
                 self.left = Some(service.ends);
                 self.loss_of_last = Some((at, DropCause::Outage));
-                self.on_wire.push(LossOnWire {
-                    at,
-                    bytes: u32::from(bytes),
-                });
+                self.on_wire.push(at, u64::from(bytes));
                 None
             }
         }
@@ -252,17 +238,8 @@ impl TimeVaryingPort {
     fn occupancy(&self, local: u32) -> Occupancy {
         Occupancy {
             held: if self.by_bytes { self.bytes_held } else { self.held },
-            vc_held: self.held_by_vc[local as usize],
-            active_vcs: self.active_vcs,
-        }
-    }
-
-    #[inline]
-    fn size(&self, bytes: u32) -> u64 {
-        if self.by_bytes {
-            u64::from(bytes)
-        } else {
-            1
+            vc_held: self.by_vc.as_ref().map_or(0, |by_vc| by_vc.of(local)),
+            active_vcs: self.by_vc.as_ref().map_or(0, |by_vc| by_vc.active),
         }
     }
 
@@ -325,30 +302,23 @@ impl TimeVaryingPort {
             self.counted.lost_outage += 1;
             self.report.bytes_lost += u64::from(first.bytes);
         }
-        while let Some(first) = self.on_wire.first().copied().filter(|first| first.at <= now) {
-            self.on_wire.pop();
-            self.counted.lose(&mut self.report, first.bytes);
-        }
+        self.on_wire.settle(now, &mut self.counted);
     }
 
     #[inline]
     fn release(&mut self, packet: HeldPacket) {
         self.held -= 1;
         self.bytes_held -= u64::from(packet.bytes);
-        if self.by_vc {
-            let size = self.size(packet.bytes);
-            let of_vc = &mut self.held_by_vc[packet.local as usize];
-            *of_vc -= size;
-            self.active_vcs -= u64::from(*of_vc == 0);
+        if let Some(by_vc) = &mut self.by_vc {
+            by_vc.remove(packet.local, packet.bytes);
         }
     }
 
     /// Returns the packets and bytes at the port or on the wire at `now` that will never arrive.
     pub fn lost_later(&mut self, now: Time) -> (u64, u64) {
         self.settle(now);
-        let doomed = self.doomed.iter().map(|one| one.bytes);
-        let bytes = doomed.chain(self.on_wire.iter().map(|one| one.bytes));
-        bytes.fold((0, 0), |(packets, sum), bytes| (packets + 1, sum + u64::from(bytes)))
+        let add = |(packets, sum), held: &HeldPacket| (packets + 1, sum + u64::from(held.bytes));
+        self.doomed.iter().fold(self.on_wire.later(), add)
     }
 
     /// Returns the counters at `now`, the end of the run. A host's packets count as held until they arrive; `in_flight`
@@ -364,27 +334,17 @@ impl TimeVaryingPort {
             let after: u128 = leaving.map(|held| u128::from((held.until - now).0)).sum();
             report.mean_packets = Some((self.packet_time - after) as f64 / now.0 as f64);
         }
-        let packets = report.packets_out + self.counted.lost_on_wire;
-        let used = (packets, report.bytes_out + self.counted.bytes_lost_on_wire);
-        self.counted.overtakings = self.motion.overtakings(now);
-        self.counted.within_capacity = self.motion.can_have_sent(used, now);
-        report.motion = self.varies.then_some(self.counted);
-        report.utilization = self.motion.share_used(used, now);
+        let counted = wire_losses::complete(&mut report, self.counted, &mut self.motion, now);
+        report.motion = self.varies.then_some(counted);
         report
     }
 
     /// Returns whether the packets and bytes held, X_i of every circuit, and N_a are consistent.
     pub fn accounts_agree(&self) -> bool {
-        let mut by_vc = vec![0; self.held_by_vc.len()];
-        let (mut packets, mut bytes) = (0, 0);
-        for one in self.leaving.iter().chain(self.doomed.iter()) {
-            if self.by_vc {
-                by_vc[one.local as usize] += self.size(one.bytes);
-            }
-            (packets, bytes) = (packets + 1, bytes + u64::from(one.bytes));
-        }
-        let active = by_vc.iter().filter(|&&held| held > 0).count() as u64;
-        (packets, bytes, active) == (self.held, self.bytes_held, self.active_vcs) && by_vc == self.held_by_vc
+        let all = || self.leaving.iter().chain(self.doomed.iter());
+        let bytes: u64 = all().map(|held| u64::from(held.bytes)).sum();
+        let agrees = |by_vc: &VcOccupancies| by_vc.agree(all().map(|held| (held.local, held.bytes)));
+        (all().count() as u64, bytes) == (self.held, self.bytes_held) && self.by_vc.as_ref().is_none_or(agrees)
     }
 }
 

@@ -23,11 +23,12 @@
 use super::constant_rate::StartedTransmission;
 use super::egress_queue::{EgressQueue, QueuedPacket};
 use super::line::Line;
+use super::wire_losses::{self, WireLosses};
 use crate::packets::drops::DropCause;
 use crate::packets::{Circuit, Options, Packet};
 use crate::report::packets::{PacketReport, TimeVaryingReport};
 use crate::time_varying::{Passage, Service, TimeVaryingLink};
-use longpipe_events::{MaybeTime, Ring, Time};
+use longpipe_events::{MaybeTime, Time};
 use std::collections::VecDeque;
 
 /// State of the transmitter.
@@ -49,13 +50,6 @@ enum TransmitterState {
     Interrupted(Time, Vec<QueuedPacket>),
 }
 
-/// A packet that an outage will lose on the wire.
-#[derive(Clone, Copy, Debug, Default)]
-struct LostOnWire {
-    at: Time,
-    bytes: u64,
-}
-
 /// The port.
 #[derive(Clone, Debug)]
 pub(crate) struct VariableRatePort {
@@ -66,8 +60,7 @@ pub(crate) struct VariableRatePort {
     state: TransmitterState,
     /// Start of the next outage that drops waiting packets.
     next_purge: Option<Time>,
-    /// Packets that will be lost on the wire, in order.
-    lost_on_wire: Ring<LostOnWire>,
+    lost_on_wire: WireLosses,
     counted: TimeVaryingReport,
 }
 
@@ -81,7 +74,7 @@ impl VariableRatePort {
             varies,
             state: TransmitterState::Idle,
             next_purge,
-            lost_on_wire: Ring::default(),
+            lost_on_wire: WireLosses::default(),
             counted: TimeVaryingReport::default(),
         }
     }
@@ -303,10 +296,9 @@ impl VariableRatePort {
                 arrival.into()
             }
             Passage::Lost(at) => {
-                let bytes = u64::from(queued.packet.bytes());
                 self.queue.drops().note(at, &queued.packet, DropCause::Outage);
-                self.lost_on_wire.push(LostOnWire { at, bytes });
-                self.settle_wire(now);
+                self.lost_on_wire.push(at, u64::from(queued.packet.bytes()));
+                self.lost_on_wire.settle(now, &mut self.counted);
                 MaybeTime::NONE
             }
         };
@@ -326,15 +318,6 @@ impl VariableRatePort {
         self.next_action().filter(|_| holds || self.queue.backlog().0 > 0)
     }
 
-    /// Counts the packets lost on the wire by `now`.
-    fn settle_wire(&mut self, now: Time) {
-        while let Some(&lost) = self.lost_on_wire.first().filter(|lost| lost.at <= now) {
-            self.lost_on_wire.pop();
-            self.counted.lost_on_wire += 1;
-            self.counted.bytes_lost_on_wire += lost.bytes;
-        }
-    }
-
     /// Returns the numbers of held packets and bytes whose transmission has not started, or that will not arrive.
     pub fn not_on_wire(&self) -> (u64, u64) {
         let (packets, bytes) = self.queue.backlog();
@@ -351,9 +334,8 @@ impl VariableRatePort {
 
     /// Returns the packets and bytes in transmission or on the wire at `now` that outages will lose there.
     pub fn lost_later(&mut self, now: Time) -> (u64, u64) {
-        self.settle_wire(now);
-        let add = |(packets, bytes), lost: &LostOnWire| (packets + 1, bytes + lost.bytes);
-        self.lost_on_wire.iter().fold((0, 0), add)
+        self.lost_on_wire.settle(now, &mut self.counted);
+        self.lost_on_wire.later()
     }
 
     /// Performs all actions by `now`, the end of the run.
@@ -369,23 +351,14 @@ impl VariableRatePort {
     /// they arrive.
     pub fn report(&mut self, now: Time, on_wire: (u64, u64)) -> PacketReport {
         let mut report = self.queue.report(now);
-        report.packets_out -= self.counted.lost_on_wire;
-        report.bytes_out -= self.counted.bytes_lost_on_wire;
-        report.bytes_lost += self.counted.bytes_lost_on_wire;
         if report.host {
             let waiting = self.not_on_wire();
             let held = (waiting.0 + on_wire.0, waiting.1 + on_wire.1);
             report.hold_on_wire((held.0 - report.packets_held, held.1 - report.bytes_held));
         }
-        let used = (
-            report.packets_out + self.counted.lost_on_wire,
-            report.bytes_out + self.counted.bytes_lost_on_wire,
-        );
-        report.utilization = self.transmitter.share_used(used, now);
         self.counted.lost_outage = self.queue.lost_outage();
-        self.counted.overtakings = self.transmitter.overtakings(now);
-        self.counted.within_capacity = self.transmitter.can_have_sent(used, now);
-        report.motion = self.varies.then_some(self.counted);
+        let counted = wire_losses::complete(&mut report, self.counted, &mut self.transmitter, now);
+        report.motion = self.varies.then_some(counted);
         report
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{PacketAtPort, ReferencePort};
 use crate::ip::port::egress_queue::Removed;
+use crate::ip::port::wire_losses::{self, WireLosses};
 use crate::packets::drops::DropCause;
 use crate::packets::Packet;
 use crate::report::packets::{PacketReport, TimeVaryingReport};
@@ -17,8 +18,7 @@ pub(in crate::ip::reference) struct Variation {
     pub(super) service: Option<Service>,
     /// Transmission of the latest packet that left.
     pub left: Service,
-    /// Packets on the wire that an outage will lose, each with its time and length [byte].
-    pub(super) lost_later: Vec<(Time, u64)>,
+    pub(super) lost_later: WireLosses,
     pub report: TimeVaryingReport,
 }
 
@@ -29,7 +29,7 @@ impl Variation {
             motion,
             service: None,
             left: Service { begins, ends: begins },
-            lost_later: vec![],
+            lost_later: WireLosses::default(),
             report: TimeVaryingReport::default(),
         }
     }
@@ -54,25 +54,9 @@ impl Variation {
         None
     }
 
-    /// Counts the packets lost on the wire by `now`.
-    fn settle_wire(&mut self, now: Time) {
-        let lost = self.lost_later.extract_if(.., |&mut (at, _)| at <= now);
-        for (_, bytes) in lost {
-            self.report.lost_on_wire += 1;
-            self.report.bytes_lost_on_wire += bytes;
-        }
-    }
-
     /// Adds the counters of the transmitter and the wire to a port's report.
     pub fn add_to_report(&mut self, report: &mut PacketReport, now: Time) {
-        let used = (report.packets_out, report.bytes_out);
-        report.packets_out -= self.report.lost_on_wire;
-        report.bytes_out -= self.report.bytes_lost_on_wire;
-        report.bytes_lost += self.report.bytes_lost_on_wire;
-        self.report.overtakings = self.motion.overtakings(now);
-        self.report.within_capacity = self.motion.can_have_sent(used, now);
-        report.utilization = self.motion.share_used(used, now);
-        report.motion = Some(self.report);
+        report.motion = Some(wire_losses::complete(report, self.report, &mut self.motion, now));
     }
 }
 
@@ -85,7 +69,7 @@ impl ReferencePort {
         match variation.motion.pass(now, variation.left) {
             Passage::Arrives(arrival) => Some(arrival),
             Passage::Lost(at) => {
-                variation.lost_later.push((at, u64::from(packet.bytes())));
+                variation.lost_later.push(at, u64::from(packet.bytes()));
                 self.drops.note(at, &packet, DropCause::Outage);
                 None
             }
@@ -158,10 +142,7 @@ impl ReferencePort {
         let Some(variation) = &mut self.motion else {
             return (0, 0);
         };
-        variation.settle_wire(now);
-        variation
-            .lost_later
-            .iter()
-            .fold((0, 0), |(packets, sum), &(_, bytes)| (packets + 1, sum + bytes))
+        variation.lost_later.settle(now, &mut variation.report);
+        variation.lost_later.later()
     }
 }
