@@ -1,12 +1,13 @@
 //! A directed link: a wire, and the interface or port that feeds it.
 
 use crate::atm::interface::Nic;
+use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::per_vc::PerVcPort;
 use crate::atm::port::sweep::SweepCounters;
 use crate::atm::port::time_varying::TimeVaryingCellPort;
 use crate::atm::port::trains::TrainPort;
 use crate::atm::port::transit::Transit;
-use crate::atm::port::CellPort;
+use crate::atm::port::{CellPort, CellQueue};
 use crate::packets::queued_options::QueuedOptions;
 use crate::packets::Circuit;
 use crate::packets::{OnWire, Options};
@@ -45,6 +46,26 @@ pub enum Feed {
     Swept(Box<SweepCounters>),
     /// A VBR source, given by its number; its cells are processed by the port at the link's end.
     Vbr(usize),
+}
+
+impl Feed {
+    /// Returns the port or interface, if it processes each cell.
+    pub fn cell_queue(&mut self) -> Option<&mut dyn CellQueue> {
+        match self {
+            Feed::Port(port) => Some(port),
+            Feed::PerVc(port) => Some(&mut **port),
+            Feed::TimeVarying(port) => Some(&mut **port),
+            Feed::Nic(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) | Feed::Vbr(_) => None,
+        }
+    }
+
+    /// Returns the VBR queue, if any.
+    pub fn vbr_mut(&mut self) -> Option<&mut VbrQueue> {
+        match self {
+            Feed::Trains(port) => port.vbr_mut(),
+            feed => feed.cell_queue().and_then(CellQueue::vbr_mut),
+        }
+    }
 }
 
 /// Frames that wait for their arrival event at a host, in order.

@@ -1,6 +1,7 @@
 //! Counters of links that carry cells, at the end of a run, with checked invariants.
 
 use super::link::{FedWire, Feed};
+use super::port::CellQueue;
 use super::vbr::on_off::{Meter, OnOff};
 use super::Atm;
 use crate::report::cells::QueueCounters;
@@ -18,7 +19,7 @@ pub(super) fn reports(atm: &mut Atm, now: Time, hash: &mut StateHash) -> Result<
             let counters = &report.counters;
             let conserved = counters.cells_in == counters.cells_out + counters.lost() + report.held;
             let vcs = atm.topology.vcs_of_link[index][report.class as usize] as usize;
-            let by_vc = held_by_vc(&link.feed, report.class, vcs, now);
+            let by_vc = held_by_vc(&mut link.feed, report.class, vcs, now);
             check(conserved && by_vc.iter().sum::<u64>() == report.held, || {
                 format!("port {index}: {by_vc:?} cells by VC, {report:?}")
             })?;
@@ -28,11 +29,8 @@ pub(super) fn reports(atm: &mut Atm, now: Time, hash: &mut StateHash) -> Result<
         let mut report = port_report(link, &found, &atm.meters, now);
         report.frames_corrupted = atm.errors.corrupted_by(index);
         let conserved = report.cells_in == report.cells_out + report.lost() + report.held;
-        let possible = match &link.feed {
-            Feed::TimeVarying(port) => port.used(now).1,
-            Feed::PerVc(port) => port.used(now).is_none_or(|used| used.1),
-            _ => report.utilization <= 1.0,
-        };
+        let used = link.feed.cell_queue().and_then(|queue| queue.used(now));
+        let possible = used.map_or(report.utilization <= 1.0, |used| used.1);
         check(conserved && possible, || format!("port {index}: {report:?}"))?;
         hash.port(&report);
         carried.ports.push(report);
@@ -77,24 +75,9 @@ fn class_reports(index: usize, link: &mut FedWire, vcs: [u32; 2], transit: bool,
     } else {
         Class::Vbr
     };
-    let port = match &mut link.feed {
-        Feed::Port(port) => port,
-        Feed::Trains(port) => {
-            let own = report(Class::Ubr, port.counters_at(now), port.held_at_end(now));
-            let beside = port
-                .vbr_mut()
-                .map(|queue| report(Class::Vbr, queue.counters_at(now), queue.held()));
-            return [Some(own), beside].into_iter().flatten().collect();
-        }
-        Feed::TimeVarying(port) if !port.host => {
-            let counters = port.counters_at(now);
-            return vec![report(own, counters, port.held())];
-        }
-        Feed::PerVc(port) => {
-            let counters = port.counters_at(now);
-            return vec![report(own, counters, port.held())];
-        }
-        Feed::Swept(account) => return vec![report(own, account.counters, account.held.iter().sum())],
+    let (counters, held, vbr) = match &mut link.feed {
+        Feed::Trains(port) => (port.counters_at(now), port.held_at_end(now), port.vbr_mut()),
+        Feed::Swept(account) => (account.counters, account.held.iter().sum(), None),
         Feed::Transit(port) => {
             let counters = QueueCounters {
                 cells_in: port.cells_in,
@@ -102,35 +85,32 @@ fn class_reports(index: usize, link: &mut FedWire, vcs: [u32; 2], transit: bool,
                 frames_in: port.frames_in,
                 ..QueueCounters::default()
             };
-            return vec![report(own, counters, port.held.iter().sum())];
+            (counters, port.held.iter().sum(), None)
         }
-        _ => return Vec::new(),
+        Feed::TimeVarying(port) if port.host => return Vec::new(),
+        feed => match feed.cell_queue() {
+            Some(queue) => (queue.counters_at(now), queue.held(), queue.vbr_mut()),
+            None => return Vec::new(),
+        },
     };
-    let counters = port.counters_at(now);
-    let Some(queue) = port.vbr_mut() else {
-        return vec![report(own, counters, port.held())];
+    let Some(queue) = vbr else {
+        return vec![report(own, counters, held)];
     };
     let beside = report(Class::Vbr, queue.counters_at(now), queue.held());
-    vec![report(Class::Ubr, counters, port.held()), beside]
+    vec![report(Class::Ubr, counters, held), beside]
 }
 
-fn held_by_vc(feed: &Feed, class: Class, vcs: usize, now: Time) -> Vec<u64> {
-    let vbr = match feed {
-        Feed::Port(port) => port.vbr(),
-        Feed::Trains(port) => port.vbr(),
-        _ => None,
-    };
-    if let Some(queue) = vbr.filter(|_| class == Class::Vbr) {
+fn held_by_vc(feed: &mut Feed, class: Class, vcs: usize, now: Time) -> Vec<u64> {
+    if let Some(queue) = feed.vbr_mut().filter(|_| class == Class::Vbr) {
         return (0..vcs).map(|vc| queue.vc_held(vc)).collect();
     }
     match feed {
-        Feed::Port(port) => (0..vcs).map(|vc| port.vc_held(vc)).collect(),
         Feed::Trains(port) => port.held_by_vc(now),
         Feed::Transit(port) => port.held.clone(),
         Feed::Swept(account) => account.held.clone(),
-        Feed::TimeVarying(port) => (0..vcs).map(|vc| port.vc_held(vc)).collect(),
-        Feed::PerVc(port) => (0..vcs).map(|vc| port.vc_held(vc)).collect(),
-        Feed::Nic(_) | Feed::Vbr(_) => Vec::new(),
+        feed => feed
+            .cell_queue()
+            .map_or_else(Vec::new, |queue| (0..vcs).map(|vc| queue.vc_held(vc)).collect()),
     }
 }
 
@@ -175,7 +155,7 @@ fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], no
             PortReport {
                 lost_outage: counters.lost_outage,
                 lost_on_wire: counters.lost_on_wire,
-                utilization: port.used(now).0,
+                utilization: port.used(now).map_or(0.0, |used| used.0),
                 ..host(
                     counters.cells_in,
                     counters.cells_out,
@@ -203,11 +183,8 @@ fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], no
                 frames_damaged: classes[0].counters.frames_damaged,
                 peak_queue: classes[0].counters.peak_queue,
                 mean_queue: classes[0].mean_queue,
-                utilization: match feed {
-                    Feed::TimeVarying(port) => port.used(now).0,
-                    Feed::PerVc(port) => port.used(now).map_or(cells_out as f64 / slots, |used| used.0),
-                    _ => cells_out as f64 / slots,
-                },
+                utilization: (feed.cell_queue().and_then(|queue| queue.used(now)))
+                    .map_or(cells_out as f64 / slots, |used| used.0),
                 frames_corrupted: 0,
             }
         }

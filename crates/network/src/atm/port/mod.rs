@@ -38,6 +38,30 @@ struct QueuedCell {
 /// A time later than all departures.
 const NEVER: Time = Time(u64::MAX);
 
+/// A port that processes each cell, as reports need it.
+pub trait CellQueue {
+    /// Returns the counters at `now`, the end of the run. They include the time that queued cells have waited up to
+    /// `now`; a cell lost on the wire does not count as departed.
+    fn counters_at(&mut self, now: Time) -> QueueCounters;
+
+    /// Returns the queue length X [cell] at the latest access.
+    fn held(&self) -> u64;
+
+    /// Returns the occupancy X_i [cell] of the port's VC `local`.
+    fn vc_held(&self, local: usize) -> u64;
+
+    /// Returns the fraction of a time-varying link's capacity up to `now` that cells used, and whether it is at most 1;
+    /// None for a constant rate. `counters_at` must have been called with `now`.
+    fn used(&self, _now: Time) -> Option<(f64, bool)> {
+        None
+    }
+
+    /// Returns the VBR queue, if any.
+    fn vbr_mut(&mut self) -> Option<&mut VbrQueue> {
+        None
+    }
+}
+
 /// The output port of a switch and the wire that it feeds.
 #[derive(Clone, Debug)]
 pub struct CellPort {
@@ -76,12 +100,6 @@ impl CellPort {
         self.delay
     }
 
-    /// Returns the queue length X [cell] at the latest access.
-    #[inline]
-    pub fn held(&self) -> u64 {
-        self.cells.tail() - self.cells.head()
-    }
-
     /// Processes all departures up to `now`; they precede any arrival at `now`.
     #[inline(always)]
     fn settle(&mut self, now: Time) {
@@ -105,7 +123,7 @@ impl CellPort {
         on_frame: impl FnOnce(u64),
     ) -> Option<Time> {
         self.settle(now);
-        let held = self.held();
+        let held = self.cells.len();
         let admitted = self.admission.admits(now, last, tagged, local, held, on_frame);
         admitted.then(|| self.admit(now, local))
     }
@@ -141,20 +159,10 @@ impl CellPort {
         vbr.serve_until(&self.grid, &mut self.next, now);
         vbr.pop(now).map(|(departure, cell)| (departure + self.delay, cell))
     }
+}
 
-    /// Returns the VBR queue, if any.
-    pub fn vbr_mut(&mut self) -> Option<&mut VbrQueue> {
-        self.vbr.as_deref_mut()
-    }
-
-    /// Returns the VBR queue for reading, if any.
-    pub fn vbr(&self) -> Option<&VbrQueue> {
-        self.vbr.as_deref()
-    }
-
-    /// Returns the counters at `now`, the end of the run. They include the time that queued cells have waited up to
-    /// `now`.
-    pub fn counters_at(&mut self, now: Time) -> QueueCounters {
+impl CellQueue for CellPort {
+    fn counters_at(&mut self, now: Time) -> QueueCounters {
         self.settle(now);
         let mut counters = self.admission.counters;
         counters.cells_out = self.cells.head();
@@ -164,8 +172,15 @@ impl CellPort {
         counters
     }
 
-    /// Returns the occupancy X_i [cell] of the port's VC `local`.
-    pub fn vc_held(&self, local: usize) -> u64 {
+    fn held(&self) -> u64 {
+        self.cells.len()
+    }
+
+    fn vc_held(&self, local: usize) -> u64 {
         self.admission.vc_held(local)
+    }
+
+    fn vbr_mut(&mut self) -> Option<&mut VbrQueue> {
+        self.vbr.as_deref_mut()
     }
 }

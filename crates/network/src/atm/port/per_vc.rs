@@ -4,6 +4,7 @@
 use crate::atm::port::admission::Admission;
 use crate::atm::port::cell_wire::CellWire;
 use crate::atm::port::slot_source::{Slot, SlotSource};
+use crate::atm::port::CellQueue;
 use crate::packets::aal5::Cell;
 use crate::packets::drops::DropCause;
 use crate::report::cells::QueueCounters;
@@ -119,11 +120,6 @@ impl PerVcPort {
             lost_on_wire: 0,
             wire: CellWire::default(),
         }
-    }
-
-    /// Returns the queue length X [cell] at the latest access.
-    pub fn held(&self) -> u64 {
-        self.waiting + u64::from(self.in_slot.is_some())
     }
 
     /// Assigns all slots that start before `now`, and processes all departures and drops up to `now`. A slot that starts
@@ -301,16 +297,10 @@ impl PerVcPort {
         self.settle(now);
         self.departed.pop()
     }
+}
 
-    /// Returns the fraction of a time-varying link's capacity up to `now` that cells used, and whether it is at most 1;
-    /// None for a constant rate.
-    pub fn used(&self, now: Time) -> Option<(f64, bool)> {
-        self.slots.used(self.cells_out, now)
-    }
-
-    /// Returns the counters at `now`, the end of the run; a cell lost on the wire does not count as departed. They include
-    /// the time that queued cells have waited up to `now`.
-    pub fn counters_at(&mut self, now: Time) -> QueueCounters {
+impl CellQueue for PerVcPort {
+    fn counters_at(&mut self, now: Time) -> QueueCounters {
         self.settle(now);
         let mut counters = self.admission.counters;
         while self.lost_later.first().is_some_and(|&at| at <= now) {
@@ -325,8 +315,15 @@ impl PerVcPort {
         counters
     }
 
-    /// Returns the occupancy X_i [cell] of the port's VC `local`.
-    pub fn vc_held(&self, local: usize) -> u64 {
+    fn held(&self) -> u64 {
+        self.waiting + u64::from(self.in_slot.is_some())
+    }
+
+    fn vc_held(&self, local: usize) -> u64 {
         self.admission.vc_held(local)
+    }
+
+    fn used(&self, now: Time) -> Option<(f64, bool)> {
+        self.slots.used(self.cells_out, now)
     }
 }

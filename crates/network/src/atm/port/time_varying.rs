@@ -3,6 +3,7 @@
 
 use crate::atm::port::admission::Admission;
 use crate::atm::port::cell_wire::CellWire;
+use crate::atm::port::CellQueue;
 use crate::packets::aal5::{Cell, CELL_BYTES};
 use crate::packets::drops::DropCause;
 use crate::report::cells::QueueCounters;
@@ -71,11 +72,6 @@ impl TimeVaryingCellPort {
             lost_outage: 0,
             lost_on_wire: 0,
         }
-    }
-
-    /// Returns the queue length X [cell] at the latest access.
-    pub fn held(&self) -> u64 {
-        self.leaving.len() + self.doomed.len() + self.stuck
     }
 
     /// Processes departures, drops and losses up to `now`, in order.
@@ -158,9 +154,10 @@ impl TimeVaryingCellPort {
     pub fn take_loss(&mut self) -> Option<(Time, DropCause)> {
         self.loss_of_last.take()
     }
+}
 
-    /// Returns the counters at `now`, the end of the run; a cell lost on the wire does not count as departed.
-    pub fn counters_at(&mut self, now: Time) -> QueueCounters {
+impl CellQueue for TimeVaryingCellPort {
+    fn counters_at(&mut self, now: Time) -> QueueCounters {
         self.settle(now);
         let mut counters = self.admission.counters;
         counters.lost_outage = self.lost_outage;
@@ -179,24 +176,24 @@ impl TimeVaryingCellPort {
         counters
     }
 
-    /// Returns the occupancy X_i [cell] of the port's VC `local`.
-    pub fn vc_held(&self, local: usize) -> u64 {
+    fn held(&self) -> u64 {
+        self.leaving.len() + self.doomed.len() + self.stuck
+    }
+
+    fn vc_held(&self, local: usize) -> u64 {
         self.admission.vc_held(local)
     }
 
-    /// Returns the fraction of the link's capacity up to `now` that cells used (departures from a switch, arrivals from
-    /// a host), and whether it is at most 1. `settle` must have been called with `now`.
-    pub fn used(&self, now: Time) -> (f64, bool) {
+    /// The cells that used the link are those that left a switch, or arrived from a host.
+    fn used(&self, now: Time) -> Option<(f64, bool)> {
         let counted = if self.host {
             self.wire.arrived() + self.lost_on_wire
         } else {
             self.left
         };
         let bytes = |cells: u64| (cells, cells * CELL_BYTES);
-        (
-            self.motion.share_used(bytes(counted), now),
-            self.motion.can_have_sent(bytes(self.left), now),
-        )
+        let share = self.motion.share_used(bytes(counted), now);
+        Some((share, self.motion.can_have_sent(bytes(self.left), now)))
     }
 }
 

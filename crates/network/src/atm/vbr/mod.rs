@@ -43,12 +43,7 @@ fn add_source(atm: &mut Atm, config: &OnOffConfig, seed: u64) {
     atm.links[link].feed = Feed::Vbr(index);
     atm.meters.push(Meter::new(source.clone()));
     let Step { link: port, local } = atm.topology.steps[step as usize + 1];
-    let queue = match &mut atm.links[port.index()].feed {
-        Feed::Port(port) => port.vbr_mut(),
-        Feed::Trains(port) => port.vbr_mut(),
-        _ => None,
-    };
-    if let Some(queue) = queue {
+    if let Some(queue) = atm.links[port.index()].feed.vbr_mut() {
         queue.add(Feeder {
             source,
             vc,

@@ -77,11 +77,6 @@ impl TrainPort {
         self.outlet.vbr_mut().map(|(vbr, ..)| vbr)
     }
 
-    /// Returns the VBR queue for reading, if any.
-    pub fn vbr(&self) -> Option<&VbrQueue> {
-        self.outlet.vbr()
-    }
-
     /// Returns the cells that have not left the path by the end of the run.
     pub fn late(&self) -> &[Late] {
         &self.late

@@ -86,14 +86,6 @@ impl Outlet {
             Outlet::SharedWithVbr(beside) => Some((&mut beside.vbr, &beside.grid, &mut beside.next)),
         }
     }
-
-    /// Returns the VBR queue for reading.
-    pub fn vbr(&self) -> Option<&VbrQueue> {
-        match self {
-            Outlet::AllSlots(_) => None,
-            Outlet::SharedWithVbr(beside) => Some(&beside.vbr),
-        }
-    }
 }
 
 /// Slots that are used without gaps within each busy period.
