@@ -10,11 +10,11 @@ from longpipe.scenario.base import models_by_kind
 from longpipe.scenario.buffers import Framing
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.control_kinds import BUILT_IN, RECOVERY_OF_MODELS
+from longpipe.scenario.framings import BY_OCCUPANCY, FOR_PACKETS
 from longpipe.scenario.loss import Loss
 from longpipe.scenario.policies import Policy
 from longpipe.scenario.recovery import Recovery
-from longpipe.scenario.switch import BY_OCCUPANCY, FOR_PACKETS
-from longpipe.scenario.web import CycleFrom, PoissonCut
+from longpipe.scenario.traffic import Web
 from longpipe.units import RATE, SIZE, TIME
 
 CONTROLS = models_by_kind(Congestion)
@@ -188,11 +188,11 @@ fields = st.fixed_dictionaries(
             {
                 "kind": st.just("web"),
                 "cycle": times("1 ms", "300 ms"),
-                "cycle_from": st.sampled_from(get_args(CycleFrom)),
+                "cycle_from": st.sampled_from(get_args(Web.model_fields["cycle_from"].annotation)),
                 "request": times("1 B", "128 B", "1000 B"),
                 "spacing_from": times("0 s", "5 ms"),
                 "spacing_to": times("5 ms", "50 ms"),
-                "cut": st.sampled_from(get_args(PoissonCut)),
+                "cut": st.sampled_from(get_args(Web.model_fields["cut"].annotation)),
             },
         ),
         "start": kinds(

@@ -193,6 +193,18 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
             "network.conditioners[0].overhead: 1 ms; needs less than interval, 1 ms",
         )
     ],
+    ("Web", "spacing_to"): [
+        (
+            {"traffic": {"kind": "web", "spacing_from": "20 ms", "spacing_to": "10 ms"}},
+            "traffic.spacing_to: 10 ms; needs at least spacing_from, 20 ms",
+        )
+    ],
+    ("AdaptiveVideo", "buffer"): [
+        (
+            {"traffic": {"kind": "adaptive-video", "chunk": "2 s", "buffer": "1 s"}},
+            "traffic.buffer: 1 s; needs at least chunk, 2 s",
+        )
+    ],
 }
 # Cases that the core simulates nonetheless, because its arithmetic does not need these constraints.
 PYTHON_ONLY = {

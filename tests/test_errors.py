@@ -9,8 +9,8 @@ from longpipe.cli import main
 from longpipe.examples import EXAMPLES, example
 from longpipe.scenario import Dumbbell, Policy, Switch
 from longpipe.scenario.base import kinds
+from longpipe.scenario.framings import FOR_PACKETS
 from longpipe.scenario.reference import all_fields
-from longpipe.scenario.switch import FOR_PACKETS
 
 ROOT = Path(__file__).parent.parent
 

@@ -11,7 +11,7 @@ from commands import run
 from longpipe import Design, Factor, Result, Scenario, ScenarioError, Study, pictures, simulate
 from longpipe.metrics.slowdowns import slowdowns
 from longpipe.result import records
-from longpipe.scenario.flow_sizes import FixedSizes, ParetoSizes, WebSearchSizes
+from longpipe.scenario.sizes import FixedSizes, ParetoSizes, WebSearchSizes
 from longpipe.store import Store
 from longpipe.store.packing import pack
 from longpipe.verdicts.demands import demands_bps

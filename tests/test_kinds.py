@@ -12,13 +12,14 @@ from longpipe.scenario.acks import Ack
 from longpipe.scenario.base import kinds
 from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import Congestion
+from longpipe.scenario.framings import FOR_PACKETS
 from longpipe.scenario.loss import Loss
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.remedies import of_control
 from longpipe.scenario.source import OVER_TCP
-from longpipe.scenario.switch import FOR_PACKETS
+from longpipe.scenario.starts import Start
 from longpipe.scenario.timers import Timer
-from longpipe.scenario.traffic import Start, Traffic
+from longpipe.scenario.traffic import Traffic
 
 BASE = Scenario.from_toml("""
 framing = "ip"

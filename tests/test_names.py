@@ -6,9 +6,7 @@ from longpipe import Scenario, _core
 from longpipe.scenario.base import kinds
 from longpipe.scenario.buffers import BufferUnit, Framing
 from longpipe.scenario.network import Node
-from longpipe.scenario.switch import Ties
-from longpipe.scenario.traffic import Start, Traffic
-from longpipe.scenario.web import CycleFrom, PoissonCut
+from longpipe.scenario.switch import Switch
 
 # The core receives a staggered start as a fixed start per flow, voice as bursts, and a user's own stack
 # as a stack with the stack's digest.
@@ -27,12 +25,8 @@ PYTHON: dict[str, Any] = {
     "engine": Scenario.model_fields["engine"].annotation,
     "framing": Framing,
     "buffer_unit": BufferUnit,
-    "ties": Ties,
+    "ties": Switch.model_fields["ties"].annotation,
     "node": Node.model_fields["kind"].annotation,
-    "traffic": Traffic,
-    "cycle_from": CycleFrom,
-    "poisson_cut": PoissonCut,
-    "start": Start,
 }
 
 

@@ -13,7 +13,7 @@ from longpipe.errors import ScenarioError
 from longpipe.examples import MOVING
 from longpipe.pictures.kinds.path import interval_s, path_series
 from longpipe.satellites import Constellation, round_trips, shell, station
-from longpipe.scenario.switch import FOR_PACKETS
+from longpipe.scenario.framings import FOR_PACKETS
 
 MS = 10**9
 # The header of files written by `longpipe satellites`.

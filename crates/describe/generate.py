@@ -8,6 +8,7 @@ kinds, and their union.
 import ast
 import dataclasses
 import json
+import keyword
 import re
 import subprocess
 import sys
@@ -48,6 +49,8 @@ class Family:
     by_hand: Mapping[str, str] = dataclasses.field(default_factory=dict)
     # Metadata of the union: expressions that begin with the path of a function or constant.
     metadata: tuple[str, ...] = (_KIND_OR_TABLE,)
+    # Whether models evaluate their rules when they are created, and not together with the rest of the scenario.
+    at_once: bool = False
 
 
 FAMILIES: Final = (
@@ -57,6 +60,95 @@ FAMILIES: Final = (
         about="Queue disciplines and policies of ports.",
         base="longpipe.scenario.queues.Queue",
         union="Policy",
+    ),
+    Family(
+        part="traffic",
+        module="traffic",
+        about="Traffic of applications.",
+        base="longpipe.scenario.source.Source",
+        union="Traffic",
+        expanders={
+            "FlowArrivals": "longpipe.scenario.flow_arrivals.Arriving",
+            "Voice": "longpipe.scenario.datagrams.Telephone",
+            "Arrivals": "longpipe.scenario.datagrams.FromFile",
+        },
+        by_hand={
+            "stack": "longpipe.scenario.stack.Stack",
+            "stack-path": "longpipe.scenario.stack_path.StackPath",
+            "own-stack": "longpipe.scenario.own_stack.OwnStack",
+        },
+        at_once=True,
+    ),
+    Family(
+        part="start",
+        module="starts",
+        about="Start times of flows.",
+        base="longpipe.scenario.base.Model",
+        union="Start",
+    ),
+    Family(
+        part="stop",
+        module="stops",
+        about="Times at which flows stop writing.",
+        base="longpipe.scenario.base.Model",
+        union="Stop",
+    ),
+    Family(
+        part="traces",
+        module="recorded",
+        about="Selection of the traces that a run records.",
+        base="longpipe.scenario.base.Model",
+    ),
+    Family(
+        part="vbr",
+        module="vbr",
+        about="On/off sources of VBR cells.",
+        base="longpipe.scenario.base.Model",
+        expanders={"VbrFlow": "longpipe.scenario.vbr.OnOff"},
+    ),
+    Family(
+        part="switch",
+        module="switch",
+        about="Output ports of a switch.",
+        base="longpipe.scenario.base.Model",
+    ),
+    Family(
+        part="network",
+        module="network",
+        about="Hosts, switches, links, and the flows between them.",
+        base="longpipe.scenario.base.Model",
+        union="Network",
+        expanders={
+            "Group": "longpipe.scenario.network_base.GroupBase",
+            "Dumbbell": "longpipe.scenario.network_base.DumbbellBase",
+            "Graph": "longpipe.scenario.network_base.GraphBase",
+        },
+    ),
+    Family(
+        part="scenario",
+        module="fields",
+        about="Fields of a scenario.",
+        base="longpipe.scenario.base.Model",
+    ),
+    Family(
+        part="sizes",
+        module="sizes",
+        about="Distributions of the sizes of arriving flows.",
+        base="longpipe.scenario.flow_sizes.Distribution",
+        union="Sizes",
+        expanders={
+            "FixedSizes": "longpipe.scenario.flow_sizes.OneSize",
+            "ParetoSizes": "longpipe.scenario.flow_sizes.ParetoTail",
+            "WebSearchSizes": "longpipe.scenario.flow_sizes.WebSearchPoints",
+            "FileOfSizes": "longpipe.scenario.flow_sizes.PointsOfFile",
+        },
+    ),
+    Family(
+        part="times",
+        module="times",
+        about="Distributions of the durations of on and off periods.",
+        base="longpipe.scenario.base.Model",
+        union="Times",
     ),
     Family(
         part="conditioner",
@@ -140,8 +232,6 @@ FAMILIES: Final = (
         base="longpipe.scenario.connection.Connection",
     ),
 )
-# The family of each field that has its kinds.
-_OF_FIELD: Final = {family.part: family for family in FAMILIES}
 
 
 def main() -> None:
@@ -152,10 +242,10 @@ def main() -> None:
 
 def generated(family: Family) -> str:
     """Returns the text of the module with the models of a family."""
-    described = {kind["kind"]: kind for kind in _described()[family.part]}
+    described = {kind["kind"] or kind["part"]["name"]: kind for kind in _described()[family.part]}
     module, _, base = family.base.rpartition(".")
     declared = _of_model() | _facts(module, base)
-    bases = {name: expander.rpartition(".") for name, expander in family.expanders.items()}
+    bases = {name: expander.rpartition(".")[2] for name, expander in family.expanders.items()}
     classes: list[str] = []
     names: list[str] = []
     for kind in _ordered([*described], family.by_hand):
@@ -164,28 +254,41 @@ def generated(family: Family) -> str:
             continue
         name = described[kind]["part"]["name"]
         names.append(name)
-        classes += _classes(described[kind], bases.get(name, ("", "", base))[2], declared)
+        classes += _classes(described[kind], base, declared, bases, at_once=family.at_once)
     if family.union:
         metadata = [item.removeprefix(f"{_path_of(item)[0]}.") for item in family.metadata]
         of_union = ", ".join(['Field(discriminator="kind")', *metadata])
         classes.append(f"{family.union} = Annotated[{' | '.join(names)}, {of_union},]")
     body = "\n\n\n".join(classes)
-    fields = [field for kind in described.values() for field in kind["part"]["fields"] if _is_family(field)]
-    others = [(_OF_FIELD[field["name"]], _default(field).partition(".")[0]) for field in fields]
+    parts = [part for kind in described.values() for part in (kind["part"], *_nested(kind["part"]))]
+    fields = [_item(field) | {"default": field["default"]} for part in parts for field in part["fields"]]
     imported: dict[str, list[str]] = {
         "typing": ["Annotated", "ClassVar", "Literal"],
-        "pydantic": ["Field"],
-        "longpipe.scenario.base": ["ASCENDING", "EXACT", "IN_PPB", "LATER", "Model", "integer_or", "quantity"],
+        "pydantic": ["AliasChoices", "Field", "field_validator"],
+        "longpipe.scenario.base": [
+            "ASCENDING",
+            "Becomes",
+            "EXACT",
+            "IN_PPB",
+            "LATER",
+            "Model",
+            "SUM_TO_ONE",
+            "increasing",
+            "integer_or",
+            "quantity",
+            "satisfies_rules",
+        ],
         "longpipe.scenario.constraints": ["Constraint"],
-        "longpipe.scenario.parts": ["Part", "part"],
+        "longpipe.scenario.parts": ["Part", "Parts", "part"],
         "longpipe.units": [name.upper() for name in _DIMENSIONS],
     }
     for path, name in [
         (module, base),
         (module, "Mahimahi"),
-        *((module, name) for module, _, name in bases.values()),
+        *(_path_of(item) for item in family.expanders.values()),
+        *(_path_of(field["path"]) for field in fields if field["is"] == "python"),
         *(_path_of(item) for item in (*family.by_hand.values(), *family.metadata, _KIND_OR_TABLE)),
-        *((f"longpipe.scenario.{other.module}", name) for other, default in others for name in (other.union, default)),
+        *((f"longpipe.scenario.{other.module}", name) for field in fields for other, name in _families(field)),
         *(
             (f"longpipe.scenario.{of.module}", f"{kind['part']['name']}Options")
             for of in FAMILIES
@@ -200,9 +303,9 @@ def generated(family: Family) -> str:
 
 
 def _ordered(kinds: list[str], by_hand: Mapping[str, str]) -> list[str]:
-    """Returns kinds with those that the core does not have, in alphabetical order."""
-    added = by_hand.keys() - set(kinds)
-    return sorted([*kinds, *added]) if added else kinds
+    """Returns kinds with those that the core does not have: in alphabetical order if all are, otherwise at the end."""
+    added = [kind for kind in by_hand if kind not in kinds]
+    return sorted([*kinds, *added]) if kinds == sorted(kinds) else [*kinds, *added]
 
 
 def _path_of(expression: str) -> tuple[str, str]:
@@ -218,11 +321,45 @@ def _described() -> dict[str, list[Json]]:
     return described
 
 
-def _is_family(field: Json) -> bool:
-    """Returns whether the kinds of a field are a family of their own."""
-    if field["is"] != "kinds" or field["name"] not in _OF_FIELD:
-        return False
-    return [kind for kind, _ in field["kinds"]] == [kind["kind"] for kind in _described()[field["name"]]]
+def _family(described: Json) -> Family | None:
+    """Returns the family that has the kinds of a type, or its part."""
+    match described["is"]:
+        case "kinds":
+            names = [part["name"] for _, part in described["kinds"]]
+        case "part":
+            names = [described["part"]["name"]]
+        case _:
+            return None
+    for family in FAMILIES:
+        own = [kind["part"]["name"] for kind in _described()[family.part]]
+        if names == own or (not family.union and set(names) <= set(own)):
+            return family
+    return None
+
+
+def _item(field: Json) -> Json:
+    """Returns the type of a field, or of its items."""
+    item: Json = field["of"] if field["is"] == "list" else field
+    return item
+
+
+def _families(field: Json) -> Iterator[tuple[Family, str]]:
+    """Yields the names that a field uses of another family, with the family."""
+    if (family := _family(field)) is not None:
+        yield family, family.union or field["part"]["name"]
+        if field["is"] == "kinds" and isinstance(json.loads(field["default"] or "null"), str):
+            yield family, _default(field).partition(".")[0]
+
+
+def _nested(part: Json) -> Iterator[Json]:
+    """Yields the parts in the fields of a part, at all depths, that are no families of their own."""
+    for field in part["fields"]:
+        item = _item(field)
+        if _family(item) is not None or (item["is"] == "part" and _is_option(item)):
+            continue
+        for below in [item["part"]] if item["is"] == "part" else [nested for _, nested in item.get("kinds", ())]:
+            yield from _nested(below)
+            yield below
 
 
 @cache
@@ -264,27 +401,33 @@ def _formatted(text: str) -> str:
     return text
 
 
-def _classes(kind: Json, base: str, declared: Mapping[str, Any]) -> Iterator[str]:
+def _classes(
+    kind: Json, base: str, declared: Mapping[str, Any], bases: Mapping[str, str], *, at_once: bool
+) -> Iterator[str]:
     """Yields the classes of a kind: those of its nested parts, whose rules the kind checks, and its own."""
     part = kind["part"]
-    for field in part["fields"]:
-        if _is_family(field):
-            continue
-        for name, nested in field.get("kinds", ()):
-            below = {"kind": name, "part": {**nested, "rules": []}, "facts": {}}
-            yield _class(below, "Model", _of_model(), nested_rules=[])
+    kinds = {id(nested): name for field in part["fields"] for name, nested in field.get("kinds", ())}
+    for nested in _nested(part):
+        below = {"kind": kinds.get(id(nested), ""), "part": {**nested, "rules": []}, "facts": {}}
+        yield _class(below, bases.get(nested["name"], "Model"), _of_model(), nested_rules=[])
     rules = [
         rule
         for field in part["fields"]
-        if not _is_family(field)
+        if _family(field) is None
         for _, nested in field.get("kinds", ())
         for rule in _within(field, nested)
     ]
+    base = bases.get(part["name"], base)
     if _has_options(part):
         options = {"name": f"{part['name']}Options", "about": _options_of(part), "fields": part["fields"]}
         yield _class({"kind": "", "part": {**_NO_PART, **options}, "facts": {}}, "Model", _of_model(), nested_rules=[])
         part, base = {**part, "fields": []}, f"{base}, {options['name']}"
-    yield _class({**kind, "part": part}, base, declared, nested_rules=rules)
+    yield _class({**kind, "part": part}, base, declared, nested_rules=rules, at_once=at_once)
+
+
+def _is_option(field: Json) -> bool:
+    """Returns whether a field is a part of its own with the options of a kind of another field."""
+    return any(field["part"]["name"] == kind["part"]["name"] for kind in _described()["recovery"])
 
 
 _NO_PART: Final[Json] = {"label": "", "draws": False, "facts": [], "rules": []}
@@ -312,7 +455,9 @@ def _within(field: Json, nested: Json) -> Iterator[Json]:
         }
 
 
-def _class(kind: Json, base: str, declared: Mapping[str, Any], *, nested_rules: list[Json]) -> str:
+def _class(
+    kind: Json, base: str, declared: Mapping[str, Any], *, nested_rules: list[Json], at_once: bool = False
+) -> str:
     part = kind["part"]
     lines = [f"class {part['name']}({base}):", textwrap.indent(_docstring(part["about"]), "    "), ""]
     if part["label"]:
@@ -331,6 +476,9 @@ def _class(kind: Json, base: str, declared: Mapping[str, Any], *, nested_rules: 
         rules.append(f"*{base}.constraints")
     if rules:
         lines += ["", f"    constraints: ClassVar = ({', '.join(rules)},)"]
+    if rules and at_once:
+        checked = ", ".join(_text(field) for field in dict.fromkeys(rule["field"] for rule in part["rules"]))
+        lines.append(f"    _rules = field_validator({checked})(satisfies_rules)")
     return "\n".join(lines)
 
 
@@ -366,17 +514,34 @@ def _fact(name: str, fact: Any) -> str:  # noqa: ANN401 - any JSON value
 def _field(field: Json) -> str:
     """Returns the declaration of a field."""
     annotation, arguments = _type(field, field["unit"])
-    if _is_family(field) or field["is"] == "part":
-        later = f"Annotated[{annotation}, LATER]" if field["later"] else annotation
-        given = f"default={_default(field)}, description={_text(field['about'])}"
-        return f"{field['name']}: Part[{later}] = part({given})"
+    about = field["about"]
+    if "{kinds}" in about and (family := _family(field)) is not None:
+        kinds = _ordered([kind["kind"] for kind in _described()[family.part]], family.by_hand)
+        about = about.replace("{kinds}", ", ".join(kinds))
+    item = _item(field)
+    if item["is"] in ("kinds", "part") or item.get("is_model"):
+        if field["optional"]:
+            annotation = f"{annotation} | None"
+        annotation = f"{'Part' if item is field else 'Parts'}[{annotation}]"
+        if field["later"]:
+            annotation = f"Annotated[{annotation}, LATER]"
+        if field["default"] is None:
+            return f"{field['name']}: {annotation} = Field(description={_text(about)})"
+        return f"{field['name']}: {annotation} = part(default={_default(field)}, description={_text(about)})"
     if field["optional"]:
         annotation, arguments = f"{_annotated(annotation, arguments)} | None", {}
     if field["later"]:
         annotation = f"Annotated[{annotation}, LATER]"
+    name = field["name"]
+    if keyword.iskeyword(name):
+        arguments |= {
+            "validation_alias": f"AliasChoices({_text(name)}, {_text(f'{name}_')})",
+            "serialization_alias": _text(name),
+        }
+        name += "_"
     default = {} if field["default"] is None else {"default": _default(field)}
-    arguments = default | arguments | {"description": _text(field["about"])}
-    return f"{field['name']}: {annotation} = Field({_named(arguments)})"
+    arguments = default | arguments | {"description": _text(about)}
+    return f"{name}: {annotation} = Field({_named(arguments)})"
 
 
 def _annotated(annotation: str, arguments: Mapping[str, str]) -> str:
@@ -389,13 +554,18 @@ def _named(arguments: Mapping[str, str]) -> str:
 
 def _default(field: Json) -> str:
     value = json.loads(field["default"])
-    if field["is"] == "part":
-        return f"{field['part']['name']}Options.unchecked()"
-    if field["is"] == "kinds":
+    if value is not None and field["is"] == "part":
+        return f"{_part_name(field)}.unchecked()"
+    if value is not None and field["is"] == "kinds":
         return f"{next(part['name'] for kind, part in field['kinds'] if kind == value)}.unchecked()"
     if isinstance(value, list):
-        return f"({', '.join(map(repr, value))},)"
+        return f"({', '.join(map(repr, value))}{',' if len(value) == 1 else ''})"
     return _text(value) if isinstance(value, str) else repr(value)
+
+
+def _part_name(described: Json) -> str:
+    name: str = described["part"]["name"]
+    return f"{name}Options" if _is_option(described) else name
 
 
 def _type(described: Json, unit: str) -> tuple[str, dict[str, str]]:
@@ -411,26 +581,51 @@ def _type(described: Json, unit: str) -> tuple[str, dict[str, str]]:
         case "names":
             return f"Literal[{', '.join(map(_text, described['names']))}]", {}
         case "numbers":
-            return f"Literal[{', '.join(described['numbers'])}]", {}
+            numbers = f"Literal[{', '.join(described['numbers'])}]"
+            return f"Annotated[{numbers}, Becomes({_text(unit)}, int)]" if unit else numbers, {}
         case "list":
-            length = described["len"] or {"low": "0", "high": None}
-            limits = {} if length["low"] == "0" else {"min_length": length["low"]}
-            limits |= {"max_length": length["high"]} if length["high"] else {}
-            listed = f"tuple[{_annotated(*_type(described['of'], unit))}, ...]"
-            # The items of a row have no order.
-            is_sorted = described["ascending"] and described["of"]["is"] != "row"
-            return f"Annotated[{listed}, ASCENDING]" if is_sorted else listed, limits
+            return _list(described, unit)
         case "row":
             return f"tuple[{', '.join(_annotated(*_type(each, unit)) for each in described['each'])}]", {}
         case "text":
-            return "str", {"min_length": described["len"]["low"], "max_length": described["len"]["high"]}
+            limits = {"pattern": f"r{_text(described['pattern'])}"} if described["pattern"] else {}
+            return "str", limits | _lengths(described)
+        case _:
+            return _model(described), {}
+
+
+def _lengths(described: Json) -> dict[str, str]:
+    """Returns the arguments of `Field` for the lengths of a list or of a text."""
+    length = described["len"] or {"low": "0", "high": None}
+    limits = {} if length["low"] == "0" else {"min_length": length["low"]}
+    return limits | ({"max_length": length["high"]} if length["high"] else {})
+
+
+def _list(described: Json, unit: str) -> tuple[str, dict[str, str]]:
+    """Returns the annotation of a list, and the arguments of `Field` for its lengths."""
+    listed = f"tuple[{_annotated(*_type(described['of'], unit))}, ...]"
+    checks = {
+        f"increasing({described['of'].get('dimension', '').upper()})": described["increasing"],
+        "SUM_TO_ONE": described["sums_to_one"],
+        # The items of a row have no order.
+        "ASCENDING": described["ascending"] and described["of"]["is"] != "row",
+    }
+    applied = [check for check, is_applied in checks.items() if is_applied]
+    return f"Annotated[{listed}, {', '.join(applied)}]" if applied else listed, _lengths(described)
+
+
+def _model(described: Json) -> str:
+    """Returns the annotation of a part, of a union of parts, or of a type that Python defines."""
+    match described["is"]:
         case "part":
-            return f"{described['part']['name']}Options", {}
-        case "kinds" if _is_family(described):
-            return _OF_FIELD[described["name"]].union, {}
+            return _part_name(described)
+        case "python":
+            return _path_of(described["path"])[1]
+        case "kinds" if (family := _family(described)) is not None:
+            return family.union
         case _:
             names = " | ".join(part["name"] for _, part in described["kinds"])
-            return f'Annotated[{names}, Field(discriminator="kind"), kind_or_table()]', {}
+            return f'Annotated[{names}, Field(discriminator="kind"), kind_or_table()]'
 
 
 def _number(described: Json, unit: str) -> tuple[str, dict[str, str]]:

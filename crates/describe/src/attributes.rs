@@ -26,16 +26,19 @@ pub struct OfField {
     pub word: Option<String>,
     /// Defaults of profiles, as pairs of the profile's name and JSON text.
     pub profiles: Vec<(String, String)>,
+    pub pattern: Option<String>,
     pub ascending: bool,
+    pub increasing: bool,
+    pub sums_to_one: bool,
     pub later: bool,
     pub skip: bool,
 }
 
 impl OfField {
     /// Returns the attribute of a value with the given range.
-    pub fn in_range(range: &LitStr) -> OfField {
+    pub fn in_range(range: Option<&LitStr>) -> OfField {
         OfField {
-            range: Some(range.clone()),
+            range: range.cloned(),
             ..OfField::default()
         }
     }
@@ -60,8 +63,10 @@ pub struct OfPart {
     pub draws: bool,
     /// Facts about the part, as pairs of a name and JSON text.
     pub facts: Vec<(String, String)>,
-    /// Parts with fields that only users write, each with the field before which they are; at the end if it is empty.
+    /// Parts with fields, or enums with kinds, that only users write, each with the field or kind before which they are;
+    /// at the end if it is empty.
     pub inputs: Vec<(Type, String)>,
+    pub skip: bool,
 }
 
 pub fn of_field(attributes: &[Attribute]) -> Result<OfField> {
@@ -82,6 +87,12 @@ pub fn of_field(attributes: &[Attribute]) -> Result<OfField> {
                 found.written = Some((name.value(), len));
             } else if meta.path.is_ident("ascending") {
                 found.ascending = true;
+            } else if meta.path.is_ident("increasing") {
+                found.increasing = true;
+            } else if meta.path.is_ident("sums_to_one") {
+                found.sums_to_one = true;
+            } else if meta.path.is_ident("pattern") {
+                found.pattern = Some(meta.value()?.parse::<LitStr>()?.value());
             } else if meta.path.is_ident("values") {
                 found.values = texts(&meta)?.iter().map(LitStr::value).collect();
             } else if meta.path.is_ident("of") {
@@ -98,7 +109,8 @@ pub fn of_field(attributes: &[Attribute]) -> Result<OfField> {
                 found.skip = true;
             } else {
                 return Err(meta.error(
-                    "needs range, default, len, each, values, written, of, unit, word, profile, ascending, later or skip",
+                    "needs range, default, len, each, values, written, of, unit, word, profile, pattern, ascending, \
+                     increasing, sums_to_one, later or skip",
                 ));
             }
             Ok(())
@@ -128,8 +140,10 @@ pub fn of_part(attributes: &[Attribute]) -> Result<OfPart> {
                 found.facts.push(pair(&meta)?);
             } else if meta.path.is_ident("input") {
                 found.inputs.push(input(&meta)?);
+            } else if meta.path.is_ident("skip") {
+                found.skip = true;
             } else {
-                return Err(meta.error("needs label, name, rule, rules_of, fact, input or draws"));
+                return Err(meta.error("needs label, name, rule, rules_of, fact, input, skip or draws"));
             }
             Ok(())
         })?;
@@ -246,6 +260,9 @@ fn json(input: ParseStream<'_>) -> Result<String> {
         bracketed!(within in input);
         let items = within.parse_terminated(json, Token![,])?;
         return Ok(format!("[{}]", items.into_iter().collect::<Vec<_>>().join(", ")));
+    }
+    if input.peek(Ident) && input.fork().parse::<Ident>()? == "null" {
+        return Ok(input.parse::<Ident>()?.to_string());
     }
     let sign = if input.parse::<Option<Token![-]>>()?.is_some() {
         "-"

@@ -35,20 +35,23 @@ pub fn derived_names(input: &DeriveInput, variants: &DataEnum) -> Result<TokenSt
 pub fn derived_parts(input: &DeriveInput, variants: &DataEnum) -> Result<TokenStream> {
     let ident = &input.ident;
     // Rules of the enum apply to each of its kinds.
-    let common = of_part(&input.attrs)?.rules;
+    let of_enum = of_part(&input.attrs)?;
+    let (common, inputs) = (of_enum.rules, of_enum.inputs);
     let (mut kinds, mut arms, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
     for variant in &variants.variants {
         let (name, variant_ident) = (variant.ident.to_string(), &variant.ident);
         let kind = serialized(&name, &variant.attrs)?;
         let part = part::described(&name, &variant.attrs, &variant.fields, &common)?;
-        kinds.push(quote! { (#kind, #part) });
+        let of_variant = of_part(&variant.attrs)?;
+        if !of_variant.skip {
+            kinds.push(quote! { (#kind, #part) });
+        }
         let fields = variant.fields.iter().collect::<Vec<_>>();
         let value = |field: &Ident| quote! { #field };
         let checks = part::checks(&fields, &value)?;
-        let rules = of_part(&variant.attrs)?.rules;
         let rules = common
             .iter()
-            .chain(&rules)
+            .chain(&of_variant.rules)
             .map(|one| rule::check(one, &fields, &value))
             .collect::<Result<Vec<_>>>()?;
         let names = fields.iter().map(|field| &field.ident).collect::<Vec<_>>();
@@ -69,10 +72,13 @@ pub fn derived_parts(input: &DeriveInput, variants: &DataEnum) -> Result<TokenSt
             }
         });
     }
+    let (inputs, before): (Vec<_>, Vec<_>) = inputs.into_iter().unzip();
     Ok(quote! {
         impl ::longpipe_tcp::described::Described for #ident {
             fn described() -> ::longpipe_tcp::described::Type {
-                ::longpipe_tcp::described::Type::Kinds { kinds: vec![#(#kinds),*] }
+                let kinds = vec![#(#kinds),*];
+                #(let kinds = ::longpipe_tcp::described::with_kinds::<#inputs>(kinds, #before);)*
+                ::longpipe_tcp::described::Type::Kinds { kinds }
             }
 
             fn invalid(&self) -> ::core::option::Option<::longpipe_tcp::Problem> {

@@ -8,7 +8,9 @@
 //! - `range`: the interval of accepted values, such as `"[1 us, 1000 s]"` or `"(0, 1]"`;
 //! - `default`: the value of an absent field, as users write it; an `Option` is absent by default, and other fields
 //!   without a default are required;
-//! - `len`: the interval of accepted lengths of a list; `ascending`, if its items need to ascend;
+//! - `len`: the interval of accepted lengths of a list or a text, and `pattern`, a regular expression of a text;
+//! - `ascending`, if the core gets the items of a list sorted, without duplicates; `increasing`, if users need to write
+//!   them in this way; `sums_to_one`, if they need to add up to 1;
 //! - `each`: the intervals of the items of a tuple;
 //! - `values`: the accepted names, if they are not all of the field's type;
 //! - `later`, if the core gets the field only if its value is not the default;
@@ -24,7 +26,8 @@
 //! several fields in the language of `python/longpipe/scenario/constraints.py`, optionally with a field and the value
 //! that it needs; `rules_of`, the type of a part whose rules apply, too; `draws` if the part draws random numbers;
 //! `fact(name, value)`, attributes of its model; `input(part, field)`, a part with fields that only users write, which
-//! come before the given field, or last without one; and `name`, the name of its model in Python.
+//! come before the given field, or last without one; and `name`, the name of its model in Python. For an enum, `input`
+//! has further kinds that only users write; `skip` marks a variant that they do not write.
 
 mod attributes;
 mod interval;

@@ -6,7 +6,7 @@ use crate::name::Name;
 use crate::rule;
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Attribute, DeriveInput, Error, Fields, GenericArgument, Ident, Index, PathArguments, Result, Type};
+use syn::{Attribute, DeriveInput, Error, Fields, GenericArgument, Ident, Index, LitStr, PathArguments, Result, Type};
 
 pub fn derived(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
     let Fields::Named(fields) = fields else {
@@ -114,7 +114,7 @@ fn check(
         let items = tuple
             .elems
             .iter()
-            .zip(&attribute.each)
+            .zip(ranges(attribute))
             .enumerate()
             .map(|(place, (ty, range))| {
                 let (attribute, place) = (OfField::in_range(range), Index::from(place));
@@ -130,10 +130,13 @@ fn check(
             None => check(attribute, inner, name, suffix, quote! { value })?,
         }
         .into_iter();
-        let order = attribute
-            .ascending
+        let order = (attribute.ascending || attribute.increasing)
             .then(|| quote! { ::longpipe_tcp::described::unless_ascending(#name, #value) });
         let order = order.into_iter();
+        let sum = attribute
+            .sums_to_one
+            .then(|| quote! { ::longpipe_tcp::described::unless_one(#name, #value) });
+        let sum = sum.into_iter();
         let length = match &attribute.len {
             None => None,
             Some(len) => {
@@ -144,7 +147,7 @@ fn check(
         .into_iter();
         return Ok(Some(quote! {
             ::core::option::Option::None #(.or_else(|| #length))* #(.or_else(|| (#value).iter().find_map(|value| #each)))*
-                #(.or_else(|| #order))*
+                #(.or_else(|| #order))* #(.or_else(|| #sum))*
         }));
     }
     let scalar = Scalar::of(ty);
@@ -165,6 +168,14 @@ fn check(
         };
         return Ok(Some(quote! { #bounds.problem(#name, #number) }));
     }
+    if is_named(ty, "String") && attribute.values.is_empty() {
+        let len = attribute
+            .len
+            .as_ref()
+            .map(|len| Interval::parse(len)?.bounds("", false));
+        let bounds = len.transpose()?;
+        return Ok(bounds.map(|bounds| quote! { #bounds.problem(#name, (#value).chars().count() as i128) }));
+    }
     if !attribute.values.is_empty() {
         let values = &attribute.values;
         return Ok(Some(
@@ -174,6 +185,11 @@ fn check(
     Ok(Some(quote! {
         ::longpipe_tcp::described::Described::invalid(#value).map(|problem| problem.within(#name))
     }))
+}
+
+/// Returns the intervals of the items of a tuple; None for items that are no numbers.
+fn ranges(attribute: &OfField) -> impl Iterator<Item = Option<&LitStr>> {
+    attribute.each.iter().map(Some).chain(std::iter::repeat(None))
 }
 
 /// Returns the description of a field; None if users do not write it.
@@ -211,13 +227,15 @@ fn field(field: &syn::Field) -> Result<Option<TokenStream>> {
 fn type_of(attribute: &OfField, ty: &Type, suffix: &'static str, dimension: &str) -> Result<TokenStream> {
     if let Some((_, len)) = &attribute.written {
         let len = Interval::parse(len)?.bounds("", false)?;
-        return Ok(quote! { ::longpipe_tcp::described::Type::Text { len: #len } });
+        return Ok(quote! {
+            ::longpipe_tcp::described::Type::Text { len: ::core::option::Option::Some(#len), pattern: "" }
+        });
     }
     if let Type::Tuple(tuple) = ty {
         let items = tuple
             .elems
             .iter()
-            .zip(&attribute.each)
+            .zip(ranges(attribute))
             .enumerate()
             .map(|(place, (ty, range))| {
                 let (suffix, dimension) = if place == 0 { (suffix, dimension) } else { ("", "") };
@@ -235,10 +253,28 @@ fn type_of(attribute: &OfField, ty: &Type, suffix: &'static str, dimension: &str
                 quote! { ::core::option::Option::Some(#bounds) }
             }
         };
-        let ascending = attribute.ascending;
+        let (ascending, increasing, sums_to_one) = (attribute.ascending, attribute.increasing, attribute.sums_to_one);
         return Ok(quote! {
-            ::longpipe_tcp::described::Type::List { of: Box::new(#of), len: #len, ascending: #ascending }
+            ::longpipe_tcp::described::Type::List {
+                of: Box::new(#of), len: #len, ascending: #ascending, increasing: #increasing, sums_to_one: #sums_to_one,
+            }
         });
+    }
+    if is_named(ty, "String") {
+        let values = &attribute.values;
+        if !values.is_empty() {
+            return Ok(quote! { ::longpipe_tcp::described::Type::Names { names: vec![#(#values),*] } });
+        }
+        let len = attribute
+            .len
+            .as_ref()
+            .map(|len| Interval::parse(len)?.bounds("", false));
+        let len = match len.transpose()? {
+            None => quote! { ::core::option::Option::None },
+            Some(bounds) => quote! { ::core::option::Option::Some(#bounds) },
+        };
+        let pattern = attribute.pattern.as_deref().unwrap_or_default();
+        return Ok(quote! { ::longpipe_tcp::described::Type::Text { len: #len, pattern: #pattern } });
     }
     let Some(scalar) = Scalar::of(ty) else {
         let values = &attribute.values;
@@ -292,6 +328,11 @@ impl Scalar {
 pub fn is_number(ty: &Type) -> bool {
     let scalar = Scalar::of(argument(ty, "Option").unwrap_or(ty));
     matches!(scalar, Some(Scalar::Integer | Scalar::Float))
+}
+
+/// Returns whether a type has this name.
+fn is_named(ty: &Type, name: &str) -> bool {
+    matches!(ty, Type::Path(path) if path.path.is_ident(name))
 }
 
 /// Returns the argument of a generic type with this name, such as `T` of `Option<T>`.

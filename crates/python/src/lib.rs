@@ -24,7 +24,7 @@ use longpipe_events::Time;
 use longpipe_network::defect::{guarded, Ended};
 use longpipe_network::report::Report;
 use longpipe_network::scenario::conditioners::ConditionerConfig;
-use longpipe_network::scenario::web::{CycleFrom, PoissonCut};
+use longpipe_network::scenario::written::{NetworkInput, OnOffInput, ScenarioInput, SwitchInput, VbrFlowInput};
 use longpipe_network::scenario::{self, Scenario};
 use longpipe_network::{Recorder, Simulation};
 use longpipe_tcp::config;
@@ -153,10 +153,6 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("buffer_unit", scenario::BufferUnit::VARIANTS),
         ("ties", scenario::Ties::VARIANTS),
         ("node", scenario::NodeKind::VARIANTS),
-        ("traffic", scenario::TrafficConfig::VARIANTS),
-        ("cycle_from", CycleFrom::VARIANTS),
-        ("poisson_cut", PoissonCut::VARIANTS),
-        ("start", scenario::StartConfig::VARIANTS),
     ] {
         names.set_item(kind, variants)?;
     }
@@ -176,43 +172,49 @@ fn kind_facts() -> PyResult<String> {
 /// in order, each with the facts that it declares and its fields.
 #[pyfunction]
 fn descriptions() -> PyResult<String> {
-    fn listed(
-        kinds: impl Iterator<Item = (&'static str, serde_json::Value)>,
-        parts: impl Iterator<Item = Part>,
-    ) -> serde_json::Value {
+    fn with_facts<P: Described>(facts: impl Iterator<Item = serde_json::Value>) -> serde_json::Value {
+        let kinds = described::kinds::<P>().into_iter().zip(facts);
         kinds
-            .zip(parts)
-            .map(|((kind, facts), part)| serde_json::json!({"kind": kind, "facts": facts, "part": part}))
+            .map(|((kind, part), facts)| serde_json::json!({"kind": kind, "facts": facts, "part": part}))
             .collect()
     }
-    let policies = scenario::PolicyConfig::kinds().map(|(kind, facts)| (kind, serde_json::json!(facts)));
-    let conditioners = ConditionerConfig::kinds().map(|(kind, facts)| (kind, serde_json::json!(facts)));
     fn without_facts<P: Described>() -> serde_json::Value {
-        let (kinds, parts): (Vec<_>, Vec<_>) = described::kinds::<P>().into_iter().unzip();
-        listed(
-            kinds.into_iter().map(|kind| (kind, serde_json::json!({}))),
-            parts.into_iter(),
-        )
+        with_facts::<P>(std::iter::repeat(serde_json::json!({})))
     }
-    fn with_facts<P: Described>(facts: impl Iterator<Item = longpipe_tcp::Facts>) -> serde_json::Value {
-        let (kinds, parts): (Vec<_>, Vec<_>) = described::kinds::<P>().into_iter().unzip();
-        let facts = facts.map(|facts| serde_json::json!(facts));
-        listed(kinds.into_iter().zip(facts), parts.into_iter())
+    fn without_kinds<const COUNT: usize>(parts: [Part; COUNT]) -> serde_json::Value {
+        let parts = parts.into_iter();
+        parts
+            .map(|part| serde_json::json!({"kind": "", "facts": {}, "part": part}))
+            .collect()
     }
     let descriptions = serde_json::json!({
         "congestion": with_facts::<config::CongestionConfig>(
-            config::CongestionKind::iter().map(config::CongestionKind::facts)
+            config::CongestionKind::iter().map(|kind| serde_json::json!(kind.facts()))
         ),
         "recovery": with_facts::<config::RecoveryConfig>(
-            config::RecoveryKind::iter().map(config::RecoveryKind::facts)
+            config::RecoveryKind::iter().map(|kind| serde_json::json!(kind.facts()))
         ),
         "careful_resume": without_facts::<config::CarefulResumeConfig>(),
         "timer": without_facts::<config::TimerConfig>(),
         "ack": without_facts::<config::AckConfig>(),
         "ecn": without_facts::<config::EcnConfig>(),
-        "tcp": [{"kind": "", "facts": {}, "part": described::part::<config::TcpConfig>()}],
-        "policy": listed(policies, scenario::PolicyConfig::described()),
-        "conditioner": listed(conditioners, ConditionerConfig::described()),
+        "tcp": without_kinds([described::part::<config::TcpConfig>()]),
+        "traffic": without_facts::<scenario::TrafficConfig>(),
+        "start": without_facts::<scenario::StartConfig>(),
+        "stop": without_facts::<scenario::StopConfig>(),
+        "traces": without_kinds([described::part::<scenario::TraceConfig>()]),
+        "vbr": without_kinds([described::part::<OnOffInput>(), described::part::<VbrFlowInput>()]),
+        "switch": without_kinds([described::part::<SwitchInput>()]),
+        "network": without_facts::<NetworkInput>(),
+        "scenario": without_kinds([described::part::<ScenarioInput>()]),
+        "sizes": without_facts::<scenario::SizesConfig>(),
+        "times": without_facts::<scenario::Times>(),
+        "policy": with_facts::<scenario::PolicyConfig>(
+            scenario::PolicyConfig::kinds().map(|(_, facts)| serde_json::json!(facts))
+        ),
+        "conditioner": with_facts::<ConditionerConfig>(
+            ConditionerConfig::kinds().map(|(_, facts)| serde_json::json!(facts))
+        ),
         "loss": without_facts::<scenario::LossConfig>(),
         "scheduler": without_facts::<scenario::SchedulerConfig>(),
         "service": without_facts::<scenario::ServiceCategory>(),

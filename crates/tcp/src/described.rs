@@ -120,18 +120,31 @@ pub enum Type {
         of: Box<Type>,
         /// Accepted lengths; None without a limit.
         len: Option<Bounds<i128>>,
-        /// Whether the core needs ascending items.
+        /// Whether the core gets the items sorted, without duplicates.
         ascending: bool,
+        /// Whether users need to write ascending items.
+        increasing: bool,
+        /// Whether the items need to add up to 1.
+        sums_to_one: bool,
     },
     /// A list of fixed length with a type for each item.
     Row {
         /// Types of the items.
         each: Vec<Type>,
     },
-    /// Text from which Python computes the value for the core.
+    /// Text, from which Python may compute the value for the core.
     Text {
-        /// Accepted lengths.
-        len: Bounds<i128>,
+        /// Accepted lengths; None without a limit.
+        len: Option<Bounds<i128>>,
+        /// Regular expression that the text matches; empty if there is none.
+        pattern: &'static str,
+    },
+    /// A value whose syntax or model is in Python.
+    Python {
+        /// Module and name of the type.
+        path: &'static str,
+        /// Whether it is a model, which users write as a table.
+        is_model: bool,
     },
     /// A part with fields of its own.
     Part {
@@ -250,6 +263,14 @@ pub fn kinds<P: Described>() -> Vec<(&'static str, Part)> {
     }
 }
 
+/// Returns kinds with those of a type that only users write before a kind, or at the end if there is no such kind.
+pub fn with_kinds<P: Described>(mut listed: Vec<(&'static str, Part)>, before: &str) -> Vec<(&'static str, Part)> {
+    let place = listed.iter().position(|(kind, _)| *kind == before);
+    let place = place.unwrap_or(listed.len());
+    listed.splice(place..place, kinds::<P>());
+    listed
+}
+
 /// Returns the description of a type of which only some names are accepted, or all if `names` is empty.
 pub fn among<T: Described>(names: &[&str]) -> Type {
     match T::described() {
@@ -272,6 +293,12 @@ pub fn unless_ascending<T: Key>(field: &str, items: &[T]) -> Option<Problem> {
     let pair = items.windows(2).find(|pair| pair[0].key() >= pair[1].key())?;
     let value = format!("{} then {}", pair[0].key(), pair[1].key());
     Some(Problem::new(field, value, "needs ascending numbers"))
+}
+
+/// Returns the problem of a field unless its shares [parts per billion] add up to 1.
+pub fn unless_one(field: &str, shares: &[u64]) -> Option<Problem> {
+    let sum: u128 = shares.iter().copied().map(u128::from).sum();
+    (sum != 1_000_000_000).then(|| Problem::new(field, sum, "needs shares that add up to 1000000000, in ppb"))
 }
 
 /// An item of an ascending list.
@@ -327,6 +354,12 @@ numbers! { u32 u64 i32 f64 }
 impl Operand for bool {
     fn text(&self) -> Option<String> {
         Some(self.to_string())
+    }
+}
+
+impl Operand for String {
+    fn text(&self) -> Option<String> {
+        Some(self.clone())
     }
 }
 

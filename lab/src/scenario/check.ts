@@ -321,10 +321,8 @@ function beforehand(name: string, table: Table): Table {
 
 function afterField(part: string, name: string, values: Record<string, Value>, path: string, say: Say): void {
     if (part !== "Web") return;
-    if (name === "spacing_to") {
-        const [least, most] = [String(values["spacing_from"]), String(values["spacing_to"])];
-        const time = dimension("time");
-        if (time.parse(most) < time.parse(least)) say(path, `${most}; needs at least spacing_from, ${least}`);
+    for (const [field, problem] of violations({ part, values, written: new Set() })) {
+        if (field === name) say(path, problem);
     }
     if (name === "class_shares") {
         const shares = (values["class_shares"] as number[]).map(Number);

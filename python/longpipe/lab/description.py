@@ -14,9 +14,9 @@ from longpipe.scenario import BUFFER_OF_ROUTERS
 from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_BUFFER_PS, MOST_CELLS, kinds_that
 from longpipe.scenario.checks import LONGEST_PATH_PS
 from longpipe.scenario.datagrams import HEADERS
+from longpipe.scenario.framings import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.profile_options import FORMER, RULES
 from longpipe.scenario.profiles import PROFILES
-from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.traffic import Traffic
 from longpipe.scenario.variant import FLAT
 from longpipe.scenario.windows import SMALLEST, TIMES_PATH

@@ -11,8 +11,8 @@ from longpipe.inputs.numbers import whole_number
 from longpipe.live.link_log import write_log
 from longpipe.scenario import Scenario
 from longpipe.scenario.base import models_by_kind
+from longpipe.scenario.framings import FOR_PACKETS
 from longpipe.scenario.policies import Policy
-from longpipe.scenario.switch import FOR_PACKETS
 from longpipe.system.files import check_file
 from longpipe.units import TIME
 

@@ -6,55 +6,41 @@ from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Any, Final, Self
 
 import tomli_w
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from longpipe.errors import ScenarioError
 from longpipe.errors.alternatives import learn
 from longpipe.examples import example
 from longpipe.inputs import load_toml, parse_toml
 from longpipe.scenario.acks import Delayed, Immediate, LinuxAcks
-from longpipe.scenario.adaptive_video import AdaptiveVideo, BufferRule, ThroughputRule
-from longpipe.scenario.base import LATER, Duration, Model, kinds, models_by_kind
-from longpipe.scenario.buffers import Framing
+from longpipe.scenario.base import kinds, models_by_kind
 from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.careful_resume import CarefulResume, CarefulResumeOff, PreviousPath, SavedPath
 from longpipe.scenario.conditioners import *  # noqa: F403
 from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import *  # noqa: F403
 from longpipe.scenario.congestion import Congestion
-from longpipe.scenario.datagrams import (
-    Arrivals,
-    Bursts,
-    Cbr,
-    Exponential,
-    FixedTimes,
-    Pareto,
-    Poisson,
-    Video,
-    Voice,
-)
 from longpipe.scenario.digests import as_stored, is_as_stored
 from longpipe.scenario.ecn import EcnAccurate, EcnClassic, EcnDctcp, EcnOff
-from longpipe.scenario.flow_arrivals import FlowArrivals
-from longpipe.scenario.flow_sizes import FileOfSizes, FixedSizes, ParetoSizes, WebSearchSizes
+from longpipe.scenario.fields import Fields
 from longpipe.scenario.kept import Kept
 from longpipe.scenario.loss import *  # noqa: F403
 from longpipe.scenario.loss import Loss
 from longpipe.scenario.module import Module as Module
 from longpipe.scenario.motion import File, Moving, Outages, Satellites
-from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
+from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Node
 from longpipe.scenario.own_class import Python as Python
 from longpipe.scenario.own_stack import OwnStack
-from longpipe.scenario.parts import Part, part
 from longpipe.scenario.points import plain
 from longpipe.scenario.policies import *  # noqa: F403
 from longpipe.scenario.policies import Policy
 from longpipe.scenario.profile_options import has_initial_rtt
 from longpipe.scenario.profiles import change as change_profile
 from longpipe.scenario.profiles import control_of, inherit_control, replace_handshake
+from longpipe.scenario.recorded import Traces
 from longpipe.scenario.recovery import *  # noqa: F403
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.resolve import resolve
@@ -62,30 +48,35 @@ from longpipe.scenario.schedulers import *  # noqa: F403
 from longpipe.scenario.schedulers import Scheduler
 from longpipe.scenario.services import *  # noqa: F403
 from longpipe.scenario.services import Service
+from longpipe.scenario.sizes import FileOfSizes, FixedSizes, ParetoSizes, WebSearchSizes
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.stack_path import StackPath
-from longpipe.scenario.stream import Stream, WriteBursts
-from longpipe.scenario.switch import *  # noqa: F403
+from longpipe.scenario.starts import FixedStart, RandomStart, StaggeredStart
+from longpipe.scenario.stops import StopAfter, StopAt
 from longpipe.scenario.switch import Switch
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Coarse, CommonPhase, Fine, FixedPhase, PerFlowPhase
+from longpipe.scenario.times import Exponential, FixedTimes, Pareto
 from longpipe.scenario.traffic import (
-    FixedStart,
+    AdaptiveVideo,
+    Arrivals,
+    BufferRule,
+    Bursts,
+    Cbr,
+    FlowArrivals,
     Greedy,
-    RandomStart,
-    StaggeredStart,
-    Start,
-    Stop,
-    StopAfter,
-    StopAt,
-    Traces,
-    Traffic,
+    Poisson,
+    Stream,
+    ThroughputRule,
     Transfer,
+    Video,
+    Voice,
+    Web,
+    WriteBursts,
 )
 from longpipe.scenario.vbr import OnOff, VbrFlow
 from longpipe.scenario.warm_up import FIELD as WARM_UP
-from longpipe.scenario.warm_up import NONE, WarmUp, without_warm_up
-from longpipe.scenario.web import Web
+from longpipe.scenario.warm_up import NONE, without_warm_up
 
 __all__ = [
     "AdaptiveVideo",
@@ -171,42 +162,8 @@ BUFFER_OF_ROUTERS: Final = "1 BDP"
 LARGEST_SEED: Final = 2**64 - 1
 
 
-class Scenario(Model):
+class Scenario(Fields):
     """All inputs of a run except its seed; the defaults describe the LAN of ATM Forum/96-1761."""
-
-    name: str = Field(default="unnamed", min_length=1, max_length=200, description="A name for reports")
-    duration: Duration = Field(default="10 s", description="Simulated time [time]; ATM Forum/96-1761 section 3.1 (LAN)")
-    engine: Literal["trains", "reference"] = Field(
-        default="trains",
-        description="Engine for cells: moves whole frames where that is exact, or cells one by one; both give "
-        "bit-identical results",
-    )
-    framing: Framing = Field(
-        default="aal5",
-        description="What links carry: aal5 (cells, through ATM switches) or ip (packets, through routers)",
-    )
-    network: Part[Network] = part(
-        default=Dumbbell.unchecked(), description="Hosts, switches and links: dumbbell or graph"
-    )
-    switch: Part[Switch] = part(default=Switch.unchecked(), description="Output ports of switches")
-    tcp: Part[Tcp] = part(default=Tcp.unchecked(), description="TCP sender and receiver of every connection")
-    traffic: Part[Traffic] = part(
-        default=Greedy.unchecked(),
-        description=f"Traffic of the applications: {', '.join(kinds(Traffic))}",
-    )
-    start: Part[Start] = part(
-        default=FixedStart.unchecked(), description="Start times of the applications: fixed, staggered or random"
-    )
-    stop: Part[Stop | None] = part(
-        default=None,
-        description="Time at which the applications stop writing: at a given time, or some time after "
-        "their start; never if absent",
-    )
-    warm_up: Annotated[WarmUp, LATER] = Field(
-        default=NONE,
-        description="Initial part of the run that counters and means exclude [time], or automatic: chosen by MSER-5",
-    )
-    traces: Part[Traces] = part(default=Traces.unchecked(), description="Traces to record over time")
 
     @model_validator(mode="before")
     @classmethod

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, cast, get_args
 
 from pydantic import (
@@ -17,6 +18,7 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     ValidationError,
+    ValidationInfo,
 )
 from pydantic.fields import FieldInfo
 from pydantic_core.core_schema import CoreSchema, NoInfoValidatorFunction, no_info_before_validator_function
@@ -274,6 +276,36 @@ def _text(value: object, dimension: Dimension) -> str:
     return " ".join(value.split())
 
 
+@cache
+def increasing(dimension: Dimension) -> AfterValidator:
+    """Creates a check of a list of quantities, each of which needs to exceed the previous one."""
+
+    def check(values: tuple[str, ...]) -> tuple[str, ...]:
+        numbers = [dimension.parse(value) for value in values]
+        if any(low >= high for low, high in pairwise(numbers)):
+            raise ValueError(f"{', '.join(values)}; needs ascending {dimension.name.split()[-1]}s")
+        return values
+
+    return AfterValidator(check)
+
+
+def _check_sum(shares: tuple[float, ...]) -> tuple[float, ...]:
+    if sum(Fraction(str(share)) for share in shares) != 1:
+        raise ValueError(f"{list(shares)} adds up to {sum(shares):g}; needs shares that add up to 1")
+    return shares
+
+
+def satisfies_rules(cls: type[Model], value: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - a value of any field
+    """Checks the constraints of a field while its model is validated; those on invalid fields are skipped."""
+    values = {**info.data, str(info.field_name): value}
+    part = cls.unchecked(**values)
+    for constraint in cls.constraints:
+        is_checked = constraint.field == info.field_name and constraint.operands <= values.keys()
+        if is_checked and (problem := constraint.problem(part)) is not None:
+            raise ValueError(problem[1])
+    return value
+
+
 def _check_decimals(fraction: float) -> float:
     if _parts(fraction).denominator != 1:
         raise ValueError(f"{fraction}; needs at most 9 decimals")
@@ -344,23 +376,13 @@ Instant = Annotated[str, quantity(TIME, "0 s", "100000 s")]
 SymbolRate = Annotated[str, quantity(SYMBOLS, "1 kbaud", "10 Gbaud")]
 # Fractions are exact to 1e-9.
 Decibels = Annotated[float, Field(ge=-100, le=100)]
-Lifetime = Annotated[str, quantity(TIME, "1 us", "100000 s")]
 Delay = Annotated[str, quantity(TIME, "0 s", "1000 s")]
-BurstTime = Annotated[str, quantity(TIME, "1 us", "1000 s")]
-FrameTime = Annotated[str, quantity(TIME, "100 us", "1000 s")]
-VbrPeriod = Annotated[str, quantity(TIME, "1 us", "1000000 s")]
-VbrPhase = Annotated[str, quantity(TIME, "0 s", "1000000 s")]
-WebCycle = Annotated[str, quantity(TIME, "1 ms", "100000 s")]
-SampleInterval = Annotated[str, quantity(TIME, "1 us", "1000 s")]
 Rate = Annotated[str, quantity(RATE, "1 kbit/s", "10 Tbit/s")]
 MediaRate = Annotated[str, quantity(RATE, "10 kbit/s", "1 Gbit/s")]
 # Maximum rate of Opus (RFC 6716 section 2.1.1), at which a packet of 20 ms still fits into one datagram.
 AudioRate = Annotated[str, quantity(RATE, "0 bit/s", "510 kbit/s")]
 # Rate of a step; 0 is an outage.
 StepRate = Annotated[str, quantity(RATE, "0 bit/s", "10 Tbit/s")]
-Bitrate = Annotated[str, quantity(RATE, "1 kbit/s", "10 Gbit/s")]
-ChunkTime = Annotated[str, quantity(TIME, "100 ms", "100 s")]
-PlayingTime = Annotated[str, quantity(TIME, "0 s", "100000 s")]
 FileSize = Annotated[str, quantity(SIZE, "1 B", "1000 GB")]
 # UDP payloads of 1200 to 65507 bytes and 28 bytes of headers (RFC 9000 section 14).
 PathMtu = Annotated[str, quantity(SIZE, "1228 B", "65535 B")]
@@ -372,8 +394,6 @@ SplitBuffer = Annotated[str, quantity(SIZE, "1 B", "1000 GB")]
 # Smallest and largest MSS.
 MSS_RANGE: Final = ("1 B", "65000 B")
 SegmentSize = Annotated[str, quantity(SIZE, *MSS_RANGE)]
-WriteSize = Annotated[str, quantity(SIZE, "1 B", "1 GiB")]
-Backlog = Annotated[str, quantity(SIZE, "0 B", "1 GB")]
 FlowWindow = Annotated[str, quantity(SIZE, "1200 B", "1 GiB")]
 Buffer = Annotated[
     str,
@@ -388,8 +408,7 @@ PacketNumber = Annotated[int, Field(ge=0, lt=2**63)]
 EXACT: Final = AfterValidator(_check_decimals)
 IN_PPB: Final = Becomes("ppb", lambda share: int(_parts(share)))
 Share = Annotated[float, Field(ge=0, le=1), EXACT, IN_PPB]
-# A fraction in (0, 1].
-PositiveShare = Annotated[float, Field(gt=0, le=1)]
+SUM_TO_ONE: Final = AfterValidator(_check_sum)
 # The core takes sets as sorted lists.
 ASCENDING: Final = Becomes("", lambda values: sorted(set(values)))
 

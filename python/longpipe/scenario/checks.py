@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.aal5 import CELL_BITS
 from longpipe.errors import MissingSetting, ScenarioError
 from longpipe.scenario import conditioning
-from longpipe.scenario.network import Dumbbell, FlowFields
+from longpipe.scenario.framings import FOR_CELLS, FOR_PACKETS
+from longpipe.scenario.network import Dumbbell
+from longpipe.scenario.network_base import FlowFields
 from longpipe.scenario.policies import Red, StrictPriority, TailDrop, WeightedPriority
 from longpipe.scenario.schedulers import Fifo, Wfq
 from longpipe.scenario.services import Gfr
-from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.topology import MOST_PROBLEMS
 from longpipe.units import RATE, SIZE, TIME, UNLIMITED
 

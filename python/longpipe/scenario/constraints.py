@@ -82,6 +82,12 @@ class Constraint:
         return tuple(_clause(text) for text in self.condition.split(" and "))
 
     @property
+    def operands(self) -> set[str]:
+        """The fields that the condition compares, without their parts."""
+        names = [name for clause in self.clauses for name in (*clause.fields, clause.other) if name is not None]
+        return {name.partition(".")[0] for name in names}
+
+    @property
     def cause(self) -> str:
         """The field of the first clause, without its part: the setting that needs another one."""
         return self.clauses[0].fields[0].partition(".")[0]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.scenario.checks import check_begin
 from longpipe.scenario.network import Dumbbell, Group
-from longpipe.scenario.traffic import StaggeredStart, Start
+from longpipe.scenario.starts import StaggeredStart, Start
 from longpipe.units import TIME
 
 Row = dict[str, Any]

@@ -2,56 +2,33 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Final, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.ip import packet_bytes
-from longpipe.scenario.flow_sizes import LARGEST, Sizes
+from longpipe.scenario.flow_sizes import LARGEST
+from longpipe.scenario.parts import Part
 from longpipe.scenario.rows import times_and_sizes
+from longpipe.scenario.sizes import Sizes
 from longpipe.scenario.source import Source
 from longpipe.units import TIME
 
 _LONGEST_GAP_PS: Final = TIME.parse("100000 s")
 
 
-class FlowArrivals(Source):
-    """Flows that arrive one after another, each with its own TCP connection, which ends with its data.
+class Arriving(Source):
+    """Flows that arrive over time."""
 
-    They arrive as a Poisson process with this `rate`, or with the rate that loads the slowest link of the path to the
-    share `load`, or at the times in a `file`, a CSV file with the columns time (after the start, in seconds or with a
-    unit) and bytes.
-    """
-
-    in_lab: ClassVar[bool] = False
-    kind: Literal["flow-arrivals"] = "flow-arrivals"
-    load: float | None = Field(
-        default=None, gt=0, le=10, description="Offered load, as a share of the slowest link's rate, including headers"
-    )
-    rate: float | None = Field(
-        default=None, gt=0, le=1e9, description="Mean number of flows per second, in place of a load"
-    )
-    sizes: Sizes | None = Field(
-        default=None, description="Distribution of the flows' sizes: fixed, pareto, web-search or file"
-    )
-    file: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=4096,
-        description="A path to a file of arrival times and sizes, in place of load, rate and sizes",
-    )
-    flows: int | None = Field(
-        default=None, ge=1, le=10**9, description="Maximum number of flows that arrive; no limit if absent"
-    )
-    most_active: int = Field(
-        default=1000,
-        ge=1,
-        le=100_000,
-        description="Maximum number of simultaneous flows, for which memory is reserved; further flows wait until one "
-        "ends",
-    )
+    if TYPE_CHECKING:
+        load: float | None
+        rate: float | None
+        sizes: Part[Sizes | None]
+        file: str | None
+        flows: int | None
+        most_active: int
 
     @model_validator(mode="wrap")
     @classmethod
@@ -101,7 +78,7 @@ def _problems(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def core_flow_arrivals(
-    arrivals: FlowArrivals, tcp: Mapping[str, Any], slowest_bps: int, least_gap_ps: int, field: str
+    arrivals: Arriving, tcp: Mapping[str, Any], slowest_bps: int, least_gap_ps: int, field: str
 ) -> dict[str, Any]:
     """Converts arriving flows of connections with `tcp` for the core; `slowest_bps` is the rate of the slowest link.
 

@@ -6,14 +6,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Annotated, Any, Final, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.numbers import decimal_comma, exact
 from longpipe.inputs.table import read_table, shown_heads
-from longpipe.scenario.base import FileSize, Model, kind_or_table
+from longpipe.scenario.base import Model
 from longpipe.scenario.rows import Column
 from longpipe.units import SIZE
 
@@ -40,7 +38,7 @@ LARGEST: Final = SIZE.parse("1000 GB")
 _TERMS: Final = 1000
 
 
-class _Sizes(Model):
+class Distribution(Model):
     """A distribution of sizes."""
 
     @abstractmethod
@@ -52,11 +50,11 @@ class _Sizes(Model):
         """Returns the mean size [bytes] and the mean number of segments of at most `mss` bytes."""
 
 
-class FixedSizes(_Sizes):
-    """All flows have one size."""
+class OneSize(Distribution):
+    """One size for all flows."""
 
-    kind: Literal["fixed"] = "fixed"
-    size: FileSize = Field(description="Size of each flow [bytes], as in '100 KB'")
+    if TYPE_CHECKING:
+        size: str
 
     def core(self) -> dict[str, Any]:
         """Returns the distribution for the core."""
@@ -68,14 +66,12 @@ class FixedSizes(_Sizes):
         return size, -(-size // mss)
 
 
-class ParetoSizes(_Sizes):
-    """A Pareto distribution: few large flows carry most of the data."""
+class ParetoTail(Distribution):
+    """A Pareto distribution."""
 
-    kind: Literal["pareto"] = "pareto"
-    mean: FileSize = Field(default="100 KB", description="Mean size [bytes]")
-    shape: float = Field(
-        default=1.2, gt=1, le=100, description="Tail index; below 2 the variance is infinite; Crovella & Bestavros 1997"
-    )
+    if TYPE_CHECKING:
+        mean: str
+        shape: float
 
     def core(self) -> dict[str, Any]:
         """Returns the distribution for the core."""
@@ -93,10 +89,8 @@ class ParetoSizes(_Sizes):
         return size, first + tail
 
 
-class WebSearchSizes(_Sizes):
-    """Flow sizes of a web search cluster, with a mean of 1.7 MB (Alizadeh et al. 2010)."""
-
-    kind: Literal["web-search"] = "web-search"
+class WebSearchPoints(Distribution):
+    """The distribution `WEB_SEARCH`."""
 
     def core(self) -> dict[str, Any]:
         """Returns the distribution for the core."""
@@ -107,13 +101,11 @@ class WebSearchSizes(_Sizes):
         return _means(_web_search(), mss)
 
 
-class FileOfSizes(_Sizes):
-    """A cumulative distribution from a CSV file with the columns bytes and share, linear between its rows."""
+class PointsOfFile(Distribution):
+    """A distribution in a CSV file."""
 
-    kind: Literal["file"] = "file"
-    file: str = Field(
-        min_length=1, max_length=4096, description="A path to the file, which is read when the scenario is checked"
-    )
+    if TYPE_CHECKING:
+        file: str
 
     def core(self) -> dict[str, Any]:
         """Returns the distribution for the core."""
@@ -124,7 +116,6 @@ class FileOfSizes(_Sizes):
         return _means(_points(self.file), mss)
 
 
-Sizes = Annotated[FixedSizes | ParetoSizes | WebSearchSizes | FileOfSizes, Field(discriminator="kind"), kind_or_table()]
 Points = list[tuple[int, int]]
 
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from longpipe.scenario.base import LATER, Model, kind_or_table, quantity
 from longpipe.scenario.constraints import Constraint
+from longpipe.scenario.parts import Part, part
 from longpipe.scenario.queues import Mahimahi, Queue
 from longpipe.units import RATE, SIZE, TIME
 
@@ -445,13 +446,7 @@ class WeightedPriority(Queue):
     decides: ClassVar[str] = "at-dequeue"
     kind: Literal["weighted-priority"] = "weighted-priority"
     weights: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] = Field(
-        default=(
-            3,
-            1,
-        ),
-        min_length=1,
-        max_length=256,
-        description="Quanta per round of each class, as in [3, 1]",
+        default=(3, 1), min_length=1, max_length=256, description="Quanta per round of each class, as in [3, 1]"
     )
     quantum: Annotated[str, quantity(SIZE, "64 B", "1 GB")] = Field(
         default="1514 B", description="Bytes per round for a weight of 1 [bytes]"
@@ -522,7 +517,7 @@ class DualPi2(Queue):
     )
     beta: float = Field(default=3.2, gt=0, le=1e9, description="Gain for the change in delay [1/s]; RFC 9332")
     coupling: float = Field(default=2, ge=1, le=100, description="Coupling factor k; RFC 9332 section 2.1")
-    marking: Annotated[Ramp | Step, Field(discriminator="kind"), kind_or_table()] = Field(
+    marking: Part[Annotated[Ramp | Step, Field(discriminator="kind"), kind_or_table()]] = part(
         default=Ramp.unchecked(), description="Native marking of the low-latency queue: ramp (RFC 9332) or step (Linux)"
     )
     least_packets: int = Field(
@@ -531,7 +526,7 @@ class DualPi2(Queue):
         le=1_000_000_000,
         description="Backlog of the low-latency queue up to which there is no native marking [packets]; RFC 9332 Th_len",
     )
-    scheduler: Annotated[TimeShifted | Shares, Field(discriminator="kind"), kind_or_table()] = Field(
+    scheduler: Part[Annotated[TimeShifted | Shares, Field(discriminator="kind"), kind_or_table()]] = part(
         default=TimeShifted.unchecked(),
         description="Scheduler of the two queues: time-shifted or weighted; RFC 9332 appendix A.1",
     )

@@ -9,23 +9,25 @@ from typing import TYPE_CHECKING, Final, Protocol
 from longpipe.aal5 import CELL_BITS
 from longpipe.errors import ScenarioError
 from longpipe.scenario.checks import policies, tcp_field
-from longpipe.scenario.datagrams import HEADERS, OnOffSource, Pareto, Voice
+from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.loss import GilbertElliottTimeLoss
-from longpipe.scenario.network import Dumbbell, FlowFields
+from longpipe.scenario.network import Dumbbell
+from longpipe.scenario.network_base import FlowFields
 from longpipe.scenario.policies import DualPi2, Pie
-from longpipe.scenario.stream import Stream
 from longpipe.scenario.timers import Coarse
+from longpipe.scenario.times import Pareto
+from longpipe.scenario.traffic import Bursts, SelfSimilar, Stream, Voice
 from longpipe.units import RATE, SIZE, TICKS, TIME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from longpipe.scenario.network import Flow, Network
-    from longpipe.scenario.stream import WriteBursts
+    from longpipe.scenario.recorded import Traces
     from longpipe.scenario.switch import Switch
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
-    from longpipe.scenario.traffic import Traces, Traffic
+    from longpipe.scenario.traffic import Traffic, WriteBursts
     from longpipe.scenario.vbr import OnOff
 
 # With PIE's default interval of 15 ms, a run can last up to 173 days.
@@ -54,7 +56,7 @@ def check_repetition(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp
                 f"{scenario.duration}"
             )
     for field, traffic, mss in _traffics(scenario, topology, tcps):
-        if isinstance(traffic, OnOffSource | Voice):
+        if isinstance(traffic, Bursts | SelfSimilar | Voice):
             bursts = traffic.bursts() if isinstance(traffic, Voice) else traffic
             packet_ps = int(Fraction(8 * (SIZE.parse(bursts.payload) + HEADERS) * 10**12, RATE.parse(bursts.rate)))
             _check_bursts(field, bursts, packet_ps, "packet")
@@ -126,7 +128,7 @@ def _write_ps(stream: Stream, mss: str) -> int:
     return 8 * SIZE.parse(stream.write or mss) * 10**12 // RATE.parse(stream.rate)
 
 
-def _check_bursts(field: str, bursts: OnOffSource | WriteBursts, packet_ps: int, of: str) -> None:
+def _check_bursts(field: str, bursts: Bursts | SelfSimilar | WriteBursts, packet_ps: int, of: str) -> None:
     """Raises ScenarioError if bursts follow each other faster than packets or writes at the peak rate."""
     cycle_ps = TIME.parse(bursts.on) + TIME.parse(bursts.off)
     if cycle_ps < packet_ps:

@@ -24,12 +24,13 @@ from longpipe.scenario.congestion import Aimd, Vegas
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.copies import first_numbers, first_of_each, with_copies
 from longpipe.scenario.core import core_fields
-from longpipe.scenario.datagrams import Arrivals, longest_bytes
+from longpipe.scenario.datagrams import longest_bytes
 from longpipe.scenario.directed import directed_links
 from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
-from longpipe.scenario.flow_arrivals import FlowArrivals, core_flow_arrivals
+from longpipe.scenario.flow_arrivals import core_flow_arrivals
 from longpipe.scenario.module import Module, core_module
-from longpipe.scenario.network import Dumbbell, Flow, FlowFields, Graph, Node
+from longpipe.scenario.network import Dumbbell, Flow, Graph, Node
+from longpipe.scenario.network_base import FlowFields
 from longpipe.scenario.own_class import Python, core_class
 from longpipe.scenario.own_stack import OwnStack, own_stack_tcp
 from longpipe.scenario.profile_options import by_rules, has_initial_rtt
@@ -40,9 +41,11 @@ from longpipe.scenario.splits import Split, check_buffers, split
 from longpipe.scenario.spread import spread
 from longpipe.scenario.stack import Stack, stack_tcp
 from longpipe.scenario.stack_path import StackPath, check_stack_paths
+from longpipe.scenario.starts import RandomStart, StaggeredStart
+from longpipe.scenario.stops import Stop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, as_graph
-from longpipe.scenario.traffic import RandomStart, StaggeredStart, Stop, Traffic
+from longpipe.scenario.traffic import Arrivals, FlowArrivals, Traffic
 from longpipe.scenario.warm_up import resolved_warm_up
 from longpipe.scenario.windows import fitted
 from longpipe.units import RATE, TIME

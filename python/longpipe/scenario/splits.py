@@ -6,7 +6,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario.network import Dumbbell, Flow, FlowFields, Graph, Link, Network, Node
+from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Network, Node
+from longpipe.scenario.network_base import FlowFields
 from longpipe.scenario.policies import TailDrop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology

@@ -112,11 +112,11 @@ class Tcp(Connection):
         le=1024,
         description="Ticks per second of the kernel clock: of congestion controls by Linux's rules (CUBIC, BIC, H-TCP, Westwood), RACK's reordering timer, delayed ACKs with ack = 'linux', and modules; Linux CONFIG_HZ",
     )
-    careful_resume: Part[Annotated[CarefulResume, LATER]] = part(
+    careful_resume: Annotated[Part[CarefulResume], LATER] = part(
         default=CarefulResumeOff.unchecked(),
         description="Careful Resume, a start with the window of an earlier connection: off, previous or saved; RFC 9959",
     )
-    tahoe: Part[Annotated[TahoeOptions, LATER]] = part(default=TahoeOptions.unchecked(), description="Options of Tahoe")
+    tahoe: Annotated[Part[TahoeOptions], LATER] = part(default=TahoeOptions.unchecked(), description="Options of Tahoe")
     reno: Part[RenoOptions] = part(default=RenoOptions.unchecked(), description="Options of Reno")
     newreno: Part[NewRenoOptions] = part(default=NewRenoOptions.unchecked(), description="Options of NewReno")
     sack: Part[SackOptions] = part(default=SackOptions.unchecked(), description="Options of SACK")
@@ -124,7 +124,7 @@ class Tcp(Connection):
     ack: Part[Ack] = part(
         default=Immediate.unchecked(), description="ACK policy of the receiver: immediate, delayed or linux"
     )
-    ecn: Part[Annotated[Ecn, LATER]] = part(
+    ecn: Annotated[Part[Ecn], LATER] = part(
         default=EcnOff.unchecked(),
         description="Explicit congestion notification, and how receivers echo marks: off, classic, dctcp or accurate",
     )

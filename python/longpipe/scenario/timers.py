@@ -7,6 +7,7 @@ from pydantic import Field
 
 from longpipe.scenario.base import Model, kind_or_table, quantity
 from longpipe.scenario.constraints import Constraint
+from longpipe.scenario.parts import Part, part
 from longpipe.units import TICKS, TIME
 
 
@@ -38,8 +39,8 @@ class Coarse(Model):
     tick: Annotated[str, quantity(TIME, "1 us", "100 s")] = Field(
         default="100 ms", description="Length of a tick [time]; ATM Forum/96-1761 section 3.1"
     )
-    phase: Annotated[FixedPhase | CommonPhase | PerFlowPhase, Field(discriminator="kind"), kind_or_table()] = Field(
-        default=FixedPhase.unchecked(), description="Phase of the ticks: fixed, common or per-flow"
+    phase: Part[Annotated[FixedPhase | CommonPhase | PerFlowPhase, Field(discriminator="kind"), kind_or_table()]] = (
+        part(default=FixedPhase.unchecked(), description="Phase of the ticks: fixed, common or per-flow")
     )
     min_rto: Annotated[str, quantity(TICKS, "1 tick", "1000000 ticks")] = Field(
         default="2 ticks", description="Minimum RTO [ticks]; BSD's slow timer"

@@ -15,7 +15,7 @@ use aggregation::AggregationConfig;
 use duplication::DuplicationConfig;
 use jitter::{JitterConfig, ReorderingConfig};
 use longpipe_events::Time;
-use longpipe_tcp::described::{part, Described, Part};
+use longpipe_tcp::described::{part, Described, Type};
 use longpipe_tcp::Problem;
 use policer::{Policer, PolicerConfig};
 use serde::{Deserialize, Serialize};
@@ -62,16 +62,18 @@ macro_rules! conditioners {
             $($(#[$about])* $name($config),)+
         }
 
+        impl Described for ConditionerConfig {
+            fn described() -> Type {
+                let parts = [$(part::<$config>,)+].into_iter().map(|part| part());
+                Type::Kinds { kinds: ConditionerConfig::VARIANTS.iter().copied().zip(parts).collect() }
+            }
+        }
+
         impl ConditionerConfig {
             /// Returns each kind with the facts about it.
             pub fn kinds() -> impl Iterator<Item = (&'static str, Facts)> {
                 let facts = [$(<$config as Parameters>::FACTS,)+];
                 ConditionerConfig::VARIANTS.iter().copied().zip(facts)
-            }
-
-            /// Returns the description of each kind.
-            pub fn described() -> impl Iterator<Item = Part> {
-                [$(part::<$config>,)+].into_iter().map(|part| part())
             }
 
             /// Returns the first invalid parameter, if any.

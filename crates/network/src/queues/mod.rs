@@ -29,7 +29,7 @@ pub use backlog::{Backlog, Queued};
 use disc::disciplines;
 pub use disc::{Discipline, Endpoints, NewPort, PassThroughEffect, PortState, QueueDisc};
 use longpipe_events::Time;
-use longpipe_tcp::described::{part, Part};
+use longpipe_tcp::described::{part, Described, Type};
 use policy::policies;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;

@@ -28,16 +28,18 @@ macro_rules! policies {
             $($(#[$about])* $name($config),)+
         }
 
+        impl Described for PolicyConfig {
+            fn described() -> Type {
+                let parts = [$(part::<$config>,)+].into_iter().map(|part| part());
+                Type::Kinds { kinds: PolicyConfig::VARIANTS.iter().copied().zip(parts).collect() }
+            }
+        }
+
         impl PolicyConfig {
             /// Returns each kind with the facts about it.
             pub fn kinds() -> impl Iterator<Item = (&'static str, Facts)> {
                 let facts = [$(<$config as Parameters>::FACTS,)+];
                 PolicyConfig::VARIANTS.iter().copied().zip(facts)
-            }
-
-            /// Returns the description of each kind.
-            pub fn described() -> impl Iterator<Item = Part> {
-                [$(part::<$config>,)+].into_iter().map(|part| part())
             }
 
             /// Returns the facts about the kind.

@@ -305,7 +305,7 @@ pub(crate) fn check_vbr(scenario: &Scenario, topology: &Topology) -> Result<(), 
         if source.on_ps == 0 || source.on_ps > LONGEST_VBR_PERIOD.0 {
             return refuse(field("on"), source.on_ps, "needs a time on of up to 1 000 000 s, in ps");
         }
-        accept(|| format!("vbr[{index}]"), source.times.problem())?;
+        accept(|| format!("vbr[{index}].times"), source.times.invalid())?;
         if source.off_ps.max(source.start_ps) > LONGEST_VBR_PERIOD.0 {
             return refuse(field("off, start"), source.off_ps, "needs at most 1 000 000 s, in ps");
         }

@@ -18,6 +18,7 @@ mod tcp_cache;
 pub mod time_varying;
 pub mod topology;
 mod traces;
+pub mod written;
 
 pub use crate::impairments::loss::LossConfig;
 pub use crate::policies::blue::BlueConfig;
@@ -58,6 +59,7 @@ pub use crate::traffic::{web, TrafficConfig};
 use conditioners::ConditionerConfig;
 pub(crate) use connection_slots::{connection_slot_bytes, ConnectionSlots};
 use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::described::Described;
 pub use repetition::MAX_REPETITIONS;
 use rerouting::ReroutingConfig;
 use serde::{Deserialize, Serialize};
@@ -103,7 +105,7 @@ pub enum Engine {
 }
 
 /// What the links carry: ATM cells or IP packets.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames, Described)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Framing {
@@ -114,7 +116,7 @@ pub enum Framing {
 }
 
 /// Order in which a switch or router processes cells or packets that reach it at the same time.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames, Described)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Ties {
@@ -139,7 +141,7 @@ pub struct NodeConfig {
 }
 
 /// Kinds of nodes.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames, Described)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum NodeKind {
@@ -258,7 +260,7 @@ fn is_zero(class: &u32) -> bool {
     *class == 0
 }
 
-/// An on/off source of VBR cells.
+/// An on/off source of VBR cells, as the core simulates it; [`written::OnOffInput`] has the fields that users write.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffConfig {
@@ -280,36 +282,61 @@ pub struct OnOffConfig {
 }
 
 /// Start time of an application.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[described(input(StartInput, "random"))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
 pub enum StartConfig {
-    /// At a given time.
+    /// All flows start at the same time.
+    #[described(name = "FixedStart")]
     Fixed {
-        /// Start time [ps].
+        /// Start time [time]; ATM Forum/96-1761 section 3.1.
+        #[field(range = "[0 s, 100000 s]", default = "0 s")]
         at_ps: u64,
     },
-    /// Uniformly distributed over an interval; drawn from the flow's own random stream.
+    /// The start of each flow is uniformly distributed over an interval, drawn from the flow's own random stream.
+    #[described(name = "RandomStart")]
     Random {
-        /// Start [ps] of the interval.
+        /// Start of the interval [time].
+        #[field(range = "[0 s, 100000 s]", default = "0 s")]
         from_ps: u64,
-        /// Length [ps] of the interval.
+        /// Length of the interval [time], as in '100 ms'.
+        #[field(range = "[0 s, 100000 s]")]
         over_ps: u64,
     },
 }
 
+/// Starts that become fixed ones, of a different time for each flow.
+#[derive(Described)]
+#[allow(dead_code)]
+enum StartInput {
+    /// Flow i starts i intervals after the first.
+    #[described(name = "StaggeredStart")]
+    Staggered {
+        /// Start of the first flow [time].
+        #[field(range = "[0 s, 100000 s]", default = "0 s")]
+        first_ps: u64,
+        /// Time between the starts of consecutive flows [time], as in '10 ms'.
+        #[field(range = "[0 s, 100000 s]")]
+        interval_ps: u64,
+    },
+}
+
 /// Time at which an application stops writing.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum StopConfig {
-    /// At a given time.
+    /// All flows stop writing at a given time; data that were sent before are still delivered.
+    #[described(name = "StopAt")]
     At {
-        /// Time of the stop [ps].
+        /// Time of the stop [time], as in '60 s'; after the start.
+        #[field(range = "[0 s, 100000 s]")]
         at_ps: u64,
     },
-    /// At a given time after the application's start.
+    /// Each flow stops writing a given time after its start; data that were sent before are still delivered.
+    #[described(name = "StopAfter")]
     After {
-        /// Time [ps] from start to stop.
+        /// Time from the flow's start to its stop [time], as in '60 s'.
+        #[field(range = "[1 us, 100000 s]")]
         after_ps: u64,
     },
 }

@@ -1,44 +1,61 @@
 //! Selection of the traces that a run records.
 
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
-/// Traces to record; disabled traces cost nothing.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+/// Traces to record during the run.
+// Disabled traces cost nothing.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, Described)]
+#[described(name = "Traces")]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {
-    /// Whether to record each flow's cwnd and ssthresh whenever they change.
+    /// cwnd and ssthresh of each flow at each change.
+    #[field(default = false)]
     pub cwnd: bool,
-    /// Whether to record the queue length of every switch port, in cells, at the first cell of each frame.
+    /// Queue of each switch port [cells or packets], sampled when the first cell of each frame arrives.
+    #[field(default = false)]
     pub queue: bool,
-    /// Whether to record the segments that every sender sends, and the ACKs and SACK blocks that it receives.
-    pub sequence: bool,
-    /// Whether to record the RTT samples and the RTO of every sender.
-    pub rtt: bool,
-    /// Whether to record the queue length of each VC at every switch port, in cells, at regular intervals.
+    /// Queue of each switch port by flow [cells or packets], sampled at regular intervals.
+    #[field(default = false)]
     pub vc_queue: bool,
-    /// Interval [ps] at which each VC's queue length is sampled.
+    /// Sampling interval of vc_queue [time].
+    #[field(range = "[1 us, 1000 s]", default = "1 ms")]
     pub vc_queue_interval_ps: u64,
-    /// Whether to record the time that each packet spent in each router's port.
+    /// Segments sent, ACKs and SACK blocks received by each sender.
+    #[field(default = false)]
+    pub sequence: bool,
+    /// RTT samples and RTO of each sender.
+    #[field(default = false)]
+    pub rtt: bool,
+    /// Queueing delay of each packet at each router port, and quantiles in the results; IP only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[field(default = false, later)]
     pub delay: bool,
-    /// Whether to record packets that were lost or that routers' ports marked, with the cause.
+    /// Lost packets with port, flow, first data byte and cause, and packets marked by router ports.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[field(default = false, later)]
     pub drops: bool,
-    /// Whether to record each sender's recovery state, pacing rate and controller stage at each change.
+    /// State of each sender at each change: BBR's state and bandwidth estimate, the pacing rate, the recovery
+    /// state.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[field(default = false, later)]
     pub control: bool,
-    /// Whether to record each sender's lost segments, retransmissions, timeouts, window reductions and undos, with
-    /// their causes.
+    /// Lost data segments, and each sender's retransmissions, declared losses, timeouts, window reductions, undos
+    /// and state changes, with causes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[field(default = false, later)]
     pub events: bool,
-    /// Whether to record the data that reached each receiver for the first time.
+    /// Data received by each receiver, each byte at its first arrival.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[field(default = false, later)]
     pub arrivals: bool,
-    /// Whether to record, at each change, each sender's bytes in flight and what keeps it from sending more.
+    /// Bytes in flight of each sender, and what limits it, at each change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[field(default = false, later)]
     pub flight: bool,
-    /// Whether to record the packets that each real stack sends, receives and declares lost at its sender.
+    /// Packets that each real stack sends, receives and declares lost at the flow's sender.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[field(default = false, later)]
     pub packets: bool,
 }
 

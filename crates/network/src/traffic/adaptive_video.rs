@@ -6,51 +6,67 @@
 
 use super::client::{Client, Playback, Request};
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
-use crate::bounds::refuse_unless;
 use longpipe_events::{MaybeTime, Span, Time, PS_PER_SECOND};
 use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Maximum number of bitrates.
-const MAX_BITRATES: usize = 50;
-/// Maximum number of chunks over which the throughput is averaged.
-const MAX_CHUNKS: u32 = 1000;
-
-/// A video and the player that requests its chunks.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// A server of video chunks and, at the flow's receiving end, a player that requests one chunk at a time.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[described(
+    fact("in_lab", false),
+    fact("repeats", "chunk"),
+    rule("buffer", "buffer < chunk", "{buffer}; needs at least chunk, {chunk}")
+)]
 #[serde(deny_unknown_fields)]
 pub struct AdaptiveVideoConfig {
-    /// Bitrates [bit/s] of the video, in ascending order.
+    /// Bitrates of the video, ascending [bit/s] (Mao et al., SIGCOMM 2017).
+    #[field(
+        range = "[1 kbit/s, 10 Gbit/s]",
+        len = "[1, 50]",
+        increasing,
+        default = ["300 kbit/s", "750 kbit/s", "1200 kbit/s", "1850 kbit/s", "2850 kbit/s", "4300 kbit/s"]
+    )]
     pub ladder_bps: Vec<u64>,
-    /// Playing time [ps] of a chunk.
+    /// Playing time of a chunk [time] (Mao et al., SIGCOMM 2017).
+    #[field(range = "[100 ms, 100 s]", default = "4 s")]
     pub chunk_ps: u64,
-    /// Maximum playing time [ps] in the player's buffer.
+    /// Maximum playing time in the player's buffer [time] (Mao et al., SIGCOMM 2017).
+    #[field(range = "[0 s, 100000 s]", default = "60 s")]
     pub buffer_ps: u64,
-    /// Payload [byte] of a request.
+    /// Payload of a request [bytes].
+    #[field(range = "[1 B, 65000 B]", default = "300 B")]
     pub request_bytes: u32,
-    /// Selection of the bitrate of the next chunk.
+    /// Rule that selects the bitrate of a chunk: buffer or throughput.
+    #[field(default = "buffer")]
     pub rule: BitrateRule,
 }
 
 /// Rules that select the bitrate of the next chunk.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum BitrateRule {
-    /// Buffer-based selection: BBA-0 (Huang et al., SIGCOMM 2014, algorithm 1).
+    /// Selects the bitrate by the playing time in the buffer: BBA-0 (Huang et al., SIGCOMM 2014, algorithm 1).
+    #[described(name = "BufferRule")]
     Buffer {
-        /// Reservoir [ps]: buffered playing time up to which the lowest bitrate is requested.
+        /// Playing time in the buffer up to which the lowest bitrate is requested [time]; Pensieve's bb.py.
+        #[field(range = "[0 s, 100000 s]", default = "5 s")]
         reservoir_ps: u64,
-        /// Range [ps] of playing time above the reservoir over which the bitrate rises to the highest.
+        /// Additional playing time in the buffer over which the bitrate rises to the highest one [time]; Pensieve's
+        /// bb.py.
+        #[field(range = "[0 s, 100000 s]", default = "10 s")]
         cushion_ps: u64,
     },
-    /// Throughput-based selection: harmonic mean of the throughput of the latest chunks (Yin et al., SIGCOMM 2015,
-    /// section 7).
+    /// Selects the highest bitrate of at most a given part of the harmonic mean of the latest chunks' throughput.
+    #[described(name = "ThroughputRule")]
     Throughput {
-        /// Number of recent chunks over which the throughput is averaged.
+        /// Number of chunks in the mean (Yin et al., SIGCOMM 2015, section 7).
+        #[field(range = "[1, 1000]", default = 5)]
         chunks: u32,
-        /// Maximum bitrate, as a multiple of the mean throughput.
+        /// Part of the mean throughput that the bitrate may use; dash.js, bandwidthSafetyFactor.
+        #[field(range = "(0, 10]", default = 0.9)]
         safety: f64,
     },
 }
@@ -70,27 +86,7 @@ impl Parameters for AdaptiveVideoConfig {
     };
 
     fn problem(&self, _tcp: &TcpConfig) -> Option<Problem> {
-        let second = PS_PER_SECOND;
-        let ladder = &self.ladder_bps;
-        let ascending = ladder.windows(2).all(|pair| pair[0] < pair[1]);
-        let rates = ladder.iter().all(|rate| (1_000..=10_000_000_000).contains(rate));
-        let fits = (1..=MAX_BITRATES).contains(&ladder.len()) && ascending && rates;
-        let accepted = "needs 1 to 50 ascending rates of 1 kbit/s to 10 Gbit/s, in bit/s";
-        refuse_unless(fits, "ladder", format!("{ladder:?}"), accepted)
-            .or_else(|| {
-                let fits = (second / 10..=100 * second).contains(&self.chunk_ps);
-                refuse_unless(fits, "chunk", self.chunk_ps, "needs 100 ms to 100 s, in ps")
-            })
-            .or_else(|| {
-                let fits = (self.chunk_ps..=100_000 * second).contains(&self.buffer_ps);
-                let accepted = "needs at least one chunk and at most 100 000 s, in ps";
-                refuse_unless(fits, "buffer", self.buffer_ps, accepted)
-            })
-            .or_else(|| {
-                let fits = (1..=65_000).contains(&self.request_bytes);
-                refuse_unless(fits, "request", self.request_bytes, "needs 1 to 65 000 bytes")
-            })
-            .or_else(|| self.rule.problem().map(|problem| problem.within("rule")))
+        self.invalid()
     }
 
     fn application(&self, _flow: &NewFlow<'_>) -> NewApplication {
@@ -99,29 +95,6 @@ impl Parameters for AdaptiveVideoConfig {
 
     fn interval(&self, _tcp: &TcpConfig) -> Option<(&'static str, Span)> {
         Some(("chunk", Span(self.chunk_ps)))
-    }
-}
-
-impl BitrateRule {
-    fn problem(&self) -> Option<Problem> {
-        match *self {
-            BitrateRule::Buffer {
-                reservoir_ps,
-                cushion_ps,
-            } => {
-                let max = 100_000 * PS_PER_SECOND;
-                let accepted = "needs at most 100 000 s, in ps";
-                refuse_unless(reservoir_ps <= max, "reservoir", reservoir_ps, accepted)
-                    .or_else(|| refuse_unless(cushion_ps <= max, "cushion", cushion_ps, accepted))
-            }
-            BitrateRule::Throughput { chunks, safety } => {
-                let fits = (1..=MAX_CHUNKS).contains(&chunks);
-                refuse_unless(fits, "chunks", chunks, "needs 1 to 1000 chunks").or_else(|| {
-                    let fits = safety > 0.0 && safety <= 10.0;
-                    refuse_unless(fits, "safety", safety, "needs a factor above 0 and up to 10")
-                })
-            }
-        }
     }
 }
 

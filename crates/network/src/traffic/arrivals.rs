@@ -4,14 +4,18 @@ use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use super::schedule::{Pattern, Schedule, MAX_PAYLOAD};
 use longpipe_events::{Stream, PS_PER_SECOND};
 use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
-/// Datagrams from a list.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Datagrams from a CSV file with the columns time (after the start, in seconds or with a unit) and bytes.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[described(fact("needs_python", true))]
 #[serde(deny_unknown_fields)]
 pub struct ArrivalsConfig {
-    /// Send time [ps], relative to the start and ascending, and payload [byte] of each datagram.
+    /// A path to the file, which is read when the scenario is checked.
+    // Send time [ps], relative to the start and ascending, and payload [byte] of each datagram.
+    #[field(written("file", "[1, 4096]"))]
     pub sent_ps: Vec<(u64, u32)>,
 }
 

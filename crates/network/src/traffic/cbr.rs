@@ -1,19 +1,22 @@
 //! Fixed-length datagrams at a constant rate.
 
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
-use super::schedule::{datagrams_problem, Even, Pattern, Schedule};
+use super::schedule::{Even, Pattern, Schedule};
 use longpipe_events::Stream;
 use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
-/// Fixed-length datagrams at a constant rate.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Datagrams of equal size at a constant rate.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct CbrConfig {
-    /// Rate [bit/s] of the IP packets, including headers.
+    /// Rate of the IP packets, including 28 bytes of headers each [bit/s].
+    #[field(range = "[1 kbit/s, 10 Tbit/s]")]
     pub rate_bps: u64,
-    /// Payload [byte] of each datagram.
+    /// Payload of each datagram [bytes].
+    #[field(range = "[1 B, 65000 B]", default = "1000 B")]
     pub payload_bytes: u32,
 }
 
@@ -29,7 +32,7 @@ impl Parameters for CbrConfig {
     const FACTS: Facts = Facts::new(Transport::Datagrams);
 
     fn problem(&self, _tcp: &TcpConfig) -> Option<Problem> {
-        datagrams_problem(self.rate_bps, self.payload_bytes)
+        self.invalid()
     }
 
     fn application(&self, flow: &NewFlow<'_>) -> NewApplication {

@@ -5,26 +5,53 @@ use super::schedule::pareto;
 use crate::bounds::refuse_unless;
 use longpipe_events::{MaybeTime, Span, Stream, Time, PS_PER_SECOND};
 use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
-use strum::VariantNames;
 
-/// Flows that arrive over time, each with its own TCP connection.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Flows that arrive one after another, each with its own TCP connection, which ends with its data.
+///
+/// They arrive as a Poisson process with this `rate`, or with the rate that loads the slowest link of the path to the
+/// share `load`, or at the times in a `file`, a CSV file with the columns time (after the start, in seconds or with a
+/// unit) and bytes.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[described(fact("in_lab", false), input(FlowArrivalsInput, "most_active"))]
 #[serde(deny_unknown_fields)]
 pub struct FlowArrivalsConfig {
     /// Arrival times and sizes.
+    #[field(skip)]
     pub arrivals: ArrivalTimesConfig,
-    /// Maximum number of simultaneous flows; further flows start when earlier ones have ended.
+    /// Maximum number of simultaneous flows, for which memory is reserved; further flows wait until one ends.
+    #[field(range = "[1, 100000]", default = 1000)]
     pub most_active: u32,
     /// Total number of flows; unlimited if None.
+    #[field(skip)]
     pub most_flows: Option<u64>,
 }
 
+/// Fields from which Python computes the arrivals.
+#[derive(Described)]
+#[allow(dead_code)]
+struct FlowArrivalsInput {
+    /// Offered load, as a share of the slowest link's rate, including headers.
+    #[field(range = "(0, 10]")]
+    load: Option<f64>,
+    /// Mean number of flows per second, in place of a load.
+    #[field(range = "(0, 1e9]")]
+    rate: Option<f64>,
+    /// Distribution of the flows' sizes: fixed, pareto, web-search or file.
+    sizes: Option<SizesConfig>,
+    /// A path to a file of arrival times and sizes, in place of load, rate and sizes.
+    #[field(len = "[1, 4096]")]
+    file: Option<String>,
+    /// Maximum number of flows that arrive; no limit if absent.
+    #[field(range = "[1, 1000000000]")]
+    flows: Option<u64>,
+}
+
 /// Arrival times of flows, and their sizes.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
 pub enum ArrivalTimesConfig {
     /// A Poisson process.
     Poisson {
@@ -41,34 +68,55 @@ pub enum ArrivalTimesConfig {
 }
 
 /// Distribution of the sizes of flows.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[described(input(SizesInput))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[strum(serialize_all = "kebab-case")]
 pub enum SizesConfig {
-    /// Equal sizes.
+    /// All flows have one size.
+    #[described(name = "FixedSizes")]
     Fixed {
-        /// Size [byte] of each flow.
+        /// Size of each flow [bytes], as in '100 KB'.
+        #[field(range = "[1 B, 1000 GB]")]
         size_bytes: u64,
     },
-    /// Pareto distribution.
+    /// A Pareto distribution: few large flows carry most of the data.
+    #[described(name = "ParetoSizes")]
     Pareto {
-        /// Mean size [byte].
+        /// Mean size [bytes].
+        #[field(range = "[1 B, 1000 GB]", default = "100 KB")]
         mean_bytes: u64,
-        /// Shape of the tail; values up to 2 have infinite variance.
+        /// Tail index; below 2 the variance is infinite; Crovella & Bestavros 1997.
+        #[field(range = "(1, 100]", default = 1.2)]
         shape: f64,
     },
     /// Cumulative distribution, linear between its points.
+    #[described(skip)]
     Cumulative {
         /// Sizes [byte], in ascending order, each with the cumulative share of flows [parts per billion]; the last
         /// share is 10⁹.
+        #[field(skip)]
         points: Vec<(u64, u64)>,
+    },
+}
+
+/// Kinds of sizes that Python converts to a cumulative distribution.
+#[derive(Described)]
+#[allow(dead_code)]
+enum SizesInput {
+    /// Flow sizes of a web search cluster, with a mean of 1.7 MB (Alizadeh et al. 2010).
+    #[described(name = "WebSearchSizes")]
+    WebSearch {},
+    /// A cumulative distribution from a CSV file with the columns bytes and share, linear between its rows.
+    #[described(name = "FileOfSizes")]
+    File {
+        /// A path to the file, which is read when the scenario is checked.
+        #[field(len = "[1, 4096]")]
+        file: String,
     },
 }
 
 /// Maximum size [byte] of a flow.
 const MAX_FLOW_BYTES: u64 = 1_000_000_000_000;
-/// Maximum number of simultaneous flows.
-const MAX_ACTIVE: u32 = 100_000;
 /// All flows, the unit of shares in parts per billion.
 const ALL_FLOWS: u64 = 1_000_000_000;
 
@@ -81,8 +129,7 @@ impl Parameters for FlowArrivalsConfig {
     };
 
     fn problem(&self, _tcp: &TcpConfig) -> Option<Problem> {
-        let active = (1..=MAX_ACTIVE).contains(&self.most_active);
-        refuse_unless(active, "most_active", self.most_active, "needs 1 to 100 000 flows").or_else(|| {
+        self.invalid().or_else(|| {
             let problem = match &self.arrivals {
                 ArrivalTimesConfig::Poisson { gap_ps, sizes } => {
                     let fits = (1..=100_000 * PS_PER_SECOND).contains(gap_ps);
@@ -109,32 +156,21 @@ impl Parameters for FlowArrivalsConfig {
 
 impl SizesConfig {
     fn problem(&self) -> Option<Problem> {
-        let accepted = "needs 1 byte to 1 TB, in bytes";
-        match self {
-            SizesConfig::Fixed { size_bytes } => {
-                refuse_unless((1..=MAX_FLOW_BYTES).contains(size_bytes), "size", size_bytes, accepted)
-            }
-            SizesConfig::Pareto { mean_bytes, shape } => {
-                refuse_unless((1..=MAX_FLOW_BYTES).contains(mean_bytes), "mean", mean_bytes, accepted).or_else(|| {
-                    let accepted = "needs more than 1, so that there is a mean, and at most 100";
-                    refuse_unless(*shape > 1.0 && *shape <= 100.0, "shape", shape, accepted)
-                })
-            }
-            SizesConfig::Cumulative { points } => {
-                let rises = points
-                    .windows(2)
-                    .all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1);
-                let ends = points.last().is_some_and(|last| last.1 == ALL_FLOWS);
-                let fits = points.iter().all(|point| point.0 <= MAX_FLOW_BYTES);
-                let accepted = "needs ascending sizes of up to 1 TB and ascending shares, the last of one billion";
-                refuse_unless(
-                    rises && ends && fits,
-                    "points",
-                    format!("{} points", points.len()),
-                    accepted,
-                )
-            }
-        }
+        let SizesConfig::Cumulative { points } = self else {
+            return self.invalid();
+        };
+        let rises = points
+            .windows(2)
+            .all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1);
+        let ends = points.last().is_some_and(|last| last.1 == ALL_FLOWS);
+        let fits = points.iter().all(|point| point.0 <= MAX_FLOW_BYTES);
+        let accepted = "needs ascending sizes of up to 1 TB and ascending shares, the last of one billion";
+        refuse_unless(
+            rises && ends && fits,
+            "points",
+            format!("{} points", points.len()),
+            accepted,
+        )
     }
 }
 

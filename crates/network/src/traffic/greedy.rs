@@ -1,11 +1,12 @@
 //! An application that always has data to send.
 
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
+use longpipe_tcp::described::Described;
 use longpipe_tcp::sender::GREEDY;
 use serde::{Deserialize, Serialize};
 
-/// An endless amount of data, which has no parameters.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// An application that always has data to send.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct GreedyConfig {}
 

@@ -27,8 +27,9 @@ use flow_arrivals::FlowArrivalsConfig;
 use greedy::GreedyConfig;
 use longpipe_events::Span;
 use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::described::{self, Described, Type};
 use longpipe_tcp::Problem;
-use on_off::OnOffDatagramsConfig;
+use on_off::{DatagramsInput, OnOffDatagramsConfig};
 use parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use poisson::PoissonConfig;
 use self_similar::SelfSimilarConfig;
@@ -67,6 +68,14 @@ macro_rules! kinds {
             }
         }
 
+        impl Described for TrafficConfig {
+            fn described() -> Type {
+                let parts = [$(described::part::<$config>(),)+];
+                let kinds = TrafficConfig::VARIANTS.iter().copied().zip(parts).collect();
+                Type::Kinds { kinds: described::with_kinds::<DatagramsInput>(kinds, "video") }
+            }
+        }
+
         macro_rules! each {
             ($dollar traffic:expr, $dollar parameters:ident => $dollar value:expr) => {
                 match $dollar traffic {
@@ -93,12 +102,12 @@ kinds! {
     AdaptiveVideo(AdaptiveVideoConfig);
     /// Datagrams at a constant rate.
     Cbr(CbrConfig);
+    /// Datagrams at exponentially distributed intervals.
+    Poisson(PoissonConfig);
     /// Datagrams in bursts.
     OnOff(OnOffDatagramsConfig);
     /// Datagrams of many on/off sources.
     SelfSimilar(SelfSimilarConfig);
-    /// Datagrams at exponentially distributed intervals.
-    Poisson(PoissonConfig);
     /// Datagrams of video frames.
     Video(VideoConfig);
     /// Datagrams from a list.

@@ -2,26 +2,55 @@
 
 use super::bursts::{Bursts, BurstsConfig, Times};
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
-use super::schedule::{datagrams_problem, Even, Schedule};
+use super::schedule::{Even, Schedule};
 use longpipe_events::Stream;
 use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
-/// Datagrams at a constant rate while on, and none while off.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Datagrams of equal size at a constant rate during on periods, none during off periods.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[described(name = "Bursts")]
 #[serde(deny_unknown_fields)]
 pub struct OnOffDatagramsConfig {
-    /// Rate [bit/s] of the IP packets while on, including headers.
+    /// Rate of the IP packets, including 28 bytes of headers each [bit/s].
+    #[field(range = "[1 kbit/s, 10 Tbit/s]")]
     pub rate_bps: u64,
-    /// Payload [byte] of each datagram.
+    /// Payload of each datagram [bytes].
+    #[field(range = "[1 B, 65000 B]", default = "1000 B")]
     pub payload_bytes: u32,
-    /// Mean duration [ps] of on periods.
+    /// Mean duration of an on period [time]; ns-2 manual.
+    #[field(range = "[1 us, 1000 s]", default = "500 ms")]
     pub on_ps: u64,
-    /// Mean duration [ps] of off periods.
+    /// Mean duration of an off period [time]; ns-2 manual.
+    #[field(range = "[0 s, 1000 s]", default = "500 ms")]
     pub off_ps: u64,
-    /// Distribution of the durations of on and off periods.
+    /// Distribution of both durations: exponential, pareto or fixed.
+    #[field(default = "exponential")]
     pub times: Times,
+}
+
+/// Kinds that Python converts to datagrams at a constant rate while on.
+#[derive(Described)]
+#[allow(dead_code)]
+pub(super) enum DatagramsInput {
+    /// One direction of a telephone call over RTP: a packet every 20 ms during talk spurts.
+    #[described(fact("core_kind", "on-off"), fact("needs_python", true))]
+    Voice {
+        /// 160 or 20 bytes of speech per packet, 80 or 24 kbit/s as IP; RFC 3551 section 4.5.
+        #[field(values("g711", "g729"), default = "g711")]
+        codec: String,
+        /// Mean duration of a talk spurt [time]; ITU-T P.59.
+        #[field(range = "[1 us, 1000 s]", default = "1.004 s")]
+        on_ps: u64,
+        /// Mean duration of a pause [time]; ITU-T P.59.
+        #[field(range = "[0 s, 1000 s]", default = "1.587 s")]
+        off_ps: u64,
+        /// Distribution of both durations: exponential, pareto or fixed.
+        #[field(default = "exponential")]
+        times: Times,
+    },
 }
 
 impl OnOffDatagramsConfig {
@@ -48,7 +77,7 @@ impl Parameters for OnOffDatagramsConfig {
     const FACTS: Facts = Facts::new(Transport::Datagrams);
 
     fn problem(&self, _tcp: &TcpConfig) -> Option<Problem> {
-        datagrams_problem(self.rate_bps, self.payload_bytes).or_else(|| self.bursts().problem(self.even()))
+        self.invalid().or_else(|| self.bursts().problem(self.even()))
     }
 
     fn application(&self, flow: &NewFlow<'_>) -> NewApplication {

@@ -3,15 +3,10 @@
 //! Random numbers come from the flow's own stream, so two networks with the same seed have equal applications. All
 //! operations give bit-identical results, so times are equal on all machines.
 
-use crate::bounds::refuse_unless;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
 use longpipe_events::{Span, Stream, Time, PS_PER_SECOND};
-use longpipe_tcp::Problem;
 use std::fmt::Debug;
-use std::ops::RangeInclusive;
 
-/// Accepted rates [bit/s].
-const RATES: RangeInclusive<u64> = 1_000..=10_000_000_000_000;
 /// Maximum payload [byte] of an IP packet; it also limits a TCP segment.
 pub(super) const MAX_PAYLOAD: u32 = 65_000;
 /// Number of bits of the exponent that `power` uses; this is more than an f64 has.
@@ -91,20 +86,6 @@ impl Even {
     pub fn interval(self) -> Span {
         Span(self.at(1))
     }
-}
-
-/// Returns the problem with a rate, if any.
-pub(super) fn rate_problem(rate_bps: u64) -> Option<Problem> {
-    let accepted = "needs 1 kbit/s to 10 Tbit/s, in bit/s";
-    refuse_unless(RATES.contains(&rate_bps), "rate", rate_bps, accepted)
-}
-
-/// Returns the problem with the rate or the payload of datagrams, if any.
-pub(super) fn datagrams_problem(rate_bps: u64, payload_bytes: u32) -> Option<Problem> {
-    rate_problem(rate_bps).or_else(|| {
-        let fits = (1..=MAX_PAYLOAD).contains(&payload_bytes);
-        refuse_unless(fits, "payload", payload_bytes, "needs 1 to 65 000 bytes")
-    })
 }
 
 /// Draws from a Pareto distribution, and rounds down.

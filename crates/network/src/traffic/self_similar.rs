@@ -4,34 +4,39 @@
 
 use super::bursts::{Bursts, BurstsConfig, Times};
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
-use super::schedule::{datagrams_problem, Even, Pattern, Schedule};
-use crate::bounds::refuse_unless;
+use super::schedule::{Even, Pattern, Schedule};
 use longpipe_events::Stream;
 use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Maximum number of sources.
-const MAX_SOURCES: u32 = 10_000;
-
-/// Datagrams of many on/off sources.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Datagrams of many on/off sources, each with this rate during on periods; their sum is self-similar.
+///
+/// The sum's Hurst parameter is (3 - shape) / 2 for Pareto durations with a shape below 2 (Taqqu et al. 1997).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct SelfSimilarConfig {
-    /// Number of sources.
-    pub sources: u32,
-    /// Rate [bit/s] of the IP packets of a source while on, including headers.
+    /// Rate of the IP packets, including 28 bytes of headers each [bit/s].
+    #[field(range = "[1 kbit/s, 10 Tbit/s]")]
     pub rate_bps: u64,
-    /// Payload [byte] of each datagram.
+    /// Payload of each datagram [bytes].
+    #[field(range = "[1 B, 65000 B]", default = "1000 B")]
     pub payload_bytes: u32,
-    /// Mean duration [ps] of on periods.
+    /// Mean duration of an on period [time]; ns-2 manual.
+    #[field(range = "[1 us, 1000 s]", default = "500 ms")]
     pub on_ps: u64,
-    /// Mean duration [ps] of off periods.
+    /// Mean duration of an off period [time]; ns-2 manual.
+    #[field(range = "[0 s, 1000 s]", default = "500 ms")]
     pub off_ps: u64,
-    /// Distribution of the durations of on and off periods.
+    /// Distribution of both durations: exponential, pareto or fixed.
+    #[field(default = "pareto")]
     pub times: Times,
+    /// Number of on/off sources.
+    #[field(range = "[1, 10000]", default = 50)]
+    pub sources: u32,
 }
 
 impl SelfSimilarConfig {
@@ -78,10 +83,7 @@ impl Parameters for SelfSimilarConfig {
     };
 
     fn problem(&self, _tcp: &TcpConfig) -> Option<Problem> {
-        let fits = (1..=MAX_SOURCES).contains(&self.sources);
-        refuse_unless(fits, "sources", self.sources, "needs 1 to 10 000 sources")
-            .or_else(|| datagrams_problem(self.rate_bps, self.payload_bytes))
-            .or_else(|| self.bursts().problem(self.even()))
+        self.invalid().or_else(|| self.bursts().problem(self.even()))
     }
 
     fn application(&self, flow: &NewFlow<'_>) -> NewApplication {

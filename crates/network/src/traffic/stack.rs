@@ -1,29 +1,35 @@
 //! Real protocol stacks as the end points of a flow, and further paths of their connections.
 
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
+use longpipe_tcp::described::Described;
 use serde::{Deserialize, Serialize};
 
 /// A protocol stack outside the core; its flow is external. The core does not interpret these fields, but results
 /// depend on them.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct StackConfig {
     /// Name of the stack.
+    #[field(skip)]
     pub stack: String,
     /// Version of the stack.
+    #[field(skip)]
     pub version: String,
     /// Names and values of the stack's settings, sorted by name.
+    #[field(skip)]
     pub settings: Vec<(String, String)>,
 }
 
 /// A further path of a connection between two stacks: the packets that the stacks send on this path take the routes of
 /// this flow, which is external.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct StackPathConfig {
     /// Name of the flow whose traffic is the stack.
+    #[field(skip)]
     pub of: String,
     /// Names and values of the path's settings, sorted by name.
+    #[field(skip)]
     pub settings: Vec<(String, String)>,
 }
 

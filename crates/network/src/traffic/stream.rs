@@ -3,25 +3,24 @@
 use super::bursts::{Bursts, BurstsConfig};
 use super::cbr::ConstantRate;
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
-use super::schedule::{rate_problem, Even, Schedule};
-use crate::bounds::refuse_unless;
+use super::schedule::{Even, Schedule};
 use longpipe_events::Span;
 use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
-/// Maximum length [byte] of a write.
-const MAX_WRITE: u32 = 1 << 30;
-
-/// Writes at a constant rate, or at a constant rate in bursts.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// An application that writes data at a constant rate into a TCP socket, always or in bursts.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct StreamConfig {
-    /// Rate [bit/s] of the data while on.
+    /// Rate at which it writes payload [bit/s], as in '5 Mbit/s'.
+    #[field(range = "[1 kbit/s, 10 Tbit/s]")]
     pub rate_bps: u64,
-    /// Length [byte] of each write; None means a full segment.
+    /// Length of each write [bytes]; the MSS if absent.
+    #[field(range = "[1 B, 1 GiB]")]
     pub write_bytes: Option<u32>,
-    /// Durations of on and off periods; None means always on.
+    /// On and off periods of the writer; always on if absent.
     pub bursts: Option<BurstsConfig>,
 }
 
@@ -38,16 +37,10 @@ impl Parameters for StreamConfig {
     };
 
     fn problem(&self, tcp: &TcpConfig) -> Option<Problem> {
-        let write = self.write_bytes.unwrap_or(1);
-        rate_problem(self.rate_bps)
-            .or_else(|| {
-                let fits = (1..=MAX_WRITE).contains(&write);
-                refuse_unless(fits, "write", write, "needs 1 byte to 1 GiB, in bytes")
-            })
-            .or_else(|| {
-                let problem = self.bursts.and_then(|bursts| bursts.problem(self.even(tcp)));
-                problem.map(|problem| problem.within("bursts"))
-            })
+        self.invalid().or_else(|| {
+            let problem = self.bursts.and_then(|bursts| bursts.problem(self.even(tcp)));
+            problem.map(|problem| problem.within("bursts"))
+        })
     }
 
     fn application(&self, flow: &NewFlow<'_>) -> NewApplication {

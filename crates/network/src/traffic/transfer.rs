@@ -3,14 +3,16 @@
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use crate::bounds::refuse_unless;
 use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
-/// One file.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// An application that sends one file.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct TransferConfig {
-    /// Length [byte] of the file.
+    /// Size of the file [bytes], as in '8 MB'.
+    #[field(range = "[1 B, 1000 GB]")]
     pub size_bytes: u64,
 }
 
@@ -22,6 +24,7 @@ impl Parameters for TransferConfig {
     };
 
     fn problem(&self, _tcp: &TcpConfig) -> Option<Problem> {
+        // Tests simulate larger files than users may write.
         refuse_unless(self.size_bytes > 0, "size", self.size_bytes, "needs at least one byte")
     }
 

@@ -1,29 +1,32 @@
 //! Frames of video, each sent as several datagrams (RFC 8593 section 5).
 
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
-use super::schedule::{datagrams_problem, Pattern, Schedule};
-use crate::bounds::{refuse_unless, MAX_WAIT};
+use super::schedule::{Pattern, Schedule};
 use longpipe_events::{Span, Stream, PS_PER_SECOND};
 use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
-/// Minimum interval [ps] between frames.
-const MIN_FRAME: u64 = PS_PER_SECOND / 10_000;
-
-/// Frames of video, each sent as several datagrams.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// Live video at a constant mean rate: frames of varying size and spacing, each a burst of datagrams (RFC 8593).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[described(fact("repeats", "frame"))]
 #[serde(deny_unknown_fields)]
 pub struct VideoConfig {
-    /// Mean rate [bit/s] of the frames' payload.
+    /// Mean rate of the payload [bit/s]; RFC 8593 has 150 kbit/s to 1.5 Mbit/s.
+    #[field(range = "[1 kbit/s, 10 Tbit/s]", default = "1 Mbit/s")]
     pub rate_bps: u64,
-    /// Mean interval [ps] between frames.
+    /// Mean time between frames [time]; RFC 8593 section 5, 30 frames/s.
+    #[field(range = "[100 us, 1000 s]", default = "33.333 ms")]
     pub frame_ps: u64,
-    /// Maximum payload [byte] of a datagram.
+    /// Maximum payload per datagram [bytes].
+    #[field(range = "[1 B, 65000 B]", default = "1200 B")]
     pub payload_bytes: u32,
-    /// Mean absolute deviation of the frame length, as a fraction of the mean (Laplace distribution).
+    /// Mean deviation of the frame size, Laplace distribution [fraction]; RFC 8593 section 5.
+    #[field(range = "[0, 1]", default = 0.15)]
     pub size_spread: f64,
-    /// Mean absolute deviation of the interval between frames, as a fraction of the mean (Laplace distribution).
+    /// Mean deviation of the time between frames, Laplace distribution [fraction]; RFC 8593.
+    #[field(range = "[0, 1]", default = 0.15)]
     pub time_spread: f64,
 }
 
@@ -35,16 +38,7 @@ impl Parameters for VideoConfig {
     };
 
     fn problem(&self, _tcp: &TcpConfig) -> Option<Problem> {
-        let share = |field: &str, share: f64| {
-            refuse_unless((0.0..=1.0).contains(&share), field, share, "needs a number in [0, 1]")
-        };
-        datagrams_problem(self.rate_bps, self.payload_bytes)
-            .or_else(|| {
-                let fits = (MIN_FRAME..=MAX_WAIT).contains(&self.frame_ps);
-                refuse_unless(fits, "frame", self.frame_ps, "needs 100 us to 1000 s, in ps")
-            })
-            .or_else(|| share("size_spread", self.size_spread))
-            .or_else(|| share("time_spread", self.time_spread))
+        self.invalid()
     }
 
     fn application(&self, flow: &NewFlow<'_>) -> NewApplication {

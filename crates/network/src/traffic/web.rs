@@ -5,12 +5,11 @@
 
 use super::client::{Client, Request};
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
-use crate::bounds::refuse_unless;
-use longpipe_events::{MaybeTime, Span, Stream, Time, PS_PER_SECOND};
+use longpipe_events::{MaybeTime, Span, Stream, Time};
 use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
-use strum::VariantNames;
 
 /// Maximum mean of a Poisson-distributed variable.
 const MAX_MEAN: f64 = 100.0;
@@ -21,39 +20,62 @@ const ONE: u64 = 1 << 53;
 /// Sum of the shares of all classes [parts per billion].
 const ALL_SHARES: u64 = 1_000_000_000;
 
-/// Web traffic of a client.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+/// A web server that sends a file for each request of its client, which is at the flow's receiving end.
+///
+/// The requests depend only on the seed and the flow, not on the network.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[described(
+    fact("repeats", "cycle"),
+    rule(
+        "spacing_to",
+        "spacing_to < spacing_from",
+        "{spacing_to}; needs at least spacing_from, {spacing_from}"
+    )
+)]
 #[serde(deny_unknown_fields)]
 pub struct WebConfig {
-    /// Time [ps] between batches of requests.
+    /// Time between batches of requests [time]; ATM Forum/98-0876 section 5.3.
+    #[field(range = "[1 ms, 100000 s]", default = "10 s")]
     pub cycle_ps: u64,
-    /// The request in a batch at which the cycle to the next batch begins.
+    /// Request of a batch at which the next cycle starts: first-request or last-request; ATM Forum/98-0876 section 6.1
+    /// (10 cycles in 100 s).
+    #[field(default = "first-request")]
     pub cycle_from: CycleFrom,
-    /// Payload [byte] of a request.
+    /// Payload of a request [bytes]; ATM Forum/98-0876 section 6.2.
+    #[field(range = "[1 B, 65000 B]", default = "128 B")]
     pub request_bytes: u32,
-    /// Minimum time [ps] between the requests of a batch.
+    /// Minimum time between requests of a batch [time]; ATM Forum/98-0876 section 5.3.
+    #[field(range = "[0 s, 1000 s]", default = "100 ms")]
     pub spacing_from_ps: u64,
-    /// Maximum time [ps] between the requests of a batch; the times are uniformly distributed.
+    /// Maximum time between requests of a batch, uniform [time]; ATM Forum/98-0876 section 5.3.
+    #[field(range = "[0 s, 1000 s]", default = "500 ms")]
     pub spacing_to_ps: u64,
-    /// Mean of the Poisson-distributed number of requests per batch, before it is limited.
+    /// Mean of the Poisson-distributed number of requests per batch, before truncation; ATM Forum/98-0876 section 5.3.
+    #[field(range = "(0, 100]", default = 5)]
     pub requests_mean: f64,
-    /// Maximum number of requests per batch; the minimum is 1.
+    /// Maximum number of requests per batch; ATM Forum/98-0876 section 5.3.
+    #[field(range = "[1, 1000]", default = 9)]
     pub requests_most: u32,
-    /// Mean of the Poisson-distributed variable that selects one of a class's nine sizes, before the variable is
-    /// limited.
+    /// Mean of the Poisson-distributed index of a file's size within its class, 1 to 9, before it is restricted; ATM
+    /// Forum/98-0876 section 5.2.
+    #[field(range = "(0, 100]", default = 5)]
     pub size_mean: f64,
-    /// Method that limits Poisson-distributed variables to their range.
+    /// Restriction of the Poisson variables to their ranges: rejection (draw again) or clamping (to the nearest end);
+    /// left open by ATM Forum/98-0876.
+    #[field(default = "clamping")]
     pub cut: PoissonCut,
-    /// Share of requests for each class [parts per billion].
+    /// Share of the requests for each class [fraction]; ATM Forum/98-0876 table 1.
+    #[field(range = "[0, 1]", len = "[0, 9]", sums_to_one, default = [0.2, 0.28, 0.4, 0.112, 0.008])]
     pub class_shares_ppb: Vec<u64>,
-    /// Size [byte] of 1 KB; the sizes of class c are 1 to 9 times 10^(c - 1) KB.
+    /// Length of 1 KB [bytes], 1000 or 1024; class 0 has the sizes 0.1 to 0.9 KB, class 1 has 1 to 9 KB, and so on; left
+    /// open by ATM Forum/98-0876.
+    #[field(values("1000", "1024"), default = 1024)]
     pub kilobyte_bytes: u64,
 }
 
 /// The request in a batch at which the cycle to the next batch begins.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
 pub enum CycleFrom {
     /// The first request, so that a batch starts every cycle.
     FirstRequest,
@@ -62,9 +84,8 @@ pub enum CycleFrom {
 }
 
 /// Methods of limiting a Poisson-distributed variable to a range.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
 pub enum PoissonCut {
     /// Draw again if the value is out of range.
     Rejection,
@@ -81,49 +102,7 @@ impl Parameters for WebConfig {
     };
 
     fn problem(&self, _tcp: &TcpConfig) -> Option<Problem> {
-        let second = PS_PER_SECOND;
-        let fits = (second / 1000..=100_000 * second).contains(&self.cycle_ps);
-        refuse_unless(fits, "cycle", self.cycle_ps, "needs 1 ms to 100 000 s, in ps")
-            .or_else(|| {
-                let fits = (1..=65_000).contains(&self.request_bytes);
-                refuse_unless(fits, "request", self.request_bytes, "needs 1 to 65 000 bytes")
-            })
-            .or_else(|| {
-                let (from, to) = (self.spacing_from_ps, self.spacing_to_ps);
-                let accepted = "needs an interval within 0 to 1000 s, in ps";
-                refuse_unless(
-                    from <= to && to <= 1_000 * second,
-                    "spacing",
-                    format!("{from} to {to}"),
-                    accepted,
-                )
-            })
-            .or_else(|| {
-                let means = [self.requests_mean, self.size_mean];
-                let value = format!("{}, {}", means[0], means[1]);
-                let fits = means.iter().all(|&mean| mean > 0.0 && mean <= MAX_MEAN);
-                refuse_unless(
-                    fits,
-                    "requests_mean, size_mean",
-                    value,
-                    "needs means above 0 and up to 100",
-                )
-            })
-            .or_else(|| {
-                let fits = (1..=1000).contains(&self.requests_most);
-                refuse_unless(fits, "requests_most", self.requests_most, "needs 1 to 1000 requests")
-            })
-            .or_else(|| {
-                let shares = &self.class_shares_ppb;
-                let sum = shares.iter().copied().try_fold(0, u64::checked_add);
-                let fits = (1..=9).contains(&shares.len()) && sum == Some(ALL_SHARES);
-                let accepted = "needs 1 to 9 shares that add up to one billion parts per billion";
-                refuse_unless(fits, "class_shares", format!("{shares:?}"), accepted)
-            })
-            .or_else(|| {
-                let fits = [1000, 1024].contains(&self.kilobyte_bytes);
-                refuse_unless(fits, "kilobyte", self.kilobyte_bytes, "needs 1000 or 1024 bytes")
-            })
+        self.invalid()
     }
 
     fn application(&self, flow: &NewFlow<'_>) -> NewApplication {

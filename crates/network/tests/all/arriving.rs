@@ -125,6 +125,6 @@ fn too_many_slots_are_rejected_before_they_are_allocated() {
     let refused = Simulation::new(&path(vec![(0, 1)], u32::MAX), 1).expect_err("too many slots");
     assert_eq!(
         refused.to_string(),
-        "flows[0].traffic.most_active: 4294967295; needs 1 to 100 000 flows"
+        "flows[0].traffic.most_active: 4294967295; needs 1 to 100000"
     );
 }

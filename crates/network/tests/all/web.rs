@@ -199,19 +199,16 @@ fn parameters_that_cannot_be_drawn_are_rejected() {
             "flows[0].traffic.cycle: 5; needs",
         ),
         (|web| web.request_bytes = 0, "flows[0].traffic.request: 0; needs"),
-        (|web| web.spacing_from_ps = SECOND, "flows[0].traffic.spacing: "),
-        (
-            |web| web.size_mean = f64::NAN,
-            "flows[0].traffic.requests_mean, size_mean: 5, NaN; needs",
-        ),
+        (|web| web.spacing_from_ps = SECOND, "flows[0].traffic.spacing_to: "),
+        (|web| web.size_mean = f64::NAN, "flows[0].traffic.size_mean: NaN; needs"),
         (|web| web.requests_most = 0, "flows[0].traffic.requests_most: 0; needs"),
         (
             |web| web.class_shares_ppb = vec![1],
-            "flows[0].traffic.class_shares: [1]; needs",
+            "flows[0].traffic.class_shares: 1; needs",
         ),
         (
             |web| web.class_shares_ppb = vec![u64::MAX, 1_000_000_001],
-            "flows[0].traffic.class_shares: [",
+            "flows[0].traffic.class_shares: 18446744073709551615; needs",
         ),
         (|web| web.kilobyte_bytes = 1, "flows[0].traffic.kilobyte: 1; needs"),
     ] {

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longpipe.aal5 import CELL_BYTES
+from longpipe.scenario.framings import BY_OCCUPANCY
 from longpipe.scenario.shapers import cake_bps, may_shape, port_limit_bps
-from longpipe.scenario.switch import BY_OCCUPANCY
 from longpipe.verdicts.limits.causes import OF_COUNTER, Limit
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Final
 
 from longpipe.report.parts import NOTHING, Cell, Column, Grid
 from longpipe.scenario import Dumbbell, Scenario
+from longpipe.scenario.starts import RandomStart
 from longpipe.scenario.timers import Coarse
-from longpipe.scenario.traffic import RandomStart
 from longpipe.units import TIME
 from longpipe_evidence.papers import PAPERS
 from longpipe_evidence.papers.names import NAMES

@@ -67,7 +67,8 @@ impl Scale {
         let mut fields = Map::new();
         for field in &part.fields {
             // Python computes the value of a text from the user's file.
-            let is_drawn = !matches!(field.ty, Type::Text { .. }) && (!field.optional || stream.below(3) > 0);
+            let is_of_core = !matches!(field.ty, Type::Text { .. } | Type::Python { .. });
+            let is_drawn = is_of_core && (!field.optional || stream.below(3) > 0);
             if is_drawn {
                 fields.insert(name(field), self.value(&field.ty, stream));
             }
@@ -93,7 +94,7 @@ impl Scale {
             }
             Type::List { of, ascending, .. } => self.list(of, *ascending, stream),
             Type::Row { each } => each.iter().map(|ty| self.value(ty, stream)).collect(),
-            Type::Text { .. } => Value::Null,
+            Type::Text { .. } | Type::Python { .. } => Value::Null,
             Type::Part { part } => self.fields(part, stream).into(),
             Type::Kinds { kinds } => {
                 let (kind, part) = &kinds[stream.below(kinds.len() as u64) as usize];

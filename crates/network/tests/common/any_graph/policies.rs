@@ -2,7 +2,7 @@
 
 use super::described::Scale;
 use longpipe_network::scenario::{Framing, PolicyConfig};
-use longpipe_tcp::described::Part;
+use longpipe_tcp::described::{kinds, Part};
 use proptest::prelude::*;
 
 /// Minimum number of classes, which is that of the flows.
@@ -24,12 +24,12 @@ impl PolicyDraft {
     /// Returns the policy for a port of the given scale.
     pub fn build(&self, scale: &Scale, framing: Framing) -> PolicyConfig {
         let kinds: Vec<(&'static str, Part)> = PolicyConfig::kinds()
-            .zip(PolicyConfig::described())
+            .zip(kinds::<PolicyConfig>())
             .filter(|((_, facts), _)| match framing {
                 Framing::Aal5 => facts.cells,
                 Framing::Ip => facts.packets,
             })
-            .map(|((kind, _), part)| (kind, part))
+            .map(|(_, kind)| kind)
             .collect();
         let kind = &kinds[usize::from(self.kind) % kinds.len()];
         scale.draw(kind, self.seed.into(), |policy: &PolicyConfig| {

@@ -39,11 +39,7 @@ pub struct ConditionerDraft {
 impl ConditionerDraft {
     /// Returns the conditioner for a port of the given scale.
     fn build(&self, scale: &Scale) -> ConditionerConfig {
-        let described = ConditionerConfig::described();
-        let kinds: Vec<_> = ConditionerConfig::kinds()
-            .map(|(kind, _)| kind)
-            .zip(described)
-            .collect();
+        let kinds = kinds::<ConditionerConfig>();
         let kind = &kinds[usize::from(self.kind) % kinds.len()];
         let mut conditioner = scale.draw(kind, self.seed.into(), |drawn: &ConditionerConfig| {
             drawn.problem().is_none()
