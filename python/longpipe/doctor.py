@@ -160,21 +160,21 @@ def _requirements() -> list[Requirement]:
     return [Requirement(text) for text in requires(NAME) or []]
 
 
-def _library(wanted: Requirement, use: str, get: str, *, required: bool = True) -> Part:
+def _library(requirement: Requirement, use: str, get: str, *, required: bool = True) -> Part:
     """Checks that a distribution is installed in an accepted version and can be imported."""
     get = f"get it: pip install {get}"
     try:
-        installed = version(wanted.name)
+        installed = version(requirement.name)
     except PackageNotFoundError:
-        return Part(wanted.name, "-", use, required, f"not installed; {get}")
-    if not wanted.specifier.contains(installed, prereleases=True):
-        return Part(wanted.name, installed, use, required, f"needs {wanted.specifier}; {get}")
+        return Part(requirement.name, "-", use, required, f"not installed; {get}")
+    if not requirement.specifier.contains(installed, prereleases=True):
+        return Part(requirement.name, installed, use, required, f"needs {requirement.specifier}; {get}")
     try:
-        import_module(wanted.name.replace("-", "_"))
+        import_module(requirement.name.replace("-", "_"))
     except Exception as error:
-        get = f"get it: pip install --force-reinstall '{wanted.name}{wanted.specifier}'"
-        return Part(wanted.name, installed, use, required, f"cannot be imported, {_line(error)}; {get}")
-    return Part(wanted.name, installed, use, required)
+        get = f"get it: pip install --force-reinstall '{requirement.name}{requirement.specifier}'"
+        return Part(requirement.name, installed, use, required, f"cannot be imported, {_line(error)}; {get}")
+    return Part(requirement.name, installed, use, required)
 
 
 def _program(program: Program) -> Part:

@@ -114,9 +114,9 @@ class _Work:
         likely, upper, lower = (self.runs + situations * selection.outlook(errors) for errors in (0.0, 2.0, -2.0))
         self._expected = likely, lower, upper
 
-    def replicate(self, alternatives: list[int], wanted: int) -> None:
-        """Completes `wanted` replications of these alternatives; raises SpentError if the budget ends before that."""
-        while self._ready < wanted:
+    def replicate(self, alternatives: list[int], replications: int) -> None:
+        """Completes replications of these alternatives; raises SpentError if the budget ends before that."""
+        while self._ready < replications:
             # A full round of runs keeps all workers busy, so later replications of survivors may be started early.
             count = max(1, AT_ONCE // (len(alternatives) * self.shape[0]))
             last = self._ready + count
@@ -131,7 +131,7 @@ class _Work:
                 self._read(chosen[:room])
             # The budget may end within the replications that were started early, although the wanted ones are complete.
             self._ready = min(len(self.values[i]) for i in alternatives) if is_spent else last
-            if is_spent and self._ready < wanted:
+            if is_spent and self._ready < replications:
                 raise SpentError
 
     def _jobs(self, alternative: int, replication: int) -> list[Job]:

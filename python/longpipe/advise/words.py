@@ -184,19 +184,19 @@ def equal(answer: Answer) -> Iterator[str]:
         yield f"{levels(answer, other.alternative)}" + (f": {', '.join(limited)}" if limited else "")
 
 
-def worse(answer: Answer, found: Difference) -> str:
+def worse(answer: Answer, difference: Difference) -> str:
     """Returns the difference by which an alternative is worse than the choice, with its interval."""
     goal = answer.advice.question.goal
-    mean, low, high = (number(value / goal.scale) for value in (found.mean, found.low, found.high))
-    if found.alternative == answer.choice:
+    mean, low, high = (number(value / goal.scale) for value in (difference.mean, difference.low, difference.high))
+    if difference.alternative == answer.choice:
         return "the choice"
-    if found.mean == found.low == found.high == 0:
+    if difference.mean == difference.low == difference.high == 0:
         return "equal in every run"
-    interval = "" if found.low != found.low else f" ({low} to {high})"
+    interval = "" if difference.low != difference.low else f" ({low} to {high})"
     of = f" {unit(goal)}" if unit(goal) else ""
-    if found.mean < 0:
+    if difference.mean < 0:
         return f"better by {mean[1:]}{interval}{of}, undecided"
-    return f"worse by {mean}{interval}{of}" + (", perhaps equal" if found.low <= 0 else "")
+    return f"worse by {mean}{interval}{of}" + (", perhaps equal" if difference.low <= 0 else "")
 
 
 def changes(answer: Answer) -> Iterator[str]:

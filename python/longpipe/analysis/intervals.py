@@ -83,13 +83,13 @@ def estimate_average(measured: Sequence[Mapping[int, float]], *, level: float = 
     return Estimate(mean, math.nan, math.nan, mean - margin, mean + margin)
 
 
-def _covariance_of_means(one: Mapping[int, float], other: Mapping[int, float]) -> float:
+def _covariance_of_means(first: Mapping[int, float], second: Mapping[int, float]) -> float:
     """Returns the covariance of two configurations' means, estimated from the seeds that they share."""
-    shared = [seed for seed in one if seed in other]
-    x, y = ([values[seed] for seed in shared] for values in (one, other))
+    shared = [seed for seed in first if seed in second]
+    x, y = ([values[seed] for seed in shared] for values in (first, second))
     if len(shared) < 2 or not deviation(x) or not deviation(y):
         return 0.0
-    return float(np.cov(x, y)[0, 1]) * len(shared) / (len(one) * len(other))
+    return float(np.cov(x, y)[0, 1]) * len(shared) / (len(first) * len(second))
 
 
 def copies(runs: pd.DataFrame) -> str:

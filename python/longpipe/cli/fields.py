@@ -59,7 +59,7 @@ def fields(
             console.print(f"  source: {field.source}", markup=False, style="dim")
 
 
-def _named(known: Sequence[Field], pattern: str) -> Sequence[Field]:
+def _named(candidates: Sequence[Field], pattern: str) -> Sequence[Field]:
     """Returns the fields that a word or pattern means.
 
     The order is: fields to which an ordinary word refers; fields and kinds with the word in their name; the kind that
@@ -68,19 +68,21 @@ def _named(known: Sequence[Field], pattern: str) -> Sequence[Field]:
     """
     word = pattern.strip().lower()
     patterns = ordinary.FIELDS.get(word, ())
-    meant = [field for field in known if any(fnmatchcase(field.name, part) for part in patterns)]
-    if called := meant + [field for field in _with_word(known, word) if field not in meant]:
+    meant = [field for field in candidates if any(fnmatchcase(field.name, part) for part in patterns)]
+    if called := meant + [field for field in _with_word(candidates, word) if field not in meant]:
         return called
-    if (kind := CALLED.get(word)) and (called := [field for field in known if field.kind == kind]):
+    if (kind := CALLED.get(word)) and (called := [field for field in candidates if field.kind == kind]):
         return called
     if places := [field for field, _, names in homes() if word in names]:
-        return [field for field in known if field.name in places or field.kind == word]
+        return [field for field in candidates if field.name in places or field.kind == word]
     if (said := ordinary.ELSEWHERE.get(word) or known_name(word, ())) is not None:
-        raise ScenarioError(f"PATTERN: {pattern!r}; {said}; longpipe fields lists all {len(known)}")
+        raise ScenarioError(f"PATTERN: {pattern!r}; {said}; longpipe fields lists all {len(candidates)}")
     return [
-        field for field in known if word in field.name or word in (field.kind or "") or fnmatchcase(field.name, word)
-    ] or [candidate for candidate in known if word in WORDS.findall(candidate.meaning.lower())]
+        field
+        for field in candidates
+        if word in field.name or word in (field.kind or "") or fnmatchcase(field.name, word)
+    ] or [candidate for candidate in candidates if word in WORDS.findall(candidate.meaning.lower())]
 
 
-def _with_word(known: Sequence[Field], word: str) -> Sequence[Field]:
-    return [field for field in known if word in WORDS.findall(f"{field.name} {field.kind or ''}")]
+def _with_word(candidates: Sequence[Field], word: str) -> Sequence[Field]:
+    return [field for field in candidates if word in WORDS.findall(f"{field.name} {field.kind or ''}")]

@@ -78,7 +78,7 @@ def fit(
         echo("no file was written; add -o PATH.toml to write the path for run, live and whatif")
 
 
-def _fitted(file: str, flow: int, controls: Sequence[str], known: dict[str, object]) -> tuple[FitReport, int]:
+def _fitted(file: str, flow: int, controls: Sequence[str], fixed: dict[str, object]) -> tuple[FitReport, int]:
     """Returns the fit of a file, and the number of candidates that were not tried because the search was interrupted.
 
     Without `controls`, the candidates are those of Linux.
@@ -94,36 +94,36 @@ def _fitted(file: str, flow: int, controls: Sequence[str], known: dict[str, obje
     if not is_capture(Content.of(file).data):
         if controls:
             raise ScenarioError(f"--controls: {','.join(controls)}; needs a capture, and {file} has no packets")
-        return fit_recorded(read(file), flow, known), 0
+        return fit_recorded(read(file), flow, fixed), 0
     seen = observe(file, flow)
     with RunBar("simulating candidates") as bar:
-        path_fit = search(seen, controls or CONTROLS, known, bar.update)
+        path_fit = search(seen, controls or CONTROLS, fixed, bar.update)
     return report(path_fit), path_fit.left
 
 
-def _show(found: FitReport) -> None:
+def _show(fit_report: FitReport) -> None:
     from rich.table import Table
 
     from longpipe.fit.report import listed, with_interval
 
-    echo("\n".join([found.head, *(f"warning: {text}" for text in found.warnings)]))
+    echo("\n".join([fit_report.head, *(f"warning: {text}" for text in fit_report.warnings)]))
     table = Table(box=None, pad_edge=False)
     for head in ("", "estimate (95 % interval)", "known from"):
         table.add_column(head)
-    for name, row in found.estimates.items():
+    for name, row in fit_report.estimates.items():
         table.add_row(name, with_interval(row), row["known"])
-    source = "simulated candidates" if found.distance is not None else "named in the file"
-    for name, shares in (("sender", found.controls), ("queue", found.queues)):
+    source = "simulated candidates" if fit_report.distance is not None else "named in the file"
+    for name, shares in (("sender", fit_report.controls), ("queue", fit_report.queues)):
         if shares:
             table.add_row(name, listed(shares), source)
     Console().print(table, markup=False)
-    lines = found.step_lines()
+    lines = fit_report.step_lines()
     for text in lines[:MOST_STEPS]:
         echo(text)
     if len(lines) > MOST_STEPS:
         echo(f"and {len(lines) - MOST_STEPS} more rates, which are in the scenario")
-    if found.distance is not None:
-        echo(f"mean distance of the best simulation's data in flight: {found.distance:.1%}")
-    notes = (f"note: {text}" for text in found.notes)
-    for text in (*found.findings, *notes, *(f"cannot tell {text}" for text in found.undetermined)):
+    if fit_report.distance is not None:
+        echo(f"mean distance of the best simulation's data in flight: {fit_report.distance:.1%}")
+    notes = (f"note: {text}" for text in fit_report.notes)
+    for text in (*fit_report.findings, *notes, *(f"cannot tell {text}" for text in fit_report.undetermined)):
         echo(text)

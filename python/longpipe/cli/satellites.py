@@ -125,11 +125,11 @@ def satellites(
 
 
 def _show(
-    found: RoundTrips, output: Path | None, routes: Path | None, picture: Path | None, chart: Path | None, at: float
+    computed: RoundTrips, output: Path | None, routes: Path | None, picture: Path | None, chart: Path | None, at: float
 ) -> None:
     """Prints the pairs of stations, and writes tables and pictures."""
-    _print_pairs(found)
-    for what, file, table in (("Round trips", output, found.table), ("Routes", routes, found.routes)):
+    _print_pairs(computed)
+    for what, file, table in (("Round trips", output, computed.table), ("Routes", routes, computed.routes)):
         if file is not None:
             write_frame(file, table())
             if not is_stdout(file):
@@ -139,10 +139,10 @@ def _show(
         from longpipe.pictures.saving import save_as
 
         if picture is not None:
-            save_as(round_trips_over_time(found), picture)
+            save_as(round_trips_over_time(computed), picture)
             echo(f"Picture: {picture}")
         if chart is not None:
-            save_as(satellite_map(found, at), chart)
+            save_as(satellite_map(computed, at), chart)
             echo(f"Map: {chart}")
 
 
@@ -193,18 +193,18 @@ def _warn(source: str, doubts: Iterable[str]) -> None:
         echo(f"warning: {source}: {line}", err=True)
 
 
-def _print_pairs(found: RoundTrips) -> None:
+def _print_pairs(computed: RoundTrips) -> None:
     """Prints a line for each of the first pairs."""
     import numpy as np
 
-    for pair in range(min(MOST_TOLD, len(found.pairs))):
-        rtt = found.rtt_s[:, pair]
+    for pair in range(min(MOST_TOLD, len(computed.pairs))):
+        rtt = computed.rtt_s[:, pair]
         reached = rtt[np.isfinite(rtt)]
         minimum, middle, maximum = 1e3 * reached.min(), 1e3 * np.median(reached), 1e3 * reached.max()
-        changes = sum(own == pair for _, own, _ in found.changes) - 1
+        changes = sum(own == pair for _, own, _ in computed.changes) - 1
         counted = "1 change" if changes == 1 else f"{changes} changes"
-        line = f"{found.label(pair)}: {minimum:.2f} to {maximum:.2f} ms, median {middle:.2f} ms, {counted} of route"
+        line = f"{computed.label(pair)}: {minimum:.2f} to {maximum:.2f} ms, median {middle:.2f} ms, {counted} of route"
         without = 1 - len(reached) / len(rtt)
         echo(line + (f", no route for {without:.1%} of the time" if without else ""))
-    if (rest := len(found.pairs) - MOST_TOLD) > 0:
+    if (rest := len(computed.pairs) - MOST_TOLD) > 0:
         echo(f"and {rest} other pairs")

@@ -199,18 +199,18 @@ def _observed(measure: ComparedMeasure) -> str:
     )
 
 
-def _cell(measure: ComparedMeasure, found: tuple[float, float], sign: str = "") -> str:
+def _cell(measure: ComparedMeasure, values: tuple[float, float], sign: str = "") -> str:
     """Returns a mean with the half-width of its interval, or as a lower bound; "-" if a run has no value."""
-    if math.isnan(found[0]):
+    if math.isnan(values[0]):
         return "-"
     scale = _shown(measure)[0]
     # A difference has the decimals of the changed mean.
     decimals = decimals_of(scale * measure.changed[0])
-    if math.isfinite(found[1]):
-        return written(scale * found[0], scale * found[1], decimals, sign)
-    if math.isnan(found[1]):
-        return f"about {written(scale * found[0], None, decimals, sign)}"
-    return f"at least {written(scale * found[0], None, decimals, sign)}"
+    if math.isfinite(values[1]):
+        return written(scale * values[0], scale * values[1], decimals, sign)
+    if math.isnan(values[1]):
+        return f"about {written(scale * values[0], None, decimals, sign)}"
+    return f"at least {written(scale * values[0], None, decimals, sign)}"
 
 
 def _interval(measure: ComparedMeasure) -> str:

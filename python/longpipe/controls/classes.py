@@ -121,14 +121,14 @@ def register(digests: Sequence[str], base_settings: Callable[[type[Control], str
             _register(known_class, base_settings)
 
 
-def check_parameters(found: Known, parameters: Mapping[str, object]) -> None:
+def check_parameters(known_class: Known, parameters: Mapping[str, object]) -> None:
     """Raises ValueError for parameters that the class does not accept."""
-    if found.cls is None:
+    if known_class.cls is None:
         return
-    accepted = dict(inspect.signature(found.cls.__init__).parameters)
+    accepted = dict(inspect.signature(known_class.cls.__init__).parameters)
     accepted.pop("self", None)
     # A class without `__init__` inherits that of `object`, whose signature accepts any arguments.
-    if found.cls.__init__ is object.__init__:
+    if known_class.cls.__init__ is object.__init__:
         accepted = {}
     named = {
         name: argument
@@ -141,7 +141,7 @@ def check_parameters(found: Known, parameters: Mapping[str, object]) -> None:
             raise ValueError(f"parameters.{name}: unknown; {accepts}")
     for name, argument in named.items():
         if argument.default is argument.empty and name not in parameters:
-            raise ValueError(f"parameters.{name}: missing; {found.name} has no default for it")
+            raise ValueError(f"parameters.{name}: missing; {known_class.name} has no default for it")
 
 
 def failure(error: BaseException, name: str, hook: str, at_s: float) -> str:

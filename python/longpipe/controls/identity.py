@@ -68,29 +68,29 @@ class _Digest:
         # Digests that were computed, each with its object, which keeps its id from being reused.
         self._made: dict[int, tuple[object, bytes]] = {}
 
-    def of(self, what: object) -> bytes:
-        if what is None or isinstance(what, bool | int | complex | str | bytes):
-            return _hash(type(what).__name__, repr(what).encode())
-        if isinstance(what, float):
-            return _hash("float", what.hex().encode())
-        if isinstance(what, type(Ellipsis) | type(NotImplemented)):
-            return _hash("constant", repr(what).encode())
-        key = id(what)
+    def of(self, value: object) -> bytes:
+        if value is None or isinstance(value, bool | int | complex | str | bytes):
+            return _hash(type(value).__name__, repr(value).encode())
+        if isinstance(value, float):
+            return _hash("float", value.hex().encode())
+        if isinstance(value, type(Ellipsis) | type(NotImplemented)):
+            return _hash("constant", repr(value).encode())
+        key = id(value)
         if (depth := self._open.get(key)) is not None:
             return _hash("cycle", str(depth).encode())
         if key not in self._made:
             self._open[key] = len(self._open)
-            self._made[key] = (what, self._of_object(what))
+            self._made[key] = (value, self._of_object(value))
             del self._open[key]
         return self._made[key][1]
 
-    def _of_object(self, what: object) -> bytes:
-        if type(what) in (tuple, list, dict, set, frozenset):
-            return self._of_container(what)
+    def _of_object(self, value: object) -> bytes:
+        if type(value) in (tuple, list, dict, set, frozenset):
+            return self._of_container(value)
         for kind, digest in self._kinds.items():
-            if isinstance(what, kind):
-                return digest(what)
-        return self._of_instance(what)
+            if isinstance(value, kind):
+                return digest(value)
+        return self._of_instance(value)
 
     @cached_property
     def _kinds(self) -> dict[type, Callable[[Any], bytes]]:
@@ -106,11 +106,11 @@ class _Digest:
             types.MethodType: lambda what: _hash("method", self.of(what.__func__), self.of(what.__self__)),
         }
 
-    def _of_container(self, what: Any) -> bytes:  # noqa: ANN401 - one of four types
-        if isinstance(what, dict):
-            return _hash("dict", *(self.of(key) + self.of(value) for key, value in what.items()))
-        parts = [self.of(element) for element in what]
-        return _hash(type(what).__name__, *(sorted(parts) if isinstance(what, set | frozenset) else parts))
+    def _of_container(self, container: Any) -> bytes:  # noqa: ANN401 - one of four types
+        if isinstance(container, dict):
+            return _hash("dict", *(self.of(key) + self.of(value) for key, value in container.items()))
+        parts = [self.of(element) for element in container]
+        return _hash(type(container).__name__, *(sorted(parts) if isinstance(container, set | frozenset) else parts))
 
     def _of_module(self, module: types.ModuleType) -> bytes:
         content = b""
@@ -145,19 +145,19 @@ class _Digest:
         table = getattr(code, "co_exceptiontable", b"")
         return _hash("code", code.co_code, table, repr(shape).encode(), *map(self.of, code.co_consts))
 
-    def _of_instance(self, what: object) -> bytes:
-        named = getattr(what, "__qualname__", None)
-        if isinstance(what, types.BuiltinFunctionType | types.WrapperDescriptorType | types.MethodDescriptorType):
-            return _hash("builtin", f"{getattr(what, '__module__', '')}:{named}".encode())
+    def _of_instance(self, instance: object) -> bytes:
+        named = getattr(instance, "__qualname__", None)
+        if isinstance(instance, types.BuiltinFunctionType | types.WrapperDescriptorType | types.MethodDescriptorType):
+            return _hash("builtin", f"{getattr(instance, '__module__', '')}:{named}".encode())
         try:
-            reduced = what.__reduce_ex__(4)
+            reduced = instance.__reduce_ex__(4)
         except Exception as error:
             raise ScenarioError(
-                f"tcp.congestion.class: {self._cls.__qualname__} refers to a {type(what).__name__} that has no digest "
-                f"({error}); needs a version, as in version = '1'"
+                f"tcp.congestion.class: {self._cls.__qualname__} refers to a {type(instance).__name__} that has no "
+                f"digest ({error}); needs a version, as in version = '1'"
             ) from None
         if isinstance(reduced, str):
-            return _hash("global", f"{type(what).__module__}:{reduced}".encode())
+            return _hash("global", f"{type(instance).__module__}:{reduced}".encode())
         # The contents of lists and tables are given as iterators.
         parts = (list(part) if hasattr(part, "__next__") else part for part in reduced)
         return _hash("instance", *map(self.of, parts))

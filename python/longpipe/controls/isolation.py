@@ -195,10 +195,10 @@ def serve() -> None:
         _send(answers, ("end", result))
 
 
-def _send(answers: BinaryIO, what: object) -> None:
+def _send(answers: BinaryIO, message: object) -> None:
     """Sends an answer to the parent; ends this process if the parent, such as an interrupted one, has ended."""
     try:
-        pickle.dump(what, answers, protocol=5)
+        pickle.dump(message, answers, protocol=5)
         answers.flush()
     except OSError as error:
         # Skips the shutdown of the interpreter, which would try to flush the answer and report the error.

@@ -81,9 +81,9 @@ def _learn(module: Object) -> None:
     _core.register_module(module.digest, module.path, module.name)
 
 
-def check_parameters(found: Object, parameters: Mapping[str, object]) -> None:
+def check_parameters(module: Object, parameters: Mapping[str, object]) -> None:
     """Raises ValueError for a parameter that an object does not have."""
-    types = found.facts.parameters
+    types = module.facts.parameters
     for name in parameters:
         if name not in types:
             accepts = nearest(name, sorted(types)) if types else "the module has no parameters"

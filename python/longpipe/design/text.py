@@ -150,8 +150,8 @@ def _differing(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, A
         yield path, old, new
 
 
-def _has_fields(one: object, other: object) -> bool:
-    return isinstance(one, dict) and bool(one) and (other is _ABSENT or isinstance(other, dict))
+def _has_fields(first: object, second: object) -> bool:
+    return isinstance(first, dict) and bool(first) and (second is _ABSENT or isinstance(second, dict))
 
 
 def _changed(old: Any, new: Any) -> str:  # noqa: ANN401 - any JSON value

@@ -280,15 +280,15 @@ def _percent(text: str) -> float | None:
     return float(match[1]) / 100 if match else None
 
 
-def _table(owners: list[type[BaseModel]], name: str, given: object) -> str:
+def _table(owners: list[type[BaseModel]], name: str, value: object) -> str:
     """Returns an example of the table to write in place of a number, for the first kind that has a numeric field."""
-    if isinstance(given, bool) or not isinstance(given, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return ""
     for owner in owners:
         for model in _models(field.annotation) if (field := _named_fields(owner).get(name)) else ():
             for part, named_field in _named_fields(model).items():
                 if named_field.annotation is float and named_field.is_required():
-                    return f", as in {{kind = '{_kind(model)}', {part} = {given}}}"
+                    return f", as in {{kind = '{_kind(model)}', {part} = {value}}}"
     return ""
 
 

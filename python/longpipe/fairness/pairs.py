@@ -271,9 +271,9 @@ def table(pairs: Sequence[Pair]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def half(found: Estimate) -> float:
+def half(mean: Estimate) -> float:
     """Returns the half-width of the interval of a mean; nan for one run."""
-    return math.nan if math.isnan(found.mean_high) else (found.mean_high - found.mean_low) / 2
+    return math.nan if math.isnan(mean.mean_high) else (mean.mean_high - mean.mean_low) / 2
 
 
 def _fields(place: int, sender: Sender) -> dict[str, object]:

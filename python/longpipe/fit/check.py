@@ -50,18 +50,18 @@ class FittedGoodput:
         return f"goodput without the first third: {observed} in the file, {found} in the fitted scenario{runs}"
 
 
-def checked(found: FitReport) -> FitReport:
+def checked(report: FitReport) -> FitReport:
     """Runs the scenario of a fit and returns the report with the goodputs of file and scenario.
 
     Returns the report unchanged if the runs were interrupted or need too much memory, or if the file has no goodput or
     none of a transfer.
     """
-    if not found.is_transfer:
-        return found
-    observed = goodput_bps(*(np.array(found.series[name], dtype=float) for name in ("time_s", "delivered_bytes")))
+    if not report.is_transfer:
+        return report
+    observed = goodput_bps(*(np.array(report.series[name], dtype=float) for name in ("time_s", "delivered_bytes")))
     if not observed > 0:
-        return found
-    scenario = _shortened(found.scenario, found.mss)
+        return report
+    scenario = _shortened(report.scenario, report.mss)
     runs = 1 if seedless(scenario) else _SEEDS
     try:
         values = np.array([_goodput(scenario, seed) for seed in range(runs)])
@@ -69,14 +69,14 @@ def checked(found: FitReport) -> FitReport:
         raise
     except (KeyboardInterrupt, RunError):
         clear_interruption()
-        return found
+        return report
     mean, error = float(values.mean()), model_error(scenario, GOODPUT)
     half = error * mean
     if runs > 1:
         low, high = single_run(values)
         half += (high - low) / 2
     warning = deviation_line(GOODPUT, observed, (mean, half))
-    return replace(found, goodput=FittedGoodput(observed, mean, half, runs, warning))
+    return replace(report, goodput=FittedGoodput(observed, mean, half, runs, warning))
 
 
 def _shortened(scenario: Scenario, mss: int) -> Scenario:

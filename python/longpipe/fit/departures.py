@@ -69,57 +69,57 @@ class Packets:
     flow: Counts
 
 
-def overtakes(seen: ObservedFlow) -> bool:
+def overtakes(flow: ObservedFlow) -> bool:
     """Returns whether packets of a flow arrived after later ones that took their turn at the bottleneck behind them."""
-    acked = seen.sent_acked_s[~np.isnan(seen.sent_acked_s)]
+    acked = flow.sent_acked_s[~np.isnan(flow.sent_acked_s)]
     earliest_later = np.minimum.accumulate(acked[::-1])[::-1][1:]
     return bool((acked[:-1] > earliest_later).sum() > _OVERTAKEN * len(acked))
 
 
-def _in_order(seen: ObservedFlow) -> tuple[Numbers, Flags]:
+def _in_order(flow: ObservedFlow) -> tuple[Numbers, Flags]:
     """Returns the times of ACKs in the order of transmissions that arrived, and whether SACK blocks reported them."""
-    if not overtakes(seen):
-        return seen.sent_acked_s, seen.sent_sacked
-    arrived = np.flatnonzero(~np.isnan(seen.sent_acked_s))
-    order = arrived[np.argsort(seen.sent_acked_s[arrived], kind="stable")]
-    acked, sacked = seen.sent_acked_s.copy(), seen.sent_sacked.copy()
-    acked[arrived], sacked[arrived] = seen.sent_acked_s[order], seen.sent_sacked[order]
+    if not overtakes(flow):
+        return flow.sent_acked_s, flow.sent_sacked
+    arrived = np.flatnonzero(~np.isnan(flow.sent_acked_s))
+    order = arrived[np.argsort(flow.sent_acked_s[arrived], kind="stable")]
+    acked, sacked = flow.sent_acked_s.copy(), flow.sent_sacked.copy()
+    acked[arrived], sacked[arrived] = flow.sent_acked_s[order], flow.sent_sacked[order]
     return acked, sacked
 
 
-def longer_s(seen: ObservedFlow, other: ObservedFlow) -> float | None:
+def longer_s(flow: ObservedFlow, other: ObservedFlow) -> float | None:
     """Returns by how much the base RTT of another flow exceeds that of a flow [s]; None if they share no queue.
 
     Packets that are sent at about the same time wait equally long in a shared queue, so that the difference of their
     RTTs is constant. To one receiver, the base RTTs are equal.
     """
-    inside = (other.rtt_s - other.rtt > seen.rtt_s[0] - seen.rtt[0]) & (other.rtt_s < seen.rtt_s[-1])
+    inside = (other.rtt_s - other.rtt > flow.rtt_s[0] - flow.rtt[0]) & (other.rtt_s < flow.rtt_s[-1])
     if not inside.any():
         return 0.0
-    sent = seen.rtt_s - seen.rtt
+    sent = flow.rtt_s - flow.rtt
     order = np.argsort(sent, kind="stable")
-    beside = np.interp((other.rtt_s - other.rtt)[inside], sent[order], seen.rtt[order])
+    beside = np.interp((other.rtt_s - other.rtt)[inside], sent[order], flow.rtt[order])
     apart = other.rtt[inside] - beside
     longer = float(np.median(apart))
-    if _receiver(other) == _receiver(seen):
+    if _receiver(other) == _receiver(flow):
         apart, longer = other.rtt[inside] - beside, 0.0
-    packet_s = float(np.median(np.diff(seen.ack_s)))
+    packet_s = float(np.median(np.diff(flow.ack_s)))
     off = float(np.median(np.abs(apart - longer)))
     varies = float(np.median(np.abs(beside - np.median(beside))))
     return longer if off <= max(_MOST_OFF * varies, _MOST_PACKETS * packet_s) else None
 
 
-def _receiver(seen: ObservedFlow) -> str:
-    return seen.flow.split(" > ")[1].rpartition(":")[0]
+def _receiver(flow: ObservedFlow) -> str:
+    return flow.flow.split(" > ")[1].rpartition(":")[0]
 
 
-def packets_of(seen: ObservedFlow, longer: Mapping[str, float]) -> Packets:
+def packets_of(observed: ObservedFlow, longer: Mapping[str, float]) -> Packets:
     """Returns the transmissions of a flow, and of those with which it shares the bottleneck.
 
     `longer` has the difference [s] of the base RTT of each of these from that of the flow, by name. It is assumed to
     arise behind the bottleneck.
     """
-    flows = (seen, *(flow for flow in seen.shared if flow.flow in longer))
+    flows = (observed, *(flow for flow in observed.shared if flow.flow in longer))
     sent_s = np.concatenate([flow.sent_s for flow in flows])
     order = np.argsort(sent_s, kind="stable")
     acks = [_in_order(flow) for flow in flows]
@@ -137,14 +137,14 @@ def packets_of(seen: ObservedFlow, longer: Mapping[str, float]) -> Packets:
     )
 
 
-def departures(seen: Packets, arrived: Counts, rate_bps: float) -> tuple[Numbers, Counts]:
+def departures(packets: Packets, arrived: Counts, rate_bps: float) -> tuple[Numbers, Counts]:
     """Returns departure times of transmissions that arrived, and the indices of the last ones that each ACK reports.
 
     The receiver may delay an ACK until more packets arrive. Only the last packet that an ACK reports has an RTT without
     this delay, so the departures of the other packets are computed backwards from the next such packet.
     """
-    acked, flow = seen.acked_s[arrived], seen.flow[arrived]
-    bits = np.cumsum(seen.bits[arrived])
+    acked, flow = packets.acked_s[arrived], packets.flow[arrived]
+    bits = np.cumsum(packets.bits[arrived])
     by_flow = np.argsort(flow, kind="stable")
     ends = np.append((np.diff(acked[by_flow]) > 0) | (np.diff(flow[by_flow]) > 0), True)
     lasts = np.sort(by_flow[ends])
@@ -157,25 +157,25 @@ def departures(seen: Packets, arrived: Counts, rate_bps: float) -> tuple[Numbers
     return left, lasts
 
 
-def busy_intervals(seen: Packets, base_s: float, rate_bps: float) -> BusyIntervals:
+def busy_intervals(packets: Packets, base_s: float, rate_bps: float) -> BusyIntervals:
     """Returns the intervals in which packets left back to back.
 
     The packets that an ACK reports left back to back, directly after the last packet that the previous ACK reports, if
     each of them arrived before its predecessor had left. The first interval of each run is omitted, because a shaper
     may have saved tokens for its first packets. `rate_bps` is an approximate rate.
     """
-    arrived = np.flatnonzero(~np.isnan(seen.acked_s))
-    left, lasts = departures(seen, arrived, rate_bps)
-    bits = np.cumsum(seen.bits[arrived])
+    arrived = np.flatnonzero(~np.isnan(packets.acked_s))
+    left, lasts = departures(packets, arrived, rate_bps)
+    bits = np.cumsum(packets.bits[arrived])
     acked = left[lasts]
-    follows = np.append(False, seen.sent_s[arrived][1:] + base_s < left[:-1])
+    follows = np.append(False, packets.sent_s[arrived][1:] + base_s < left[:-1])
     # The last packets of ACKs i and i + 1 belong to the same run if all packets of ACK i + 1 directly follow their
     # predecessors.
     idle = np.add.reduceat(~follows, np.append(0, lasts[:-1] + 1))
     busy = (idle[1:] == 0) & (np.diff(acked) > 0)
     run = np.cumsum(~busy)
     inner = busy & np.append(False, busy[:-1])
-    held = np.where(seen.sacked[arrived][lasts], _HELD_S, 0.0)
+    held = np.where(packets.sacked[arrived][lasts], _HELD_S, 0.0)
     jitter = np.hypot(held[1:], held[:-1])
     return BusyIntervals(
         acked[:-1][inner], np.diff(acked)[inner], np.diff(bits[lasts])[inner], run[inner], jitter[inner]

@@ -92,19 +92,19 @@ class PathFeatures:
         return self.rate_bps.value if self.rate_bps is not None else self.fastest_bps
 
 
-def features(seen: ObservedFlow) -> PathFeatures:
+def features(observed: ObservedFlow) -> PathFeatures:
     """Returns the estimates of an observation."""
-    base, longer = _base_rtt(seen)
-    packet = seen.packet_bytes * 8.0
-    fastest = _fastest(seen)
-    packets = packets_of(seen, longer)
-    rates = _rates(packets, base, fastest, packet, has_overtaking=overtakes(seen))
+    base, longer = _base_rtt(observed)
+    packet = observed.packet_bytes * 8.0
+    fastest = _fastest(observed)
+    packets = packets_of(observed, longer)
+    rates = _rates(packets, base, fastest, packet, has_overtaking=overtakes(observed))
     bps = rates.rate.value if rates.rate is not None else fastest
     range_s = rates.jitter.range_s.value if rates.jitter is not None else 0.0
     blur = rates.jitter.deviation_s * bps / packet if rates.jitter is not None else 0.0
     wait = _waits(packets, base, rates.over_time)
     queued_ahead = _queued_ahead(packets, base, wait, rates.over_time)
-    for begin, end in outages(seen):
+    for begin, end in outages(observed):
         # Packets wait for the end of an outage, not only for the packets before them.
         during = (packets.sent_s < end + base) & ~(packets.acked_s < begin)
         wait[during] = queued_ahead[during] = np.nan
@@ -134,13 +134,13 @@ def features(seen: ObservedFlow) -> PathFeatures:
     )
 
 
-def _base_rtt(seen: ObservedFlow) -> tuple[float, dict[str, float]]:
+def _base_rtt(observed: ObservedFlow) -> tuple[float, dict[str, float]]:
     """Returns the base RTT [s], and by how much that of each other flow of the queue is longer [s], if it is known."""
-    apart = {other.flow: longer_s(seen, other) for other in seen.shared}
+    apart = {other.flow: longer_s(observed, other) for other in observed.shared}
     longer = {name: more for name, more in apart.items() if more is not None}
     # The other flows may have sent before the queue had grown.
-    least = [float(other.rtt.min()) - longer[other.flow] for other in seen.shared if other.flow in longer]
-    return min([float(seen.rtt.min()), *least]), longer
+    least = [float(other.rtt.min()) - longer[other.flow] for other in observed.shared if other.flow in longer]
+    return min([float(observed.rtt.min()), *least]), longer
 
 
 @dataclass(frozen=True)
@@ -179,17 +179,17 @@ def _over_time(steps: tuple[RateStep, ...], base: float, bps: float) -> list[tup
     ] or [(0.0, bps)]
 
 
-def _fastest(seen: ObservedFlow) -> float:
+def _fastest(observed: ObservedFlow) -> float:
     """Returns the 99.9 % quantile of delivery rates over one minimum RTT, at least 20 ms [bit/s of IP packets]."""
-    times, delivered = seen.ack_s, seen.ack_delivered.astype(float)
-    width = max(float(seen.rtt.min()), 0.02)
+    times, delivered = observed.ack_s, observed.ack_delivered.astype(float)
+    width = max(float(observed.rtt.min()), 0.02)
     before = np.searchsorted(times, times - width, side="right") - 1
     inside = before >= 0
     if not inside.any():
         inside, before = np.ones(len(times), bool), np.zeros(len(times), int)
     spans = np.maximum(times[inside] - times[before[inside]], width)
     moved = (delivered[inside] - delivered[before[inside]]) / spans
-    return float(np.quantile(moved, 0.999)) * 8 * seen.packet_bytes / seen.mss
+    return float(np.quantile(moved, 0.999)) * 8 * observed.packet_bytes / observed.mss
 
 
 def _rates_at(over_time: list[tuple[float, float]], times_s: Numbers) -> Numbers:
@@ -199,23 +199,23 @@ def _rates_at(over_time: list[tuple[float, float]], times_s: Numbers) -> Numbers
     return at_times
 
 
-def _waits(seen: Packets, base: float, over_time: list[tuple[float, float]]) -> Numbers:
+def _waits(packets: Packets, base: float, over_time: list[tuple[float, float]]) -> Numbers:
     """Returns the waiting times of transmissions that arrived."""
-    arrived = np.flatnonzero(~np.isnan(seen.acked_s))
-    left = seen.acked_s[arrived].copy()
+    arrived = np.flatnonzero(~np.isnan(packets.acked_s))
+    left = packets.acked_s[arrived].copy()
     rates = _rates_at(over_time, left)
     for rate in np.unique(rates).tolist():
         at_rate = rates == rate
-        left[at_rate] = departures(seen, arrived, rate)[0][at_rate]
-    wait_of_arrived = np.clip(left - seen.sent_s[arrived] - base, 0.0, None)
+        left[at_rate] = departures(packets, arrived, rate)[0][at_rate]
+    wait_of_arrived = np.clip(left - packets.sent_s[arrived] - base, 0.0, None)
     # Near a step, the lower rate is used, because the time of the step is not exact.
     slowest = np.min([_rates_at(over_time, left + off) for off in (-base, 0.0, base)], axis=0)
-    wait = np.full(len(seen.sent_s), np.nan)
-    wait[arrived] = _without_held_sacks(seen, wait_of_arrived, arrived, slowest)
+    wait = np.full(len(packets.sent_s), np.nan)
+    wait[arrived] = _without_held_sacks(packets, wait_of_arrived, arrived, slowest)
     return wait
 
 
-def _queued_ahead(seen: Packets, base: float, wait: Numbers, over_time: list[tuple[float, float]]) -> Numbers:
+def _queued_ahead(packets: Packets, base: float, wait: Numbers, over_time: list[tuple[float, float]]) -> Numbers:
     """Returns the queue that each transmission found on arrival, as its transmission time [s].
 
     This is the queue that the last earlier transmission that was not lost found, plus that transmission, minus the
@@ -225,18 +225,18 @@ def _queued_ahead(seen: Packets, base: float, wait: Numbers, over_time: list[tup
     behind = np.append(-1, places[:-1])
     known = behind >= 0
     before = behind[known]
-    transmission_s = seen.bits[before] / _rates_at(over_time, seen.sent_s[known] + base)
+    transmission_s = packets.bits[before] / _rates_at(over_time, packets.sent_s[known] + base)
     ahead = np.full(len(wait), np.nan)
-    ahead[known] = np.clip(wait[before] + transmission_s - (seen.sent_s[known] - seen.sent_s[before]), 0.0, None)
+    ahead[known] = np.clip(wait[before] + transmission_s - (packets.sent_s[known] - packets.sent_s[before]), 0.0, None)
     return ahead
 
 
-def _without_held_sacks(seen: Packets, wait: Numbers, arrived: Counts, rates: Numbers) -> Numbers:
+def _without_held_sacks(packets: Packets, wait: Numbers, arrived: Counts, rates: Numbers) -> Numbers:
     """Returns the waiting times; those of SACKed packets are limited to the wait behind their predecessors."""
     shorter = wait.copy()
-    gap = np.diff(seen.sent_s[arrived], prepend=0.0)
-    transmission_s = seen.bits[arrived] / (rates * (1 - _RATE_SLACK))
-    for place in np.flatnonzero(seen.sacked[arrived]).tolist():
+    gap = np.diff(packets.sent_s[arrived], prepend=0.0)
+    transmission_s = packets.bits[arrived] / (rates * (1 - _RATE_SLACK))
+    for place in np.flatnonzero(packets.sacked[arrived]).tolist():
         if place:
             behind = max(0.0, shorter[place - 1] + transmission_s[place - 1] - gap[place])
             shorter[place] = min(wait[place], behind)

@@ -32,7 +32,7 @@ _LEAST_THRESHOLD: Final = 2.0
 _MOST_SHIFT: Final = 32
 
 
-def chance_of_tail_drop(seen: ObservedFlow, found: PathFeatures) -> float:
+def chance_of_tail_drop(observed: ObservedFlow, features: PathFeatures) -> float:
     """Returns the weight of tail drop with random losses relative to AQM: 1 if AQM is not considered, 0 with marks.
 
     A rank test compares the queues that lost packets found with those that others found. Its probability p becomes
@@ -40,46 +40,46 @@ def chance_of_tail_drop(seen: ObservedFlow, found: PathFeatures) -> float:
     """
     from scipy.stats import mannwhitneyu
 
-    if found.overflow.sum() > found.elsewhere.sum():
+    if features.overflow.sum() > features.elsewhere.sum():
         return 1.0
-    if seen.ecn and len(seen.reduced_s) >= _LEAST_REDUCTIONS:
+    if observed.ecn and len(observed.reduced_s) >= _LEAST_REDUCTIONS:
         return 0.0
-    known = ~np.isnan(found.queued_ahead_s)
-    lost, kept = known & found.elsewhere, known & ~seen.sent_lost
+    known = ~np.isnan(features.queued_ahead_s)
+    lost, kept = known & features.elsewhere, known & ~observed.sent_lost
     if lost.sum() < _LEAST_LOSSES:
         return 1.0
-    queued = float((found.queued_ahead_s[lost] > _QUEUED * _packet_s(seen, found)).mean())
-    p = float(mannwhitneyu(found.queued_ahead_s[lost], found.queued_ahead_s[kept], alternative="greater").pvalue)
+    queued = float((features.queued_ahead_s[lost] > _QUEUED * _packet_s(observed, features)).mean())
+    p = float(mannwhitneyu(features.queued_ahead_s[lost], features.queued_ahead_s[kept], alternative="greater").pvalue)
     if queued < _MOSTLY or p >= _UNRELATED:
         return 1.0
     return -e * p * log(p) if p > 0 else 0.0
 
 
-def _packet_s(seen: ObservedFlow, features: PathFeatures) -> float:
-    return seen.packet_bytes * 8 / features.rate_or_bound_bps
+def _packet_s(observed: ObservedFlow, features: PathFeatures) -> float:
+    return observed.packet_bytes * 8 / features.rate_or_bound_bps
 
 
-def managed_policies(seen: ObservedFlow, found: PathFeatures) -> list[tuple[str, dict[str, Any]]]:
+def managed_policies(observed: ObservedFlow, features: PathFeatures) -> list[tuple[str, dict[str, Any]]]:
     """Returns the disciplines to simulate, as (name, `switch.policy`), with Linux's defaults."""
-    ecn = {"ecn": True} if seen.ecn else {}
+    ecn = {"ecn": True} if observed.ecn else {}
     policies: list[tuple[str, dict[str, Any]]] = [
         ("codel", {"kind": "codel", "arithmetic": "linux", **ecn}),
         ("fq-codel", {"kind": "fq-codel", "arithmetic": "linux", "rules": "linux", **ecn}),
         ("pie", {"kind": "pie", "rules": "linux", **ecn}),
     ]
-    at_loss = found.queued_ahead_s[found.elsewhere & ~np.isnan(found.queued_ahead_s)]
-    queues_s = np.append(at_loss, found.wait_s[marked(seen)])
-    middle = float(np.median(queues_s)) / _packet_s(seen, found) if len(queues_s) else _LEAST_THRESHOLD
+    at_loss = features.queued_ahead_s[features.elsewhere & ~np.isnan(features.queued_ahead_s)]
+    queues_s = np.append(at_loss, features.wait_s[marked(observed)])
+    middle = float(np.median(queues_s)) / _packet_s(observed, features) if len(queues_s) else _LEAST_THRESHOLD
     minima = dict.fromkeys(max(_LEAST_THRESHOLD, share * middle) for share in _RED_SHARES)
     policies += [("red", {**_red(minimum, maximum), **ecn}) for minimum in minima for maximum in _RED_MOST]
     return policies
 
 
-def marked(seen: ObservedFlow) -> Counts:
+def marked(observed: ObservedFlow) -> Counts:
     """Returns the indices of the transmissions whose ACKs echoed a mark: a reduction follows such an ACK at once."""
-    arrived = np.flatnonzero(~np.isnan(seen.sent_acked_s))
-    order = arrived[np.argsort(seen.sent_acked_s[arrived], kind="stable")]
-    place = np.searchsorted(seen.sent_acked_s[order], seen.reduced_s, side="right") - 1
+    arrived = np.flatnonzero(~np.isnan(observed.sent_acked_s))
+    order = arrived[np.argsort(observed.sent_acked_s[arrived], kind="stable")]
+    place = np.searchsorted(observed.sent_acked_s[order], observed.reduced_s, side="right") - 1
     indices: Counts = order[place[place >= 0]]
     return indices
 

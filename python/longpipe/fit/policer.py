@@ -79,13 +79,13 @@ class FittedPolicer:
         }
 
 
-def policer(seen: Packets, wait_s: Numbers, lost: Flags) -> FittedPolicer | None:
+def policer(packets: Packets, wait_s: Numbers, lost: Flags) -> FittedPolicer | None:
     """Returns the policer that explains the losses `lost` of transmissions with the given waiting times, or None."""
     if int(lost.sum()) < _LEAST_LOSSES:
         return None
     # The last transmissions may have been lost without the capture showing it.
-    known = seen.lost | ~np.isnan(seen.acked_s)
-    times, size = seen.sent_s[known], seen.bits[known] / 8
+    known = packets.lost | ~np.isnan(packets.acked_s)
+    times, size = packets.sent_s[known], packets.bits[known] / 8
     lost = lost[known]
     passed = np.cumsum(np.where(lost, 0.0, size))
     first, last = np.flatnonzero(lost)[[0, -1]]

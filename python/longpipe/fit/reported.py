@@ -34,28 +34,28 @@ _ORDERS: Final[dict[Order | None, str]] = {"fifo": ", in order", "free": "; pack
 _MOST_PRODUCTS: Final = 4.0
 
 
-def report(found: PathFit) -> FitReport:
+def report(path_fit: PathFit) -> FitReport:
     """Returns the report on a fit."""
-    seen = found.seen
+    seen = path_fit.seen
     return FitReport(
         file=seen.file,
         flow=seen.flow,
         duration_s=seen.duration_s,
         mss=seen.mss,
-        scenario=scenario(found),
-        toml=short_toml(scenario(found), _path(found).fields, found.fixed),
-        estimates=estimates(found),
-        rate_steps=rate_steps(found),
-        controls=found.control_shares(),
-        queues={} if found.unexplained else found.queue_shares(),
-        distance=found.best.distance,
-        undetermined=undetermined(found),
-        doubts=tuple(_doubts(found)),
-        notes=tuple(_notes(found)),
-        series=_series(found),
-        policer=found.policer,
-        others=found.others,
-        is_bounded=not found.unexplained,
+        scenario=scenario(path_fit),
+        toml=short_toml(scenario(path_fit), _path(path_fit).fields, path_fit.fixed),
+        estimates=estimates(path_fit),
+        rate_steps=rate_steps(path_fit),
+        controls=path_fit.control_shares(),
+        queues={} if path_fit.unexplained else path_fit.queue_shares(),
+        distance=path_fit.best.distance,
+        undetermined=undetermined(path_fit),
+        doubts=tuple(_doubts(path_fit)),
+        notes=tuple(_notes(path_fit)),
+        series=_series(path_fit),
+        policer=path_fit.policer,
+        others=path_fit.others,
+        is_bounded=not path_fit.unexplained,
     )
 
 
@@ -118,9 +118,9 @@ def _notes(fit: PathFit) -> Iterator[str]:
     yield from fit.seen.notes
 
 
-def scenario(found: PathFit) -> Scenario:
+def scenario(path_fit: PathFit) -> Scenario:
     """Returns the fitted path as a scenario, with random losses in place of the observed ones and without traces."""
-    return _path(found).scenario(**found.fixed)
+    return _path(path_fit).scenario(**path_fit.fixed)
 
 
 def _path(fit: PathFit) -> Hypothesis:
@@ -140,16 +140,16 @@ def _path(fit: PathFit) -> Hypothesis:
     return changed.with_(duration_s=float(duration))
 
 
-def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
+def estimates(path_fit: PathFit) -> dict[str, dict[str, Any]]:
     """Returns, for each quantity, its value (None if unknown), 95 % interval, unit, and how it is known.
 
     The buffer includes the packet in transmission, as `switch.buffer` does. If only its lower bound is known,
     `prior_high` is the largest buffer that predictions draw. For the loss, `count` of `packets` packets were lost at
     random.
     """
-    features, seen = found.features, found.seen
+    features, seen = path_fit.features, path_fit.seen
     rows: dict[str, dict[str, Any]] = {}
-    if features.rate_bps is not None and found.unexplained:
+    if features.rate_bps is not None and path_fit.unexplained:
         rows["rate"] = {
             "value": features.rate_bps.low, "low": features.rate_bps.low, "high": None, "unit": "bit/s",
             "known": "a lower bound: what other connections left",
@@ -163,31 +163,31 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
             "known": "a lower bound: no queue formed for long enough",
         }  # fmt: skip
     rows["base RTT"] = _row(features.base_rtt_s, "s", "minimum of the RTT samples")
-    if features.buffer is not None and found.best.queue == TAIL_DROP and not found.unexplained:
+    if features.buffer is not None and path_fit.best.queue == TAIL_DROP and not path_fit.unexplained:
         rows["buffer"] = _row(
             features.buffer.shifted(IN_TRANSMISSION), "packets",
             f"{int(features.overflow.sum())} losses at a full queue",
         )  # fmt: skip
     else:
         known = "a lower bound: no losses at a full queue were found"
-        if found.best.queue != TAIL_DROP:
-            known = f"a lower bound: {found.best.queue} keeps the queue short"
+        if path_fit.best.queue != TAIL_DROP:
+            known = f"a lower bound: {path_fit.best.queue} keeps the queue short"
         minimum = math.floor(features.longest) + IN_TRANSMISSION
         rows["buffer"] = {
             "value": minimum, "low": minimum, "high": None, "unit": "packets",
-            "known": f"{known}; the scenario has {scenario(found).switch.buffer}",
+            "known": f"{known}; the scenario has {scenario(path_fit).switch.buffer}",
         }  # fmt: skip
-        if found.best.queue == TAIL_DROP:
+        if path_fit.best.queue == TAIL_DROP:
             product = features.rate_or_bound_bps * features.base_rtt_s.value / 8 / seen.packet_bytes
             rows["buffer"]["prior_high"] = max(math.ceil(_MOST_PRODUCTS * product), minimum)
-    count, packets = found.random_losses, found.packets_followed
-    rows["loss"] = _row(found.loss_probability, "per packet", f"{count} of {packets} packets, queue not full")
-    if found.is_policed:
+    count, packets = path_fit.random_losses, path_fit.packets_followed
+    rows["loss"] = _row(path_fit.loss_probability, "per packet", f"{count} of {packets} packets, queue not full")
+    if path_fit.is_policed:
         rows["loss"]["known"] += f"; {int(features.elsewhere.sum())} others by a policer"
-    if found.unexplained:
+    if path_fit.unexplained:
         rows["loss"] |= {"low": None, "value": rows["loss"]["high"]}
     # An AQM's drops cannot be distinguished from random losses.
-    if found.best.queue == TAIL_DROP:
+    if path_fit.best.queue == TAIL_DROP:
         rows["loss"] |= {"count": count, "packets": packets}
     if features.jitter is not None:
         spread = features.jitter.range_s.value
@@ -198,12 +198,12 @@ def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
     return rows
 
 
-def rate_steps(found: PathFit) -> list[dict[str, float]]:
+def rate_steps(path_fit: PathFit) -> list[dict[str, float]]:
     """Returns the rates over time, empty if it is constant; times are measured from the first data packet.
 
     They are also empty if other connections took a share that the fit does not model.
     """
-    steps = () if found.unexplained else found.features.steps
+    steps = () if path_fit.unexplained else path_fit.features.steps
     return [
         {
             "at_s": step.at_s,
@@ -221,27 +221,27 @@ def _row(estimate: FitEstimate, unit: str, known: str) -> dict[str, Any]:
     return {"value": value, "low": low, "high": high, "unit": unit, "known": known}
 
 
-def undetermined(found: PathFit) -> list[str]:
+def undetermined(path_fit: PathFit) -> list[str]:
     """Returns a line for each unknown that the capture does not determine."""
-    features, lines = found.features, []
+    features, lines = path_fit.features, []
     if features.rate_bps is None:
         lines.append("the rate of the bottleneck: no queue formed for long enough")
     if features.buffer is None:
         minimum = math.floor(features.longest) + IN_TRANSMISSION
         lines.append(f"the size of the buffer: at least {minimum} packets; no losses at a full queue were found")
-    if found.same_controls:
-        likeliest = found.senders[0].hypothesis.control
-        lines.append(f"{likeliest} from {', '.join(found.same_controls)}: they behave equally here")
-    if found.same_queues:
-        lines.append(f"{found.best.queue} from {', '.join(found.same_queues)}: they behave equally here")
-    if not features.overflow.any() and not features.elsewhere.any() and found.best.queue == TAIL_DROP:
+    if path_fit.same_controls:
+        likeliest = path_fit.senders[0].hypothesis.control
+        lines.append(f"{likeliest} from {', '.join(path_fit.same_controls)}: they behave equally here")
+    if path_fit.same_queues:
+        lines.append(f"{path_fit.best.queue} from {', '.join(path_fit.same_queues)}: they behave equally here")
+    if not features.overflow.any() and not features.elsewhere.any() and path_fit.best.queue == TAIL_DROP:
         lines.append("the drop policy of the queue: nothing was lost")
     if features.jitter is not None and features.jitter.order is None:
         lines.append("whether packets overtake each other: the jitter is too short; the fitted path keeps their order")
-    left = found.seen.others + len(found.seen.shared) - len(found.others)
+    left = path_fit.seen.others + len(path_fit.seen.shared) - len(path_fit.others)
     if left:
         lines.append(f"the effect of {_connections(left)} in the capture: the fitted path does not have this traffic")
-    elif found.others:
+    elif path_fit.others:
         lines.append("traffic that is not in the capture: the fitted path has none")
     else:
         lines.append("other traffic: the fitted path has none")

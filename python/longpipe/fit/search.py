@@ -263,11 +263,11 @@ def fit(
 
 
 def _with_other_controls(
-    seen: ObservedFlow,
+    observation: ObservedFlow,
     path: PathFeatures,
     series: FlowSeries,
     hypotheses: list[Hypothesis],
-    known: Mapping[str, object],
+    fixed: Mapping[str, object],
 ) -> tuple[list[Hypothesis], tuple[Mapping[str, float], ...]]:
     """Returns the hypotheses with the most likely controls of the flows that share the path, and all probabilities.
 
@@ -276,13 +276,13 @@ def _with_other_controls(
     """
     best = hypotheses[0]
     shares: list[Mapping[str, float]] = []
-    flows = [series, *(observed(other, seen.duration_s) for other in _sharing(seen, path))]
+    flows = [series, *(observed(other, observation.duration_s) for other in _sharing(observation, path))]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for number, own in enumerate(flows):
             controls = [hypothesis.control for hypothesis in hypotheses] if number == 0 else CONTROLS
             tried = [_with_control(best, number, control) for control in controls]
             tasks = [_Task(hypothesis, TAIL_DROP, flow=number) for hypothesis in tried]
-            futures = [pool.submit(_simulate, seen, path, own, task, known) for task in tasks]
+            futures = [pool.submit(_simulate, observation, path, own, task, fixed) for task in tasks]
             ordered = _ordered([future.result() for future in futures])
             if not ordered:
                 continue
@@ -302,37 +302,39 @@ def _with_control(hypothesis: Hypothesis, flow: int, control: str) -> Hypothesis
     return hypothesis.with_(others=tuple(others))
 
 
-def _sharing(seen: ObservedFlow, path: PathFeatures) -> list[ObservedFlow]:
+def _sharing(observation: ObservedFlow, path: PathFeatures) -> list[ObservedFlow]:
     """Returns the flows that share the queue, without those that sent little."""
-    least = _LEAST_SHARE * float(seen.sent_bytes.sum())
-    return [other for other in seen.shared if other.flow in path.shared and float(other.sent_bytes.sum()) >= least]
+    least = _LEAST_SHARE * float(observation.sent_bytes.sum())
+    return [
+        other for other in observation.shared if other.flow in path.shared and float(other.sent_bytes.sum()) >= least
+    ]
 
 
-def _other(seen: ObservedFlow, other: ObservedFlow) -> OtherFlow:
+def _other(observation: ObservedFlow, other: ObservedFlow) -> OtherFlow:
     """Returns a flow that shares the path, as far as it is known before its control is."""
-    ends = float(other.sent_s[-1]) < _ENDS * seen.duration_s
+    ends = float(other.sent_s[-1]) < _ENDS * observation.duration_s
     size = int(other.ack_delivered[-1]) if ends else None
     return OtherFlow("cubic", max(float(other.sent_s[0]), 0.0), size)
 
 
 def _sender_groups(
-    seen: ObservedFlow,
+    observation: ObservedFlow,
     series: FlowSeries,
     hypotheses: list[Hypothesis],
     senders: list[Candidate],
-    known: Mapping[str, object],
+    fixed: Mapping[str, object],
 ) -> Iterator[list[Hypothesis]]:
     """Yields groups of senders to simulate: `hypotheses`, and where these do not explain the capture, others.
 
     `senders` contains the results of the groups so far, starting with the most likely one.
     """
     yield hypotheses
-    paces = may_pace(seen)
-    may_be_paced = "tcp.pacing" not in known and (paces or (paces is None and _is_beyond(_FAR, senders)))
+    paces = may_pace(observation)
+    may_be_paced = "tcp.pacing" not in fixed and (paces or (paces is None and _is_beyond(_FAR, senders)))
     if may_be_paced:
         yield [hypothesis.with_(paced=True) for hypothesis in hypotheses if hypothesis.control not in _RANDOM]
-    if "tcp.receiver_window" not in known and _is_beyond(_FAR, senders):
-        limit = max(usual_flight(series), seen.mss)
+    if "tcp.receiver_window" not in fixed and _is_beyond(_FAR, senders):
+        limit = max(usual_flight(series), observation.mss)
         likely = [
             hypothesis.with_(flight_limit=limit, window_grows=False)
             for hypothesis in _likely(senders, _LIMITED_CONTROLS)
@@ -360,15 +362,15 @@ def _queue_tasks(
     return tasks
 
 
-def _base(seen: ObservedFlow, path: PathFeatures) -> Hypothesis:
+def _base(observation: ObservedFlow, path: PathFeatures) -> Hypothesis:
     """Returns the path estimated in closed form, with the losses that were observed while the queue was not full.
 
     Marked packets are treated as lost, because a sender reduces its window in both cases.
     """
-    places = np.union1d(np.flatnonzero(path.elsewhere), marked(seen))
+    places = np.union1d(np.flatnonzero(path.elsewhere), marked(observation))
     lost = tuple(int(place) for place in places)
-    limited = seen.window is not None and seen.window_full > _LIMITED
-    others = tuple(_other(seen, other) for other in _sharing(seen, path))
+    limited = observation.window is not None and observation.window_full > _LIMITED
+    others = tuple(_other(observation, other) for other in _sharing(observation, path))
     return Hypothesis(
         rate_bps=path.rate_or_bound_bps,
         base_rtt_s=path.base_rtt_s.value,
@@ -377,25 +379,25 @@ def _base(seen: ObservedFlow, path: PathFeatures) -> Hypothesis:
         # The positions of the losses among the packets of several flows depend on the simulation.
         loss={"kind": "packets", "indices": lost} if lost and not others else "none",
         control="cubic",
-        mss=seen.mss,
-        headers=seen.headers,
-        timestamps=seen.timestamps,
-        duration_s=seen.duration_s,
-        initial_window=_initial_window(seen),
-        window=seen.window if limited else None,
-        ecn=seen.ecn,
-        window_grows=seen.window_grows and not limited,
-        handshake_s=seen.handshake_s,
-        idle_s=seen.idle_s,
+        mss=observation.mss,
+        headers=observation.headers,
+        timestamps=observation.timestamps,
+        duration_s=observation.duration_s,
+        initial_window=_initial_window(observation),
+        window=observation.window if limited else None,
+        ecn=observation.ecn,
+        window_grows=observation.window_grows and not limited,
+        handshake_s=observation.handshake_s,
+        idle_s=observation.idle_s,
         steps=tuple((step.at_s, step.rate_bps.value) for step in path.steps),
         others=others,
         conditioners=(path.jitter.conditioner,) if path.jitter is not None else (),
     )
 
 
-def _initial_window(seen: ObservedFlow) -> int:
+def _initial_window(observation: ObservedFlow) -> int:
     """Returns the number of segments sent before the first ACK; 10 if that is implausible (incomplete capture)."""
-    count = int(np.searchsorted(seen.sent_s, seen.ack_s[0], side="left"))
+    count = int(np.searchsorted(observation.sent_s, observation.ack_s[0], side="left"))
     return count if 1 <= count <= 64 else 10
 
 
@@ -414,11 +416,11 @@ class _Task:
 
 
 def _simulate(
-    seen: ObservedFlow, path: PathFeatures, series: FlowSeries, task: _Task, fixed: Mapping[str, object]
+    observation: ObservedFlow, path: PathFeatures, series: FlowSeries, task: _Task, fixed: Mapping[str, object]
 ) -> Candidate:
     """Simulates a hypothesis, with several seeds if it has random numbers."""
     hypothesis, queue = task.hypothesis, task.queue
-    packet_s = seen.packet_bytes * 8 / hypothesis.rate_bps
+    packet_s = observation.packet_bytes * 8 / hypothesis.rate_bps
     by_distribution = queue != TAIL_DROP or task.is_alternative
     # Losses that the hypothesis states by packet number.
     given = 0 if isinstance(hypothesis.loss, str) else len(hypothesis.loss.get("indices", ()))
@@ -429,7 +431,7 @@ def _simulate(
         is_random = hypothesis.control in _RANDOM or bool(hypothesis.conditioners)
         draws = is_random or (by_distribution and queue not in _EXACT)
         for seed in _SEEDS if draws else _SEEDS[:1]:
-            run = simulated(simulate(scenario, seed=seed), seen.duration_s, task.flow)
+            run = simulated(simulate(scenario, seed=seed), observation.duration_s, task.flow)
             apart, losses = in_distribution(series, run, path.base_rtt_s.value, packet_s), 0.0
             if not by_distribution:
                 in_time = over_time(series, run), in_losses(lost, run.lost)

@@ -30,17 +30,17 @@ _OUTAGE_S: Final = 1.0
 _OUTAGE_RTTS: Final = 5.0
 
 
-def may_pace(seen: ObservedFlow) -> bool | None:
+def may_pace(observed: ObservedFlow) -> bool | None:
     """Returns whether many early segments left between ACKs, because of pacing or of an application without data.
 
     None if no segment did, but the capture lacks the first flight: later, ACKs may be as frequent as paced segments.
     """
-    is_new = np.maximum.accumulate(seen.sent_byte) == seen.sent_byte
-    early = seen.sent_s[is_new & (seen.sent_s > seen.ack_s[0])][:_EARLY]
-    since = early - seen.ack_s[np.searchsorted(seen.ack_s, early, side="right") - 1]
-    if len(early) and (since > min(_LATE_S, _LATE_SHARE * seen.rtt.min())).mean() > _PACED:
+    is_new = np.maximum.accumulate(observed.sent_byte) == observed.sent_byte
+    early = observed.sent_s[is_new & (observed.sent_s > observed.ack_s[0])][:_EARLY]
+    since = early - observed.ack_s[np.searchsorted(observed.ack_s, early, side="right") - 1]
+    if len(early) and (since > min(_LATE_S, _LATE_SHARE * observed.rtt.min())).mean() > _PACED:
         return True
-    return False if len(early) and (seen.sent_s < seen.ack_s[0]).sum() <= INITIAL_WINDOW else None
+    return False if len(early) and (observed.sent_s < observed.ack_s[0]).sum() <= INITIAL_WINDOW else None
 
 
 def usual_flight(series: FlowSeries) -> int:
@@ -48,29 +48,29 @@ def usual_flight(series: FlowSeries) -> int:
     return round(float(np.median(series.in_flight[series.grid > _START * series.grid[-1]])))
 
 
-def outages(seen: ObservedFlow) -> list[tuple[float, float]]:
+def outages(observed: ObservedFlow) -> list[tuple[float, float]]:
     """Returns begin and end [s] of each time without an ACK of new data, far above the RTT, although data was sent."""
-    least = max(_OUTAGE_S, _OUTAGE_RTTS * float(np.median(seen.rtt)))
-    times = np.append(0.0, seen.ack_s)
-    gaps = np.flatnonzero(np.diff(np.append(times, seen.duration_s)) > least)
-    end = np.maximum.accumulate(seen.sent_byte + seen.sent_bytes)
+    least = max(_OUTAGE_S, _OUTAGE_RTTS * float(np.median(observed.rtt)))
+    times = np.append(0.0, observed.ack_s)
+    gaps = np.flatnonzero(np.diff(np.append(times, observed.duration_s)) > least)
+    end = np.maximum.accumulate(observed.sent_byte + observed.sent_bytes)
     intervals = []
     for gap in gaps.tolist():
         begin = float(times[gap])
-        until = float(times[gap + 1]) if gap + 1 < len(times) else seen.duration_s
-        sent = int(np.searchsorted(seen.sent_s, begin, side="right"))
-        acked = int(seen.ack_delivered[gap - 1]) if gap else 0
+        until = float(times[gap + 1]) if gap + 1 < len(times) else observed.duration_s
+        sent = int(np.searchsorted(observed.sent_s, begin, side="right"))
+        acked = int(observed.ack_delivered[gap - 1]) if gap else 0
         if sent and end[sent - 1] > acked:
             intervals.append((begin, until))
     return intervals
 
 
-def pauses(seen: ObservedFlow) -> list[tuple[float, float]]:
+def pauses(observed: ObservedFlow) -> list[tuple[float, float]]:
     """Returns begin and end [s] of each time during which all data was acknowledged and the sender sent no more."""
-    end = np.maximum.accumulate(seen.sent_byte + seen.sent_bytes)
-    after = np.searchsorted(seen.ack_s, seen.sent_s[1:], side="left") - 1
-    is_idle = (after >= 0) & (seen.ack_delivered[after] >= end[:-1])
-    begins = seen.ack_s[after[is_idle]]
-    ends = seen.sent_s[1:][is_idle]
-    long = ends - begins > max(_PAUSE_S, _PAUSE_SHARE * float(seen.rtt.min()))
+    end = np.maximum.accumulate(observed.sent_byte + observed.sent_bytes)
+    after = np.searchsorted(observed.ack_s, observed.sent_s[1:], side="left") - 1
+    is_idle = (after >= 0) & (observed.ack_delivered[after] >= end[:-1])
+    begins = observed.ack_s[after[is_idle]]
+    ends = observed.sent_s[1:][is_idle]
+    long = ends - begins > max(_PAUSE_S, _PAUSE_SHARE * float(observed.rtt.min()))
     return list(zip(begins[long].tolist(), ends[long].tolist(), strict=True))

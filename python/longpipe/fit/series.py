@@ -49,14 +49,14 @@ class FlowSeries:
     lost: int
 
 
-def observed(seen: ObservedFlow, duration_s: float) -> FlowSeries:
+def observed(flow: ObservedFlow, duration_s: float) -> FlowSeries:
     """Returns the series of an observation that lasts `duration_s` seconds."""
     grid = points(duration_s)
-    sent = np.maximum.accumulate(seen.sent_byte + seen.sent_bytes)
-    delivered = _latest(seen.ack_s, seen.ack_delivered, grid)
-    flight = _latest(seen.sent_s, sent, grid) - delivered
-    rtt = _latest(seen.measured_s, seen.measured, grid, np.nan)
-    return FlowSeries(grid, delivered, flight, rtt, seen.measured, int(seen.sent_lost.sum()))
+    sent = np.maximum.accumulate(flow.sent_byte + flow.sent_bytes)
+    delivered = _latest(flow.ack_s, flow.ack_delivered, grid)
+    flight = _latest(flow.sent_s, sent, grid) - delivered
+    rtt = _latest(flow.measured_s, flow.measured, grid, np.nan)
+    return FlowSeries(grid, delivered, flight, rtt, flow.measured, int(flow.sent_lost.sum()))
 
 
 def simulated(result: Result, duration_s: float, flow: int = 0) -> FlowSeries:

@@ -61,13 +61,13 @@ ACTIONS: Final = {
 }
 
 
-def action(asked: str | Action) -> Action:
+def action(choice: str | Action) -> Action:
     """Returns an action by name. Raises ScenarioError for an unknown one."""
-    if isinstance(asked, Action):
-        return asked
-    if asked not in ACTIONS:
-        raise ScenarioError(f"action: {asked!r}; {nearest(str(asked), ACTIONS)}, or an Action")
-    return ACTIONS[asked]
+    if isinstance(choice, Action):
+        return choice
+    if choice not in ACTIONS:
+        raise ScenarioError(f"action: {choice!r}; {nearest(str(choice), ACTIONS)}, or an Action")
+    return ACTIONS[choice]
 
 
 def step_length(text: str) -> tuple[str, float]:

@@ -100,15 +100,15 @@ OBSERVATIONS: Final = {
 }
 
 
-def observation(asked: str | Observation | Callable[[Features], Array]) -> Observation:
+def observation(choice: str | Observation | Callable[[Features], Array]) -> Observation:
     """Returns an observation by its name, or one made from a function. Raises ScenarioError for an unknown name."""
-    if isinstance(asked, Observation):
-        return asked
-    if callable(asked):
-        return Observation(asked)
-    if asked not in OBSERVATIONS:
-        raise ScenarioError(f"observation: {asked!r}; {nearest(str(asked), OBSERVATIONS)}, or a function of Features")
-    return OBSERVATIONS[asked]
+    if isinstance(choice, Observation):
+        return choice
+    if callable(choice):
+        return Observation(choice)
+    if choice not in OBSERVATIONS:
+        raise ScenarioError(f"observation: {choice!r}; {nearest(str(choice), OBSERVATIONS)}, or a function of Features")
+    return OBSERVATIONS[choice]
 
 
 def _aurora_reward(features: Features) -> Array:
@@ -126,10 +126,10 @@ def _orca_reward(features: Features) -> Array:
 REWARDS: Final[dict[str, Callable[[Features], Array]]] = {"aurora": _aurora_reward, "orca": _orca_reward}
 
 
-def reward(asked: str | Callable[[Features], Array]) -> Callable[[Features], Array]:
+def reward(choice: str | Callable[[Features], Array]) -> Callable[[Features], Array]:
     """Returns a reward by name, or the function itself. Raises ScenarioError for an unknown name."""
-    if callable(asked):
-        return asked
-    if asked not in REWARDS:
-        raise ScenarioError(f"reward: {asked!r}; {nearest(str(asked), REWARDS)}, or a function of Features")
-    return REWARDS[asked]
+    if callable(choice):
+        return choice
+    if choice not in REWARDS:
+        raise ScenarioError(f"reward: {choice!r}; {nearest(str(choice), REWARDS)}, or a function of Features")
+    return REWARDS[choice]

@@ -109,8 +109,8 @@ def _walk(fields: dict[str, Any]) -> Iterator[tuple[str, str, Any, int]]:
             waiting += [(f"{path}[{i}]", "", inner, depth + 1) for i, inner in enumerate(value)]
 
 
-def _at(where: str, text: str, found: re.Match[str]) -> str:
-    return f"{where}:{text.count(chr(10), 0, found.start()) + 1}"
+def _at(where: str, text: str, match: re.Match[str]) -> str:
+    return f"{where}:{text.count(chr(10), 0, match.start()) + 1}"
 
 
 def _short(error: object) -> str:

@@ -93,6 +93,6 @@ def _flows(fields: Json) -> Iterator[tuple[str, Json]]:
             yield f"network.{name}[{i}].", part
 
 
-def _kind_and(given: object) -> tuple[str, Json]:
+def _kind_and(value: object) -> tuple[str, Json]:
     """Returns a part's kind and its fields; the part may also be given as the kind's name alone."""
-    return (str(given.get("kind")), given) if isinstance(given, dict) else (str(given), {})
+    return (str(value.get("kind")), value) if isinstance(value, dict) else (str(value), {})

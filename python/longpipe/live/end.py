@@ -52,16 +52,16 @@ def main(number: str, parent: str) -> NoReturn:
         sys.exit(_run(wanted["command"], control))
 
 
-def _made(wanted: dict[str, Any]) -> device.Device:
-    _own_namespaces(as_user=wanted["as_user"])
+def _made(request: dict[str, Any]) -> device.Device:
+    _own_namespaces(as_user=request["as_user"])
     calls.mount("none", "/", "none", calls.RECURSIVE | calls.PRIVATE)
     with _in_memory() as place:
         if place is not None:
-            _put_over(HOSTS, place, Path(HOSTS).read_text(encoding="utf-8") + "\n".join(wanted["hosts"]) + "\n")
-            if wanted["outside"] == "there":
-                _put_over(RESOLVERS, place, f"nameserver {wanted['resolver']}\n")
-    made = device.opened(wanted["device"], wanted["mtu"])
-    device.configure(wanted["mtu"], wanted["address"], wanted["address_6"], wanted["outside"], wanted["others"])
+            _put_over(HOSTS, place, Path(HOSTS).read_text(encoding="utf-8") + "\n".join(request["hosts"]) + "\n")
+            if request["outside"] == "there":
+                _put_over(RESOLVERS, place, f"nameserver {request['resolver']}\n")
+    made = device.opened(request["device"], request["mtu"])
+    device.configure(request["mtu"], request["address"], request["address_6"], request["outside"], request["others"])
     # All users may use ping.
     with contextlib.suppress(OSError):
         Path("/proc/sys/net/ipv4/ping_group_range").write_text("0 2147483647")

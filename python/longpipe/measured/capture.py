@@ -139,11 +139,11 @@ def _at_senders(traffic: Traffic, flows: list[tuple[Connection, int]]) -> list[t
 
 
 def _seen_at_sender(
-    connection: Connection, side: int, found: dict[tuple[bytes, bytes], list[Connection]]
+    connection: Connection, side: int, by_pair: dict[tuple[bytes, bytes], list[Connection]]
 ) -> tuple[Connection, int]:
     """Returns the connection and direction as captured at the sender; unchanged if ACKs were not captured there."""
     direction = connection.directions[side]
-    for other in found.get((direction.source, direction.target), ()):
+    for other in by_pair.get((direction.source, direction.target), ()):
         place = 0 if other.directions[0].source == direction.source else 1
         if other.initial == connection.initial and other.directions[1 - place].packets:
             return other, place

@@ -69,18 +69,18 @@ class _Clock:
         self._first: int | None = None
         self._latest = 0
 
-    def ns(self, found: re.Match[str]) -> int:
+    def ns(self, match: re.Match[str]) -> int:
         """Returns the time [ns] of a line."""
-        if found["unix"]:
-            return unix_ns(found["unix"].replace(",", ".")) or 0
-        if found["date"]:
-            return unix_of_date(found["date"].replace(",", ".")) or 0
-        seconds = scaled(found["second"].replace(",", "."), _NS) or 0
-        at = (int(found["hour"]) * 60 + int(found["minute"])) * 60 * 10**9 + seconds
-        if found["month"]:
-            at += (_DAYS[_MONTHS.index(found["month"])] + int(found["day"])) * _DAY_NS
+        if match["unix"]:
+            return unix_ns(match["unix"].replace(",", ".")) or 0
+        if match["date"]:
+            return unix_of_date(match["date"].replace(",", ".")) or 0
+        seconds = scaled(match["second"].replace(",", "."), _NS) or 0
+        at = (int(match["hour"]) * 60 + int(match["minute"])) * 60 * 10**9 + seconds
+        if match["month"]:
+            at += (_DAYS[_MONTHS.index(match["month"])] + int(match["day"])) * _DAY_NS
         while self._first is not None and at < self._latest - _DAY_NS // 2:
-            at += _DAY_NS if not found["month"] else 365 * _DAY_NS
+            at += _DAY_NS if not match["month"] else 365 * _DAY_NS
         self._latest = max(at, self._latest)
         self._first = at if self._first is None else self._first
         return at - self._first

@@ -91,9 +91,9 @@ def _quantity(name: str, value: object) -> tuple[SeriesKind, float] | None:
     return ("rate", 1e6) if name.startswith("TCP") and "::" not in name else None
 
 
-def _of_raw(where: str, found: list[Any], quantity: tuple[SeriesKind, float] | None, begin: int) -> tuple[Series, ...]:
+def _of_raw(where: str, raw: list[Any], quantity: tuple[SeriesKind, float] | None, begin: int) -> tuple[Series, ...]:
     def points(key: str, scale: float) -> Iterator[tuple[float, float]]:
-        for k, point in enumerate(found):
+        for k, point in enumerate(raw):
             place = f"{where}[{k}]"
             value = optional(place, point, key)
             if value is not None:
@@ -103,7 +103,7 @@ def _of_raw(where: str, found: list[Any], quantity: tuple[SeriesKind, float] | N
     if quantity is not None:
         values = list(points("val", quantity[1]))
         lengths = [
-            optional(f"{where}[{k}]", point, "dur") for k, point in enumerate(found) if get(point, "val") is not None
+            optional(f"{where}[{k}]", point, "dur") for k, point in enumerate(raw) if get(point, "val") is not None
         ]
         intervals = _intervals([at for at, _ in values], lengths) if quantity[0] == "rate" else None
         every.insert(0, series(quantity[0], values, "flent's raw values", intervals=intervals))

@@ -324,7 +324,7 @@ def _numbers_only(text: str) -> tuple[str, int]:
     return _NO_NUMBERS.sub(null, text), count
 
 
-def _note_numbers(count: int, found: Found) -> None:
+def _note_numbers(count: int, parsed: Found) -> None:
     if count:
         values_are = "a value is" if count == 1 else f"{count} values are"
-        found.defects.append(f"{values_are} written as nan or inf, and unknown")
+        parsed.defects.append(f"{values_are} written as nan or inf, and unknown")

@@ -109,8 +109,8 @@ def _subjects(name: str, placed: Placed, download: bool | None) -> Iterator[Subj
         yield from _subject(name, run, download)
 
 
-def _counted(where: str, one: object) -> dict[str, float]:
-    counts = {f"{part}.{key}": optional(where, one, part, key) for part, keys in _COUNTED.items() for key in keys}
+def _counted(where: str, message: object) -> dict[str, float]:
+    counts = {f"{part}.{key}": optional(where, message, part, key) for part, keys in _COUNTED.items() for key in keys}
     return {key: value for key, value in counts.items() if value is not None and value >= 0}
 
 

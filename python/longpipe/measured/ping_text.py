@@ -260,26 +260,26 @@ def _json_lines(content: Content) -> Iterator[tuple[int, str]]:
             yield content.line_of(where), _json_line(f"{where}.{kind}", kind, host, reply)
 
 
-def _json_line(where: str, kind: str, host: str, one: object) -> str:
+def _json_line(where: str, kind: str, host: str, record: object) -> str:
     if kind == "vSum":
-        values = [{"rtt": value} for value in fields.rows(where, one, "values")]
+        values = [{"rtt": value} for value in fields.rows(where, record, "values")]
         return f"{host} : " + " ".join(
             "-" if value["rtt"] is None else _rtt(f"{where}.values", value) for value in values
         )
-    seq = fields.number(where, one, "seq")
+    seq = fields.number(where, record, "seq")
     if not 0 <= seq < 10**7 or seq != int(seq):
         raise ScenarioError(f"{where}.seq: {seq:g}; needs a whole number of at most 7 digits")
-    stamp = get(one, "timestamp")
+    stamp = get(record, "timestamp")
     at = "" if stamp is None else f"[{stamp}] "
     if stamp is not None and (not isinstance(stamp, str) or _fping_ns(stamp) is None):
         raise ScenarioError(f"{where}.timestamp: {shown(stamp)}; needs Unix time or a date as fping -D prints them")
-    reply = "timed out" if kind == "timeout" else f"64 bytes, {_rtt(where, one)} ms"
+    reply = "timed out" if kind == "timeout" else f"64 bytes, {_rtt(where, record)} ms"
     return f"{at}{host} : [{seq:.0f}], {reply}"
 
 
-def _rtt(where: str, one: object) -> str:
+def _rtt(where: str, reply: object) -> str:
     """Returns an RTT [ms] as fping prints it without -J."""
-    rtt = fields.number(where, one, "rtt")
+    rtt = fields.number(where, reply, "rtt")
     if not 0 <= rtt < 10**9:
         raise ScenarioError(f"{where}.rtt: {rtt:g}; needs milliseconds")
     return f"{rtt:.6f}"

@@ -219,9 +219,9 @@ def _events(trace: _Trace) -> list[Event]:
     ]
 
 
-def _event(place: str, at: float, one: dict[str, Any]) -> Event:
-    data = one.get("data")
-    return place, at, (text(one, "name") or "").rpartition(":")[2], data if isinstance(data, dict) else {}
+def _event(place: str, at: float, fields: dict[str, Any]) -> Event:
+    data = fields.get("data")
+    return place, at, (text(fields, "name") or "").rpartition(":")[2], data if isinstance(data, dict) else {}
 
 
 def _divisor(times: list[float]) -> float:

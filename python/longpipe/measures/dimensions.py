@@ -75,9 +75,9 @@ def text_of(dimension: Dimension) -> str:
     return " ".join(parts) or "no unit"
 
 
-def same_dimension(found: Sequence[Dimension], text: str, field: str = "measure") -> Dimension:
+def same_dimension(dimensions: Sequence[Dimension], text: str, field: str = "measure") -> Dimension:
     """Returns the common dimension of terms. Raises a ScenarioError that names `field` and `text` if they differ."""
-    known = list(dict.fromkeys(dimension for dimension in found if dimension is not None))
+    known = list(dict.fromkeys(dimension for dimension in dimensions if dimension is not None))
     if len(known) > 1:
         names = " and ".join(map(text_of, known[:2]))
         advice = "; a number needs a unit, as in 60 ms" if NUMBER in known else ""

@@ -256,10 +256,10 @@ class _Dimensions:
                 return (first[0] + sign * other[0], first[1] + sign * other[1])
         raise AssertionError(ast.dump(node))
 
-    def _of_call(self, name: str, found: Sequence[Dimension]) -> Dimension:
-        (first, *_) = found
+    def _of_call(self, name: str, dimensions: Sequence[Dimension]) -> Dimension:
+        (first, *_) = dimensions
         if name in _EXTREMES:
-            return same_dimension(found, self.text, self.field)
+            return same_dimension(dimensions, self.text, self.field)
         if name == "sqrt":
             return None if first is None else (first[0] / 2, first[1] / 2)
         if name == "abs":

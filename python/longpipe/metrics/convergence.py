@@ -137,22 +137,22 @@ class _Bottleneck:
         return total, number
 
 
-def _of(own: _Sharing, bottleneck: _Bottleneck) -> float:
+def _of(sharing: _Sharing, bottleneck: _Bottleneck) -> float:
     import numpy as np
 
-    over_s = max(ROUND_TRIPS * own.path.round_trip_s, (own.end_s - own.start_s) / _MOST_INTERVALS)
-    if own.start_s + over_s > own.end_s:
+    over_s = max(ROUND_TRIPS * sharing.path.round_trip_s, (sharing.end_s - sharing.start_s) / _MOST_INTERVALS)
+    if sharing.start_s + over_s > sharing.end_s:
         return math.nan
-    every = np.arange(own.start_s + over_s, own.end_s, over_s / _STEPS)
+    every = np.arange(sharing.start_s + over_s, sharing.end_s, over_s / _STEPS)
     begin, length = 0, _STEPS
     while begin < len(every):
         # Most flows converge early, so the instants are examined in blocks that double.
         until = every[begin : begin + length]
         since = until - over_s
         total, number = bottleneck.active(since, until)
-        fair = own.arrived.between(since, until) * number >= (1 - DELTA) * total
+        fair = sharing.arrived.between(since, until) * number >= (1 - DELTA) * total
         converged = np.flatnonzero(fair & (total > 0))
         if len(converged):
-            return float(until[converged[0]] - own.start_s)
+            return float(until[converged[0]] - sharing.start_s)
         begin, length = begin + length, 2 * length
     return math.nan

@@ -94,15 +94,15 @@ def _size(size_bytes: int) -> str:
     return f"{size_bytes // 1_000_000} MB" if size_bytes >= 1_000_000 else f"{size_bytes // 1000} KB"
 
 
-def _row(own: pd.DataFrame) -> dict[str, Any]:
-    done = own[own["completion_s"].notna()]
+def _row(rows: pd.DataFrame) -> dict[str, Any]:
+    done = rows[rows["completion_s"].notna()]
     slowdown = done["slowdown"].to_numpy()
     mean = float(slowdown.mean()) if len(done) else math.nan
     low, high = _interval(slowdown)
     quantiles = {name: float(done["slowdown"].quantile(share)) for name, share in QUANTILES.items()}
     time_s = done["completion_s"] - done["arrival_s"]
     return {
-        "flows": len(own),
+        "flows": len(rows),
         "completed": len(done),
         "mean_time_s": float(time_s.mean()),
         **{name: float(time_s.quantile(share)) for name, share in TIMES.items()},

@@ -212,12 +212,12 @@ def chosen_senders(
     return Chosen(names, ", ".join(filter(None, [note, omitted, others])))
 
 
-def _chosen(known: list[str], flows: Sequence[str] | None, most: int | None, sizes: pd.Series, what: str) -> Chosen:
-    if flows or most is None or len(known) <= most:
-        return Chosen(list(flows or known), "")
+def _chosen(names: list[str], flows: Sequence[str] | None, most: int | None, sizes: pd.Series, what: str) -> Chosen:
+    if flows or most is None or len(names) <= most:
+        return Chosen(list(flows or names), "")
     size_of = {str(name): float(size) for name, size in sizes.items()}
-    ranked = sorted(known, key=lambda name: -size_of.get(name, 0.0))
-    return Chosen(ranked[:most], f"the {most} of {len(known)} flows with the {what}")
+    ranked = sorted(names, key=lambda name: -size_of.get(name, 0.0))
+    return Chosen(ranked[:most], f"the {most} of {len(names)} flows with the {what}")
 
 
 def flows_with_rows(runs: Iterable[Run], rows: Callable[[Run], pd.DataFrame]) -> list[str]:

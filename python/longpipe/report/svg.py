@@ -92,9 +92,9 @@ def in_the_dark(colour: str) -> str:
     return dark
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(first: str, second: str) -> float:
     """Returns the contrast ratio of two colours, 1 to 21 (WCAG 2.1)."""
-    dark, light = sorted((_luminance(one), _luminance(other)))
+    dark, light = sorted((_luminance(first), _luminance(second)))
     return (light + 0.05) / (dark + 0.05)
 
 

@@ -74,9 +74,9 @@ def execute(call: Callable[[], T]) -> T:
         raise UserCodeError(_line(error, "KeyboardInterrupt; needs code that does not exit")) from None
 
 
-def place(found: TracebackType | None) -> str:
+def place(traceback_: TracebackType | None) -> str:
     """Returns the innermost file and line of the user's code in a traceback, as "FILE:LINE: "; "" if there is none."""
-    frames = [frame for frame in traceback.extract_tb(found) if is_of_user(frame.filename)]
+    frames = [frame for frame in traceback.extract_tb(traceback_) if is_of_user(frame.filename)]
     return f"{shown_path(frames[-1].filename)}:{frames[-1].lineno}: " if frames else ""
 
 

@@ -27,9 +27,9 @@ def _alike(words: list[str], others: list[str]) -> bool:
     return len(words) == len(others) and all(map(_equal, words, others))
 
 
-def _equal(word: str, other: str) -> bool:
+def _equal(word: str, text: str) -> bool:
     try:
-        return word == other or float(word) == float(other)
+        return word == text or float(word) == float(text)
     except ValueError:
         return False
 

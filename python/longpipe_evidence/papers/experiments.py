@@ -31,9 +31,9 @@ class Experiment:
     # Fraction of the requested seeds, because runs with little variation need fewer.
     share_of_seeds: float = 1.0
 
-    def seeds(self, asked: int) -> range:
-        """Returns the seeds of the replications, from 1 to `asked`; at least two, because an interval needs two."""
-        return range(1, min(asked, max(2, math.ceil(asked * self.share_of_seeds))) + 1)
+    def seeds(self, requested: int) -> range:
+        """Returns the seeds of the replications, from 1 to `requested`; at least two, because an interval needs two."""
+        return range(1, min(requested, max(2, math.ceil(requested * self.share_of_seeds))) + 1)
 
 
 @dataclass(frozen=True)

@@ -120,9 +120,9 @@ def variants(paper: Replication, results: Tables) -> tuple[str, Grid]:
     return lead, _variants_grid(paper, results.frame("sensitivity-rows"), f"{paper.id}-sensitivity")
 
 
-def _variants_grid(paper: Replication, found: pd.DataFrame, name: str) -> Grid:
-    parts = ((errors(found, paper.series), "error, "), (watched(paper, found), "mean, "))
-    columns, by_variant = [Column("variant")], {str(v): [Cell(str(v))] for v in found["variant"].unique()}
+def _variants_grid(paper: Replication, rows_of_variants: pd.DataFrame, name: str) -> Grid:
+    parts = ((errors(rows_of_variants, paper.series), "error, "), (watched(paper, rows_of_variants), "mean, "))
+    columns, by_variant = [Column("variant")], {str(v): [Cell(str(v))] for v in rows_of_variants["variant"].unique()}
     for frame, what in parts:
         for labels in frame.columns:
             *group, metric = map(str, labels)

@@ -102,12 +102,12 @@ def _evidence(claims: Mapping[str, list[dict[str, Any]]]) -> pd.DataFrame:
     )
 
 
-def _errors(paper: Paper, found: Mapping[str, _InMemory]) -> pd.DataFrame:
+def _errors(paper: Paper, readings: Mapping[str, _InMemory]) -> pd.DataFrame:
     """Returns the mean absolute error of each table (rows) under each reading (columns)."""
     columns = {}
-    for name, reading in found.items():
+    for name, reading in readings.items():
         distances = [d for d in paper.distances(reading) if d.numbers.get("error") == d.numbers.get("error")]
         columns[name] = {(d.table, d.quantity): float(d.numbers["error"]) for d in distances}
     frame = pd.DataFrame(columns)
     frame.index = frame.index.set_names(["table", "of"]) if len(frame) else frame.index
-    return frame.reset_index() if len(frame) else pd.DataFrame({"table": [], **{name: [] for name in found}})
+    return frame.reset_index() if len(frame) else pd.DataFrame({"table": [], **{name: [] for name in readings}})

@@ -120,12 +120,12 @@ def watched(paper: Replication, frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def summary(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
+def summary(paper: Replication, rows: pd.DataFrame) -> pd.DataFrame:
     """Returns one row per variant: mean absolute errors by series, by series and column, and means of selected rows."""
     parts = (
-        ("error of", errors(found, paper.series)),
-        ("error of", errors(found, paper.series, paper.columns)),
-        ("mean of", watched(paper, found)),
+        ("error of", errors(rows, paper.series)),
+        ("error of", errors(rows, paper.series, paper.columns)),
+        ("mean of", watched(paper, rows)),
     )
     named = [
         frame.set_axis([" ".join((what, *map(str, names))) for names in frame.columns], axis="columns")

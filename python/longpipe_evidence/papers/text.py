@@ -71,16 +71,16 @@ def show_frames(frames: Mapping[str, pd.DataFrame], console: Console) -> None:
 
 
 def show_sensitivity(
-    paper: Replication, found: pd.DataFrame, summaries: Mapping[str, pd.DataFrame], console: Console
+    paper: Replication, rows_of_variants: pd.DataFrame, summaries: Mapping[str, pd.DataFrame], console: Console
 ) -> None:
     """Prints the errors of every variant, by series and by column, selected rows, and summaries."""
     metrics = " and ".join(paper.metrics)
     error = "error" if paper.data else "difference from the baseline,"
     overview = _Variants(f"Mean absolute {error} of {metrics}; their means in the selected rows")
-    overview.add(errors(found, paper.series), 3)
-    overview.add(watched(paper, found), 2)
+    overview.add(errors(rows_of_variants, paper.series), 3)
+    overview.add(watched(paper, rows_of_variants), 2)
     console.print(overview.table(), highlight=False)
-    for level, rows in found.groupby(paper.series, sort=False):
+    for level, rows in rows_of_variants.groupby(paper.series, sort=False):
         by_column = _Variants(f"{str(level).capitalize()}: mean absolute {error} of {metrics}, by {paper.columns}")
         by_column.add(errors(rows, paper.columns), 3)
         console.print()

@@ -92,41 +92,41 @@ def _captured(campaign: Campaign) -> Iterator[tuple[Kind, int, str]]:
                     yield kind, number, control
 
 
-def _found(found: PathFit) -> dict[str, Any]:
+def _found(path_fit: PathFit) -> dict[str, Any]:
     """Returns the columns that a fit fills."""
     rows: dict[str, Any] = {}
-    for name, estimate in estimates(found).items():
+    for name, estimate in estimates(path_fit).items():
         if name not in QUANTITIES:
             continue
         # Linux's limits do not count the packet in transmission.
         less = IN_TRANSMISSION if name == "buffer" else 0
         values = (None if estimate[end] is None else estimate[end] - less for end in ENDS)
         rows |= {f"{QUANTITIES[name]}_{end}": value for end, value in zip(ENDS, values, strict=True)}
-    queue, *_ = found.queue_shares().items()
-    first, *others = found.control_shares().items()
+    queue, *_ = path_fit.queue_shares().items()
+    first, *others = path_fit.control_shares().items()
     second = others[0] if others else (NONE, 0.0)
     return rows | {
         "queue": queue[0],
         "queue_share": round(queue[1], 4),
-        "same_queues": " ".join(found.same_queues) or NONE,
+        "same_queues": " ".join(path_fit.same_queues) or NONE,
         "sender": first[0],
         "sender_share": round(first[1], 4),
         "second": second[0],
         "second_share": round(second[1], 4),
-        "same_senders": " ".join(found.same_controls) or NONE,
-        "distance": round(found.best.distance, 4),
-        "steps": " ".join(f"{step['at_s']:.6g}:{step['low']:.7g}:{step['high']:.7g}" for step in rate_steps(found))
+        "same_senders": " ".join(path_fit.same_controls) or NONE,
+        "distance": round(path_fit.best.distance, 4),
+        "steps": " ".join(f"{step['at_s']:.6g}:{step['low']:.7g}:{step['high']:.7g}" for step in rate_steps(path_fit))
         or NONE,
-        "policer": f"{found.policer.rate_bps:.6g}:{found.policer.burst_bytes:.6g}" if found.policer else NONE,
+        "policer": f"{path_fit.policer.rate_bps:.6g}:{path_fit.policer.burst_bytes:.6g}" if path_fit.policer else NONE,
     }
 
 
-def _predicted(found: PathFit, seeds: int) -> dict[str, float]:
+def _predicted(path_fit: PathFit, seeds: int) -> dict[str, float]:
     """Returns the columns of the predictions of other controls over a fitted path."""
     rows: dict[str, float] = {}
     with TemporaryDirectory() as folder:
         path = Path(folder) / "path.toml"
-        write(report(found), path)
+        write(report(path_fit), path)
         for control in PREDICTED:
             name = longpipe_name(control)
             if name is None:

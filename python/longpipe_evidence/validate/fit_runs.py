@@ -230,7 +230,7 @@ def _windows(run: LinuxRun) -> str:
     return " ".join(str(int(segments)) for segments in series[places])
 
 
-def window_distance(one: str, other: str) -> float:
+def window_distance(left: str, right: str) -> float:
     """Returns the mean absolute logarithm of the ratio of two series of windows, as stored by `collect`."""
-    first, second = (np.array(text.split(), dtype=float) for text in (one, other))
+    first, second = (np.array(text.split(), dtype=float) for text in (left, right))
     return float(np.abs(np.log(first / second)).mean())

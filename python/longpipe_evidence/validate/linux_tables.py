@@ -387,17 +387,17 @@ def draw_from(random: Random) -> tuple[LinuxCase, float]:
     return case, loss
 
 
-def measures(found: LinuxRun) -> dict[str, float | int]:
+def measures(result: LinuxRun) -> dict[str, float | int]:
     """Returns the measures of a run with one flow: goodput before and after its first third, median SRTT, counts."""
-    end = seconds(found.case.duration)
+    end = seconds(result.case.duration)
     steady = round(end * STEADY, 1)
     return {
-        "goodput_mbps": round(found.goodput(steady, end) / 1e6, 4),
-        "first_goodput_mbps": round(found.goodput(0, FIRST_S) / 1e6, 4),
-        "median_srtt_ms": round(1000 * found.median_srtt(steady, end), 3),
-        "drops": found.queue_drops,
-        "link_losses": found.link_losses,
-        "retransmissions": found.retransmissions[0],
+        "goodput_mbps": round(result.goodput(steady, end) / 1e6, 4),
+        "first_goodput_mbps": round(result.goodput(0, FIRST_S) / 1e6, 4),
+        "median_srtt_ms": round(1000 * result.median_srtt(steady, end), 3),
+        "drops": result.queue_drops,
+        "link_losses": result.link_losses,
+        "retransmissions": result.retransmissions[0],
     }
 
 
@@ -415,8 +415,8 @@ def _run_and_report(case: LinuxCase, what: str, tell: Tell) -> LinuxRun:
     return linux_run
 
 
-def _series(found: LinuxRun, **about: str) -> pd.DataFrame:
-    return pd.DataFrame({**about, **found.series[["time_s", *KEPT]]})
+def _series(result: LinuxRun, **about: str) -> pd.DataFrame:
+    return pd.DataFrame({**about, **result.series[["time_s", *KEPT]]})
 
 
 def _transfers(control: LinuxControl) -> list[LinuxRun]:

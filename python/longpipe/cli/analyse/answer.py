@@ -110,34 +110,34 @@ def _anova(frame: pd.DataFrame, response: str, question: Question) -> Anova:
     )
 
 
-def _tables(found: Anova, question: Question) -> dict[str, pd.DataFrame]:
+def _tables(fitted: Anova, question: Question) -> dict[str, pd.DataFrame]:
     level, most = question.level, len(question.factors)
     with warnings.catch_warnings():
         # The warning is redundant, because the table of checks reports it.
         warnings.simplefilter("ignore", AssumptionWarning)
-        tables = {"variation": found.variation, "effects": found.effects(level, most), "checks": check(found)}
+        tables = {"variation": fitted.variation, "effects": fitted.effects(level, most), "checks": check(fitted)}
     if question.compare:
-        tables["comparisons"] = pd.concat([tukey(found, *names, level=level) for names in question.compare])
+        tables["comparisons"] = pd.concat([tukey(fitted, *names, level=level) for names in question.compare])
     if question.robust:
-        tables["bootstrap"] = bootstrap(found, level=level, order=most)
-        tables["ranks"] = aligned_ranks(found)
+        tables["bootstrap"] = bootstrap(fitted, level=level, order=most)
+        tables["ranks"] = aligned_ranks(fitted)
     return tables
 
 
-def _report(found: Anova, question: Question, tables: dict[str, pd.DataFrame]) -> str:
-    low, high = found.mean_interval(question.level)
+def _report(fitted: Anova, question: Question, tables: dict[str, pd.DataFrame]) -> str:
+    low, high = fitted.mean_interval(question.level)
     report = {
-        "response": found.response,
-        "factors": list(found.factors),
-        "blocks": found.blocks,
-        "rows": len(found.cells.y),
-        "balanced": found.cells.balanced,
+        "response": fitted.response,
+        "factors": list(fitted.factors),
+        "blocks": fitted.blocks,
+        "rows": len(fitted.cells.y),
+        "balanced": fitted.cells.balanced,
         "level": question.level,
-        "mean": found.mean,
+        "mean": fitted.mean,
         "mean_low": _number(low),
         "mean_high": _number(high),
-        "standard_error": _number(found.standard_error),
-        "error_df": found.error_df,
+        "standard_error": _number(fitted.standard_error),
+        "error_df": fitted.error_df,
         **{name: [_numbers(row) for row in table.to_dict("records")] for name, table in tables.items()},
     }
     return json_module.dumps(report, indent=2, allow_nan=False) + "\n"
@@ -151,9 +151,9 @@ def _number(value: Any) -> Any:  # noqa: ANN401 - any value of a cell
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _draw(found: Anova, question: Question, directory: Path) -> None:
-    save(draw.main_effects(found, question.level), directory / "main-effects")
-    save(draw.variation_explained(found), directory / "variation")
-    save(draw.residuals(found), directory / "residuals")
-    if any(len(term) == 2 for term in found.terms):
-        save(draw.interactions(found), directory / "interactions")
+def _draw(fitted: Anova, question: Question, directory: Path) -> None:
+    save(draw.main_effects(fitted, question.level), directory / "main-effects")
+    save(draw.variation_explained(fitted), directory / "variation")
+    save(draw.residuals(fitted), directory / "residuals")
+    if any(len(term) == 2 for term in fitted.terms):
+        save(draw.interactions(fitted), directory / "interactions")

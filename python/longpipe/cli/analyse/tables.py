@@ -20,22 +20,22 @@ MOST_ROWS = 60
 SIGNIFICANT = 0.05
 
 
-def show(found: Anova, level: float, tables: Mapping[str, pd.DataFrame], console: Console) -> None:
+def show(fitted: Anova, level: float, tables: Mapping[str, pd.DataFrame], console: Console) -> None:
     """Prints the allocation of variation, main effects and checks, then the requested extras."""
-    low, high = found.mean_interval(level)
+    low, high = fitted.mean_interval(level)
     percent = f"{100 * level:g} %"
     console.print(
-        f"{found.response} over {', '.join(found.factors)}: {len(found.cells.y)} runs", markup=False, style="bold"
+        f"{fitted.response} over {', '.join(fitted.factors)}: {len(fitted.cells.y)} runs", markup=False, style="bold"
     )
     interval = "" if math.isnan(low) else f" [{_short(low)}, {_short(high)}] at {percent}"
-    error = "no error term" if found.error_df == 0 else f"s_e {_short(found.standard_error)}, {found.error_df} df"
-    console.print(f"mean {_short(found.mean)}{interval}; {error}", markup=False)
-    console.print(_describe(found), markup=False, style="dim")
-    if found.copied:
+    error = "no error term" if fitted.error_df == 0 else f"s_e {_short(fitted.standard_error)}, {fitted.error_df} df"
+    console.print(f"mean {_short(fitted.mean)}{interval}; {error}", markup=False)
+    console.print(_describe(fitted), markup=False, style="dim")
+    if fitted.copied:
         console.print(COPIES, markup=False, style="yellow", soft_wrap=True)
     for table, heads in (
-        (_variation(found.variation), 1),
-        (_effects(tables["effects"], found, f"Main effects, {percent} intervals; bold if without 0", percent), 2),
+        (_variation(fitted.variation), 1),
+        (_effects(tables["effects"], fitted, f"Main effects, {percent} intervals; bold if without 0", percent), 2),
         (_checks(tables["checks"]), 1),
     ):
         console.print()
@@ -45,7 +45,7 @@ def show(found: Anova, level: float, tables: Mapping[str, pd.DataFrame], console
         show_table(console, _comparisons(tables["comparisons"], percent), 2)
     if "bootstrap" in tables:
         console.print()
-        show_table(console, _bootstrap(tables["bootstrap"], found, percent), 2)
+        show_table(console, _bootstrap(tables["bootstrap"], fitted, percent), 2)
         console.print()
         show_table(console, _ranks(tables["ranks"]))
 

@@ -20,15 +20,15 @@ def _meter(ways: set[str], errors: Console) -> Callable[[dict[str, Any]], None]:
     """Returns a callback that prints the throughput in the given directions since its previous call."""
     before: dict[str, float] = {}
 
-    def print_rates(found: dict[str, Any]) -> None:
-        seconds = found["elapsed_s"] - before.get("elapsed_s", 0.0)
+    def print_rates(counters: dict[str, Any]) -> None:
+        seconds = counters["elapsed_s"] - before.get("elapsed_s", 0.0)
         for way, host in (("uplink", "outside"), ("downlink", "inside")):
-            delivered = found["delivered_bytes"][host]
+            delivered = counters["delivered_bytes"][host]
             if way in ways and seconds > 0:
                 rate = 8 * (delivered - before.get(host, 0)) / seconds / 1e6
-                errors.print(f"live: {found['elapsed_s']:.0f} s, {way} {rate:.2f} Mbit/s", markup=False)
+                errors.print(f"live: {counters['elapsed_s']:.0f} s, {way} {rate:.2f} Mbit/s", markup=False)
             before[host] = delivered
-        before["elapsed_s"] = found["elapsed_s"]
+        before["elapsed_s"] = counters["elapsed_s"]
 
     return print_rates
 

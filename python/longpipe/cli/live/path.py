@@ -184,11 +184,10 @@ def run(
         if not plan.has_ipv6:
             errors.print("live: no IPv6, which needs an MTU of 1280")
 
-    def print_progress(found: dict[str, Any]) -> None:
-        worst_ms = 1e3 * (found["lateness_s"]["1"] or 0.0)
-        errors.print(
-            f"live: {found['elapsed_s']:.0f} s, {found['delivered']} delivered, late by {worst_ms:.2f} ms at worst"
-        )
+    def print_progress(counters: dict[str, Any]) -> None:
+        worst_ms = 1e3 * (counters["lateness_s"]["1"] or 0.0)
+        elapsed_s, delivered = counters["elapsed_s"], counters["delivered"]
+        errors.print(f"live: {elapsed_s:.0f} s, {delivered} delivered, late by {worst_ms:.2f} ms at worst")
 
     done = run_live(
         plan,

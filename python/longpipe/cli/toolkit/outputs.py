@@ -20,49 +20,49 @@ STDOUT: Final = "-"
 _undiverted: list[TextIO] = []
 
 
-def is_stdout(given: Path | str | None) -> bool:
+def is_stdout(target: Path | str | None) -> bool:
     """Returns whether an option names standard output."""
-    return given is not None and str(given) == STDOUT
+    return target is not None and str(target) == STDOUT
 
 
-def check_output(option: str, given: Path | str | None) -> None:
+def check_output(option: str, target: Path | str | None) -> None:
     """Raises ScenarioError unless the text file of an option, if it is given, can be written."""
-    if is_stdout(given):
+    if is_stdout(target):
         claim(option, Path(STDOUT))
-    elif given is not None:
-        check_file(option, Path(given))
+    elif target is not None:
+        check_file(option, Path(target))
 
 
-def write_output(given: Path | str, text: str) -> None:
+def write_output(target: Path | str, text: str) -> None:
     """Writes the text file of an option."""
-    if is_stdout(given):
+    if is_stdout(target):
         (_undiverted[-1] if _undiverted else sys.stdout).write(text)
     else:
-        write_text(Path(given), text)
+        write_text(Path(target), text)
 
 
-def write_frame(given: Path, frame: "pd.DataFrame | pa.Table", *, neutral: bool = False) -> None:
+def write_frame(target: Path, frame: "pd.DataFrame | pa.Table", *, neutral: bool = False) -> None:
     """Writes the table of an option in the format of its suffix; on standard output, the format is CSV."""
-    if is_stdout(given):
-        write_csv(given, frame, neutral=neutral)
+    if is_stdout(target):
+        write_csv(target, frame, neutral=neutral)
         return
     # Imported here because pandas and pyarrow take a second to load.
     from longpipe.export import write_table
 
-    write_table(frame, given, neutral=neutral)
+    write_table(frame, target, neutral=neutral)
 
 
-def write_csv(given: Path, frame: "pd.DataFrame | pa.Table", *, neutral: bool = False) -> None:
+def write_csv(target: Path, frame: "pd.DataFrame | pa.Table", *, neutral: bool = False) -> None:
     """Writes the table of an option as CSV, whatever the file's suffix."""
     from longpipe.export import encoded
 
-    write_output(given, encoded(frame, ".csv", neutral=neutral).decode())
+    write_output(target, encoded(frame, ".csv", neutral=neutral).decode())
 
 
 @contextlib.contextmanager
-def apart(given: Path | str | None) -> Iterator[None]:
+def apart(target: Path | str | None) -> Iterator[None]:
     """Context in which other output goes to standard error if the text file of an option is standard output."""
-    if not is_stdout(given):
+    if not is_stdout(target):
         yield
         return
     _undiverted.append(sys.stdout)

@@ -66,7 +66,7 @@ def console() -> Console:
     return Console(width=None if sys.stdout.isatty() else REPORT_WIDTH)
 
 
-def _default_seeds(paper: Paper, part: Part, asked: int | None) -> int:
+def _default_seeds(paper: Paper, part: Part, seeds: int | None) -> int:
     """Returns the default number of seeds of a part; deterministic experiments run once."""
     if part is Part.BEYOND and paper.beyond_seeds is None:
         have = ", ".join(name for name, other in PAPERS.items() if other.beyond_seeds)
@@ -78,7 +78,7 @@ def _default_seeds(paper: Paper, part: Part, asked: int | None) -> int:
         return 1
     # The record of variants contains only the seeds that were run.
     known = {Part.REPRODUCTION: paper.seeds, Part.READINGS: paper.seeds, Part.BEYOND: paper.beyond_seeds}
-    return known.get(part) or asked or VARIANT_SEEDS
+    return known.get(part) or seeds or VARIANT_SEEDS
 
 
 def _find(paper: Paper, part: Part, seeds: int, out: Path, runner: Runner) -> Findings:

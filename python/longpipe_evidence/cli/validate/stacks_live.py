@@ -71,13 +71,13 @@ def stacks_live(
         raise typer.Exit(DIFFERENT)
 
 
-def _table(found: "list[LiveComparison]") -> Table:
+def _table(comparisons: "list[LiveComparison]") -> Table:
     from longpipe.cli.toolkit.console import terminal_table
 
     compared = ("\nsimulated", "\napart")
     heads = ("goodput [Mbit/s]\nlive", *compared, "lost [packets]\nlive", *compared)
     table = terminal_table("path", *heads, "99 % of the packets\nlate by [ms]", no_wrap=False)
-    for comparison in found:
+    for comparison in comparisons:
         path, row = comparison.path, comparison.row()
         table.add_row(
             f"{path.number}: {path.control}, {path.rate_mbits:g} Mbit/s, {path.round_trip_ms:g} ms, "

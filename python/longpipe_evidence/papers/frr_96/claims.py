@@ -46,11 +46,11 @@ def _exceeds(metric: str, more: dict[str, object], less: dict[str, object], by: 
 
 
 def _difference(
-    runs: pd.DataFrame, metric: str, one: dict[str, object], other: dict[str, object], **limits: float
+    runs: pd.DataFrame, metric: str, first: dict[str, object], second: dict[str, object], **limits: float
 ) -> Condition:
     runs = _of_tables(runs)
-    names = [", ".join(str(level) for level in factors.values()) for factors in (one, other)]
-    by_seed = (mean_by_seed(runs, metric, **one) - mean_by_seed(runs, metric, **other)).dropna()
+    names = [", ".join(str(level) for level in factors.values()) for factors in (first, second)]
+    by_seed = (mean_by_seed(runs, metric, **first) - mean_by_seed(runs, metric, **second)).dropna()
     return Condition(f"{LETTERS[metric]}({names[0]}) - {LETTERS[metric]}({names[1]})", by_seed, **limits)
 
 

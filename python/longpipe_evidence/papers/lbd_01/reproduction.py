@@ -66,16 +66,16 @@ class TransferReproduction:
         }
         return json.dumps(report, indent=2, allow_nan=False) + "\n"
 
-    def _row(self, one: dict[Any, Any]) -> dict[str, Any]:
-        factors = {name: plain(one[name]) for name in ("w_star_packets", "buffer_bdp", "tcp")}
+    def _row(self, values: dict[Any, Any]) -> dict[str, Any]:
+        factors = {name: plain(values[name]) for name in ("w_star_packets", "buffer_bdp", "tcp")}
         printed = self.numbers[
             (self.numbers["quantity"] == "completion_time")
-            & (self.numbers["w_star_packets"] == one["w_star_packets"])
-            & (self.numbers["buffer_bdp"] == one["buffer_bdp"])
-            & (self.numbers["tcp"] == one["tcp"])
+            & (self.numbers["w_star_packets"] == values["w_star_packets"])
+            & (self.numbers["buffer_bdp"] == values["buffer_bdp"])
+            & (self.numbers["tcp"] == values["tcp"])
         ]["published"]
         known = {"completion_time_s": float(printed.iloc[0])} if len(printed) else {}
-        return factors | {name: _metric(one[name], known.get(name)) for name in METRICS}
+        return factors | {name: _metric(values[name], known.get(name)) for name in METRICS}
 
 
 def _metric(value: Any, published: float | None) -> dict[str, Any]:  # noqa: ANN401 - int or float

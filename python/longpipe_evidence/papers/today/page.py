@@ -35,9 +35,11 @@ NAMES: Final = {
 }
 
 
-def page(results: Results, found: Mapping[str, list[Answer]]) -> str:
+def page(results: Results, by_document: Mapping[str, list[Answer]]) -> str:
     """Renders the page as HTML."""
-    count = {name: sum(answer.verdict == name for answers in found.values() for answer in answers) for name in ANSWERS}
+    count = {
+        name: sum(answer.verdict == name for answers in by_document.values() for answer in answers) for name in ANSWERS
+    }
     total = sum(count.values())
     record, palette = results.record, Palette()
     lead = (
@@ -49,21 +51,21 @@ def page(results: Results, found: Mapping[str, list[Answer]]) -> str:
         f"{record['finished']} with engine {record['engine']} by {record['command']}.",
     )
     sections = (
-        Section("today-answers", "Answers", parts=(_counts(found), _answers(found))),
+        Section("today-answers", "Answers", parts=(_counts(by_document), _answers(by_document))),
         Section("today-designs", "Designs", parts=(_paths(), _settings(), _designs(results.runs))),
         Section("today-figures", "Figures", parts=tuple(_pictures(results.runs, palette))),
         Section("today-variation", "Analysis of variation", parts=tuple(_variation(results.runs))),
         Section("today-means", "Means", parts=tuple(_means(results.runs))),
-        Section("today-evidence", "Evidence", parts=tuple(_evidence(found))),
+        Section("today-evidence", "Evidence", parts=tuple(_evidence(by_document))),
         Section("today-data", "Data", parts=(Downloads((download("runs.csv", _csv(results.runs)),)),)),
     )
     return render(Report(TITLE, lead, sections), palette)
 
 
-def _counts(found: Mapping[str, list[Answer]]) -> Grid:
+def _counts(by_document: Mapping[str, list[Answer]]) -> Grid:
     columns = (Column("document"), Column("conclusions", number=True), *(Column(name, number=True) for name in ANSWERS))
     rows = []
-    for document, answers in found.items():
+    for document, answers in by_document.items():
         counts = [sum(answer.verdict == name for answer in answers) for name in ANSWERS]
         cells = [Cell(str(number), float(number)) for number in (len(answers), *counts)]
         rows.append((Cell(document), *cells))
@@ -75,10 +77,10 @@ def _counts(found: Mapping[str, list[Answer]]) -> Grid:
     return Grid("today-counts", "Conclusions by document", columns, tuple(rows), note=note, stacked=True)
 
 
-def _answers(found: Mapping[str, list[Answer]]) -> Grid:
+def _answers(by_document: Mapping[str, list[Answer]]) -> Grid:
     heads = ("statement", "conclusion", "in 2026", "asked today", "reason, and evidence with its 95 % interval")
     rows = []
-    for document, answers in found.items():
+    for document, answers in by_document.items():
         stated = {statement.id: statement for statement in statements(document)}
         for answer in answers:
             judged = answer.judged
@@ -178,8 +180,8 @@ def _means(runs: pd.DataFrame) -> Iterator[Grid]:
             yield grid(frame, f"today-{design.id}-mean-{response}", title, names=NAMES)
 
 
-def _evidence(found: Mapping[str, list[Answer]]) -> Iterator[Any]:
-    for document, answers in found.items():
+def _evidence(by_document: Mapping[str, list[Answer]]) -> Iterator[Any]:
+    for document, answers in by_document.items():
         records = [{**answer.judged.record(), "id": f"today-{answer.statement}"} for answer in answers if answer.judged]
         yield claims_of(f"Conditions of {document}, judged by 95 % intervals over seeds", records)
 

@@ -22,9 +22,9 @@ STYLES: Final[dict[str, str]] = {
 }
 
 
-def show(found: Mapping[str, list[Answer]], console: Console) -> None:
+def show(by_document: Mapping[str, list[Answer]], console: Console) -> None:
     """Prints each conclusion with its verdict, evidence and reason, and the number of conclusions by verdict."""
-    for document, answers in found.items():
+    for document, answers in by_document.items():
         console.print(document, style="bold", highlight=False)
         stated = {statement.id: statement.text for statement in statements(document)}
         for answer in answers:
@@ -32,7 +32,9 @@ def show(found: Mapping[str, list[Answer]], console: Console) -> None:
             console.print(f"{answer.statement:<4} {verdict}  {escape(stated[answer.statement])}", highlight=False)
             for line in filter(None, (evidence(answer), answer.reason)):
                 console.print(Padding(escape(line), (0, 0, 0, 5)), style="dim", highlight=False)
-    counts = {name: sum(answer.verdict == name for answers in found.values() for answer in answers) for name in ANSWERS}
+    counts = {
+        name: sum(answer.verdict == name for answers in by_document.values() for answer in answers) for name in ANSWERS
+    }
     total = sum(counts.values())
     console.print(
         f"\n{total} conclusions: " + ", ".join(f"{name} {count}" for name, count in counts.items()) + ".",

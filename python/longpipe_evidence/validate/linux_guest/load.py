@@ -170,11 +170,11 @@ def one(case: dict[str, Any], share: Path, receiver: "subprocess.Popen[bytes]") 
     _leave(told, share)
 
 
-def _leave(told: dict[str, Any], share: Path) -> None:
+def _leave(message: dict[str, Any], share: Path) -> None:
     """Writes a case's result into its folder, under its final name only once complete."""
-    told["kernel"] = os.uname().release
+    message["kernel"] = os.uname().release
     # The host waits for the file's name, and must not find an incomplete file.
-    (share / "written").write_text(json.dumps(told))
+    (share / "written").write_text(json.dumps(message))
     (share / "written").rename(share / "result.json")
 
 

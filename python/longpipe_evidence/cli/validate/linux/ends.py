@@ -61,13 +61,13 @@ def ends(
         raise typer.Exit(DIFFERENT)
 
 
-def _table(found: "list[EndComparison]") -> Table:
+def _table(comparisons: "list[EndComparison]") -> Table:
     from longpipe.cli.toolkit.console import terminal_table
 
     heads = ("control", "goodput [Mbit/s]", "median RTT [ms]", "lost packets", "CPU [s]")
     table = terminal_table(*heads, no_wrap=False)
     table.add_column()
-    for comparison in found:
+    for comparison in comparisons:
         ours, own = comparison.longpipe, comparison.own
         table.add_row(
             comparison.control,

@@ -57,7 +57,7 @@ def paths(
             raise typer.Exit(DIFFERENT)
 
 
-def _show(found: "list[PathJudgement]", paths: int) -> bool:
+def _show(judgements: "list[PathJudgement]", paths: int) -> bool:
     """Prints a line for each control, one for each path that differs, and whether all criteria are met."""
     from longpipe_evidence.validate.linux_judged import COUNTS, QUANTITIES
     from longpipe_evidence.validate.linux_paths import CONTROLS, NOT_MODELLED
@@ -67,7 +67,7 @@ def _show(found: "list[PathJudgement]", paths: int) -> bool:
     met = True
     echo(f"{'control':<10}{'paths':>6}{'goodput and round trip':>24}{'losses and marks':>18}{'retransmitted':>15}")
     for control in CONTROLS:
-        of = [judgement for judgement in found if judgement.control == control]
+        of = [judgement for judgement in judgements if judgement.control == control]
         if not of:
             continue
         steady, lost, again = (
@@ -87,7 +87,7 @@ def _show(found: "list[PathJudgement]", paths: int) -> bool:
         note = f"  too few: {', '.join(misses)}" if misses else ""
         echo(f"{control:<10}{len(of):>6}{steady:>24}{lost:>18}{again:>15}{note}")
     echo("paths that differ, longpipe relative to Linux:")
-    for judgement in found:
+    for judgement in judgements:
         if judgement.differing:
             parts = (
                 f"{QUANTITIES[each.quantity]} {100 * each.difference:+.1f} %"
@@ -101,7 +101,11 @@ def _show(found: "list[PathJudgement]", paths: int) -> bool:
         "trip; windows over time and the order of losses"
     )
     short = sorted(
-        {judgement.control for judgement in found if sum(each.control == judgement.control for each in found) < paths}
+        {
+            judgement.control
+            for judgement in judgements
+            if sum(each.control == judgement.control for each in judgements) < paths
+        }
     )
     if short:
         echo(f"fewer than {paths} paths: {', '.join(short)}")
