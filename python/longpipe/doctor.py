@@ -93,7 +93,7 @@ def _core() -> list[Part]:
         "engine": "equal engine versions give bit-identical results",
         "scenario schema": "the fields that scenarios may have",
     }
-    return [Part(name, found, uses[name], required=True) for name, found in versions.items()]
+    return [Part(name, installed, uses[name], required=True) for name, installed in versions.items()]
 
 
 def _simulation() -> Part:

@@ -25,14 +25,14 @@ def extensions(group: str) -> dict[str, str]:
     Reads the files itself, because `importlib.metadata` loads Python's e-mail parser, which takes a fifth of the CPU
     time of `longpipe --help`. Of two entry points with equal names, the one that comes first on `sys.path` counts.
     """
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for folder in map(Path, sys.path):
         for file in sorted(folder.glob("*.dist-info/entry_points.txt")):
             _, _, section = file.read_text(encoding="utf-8").partition(f"[{group}]\n")
             lines = section.partition("\n[")[0].splitlines()
             pairs = (line.split("=", 1) for line in lines if "=" in line)
-            found = {name.strip(): target.strip() for name, target in pairs} | found
-    return found
+            entries = {name.strip(): target.strip() for name, target in pairs} | entries
+    return entries
 
 
 def load(target: str) -> Any:  # noqa: ANN401 - any object

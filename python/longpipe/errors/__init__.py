@@ -48,9 +48,9 @@ class ScenarioError(ValueError):
     @classmethod
     def from_pydantic(cls, error: ValidationError, model: type[BaseModel]) -> ScenarioError:
         """Converts pydantic's problems; `model` is the class that was being built."""
-        found = [details for details in error.errors(include_url=False) if not _counts_valid_items(details)]
-        lines = (line for details in _merged(found, model) for line in _lines(details, model))
-        causes = (details.get("ctx", {}).get("error") for details in found)
+        problems = [details for details in error.errors(include_url=False) if not _counts_valid_items(details)]
+        lines = (line for details in _merged(problems, model) for line in _lines(details, model))
+        causes = (details.get("ctx", {}).get("error") for details in problems)
         remedies = (
             missing_setting
             for cause in causes
@@ -71,12 +71,12 @@ _WITHIN_LINES: Final = re.compile(rf"(?![\n\t]){CONTROLS.pattern}")
 
 def plain(text: str) -> str:
     r"""Returns a text in which control characters are escaped, as in "\x1b[31m"."""
-    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def plain_lines(text: str) -> str:
     """Returns a text with its control characters escaped, except for tabs and line ends."""
-    return _WITHIN_LINES.sub(lambda found: plain(found[0]), text)
+    return _WITHIN_LINES.sub(lambda match: plain(match[0]), text)
 
 
 def nearest(word: str, accepted: Iterable[str], most: int | None = None) -> str:

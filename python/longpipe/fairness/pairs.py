@@ -261,9 +261,9 @@ def table(pairs: Sequence[Pair]) -> pd.DataFrame:
     for pair in pairs:
         row: dict[str, object] = {"path": pair.path, "control": pair.row, "beside": pair.column}
         columns = (("share", pair.share, 1.0), ("harm to beside", pair.harm, 1.0), ("loss [%]", pair.loss, 0.01))
-        for name, found, scale in (*columns, ("p95 [ms]", pair.p95_s, 1e-3)):
-            row[name] = found.mean / scale
-            row[f"± {name}"] = half(found) / scale
+        for name, mean, scale in (*columns, ("p95 [ms]", pair.p95_s, 1e-3)):
+            row[name] = mean.mean / scale
+            row[f"± {name}"] = half(mean) / scale
         # Only real stacks end their connections.
         if any(other.died for other in pairs):
             row["runs with a dead connection"] = pair.died

@@ -45,9 +45,9 @@ class FittedGoodput:
     @property
     def line(self) -> str:
         """Returns one line with both goodputs."""
-        observed, found = (f"{bps / 1e6:.5g} Mbit/s" for bps in (self.observed_bps, self.simulated_bps))
+        observed, simulated = (f"{bps / 1e6:.5g} Mbit/s" for bps in (self.observed_bps, self.simulated_bps))
         runs = "" if self.runs == 1 else f" (mean of {self.runs} runs)"
-        return f"goodput without the first third: {observed} in the file, {found} in the fitted scenario{runs}"
+        return f"goodput without the first third: {observed} in the file, {simulated} in the fitted scenario{runs}"
 
 
 def checked(report: FitReport) -> FitReport:

@@ -369,12 +369,12 @@ def _rate(rates: _Rates, rtt: Series, base: float, writes: Writes | None, wire: 
             "known": "a lower bound: the rate that the path carried",
         }  # fmt: skip
     if writes is None:
-        found, steps = _acknowledged(bps[busy], taken[busy], acked), ""
+        rate_row, steps = _acknowledged(bps[busy], taken[busy], acked), ""
     else:
-        found = written_rate(times, bps, busy, step, writes.lag(times))
+        rate_row = written_rate(times, bps, busy, step, writes.lag(times))
         steps = f", data written in steps of up to {step / 1e3:.0f} kB"
     return {
-        "value": found.value, "low": found.low, "high": found.high, "unit": "bit/s",
+        "value": rate_row.value, "low": rate_row.low, "high": rate_row.high, "unit": "bit/s",
         "known": f"{np.count_nonzero(busy)} intervals in which the RTT showed a queue{steps}",
     }  # fmt: skip
 

@@ -35,15 +35,15 @@ FACTS: Final = ("label", "is_model", "detection", "after_loss", "after_mark", "b
 
 def models() -> Json:
     """Returns all parts of a scenario by name: kind, ordered fields, and constraints between the fields."""
-    found: dict[str, type[BaseModel]] = {}
+    models_by_name: dict[str, type[BaseModel]] = {}
     waiting: list[type[BaseModel]] = [Scenario]
     while waiting:
         model = waiting.pop()
-        if model.__name__ not in found:
-            found[model.__name__] = model
+        if model.__name__ not in models_by_name:
+            models_by_name[model.__name__] = model
             within = [part for field in model.model_fields.values() for part in parts(field.annotation)]
             waiting += [part for part in within if _in_lab(part)]
-    return {name: _model(model) for name, model in sorted(found.items())}
+    return {name: _model(model) for name, model in sorted(models_by_name.items())}
 
 
 def _model(model: type[BaseModel]) -> Json:

@@ -74,7 +74,9 @@ class Certificate:
         """Returns the certificate as JSON."""
         fields = asdict(self)
         # The columns of ports are arrays.
-        columns = {name: getattr(column, "tolist", lambda found=column: found)() for name, column in self.ports.items()}
+        columns = {
+            name: getattr(column, "tolist", lambda values=column: values)() for name, column in self.ports.items()
+        }
         flows = [{**asdict(flow), "limited_by": flow.limited_by, "shares": flow.shares} for flow in self.flows]
         content = {**fields, "flows": flows, "ports": columns, "holds": self.holds}
         return json.dumps(content, indent=1).replace("NaN", "null") + "\n"

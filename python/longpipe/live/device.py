@@ -102,8 +102,8 @@ def _veth(mtu: int) -> Device:
     without_offloads(NAME)
     with _route() as route:
         (index,) = route.link_lookup(ifname=NAME)
-        (found,) = route.get_links(index)
-        ethernet = found.get_attr("IFLA_ADDRESS")
+        (link,) = route.get_links(index)
+        ethernet = link.get_attr("IFLA_ADDRESS")
     return Device("packet", packets.detach(), ethernet)
 
 

@@ -184,15 +184,15 @@ def with_path(
         for route in (flow["route"], flow["return_route"]):
             ends = resolved["links"][route[0]]["from"], resolved["links"][route[-1]]["to"]
             routes.setdefault((names[ends[0]], names[ends[1]]), route)
-    found = []
+    limited = []
     for flow in flows:
         route = routes.get((flow.host, flow.peer), [])
         if route:
             slowest = min(route, key=lambda link: sustained_bps(resolved["links"][link]))
             limit = _of_ports(counted, route, slowest, is_reduced=flow.retransmitted > 0)
             flow = replace(flow, path_bps=sustained_bps(resolved["links"][slowest]), path_limit=limit)
-        found.append(flow)
-    return tuple(found)
+        limited.append(flow)
+    return tuple(limited)
 
 
 def _of_ports(ports: PortCounters, route: list[int], slowest: int, *, is_reduced: bool) -> LimitOfRun:

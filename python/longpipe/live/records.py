@@ -165,7 +165,7 @@ class Replay:
     def to_json(self) -> str:
         """Returns all results as JSON, including whether the decisions equal those of the recorded run."""
         # The columns of ports are arrays.
-        ports = {name: getattr(column, "tolist", lambda found=column: found)() for name, column in self.ports.items()}
+        ports = {name: getattr(column, "tolist", lambda values=column: values)() for name, column in self.ports.items()}
         return (
             json.dumps({**asdict(self), "ports": ports, "agrees": self.agrees}, indent=1).replace("NaN", "null") + "\n"
         )

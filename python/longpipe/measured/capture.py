@@ -188,7 +188,7 @@ def _mss(connection: Connection, side: int) -> tuple[int, bool]:
     """Returns the largest payload of a packet on the wire, and whether it is only assumed."""
     direction, other = connection.directions[side], connection.directions[1 - side]
     stamps = 12 if direction.has_timestamps else 0
-    options = [found for found in (direction.mss_option, other.mss_option) if found]
+    options = [option for option in (direction.mss_option, other.mss_option) if option]
     if options:
         return max(min(options) - stamps, 1), False
     if direction.longest <= _LARGEST_MSS:

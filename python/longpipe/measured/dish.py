@@ -78,15 +78,15 @@ def read(content: Content) -> Recording:
 def _of_json(where: str, history: object) -> _Samples:
     names = {name: name if get(history, name) is not None else snake for name, snake in _LISTS.items()}
     lists = {name: get(history, own) for name, own in names.items()}
-    found = {name: values for name, values in lists.items() if isinstance(values, list)}
-    size = max(map(len, found.values()), default=0)
+    lists_of_values = {name: values for name, values in lists.items() if isinstance(values, list)}
+    size = max(map(len, lists_of_values.values()), default=0)
     current = _number(get(history, "current"))
     if current is None or not 0 <= current <= LARGEST:
         raise ScenarioError(f"{where}: current: {shown(get(history, 'current'))}; needs the number of samples")
     count = int(current)
     order = range(count) if count < size else [*range(count % size, size), *range(count % size)] if size else []
     samples = _Samples([float(k) for k in range(len(order))])
-    for name, values in found.items():
+    for name, values in lists_of_values.items():
         samples.of[name] = [_number(values[place]) if place < len(values) else None for place in order]
     return samples
 

@@ -75,7 +75,7 @@ def read(content: Content) -> Recording:
 def _first(raw: object) -> int | None:
     """Returns the first time of the raw values as Unix time [ns]. In old versions, T0 lacks its time zone."""
     lists = raw.values() if isinstance(raw, dict) else ()
-    times = [get(point, "t") for found in lists if isinstance(found, list) for point in found]
+    times = [get(point, "t") for points in lists if isinstance(points, list) for point in points]
     known = [at for at in times if isinstance(at, int | float) and 0 <= at < 1e12]
     # Unix times stored as floats are exact only to a microsecond.
     return round(min(known) * 1e6) * 1000 if known else None

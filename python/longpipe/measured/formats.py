@@ -85,7 +85,7 @@ def _read(reader: ModuleType, content: Content) -> Recording:
     first: ScenarioError | None = None
     while True:
         try:
-            found: Recording = reader.read(part)
+            recording: Recording = reader.read(part)
         except ScenarioError as error:
             first = first or error
             number = _damaged_line(content, part, error, len(skipped))
@@ -94,7 +94,7 @@ def _read(reader: ModuleType, content: Content) -> Recording:
             skipped.append((number, str(error).partition(f":{number}: ")[2]))
             part = part.without_line(number)
             continue
-        return replace(found, notes=(*found.notes, *(_skipped(content, *line) for line in skipped)))
+        return replace(recording, notes=(*recording.notes, *(_skipped(content, *line) for line in skipped)))
 
 
 def _damaged_line(content: Content, part: Content, error: ScenarioError, skipped: int) -> int | None:

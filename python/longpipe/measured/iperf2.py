@@ -80,10 +80,10 @@ def recognises(content: Content) -> bool:
 def read(content: Content) -> Recording:
     """Returns a flow for each stream of a test. Raises ScenarioError if none has an interval."""
     runs = split_at(content, lambda line: len(line) <= _LONGEST and bool(_HEADS.fullmatch(line)), lambda _: None)
-    found = [(part.lines[0][0], run) for part in runs if (run := _run(content.file, part)) is not None]
-    if not found:
+    placed_runs = [(part.lines[0][0], run) for part in runs if (run := _run(content.file, part)) is not None]
+    if not placed_runs:
         raise ScenarioError(f"{content.file}: no interval of a stream; needs the output of iperf 2 with intervals (-i)")
-    return joined(found)
+    return joined(placed_runs)
 
 
 def _run(file: str, content: Content) -> Recording | None:

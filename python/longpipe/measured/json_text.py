@@ -277,7 +277,9 @@ def _without(piece: str, at: int) -> str | None:
         return None
     if place + 1 == len(stack):
         # The defect is between elements.
-        following = [found for found in (piece.find("{", at), piece.find("[", at)) if found >= 0]
+        following = [
+            place_of_bracket for place_of_bracket in (piece.find("{", at), piece.find("[", at)) if place_of_bracket >= 0
+        ]
         return piece[: ends[place]] + "," + piece[min(following) :] if following and ends[place] else None
     begin, end = stack[place + 1].begin, stack[place + 1].closed
     if not end:

@@ -137,9 +137,9 @@ def _subject(name: str, placed: Placed, download: bool | None) -> Iterator[Subje
         ),
     )
     last = {
-        key: found[-1][1]
+        key: samples[-1][1]
         for key in ("MinRTT", "BytesRetrans", "BusyTime", "RWndLimited")
-        if (found := list(points("TCPInfo", key)))
+        if (samples := list(points("TCPInfo", key)))
     }
     counters = {key: (value, "bytes") if key == "BytesRetrans" else (value / 1e6, "s") for key, value in last.items()}
     if of_flow or counters:

@@ -105,15 +105,15 @@ def _of_file(file: str, values: Placed) -> Recording:
     subjects: list[Subject] = []
     lengths = [0.0]
     connections = [(trace, connection) for trace in traces for connection in _connections(trace)]
-    begins = [min(at for _, at, _, _ in found) for _, found in connections]
+    begins = [min(at for _, at, _, _ in events) for _, events in connections]
     # Times in 1970 and the following years are relative.
     is_absolute = bool(begins) and min(begins) > _EARLIEST_S
-    for (trace, found), own in zip(connections, begins, strict=True):
+    for (trace, events), own in zip(connections, begins, strict=True):
         first = min(begins) if is_absolute else own
-        lengths.append(max(at for _, at, _, _ in found) - first)
+        lengths.append(max(at for _, at, _, _ in events) - first)
         headers, unit = _tcp_headers(trace.place, trace.about), _unit(trace.about)
         name = f"{_vantage(trace.about)} {len(subjects) + 1}"
-        subjects += _subject(name, found, first, headers, trace.defects, unit)
+        subjects += _subject(name, events, first, headers, trace.defects, unit)
     if not subjects:
         raise ScenarioError(f"{where}: no packets or metrics among its events; needs the qlog of a QUIC end")
     vantage = text(traces[0].about, "vantage_point", "name")
@@ -288,7 +288,7 @@ def _subject(
 
     def points(scale: float, *keys: str) -> Iterator[tuple[float, float]]:
         for place, at, data in metrics:
-            value = next((found for key in keys if (found := _metric(place, data, key)) is not None), None)
+            value = next((metric for key in keys if (metric := _metric(place, data, key)) is not None), None)
             if value is not None:
                 yield at, value * scale
 
@@ -313,7 +313,7 @@ def _subject(
     min_rtts = list(points(rtt_s, "min_rtt"))
     # Without a list, the packets, their types, numbers or ACKs are not in the file.
     counts = (("packets", sent, sent), ("acknowledged", acked, acked), ("lost", lost, sent or lost))
-    counters = {key: (float(len(found)), "packets") for key, found, shown_by in counts if shown_by}
+    counters = {key: (float(len(metric)), "packets") for key, metric, shown_by in counts if shown_by}
     counters |= {"min_rtt": (min_rtts[-1][1], "s")} if min_rtts else {}
     if headers is not None:
         counters["header"] = (headers, "bytes")

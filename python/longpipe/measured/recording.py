@@ -200,9 +200,9 @@ def _rows(rows: Iterable[tuple[float, ...]], columns: int = 2) -> Numbers:
     return np.fromiter(chain.from_iterable(rows), dtype=float).reshape(-1, columns)
 
 
-def kept(*found: Series) -> tuple[Series, ...]:
+def kept(*candidates: Series) -> tuple[Series, ...]:
     """Returns the series that have values."""
-    return tuple(series for series in found if len(series.numbers))
+    return tuple(series for series in candidates if len(series.numbers))
 
 
 # An interval's begin [s], its end [s], and the number of bytes that moved in it.

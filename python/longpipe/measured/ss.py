@@ -109,7 +109,7 @@ def _sockets(file: str, lines: Lines) -> Iterator[tuple[int, str, Items]]:
 
 
 def _items(where: str, text: str) -> Items:
-    words = re.sub(r"\([^()]*\)", lambda found: found[0].replace(" ", ""), text).split()
+    words = re.sub(r"\([^()]*\)", lambda match: match[0].replace(" ", ""), text).split()
     items: Items = {}
     for place, word in enumerate(words):
         key, colon, value = word.partition(":")

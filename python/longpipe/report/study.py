@@ -64,9 +64,9 @@ def page(study: Study, responses: Sequence[str] = ()) -> str:
     chosen = tuple(dict.fromkeys(responses)) or tuple(asked) or tuple(name for name in INDEXES if name in measures)
     analyses = [_analysis(study, finished, response, palette) for response in chosen]
     tables: dict[str, pd.DataFrame] = {"runs": runs, "points": _points(study, finished, measures)}
-    for response, (_, found) in zip(chosen, analyses, strict=True):
-        if found is not None:
-            tables |= {f"{response}-variation": found.variation, f"{response}-effects": found.effects(LEVEL)}
+    for response, (_, fitted) in zip(chosen, analyses, strict=True):
+        if fitted is not None:
+            tables |= {f"{response}-variation": fitted.variation, f"{response}-effects": fitted.effects(LEVEL)}
     means, every = _results(study, finished, measures, chosen), _runs(study, runs, measures)
     sections = (
         Section("results", "Results", parts=(*_curves(study, chosen, palette), means, every)),
@@ -100,9 +100,9 @@ def _points(study: Study, finished: pd.DataFrame, measures: list[str]) -> pd.Dat
     for point in range(1, len(study.design.points) + 1):
         row: dict[str, Any] = {"point": point, **study.design.levels(point), "runs": len(by_point.get(point, ()))}
         for measure in measures if point in by_point else ():
-            found = estimate(by_point[point][measure])
-            row |= {f"{measure}_mean": found.mean}
-            row |= {f"{measure}_mean_low": found.mean_low, f"{measure}_mean_high": found.mean_high}
+            interval = estimate(by_point[point][measure])
+            row |= {f"{measure}_mean": interval.mean}
+            row |= {f"{measure}_mean_low": interval.mean_low, f"{measure}_mean_high": interval.mean_high}
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -62,8 +62,8 @@ def inline(text: str, name: str, palette: Palette) -> Drawing:
     body = text[start.end() : text.rindex("</svg>")]
     for pattern in (r"<metadata>.*?</metadata>", r"<style.*?</style>", r"<!--.*?-->"):
         body = re.sub(pattern, "", body, flags=re.DOTALL)
-    body = _NAME.sub(lambda found: f"{found[1]}{name}-{found[2]}", body).replace("xlink:href=", "href=")
-    body = _COLOUR.sub(lambda found: palette.variable(found[0]), body)
+    body = _NAME.sub(lambda match: f"{match[1]}{name}-{match[2]}", body).replace("xlink:href=", "href=")
+    body = _COLOUR.sub(lambda match: palette.variable(match[0]), body)
     # Reduces the precision of glyph coordinates, because the full precision is not visible.
     body = re.sub(r"(\d\.\d{3})\d+", r"\1", body)
     body = re.sub(r"\s*\n\s*", "\n", body)

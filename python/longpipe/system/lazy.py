@@ -14,8 +14,8 @@ def lazy_attributes(package: str, homes: Mapping[str, str]) -> tuple[Callable[[s
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = import_module(homes[name])
         # The name is a submodule itself, or an attribute of a submodule.
-        found = names[name] = home if homes[name] == f"{package}.{name}" else getattr(home, name)
-        return found
+        attribute = names[name] = home if homes[name] == f"{package}.{name}" else getattr(home, name)
+        return attribute
 
     def offered() -> list[str]:
         return sorted({*names, *homes})

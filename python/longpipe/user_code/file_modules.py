@@ -77,7 +77,7 @@ def plain_name(module: str) -> str:
 
 def with_plain_names(text: str) -> str:
     """Returns a text, such as an error's, with the names by which modules are imported."""
-    return _NAME.sub(lambda found: plain_name(found[0]), text)
+    return _NAME.sub(lambda match: plain_name(match[0]), text)
 
 
 def imported_by(module: str) -> dict[str, UserFile]:
@@ -213,12 +213,12 @@ def _learn(path: Path) -> str:
         inner = _inner(file) if file.name == _PACKAGE else {}
         folder = file.parent.parent if file.name == _PACKAGE else file.parent
         imports = frozenset().union(*map(_imports, (text, *inner.values())))
-        beside = {name: found for name in sorted(imports) if (found := _beside(folder, name)) is not None}
+        beside = {name: sibling for name in sorted(imports) if (sibling := _beside(folder, name)) is not None}
         read[file] = text, inner, beside
         waiting += beside.values()
     names = {file: _name(file, _reachable(file, read), read) for file in read}
     for file, (text, inner, beside) in read.items():
-        siblings = {name: names[found] for name, found in beside.items()}
+        siblings = {name: names[sibling] for name, sibling in beside.items()}
         _known.setdefault(names[file], UserFile(_stem(file), file, text, inner, siblings))
     return names[path]
 

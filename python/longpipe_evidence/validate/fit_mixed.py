@@ -66,11 +66,11 @@ def draw_mixed(random: Random, number: int) -> LinuxCase:
 
 def _changes(random: Random, rate: float, duration_s: float) -> tuple[tuple[str, str], ...]:
     """Draws further rates within a factor of 2 of the first one."""
-    found, at_s = [], random.uniform(*CHANGES_S)
+    changes, at_s = [], random.uniform(*CHANGES_S)
     while at_s < duration_s - CHANGES_S[0] / 2:
-        found.append((f"{STEP_S * round(at_s / STEP_S):.2f} s", _bps(rate * 2 ** random.uniform(-1, 1))))
+        changes.append((f"{STEP_S * round(at_s / STEP_S):.2f} s", _bps(rate * 2 ** random.uniform(-1, 1))))
         at_s += random.uniform(*CHANGES_S)
-    return tuple(found)
+    return tuple(changes)
 
 
 def _managed(random: Random, rate: float) -> str:

@@ -200,7 +200,7 @@ def run(
     most: int,
 ) -> None:
     """Runs a design as a study and prints the means and, if the runs are kept, suggested commands."""
-    found = failed = None
+    sequential = failed = None
     with opened_store(None, no_store=True) if execution.no_store else opened(execution.store) as store:
         with changes_shown():
             study = Study(design, store, name)
@@ -213,7 +213,9 @@ def run(
                 if until is None:
                     study.run(progress=bar.update, **execution.arguments)
                 else:
-                    found = run_until(study, *parse_until(until), most=most, progress=bar.update, **execution.arguments)
+                    sequential = run_until(
+                        study, *parse_until(until), most=most, progress=bar.update, **execution.arguments
+                    )
         except StudyError as error:
             # The means and the table contain the finished runs.
             failed = error
@@ -226,13 +228,15 @@ def run(
     console = terminal()
     console.print()
     show_table(
-        console, means(design, runs, limited, until=None if found is None else found.metric), len(design.factors)
+        console,
+        means(design, runs, limited, until=None if sequential is None else sequential.metric),
+        len(design.factors),
     )
     if csv is not None and not is_stdout(csv):
         console.print(f"\n{len(runs)} runs: {csv}", markup=False, soft_wrap=True)
-    if found is not None:
-        outcome = _outcome(found, margin_text(design, str(until)))
-        console.print(outcome, style="" if found.reached else "yellow", markup=False, soft_wrap=True)
+    if sequential is not None:
+        outcome = _outcome(sequential, margin_text(design, str(until)))
+        console.print(outcome, style="" if sequential.reached else "yellow", markup=False, soft_wrap=True)
     if failed is not None:
         raise failed
     table = None if is_stdout(csv) else csv

@@ -64,46 +64,46 @@ def shell(name: str, usage: str) -> Callable[..., None]:
         from longpipe.live.machine import check_machine
         from longpipe.live.mahimahi import INSIDE, OUTSIDE, chain
 
-        found = chain([name, *context.args])
+        shells = chain([name, *context.args])
         # Options that precede the arguments of the first shell; all other options are in the chain.
         given = {"outside": outside, "seed": seed, "wait-for": awaited, "wait-at-most": wait_at_most}
         for option, value in given.items():
             if value is not None:
-                found.keep_own(option, str(value))
-        seed_of_run = _seed(found.own.get("seed", "1"))
-        if "wait-at-most" in found.own and "wait-for" not in found.own:
+                shells.keep_own(option, str(value))
+        seed_of_run = _seed(shells.own.get("seed", "1"))
+        if "wait-at-most" in shells.own and "wait-for" not in shells.own:
             raise ScenarioError("--wait-at-most: needs --wait-for outside:PORT")
-        longest_wait_s = seconds_of_option("--wait-at-most", found.own.get("wait-at-most", LONGEST_WAIT))
-        programs = (INSIDE, OUTSIDE) if "outside" in found.own else (INSIDE,)
+        longest_wait_s = seconds_of_option("--wait-at-most", shells.own.get("wait-at-most", LONGEST_WAIT))
+        programs = (INSIDE, OUTSIDE) if "outside" in shells.own else (INSIDE,)
         wait_for = None
-        if "wait-for" in found.own:
+        if "wait-for" in shells.own:
             wait_for = check_wait_for(
-                found.own["wait-for"], programs, needs="--outside COMMAND", example="outside:8080"
+                shells.own["wait-for"], programs, needs="--outside COMMAND", example="outside:8080"
             )
         check_machine()
-        path = plan(found.scenario(), (INSIDE, OUTSIDE))
+        path = plan(shells.scenario(), (INSIDE, OUTSIDE))
         # Address of mahimahi's outermost host.
         os.environ["MAHIMAHI_BASE"] = path.hosts[1].address
-        commands = {INSIDE: found.command or [os.environ.get("SHELL") or "/bin/sh"]}
-        if "outside" in found.own:
-            commands[OUTSIDE] = ["/bin/sh", "-c", found.own["outside"]]
+        commands = {INSIDE: shells.command or [os.environ.get("SHELL") or "/bin/sh"]}
+        if "outside" in shells.own:
+            commands[OUTSIDE] = ["/bin/sh", "-c", shells.own["outside"]]
         errors = Console(stderr=True, highlight=False, soft_wrap=True)
         with tempfile.TemporaryDirectory(prefix="longpipe-live-") as place:
-            capture = Path(place) / "log.pcapng" if found.logs else None
+            capture = Path(place) / "log.pcapng" if shells.logs else None
             done = run(
                 path,
                 commands,
                 seed=seed_of_run,
                 settings=Settings(),
                 capture=capture,
-                progress=_meter(found.meters, errors) if found.meters else None,
-                longest_s=found.ends_s,
+                progress=_meter(shells.meters, errors) if shells.meters else None,
+                longest_s=shells.ends_s,
                 wait_for=wait_for,
                 longest_wait_s=longest_wait_s,
                 tell=lambda line: errors.print(f"live: {line}", markup=False),
             )
             if capture is not None:
-                found.write_logs(capture)
+                shells.write_logs(capture)
         for line in done.certificate.lines():
             errors.print(f"live: {line}", markup=False)
         if done.status != 0:

@@ -74,11 +74,13 @@ def source(incomplete: str) -> list[str]:
     folder, _, begin = incomplete.rpartition("/")
     where = Path(folder or ("/" if incomplete.startswith("/") else "."))
     try:
-        found = sorted(path for path in where.iterdir() if path.name.startswith(begin) and path.name[0] != ".")
+        completions = sorted(path for path in where.iterdir() if path.name.startswith(begin) and path.name[0] != ".")
     except OSError:
-        found = []
+        completions = []
     start = incomplete[: len(incomplete) - len(begin)]
-    files = [f"{start}{path.name}{'/' * path.is_dir()}" for path in found if path.is_dir() or path.suffix == ".toml"]
+    files = [
+        f"{start}{path.name}{'/' * path.is_dir()}" for path in completions if path.is_dir() or path.suffix == ".toml"
+    ]
     return [*files, *study(incomplete)]
 
 

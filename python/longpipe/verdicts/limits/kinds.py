@@ -72,10 +72,10 @@ class Kind(ABC):
     most: ClassVar[Strength] = Strength.STRONG
 
     @abstractmethod
-    def strength(self, e: Evidence) -> Strength:
+    def strength(self, evidence: Evidence) -> Strength:
         """Returns the strength of the evidence that this limits the flow."""
 
-    def remedy(self, e: Evidence) -> Remedy | None:
+    def remedy(self, evidence: Evidence) -> Remedy | None:
         """Returns the change of one field that raises the flow's goodput; None if there is none."""
         return None
 
@@ -87,8 +87,8 @@ class FurtherPath(Kind):
     meaning = "a further path of a connection, whose row has the limit"
     most = Strength.CERTAIN
 
-    def strength(self, e: Evidence) -> Strength:
-        return Strength.CERTAIN if e.is_further_path else Strength.NONE
+    def strength(self, evidence: Evidence) -> Strength:
+        return Strength.CERTAIN if evidence.is_further_path else Strength.NONE
 
 
 class NotStarted(Kind):
@@ -98,8 +98,8 @@ class NotStarted(Kind):
     meaning = "their start is after the end of the run"
     most = Strength.CERTAIN
 
-    def strength(self, e: Evidence) -> Strength:
-        return Strength.NONE if e.has_started else Strength.CERTAIN
+    def strength(self, evidence: Evidence) -> Strength:
+        return Strength.NONE if evidence.has_started else Strength.CERTAIN
 
 
 class Application(Kind):
@@ -109,8 +109,8 @@ class Application(Kind):
     meaning = "the application had no more data to send"
     most = Strength.CERTAIN
 
-    def strength(self, e: Evidence) -> Strength:
-        return Strength.CERTAIN if e.is_served else Strength.NONE
+    def strength(self, evidence: Evidence) -> Strength:
+        return Strength.CERTAIN if evidence.is_served else Strength.NONE
 
 
 class Shaper(Kind):
@@ -120,13 +120,13 @@ class Shaper(Kind):
     meaning = "the shaper before the slowest link sent at its rate, which is below the link's, or drops long packets"
     most = Strength.CERTAIN
 
-    def strength(self, e: Evidence) -> Strength:
-        if e.is_blocked_by("tbf"):
+    def strength(self, evidence: Evidence) -> Strength:
+        if evidence.is_blocked_by("tbf"):
             return Strength.CERTAIN
-        return Strength.STRONG if e.has_its_share and e.is_shaped else Strength.NONE
+        return Strength.STRONG if evidence.has_its_share and evidence.is_shaped else Strength.NONE
 
-    def remedy(self, e: Evidence) -> Remedy | None:
-        return e.unblocked() if e.is_blocked_by("tbf") else faster_shaper(e, e.slowest)
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        return evidence.unblocked() if evidence.is_blocked_by("tbf") else faster_shaper(evidence, evidence.slowest)
 
 
 class Link(Kind):
@@ -135,11 +135,11 @@ class Link(Kind):
     name = "link"
     meaning = "the slowest link was busy, or gave the flow most of its share"
 
-    def strength(self, e: Evidence) -> Strength:
-        return Strength.STRONG if e.has_its_share and not e.is_shaped else Strength.NONE
+    def strength(self, evidence: Evidence) -> Strength:
+        return Strength.STRONG if evidence.has_its_share and not evidence.is_shaped else Strength.NONE
 
-    def remedy(self, e: Evidence) -> Remedy | None:
-        return faster(e, e.slowest)
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        return faster(evidence, evidence.slowest)
 
 
 class LossCause(Kind):
@@ -147,12 +147,12 @@ class LossCause(Kind):
 
     most = Strength.CERTAIN
 
-    def strength(self, e: Evidence) -> Strength:
-        if e.lost_to != self.name:
+    def strength(self, evidence: Evidence) -> Strength:
+        if evidence.lost_to != self.name:
             return Strength.NONE
-        if e.reduced_by is None:
+        if evidence.reduced_by is None:
             return Strength.WEAK
-        return Strength.CERTAIN if e.nothing_arrived else Strength.STRONG
+        return Strength.CERTAIN if evidence.nothing_arrived else Strength.STRONG
 
 
 class Buffer(LossCause):
@@ -161,14 +161,14 @@ class Buffer(LossCause):
     name = "buffer"
     meaning = "a full buffer, or a policy that depends on its size, lost packets"
 
-    def remedy(self, e: Evidence) -> Remedy | None:
-        port = e.port_of(self.name)
-        own, link = e.run.fields.of_link(port), e.run.resolved["links"][port]
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        port = evidence.port_of(self.name)
+        fields, link = evidence.run.fields.of_link(port), evidence.run.resolved["links"][port]
         limit = link["policy"].get("flow_limit")
-        if own is not None and limit is not None and e.ports.max_queued((port,)) < e.buffer_packets:
+        if fields is not None and limit is not None and evidence.ports.max_queued((port,)) < evidence.buffer_packets:
             # The buffer was never full, so the queues of flows were.
-            return Remedy(f"{own.policy}.flow_limit", MORE * limit)
-        return None if own is None or link["buffer"] is None else Remedy(own.buffer, "unlimited")
+            return Remedy(f"{fields.policy}.flow_limit", MORE * limit)
+        return None if fields is None or link["buffer"] is None else Remedy(fields.buffer, "unlimited")
 
 
 class Aqm(LossCause):
@@ -177,9 +177,9 @@ class Aqm(LossCause):
     name = "AQM"
     meaning = "the queue discipline dropped packets before its buffer was full"
 
-    def remedy(self, e: Evidence) -> Remedy | None:
-        own = e.run.fields.of_link(e.port_of(self.name))
-        return None if own is None else Remedy(own.policy, "tail-drop")
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        fields = evidence.run.fields.of_link(evidence.port_of(self.name))
+        return None if fields is None else Remedy(fields.policy, "tail-drop")
 
 
 class Marks(LossCause):
@@ -188,14 +188,14 @@ class Marks(LossCause):
     name = "marks"
     meaning = "a queue marked packets, which reduced the window"
 
-    def remedy(self, e: Evidence) -> Remedy | None:
-        own = e.run.fields.of_link(e.port_of(self.name))
-        if own is None:
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        fields = evidence.run.fields.of_link(evidence.port_of(self.name))
+        if fields is None:
             return None
-        policer = own.first("policer")
-        if policer is not None and own.conditioners_now[policer].exceed == "mark":
-            return faster_bucket(own, policer)
-        return Remedy(own.policy, "tail-drop")
+        policer = fields.first("policer")
+        if policer is not None and fields.conditioners_now[policer].exceed == "mark":
+            return faster_bucket(fields, policer)
+        return Remedy(fields.policy, "tail-drop")
 
 
 class RandomLoss(LossCause):
@@ -204,12 +204,12 @@ class RandomLoss(LossCause):
     name = "random loss"
     meaning = "a link lost packets: injected losses or bit errors"
 
-    def remedy(self, e: Evidence) -> Remedy | None:
-        own = e.run.fields.of_link(e.port_of(self.name))
-        if own is None or own.loss_now is None:
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        fields = evidence.run.fields.of_link(evidence.port_of(self.name))
+        if fields is None or fields.loss_now is None:
             return None
-        is_of_file = own.loss_now.kind == "none" and own.path_now is not None
-        return constant_path(own) if is_of_file else Remedy(own.loss, "none")
+        is_of_file = fields.loss_now.kind == "none" and fields.path_now is not None
+        return constant_path(fields) if is_of_file else Remedy(fields.loss, "none")
 
 
 class Policer(LossCause):
@@ -218,22 +218,24 @@ class Policer(LossCause):
     name = "policer"
     meaning = "a policer dropped packets that exceeded its rate"
 
-    def strength(self, e: Evidence) -> Strength:
-        return Strength.CERTAIN if e.is_blocked_by("policer") else super().strength(e)
+    def strength(self, evidence: Evidence) -> Strength:
+        return Strength.CERTAIN if evidence.is_blocked_by("policer") else super().strength(evidence)
 
-    def remedy(self, e: Evidence) -> Remedy | None:
-        if e.is_blocked_by("policer"):
-            return e.unblocked()
-        own = e.run.fields.of_link(e.port_of(self.name))
-        policer = None if own is None else own.first("policer")
-        if own is None or policer is None:
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        if evidence.is_blocked_by("policer"):
+            return evidence.unblocked()
+        fields = evidence.run.fields.of_link(evidence.port_of(self.name))
+        policer = None if fields is None else fields.first("policer")
+        if fields is None or policer is None:
             return None
-        rate_bps = RATE.parse(own.conditioners_now[policer].rate)
-        if 8 * e.ports.bytes_out(e.port_of(self.name)) / e.run.duration_s >= HALF * rate_bps:
-            return faster_bucket(own, policer)
+        rate_bps = RATE.parse(fields.conditioners_now[policer].rate)
+        if 8 * evidence.ports.bytes_out(evidence.port_of(self.name)) / evidence.run.duration_s >= HALF * rate_bps:
+            return faster_bucket(fields, policer)
         # The bucket is too small for the bursts of a window, so that its rate is not used.
-        burst_bytes = max(4 * SIZE.parse(own.conditioners_now[policer].burst), round(rate_bps / 2 * e.round_trip_s))
-        return Remedy(f"{own.conditioners}.{policer}.burst", f"{burst_bytes} B")
+        burst_bytes = max(
+            4 * SIZE.parse(fields.conditioners_now[policer].burst), round(rate_bps / 2 * evidence.round_trip_s)
+        )
+        return Remedy(f"{fields.conditioners}.{policer}.burst", f"{burst_bytes} B")
 
 
 class Outage(Kind):
@@ -243,30 +245,36 @@ class Outage(Kind):
     meaning = "a link had outages, or there was no route"
     most = Strength.CERTAIN
 
-    def strength(self, e: Evidence) -> Strength:
-        if e.nothing_arrived and e.blocking is None and (e.reduced_by == "outage" or e.outages >= HALF):
+    def strength(self, evidence: Evidence) -> Strength:
+        if (
+            evidence.nothing_arrived
+            and evidence.blocking is None
+            and (evidence.reduced_by == "outage" or evidence.outages >= HALF)
+        ):
             return Strength.CERTAIN
-        if e.reduced_by != "outage" and (e.outages < OUT or not self._causes_losses(e)):
+        if evidence.reduced_by != "outage" and (evidence.outages < OUT or not self._causes_losses(evidence)):
             return Strength.NONE
-        return Strength.STRONG if e.busy < BUSY else Strength.NONE
+        return Strength.STRONG if evidence.busy < BUSY else Strength.NONE
 
-    def _causes_losses(self, e: Evidence) -> bool:
+    def _causes_losses(self, evidence: Evidence) -> bool:
         """Returns whether what reduced the window may be an effect of outages.
 
         An outage that holds packets fills the queue, so that overflows and timeouts are its effects. A buffer of one or
         two packets overflows without it, too, and so does that of a link that is busy at all other times.
         """
-        if e.reduced_by != "buffer":
-            return e.reduced_by not in ("policer", "random loss")
-        is_full = e.outages < SHORT and e.busy >= BUSY * (1 - e.outages) and not e.path.datagrams
-        return e.buffer_packets > TINY_BUFFER and not is_full
+        if evidence.reduced_by != "buffer":
+            return evidence.reduced_by not in ("policer", "random loss")
+        is_full = (
+            evidence.outages < SHORT and evidence.busy >= BUSY * (1 - evidence.outages) and not evidence.path.datagrams
+        )
+        return evidence.buffer_packets > TINY_BUFFER and not is_full
 
-    def remedy(self, e: Evidence) -> Remedy | None:
-        own = e.run.fields.of_link(e.out_link)
-        if own is None or own.path_now is None:
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        fields = evidence.run.fields.of_link(evidence.out_link)
+        if fields is None or fields.path_now is None:
             # Packets without a route over satellites wait at their host, or are lost at the first router.
-            own = e.run.fields.of_satellites(e.flow)
-        return None if own is None else constant_path(own)
+            fields = evidence.run.fields.of_satellites(evidence.flow)
+        return None if fields is None else constant_path(fields)
 
 
 class ReturnLink(Kind):
@@ -275,25 +283,27 @@ class ReturnLink(Kind):
     name = "return link"
     meaning = "a return link of the ACKs was busy"
 
-    def strength(self, e: Evidence) -> Strength:
-        if e.path.datagrams or e.busy >= BUSY or e.share >= 1:
+    def strength(self, evidence: Evidence) -> Strength:
+        if evidence.path.datagrams or evidence.busy >= BUSY or evidence.share >= 1:
             return Strength.NONE
-        if e.reduced_by == "timeouts" and e.busy_back >= WAIT:
+        if evidence.reduced_by == "timeouts" and evidence.busy_back >= WAIT:
             # ACKs that wait cause timeouts and probes of the tail.
             return Strength.STRONG
-        if e.queued_back >= HALF and e.busy_back >= BUSY:
+        if evidence.queued_back >= HALF and evidence.busy_back >= BUSY:
             # ACKs wait for most of the RTT, whatever limits the window.
             return Strength.STRONG
-        if e.busy_back < BUSY:
+        if evidence.busy_back < BUSY:
             return Strength.NONE
         # A link that also carries data may be busy even without the ACKs.
-        is_alone = e.slowest_back not in e.run.carry_data
-        return Strength.STRONG if is_alone and e.busy_back >= e.busy + CLEARLY else Strength.WEAK
+        is_alone = evidence.slowest_back not in evidence.run.carry_data
+        return Strength.STRONG if is_alone and evidence.busy_back >= evidence.busy + CLEARLY else Strength.WEAK
 
-    def remedy(self, e: Evidence) -> Remedy | None:
-        if e.path.datagrams:
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        if evidence.path.datagrams:
             return None
-        return (faster_shaper if e.ports.is_shaped(e.slowest_back) else faster)(e, e.slowest_back)
+        return (faster_shaper if evidence.ports.is_shaped(evidence.slowest_back) else faster)(
+            evidence, evidence.slowest_back
+        )
 
 
 class Window(Kind):
@@ -302,34 +312,39 @@ class Window(Kind):
     name = "window"
     meaning = "the receiver's window was full"
 
-    def strength(self, e: Evidence) -> Strength:
-        if e.proxy_used[1] >= max(HALF, e.window_used) or e.round_trips < FIRST_ROUND_TRIPS:
+    def strength(self, evidence: Evidence) -> Strength:
+        if evidence.proxy_used[1] >= max(HALF, evidence.window_used) or evidence.round_trips < FIRST_ROUND_TRIPS:
             return Strength.NONE
         # A busy link fills any window with data, or with ACKs, that wait; if none wait, it is busy with other flows.
-        is_waiting = e.queued >= QUEUED or e.share >= FAIR
-        if ((e.busy >= FULL or e.busy_back >= BUSY) and is_waiting) or e.queued >= HALF:
-            return Strength.WEAK if e.window_used >= HALF else Strength.NONE
+        is_waiting = evidence.queued >= QUEUED or evidence.share >= FAIR
+        if ((evidence.busy >= FULL or evidence.busy_back >= BUSY) and is_waiting) or evidence.queued >= HALF:
+            return Strength.WEAK if evidence.window_used >= HALF else Strength.NONE
         # A window that was nearly full cannot grow much without the losses, or without the queues.
-        if e.window_used >= (IN_USE if e.reduced_by is None and e.queued >= QUEUED else NEARLY_FULL):
+        if evidence.window_used >= (
+            IN_USE if evidence.reduced_by is None and evidence.queued >= QUEUED else NEARLY_FULL
+        ):
             return Strength.STRONG
         # The mean window of a flow with many short transfers shows nothing about each of them.
-        is_small = e.window_segments <= SMALL_WINDOW and not SOURCES[e.flow["traffic"]["kind"]]["short_transfers"]
-        if is_small and not e.has_its_share:
+        is_small = (
+            evidence.window_segments <= SMALL_WINDOW
+            and not SOURCES[evidence.flow["traffic"]["kind"]]["short_transfers"]
+        )
+        if is_small and not evidence.has_its_share:
             # The receiver delays the ACK of a segment that no second one follows, which may cause a probe of the tail.
-            if e.reduced_by in (None, "timeouts") and not e.timeouts:
+            if evidence.reduced_by in (None, "timeouts") and not evidence.timeouts:
                 return Strength.STRONG
-            if e.reduced_by in ("timeouts", "random loss", "buffer") and e.window_used >= HALF:
+            if evidence.reduced_by in ("timeouts", "random loss", "buffer") and evidence.window_used >= HALF:
                 return Strength.STRONG
-        return Strength.WEAK if e.window_used >= HALF else Strength.NONE
+        return Strength.WEAK if evidence.window_used >= HALF else Strength.NONE
 
-    def remedy(self, e: Evidence) -> Remedy | None:
-        if e.path.datagrams:
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        if evidence.path.datagrams:
             return None
         # A window that fills the rest of the link; a larger one would overflow its buffer.
-        window, mss = e.flow["tcp"]["receiver_window_bytes"], e.path.mss_bytes
-        factor = min(2.0, max(LEAST_HEADROOM, BDP_AND_MORE / max(e.busy, e.share, HALF)))
+        window, mss = evidence.flow["tcp"]["receiver_window_bytes"], evidence.path.mss_bytes
+        factor = min(2.0, max(LEAST_HEADROOM, BDP_AND_MORE / max(evidence.busy, evidence.share, HALF)))
         larger = max(round(factor * window), window + 2 * mss)
-        return Remedy(e.run.fields.of_flow(e.path.flow, "receiver_window"), f"{larger} B")
+        return Remedy(evidence.run.fields.of_flow(evidence.path.flow, "receiver_window"), f"{larger} B")
 
 
 class ProxyBuffer(Kind):
@@ -338,18 +353,18 @@ class ProxyBuffer(Kind):
     name = "proxy buffer"
     meaning = "the buffer of a split-TCP proxy was full"
 
-    def strength(self, e: Evidence) -> Strength:
-        if e.proxy_used[1] < max(HALF, e.window_used) or e.round_trips < FIRST_ROUND_TRIPS:
+    def strength(self, evidence: Evidence) -> Strength:
+        if evidence.proxy_used[1] < max(HALF, evidence.window_used) or evidence.round_trips < FIRST_ROUND_TRIPS:
             return Strength.NONE
         # Other flows may keep the link busy.
-        is_limiting = e.proxy_used[1] >= PROXY_IN_USE and (e.busy < BUSY or e.share < FAIR)
+        is_limiting = evidence.proxy_used[1] >= PROXY_IN_USE and (evidence.busy < BUSY or evidence.share < FAIR)
         return Strength.STRONG if is_limiting else Strength.WEAK
 
-    def remedy(self, e: Evidence) -> Remedy | None:
-        proxy, used = e.proxy_used
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        proxy, used = evidence.proxy_used
         if not used:
             return None
-        field, size = e.run.fields.proxy_buffer(proxy)
+        field, size = evidence.run.fields.proxy_buffer(proxy)
         return Remedy(field, f"{MORE * SIZE.parse(size)} B")
 
 
@@ -359,17 +374,26 @@ class Reordering(Kind):
     name = "reordering"
     meaning = "window reductions without a timeout that no loss of data explains"
 
-    def strength(self, e: Evidence) -> Strength:
+    def strength(self, evidence: Evidence) -> Strength:
         # Duplicate ACKs of packets out of order cause fast retransmits, and not timeouts.
-        is_shown = e.reduced_by == "timeouts" and e.fast_retransmits >= e.timeouts and e.is_disordered
+        is_shown = (
+            evidence.reduced_by == "timeouts"
+            and evidence.fast_retransmits >= evidence.timeouts
+            and evidence.is_disordered
+        )
         if is_shown:
             return Strength.STRONG
         # Controls with a model of the path count no reductions.
-        is_spurious = e.reduced_by is None and e.fast_retransmits > 0 and not e.losses and e.is_disordered
+        is_spurious = (
+            evidence.reduced_by is None
+            and evidence.fast_retransmits > 0
+            and not evidence.losses
+            and evidence.is_disordered
+        )
         return Strength.WEAK if is_spurious else Strength.NONE
 
-    def remedy(self, e: Evidence) -> Remedy | None:
-        return next((found for own in e.owners if (found := in_order(own)) is not None), None)
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        return next((found for fields in evidence.owners if (found := in_order(fields)) is not None), None)
 
 
 class Timeouts(Kind):
@@ -378,19 +402,23 @@ class Timeouts(Kind):
     name = "timeouts"
     meaning = "timeouts, or probes of the tail, that no loss of data explains"
 
-    def strength(self, e: Evidence) -> Strength:
-        return Strength.STRONG if e.reduced_by == "timeouts" and self.remedy(e) is not None else Strength.NONE
+    def strength(self, evidence: Evidence) -> Strength:
+        return (
+            Strength.STRONG
+            if evidence.reduced_by == "timeouts" and self.remedy(evidence) is not None
+            else Strength.NONE
+        )
 
-    def remedy(self, e: Evidence) -> Remedy | None:
-        if e.path.datagrams:
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        if evidence.path.datagrams:
             return None
-        for own in e.owners:
-            if (found := steady_delay(own)) is not None:
+        for fields in evidence.owners:
+            if (found := steady_delay(fields)) is not None:
                 return found
-        timer = e.flow["tcp"]["timer"]
+        timer = evidence.flow["tcp"]["timer"]
         if timer["kind"] == "fine" and timer["min_rto_ps"] >= PATIENT_PS:
             return None
-        return Remedy(e.run.fields.of_flow(e.path.flow, "timer"), {"kind": "fine", "timestamps": True})
+        return Remedy(evidence.run.fields.of_flow(evidence.path.flow, "timer"), {"kind": "fine", "timestamps": True})
 
 
 class SlowStart(Kind):
@@ -400,14 +428,16 @@ class SlowStart(Kind):
     meaning = "the run is too short for the round trip"
     most = Strength.CERTAIN
 
-    def strength(self, e: Evidence) -> Strength:
-        if e.has_no_ack:
+    def strength(self, evidence: Evidence) -> Strength:
+        if evidence.has_no_ack:
             # No change of the path could have raised the window.
             return Strength.CERTAIN
         # Not every loss reduces a window: BBR sets its rate from its model of the path.
-        is_short = e.round_trips < SLOW_START_ROUND_TRIPS and not (e.timeouts or e.fast_retransmits)
+        is_short = evidence.round_trips < SLOW_START_ROUND_TRIPS and not (
+            evidence.timeouts or evidence.fast_retransmits
+        )
         # Timers may expire before the first ACKs arrive.
-        is_short = is_short or (e.round_trips < FIRST_ROUND_TRIPS and e.reduced_by in (None, "timeouts"))
+        is_short = is_short or (evidence.round_trips < FIRST_ROUND_TRIPS and evidence.reduced_by in (None, "timeouts"))
         return Strength.WEAK if is_short else Strength.NONE
 
 
@@ -417,13 +447,13 @@ class Congestion(Kind):
     name = "congestion"
     meaning = "congestion control set the rate, not a loss"
 
-    def strength(self, e: Evidence) -> Strength:
-        return Strength.NONE if e.path.datagrams else Strength.WEAK
+    def strength(self, evidence: Evidence) -> Strength:
+        return Strength.NONE if evidence.path.datagrams else Strength.WEAK
 
-    def remedy(self, e: Evidence) -> Remedy | None:
-        if e.path.datagrams:
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        if evidence.path.datagrams:
             return None
-        return Remedy(e.run.fields.of_flow(e.path.flow, "congestion"), "cubic")
+        return Remedy(evidence.run.fields.of_flow(evidence.path.flow, "congestion"), "cubic")
 
 
 class NotDetermined(Kind):
@@ -432,9 +462,9 @@ class NotDetermined(Kind):
     name = "not determined"
     meaning = "no single change of a field is known to help"
 
-    def strength(self, e: Evidence) -> Strength:
+    def strength(self, evidence: Evidence) -> Strength:
         # Two links with different fields limit the flow to the same rate.
-        return Strength.STRONG if e.has_its_share and e.is_bounded_elsewhere else Strength.REST
+        return Strength.STRONG if evidence.has_its_share and evidence.is_bounded_elsewhere else Strength.REST
 
 
 # All limits; of those with equally strong evidence, the first one limits a flow.

@@ -54,29 +54,29 @@ class Remedy:
         return f"{self.field} = {value}"
 
 
-def faster(e: Evidence, link: int) -> Remedy | None:
+def faster(evidence: Evidence, link: int) -> Remedy | None:
     """Returns a higher rate of a directed link, which is that of its path if this varies the rate.
 
     It is at most the rate of the next slower link or policer, because packets beyond that would only be lost there.
     """
-    fields = e.run.fields.of_link(link)
+    fields = evidence.run.fields.of_link(link)
     if fields is None:
         return None
-    factor = e.headroom(link)
+    factor = evidence.headroom(link)
     match fields.path_now:
         case Moving(rate=steps) if steps:
             return Remedy(f"{fields.path}.rate", [[at, _raised(rate, factor)] for at, rate in steps])
         case Coded(symbol_rate=rate):
             return Remedy(f"{fields.path}.symbol_rate", SYMBOLS.format(round(factor * SYMBOLS.parse(rate))))
-        case File() if "service" in e.run.resolved["links"][link].get("motion", {}):
-            highest = max(_rates_bps(e.run.resolved["links"][link]["motion"]["service"]))
+        case File() if "service" in evidence.run.resolved["links"][link].get("motion", {}):
+            highest = max(_rates_bps(evidence.run.resolved["links"][link]["motion"]["service"]))
             return Remedy(fields.path, {**_CONSTANT, "rate": [["0 s", RATE.format(MORE * highest)]]})
-    return Remedy(fields.rate, _rate(round(factor * e.run.resolved["links"][link]["rate_bps"])))
+    return Remedy(fields.rate, _rate(round(factor * evidence.run.resolved["links"][link]["rate_bps"])))
 
 
-def faster_shaper(e: Evidence, link: int) -> Remedy | None:
+def faster_shaper(evidence: Evidence, link: int) -> Remedy | None:
     """Returns twice the rate of the shaper of a directed link: `tbf`, or CAKE's."""
-    fields = e.run.fields.of_link(link)
+    fields = evidence.run.fields.of_link(link)
     if fields is None:
         return None
     tbf = next((i for i, conditioner in enumerate(fields.conditioners_now) if conditioner.kind == "tbf"), None)

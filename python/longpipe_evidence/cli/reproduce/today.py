@@ -27,17 +27,17 @@ def run(documents: list[str], seeds: int | None, out: Path, runner: Runner) -> N
     Without `seeds` it shows the results that come with longpipe; with `seeds` it simulates the missing runs.
     """
     if seeds is None:
-        found = of_today.frozen()
+        results = of_today.frozen()
     else:
         with Bar("today") as bar:
-            found = of_today.simulated(seeds, runner.telling(bar.update), engine_version())
-    judged = answers(documents, found.runs)
-    shown = partial(show, judged)
-    folder = Folder(out, Part.TODAY, "today", int(found.record["seeds"]), SEEDS)
-    folder.text(PAGE, page(found, judged))
+            results = of_today.simulated(seeds, runner.telling(bar.update), engine_version())
+    conclusions = answers(documents, results.runs)
+    shown = partial(show, conclusions)
+    folder = Folder(out, Part.TODAY, "today", int(results.record["seeds"]), SEEDS)
+    folder.text(PAGE, page(results, conclusions))
     folder.text("today.txt", text_of(shown))
-    folder.text(f"{of_today.RUNS}.csv", found.runs.to_csv(index=False, float_format="%.6g"))
-    folder.close(**{name: found.record[name] for name in ("command", "engine")})
+    folder.text(f"{of_today.RUNS}.csv", results.runs.to_csv(index=False, float_format="%.6g"))
+    folder.close(**{name: results.record[name] for name in ("command", "engine")})
     target = console()
     shown(target)
     target.print(f"\nPage, answers and runs: {out / PAGE}", markup=False, highlight=False, soft_wrap=True)

@@ -95,7 +95,7 @@ def _ps(seconds: str) -> int:
 def _statement() -> pp.ParserElement:
     # The lengths ensure that numbers fit in 64 bits, and times have a resolution of 1 ps.
     number = pp.Regex(r"[0-9]{1,12}(?:\.[0-9]{1,12})?|\.[0-9]{1,12}")
-    integer = pp.Regex(r"[0-9]{1,18}").set_parse_action(lambda found: int(found[0]))
+    integer = pp.Regex(r"[0-9]{1,18}").set_parse_action(lambda tokens: int(tokens[0]))
 
     sign = pp.Opt("+", default="")
     when = (pp.Literal("*") | sign + number + pp.Opt(pp.Suppress("~" + sign) + number)).set_parse_action(_when)
@@ -138,13 +138,13 @@ def _statement() -> pp.ParserElement:
         + pp.Suppress("=")
         + pp.Regex(r"-?\w+|\.\.\.")("result")
         + pp.Opt(pp.Regex(r"E[A-Z]+") + pp.Opt(pp.Regex(r"\([^)]*\)")))
-    ).set_parse_action(lambda found: Call(found["name"], tuple(found["arguments"]), found["result"]))
+    ).set_parse_action(lambda tokens: Call(tokens["name"], tuple(tokens["arguments"]), tokens["result"]))
 
     inner = pp.SkipTo("}%").leave_whitespace()
-    code = (pp.Suppress("%{") + inner + pp.Suppress("}%")).set_parse_action(lambda found: Code(found[0]))
-    shell = (pp.Suppress("`") + pp.SkipTo("`") + pp.Suppress("`")).set_parse_action(lambda found: Command(found[0]))
+    code = (pp.Suppress("%{") + inner + pp.Suppress("}%")).set_parse_action(lambda tokens: Code(tokens[0]))
+    shell = (pp.Suppress("`") + pp.SkipTo("`") + pp.Suppress("`")).set_parse_action(lambda tokens: Command(tokens[0]))
     name_and_value = pp.Suppress("--") + pp.Regex(r"\w+")("name") + pp.Suppress("=") + pp.Regex(r"\S+")("value")
-    flag = name_and_value.set_parse_action(lambda found: Flag(found["name"], found["value"]))
+    flag = name_and_value.set_parse_action(lambda tokens: Flag(tokens["name"], tokens["value"]))
 
     timed = when + (packet | code | shell | call)
     return pp.Located(timed | shell | flag).parse_with_tabs()
