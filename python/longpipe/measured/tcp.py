@@ -16,6 +16,9 @@ from longpipe.measured.headers import ACK, CE, FIN, RST, SYN, Segment
 _REORDERING_NS: Final = 3_000_000
 # Acknowledged ranges are removed from the front of the lists in blocks of this size.
 _BLOCK: Final = 4096
+# Bits of the state of a range: it was retransmitted, so that its RTT is ambiguous, and it was SACKed.
+_RETRANSMITTED, _SACKED = 1, 2
+# Half and the whole of the space of sequence numbers.
 _HALF, _WHOLE = 1 << 31, 1 << 32
 
 
@@ -66,16 +69,20 @@ class Direction:
     # Time from an ACK to the data that echoes its timestamp: this is the part of the RTT between capture point and
     # sender.
     sender_side_ns: int | None = None
+    # Highest sequence number sent, plus 1; highest cumulative ACK; and right edge of the advertised window.
     next: int | None = None
     una: int | None = None
     edge: int | None = None
     # Sequence number of the FIN, which occupies one but is not payload.
     fin: int | None = None
+    # Ranges below `next` that were not captured: first byte, end, and the time at which the hole appeared.
     _holes: list[list[int]] = field(default_factory=list)
+    # Captured ranges that are not acknowledged, in the order of sequence numbers: first byte, end, time of capture. The
+    # first of them has the index `_head`; those before it are acknowledged and are removed in blocks.
     _starts: list[int] = field(default_factory=list)
     _ends: list[int] = field(default_factory=list)
     _times: list[int] = field(default_factory=list)
-    # State of each range in bits: 1 if it was retransmitted, 2 if it was SACKed.
+    # State of each range, in the bits above.
     _marks: bytearray = field(default_factory=bytearray)
     _head: int = 0
     # Bytes above the cumulative ACK that are SACKed.
@@ -83,7 +90,9 @@ class Direction:
     # SACK blocks of the latest ACK that had any: the end of each block by its beginning.
     _blocks: dict[int, int] = field(default_factory=dict)
     _window: int = -1
+    # Latest timestamp value of an ACK, and the time of the first ACK that had it.
     _stamp: tuple[int, int] | None = None
+    # Whether this direction has a packet before the current one.
     _has_sent: bool = False
 
     def unwrapped(self, seq: int) -> int:
@@ -120,8 +129,8 @@ class Direction:
     def _echo(self, now: int, segment: Segment) -> None:
         self.has_timestamps = True
         if segment.length and self._stamp and segment.timestamps and segment.timestamps[1] == self._stamp[0]:
-            taken = now - self._stamp[1]
-            self.sender_side_ns = taken if self.sender_side_ns is None else min(self.sender_side_ns, taken)
+            delay_ns = now - self._stamp[1]
+            self.sender_side_ns = delay_ns if self.sender_side_ns is None else min(self.sender_side_ns, delay_ns)
 
     def _data(self, now: int, begin: int, length: int, reordering_ns: int) -> None:
         end = begin + length
@@ -151,46 +160,50 @@ class Direction:
 
     def _old_data(self, now: int, begin: int, end: int, length: int, reordering_ns: int) -> None:
         """Processes a packet with data below the highest sequence number: a retransmission, or a reordered packet."""
-        since, filled = now, 0
-        kept: list[list[int]] = []
-        for left, right, seen in self._holes:
+        # Time at which the oldest hole appeared that the packet fills, and the number of bytes that it fills.
+        missing_since, filled = now, 0
+        holes: list[list[int]] = []
+        for left, right, appeared in self._holes:
             low, high = max(left, begin), min(right, end)
             if low >= high:
-                kept.append([left, right, seen])
+                holes.append([left, right, appeared])
                 continue
-            since, filled = min(since, seen), filled + high - low
-            kept += [[a, b, seen] for a, b in ((left, low), (high, right)) if a < b]
+            missing_since, filled = min(missing_since, appeared), filled + high - low
+            holes += [[first, last, appeared] for first, last in ((left, low), (high, right)) if first < last]
+        is_late = now - missing_since > reordering_ns
         if filled:
-            self._holes = kept
-            self._insert(begin, end, now, 1 if now - since > reordering_ns else 0)
-        if filled == end - begin and now - since <= reordering_ns:
+            self._holes = holes
+            self._insert(begin, end, now, _RETRANSMITTED if is_late else 0)
+        if filled == end - begin and not is_late:
             self.reordered += 1
             return
-        if filled and now - since > reordering_ns:
-            self.lost.append((since, filled))
+        if filled and is_late:
+            self.lost.append((missing_since, filled))
         self.retransmissions.append((now, length))
         self.retransmitted_bytes += end - begin
-        at = max(bisect_right(self._starts, begin, self._head) - 1, self._head)
-        while at < len(self._starts) and self._starts[at] < end:
-            if self._ends[at] > begin:
-                self._marks[at] |= 1
-            at += 1
+        place = max(bisect_right(self._starts, begin, self._head) - 1, self._head)
+        while place < len(self._starts) and self._starts[place] < end:
+            if self._ends[place] > begin:
+                self._marks[place] |= _RETRANSMITTED
+            place += 1
 
     def _append(self, begin: int, end: int, now: int, mark: int) -> None:
+        """Adds a range with the highest sequence numbers."""
         self._starts.append(begin)
         self._ends.append(end)
         self._times.append(now)
         self._marks.append(mark)
 
     def _insert(self, begin: int, end: int, now: int, mark: int) -> None:
-        at = bisect_left(self._starts, begin, self._head)
-        if at < len(self._starts) and self._starts[at] < end:
-            end = self._starts[at]
+        """Inserts a range that fills a hole, up to the next range that is known."""
+        place = bisect_left(self._starts, begin, self._head)
+        if place < len(self._starts) and self._starts[place] < end:
+            end = self._starts[place]
         if begin < end:
-            self._starts.insert(at, begin)
-            self._ends.insert(at, end)
-            self._times.insert(at, now)
-            self._marks.insert(at, mark)
+            self._starts.insert(place, begin)
+            self._ends.insert(place, end)
+            self._times.insert(place, now)
+            self._marks.insert(place, mark)
 
     def on_ack(self, now: int, segment: Segment, scale: int) -> None:
         """Processes an ACK from the other end for this direction's data; `scale` is the other end's window scale."""
@@ -217,6 +230,7 @@ class Direction:
 
     def _acknowledge(self, now: int, ack: int) -> None:
         una = self.una or ack
+        # End of the acknowledged payload, which excludes the FIN.
         last = ack if self.fin is None else min(ack, self.fin)
         self.una = ack
         if self.next is None or ack > self.next:
@@ -226,7 +240,7 @@ class Direction:
         if self._holes:
             # These bytes were acknowledged without having passed the capture point, so the capture is incomplete.
             self.uncaptured += sum(max(0, min(right, ack) - left) for left, right, _ in self._holes)
-            self._holes = [[max(left, ack), right, seen] for left, right, seen in self._holes if right > ack]
+            self._holes = [[max(left, ack), right, appeared] for left, right, appeared in self._holes if right > ack]
         sent, sacked = self._remove(ack)
         self._sacked -= sacked
         if last > una:
@@ -242,20 +256,21 @@ class Direction:
         The time is None if the sample is ambiguous: an acknowledged range was retransmitted (Karn's rule), or the last
         one was SACKed earlier.
         """
-        sent, sacked, ambiguous, at = None, 0, False, self._head
-        while at < len(self._starts) and self._starts[at] < ack:
-            ambiguous |= bool(self._marks[at] & 1)
-            if self._marks[at] & 2:
-                sacked += min(self._ends[at], ack) - self._starts[at]
-            sent = self._times[at] if self._ends[at] >= ack and not self._marks[at] & 2 else None
-            if self._ends[at] > ack:
-                self._starts[at] = ack
+        sent, sacked, ambiguous, place = None, 0, False, self._head
+        while place < len(self._starts) and self._starts[place] < ack:
+            ambiguous |= bool(self._marks[place] & _RETRANSMITTED)
+            was_sacked = self._marks[place] & _SACKED
+            if was_sacked:
+                sacked += min(self._ends[place], ack) - self._starts[place]
+            sent = self._times[place] if self._ends[place] >= ack and not was_sacked else None
+            if self._ends[place] > ack:
+                self._starts[place] = ack
                 break
-            at += 1
-        self._head = at
-        if at > _BLOCK:
+            place += 1
+        self._head = place
+        if place > _BLOCK:
             for ranges in (self._starts, self._ends, self._times, self._marks):
-                del ranges[:at]
+                del ranges[:place]
             self._head = 0
         return None if ambiguous else sent, sacked
 
@@ -267,11 +282,12 @@ class Direction:
             if self.una is None or begin < self.una or end <= begin or end > (self.next or 0):
                 continue
             blocks[begin] = end
-            before = self._blocks.get(begin, begin)
-            sent, more = self._mark(before if before <= end else begin, end)
-            self._sacked += more
-            if more:
-                self.delivered.append((now, more))
+            # A block only grows, so its earlier part need not be examined again.
+            previous_end = self._blocks.get(begin, begin)
+            sent, new_bytes = self._mark(previous_end if previous_end <= end else begin, end)
+            self._sacked += new_bytes
+            if new_bytes:
+                self.delivered.append((now, new_bytes))
             if place == 0 and sent is not None and now >= sent:
                 self.rtts.append((now, now - sent))
         self._blocks = blocks
@@ -281,13 +297,13 @@ class Direction:
 
         Returns when the last one was captured (None if ambiguous), and how many bytes are new.
         """
-        at, sent, more = bisect_left(self._starts, begin, self._head), None, 0
-        while at < len(self._starts) and self._ends[at] <= end:
-            sent = self._times[at] if not self._marks[at] and self._ends[at] == end else None
-            more += 0 if self._marks[at] & 2 else self._ends[at] - self._starts[at]
-            self._marks[at] |= 2
-            at += 1
-        return sent, more
+        place, sent, new_bytes = bisect_left(self._starts, begin, self._head), None, 0
+        while place < len(self._starts) and self._ends[place] <= end:
+            sent = self._times[place] if not self._marks[place] and self._ends[place] == end else None
+            new_bytes += 0 if self._marks[place] & _SACKED else self._ends[place] - self._starts[place]
+            self._marks[place] |= _SACKED
+            place += 1
+        return sent, new_bytes
 
 
 @dataclass
@@ -303,8 +319,8 @@ class Connection:
     @property
     def reordering_ns(self) -> int:
         """Maximum delay of a reordered packet: a quarter of the handshake's RTT as in RACK, otherwise 3 ms."""
-        taken = self.handshake_ns
-        return _REORDERING_NS if taken is None else taken // 4
+        rtt_ns = self.handshake_ns
+        return _REORDERING_NS if rtt_ns is None else rtt_ns // 4
 
     @property
     def handshake_ns(self) -> int | None:
