@@ -15,6 +15,7 @@ from longpipe.errors import ScenarioError
 
 # Maximum number of values in memory at a time.
 CHUNK: Final = 4_000_000
+# Accepted numbers of draws.
 FEWEST_DRAWS, MOST_DRAWS = 200, 100_000
 # Finite value in place of an infinite t statistic, which occurs in draws with identical values.
 FARTHEST: Final = 1e9
@@ -38,6 +39,7 @@ def bootstrap(found: Anova, *, level: float = 0.9, order: int = 1, draws: int = 
         if not cells.balanced:
             raise ScenarioError(f"blocks: {found.blocks!r} lacks runs of some combinations; needs all in every block")
         cells = _without_blocks(cells)
+    # Each effect is a weighted sum of the means of the cells, so that a row of `stacked` is an effect.
     weights = effect_weights(cells, terms)
     stacked = np.vstack([weights[term] for term in terms if len(term) <= order])
     rng = np.random.default_rng(seed)
@@ -65,6 +67,7 @@ def bootstrap(found: Anova, *, level: float = 0.9, order: int = 1, draws: int = 
 
 
 def _without_blocks(cells: Cells) -> Cells:
+    """Returns the cells of all factors but the last one, the blocks, which become replications."""
     names = list(cells.axes)[:-1]
     sizes = cells.shape[:-1]
     count = int(np.prod(sizes))
@@ -92,6 +95,10 @@ def _units(effects: Floats, draws: int, rng: np.random.Generator) -> tuple[Float
 
 
 def _rows(cells: Cells, weights: Floats, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    """Returns estimates, errors and t, shape (draws, effects), from replications resampled within each cell.
+
+    The variance of an effect is the sum of weight^2 * variance / replications over the cells.
+    """
     estimate = weights @ cells.means
     error = np.sqrt(weights**2 @ (cells.variances() / cells.counts))
     order = np.argsort(cells.index, kind="stable")
@@ -106,20 +113,28 @@ def _rows(cells: Cells, weights: Floats, draws: int, rng: np.random.Generator) -
 
 
 def _residuals(anova: Anova, weights: Floats, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+    """Returns estimates, errors and t, shape (draws, effects), from resampled residuals of cells with one replication.
+
+    A draw is a response without effects, whose estimated effects are pure error.
+    """
     cells, fit = anova.cells, anova.fit
     if anova.error_df == 0:
         raise ScenarioError("bootstrap: a saturated model has no residuals; needs a lower order or replications")
-    project = np.eye(len(cells.means)) - hat(cells, anova.terms)
+    # Maps a response to the residuals of the model that is fitted to it.
+    to_residuals = np.eye(len(cells.means)) - hat(cells, anova.terms)
     residual = cells.means - fit.fitted
+    # Residuals vary less than errors, by the degrees of freedom that the fit takes.
     scaled = residual * np.sqrt(len(residual) / anova.error_df)
-    spread = np.sqrt(np.sum(weights**2, axis=1))
+    # Standard error of an effect per unit of the standard deviation of a response.
+    norm = np.sqrt(np.sum(weights**2, axis=1))
     drawn = rng.choice(scaled, (draws, len(scaled)))
-    errors = np.sqrt(np.sum((drawn @ project.T) ** 2, axis=1) / anova.error_df)
+    deviations = np.sqrt(np.sum((drawn @ to_residuals.T) ** 2, axis=1) / anova.error_df)
     estimate = weights @ cells.means
-    return estimate, anova.standard_error * spread, _ratio(drawn @ weights.T, errors[:, None] * spread)
+    return estimate, anova.standard_error * norm, _ratio(drawn @ weights.T, deviations[:, None] * norm)
 
 
 def _chunks(draws: int, size: int) -> list[range]:
+    """Returns ranges of draws, of `size` values each, that together need at most CHUNK values of memory."""
     step = max(1, CHUNK // size)
     return [range(first, min(first + step, draws)) for first in range(0, draws, step)]
 

@@ -19,16 +19,18 @@ def ranks(count: int, share: float, level: float = 0.95) -> tuple[int, int] | No
     """
     from scipy import special
 
-    below = np.concatenate([[0.0], special.bdtr(np.arange(count), count, share)])
-    # Probability that fewer than l values lie below the quantile, for l = 1 to count.
-    of_low, of_high = below[1:-1], below[2:]
+    # Element k: probability that fewer than k values lie below the quantile. The confidence of the ranks l and u is the
+    # difference of elements u and l.
+    fewer_than = np.concatenate([[0.0], special.bdtr(np.arange(count), count, share)])
+    # Candidates in the order of preference: distance of the ranks, negative confidence, lower and upper rank.
     best: tuple[int, float, int, int] | None = None
     for low in range(1, count):
-        # Confidence grows with the upper rank.
-        high = low + 1 + int(np.searchsorted(of_high[low - 1 :] - of_low[low - 1], level * (1 - 1e-12)))
+        # Confidence grows with the upper rank, so that the closest one that suffices is found by bisection.
+        confidences = fewer_than[low + 1 :] - fewer_than[low]
+        high = low + 1 + int(np.searchsorted(confidences, level * (1 - 1e-12)))
         if high <= count:
-            sureness = float(of_high[high - 2] - of_low[low - 1])
-            best = min(best or (count, 0.0, 0, 0), (high - low, -sureness, low, high))
+            confidence = float(fewer_than[high] - fewer_than[low])
+            best = min(best or (count, 0.0, 0, 0), (high - low, -confidence, low, high))
     return None if best is None else best[2:]
 
 

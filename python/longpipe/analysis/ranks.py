@@ -40,16 +40,19 @@ def aligned_ranks(found: Anova) -> pd.DataFrame:
 
 
 def _effect_of_rows(anova: Anova, term: Term) -> Floats:
+    """Returns, for each row of the table, the estimated effect of its levels of a term's factors."""
     names = list(anova.cells.axes)
     codes = tuple(anova.cells.codes[:, names.index(name)] for name in term)
     return np.asarray(anova.fit.effects[term].by_level[codes])
 
 
 def _without_split_ties(values: Floats) -> Floats:
-    grain = TIE * np.ptp(values)
-    return np.asarray(np.round(values / grain)) if grain else values
+    """Returns values, in another unit, in which those that differ only by rounding errors are equal."""
+    unit = TIE * np.ptp(values)
+    return np.asarray(np.round(values / unit)) if unit else values
 
 
 def _with_response(cells: Cells, y: Floats) -> Cells:
+    """Returns cells with the same levels and another response of each row."""
     means = np.bincount(cells.index, y) / cells.counts
     return Cells(cells.axes, cells.codes, y, cells.index, cells.counts, means, cells.at)

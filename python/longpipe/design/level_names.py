@@ -20,14 +20,15 @@ def legend_names(factor: Factor) -> dict[Level, str]:
     table's own parameters and by other fields in which equal names differ: "tcp_mine beta=700". Levels with a label of
     their own keep it.
     """
+    # The table of each level, None for a level that is no table or has a label of its own.
     tables = {label: _table(label, changes) for label, changes in factor.levels.items()}
     names = {label: str(label) if table is None else _name(table) for label, table in tables.items()}
     texts = {}
     for label, table in tables.items():
-        alike = [
+        same_name = [
             other for other_label, other in tables.items() if other is not None and names[other_label] == names[label]
         ]
-        texts[label] = names[label] if table is None else " ".join([names[label], *_fields(table, alike)])
+        texts[label] = names[label] if table is None else " ".join([names[label], *_fields(table, same_name)])
     return texts if len(set(texts.values())) == len(texts) else {label: str(label) for label in factor.levels}
 
 
@@ -48,12 +49,12 @@ def _name(table: Mapping[str, object]) -> str:
     return PurePath(named).stem if table.get("file") else named
 
 
-def _fields(table: Mapping[str, object], alike: Sequence[Mapping[str, object]]) -> list[str]:
+def _fields(table: Mapping[str, object], same_name: Sequence[Mapping[str, object]]) -> list[str]:
     """Returns a table's own parameters, and the other fields in which tables with its name differ, as "beta=700"."""
     own = [entry for field in _OWN if isinstance(values := table.get(field), Mapping) for entry in values.items()]
     others = [
         (name, value)
         for name, value in table.items()
-        if name not in _NOT_COMPARED and any(other.get(name) != value for other in alike)
+        if name not in _NOT_COMPARED and any(other.get(name) != value for other in same_name)
     ]
     return [f"{name}={short(value)}" for name, value in (*own, *others)]

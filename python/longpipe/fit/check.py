@@ -71,12 +71,12 @@ def checked(report: FitReport) -> FitReport:
         clear_interruption()
         return report
     mean, error = float(values.mean()), model_error(scenario, GOODPUT)
-    half = error * mean
+    half_width = error * mean
     if runs > 1:
         low, high = single_run(values)
-        half += (high - low) / 2
-    warning = deviation_line(GOODPUT, observed, (mean, half))
-    return replace(report, goodput=FittedGoodput(observed, mean, half, runs, warning))
+        half_width += (high - low) / 2
+    warning = deviation_line(GOODPUT, observed, (mean, half_width))
+    return replace(report, goodput=FittedGoodput(observed, mean, half_width, runs, warning))
 
 
 def _shortened(scenario: Scenario, mss: int) -> Scenario:

@@ -18,6 +18,7 @@ from longpipe.errors import ScenarioError
 # WGS 84: equatorial radius [m], flattening.
 RADIUS_M: Final = 6_378_137.0
 FLATTENING: Final = 1 / 298.257223563
+# Maximum number of similar names in a message.
 MOST_NEAREST: Final = 5
 
 
@@ -44,18 +45,19 @@ class Station:
     def earth_fixed_m(self) -> np.ndarray:
         """Returns the Earth-fixed position [m]: x towards longitude 0 on the equator, z towards the north pole."""
         latitude, longitude = math.radians(self.latitude_deg), math.radians(self.longitude_deg)
-        squared = FLATTENING * (2 - FLATTENING)
-        normal = RADIUS_M / math.sqrt(1 - squared * math.sin(latitude) ** 2)
-        around = (normal + self.height_m) * math.cos(latitude)
-        up = (normal * (1 - squared) + self.height_m) * math.sin(latitude)
-        return np.array([around * math.cos(longitude), around * math.sin(longitude), up])
+        eccentricity_squared = FLATTENING * (2 - FLATTENING)
+        # Radius of curvature in the prime vertical: the length of the normal from the ellipsoid to the axis.
+        normal_m = RADIUS_M / math.sqrt(1 - eccentricity_squared * math.sin(latitude) ** 2)
+        from_axis_m = (normal_m + self.height_m) * math.cos(latitude)
+        z_m = (normal_m * (1 - eccentricity_squared) + self.height_m) * math.sin(latitude)
+        return np.array([from_axis_m * math.cos(longitude), from_axis_m * math.sin(longitude), z_m])
 
     @property
     def up(self) -> np.ndarray:
         """Returns the Earth-fixed unit vector perpendicular to the ellipsoid."""
         latitude, longitude = math.radians(self.latitude_deg), math.radians(self.longitude_deg)
-        level = math.cos(latitude)
-        return np.array([level * math.cos(longitude), level * math.sin(longitude), math.sin(latitude)])
+        horizontal = math.cos(latitude)
+        return np.array([horizontal * math.cos(longitude), horizontal * math.sin(longitude), math.sin(latitude)])
 
 
 @cache
