@@ -47,6 +47,7 @@ class Varied:
 
     def numbers(self, places: Sequence[float]) -> tuple[float, ...] | None:
         """Returns the numbers at positions from 0 to 1; None if the field is unchanged."""
+        # The first coordinate also decides whether the field changes; the part above UNCHANGED is mapped to 0 to 1.
         first = (places[0] - UNCHANGED) / (1 - UNCHANGED)
         if first < 0:
             return None
@@ -83,17 +84,18 @@ def setting(varied: Sequence[Varied], places: Sequence[float]) -> Setting:
     return numbers_by_field
 
 
-def changes(varied: Sequence[Varied], of: Setting) -> dict[str, object]:
+def changes(varied: Sequence[Varied], chosen: Setting) -> dict[str, object]:
     """Returns the fields that a setting changes, with their values."""
     return {
         name: value
         for varied_field in varied
-        if varied_field.field in of
-        for name, value in varied_field.changes(of[varied_field.field]).items()
+        if varied_field.field in chosen
+        for name, value in varied_field.changes(chosen[varied_field.field]).items()
     }
 
 
 def _with_ranges(value: Any, option: str) -> Any:  # noqa: ANN401 - a TOML value
+    """Returns a value in which texts such as "1..50 ms", at any depth, are ranges."""
     if isinstance(value, str):
         return Range.parse(value, option) or value
     if isinstance(value, dict):
@@ -110,6 +112,7 @@ def _ranges_in(value: object) -> Iterator[Range]:
 
 
 def _with_numbers(value: Any, numbers: Iterator[float], digits: int) -> Any:  # noqa: ANN401 - a TOML value
+    """Returns a value in which the next number replaces each range, in the order of `_ranges_in`."""
     if isinstance(value, Range):
         return value.value(next(numbers), digits)
     if isinstance(value, dict):

@@ -93,20 +93,19 @@ def longer_s(flow: ObservedFlow, other: ObservedFlow) -> float | None:
     Packets that are sent at about the same time wait equally long in a shared queue, so that the difference of their
     RTTs is constant. To one receiver, the base RTTs are equal.
     """
-    inside = (other.rtt_s - other.rtt > flow.rtt_s[0] - flow.rtt[0]) & (other.rtt_s < flow.rtt_s[-1])
+    sent_s, other_sent_s = flow.rtt_s - flow.rtt, other.rtt_s - other.rtt
+    inside = (other_sent_s > sent_s[0]) & (other.rtt_s < flow.rtt_s[-1])
     if not inside.any():
         return 0.0
-    sent = flow.rtt_s - flow.rtt
-    order = np.argsort(sent, kind="stable")
-    beside = np.interp((other.rtt_s - other.rtt)[inside], sent[order], flow.rtt[order])
-    apart = other.rtt[inside] - beside
-    longer = float(np.median(apart))
-    if _receiver(other) == _receiver(flow):
-        apart, longer = other.rtt[inside] - beside, 0.0
+    order = np.argsort(sent_s, kind="stable")
+    # RTTs of the flow, interpolated to the times at which the other flow's packets were sent.
+    flow_rtt = np.interp(other_sent_s[inside], sent_s[order], flow.rtt[order])
+    differences = other.rtt[inside] - flow_rtt
+    longer = 0.0 if _receiver(other) == _receiver(flow) else float(np.median(differences))
     packet_s = float(np.median(np.diff(flow.ack_s)))
-    off = float(np.median(np.abs(apart - longer)))
-    varies = float(np.median(np.abs(beside - np.median(beside))))
-    return longer if off <= max(_MOST_OFF * varies, _MOST_PACKETS * packet_s) else None
+    deviation = float(np.median(np.abs(differences - longer)))
+    variation = float(np.median(np.abs(flow_rtt - np.median(flow_rtt))))
+    return longer if deviation <= max(_MOST_OFF * variation, _MOST_PACKETS * packet_s) else None
 
 
 def _receiver(flow: ObservedFlow) -> str:
@@ -131,7 +130,7 @@ def packets_of(observed: ObservedFlow, longer: Mapping[str, float]) -> Packets:
         sent_s[order],
         merged([(flow.sent_bytes + flow.headers) * 8.0 for flow in flows]),
         merged([flow.sent_lost for flow in flows]),
-        merged([acked_s - longer.get(own_flow.flow, 0.0) for own_flow, (acked_s, _) in zip(flows, acks, strict=True)]),
+        merged([acked_s - longer.get(flow.flow, 0.0) for flow, (acked_s, _) in zip(flows, acks, strict=True)]),
         merged([sacked for _, sacked in acks]),
         merged([np.full(len(flow.sent_s), number) for number, flow in enumerate(flows)]),
     )
@@ -148,13 +147,14 @@ def departures(packets: Packets, arrived: Counts, rate_bps: float) -> tuple[Numb
     by_flow = np.argsort(flow, kind="stable")
     ends = np.append((np.diff(acked[by_flow]) > 0) | (np.diff(flow[by_flow]) > 0), True)
     lasts = np.sort(by_flow[ends])
+    # The ACK that reports each transmission, as an index of `lasts`.
     group = np.minimum(np.searchsorted(lasts, np.arange(len(arrived))), len(lasts) - 1)
     exact = acked[lasts]
     for _ in range(_LATER if flow.any() else 0):
         # The timer of delayed ACKs is visible only in the packets of other flows that left earlier than they should.
         exact = np.append(np.minimum(exact[:-1], exact[1:] - np.diff(bits[lasts]) / rate_bps), exact[-1:])
-    left = np.minimum(acked, exact[group] - (bits[lasts][group] - bits) / rate_bps)
-    return left, lasts
+    departed = np.minimum(acked, exact[group] - (bits[lasts][group] - bits) / rate_bps)
+    return departed, lasts
 
 
 def busy_intervals(packets: Packets, base_s: float, rate_bps: float) -> BusyIntervals:
@@ -165,18 +165,20 @@ def busy_intervals(packets: Packets, base_s: float, rate_bps: float) -> BusyInte
     may have saved tokens for its first packets. `rate_bps` is an approximate rate.
     """
     arrived = np.flatnonzero(~np.isnan(packets.acked_s))
-    left, lasts = departures(packets, arrived, rate_bps)
+    departed, lasts = departures(packets, arrived, rate_bps)
     bits = np.cumsum(packets.bits[arrived])
-    acked = left[lasts]
-    follows = np.append(False, packets.sent_s[arrived][1:] + base_s < left[:-1])
+    acked = departed[lasts]
+    follows = np.append(False, packets.sent_s[arrived][1:] + base_s < departed[:-1])
     # The last packets of ACKs i and i + 1 belong to the same run if all packets of ACK i + 1 directly follow their
     # predecessors.
     idle = np.add.reduceat(~follows, np.append(0, lasts[:-1] + 1))
     busy = (idle[1:] == 0) & (np.diff(acked) > 0)
     run = np.cumsum(~busy)
+    # Without the first interval of each run.
     inner = busy & np.append(False, busy[:-1])
-    held = np.where(packets.sacked[arrived][lasts], _HELD_S, 0.0)
-    jitter = np.hypot(held[1:], held[:-1])
+    sack_delay_s = np.where(packets.sacked[arrived][lasts], _HELD_S, 0.0)
+    # The delays of both ends are independent, so that their variances add up.
+    jitter = np.hypot(sack_delay_s[1:], sack_delay_s[:-1])
     return BusyIntervals(
         acked[:-1][inner], np.diff(acked)[inner], np.diff(bits[lasts])[inner], run[inner], jitter[inner]
     )
@@ -197,9 +199,13 @@ def in_pieces(busy: BusyIntervals, least_bits: float) -> BusyIntervals:
             total, begin = 0.0, place + 1
     first, last = np.array(starts, dtype=int), np.array(ends, dtype=int)
     ends_s = busy.begin_s + busy.length_s
-    moved = np.append(0.0, np.cumsum(busy.bits))
+    sent_bits = np.append(0.0, np.cumsum(busy.bits))
     # Delays of ACKs within a piece cancel each other.
     jitter = np.hypot(busy.jitter_s[first], busy.jitter_s[last - 1]) / 2**0.5
     return BusyIntervals(
-        busy.begin_s[first], ends_s[last - 1] - busy.begin_s[first], moved[last] - moved[first], busy.run[first], jitter
+        busy.begin_s[first],
+        ends_s[last - 1] - busy.begin_s[first],
+        sent_bits[last] - sent_bits[first],
+        busy.run[first],
+        jitter,
     )

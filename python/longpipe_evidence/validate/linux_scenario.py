@@ -36,6 +36,7 @@ ACK_BYTES: Final = 52
 LEAST_RETURN: Final = 0.1
 # Number of packets that stands for an unlimited buffer.
 UNLIMITED: Final = 1_000_000
+# Fields of a resolved link that Linux's path can represent.
 _LINK: Final = {"from", "to", "rate_bps", "delay_ps", "buffer", "policy", "loss", "scheduler", "motion", "conditioners"}
 
 
@@ -151,12 +152,13 @@ def _check_network(scenario: Scenario, resolved: Mapping[str, Any]) -> None:
     if any(node.get("send_jitter_ps") for node in resolved["nodes"]):
         raise ScenarioError("network.send_jitter: above 0; Linux's senders have none")
     links = resolved["links"]
-    ways = {
+    # Rates and delays of all links of a flow's round trip, which must be equal for all flows.
+    round_trips = {
         tuple((links[place]["rate_bps"], links[place]["delay_ps"]) for place in (*flow["route"], *flow["return_route"]))
         for flow in resolved["flows"]
     }
     trunks = {flow["route"][1] for flow in resolved["flows"]}
-    if len(ways) > 1 or len(trunks) > 1:
+    if len(round_trips) > 1 or len(trunks) > 1:
         raise ScenarioError("network.group: flows in two directions or with several RTTs; Linux's path has one of each")
 
 

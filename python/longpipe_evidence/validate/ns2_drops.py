@@ -24,7 +24,7 @@ from longpipe_evidence.validate import ns2
 
 Flavor = Literal["vanilla", "tahoe", "reno", "newreno", "sack"]
 
-
+# Duration of a run, within which every transfer completes, also after many timeouts.
 DURATION: Final = "10000 s"
 
 
@@ -158,10 +158,10 @@ class Comparison:
         from longpipe.notebook import paragraph
 
         first = self.first_difference
-        told = "same segments in the same order" if first is None else f"first difference at segment {first} sent"
+        verdict = "same segments in the same order" if first is None else f"first difference at segment {first} sent"
         lag = f"largest lag {self.largest_lag_s:.3g} s, {self.timeouts} timeouts"
         shown = self.sent.iloc[max(0, (first or 0) - 2) :]
-        return paragraph([f"{self.case.tcp}: {told}", lag]) + shown.to_html(max_rows=10)
+        return paragraph([f"{self.case.tcp}: {verdict}", lag]) + shown.to_html(max_rows=10)
 
     @property
     def differs(self) -> pd.Series:
@@ -181,8 +181,8 @@ class Comparison:
     @property
     def largest_lag_s(self) -> float:
         """Returns the largest difference [s] between send times of equal segments before the order first differs."""
-        alike = self.sent.iloc[: self.first_difference]
-        return float((alike["longpipe_s"] - alike["ns2_s"]).abs().max())
+        equal = self.sent.iloc[: self.first_difference]
+        return float((equal["longpipe_s"] - equal["ns2_s"]).abs().max())
 
 
 def compare(case: DropCase) -> Comparison:

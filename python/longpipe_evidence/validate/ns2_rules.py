@@ -9,6 +9,7 @@ from longpipe_evidence.validate import ns2
 from longpipe_evidence.validate.ns2 import Step
 from longpipe_evidence.validate.ns2_drops import Comparison, DropCase
 
+# Number of duplicate ACKs that trigger a fast retransmit.
 DUPLICATES: Final = 3
 # Minimum ssthresh [segments].
 SMALLEST_WINDOW: Final = 2
@@ -50,9 +51,8 @@ def explain(comparison: Comparison) -> Rule | None:
     """Returns the first rule that ns-2 followed before the first difference, or at any time if the runs agree."""
     last = len(comparison.sent) if comparison.first_difference is None else comparison.first_difference
     sender = _Sender(comparison.case)
-    followed = [
-        followed_rule for step in ns2.watch(comparison.case.arguments()) for followed_rule in sender.follow(step)
-    ]
+    # Rules that ns-2 followed, each with the number of segments that it had sent by then.
+    followed = [pair for step in ns2.watch(comparison.case.arguments()) for pair in sender.follow(step)]
     if (last, Rule.RACE) in followed:
         return Rule.RACE
     rules = [rule for sent, rule in followed if sent <= last and rule is not Rule.RACE]
@@ -67,11 +67,14 @@ class _Sender:
     case: DropCase
     una: int = 0
     end: int = 0
+    """Highest segment sent, plus 1."""
     sent: int = 0
+    """Number of segments sent, including retransmissions."""
     cwnd: float = 1.0
     duplicates: int = 0
+    """Number of duplicate ACKs as ns-2 counts them."""
     since_timeout: int | None = None
-    """Duplicates since a timeout, until the next new ACK."""
+    """Number of duplicate ACKs since a timeout, until the next new ACK; None if there was none."""
     recover: int | None = None
     """End of the data sent before a fast retransmit, until they are acknowledged or a timeout occurs."""
     latest: tuple[float, int] = (-1.0, -1)
@@ -79,8 +82,10 @@ class _Sender:
     fast: bool = False
     """Whether a third duplicate is being processed."""
     expired: bool = False
+    """Whether the timer has expired since the latest segment was sent."""
     expired_s: float = -1.0
     expired_sent: int = 0
+    """Time of the latest timeout's retransmission, and number of segments sent before it."""
 
     def follow(self, step: Step) -> Iterator[tuple[int, Rule]]:
         """Yields the rules that a step reveals, each with the number of segments sent so far."""
@@ -119,13 +124,14 @@ class _Sender:
             yield Rule.TAHOE_COUNTS_ON
 
     def _pipe(self) -> Iterator[Rule]:
+        """Yields the rule that the initial value of PIPE follows at a fast retransmit of SACK."""
         window = min(int(self.cwnd), self.case.window)
         from_window = self.case.pipe == "window"
         if from_window and int(self.cwnd) > self.case.window:
             yield Rule.PIPE_BEYOND_WINDOW
             return
-        under_way = window if from_window else self.end - self.una
-        if under_way - DUPLICATES < max(window // 2, SMALLEST_WINDOW):
+        in_flight = window if from_window else self.end - self.una
+        if in_flight - DUPLICATES < max(window // 2, SMALLEST_WINDOW):
             yield Rule.PIPE_WAITS
 
     def _on_window(self, step: Step) -> Iterator[Rule]:
