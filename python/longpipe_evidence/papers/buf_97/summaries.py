@@ -18,18 +18,18 @@ def knees(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (network, sources), curve in chosen.groupby(["network", "sources"], sort=False):
         means = curve.groupby(["buffer_rtt", "buffer_cells"])["efficiency"].mean().reset_index()
-        at = knee(means["buffer_cells"], means["efficiency"])
-        rtt = means.set_index("buffer_rtt")["efficiency"]
+        knee_cells = knee(means["buffer_cells"], means["efficiency"])
+        by_rtt = means.set_index("buffer_rtt")["efficiency"]
         rows.append(
             {
                 "network": network,
                 "sources": sources,
-                "knee_cells": at,
-                "knee_rtt": at / LINKS[str(network)].round_trip_cells,
-                "knee_bdp": at / LINKS[str(network)].bdp_cells,
-                "efficiency_at_half": rtt[0.5],
-                "efficiency_at_1": rtt[1.0],
-                "efficiency_at_most": rtt.iloc[-1],
+                "knee_cells": knee_cells,
+                "knee_rtt": knee_cells / LINKS[str(network)].round_trip_cells,
+                "knee_bdp": knee_cells / LINKS[str(network)].bdp_cells,
+                "efficiency_at_half": by_rtt[0.5],
+                "efficiency_at_1": by_rtt[1.0],
+                "efficiency_at_most": by_rtt.iloc[-1],
             }
         )
     return pd.DataFrame(rows)
@@ -38,14 +38,14 @@ def knees(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 def denominators(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Returns mean efficiency with buffers of at least 0.5 RTT: of 149.76 Mbit/s, and 155.52 over 135 Mbit/s."""
     sufficient = runs[runs["buffer_rtt"] >= 0.5]
-    of = {
+    efficiencies = {
         "149.76": sufficient[sufficient["table"].notna()].groupby("network", sort=False)["efficiency"],
         "149.76_over_135": sufficient[sufficient["table"].notna()].groupby("network", sort=False)["printed_efficiency"],
         "155.52_over_135": sufficient[sufficient["part"] == "155.52"].groupby("network", sort=False)[
             "printed_efficiency"
         ],
     }
-    return pd.DataFrame({name: groups.mean() for name, groups in of.items()}).reset_index()
+    return pd.DataFrame({name: groups.mean() for name, groups in efficiencies.items()}).reset_index()
 
 
 def start_up(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -54,11 +54,14 @@ def start_up(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     whole = runs[runs["table"].notna()].set_index(keys)["efficiency"]
     first = runs[runs["part"] == "start-up"].set_index(keys)["efficiency"]
     both = pd.DataFrame({"first_fifth": first, "whole": whole}).dropna()
+    # Efficiency of the whole run is a fifth of that of the first fifth plus four fifths of that of the rest.
     both["rest"] = (5 * both["whole"] - both["first_fifth"]) / 4
     rows = []
     for (network, sources), group in both.groupby(["network", "sources"], sort=False):
         numbers = {name: estimate(group[name]) for name in ("first_fifth", "rest", "whole")}
-        rows.append({"network": network, "sources": sources, **{name: of.mean for name, of in numbers.items()}})
+        rows.append(
+            {"network": network, "sources": sources, **{name: interval.mean for name, interval in numbers.items()}}
+        )
     return pd.DataFrame(rows)
 
 

@@ -1,4 +1,8 @@
-"""Conclusions of frr-96, gr-97 and buf-97 as conditions on long-lived flows over IP."""
+"""Conclusions of frr-96, gr-97 and buf-97 as conditions on long-lived flows over IP.
+
+Each function yields the conditions of one conclusion. A condition compares means by seed; E is efficiency, F fairness
+and N the number of sources.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -13,11 +17,13 @@ from longpipe_evidence.papers.today.paths import PATHS, QUEUE_NAMES
 LETTERS: Final = {"efficiency": "E", "fairness": "F"}
 # Queues for conclusions about the buffer: one that lets it fill, and one that keeps it short.
 OF_BUFFERS: Final = ("tail-drop", "fq-codel")
+# Smallest and sufficient buffer [RTT], and smallest and largest number of sources of the design.
 LEAST_RTT, ENOUGH_RTT = 0.0625, 0.5
 FEW, MANY = 5, 50
 
 
 def _difference(runs: pd.DataFrame, metric: str, more: Mapping[str, object], less: Mapping[str, object]) -> pd.Series:
+    """Returns, by seed, a metric's mean over the runs with the levels `more`, minus that with the levels `less`."""
     return mean_by_seed(runs, metric, **more) - mean_by_seed(runs, metric, **less)
 
 
