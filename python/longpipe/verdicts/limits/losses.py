@@ -10,6 +10,7 @@ from longpipe.aal5 import CELL_BYTES
 from longpipe.verdicts.limits.activity import Activity
 from longpipe.verdicts.limits.causes import OF_CAUSE, Limit
 from longpipe.verdicts.limits.once import once
+from longpipe.verdicts.limits.run import Datagrams
 from longpipe.verdicts.limits.thresholds import (
     ARRIVED_ROUND_TRIPS,
     LOST_ACKS,
@@ -62,9 +63,9 @@ class Losses(Activity):
         """
         in_network = float(self.ports.max_queued(self.path.route))
         in_network += self.sent_segments / self.active_s * self.path.delay_ps / 1e12
-        sent, received, lost = self.run.datagrams.get(self.path.flow, (0, 0, 0))
-        lost = max(lost, math.floor(sent - received - in_network))
-        return lost / (received + lost) if lost > 0 else 0.0
+        counts = self.run.datagrams.get(self.path.flow, Datagrams())
+        lost = max(counts.lost, math.floor(counts.sent - counts.received - in_network))
+        return lost / (counts.received + lost) if lost > 0 else 0.0
 
     @once
     def lost_to(self) -> Limit | None:
@@ -91,8 +92,8 @@ class Losses(Activity):
             cause = self._of_counters()
         if cause in (None, "timeouts") and (self.nothing_arrived or self._is_waiting(cause)):
             # The losses reduced no window, because the sender has not detected them or lost its handshake.
-            both = (*self.route, *self.return_route)
-            cause = _most(self.ports.losses_by_limit(both, self._aqm)) or cause
+            links = (*self.route, *self.return_route)
+            cause = _most(self.ports.losses_by_limit(links, self._aqm)) or cause
         if cause == "timeouts" and self.timeouts and self.acks_lost >= LOST_ACKS and self.busy_back < WAIT:
             # The sender retransmitted data that had arrived, because their ACKs were lost. A lost ACK causes a timeout,
             # but no duplicate ACKs.
@@ -108,10 +109,10 @@ class Losses(Activity):
     @once
     def _reductions(self) -> Sequence[tuple[int, Reduction]]:
         """Returns the window reductions of the flow's connections, each with the number of its connection."""
-        known = self.run.reductions
+        reductions = self.run.reductions
         if len(self.parts) == 1:
-            return [(0, row) for row in known.get(self.path.flow, ())]
-        return [(number, row) for number, part in enumerate(self.parts) for row in known.get(part.flow, ())]
+            return [(0, row) for row in reductions.get(self.path.flow, ())]
+        return [(number, row) for number, part in enumerate(self.parts) for row in reductions.get(part.flow, ())]
 
     @once
     def _weights(self) -> Mapping[Limit, Mapping[int, float]]:
@@ -134,9 +135,9 @@ class Losses(Activity):
             limit = self._aqm if limit == "AQM" else limit
             missing = max(0.0, 1 - row.mean_window_bytes / share_bytes)
             for weights, weight in ((below, row.lasted_s * missing), (lasted, row.lasted_s)):
-                own = weights.setdefault(limit, {})
-                own[number] = own.get(number, 0) + weight
-        return below if any(any(own.values()) for own in below.values()) else lasted
+                of_limit = weights.setdefault(limit, {})
+                of_limit[number] = of_limit.get(number, 0) + weight
+        return below if any(any(of_limit.values()) for of_limit in below.values()) else lasted
 
     def _of_reductions(self) -> Limit | None:
         """Returns the limit that the reductions with the largest weight indicate."""
@@ -158,11 +159,11 @@ class Losses(Activity):
 
         If reductions show the limit, it is a link of the connection that they kept below its share.
         """
-        ways = [self.route, self.return_route]
+        routes = [self.route, self.return_route]
         if of_connections := self._weights.get(limit):
             part = self.parts[max(of_connections, key=of_connections.__getitem__)]
-            ways = [part.route, part.return_route, *ways]
-        for ports in ways:
+            routes = [part.route, part.return_route, *routes]
+        for ports in routes:
             if (port := self.ports.most_indicating(ports, limit, self._aqm)) is not None:
                 return port
         return self.slowest

@@ -24,11 +24,11 @@ class PortCounters:
         self._links, self._columns, self._duration_s = resolved["links"], columns, duration_s
         self.names: Sequence[str] = columns["port"]
         self.utilization: Sequence[float] = columns["utilization"]
-        lost = [name for name in columns if name.startswith(f"{self._unit}_lost_") and any(columns[name])]
-        arrived = [name for name in (f"{self._unit}_in", f"{self._unit}_duplicated") if name in columns]
-        losses = zip(_sums(columns, lost), _sums(columns, arrived), strict=True)
+        lost_names = [name for name in columns if name.startswith(f"{self._unit}_lost_") and any(columns[name])]
+        arrived_names = [name for name in (f"{self._unit}_in", f"{self._unit}_duplicated") if name in columns]
+        losses = zip(_sums(columns, lost_names), _sums(columns, arrived_names), strict=True)
         # Share of the arriving packets that each port passes on.
-        self._passed = [1 - min(1.0, packets / (of or 1)) if packets else 1.0 for packets, of in losses]
+        self._passed = [1 - min(1.0, lost / (arrived or 1)) if lost else 1.0 for lost, arrived in losses]
         self._lossless = {port for port, passed in enumerate(self._passed) if passed == 1}
         self._delays_s = self._mean_delays_s()
         # Links that may have shapers or policers.
@@ -45,7 +45,7 @@ class PortCounters:
         self._losses: dict[int, Counter[Limit]] = {}
         # Sums of these losses over the ports of routes, which many flows share.
         self._by_limit: dict[tuple[tuple[int, ...], Limit], Counter[Limit]] = {}
-        for name in lost:
+        for name in lost_names:
             # Runs of older engines in stores have counters of other names.
             limit = OF_COUNTER.get(name.removeprefix(f"{self._unit}_lost_"), "buffer")
             for port, packets in enumerate(columns[name]):
@@ -63,6 +63,7 @@ class PortCounters:
                 # The stored mean covers only a single class.
                 delays_s.append(8 * CELL_BYTES * queue / link["rate_bps"])
             else:
+                # Little's law: the packets that wait, without the one in transmission, over the rate of departures.
                 delays_s.append(max(0.0, queue - used) * self._duration_s / out)
         return delays_s
 
@@ -111,12 +112,12 @@ class PortCounters:
         Drops of a policy count as `aqm`.
         """
         lossy = tuple([port for port in ports if port in self._losses])
-        if (known := self._by_limit.get((lossy, aqm))) is None:
-            known = self._by_limit[lossy, aqm] = Counter()
+        if (losses := self._by_limit.get((lossy, aqm))) is None:
+            losses = self._by_limit[lossy, aqm] = Counter()
             for port in lossy:
                 for limit, packets in self._losses[port].items():
-                    known[aqm if limit == "AQM" else limit] += packets
-        return known
+                    losses[aqm if limit == "AQM" else limit] += packets
+        return losses
 
     def bytes_out(self, port: int) -> int:
         """Returns the number of bytes that left a port of IP packets."""

@@ -35,6 +35,14 @@ class Reduction(NamedTuple):
     mean_window_bytes: float
 
 
+class Datagrams(NamedTuple):
+    """Numbers of datagrams of a flow; `lost` are those lost before the last one that arrived."""
+
+    sent: int = 0
+    received: int = 0
+    lost: int = 0
+
+
 class RunCounters:
     """Counters of a run that all of its flows share."""
 
@@ -109,10 +117,10 @@ class RunCounters:
         return self._limiting[link]
 
     def _limiting_field(self, link: int) -> str:
-        own = self.fields.of_link(link)
-        if own is None or link not in self._shaped_bps:
+        fields = self.fields.of_link(link)
+        if fields is None or link not in self._shaped_bps:
             return self.fields.rate_of(link)
-        return own.policy if own.first("tbf") is None else own.conditioners
+        return fields.policy if fields.first("tbf") is None else fields.conditioners
 
     def ratio_of_shaper(self, link: int) -> float:
         """Returns the rate of the shapers and policers of a directed link, as a multiple of its own; inf if slower."""
@@ -123,9 +131,9 @@ class RunCounters:
 
     def share_bps(self, link: int) -> float:
         """Returns the rate [bit/s] that a directed link, its shaper and its policers leave to each of its flows."""
-        if (known := self._share_bps.get(link)) is None:
-            known = self._share_bps[link] = self._rate_per_flow_bps(link)
-        return known
+        if link not in self._share_bps:
+            self._share_bps[link] = self._rate_per_flow_bps(link)
+        return self._share_bps[link]
 
     def _rate_per_flow_bps(self, link: int) -> float:
         if link not in self.ports.shaping:
@@ -141,28 +149,30 @@ def _conditioned_bps(link: Resolved) -> float:
     return shaped_bps(link, math.inf, policers=True, packet_bytes=FULL_PACKET_BYTES)
 
 
-def _parts(resolved: Resolved, known: Sequence[Path]) -> dict[str, list[Path]]:
+def _parts(resolved: Resolved, whole_paths: Sequence[Path]) -> dict[str, list[Path]]:
     """Returns the paths of each flow's connections, from its sender to its receiver; one, without a proxy."""
     flows = resolved["flows"]
-    if len(known) == len(flows):
-        return {path.flow: [path] for path in known}
-    every = paths(resolved, parts=True)
-    before = {flow["onward"]["flow"]: number for number, flow in enumerate(flows) if "onward" in flow}
+    if len(whole_paths) == len(flows):
+        return {path.flow: [path] for path in whole_paths}
+    connections = paths(resolved, parts=True)
+    # Number of the connection whose proxy writes the data of a connection.
+    previous = {flow["onward"]["flow"]: number for number, flow in enumerate(flows) if "onward" in flow}
     by_flow = {}
     for number, flow in enumerate(flows):
+        # The last connection of a flow has the flow's name.
         if "onward" not in flow:
             chain = [number]
-            while chain[0] in before:
-                chain.insert(0, before[chain[0]])
-            by_flow[flow["name"]] = [every[part] for part in chain]
+            while chain[0] in previous:
+                chain.insert(0, previous[chain[0]])
+            by_flow[flow["name"]] = [connections[part] for part in chain]
     return by_flow
 
 
-def _datagrams(columns: Columns) -> dict[str, tuple[int, int, int]]:
-    """Returns, for each datagram flow, the numbers sent, received, and lost before the last one that arrived."""
+def _datagrams(columns: Columns) -> dict[str, Datagrams]:
+    """Returns the numbers of datagrams by flow."""
     datagrams = columns.get("datagrams", {})
-    rows = zip(*(datagrams.get(name, ()) for name in ("flow", "sent", "received", "lost")), strict=True)
-    return {flow: (sent, received, lost) for flow, sent, received, lost in rows}
+    rows = zip(*(datagrams.get(name, ()) for name in ("flow", *Datagrams._fields)), strict=True)
+    return {flow: Datagrams(*counts) for flow, *counts in rows}
 
 
 def _reductions(columns: Columns) -> dict[str, list[Reduction]]:
