@@ -8,33 +8,101 @@ use super::step_marking::StepMarking;
 use super::{Arrival, Verdict};
 use longpipe_events::{Stream, Time};
 
-/// The algorithms.
-#[derive(Clone, Debug)]
-pub enum Algorithm {
-    /// RED.
-    Red(Red),
-    /// PIE.
-    Pie(Pie),
-    /// Step marking.
-    StepMarking(StepMarking),
-    /// BLUE.
-    Blue(Blue),
+/// An algorithm that decides on arriving packets. The default methods are those of an algorithm whose state depends only
+/// on the arrivals on which it decides.
+pub trait AtEnqueue {
+    /// Decides whether to admit, mark or drop an arriving packet; `draw` returns random numbers in [0, 1).
+    fn decide(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Verdict;
+
+    /// Returns whether packets that arrive at an idle line are certain to be admitted unmarked and to leave the state
+    /// unchanged, provided that the previous packet was transmitted without waiting. Both engines decide equally only if
+    /// this is exact: the fast engine does not call `decide` for such packets.
+    fn ignores_idle_arrivals(&self) -> bool;
+
+    /// Records that a packet was admitted; its transmission will start at `begins`. Queues that do not know this time yet
+    /// call `enqueue` and `begin_service` instead.
+    #[inline(always)]
+    fn admit(&mut self, _arrival: &Arrival, _begins: Time) {}
+
+    /// Records that a packet was admitted; `begin_service` will report the start of its transmission.
+    fn enqueue(&mut self, _arrival: &Arrival) {}
+
+    /// Records the transmission start of the oldest packet that `enqueue` reported and for which it is not known.
+    fn begin_service(&mut self, _begins: Time) {}
+
+    /// Records that an outage drops all packets whose transmission has not started at `now`.
+    fn purge(&mut self, _now: Time) {}
+
+    /// Records that a packet on which the algorithm decided found the buffer full.
+    fn overflow(&mut self, _now: Time) {}
 }
 
-/// Interface of algorithms that decide on arriving packets.
+/// Declares the algorithms: the enum of their states, and its calls of the methods of `AtEnqueue`.
+macro_rules! algorithms {
+    ($($(#[$about:meta])* $name:ident($state:ty);)+) => {
+        /// State of one of the algorithms.
+        #[derive(Clone, Debug)]
+        pub enum Algorithm {
+            $($(#[$about])* $name($state),)+
+        }
+
+        impl AtEnqueue for Algorithm {
+            #[inline(always)]
+            fn decide(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Verdict {
+                match self { $(Algorithm::$name(state) => state.decide(arrival, draw),)+ }
+            }
+
+            fn ignores_idle_arrivals(&self) -> bool {
+                match self { $(Algorithm::$name(state) => state.ignores_idle_arrivals(),)+ }
+            }
+
+            #[inline(always)]
+            fn admit(&mut self, arrival: &Arrival, begins: Time) {
+                match self { $(Algorithm::$name(state) => state.admit(arrival, begins),)+ }
+            }
+
+            fn enqueue(&mut self, arrival: &Arrival) {
+                match self { $(Algorithm::$name(state) => state.enqueue(arrival),)+ }
+            }
+
+            fn begin_service(&mut self, begins: Time) {
+                match self { $(Algorithm::$name(state) => state.begin_service(begins),)+ }
+            }
+
+            fn purge(&mut self, now: Time) {
+                match self { $(Algorithm::$name(state) => state.purge(now),)+ }
+            }
+
+            fn overflow(&mut self, now: Time) {
+                match self { $(Algorithm::$name(state) => state.overflow(now),)+ }
+            }
+        }
+    };
+}
+
+algorithms! {
+    /// RED.
+    Red(Red);
+    /// PIE.
+    Pie(Pie);
+    /// Step marking.
+    StepMarking(StepMarking);
+    /// BLUE.
+    Blue(Blue);
+}
+
+/// Interface of an algorithm together with its random stream; see `AtEnqueue`.
 pub trait Admission {
     /// Decides on an arriving packet. If the packet would be marked but is not ECN-capable, it is dropped.
     fn decide(&mut self, arrival: &Arrival) -> Verdict;
 
-    /// Returns whether packets that arrive at an idle line are certain to be admitted unmarked and to leave the state
-    /// unchanged, provided that the previous packet was transmitted without waiting.
+    /// See `AtEnqueue::ignores_idle_arrivals`.
     fn ignores_idle_arrivals(&self) -> bool;
 
-    /// Records that a packet was admitted; its transmission will start at `begins`. Queues that do not know this time yet
-    /// call `Aqm::enqueue` and `Aqm::begin_service` instead.
+    /// See `AtEnqueue::admit`.
     fn admit(&mut self, arrival: &Arrival, begins: Time);
 
-    /// Records that an accepted packet found the buffer full.
+    /// See `AtEnqueue::overflow`.
     fn overflow(&mut self, now: Time);
 }
 
@@ -62,24 +130,7 @@ fn marked_or_dropped(verdict: Verdict, ecn: bool, capable: bool) -> Verdict {
     }
 }
 
-impl Admission for Known<'_, Red> {
-    #[inline(always)]
-    fn decide(&mut self, arrival: &Arrival) -> Verdict {
-        let verdict = self.algorithm.decide(arrival, || self.stream.fraction());
-        marked_or_dropped(verdict, self.ecn, arrival.capable)
-    }
-
-    fn ignores_idle_arrivals(&self) -> bool {
-        self.algorithm.ignores_idle_arrivals()
-    }
-
-    #[inline(always)]
-    fn admit(&mut self, _arrival: &Arrival, _begins: Time) {}
-
-    fn overflow(&mut self, _now: Time) {}
-}
-
-impl Admission for Known<'_, Pie> {
+impl<A: AtEnqueue> Admission for Known<'_, A> {
     #[inline(always)]
     fn decide(&mut self, arrival: &Arrival) -> Verdict {
         let verdict = self.algorithm.decide(arrival, || self.stream.fraction());
@@ -95,8 +146,8 @@ impl Admission for Known<'_, Pie> {
         self.algorithm.admit(arrival, begins);
     }
 
-    fn overflow(&mut self, _now: Time) {
-        self.algorithm.overflow();
+    fn overflow(&mut self, now: Time) {
+        self.algorithm.overflow(now);
     }
 }
 
@@ -124,29 +175,23 @@ impl Aqm {
         match &mut self.kind {
             Algorithm::Red(algorithm) => Some(Frequent::Red(Known { algorithm, ecn, stream })),
             Algorithm::Pie(algorithm) => Some(Frequent::Pie(Known { algorithm, ecn, stream })),
-            Algorithm::StepMarking(_) | Algorithm::Blue(_) => None,
+            _ => None,
         }
     }
 
-    /// Records that a packet was admitted; `begin_service` will report the start of its transmission.
+    /// See `AtEnqueue::enqueue`.
     pub fn enqueue(&mut self, arrival: &Arrival) {
-        if let Algorithm::Pie(pie) = &mut self.kind {
-            pie.enqueue(arrival);
-        }
+        self.kind.enqueue(arrival);
     }
 
-    /// Records the transmission start of the next of the packets that `enqueue` reported.
+    /// See `AtEnqueue::begin_service`.
     pub fn begin_service(&mut self, begins: Time) {
-        if let Algorithm::Pie(pie) = &mut self.kind {
-            pie.begin_service(begins);
-        }
+        self.kind.begin_service(begins);
     }
 
-    /// Records that an outage drops all packets whose transmission has not started at `now`.
+    /// See `AtEnqueue::purge`.
     pub fn purge(&mut self, now: Time) {
-        if let Algorithm::Pie(pie) = &mut self.kind {
-            pie.purge(now);
-        }
+        self.kind.purge(now);
     }
 }
 
@@ -154,38 +199,19 @@ impl Admission for Aqm {
     #[inline]
     fn decide(&mut self, arrival: &Arrival) -> Verdict {
         let Aqm { kind, ecn, stream } = self;
-        let draw = || stream.fraction();
-        let verdict = match kind {
-            Algorithm::Red(red) => red.decide(arrival, draw),
-            Algorithm::Pie(pie) => pie.decide(arrival, draw),
-            Algorithm::StepMarking(step) => step.decide(arrival),
-            Algorithm::Blue(blue) => blue.decide(arrival, draw),
-        };
+        let verdict = kind.decide(arrival, || stream.fraction());
         marked_or_dropped(verdict, *ecn, arrival.capable)
     }
 
     fn ignores_idle_arrivals(&self) -> bool {
-        match &self.kind {
-            Algorithm::Red(red) => red.ignores_idle_arrivals(),
-            Algorithm::Pie(pie) => pie.ignores_idle_arrivals(),
-            // No packet waits, and the threshold is at least 1.
-            Algorithm::StepMarking(_) => true,
-            // An idle line lowers the probability, and each arrival draws a random number.
-            Algorithm::Blue(_) => false,
-        }
+        self.kind.ignores_idle_arrivals()
     }
 
     fn admit(&mut self, arrival: &Arrival, begins: Time) {
-        if let Algorithm::Pie(pie) = &mut self.kind {
-            pie.admit(arrival, begins);
-        }
+        self.kind.admit(arrival, begins);
     }
 
     fn overflow(&mut self, now: Time) {
-        match &mut self.kind {
-            Algorithm::Blue(blue) => blue.overflow(now),
-            Algorithm::Pie(pie) => pie.overflow(),
-            Algorithm::Red(_) | Algorithm::StepMarking(_) => {}
-        }
+        self.kind.overflow(now);
     }
 }

@@ -1,6 +1,6 @@
 //! BLUE: overflows increase the drop probability, and idle times decrease it (Feng, Kandlur, Saha and Shin 1999).
 
-use super::aqm::Algorithm;
+use super::aqm::{Algorithm, AtEnqueue};
 use super::parameters::{Decides, Facts, Marks, Parameters};
 use super::{Arrival, Verdict};
 use longpipe_events::Time;
@@ -48,18 +48,8 @@ pub struct Blue {
     moved: Option<Time>,
 }
 
-impl Blue {
-    /// Creates the state of an idle line.
-    pub fn new(config: &BlueConfig) -> Blue {
-        Blue {
-            config: config.clone(),
-            probability: 0.0,
-            moved: None,
-        }
-    }
-
-    /// Decides whether to admit, mark or drop an arriving packet; `draw` returns a random number in [0, 1).
-    pub fn decide(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
+impl AtEnqueue for Blue {
+    fn decide(&mut self, arrival: &Arrival, mut draw: impl FnMut() -> f64) -> Verdict {
         if let Some(since) = arrival.idle_since {
             self.step(since, -self.config.decrement);
         }
@@ -70,9 +60,24 @@ impl Blue {
         }
     }
 
-    /// Invoked when an arrival finds the buffer full.
-    pub fn overflow(&mut self, now: Time) {
+    /// An idle line lowers the probability, and each arrival draws a random number.
+    fn ignores_idle_arrivals(&self) -> bool {
+        false
+    }
+
+    fn overflow(&mut self, now: Time) {
         self.step(now, self.config.increment);
+    }
+}
+
+impl Blue {
+    /// Creates the state of an idle line.
+    pub fn new(config: &BlueConfig) -> Blue {
+        Blue {
+            config: config.clone(),
+            probability: 0.0,
+            moved: None,
+        }
     }
 
     fn step(&mut self, now: Time, by: f64) {

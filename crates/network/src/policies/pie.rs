@@ -1,7 +1,7 @@
 //! PIE (proportional integral controller enhanced): updates the drop probability every 15 ms from the queueing delay
 //! (RFC 8033).
 
-use super::aqm::Algorithm;
+use super::aqm::{Algorithm, AtEnqueue};
 use super::parameters::{Decides, Facts, Mahimahi, Marks, Parameters};
 use super::{Arrival, Verdict};
 use longpipe_events::{Ring, Span, Time, PS_PER_SECOND};
@@ -260,6 +260,90 @@ pub struct Pie {
     bytes_waiting: u64,
 }
 
+impl AtEnqueue for Pie {
+    #[inline(always)]
+    fn decide(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Verdict {
+        self.update_before(arrival.now);
+        if self.config.rules == PieRules::Rfc8033 && self.is_uncongested() {
+            // RFC 8033 appendix A, `enque`.
+            self.allowance = Span(self.config.burst_ps);
+        }
+        let goes = self.is_to_go(arrival, draw);
+        let marked = goes && self.config.ecn && arrival.capable && self.probability <= MAX_MARK_PROBABILITY;
+        // Linux and ns-3 keep a sum that alone decided on a packet (`SURE_FROM`) if they mark this packet.
+        if goes && !(marked && self.keeps_sum()) {
+            self.sum = 0.0;
+        }
+        match (goes, marked) {
+            (false, _) => Verdict::Admit,
+            (true, true) => Verdict::Mark,
+            (true, false) => Verdict::Refuse,
+        }
+    }
+
+    /// Returns whether packets that find the line idle need not be processed, provided that the packet before them was
+    /// transmitted without waiting. In this state no packet waits, so each packet only confirms the delay of zero, and
+    /// may restore the burst allowance, which the next packet that waits restores, too.
+    fn ignores_idle_arrivals(&self) -> bool {
+        let PieConfig { delay, rules, .. } = self.config;
+        delay == PieDelay::Sojourn && rules == PieRules::Rfc8033
+    }
+
+    /// Records an admitted packet whose transmission will start at `begins`. The transmission of a packet that finds
+    /// the line idle starts on arrival, so an update at that time does not count it.
+    #[inline(always)]
+    fn admit(&mut self, arrival: &Arrival, begins: Time) {
+        let packet = Waiting {
+            arrival: arrival.now,
+            begins,
+            bytes: arrival.bytes,
+        };
+        if arrival.idle_since.is_some() {
+            self.depart(&packet);
+        } else {
+            self.bytes_waiting += packet.bytes;
+            self.waiting.push(packet);
+        }
+    }
+
+    fn enqueue(&mut self, arrival: &Arrival) {
+        self.bytes_waiting += arrival.bytes;
+        self.unscheduled += 1;
+        self.waiting.push(Waiting {
+            arrival: arrival.now,
+            begins: UNKNOWN,
+            bytes: arrival.bytes,
+        });
+    }
+
+    fn begin_service(&mut self, begins: Time) {
+        let number = self.waiting.tail() - self.unscheduled;
+        self.unscheduled -= 1;
+        let packet = self.waiting.get_mut(number);
+        packet.begins = begins;
+        if packet.arrival == begins {
+            // The packet found the transmitter idle, so it is also the last packet in the list.
+            let packet = *packet;
+            self.waiting.pop_last();
+            self.bytes_waiting -= packet.bytes;
+            self.depart(&packet);
+        }
+    }
+
+    /// Removes the packets that an outage drops: all packets whose transmission has not started at `now`.
+    fn purge(&mut self, now: Time) {
+        while let Some(&packet) = self.waiting.last().filter(|packet| packet.begins > now) {
+            self.waiting.pop_last();
+            self.bytes_waiting -= packet.bytes;
+        }
+        self.unscheduled = 0;
+    }
+
+    fn overflow(&mut self, _now: Time) {
+        self.sum = 0.0;
+    }
+}
+
 impl Pie {
     /// Creates the controller of an idle queue.
     pub fn new(config: &PieConfig) -> Pie {
@@ -287,92 +371,6 @@ impl Pie {
     /// Returns the drop probability.
     pub fn probability(&self) -> f64 {
         self.probability
-    }
-
-    /// Decides whether to admit, mark or drop an arriving packet; `draw` returns a random number in [0, 1).
-    #[inline(always)]
-    pub fn decide(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
-        self.update_before(arrival.now);
-        if self.config.rules == PieRules::Rfc8033 && self.is_uncongested() {
-            // RFC 8033 appendix A, `enque`.
-            self.allowance = Span(self.config.burst_ps);
-        }
-        let goes = self.is_to_go(arrival, draw);
-        let marked = goes && self.config.ecn && arrival.capable && self.probability <= MAX_MARK_PROBABILITY;
-        // Linux and ns-3 keep a sum that alone decided on a packet (`SURE_FROM`) if they mark this packet.
-        if goes && !(marked && self.keeps_sum()) {
-            self.sum = 0.0;
-        }
-        match (goes, marked) {
-            (false, _) => Verdict::Admit,
-            (true, true) => Verdict::Mark,
-            (true, false) => Verdict::Refuse,
-        }
-    }
-
-    /// Returns whether packets that find the line idle need not be processed, provided that the packet before them was
-    /// transmitted without waiting. In this state no packet waits, so each packet only confirms the delay of zero, and
-    /// may restore the burst allowance, which the next packet that waits restores, too.
-    pub fn ignores_idle_arrivals(&self) -> bool {
-        let PieConfig { delay, rules, .. } = self.config;
-        delay == PieDelay::Sojourn && rules == PieRules::Rfc8033
-    }
-
-    /// Records an admitted packet whose transmission will start at `begins`. The transmission of a packet that finds
-    /// the line idle starts on arrival, so an update at that time does not count it.
-    #[inline(always)]
-    pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
-        let packet = Waiting {
-            arrival: arrival.now,
-            begins,
-            bytes: arrival.bytes,
-        };
-        if arrival.idle_since.is_some() {
-            self.depart(&packet);
-        } else {
-            self.bytes_waiting += packet.bytes;
-            self.waiting.push(packet);
-        }
-    }
-
-    /// Records an admitted packet; a later call to `begin_service` will report the start of its transmission.
-    pub fn enqueue(&mut self, arrival: &Arrival) {
-        self.bytes_waiting += arrival.bytes;
-        self.unscheduled += 1;
-        self.waiting.push(Waiting {
-            arrival: arrival.now,
-            begins: UNKNOWN,
-            bytes: arrival.bytes,
-        });
-    }
-
-    /// Records the transmission start of the oldest packet for which it is not known.
-    pub fn begin_service(&mut self, begins: Time) {
-        let number = self.waiting.tail() - self.unscheduled;
-        self.unscheduled -= 1;
-        let packet = self.waiting.get_mut(number);
-        packet.begins = begins;
-        if packet.arrival == begins {
-            // The packet found the transmitter idle, so it is also the last packet in the list.
-            let packet = *packet;
-            self.waiting.pop_last();
-            self.bytes_waiting -= packet.bytes;
-            self.depart(&packet);
-        }
-    }
-
-    /// Removes the packets that an outage drops: all packets whose transmission has not started at `now`.
-    pub fn purge(&mut self, now: Time) {
-        while let Some(&packet) = self.waiting.last().filter(|packet| packet.begins > now) {
-            self.waiting.pop_last();
-            self.bytes_waiting -= packet.bytes;
-        }
-        self.unscheduled = 0;
-    }
-
-    /// Records that an arrival found the buffer full.
-    pub fn overflow(&mut self) {
-        self.sum = 0.0;
     }
 
     /// Returns whether a mark leaves the sum as it is.

@@ -1,6 +1,6 @@
 //! Random early detection: the probability of a drop or mark grows with the average queue (Floyd and Jacobson 1993).
 
-use super::aqm::Algorithm;
+use super::aqm::{Algorithm, AtEnqueue};
 use super::parameters::{Decides, Facts, Marks, Parameters, QueueUnit};
 use super::{Arrival, Verdict};
 use super::{Policy, Rule};
@@ -146,6 +146,33 @@ pub struct Red {
     drawn: f64,
 }
 
+impl AtEnqueue for Red {
+    /// Updates the average with an arriving packet, and decides whether to admit, mark or drop the packet; `draw`
+    /// returns random numbers in [0, 1).
+    #[inline(always)]
+    fn decide(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Verdict {
+        let (waiting, size) = if self.by_bytes() {
+            (arrival.bytes_waiting, arrival.bytes)
+        } else {
+            (arrival.packets_waiting, 1)
+        };
+        // Converting a signed integer takes one instruction.
+        self.observe(arrival, waiting as i64 as f64);
+        if self.config.gap == RedGap::Drawn {
+            self.decide_as_linux(draw)
+        } else {
+            self.decide_as_ns2(arrival, size, draw)
+        }
+    }
+
+    /// Returns whether packets that find the line idle leave the state unchanged: the average is 0 and max_p is at its
+    /// minimum.
+    fn ignores_idle_arrivals(&self) -> bool {
+        let falls = self.config.adaptive && self.max_p > MAX_P_BOTTOM;
+        self.average == 0.0 && self.config.min > 0.0 && !falls
+    }
+}
+
 impl Red {
     /// Creates the state for a line with the given rate [bit/s].
     pub fn new(config: &RedConfig, rate_bps: u64) -> Red {
@@ -174,31 +201,6 @@ impl Red {
     /// Returns the average queue, in packets or bytes.
     pub fn average(&self) -> f64 {
         self.average
-    }
-
-    /// Returns whether packets that find the line idle leave the state unchanged: the average is 0 and max_p is at its
-    /// minimum.
-    pub fn ignores_idle_arrivals(&self) -> bool {
-        let falls = self.config.adaptive && self.max_p > MAX_P_BOTTOM;
-        self.average == 0.0 && self.config.min > 0.0 && !falls
-    }
-
-    /// Updates the average with an arriving packet, and decides whether to admit, mark or drop the packet; `draw`
-    /// returns random numbers in [0, 1).
-    #[inline(always)]
-    pub fn decide(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Verdict {
-        let (waiting, size) = if self.by_bytes() {
-            (arrival.bytes_waiting, arrival.bytes)
-        } else {
-            (arrival.packets_waiting, 1)
-        };
-        // Converting a signed integer takes one instruction.
-        self.observe(arrival, waiting as i64 as f64);
-        if self.config.gap == RedGap::Drawn {
-            self.decide_as_linux(draw)
-        } else {
-            self.decide_as_ns2(arrival, size, draw)
-        }
     }
 
     #[inline(always)]

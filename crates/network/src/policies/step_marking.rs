@@ -1,6 +1,6 @@
 //! Step marking: marks packets that find a queue of at least K (RFC 8257 section 3.1).
 
-use super::aqm::Algorithm;
+use super::aqm::{Algorithm, AtEnqueue};
 use super::parameters::{Decides, Facts, Marks, Parameters, QueueUnit};
 use super::{Arrival, Verdict};
 use longpipe_tcp::described::Described;
@@ -37,15 +37,9 @@ pub struct StepMarking {
     config: StepMarkingConfig,
 }
 
-impl StepMarking {
-    /// Creates the configured policy.
-    pub fn new(config: &StepMarkingConfig) -> StepMarking {
-        StepMarking { config: config.clone() }
-    }
-
-    /// Decides whether to admit, mark or drop an arriving packet. A packet that is not ECN-capable is admitted if the
-    /// buffer has room.
-    pub fn decide(&self, arrival: &Arrival) -> Verdict {
+impl AtEnqueue for StepMarking {
+    /// A packet that is not ECN-capable is admitted if the buffer has room.
+    fn decide(&mut self, arrival: &Arrival, _draw: impl FnMut() -> f64) -> Verdict {
         let waiting = match self.config.unit {
             QueueUnit::Bytes => arrival.bytes_waiting,
             QueueUnit::Packets | QueueUnit::Cells => arrival.packets_waiting,
@@ -55,5 +49,17 @@ impl StepMarking {
         } else {
             Verdict::Admit
         }
+    }
+
+    /// No packet waits at an idle line, and the threshold is at least 1.
+    fn ignores_idle_arrivals(&self) -> bool {
+        true
+    }
+}
+
+impl StepMarking {
+    /// Creates the configured policy.
+    pub fn new(config: &StepMarkingConfig) -> StepMarking {
+        StepMarking { config: config.clone() }
     }
 }

@@ -1,5 +1,5 @@
-//! A FIFO with active queue management at enqueue: RED, PIE, BLUE or step marking decides whether each
-//! arriving packet is admitted, marked or dropped.
+//! A FIFO with active queue management at enqueue: an algorithm of `policies/aqm.rs` decides whether each arriving packet
+//! is admitted, marked or dropped.
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::packets::drops::DropCause;

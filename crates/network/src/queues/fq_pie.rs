@@ -3,6 +3,7 @@
 use super::flow_queueing::{FlowHash, Turns};
 use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued};
 use crate::packets::drops::DropCause;
+use crate::policies::aqm::AtEnqueue;
 use crate::policies::parameters::{Decides, Facts, Marks, Parameters};
 use crate::policies::pie::{Pie, PieConfig, PieDelay, PieRules};
 use crate::policies::{Arrival, Verdict};
@@ -137,7 +138,7 @@ impl<T: Queued> QueueDisc<T> for FqPie<T> {
         let full = port.is_full(self.backlog(), packet.bytes());
         let flow = &mut self.flows[queue as usize];
         if full {
-            flow.pie.overflow();
+            flow.pie.overflow(port.now);
             drop(packet, DropCause::Overflow);
             return false;
         }

@@ -36,9 +36,9 @@ use strum::VariantNames;
 use subqueues::SubqueueCounters;
 
 disciplines! {
-    /// FIFO with a policy that depends on the occupancy: tail drop, Selective Drop or FBA.
+    /// FIFO with a policy that depends on the occupancy.
     OccupancyFifo(occupancy_fifo::OccupancyFifo<T>);
-    /// FIFO with active queue management at enqueue: RED, PIE, BLUE or step marking.
+    /// FIFO with active queue management at enqueue (`policies/aqm.rs`).
     AqmFifo(aqm_fifo::AqmFifo<T>);
     /// CoDel.
     Codel(codel::Codel<T>);
@@ -66,50 +66,54 @@ disciplines! {
 
 policies! {
     $;
-    /// Drops exactly the cells or packets that find the buffer full.
-    TailDrop(policies::tail_drop::TailDropConfig);
-    /// Discards the rest of a frame after a lost cell.
-    PartialPacketDiscard(policies::partial_packet_discard::PartialPacketDiscardConfig);
-    /// Early Packet Discard.
-    Epd(policies::epd::EpdConfig);
-    /// Selective Drop.
-    SelectiveDrop(policies::selective_drop::SelectiveDropConfig);
-    /// Fair Buffer Allocation.
-    Fba(policies::fba::FbaConfig);
-    /// Differential Fair Buffer Allocation.
-    Dfba(policies::dfba::DfbaConfig);
-    /// Random early detection: drops depend on the average queue.
-    Red(policies::red::RedConfig);
-    /// PIE: drops depend on the queueing delay and on how it changes.
-    Pie(policies::pie::PieConfig);
-    /// Step marking: marks depend on the current queue; no drops.
-    StepMarking(policies::step_marking::StepMarkingConfig);
-    /// BLUE: drops depend on overflows and idle times.
-    Blue(policies::blue::BlueConfig);
-    /// CoDel: drops at departure depend on the sojourn time.
-    Codel(codel::CodelConfig);
-    /// FQ-CoDel: one queue per flow, each with CoDel.
-    FqCodel(fq_codel::FqCodelConfig);
-    /// FQ-PIE: one queue per flow, each with PIE.
-    FqPie(fq_pie::FqPieConfig);
-    /// Deficit round robin over one queue per flow.
-    Drr(round_robin::DrrConfig);
-    /// Stochastic fair queueing: round robin over hashed queues.
-    Sfq(round_robin::SfqConfig);
-    /// Linux's fq: round robin over one queue per flow.
-    Fq(fq::FqConfig);
-    /// Strict priority over one queue per class.
-    StrictPriority(strict::StrictPriorityConfig);
-    /// Weighted round robin over one queue per class.
-    WeightedPriority(weighted::WeightedPriorityConfig);
-    /// DualPI2: a low-latency queue coupled with a classic one.
-    #[serde(rename = "dualpi2")]
-    #[strum(serialize = "dualpi2")]
-    DualPi2(dualpi2::DualPi2Config);
-    /// ACK filter: an arriving ACK replaces earlier ACKs that it makes redundant.
-    AckFilter(ack_filter::AckFilterConfig);
-    /// Drop from front: a packet that finds the buffer full displaces the oldest packets.
-    HeadDrop(head_drop::HeadDropConfig);
-    /// CAKE: a shaper, tins, and fair queueing among hosts and flows with COBALT.
-    Cake(cake::CakeConfig);
+    at_enqueue {
+        /// Drops exactly the cells or packets that find the buffer full.
+        TailDrop(policies::tail_drop::TailDropConfig);
+        /// Discards the rest of a frame after a lost cell.
+        PartialPacketDiscard(policies::partial_packet_discard::PartialPacketDiscardConfig);
+        /// Early Packet Discard.
+        Epd(policies::epd::EpdConfig);
+        /// Selective Drop.
+        SelectiveDrop(policies::selective_drop::SelectiveDropConfig);
+        /// Fair Buffer Allocation.
+        Fba(policies::fba::FbaConfig);
+        /// Differential Fair Buffer Allocation.
+        Dfba(policies::dfba::DfbaConfig);
+        /// Random early detection: drops depend on the average queue.
+        Red(policies::red::RedConfig);
+        /// PIE: drops depend on the queueing delay and on how it changes.
+        Pie(policies::pie::PieConfig);
+        /// Step marking: marks depend on the current queue; no drops.
+        StepMarking(policies::step_marking::StepMarkingConfig);
+        /// BLUE: drops depend on overflows and idle times.
+        Blue(policies::blue::BlueConfig);
+    }
+    disciplines {
+        /// CoDel: drops at departure depend on the sojourn time.
+        Codel(codel::CodelConfig);
+        /// FQ-CoDel: one queue per flow, each with CoDel.
+        FqCodel(fq_codel::FqCodelConfig);
+        /// FQ-PIE: one queue per flow, each with PIE.
+        FqPie(fq_pie::FqPieConfig);
+        /// Deficit round robin over one queue per flow.
+        Drr(round_robin::DrrConfig);
+        /// Stochastic fair queueing: round robin over hashed queues.
+        Sfq(round_robin::SfqConfig);
+        /// Linux's fq: round robin over one queue per flow.
+        Fq(fq::FqConfig);
+        /// Strict priority over one queue per class.
+        StrictPriority(strict::StrictPriorityConfig);
+        /// Weighted round robin over one queue per class.
+        WeightedPriority(weighted::WeightedPriorityConfig);
+        /// DualPI2: a low-latency queue coupled with a classic one.
+        #[serde(rename = "dualpi2")]
+        #[strum(serialize = "dualpi2")]
+        DualPi2(dualpi2::DualPi2Config);
+        /// ACK filter: an arriving ACK replaces earlier ACKs that it makes redundant.
+        AckFilter(ack_filter::AckFilterConfig);
+        /// Drop from front: a packet that finds the buffer full displaces the oldest packets.
+        HeadDrop(head_drop::HeadDropConfig);
+        /// CAKE: a shaper, tins, and fair queueing among hosts and flows with COBALT.
+        Cake(cake::CakeConfig);
+    }
 }

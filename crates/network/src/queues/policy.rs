@@ -2,23 +2,28 @@
 
 use super::{each, AnyDisc, Discipline, NewPort, PolicyConfig, Queued};
 use crate::policies::aqm::Aqm;
-use crate::policies::blue::BlueConfig;
-use crate::policies::dfba::DfbaConfig;
-use crate::policies::epd::EpdConfig;
-use crate::policies::fba::FbaConfig;
 use crate::policies::parameters::{Decides, Divides, Parameters};
-use crate::policies::partial_packet_discard::PartialPacketDiscardConfig;
-use crate::policies::pie::PieConfig;
-use crate::policies::red::RedConfig;
-use crate::policies::selective_drop::SelectiveDropConfig;
-use crate::policies::step_marking::StepMarkingConfig;
 use crate::policies::tail_drop::TailDropConfig;
 use crate::policies::Policy;
 use longpipe_tcp::Problem;
 
-/// Declares the policies, one per line, each with its name and the type of its parameters. Defines the enum of
-/// configurations, the table of facts, and a macro that evaluates an expression for the parameters of any policy.
+/// Declares the policies, one per line, each with its name and the type of its parameters: first those that decide at
+/// enqueue, in front of a FIFO, and then those that are queue disciplines. Defines the enum of configurations, the table
+/// of facts, and a macro that evaluates an expression for the parameters of any policy.
 macro_rules! policies {
+    (
+        $dollar:tt;
+        at_enqueue { $($(#[$about_fifo:meta])* $fifo:ident($fifo_config:ty);)+ }
+        disciplines { $($(#[$about:meta])* $name:ident($config:ty);)+ }
+    ) => {
+        $(impl Discipline for $fifo_config {})+
+
+        policies! {
+            $dollar;
+            $($(#[$about_fifo])* $fifo($fifo_config);)+
+            $($(#[$about])* $name($config);)+
+        }
+    };
     ($dollar:tt; $($(#[$about:meta])* $name:ident($config:ty);)+) => {
         /// Policy of a port.
         #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
@@ -63,17 +68,6 @@ macro_rules! policies {
 }
 
 pub(super) use policies;
-
-impl Discipline for TailDropConfig {}
-impl Discipline for PartialPacketDiscardConfig {}
-impl Discipline for EpdConfig {}
-impl Discipline for SelectiveDropConfig {}
-impl Discipline for FbaConfig {}
-impl Discipline for DfbaConfig {}
-impl Discipline for RedConfig {}
-impl Discipline for PieConfig {}
-impl Discipline for StepMarkingConfig {}
-impl Discipline for BlueConfig {}
 
 impl PolicyConfig {
     /// Tail drop.

@@ -2,6 +2,7 @@
 //! frame, at the frame's first cell.
 
 use crate::packets::aal5::{frame_cells, CELL_BITS};
+use crate::policies::aqm::AtEnqueue;
 use crate::policies::red::Red;
 use crate::policies::{Arrival, Occupancy, Verdict};
 use crate::scenario::{LinkConfig, PolicyConfig};

@@ -3,6 +3,7 @@
 use super::{column, constant, differ, expected, listed, packet, rows, Event, MS, RATE};
 use crate::common::queued::Packet;
 use longpipe_events::Time;
+use longpipe_network::policies::aqm::AtEnqueue;
 use longpipe_network::policies::pie::Pie;
 use longpipe_network::policies::red::Red;
 use longpipe_network::policies::{Arrival, Verdict};
@@ -12,8 +13,8 @@ use std::collections::VecDeque;
 
 /// A controller that decides on arrivals; its state is recorded after each arrival.
 pub trait EnqueueDecision {
-    fn decide(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict;
-    fn admit(&mut self, _arrival: &Arrival, _begins: Time) {}
+    fn verdict(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict;
+    fn on_admitted(&mut self, _arrival: &Arrival, _begins: Time) {}
     fn look(&mut self) {}
 }
 
@@ -49,7 +50,7 @@ pub fn events_at_rate(
                 Some(end) => (end < now).then_some(end),
             },
         };
-        let verdict = policy.decide(&arrival, &mut || uniforms.next().unwrap());
+        let verdict = policy.verdict(&arrival, &mut || uniforms.next().unwrap());
         let marked = verdict == Verdict::Mark && arrival.capable;
         if marked {
             events.push(("mark", packet.index, now.0 / 1_000));
@@ -59,7 +60,7 @@ pub fn events_at_rate(
             busy_until = Some(Time(starts.0 + 8 * packet.bytes * 1_000_000_000 / rate(starts) * 1_000));
             begins.push_back(starts);
             backlog.push(packet);
-            policy.admit(&arrival, starts);
+            policy.on_admitted(&arrival, starts);
             if starts == now && arrival.idle_since.is_some() {
                 begins.pop_back();
                 backlog.pop();
@@ -78,7 +79,7 @@ struct WatchedRed {
 }
 
 impl EnqueueDecision for WatchedRed {
-    fn decide(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
+    fn verdict(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
         self.red.decide(arrival, draw)
     }
 
@@ -143,7 +144,7 @@ struct WatchedPie {
 }
 
 impl EnqueueDecision for WatchedPie {
-    fn decide(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
+    fn verdict(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
         loop {
             let due = Time(15 * MS * self.updates.len() as u64 + 1_000);
             if due > arrival.now {
@@ -154,7 +155,7 @@ impl EnqueueDecision for WatchedPie {
         }
     }
 
-    fn admit(&mut self, arrival: &Arrival, begins: Time) {
+    fn on_admitted(&mut self, arrival: &Arrival, begins: Time) {
         self.pie.admit(arrival, begins);
     }
 }

@@ -5,6 +5,7 @@ use super::at_enqueue::{events_at_enqueue, EnqueueDecision};
 use super::{column, constant, differ, expected, packet, regular, rows, serve, three, Event, MS};
 use crate::common::queued::Packet;
 use longpipe_events::{Stream, Time};
+use longpipe_network::policies::aqm::AtEnqueue;
 use longpipe_network::policies::pie::Pie;
 use longpipe_network::policies::{Arrival, Verdict};
 use longpipe_network::queues::flow_queueing::FlowHash;
@@ -12,11 +13,11 @@ use longpipe_network::queues::fq_pie::{FqPie, FqPieConfig};
 use longpipe_network::scenario::{PieConfig, PieDelay, PieRules};
 
 impl EnqueueDecision for Pie {
-    fn decide(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
+    fn verdict(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
         self.decide(arrival, draw)
     }
 
-    fn admit(&mut self, arrival: &Arrival, begins: Time) {
+    fn on_admitted(&mut self, arrival: &Arrival, begins: Time) {
         self.admit(arrival, begins);
     }
 }

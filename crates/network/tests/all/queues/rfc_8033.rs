@@ -5,6 +5,7 @@ use super::at_enqueue::{events_at_rate, EnqueueDecision};
 use super::{constant, differ, listed, MS, RATE};
 use crate::common::queued::Packet;
 use longpipe_events::Time;
+use longpipe_network::policies::aqm::AtEnqueue;
 use longpipe_network::policies::pie::Pie;
 use longpipe_network::policies::{Arrival, Verdict};
 use longpipe_network::scenario::{PieConfig, PieDelay, PieRules};
@@ -140,7 +141,7 @@ impl Rfc {
 }
 
 impl EnqueueDecision for Rfc {
-    fn decide(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
+    fn verdict(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
         self.pass(arrival.now);
         if self.drop_prob == 0.0 && self.current_qdelay < REFERENCE / 2.0 && self.qdelay_old < REFERENCE / 2.0 {
             self.burst_allowance = MAX_BURST;
@@ -154,7 +155,7 @@ impl EnqueueDecision for Rfc {
         }
     }
 
-    fn admit(&mut self, arrival: &Arrival, begins: Time) {
+    fn on_admitted(&mut self, arrival: &Arrival, begins: Time) {
         self.queue.push_back((begins, arrival.bytes as f64));
     }
 }
@@ -165,7 +166,7 @@ struct Watched {
 }
 
 impl EnqueueDecision for Watched {
-    fn decide(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
+    fn verdict(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
         loop {
             // The time immediately after the next update.
             let due = Time(15 * MS * (self.probabilities.len() as u64 + 1) + 1);
@@ -177,7 +178,7 @@ impl EnqueueDecision for Watched {
         }
     }
 
-    fn admit(&mut self, arrival: &Arrival, begins: Time) {
+    fn on_admitted(&mut self, arrival: &Arrival, begins: Time) {
         self.pie.admit(arrival, begins);
     }
 }
