@@ -468,3 +468,21 @@ def test_field_within_a_group_is_not_compared_with_other_networks() -> None:
     with pytest.raises(ScenarioError) as error:
         Scenario.example("home").with_(**{"network.group.0.links": []})
     assert "kinds with this field" not in str(error.value)
+
+
+@pytest.mark.parametrize("groups", [True, 5, 0.5, 10**30, "web", {"name": "web"}, [5], [[]], [{"count": "2"}]])
+def test_groups_of_another_type_are_rejected_in_one_line(groups: object) -> None:
+    with pytest.raises(ScenarioError, match=r"network\.group") as caught:
+        Scenario(network={"kind": "dumbbell", "group": groups})
+    assert "\n" not in caught.value.problems[0]
+
+
+@pytest.mark.parametrize("duty", [1e-9, 2.9e-7])
+def test_pauses_beyond_every_run_are_rejected(duty: float) -> None:
+    vbr = {"period": "300 ms", "duty": duty}
+    changes = {"switch.scheduler": "priority", "network.vbr": vbr}
+    with pytest.raises(ScenarioError) as caught:
+        Scenario().with_(**changes)
+    expected = f"network.vbr.duty: {duty:g}; needs a mean pause of at most 1000000 s after bursts of 300 ms"
+    assert caught.value.problems == (expected,)
+    assert Scenario().with_(**{**changes, "network.vbr": {**vbr, "duty": 3.1e-7}}).digest()

@@ -60,8 +60,9 @@ class DumbbellBase(Model):
     @model_validator(mode="before")
     @classmethod
     def _as_many_as_its_groups(cls, fields: Any) -> Any:  # noqa: ANN401 - unvalidated input
-        if isinstance(fields, dict) and fields.get("group") and "sources" not in fields:
-            counts = [_count(group) for group in fields["group"]]
+        groups = fields.get("group") if isinstance(fields, dict) and "sources" not in fields else None
+        if isinstance(groups, list | tuple) and groups:
+            counts = [_count(group) for group in groups]
             return {**fields, "sources": sum(counts)} if all(counts) else fields
         return fields
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from longpipe.aal5 import CELL_BITS
 from longpipe.errors import ScenarioError
+from longpipe.scenario.base import accepted
 from longpipe.scenario.checks import policies, tcp_field
 from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.loss import GilbertElliottTimeLoss
@@ -17,6 +18,7 @@ from longpipe.scenario.policies import DualPi2, Pie
 from longpipe.scenario.timers import Coarse
 from longpipe.scenario.times import Pareto
 from longpipe.scenario.traffic import Bursts, SelfSimilar, Stream, Voice
+from longpipe.scenario.vbr import OnOff
 from longpipe.units import RATE, SIZE, TICKS, TIME
 
 if TYPE_CHECKING:
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
     from longpipe.scenario.traffic import Traffic, WriteBursts
-    from longpipe.scenario.vbr import OnOff
 
 # With PIE's default interval of 15 ms, a run can last up to 173 days.
 MOST_REPETITIONS: Final = 10**9
@@ -147,9 +148,14 @@ def _check_bursts(field: str, bursts: Bursts | SelfSimilar | WriteBursts, packet
 
 
 def _check_vbr(field: str, source: OnOff, link_rate: str) -> None:
-    """Raises ScenarioError if bursts of VBR follow each other in less than a cell time on the source's own link."""
+    """Raises ScenarioError if bursts of VBR follow each other in less than a cell time on the own link, or too late."""
     cell_ps = CELL_BITS * 10**12 // RATE.parse(link_rate)
     cycle_ps = round(TIME.parse(source.period) / Fraction(str(source.duty)))
+    longest = accepted(OnOff, "period").high
+    if cycle_ps - TIME.parse(source.period) > TIME.parse(longest):
+        raise ScenarioError(
+            f"{field}.duty: {source.duty:g}; needs a mean pause of at most {longest} after bursts of {source.period}"
+        )
     if cycle_ps < cell_ps:
         raise ScenarioError(
             f"{field}.period: {source.period} of {TIME.format(cycle_ps)}; needs {TIME.format(cell_ps)} from burst to "
