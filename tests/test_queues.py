@@ -37,6 +37,7 @@ POLICIES: Final[dict[str, dict[str, Any]]] = {
     "pie by rate": {"kind": "pie", "delay": "departure-rate", "rules": "ns-3"},
     "pie by time": {"kind": "pie", "delay": "departure-time"},
     "blue": {"kind": "blue"},
+    "avq": {"kind": "avq"},
     "codel": {"kind": "codel"},
     "codel as in Linux": {"kind": "codel", "arithmetic": "linux"},
     "fq-codel": {"kind": "fq-codel"},

@@ -256,6 +256,27 @@ class Blue(Queue):
     )
 
 
+class Avq(Queue):
+    """AVQ: drops or marks packets that overflow a virtual queue, whose capacity adapts (Kunniyur and Srikant 2001)."""
+
+    label: ClassVar[str] = "AVQ"
+    marks: ClassVar[str] = "with-ecn"
+    kind: Literal["avq"] = "avq"
+    utilization: float = Field(
+        default=0.98, gt=0, le=1, description="Desired utilization gamma of the link; Kunniyur and Srikant 2001"
+    )
+    gain: float = Field(
+        default=0.15, gt=0, le=1000, description="Gain alpha of the virtual capacity [1/s]; Kunniyur and Srikant 2001"
+    )
+    virtual_buffer: Annotated[str, quantity(SIZE, "1 B", "1 GB")] = Field(
+        default="100 KB",
+        description="Size of the virtual queue, 100 packets of 1000 bytes [bytes]; Kunniyur and Srikant 2001",
+    )
+    ecn: bool = Field(
+        default=False, description="Mark ECN-capable packets instead of dropping them; RFC 3168 section 5"
+    )
+
+
 class Codel(Queue):
     """Controlled delay: drops at the head, increasingly often while the delay exceeds the target (RFC 8289)."""
 
@@ -618,6 +639,7 @@ Policy = Annotated[
     | Pie
     | StepMarking
     | Blue
+    | Avq
     | Codel
     | FqCodel
     | FqPie

@@ -1,5 +1,6 @@
 //! Active queue management at enqueue: one algorithm with its random stream.
 
+use super::avq::Avq;
 use super::blue::Blue;
 use super::parameters::Parameters;
 use super::pie::Pie;
@@ -89,6 +90,8 @@ algorithms! {
     StepMarking(StepMarking);
     /// BLUE.
     Blue(Blue);
+    /// AVQ.
+    Avq(Avq);
 }
 
 /// Interface of an algorithm together with its random stream; see `AtEnqueue`.

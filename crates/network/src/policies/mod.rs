@@ -2,6 +2,7 @@
 //! queue management, which keeps state.
 
 pub mod aqm;
+pub mod avq;
 pub mod blue;
 pub mod dfba;
 pub mod epd;

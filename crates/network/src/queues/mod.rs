@@ -87,6 +87,8 @@ policies! {
         StepMarking(policies::step_marking::StepMarkingConfig);
         /// BLUE: drops depend on overflows and idle times.
         Blue(policies::blue::BlueConfig);
+        /// AVQ: drops depend on a virtual queue.
+        Avq(policies::avq::AvqConfig);
     }
     disciplines {
         /// CoDel: drops at departure depend on the sojourn time.

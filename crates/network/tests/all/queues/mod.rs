@@ -2,6 +2,8 @@
 //! (`data/queues/README.md`).
 
 mod at_enqueue;
+mod avq;
+mod blue;
 mod linux;
 mod rfc_8033;
 
