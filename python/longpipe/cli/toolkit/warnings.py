@@ -6,8 +6,6 @@ import warnings
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Final, TextIO
 
-from longpipe.cautions.cautions import cautions
-from longpipe.cautions.files import read_from_files
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.scenario import Scenario
@@ -28,6 +26,9 @@ MOST: Final = 10
 
 def warn(*scenarios: Scenario) -> None:
     """Prints on stderr which files were read, and the most important warnings of `cautions`, each once."""
+    from longpipe.cautions.cautions import cautions
+    from longpipe.cautions.files import read_from_files
+
     for line in dict.fromkeys(line for scenario in scenarios for line in read_from_files(scenario)):
         echo(f"read: {line}", err=True)
     lines = list(dict.fromkeys(line for scenario in scenarios for line in cautions(scenario)))
