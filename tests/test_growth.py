@@ -219,8 +219,12 @@ def test_copied_flows_over_changing_routes_use_their_own_hosts() -> None:
 
 def test_a_flow_of_each_group_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[object] = []
-    routes = Topology._routes
-    monkeypatch.setattr(Topology, "_routes", lambda *given: checked.append(given) or routes(*given))  # type: ignore[func-returns-value]
+    written = Topology._written
+    monkeypatch.setattr(
+        Topology,
+        "_written",
+        lambda topology, network: checked.extend(topology.graph.flows) or written(topology, network),  # type: ignore[func-returns-value]
+    )
     scenario({"kind": "dumbbell", "group": [{"name": "a", "count": 500}, {"name": "b", "count": 500}]})
     assert len(checked) == 2
 

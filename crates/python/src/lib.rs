@@ -17,6 +17,7 @@ mod reductions;
 #[cfg_attr(not(target_os = "linux"), path = "no_stacks.rs")]
 mod stacks;
 mod tables;
+mod topology;
 mod traces;
 
 use errors::{ControlError, DefectError, MemoryLimitError, ScenarioError, StackDefectError};
@@ -256,6 +257,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(modules::module_name, module)?)?;
     module.add_class::<endpoint::Endpoint>()?;
     module.add_class::<environments::Environments>()?;
+    module.add_class::<topology::Topology>()?;
     #[cfg(target_os = "linux")]
     {
         module.add_function(wrap_pyfunction!(stacks::register_stacks, module)?)?;

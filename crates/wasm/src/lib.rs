@@ -5,6 +5,7 @@ mod browser;
 mod columns;
 mod modules;
 mod picture;
+mod topology;
 mod watched;
 
 use js_sys::Object;

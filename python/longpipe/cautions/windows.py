@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from longpipe.scenario.buffers import bytes_of
+from longpipe.scenario.directed import LARGEST_WINDOW_BYTES
 from longpipe.scenario.paths import Path, Resolved, paths, port_name, sustained_bps
 from longpipe.scenario.proxies import ProxyBuffer, proxy_buffers
-from longpipe.scenario.windows import LARGEST_BYTES
 from longpipe.units import SIZE
 
 if TYPE_CHECKING:
@@ -90,14 +90,15 @@ def _remedy(greedy: Sequence[Path], proxy: ProxyBuffer | None, bdp_bytes: float,
     if proxy is not None:
         needed = _rounded_up(greedy[0], (bdp_bytes + buffer_bytes) / len(greedy) / proxy.after_share)
         return f"needs a pep.buffer of {needed} or more at {proxy.at}"
-    largest = LARGEST_BYTES / greedy[0].mss_bytes * greedy[0].packet_bytes
+    largest = LARGEST_WINDOW_BYTES / greedy[0].mss_bytes * greedy[0].packet_bytes
     if bdp_bytes + buffer_bytes <= len(greedy) * largest:
         window = _rounded_up(greedy[0], (bdp_bytes + buffer_bytes) / len(greedy))
         return f"needs tcp.receiver_window of {window} or more, or 'auto'"
     flows = math.ceil(bdp_bytes / largest)
     if flows <= len(greedy):
         return f"needs tcp.receiver_window of {_rounded_up(greedy[0], bdp_bytes / len(greedy))} or more"
-    return f"no window is larger than {SIZE.format(LARGEST_BYTES)} (RFC 7323); needs {flows} flows with such windows"
+    most = SIZE.format(LARGEST_WINDOW_BYTES)
+    return f"no window is larger than {most} (RFC 7323); needs {flows} flows with such windows"
 
 
 def _rounded_up(path: Path, wire_bytes: float) -> str:

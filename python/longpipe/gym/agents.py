@@ -9,13 +9,13 @@ from longpipe.scenario import Scenario
 from longpipe.scenario.base import AUTO
 from longpipe.scenario.buffers import bytes_of
 from longpipe.scenario.canonical import canonical_json
+from longpipe.scenario.directed import LARGEST_WINDOW_BYTES
 from longpipe.scenario.jitter import delay_with_jitter_ps
 from longpipe.scenario.network import Dumbbell
 from longpipe.scenario.series import mean_rate_bps
 from longpipe.scenario.source import SOURCES
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.warm_up import without_warm_up
-from longpipe.scenario.windows import LARGEST_BYTES
 
 _MOST_NAMED: Final = 10
 # Constants of a flow's path in the information of environments.
@@ -78,7 +78,7 @@ def core_scenario(scenario: Scenario, flows: Sequence[int]) -> str:
         tcp = dict(rows[i]["tcp"])
         own = _own_tcp(scenario, str(rows[i]["name"]))
         if _setting(scenario, own, "receiver_window") == AUTO:
-            tcp["receiver_window_bytes"] = LARGEST_BYTES
+            tcp["receiver_window_bytes"] = LARGEST_WINDOW_BYTES
             if isinstance(_setting(scenario, own, "window_scale"), str):
                 tcp["window_scale"] = scenario.tcp.most_window_scale
         rows[i] = {**rows[i], "tcp": tcp}

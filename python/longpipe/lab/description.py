@@ -12,14 +12,12 @@ from longpipe.lab import beyond
 from longpipe.lab.fields import dimensions, models
 from longpipe.scenario import BUFFER_OF_ROUTERS
 from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_BUFFER_PS, MOST_CELLS, kinds_that
-from longpipe.scenario.checks import LONGEST_PATH_PS
 from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.framings import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.profile_options import FORMER, RULES
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.traffic import Traffic
 from longpipe.scenario.variant import FLAT
-from longpipe.scenario.windows import SMALLEST, TIMES_PATH
 from longpipe.verdicts.limits import MEANINGS
 
 
@@ -41,9 +39,6 @@ def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "most_cells": MOST_CELLS,
             "most_buffer_bytes": MOST_BUFFER_BYTES,
             "most_buffer_ps": str(MOST_BUFFER_PS),
-            "longest_path_ps": str(LONGEST_PATH_PS),
-            "smallest_window_bytes": SMALLEST,
-            "window_times_path": TIMES_PATH,
         },
         "buffer_of_routers": BUFFER_OF_ROUTERS,
         "datagrams": list(kinds_that(Traffic, lambda model: model.transport == "datagrams")),

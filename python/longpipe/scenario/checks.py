@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.aal5 import CELL_BITS
 from longpipe.errors import MissingSetting, ScenarioError
 from longpipe.scenario import conditioning
 from longpipe.scenario.framings import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.network import Dumbbell
 from longpipe.scenario.network_base import FlowFields
-from longpipe.scenario.policies import Red, StrictPriority, TailDrop, WeightedPriority
-from longpipe.scenario.schedulers import Fifo, Wfq
-from longpipe.scenario.services import Gfr
+from longpipe.scenario.policies import Red, TailDrop
 from longpipe.scenario.topology import MOST_PROBLEMS
-from longpipe.units import RATE, SIZE, TIME, UNLIMITED
+from longpipe.units import SIZE, TIME, UNLIMITED
 
 if TYPE_CHECKING:
     from longpipe.scenario.buffers import Framing
@@ -26,10 +22,6 @@ if TYPE_CHECKING:
     from longpipe.scenario.switch import Switch
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
-
-# Maximum delay of a path. The sum of this delay and the longest run fits into 64 bits of picoseconds; see
-# crates/network/src/scenario/bounds.rs.
-LONGEST_PATH_PS: Final = TIME.parse("1000000 s")
 
 # The requirement of flows whose routes cannot change.
 CONSTANT_ROUTES: Final = "needs a path with constant routes: a constellation without path.as = 'graph'"
@@ -56,8 +48,7 @@ def _refuse(problems: Iterator[str], remedies: Callable[[], Iterable[MissingSett
 def _network_problems(framing: Framing, network: Network, switch: Switch, topology: Topology) -> Iterator[str]:
     return chain(
         _framing_problems(framing, network, switch, topology),
-        _path_problems(topology),
-        _host_problems(framing, network, topology),
+        topology.problems(framing),
         _conditioner_problems(framing, network, topology),
     )
 
@@ -122,57 +113,6 @@ def _settable(field: str) -> str:
     return field.replace("[", ".").replace("]", "")
 
 
-def _path_problems(topology: Topology) -> Iterator[str]:
-    sums = [
-        (f"network.flows[{i}].{name}", len(topology.routes[i][back]), delays[back])
-        for back, name in enumerate(("route", "return_route"))
-        for i, delays in enumerate(topology.propagation_ps)
-        if delays[back] > LONGEST_PATH_PS
-    ]
-    sums += [
-        (f"network.vbr[{i}].route", len(route), sum(topology.delays_ps[link] for link in route))
-        for i, route in enumerate(topology.vbr_routes)
-    ]
-    for field, links, delay in sums:
-        if delay > LONGEST_PATH_PS:
-            shown = f"{links} links of {delay / 10**12:.0f} s in all"
-            yield f"{field}: {shown}; needs at most {TIME.format(LONGEST_PATH_PS)}"
-
-
-def check_classes(network: Network, switch: Switch, topology: Topology) -> None:
-    """Raises ScenarioError for a flow whose class does not exist at a port on its route."""
-    graph = topology.graph
-    everywhere = isinstance(switch.policy, StrictPriority | WeightedPriority)
-    # Policies that have classes, by directed link; most networks have none.
-    policies = {
-        2 * k + back: policy
-        for k, link in (enumerate(graph.links) if everywhere else topology.special_links)
-        for back, at_switch in enumerate(
-            (link.policy or switch.policy, link.return_policy or link.policy or switch.policy)
-        )
-        if isinstance(
-            policy := at_switch if topology.kinds[link.between[back]] == "switch" else link.host_policy,
-            StrictPriority | WeightedPriority,
-        )
-    }
-    if not policies:
-        return
-    for i, (flow, ways) in enumerate(zip(graph.flows, topology.routes, strict=True)):
-        for link in (link for way in ways for link in way if link in policies):
-            policy = policies[link]
-            if flow.class_ >= (classes := _classes(policy)):
-                a, b = graph.links[link // 2].between[:: -1 if link % 2 else 1]
-                field = f"{FlowFields(network).of(i)}.class"
-                raise ScenarioError(
-                    f"{field}: {flow.class_}; needs less than {classes}, the classes of {policy.kind} at {a}->{b}"
-                )
-
-
-def _classes(policy: StrictPriority | WeightedPriority) -> int:
-    """Returns the number of classes of a policy."""
-    return policy.classes if isinstance(policy, StrictPriority) else len(policy.weights)
-
-
 def check_begin(duration: str, field: Callable[[], str], at_ps: int) -> None:
     """Raises ScenarioError, which names the field, if a start time is not before the end of the run."""
     if at_ps >= TIME.parse(duration):
@@ -228,47 +168,6 @@ def fields_of_flows(network: Network, part: str) -> dict[str, str]:
     return {one.name: field for field, one in flows if getattr(one, part)}
 
 
-def check_guarantees(framing: Framing, network: Network, topology: Topology) -> None:
-    """Raises ScenarioError if a flow cannot have its guaranteed rate, or the guarantees exceed the rate of a link."""
-    guaranteed = {i: flow.service for i, flow in enumerate(topology.graph.flows) if isinstance(flow.service, Gfr)}
-    if not guaranteed:
-        return
-    total: Counter[int] = Counter()
-    fields = FlowFields(network)
-    for i, service in guaranteed.items():
-        field = f"{fields.of(i)}.service"
-        if framing == "ip":
-            raise ScenarioError(f"{field}: gfr; needs framing 'aal5', because IP packets have no VCs")
-        for link in topology.routes[i][0]:
-            total[link] += service.mcr
-            cells_s = RATE.parse(topology.rates[link]) // CELL_BITS
-            if total[link] > cells_s:
-                a, b = topology.graph.links[link // 2].between[:: -1 if link % 2 else 1]
-                raise ScenarioError(
-                    f"{field}.mcr: {service.mcr}, {total[link]} cells/s in all over {a}->{b}; needs at most the "
-                    f"{cells_s} cells/s of the link"
-                )
-
-
-def check_vbr(network: Network, switch: Switch, topology: Topology) -> None:
-    """Raises ScenarioError if switches have no VBR queue, or a source shares its host or exceeds a link's rate."""
-    graph = topology.graph
-    if not graph.vbr:
-        return
-    if isinstance(switch.scheduler, Fifo | Wfq):
-        kind = switch.scheduler.kind
-        raise ScenarioError(f"switch.scheduler: {kind} has no queue for VBR; needs priority or guaranteed-rate")
-    used = {link for there, back in topology.routes for link in (*there, *back)}
-    first_links = Counter(route[0] for route in topology.vbr_routes)
-    for i, (source, route) in enumerate(zip(graph.vbr, topology.vbr_routes, strict=True)):
-        field = "network.vbr" if isinstance(network, Dumbbell) else f"network.vbr[{i}]"
-        if route[0] in used or first_links[route[0]] > 1:
-            raise ScenarioError(f"{field}.from: {source.from_!r} sends other cells too; needs its own host")
-        slowest = topology.slowest_rate(route)
-        if source.rate is not None and RATE.parse(source.rate) > RATE.parse(slowest):
-            raise ScenarioError(f"{field}.rate: {source.rate}; needs at most the rate of its slowest link, {slowest}")
-
-
 def tcp_field(fields: FlowFields, i: int, flow: Flow, name: str) -> str:
     """Returns the name under which a field of a flow's TCP is set in the scenario."""
     own = flow.tcp is not None and name.partition(".")[0] in flow.tcp.model_fields_set
@@ -304,25 +203,6 @@ def _conditioner_problems(framing: Framing, network: Network, topology: Topology
                 yield f"{field}: set; needs framing 'ip', whose packets they act on"
             elif topology.kinds[node] == "host" and node in jitter:
                 yield f"{field}: set; needs send_jitter 0 s, not {jitter[node]}, at {node}"
-
-
-def _host_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
-    """Yields the problems of queues at hosts' interfaces that depend on framing or send jitter."""
-    jitter = _send_jitter(topology)
-    for i, link in topology.special_links:
-        if link.host_policy is None and link.host_buffer is None:
-            continue
-        field = _link_field(network, i, "host_buffer" if link.host_policy is None else "host_policy")
-        hosts = [node for node in link.between if topology.kinds[node] == "host"]
-        if framing == "aal5":
-            yield f"{field}: set; needs framing 'ip': hosts send cells from an unlimited queue"
-        elif not hosts:
-            yield f"{field}: set; needs a host at either end of the link"
-        elif (host := next((host for host in hosts if host in jitter), None)) is not None:
-            yield f"{field}: set; needs send_jitter 0 s, not {jitter[host]}, at {host}"
-            if isinstance(network, Dumbbell):
-                # All hosts of a dumbbell have the same jitter.
-                return
 
 
 def _send_jitter(topology: Topology) -> dict[str, str]:

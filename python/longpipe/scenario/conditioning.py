@@ -4,11 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from longpipe.scenario.base import Model, kinds_that
-from longpipe.scenario.conditioners import Conditioner, Jitter, Tbf
+from longpipe.scenario.conditioners import Conditioner, Jitter
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.jitter import table_of
-from longpipe.scenario.policies import Cake
-from longpipe.units import RATE, TIME
+from longpipe.units import TIME
 
 # Token buckets, in the order in which packets pass them.
 BUCKETS: Final = kinds_that(Conditioner, lambda model: model.has_bucket)
@@ -26,17 +25,9 @@ def problems(own: Sequence[Conditioner]) -> Iterator[tuple[str, str]]:
             yield f"[{places[0]}]", "aggregation; not together with tbf at the same port"
 
 
-def shaped_rate(rate: str, policy: Model, conditioners: Sequence[Conditioner]) -> str:
-    """Returns the rate at which a port sends: that of its line, or the lower one of its shaper (tbf, or CAKE's)."""
-    shapers = [one.rate for one in conditioners if isinstance(one, Tbf)]
-    if isinstance(policy, Cake) and policy.rate is not None:
-        shapers.append(policy.rate)
-    return min(rate, *shapers, key=RATE.parse) if shapers else rate
-
-
-def core_conditioner(conditioner: Conditioner) -> dict[str, Any]:
-    """Converts a conditioner for the core."""
-    return _core_jitter(conditioner) if isinstance(conditioner, Jitter) else core_fields(conditioner)
+def core_conditioner(part: Model) -> dict[str, Any]:
+    """Converts a conditioner or another part of a link for the core."""
+    return _core_jitter(part) if isinstance(part, Jitter) else core_fields(part)
 
 
 def _core_jitter(jitter: Jitter) -> dict[str, Any]:

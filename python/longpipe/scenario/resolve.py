@@ -1,7 +1,6 @@
 """The resolved scenario, as the core requires it: every field present, every quantity an integer."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,13 +10,10 @@ from longpipe.scenario.buffers import Framing, Packet
 from longpipe.scenario.checks import (
     check,
     check_begin,
-    check_classes,
     check_flow_arrivals,
-    check_guarantees,
     check_network,
     check_stack_routes,
     check_stops,
-    check_vbr,
     fields_of_flows,
 )
 from longpipe.scenario.congestion import Aimd, Vegas
@@ -47,7 +43,6 @@ from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, as_graph
 from longpipe.scenario.traffic import Arrivals, FlowArrivals, Traffic
 from longpipe.scenario.warm_up import resolved_warm_up
-from longpipe.scenario.windows import fitted
 from longpipe.units import RATE, TIME
 
 if TYPE_CHECKING:
@@ -80,21 +75,23 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
     """Returns the scenario with all flows of its network, whose numbers determine staggered starts."""
     graph, moving, over = _with_series(scenario)
     parts = split(scenario.network, scenario.traffic, graph)
-    topology = Topology(parts.graph)
+    topology = Topology(parts.graph, scenario.network)
     tcps = _merged(scenario, topology.graph.flows)
     traffics = _traffics(scenario.traffic, (flow.traffic for flow in topology.graph.flows))
     largest = _largest([flow.traffic or scenario.traffic for flow in topology.graph.flows], tcps, traffics)
+    links = None
     if any(tcp.receiver_window == AUTO for tcp in tcps):
         # The window is computed from the links, which have to be valid.
         check_network(scenario.framing, scenario.network, scenario.switch, topology, tcps)
-        tcps = fitted(tcps, topology, list(directed_links(scenario, topology, largest)))
+        links, tcps = directed_links(scenario, topology, tcps, largest)
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
     check_buffers(scenario.network, parts, tcps)
-    check_classes(scenario.network, scenario.switch, topology)
-    check_guarantees(scenario.framing, scenario.network, topology)
+    topology.check_classes(scenario.switch.policy)
+    topology.check_guarantees(scenario.framing)
     _check_vbr(topology, moving)
     check_repetition(scenario, topology, tcps)
-    links = list(directed_links(scenario, topology, largest))
+    if links is None:
+        links, _ = directed_links(scenario, topology, tcps, largest)
     for link, one in moving.items():
         links[link] |= _moving(one, links[link], scenario.framing)
     resolved = {
@@ -362,14 +359,6 @@ def _stop(name: str, flow: Flow, stop: Stop, resolved: dict[str, Any]) -> dict[s
 
 
 def _vbr(scenario: "Scenario", topology: Topology) -> Iterator[dict[str, Any]]:
-    check_vbr(scenario.network, scenario.switch, topology)
-    for source, route in zip(topology.graph.vbr, topology.vbr_routes, strict=True):
-        on_ps = TIME.parse(source.period)
-        yield {
-            **core_fields(source, without=_OF_VBR),
-            "route": route,
-            "peak_bps": RATE.parse(source.rate or topology.slowest_rate(route)),
-            "on_ps": on_ps,
-            "off_ps": round(on_ps / Fraction(str(source.duty))) - on_ps,
-            "start_ps": TIME.parse(source.phase),
-        }
+    sources = topology.vbr(scenario.switch.scheduler.kind)
+    for source, resolved in zip(topology.graph.vbr, sources, strict=True):
+        yield {**core_fields(source, without=_OF_VBR), **resolved}

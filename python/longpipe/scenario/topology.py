@@ -1,17 +1,20 @@
 """Routes through a graph as indexes of directed links, and the checks of networks."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
 from functools import cached_property
-from itertools import islice, pairwise, repeat
+from itertools import repeat
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
-from longpipe.errors import ScenarioError, nearest
-from longpipe.scenario.conditioners import Jitter
+import orjson
+
+from longpipe import _core
+from longpipe.errors import ScenarioError
+from longpipe.scenario.base import Model
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
-from longpipe.scenario.routes import ShortestRoutes
 from longpipe.scenario.vbr import VbrFlow
-from longpipe.units import RATE, TIME
 
 
 def as_graph(network: Dumbbell | Graph) -> Graph:
@@ -108,8 +111,6 @@ def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:
 
 # Maximum number of reported problems of a network.
 MOST_PROBLEMS: Final = 10
-# Maximum number of names per problem.
-MOST_NAMED: Final = 12
 
 
 # Fields that most links leave at their defaults: queues, conditioners and losses.
@@ -119,69 +120,94 @@ _RARE: Final = (
 )  # fmt: skip
 _DEFAULTS: Final = tuple(Link.model_fields[name].default for name in _RARE)
 _rare_of: Final = itemgetter(*_RARE)
+# Fields of a link that are parts, or lists of parts; the core gets their numbers.
+_PARTS: Final = ("policy", "return_policy", "host_policy", "loss", "return_loss")
+_LISTS: Final = ("conditioners", "return_conditioners")
+_TEXTS: Final = ("rate", "return_rate", "delay", "return_delay", "buffer", "return_buffer", "host_buffer")
+# Kinds of policies and conditioners that send at a rate of their own.
+_SHAPERS: Final = ("tbf", "cake")
+_settings_of: Final = itemgetter(*_TEXTS, *_PARTS, *_LISTS)
+
+
+# Distinct fields of directed links; nodes of each directed link, with the number of its fields; windows [bytes].
+Ports = tuple[list[dict[str, Any]], list[tuple[int, int, int]], list[int]]
 
 
 class Topology:
-    """A checked graph; link k consists of the directed links 2k (as written) and 2k + 1 (reverse)."""
+    """A checked graph; link k consists of the directed links 2k (as written) and 2k + 1 (reverse).
 
-    def __init__(self, graph: Graph) -> None:
+    `parts` contains the policies, losses and conditioners of links, to which `directed_links` refers by number.
+    """
+
+    def __init__(self, graph: Graph, network: Dumbbell | Graph | None = None) -> None:
+        """Checks the graph of a network, and finds the routes. Raises ScenarioError with a line for each problem."""
         self.graph = graph
         self.kinds = {node.name: node.kind for node in graph.nodes}
-        self.position = {name: i for i, name in enumerate(self.kinds)}
-        for find in (self._node_problems, self._link_problems, self._flow_problems):
-            if problems := list(islice(find(), MOST_PROBLEMS)):
-                raise ScenarioError(*problems)
-        self.index: dict[tuple[str, str], int] = {}
-        neighbours: dict[str, list[str]] = {name: [] for name in self.kinds}
-        for k, link in enumerate(graph.links):
-            a, b = link.between
-            self.index[a, b] = 2 * k
-            self.index[b, a] = 2 * k + 1
-            neighbours[a].append(b)
-            neighbours[b].append(a)
-        self._shortest = ShortestRoutes(self.kinds, neighbours)
-        # Flows between the same hosts have the same route.
-        known: dict[tuple[object, ...], tuple[list[int], list[int]]] = {}
-        self.routes = []
-        for i, flow in enumerate(graph.flows):
-            way = (flow.from_, flow.to, flow.route, flow.return_route)
-            if (routes := known.get(way)) is None:
-                known[way] = routes = self._routes(i, flow)
-            self.routes.append(routes)
-        self.vbr_routes = [self._vbr_route(i, source) for i, source in enumerate(graph.vbr)]
+        self.parts: list[Model] = []
+        with _problems():
+            self._core = _core.Topology(_json(self._written(network)))
+        ways, number_of, self.vbr_routes = self._core.routes()
+        # Flows between the same hosts share their routes.
+        self.routes = [ways[number] for number in number_of]
 
-    @cached_property
-    def propagation_ps(self) -> list[tuple[int, int]]:
-        """Returns the propagation delays of each flow, forward and return."""
-        delays = self.delays_ps
-        return [(sum([delays[k] for k in there]), sum([delays[k] for k in back])) for there, back in self.routes]
+    def _written(self, network: Dumbbell | Graph | None) -> dict[str, object]:
+        """Returns the graph as crates/scenario reads it; links with equal settings share them."""
+        graph, numbers = self.graph, dict[int, int]()
 
-    @cached_property
-    def longest_round_trip_ps(self) -> int:
-        """Returns the longest RTT of all flows without queues: propagation, and the mean delay of jitter."""
-        if not self._jitter_ps:
-            return max(there + back for there, back in self.propagation_ps)
-        delays = self.delays_ps.copy()
-        for link, jitter_ps in self._jitter_ps.items():
-            delays[link] += jitter_ps
-        return max(sum([delays[k] for k in (*there, *back)]) for there, back in self.routes)
+        def number(part: Model | None) -> int | None:
+            if part is None:
+                return None
+            if (known := numbers.get(id(part))) is None:
+                numbers[id(part)] = known = len(self.parts)
+                self.parts.append(part)
+            return known
 
-    @cached_property
-    def _jitter_ps(self) -> dict[int, int]:
-        """Returns the mean delays of the directed links that have jitter."""
+        # Values are compared by identity, because the graph keeps them alive and equal strings are usually the same
+        # object.
+        known: dict[tuple[int, ...], int] = {}
+        settings, links = list[dict[str, object]](), list[tuple[str, str, int]]()
+        for link in graph.links:
+            fields = link.__dict__
+            key = tuple(map(id, _settings_of(fields)))
+            if (place := known.get(key)) is None:
+                known[key] = place = len(settings)
+                settings.append(
+                    {name: fields[name] for name in _TEXTS}
+                    | {name: number(fields[name]) for name in _PARTS}
+                    | {name: [number(part) for part in fields[name]] for name in _LISTS}
+                )
+            links.append((*link.between, place))
+        groups = network.group if isinstance(network, Dumbbell) else None
         return {
-            2 * i + back: TIME.parse(one.delay)
-            for i, link in self.special_links
-            for back, conditioners in enumerate((link.conditioners, link.return_conditioners))
-            for one in conditioners
-            if isinstance(one, Jitter)
+            "dumbbell": isinstance(network, Dumbbell),
+            "groups": [group.count for group in groups or ()],
+            "nodes": [(node.name, node.kind, node.send_jitter) for node in graph.nodes],
+            "links": links,
+            "settings": settings,
+            "parts": [facts_of(part) for part in self.parts],
+            "flows": [
+                (
+                    one.name,
+                    one.from_,
+                    one.to,
+                    one.route,
+                    one.return_route,
+                    one.class_,
+                    getattr(one.service, "mcr", None),
+                )
+                for one in graph.flows
+            ],
+            "vbr": [
+                {
+                    "name": one.name,
+                    "from": one.from_,
+                    "to": one.to,
+                    **{name: getattr(one, name) for name in ("route", "rate", "period", "phase")},
+                    "duty": f"{Decimal(str(one.duty)):f}",
+                }
+                for one in graph.vbr
+            ],
         }
-
-    @cached_property
-    def delays_ps(self) -> list[int]:
-        """Returns the propagation delay of each directed link."""
-        both = ((link.delay, link.return_delay or link.delay) for link in self.graph.links)
-        return [TIME.parse(delay) for delays in both for delay in delays]
 
     @cached_property
     def rates(self) -> list[str]:
@@ -193,111 +219,67 @@ class Topology:
         """Returns the links, with their numbers, that have a policy, a host buffer, conditioners or losses."""
         return [(i, link) for i, link in enumerate(self.graph.links) if _rare_of(link.__dict__) != _DEFAULTS]
 
-    def slowest_rate(self, route: Iterable[int]) -> str:
+    def slowest_rate(self, route: list[int]) -> str:
         """Returns the lowest rate among the links of a route."""
-        return min((self.rates[k] for k in route), key=RATE.parse)
+        return self._core.slowest_rate(route)
 
-    def _vbr_route(self, i: int, source: VbrFlow) -> list[int]:
-        field = f"network.vbr[{i}]"
-        route = source.route or self._fewest_hops(field, source.from_, source.to)
-        links = self._links(f"{field}.route", route, source.from_, source.to)
-        if len(links) == 1:
-            raise ScenarioError(f"{field}.route: {' -> '.join(route)}; needs a switch between its two hosts")
-        return links
+    def problems(self, framing: str) -> list[str]:
+        """Returns the problems of routes with too much propagation delay, and of queues at hosts."""
+        return self._core.network_problems(framing == "aal5")
 
-    def _routes(self, i: int, flow: Flow) -> tuple[list[int], list[int]]:
-        if flow.route:
-            there = self._links(f"network.flows[{i}].route", flow.route, flow.from_, flow.to)
-        else:
-            there = self._along(self._fewest_hops(f"network.flows[{i}]", flow.from_, flow.to))
-        if flow.return_route is None:
-            # The numbers of a link's two directions differ in the last bit.
-            return there, [k ^ 1 for k in reversed(there)]
-        return there, self._links(f"network.flows[{i}].return_route", flow.return_route, flow.to, flow.from_)
+    def check_classes(self, policy: Model) -> None:
+        """Raises ScenarioError for a flow whose class does not exist at a port; `policy` is that of the switches."""
+        with _problems():
+            self._core.check_classes(_json(facts_of(policy)))
 
-    def _fewest_hops(self, field: str, first: str, last: str) -> tuple[str, ...]:
-        if (route := self._shortest.find(first, last)) is None:
-            raise ScenarioError(f"{field}: no path from {first!r} to {last!r}; needs links through switches")
-        return route
+    def check_guarantees(self, framing: str) -> None:
+        """Raises ScenarioError if a flow cannot have its guaranteed rate, or the guarantees exceed a link's rate."""
+        with _problems():
+            self._core.check_guarantees(framing == "aal5")
 
-    def _links(self, field: str, route: Sequence[str], first: str, last: str) -> list[int]:
-        """Checks a route and returns its directed links."""
-        self._check_route(field, route, first, last)
-        return self._along(route)
+    def vbr(self, scheduler: str) -> list[dict[str, Any]]:
+        """Returns routes, rates and times of VBR sources for the core.
 
-    def _along(self, route: Sequence[str]) -> list[int]:
-        """Returns the directed links of a route."""
-        index = self.index
-        return [index[hop] for hop in pairwise(route)]
+        Raises ScenarioError if switches have no VBR queue, or a source shares its host or exceeds a link's rate.
+        """
+        with _problems():
+            text = self._core.vbr(scheduler)
+        sources: list[dict[str, Any]] = orjson.loads(text)
+        return sources
 
-    def _check_route(self, field: str, route: Sequence[str], first: str, last: str) -> None:
-        if len(route) < 2 or (route[0], route[-1]) != (first, last):
-            shown = " -> ".join(route) or "empty"
-            raise ScenarioError(f"{field}: {shown}; needs to lead from {first!r} to {last!r}")
-        for a, b in pairwise(route):
-            if (a, b) not in self.index:
-                shown = " -> ".join(route)
-                raise ScenarioError(f"{field}: {shown}; is not connected, there is no link between {a!r} and {b!r}")
-        if len(set(route)) < len(route):
-            raise ScenarioError(f"{field}: {' -> '.join(route)}; needs to visit each node once")
-        for name in route[1:-1]:
-            if self.kinds[name] == "host":
-                shown = " -> ".join(route)
-                raise ScenarioError(f"{field}: {shown}; {name!r} is a host, only switches forward")
+    def directed_links(self, ports: dict[str, Any]) -> Ports:
+        """Returns the distinct fields of directed links, the links, and automatic windows: see crates/scenario.
 
-    def _node_problems(self) -> Iterator[str]:
-        if not self.graph.nodes:
-            yield "network.nodes: empty; needs at least two hosts"
-        if len(self.kinds) < len(self.graph.nodes):
-            yield from duplicates("network.nodes", [node.name for node in self.graph.nodes])
-        for i, node in enumerate(self.graph.nodes):
-            if node.kind == "switch" and not node.send_jitter.startswith("0 "):
-                yield f"network.nodes[{i}].send_jitter: {node.send_jitter}; only hosts delay packets, needs '0 s'"
-
-    def _link_problems(self) -> Iterator[str]:
-        kinds = self.kinds
-        seen: set[tuple[str, str]] = set()
-        for i, link in enumerate(self.graph.links):
-            a, b = link.between
-            for name in link.between:
-                if name not in kinds:
-                    yield f"network.links[{i}].between: {name!r} is not a node; {nearest(name, kinds, MOST_NAMED)}"
-            if a == b:
-                yield f"network.links[{i}].between: both are {a!r}; needs two different nodes"
-            elif (pair := (a, b) if a < b else (b, a)) in seen:
-                yield f"network.links[{i}].between: {a} and {b} are already linked; needs each pair once"
-            else:
-                seen.add(pair)
-            if kinds.get(a) == kinds.get(b) == "host" and (
-                link.buffer or link.return_buffer or link.policy or link.return_policy
-            ):
-                yield f"network.links[{i}]: buffer or policy between two hosts; needs a switch at one end"
-
-    def _flow_problems(self) -> Iterator[str]:
-        hosts = {name: None for name, kind in self.kinds.items() if kind == "host"}
-        if not self.graph.flows:
-            yield "network.flows: empty; needs at least one flow"
-        streams: dict[str, Sequence[Flow | VbrFlow]] = {
-            "network.flows": self.graph.flows,
-            "network.vbr": self.graph.vbr,
-        }
-        for field, flows in streams.items():
-            yield from duplicates(field, [flow.name for flow in flows])
-            for i, flow in enumerate(flows):
-                first, last = flow.from_, flow.to
-                if first not in hosts:
-                    yield f"{field}[{i}].from: {first!r} is not a host; {nearest(first, hosts, MOST_NAMED)}"
-                if last not in hosts:
-                    yield f"{field}[{i}].to: {last!r} is not a host; {nearest(last, hosts, MOST_NAMED)}"
-                if first == last:
-                    yield f"{field}[{i}].to: {last!r} is also the sender; needs another host"
+        Raises ScenarioError for the first buffer that does not fit its port.
+        """
+        with _problems():
+            fields, links, windows = self._core.directed_links(_json(ports))
+        distinct: list[dict[str, Any]] = orjson.loads(fields)
+        return distinct, links, windows
 
 
-def duplicates(field: str, names: Sequence[str]) -> Iterator[str]:
-    """Yields a problem for each name that occurs earlier in its list."""
-    if len(set(names)) == len(names):
-        return
-    first: dict[str, int] = {}
-    for i, name in enumerate(names):
-        if first.setdefault(name, i) != i:
-            yield f"{field}[{i}].name: {name!r} is the name of {field}[{first[name]}]; needs a unique name"
+@contextmanager
+def _problems() -> Iterator[None]:
+    """Converts the core's exception."""
+    try:
+        yield
+    except _core.ScenarioError as error:
+        raise ScenarioError(*str(error).splitlines()) from None
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+def facts_of(part: Model) -> tuple[object, ...]:
+    """Returns the kind of a part, the rate of a shaper, the mean delay of jitter, and the number of classes."""
+    fields = part.__dict__
+    kind = fields["kind"]
+    classes = (
+        len(fields["weights"])
+        if kind == "weighted-priority"
+        else fields["classes"]
+        if kind == "strict-priority"
+        else None
+    )
+    return kind, fields["rate"] if kind in _SHAPERS else None, fields["delay"] if kind == "jitter" else None, classes

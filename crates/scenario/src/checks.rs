@@ -1,0 +1,230 @@
+//! Checks that concern several parts of a network, each of which is valid by itself.
+
+use crate::buffers::CELL_BITS;
+use crate::input::{Node, NodeKind, Part, VbrSource};
+use crate::topology::Topology;
+use crate::units::{self, Decimal, RATE, TIME};
+use crate::Problems;
+use serde::Serialize;
+
+/// Maximum delay of a path [ps]: 1000000 s. The sum of this delay and the longest run fits into 64 bits of picoseconds.
+const LONGEST_PATH_PS: u128 = 1_000_000 * PS_PER_S;
+const PS_PER_S: u128 = 1_000_000_000_000;
+
+/// Returns the problems of routes with too much propagation delay, and of queues at hosts that do not fit the links
+/// or the send jitter; `cells` is whether the links carry ATM cells.
+pub fn network_problems(topology: &Topology, cells: bool) -> Vec<String> {
+    let mut problems = path_problems(topology);
+    problems.extend(host_problems(topology, cells));
+    problems
+}
+
+/// Returns the problems of routes with too much propagation delay: of routes, then of return routes, then of VBR.
+fn path_problems(topology: &Topology) -> Vec<String> {
+    let longest = |route: &[usize]| {
+        let delay_ps: u128 = route.iter().map(|link| u128::from(topology.delay_ps(*link))).sum();
+        // Halves are rounded to the even number of seconds.
+        let (seconds, rest) = (delay_ps / PS_PER_S, delay_ps % PS_PER_S);
+        let seconds = seconds + u128::from(2 * rest + seconds % 2 > PS_PER_S);
+        let shown = format!("{} links of {seconds} s in all", route.len());
+        (delay_ps > LONGEST_PATH_PS).then(|| format!("{shown}; needs at most 1000000 s"))
+    };
+    // Flows between the same hosts share their routes.
+    let of_ways: Vec<[Option<String>; 2]> = topology
+        .ways
+        .iter()
+        .map(|(there, back)| [longest(there), longest(back)])
+        .collect();
+    let mut problems = vec![];
+    for (back, name) in ["route", "return_route"].into_iter().enumerate() {
+        for (i, way) in topology.way_of.iter().enumerate() {
+            if let Some(problem) = &of_ways[*way][back] {
+                problems.push(format!("network.flows[{i}].{name}: {problem}"));
+            }
+        }
+    }
+    for (i, route) in topology.vbr_routes.iter().enumerate() {
+        if let Some(problem) = longest(route) {
+            problems.push(format!("network.vbr[{i}].route: {problem}"));
+        }
+    }
+    problems
+}
+
+/// Returns the problems of queues at hosts.
+fn host_problems(topology: &Topology, cells: bool) -> Vec<String> {
+    let mut problems = vec![];
+    for (i, ends) in topology.ends.iter().enumerate() {
+        let settings = topology.settings(2 * i);
+        let name = match (settings.host_policy, &settings.host_buffer) {
+            (None, None) => continue,
+            (Some(_), _) => "host_policy",
+            (None, Some(_)) => "host_buffer",
+        };
+        let field = topology.link_field(i, name);
+        let mut hosts = ends
+            .iter()
+            .map(|node| &topology.graph.nodes[*node])
+            .filter(|node| node.1 == NodeKind::Host);
+        if cells {
+            problems.push(format!(
+                "{field}: set; needs framing 'ip': hosts send cells from an unlimited queue"
+            ));
+        } else if hosts.clone().next().is_none() {
+            problems.push(format!("{field}: set; needs a host at either end of the link"));
+        } else if let Some(Node(host, _, jitter)) = hosts.find(|node| units::parse(TIME, &node.2) > Some(0)) {
+            problems.push(format!("{field}: set; needs send_jitter 0 s, not {jitter}, at {host}"));
+            if topology.graph.dumbbell {
+                // All hosts of a dumbbell have the same jitter.
+                break;
+            }
+        }
+    }
+    problems
+}
+
+/// Checks that the class of each flow exists at the ports on its routes, from the policy of switches as JSON.
+///
+/// # Errors
+/// Returns the problem of the first flow whose class does not exist.
+pub fn check_classes(topology: &Topology, policy_json: &str) -> Result<(), Problems> {
+    let usual = &Part::read(policy_json)?;
+    if usual.3.is_none() && topology.graph.parts.iter().all(|part| part.3.is_none()) {
+        return Ok(());
+    }
+    let policy_of = |link: usize| match topology.graph.nodes[topology.ends_of(link).0].1 {
+        NodeKind::Switch => Some(topology.policy(link).map_or(usual, |part| &topology.graph.parts[part])),
+        NodeKind::Host => topology
+            .settings(link)
+            .host_policy
+            .map(|part| &topology.graph.parts[part]),
+    };
+    for (i, flow) in topology.graph.flows.iter().enumerate() {
+        let (there, back) = &topology.ways[topology.way_of[i]];
+        for link in there.iter().chain(back) {
+            let Some(Part(kind, _, _, Some(classes))) = policy_of(*link) else {
+                continue;
+            };
+            if flow.5 >= *classes {
+                let (a, b) = topology.ends_of(*link);
+                let (a, b) = (topology.name(a), topology.name(b));
+                let (field, class) = (topology.flow_field(i), flow.5);
+                let needs = format!("needs less than {classes}, the classes of {kind} at {a}->{b}");
+                return Err(format!("{field}.class: {class}; {needs}").into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that routes have room for the guaranteed rates of flows; `cells` is whether the links carry ATM cells.
+///
+/// # Errors
+/// Returns the problem of the first flow that cannot have its guaranteed rate.
+pub fn check_guarantees(topology: &Topology, cells: bool) -> Result<(), Problems> {
+    let mut total = vec![0; 2 * topology.ends.len()];
+    for (i, flow) in topology.graph.flows.iter().enumerate() {
+        let Some(rate) = flow.6 else {
+            continue;
+        };
+        let field = format!("{}.service", topology.flow_field(i));
+        if !cells {
+            return Err(format!("{field}: gfr; needs framing 'aal5', because IP packets have no VCs").into());
+        }
+        for link in &topology.ways[topology.way_of[i]].0 {
+            let sum = &mut total[*link];
+            *sum += rate;
+            let most = topology.rate_bps(*link) / CELL_BITS;
+            if *sum > most {
+                let (a, b) = topology.ends_of(*link);
+                let (a, b) = (topology.name(a), topology.name(b));
+                let over = format!("{rate}, {sum} cells/s in all over {a}->{b}");
+                return Err(format!("{field}.mcr: {over}; needs at most the {most} cells/s of the link").into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the VBR sources in the form of the core, through switches with a scheduler of this kind.
+///
+/// # Errors
+/// Returns the first problem: switches without a queue for VBR, a source without a host of its own, or a peak rate
+/// above that of a link.
+pub fn vbr(topology: &Topology, scheduler: &str) -> Result<Vec<Vbr>, Problems> {
+    if topology.graph.vbr.is_empty() {
+        return Ok(vec![]);
+    }
+    if matches!(scheduler, "fifo" | "wfq") {
+        let needs = "needs priority or guaranteed-rate";
+        return Err(format!("switch.scheduler: {scheduler} has no queue for VBR; {needs}").into());
+    }
+    let mut used = vec![false; 2 * topology.ends.len()];
+    for link in topology.ways.iter().flat_map(|(there, back)| there.iter().chain(back)) {
+        used[*link] = true;
+    }
+    let firsts: Vec<usize> = topology.vbr_routes.iter().map(|route| route[0]).collect();
+    let sources = topology.graph.vbr.iter().zip(&topology.vbr_routes).enumerate();
+    let rows = sources.map(|(i, (source, route))| {
+        let field = if topology.graph.dumbbell {
+            "network.vbr".to_owned()
+        } else {
+            format!("network.vbr[{i}]")
+        };
+        let shared = firsts.iter().filter(|first| **first == route[0]).count() > 1;
+        if shared || used[route[0]] {
+            let from = &source.from;
+            return Err(format!("{field}.from: '{from}' sends other cells too; needs its own host").into());
+        }
+        let slowest = slowest_rate(topology, route);
+        let rate = source.rate.as_deref().unwrap_or(slowest);
+        if units::parse(RATE, rate) > units::parse(RATE, slowest) {
+            let needs = format!("needs at most the rate of its slowest link, {slowest}");
+            return Err(format!("{field}.rate: {rate}; {needs}").into());
+        }
+        Ok(Vbr {
+            route: route.clone(),
+            peak_bps: units::parse(RATE, rate).unwrap_or_default(),
+            on_ps: units::parse(TIME, &source.period).unwrap_or_default(),
+            off_ps: off_ps(source).unwrap_or_default(),
+            start_ps: units::parse(TIME, &source.phase).unwrap_or_default(),
+        })
+    });
+    rows.collect()
+}
+
+/// Returns the lowest rate among the links of a route, as written.
+pub fn slowest_rate<'a>(topology: &'a Topology, route: &[usize]) -> &'a str {
+    let slowest = route.iter().min_by_key(|link| topology.rate_bps(**link));
+    slowest.map_or("", |link| {
+        let settings = topology.settings(*link);
+        let returning = settings.return_rate.as_ref().filter(|_| link % 2 == 1);
+        returning.unwrap_or(&settings.rate)
+    })
+}
+
+/// A VBR source of a resolved scenario.
+#[derive(Clone, Debug, Serialize)]
+pub struct Vbr {
+    /// Directed links.
+    pub route: Vec<usize>,
+    /// Peak rate [bit/s].
+    pub peak_bps: u64,
+    /// Mean duration of a burst [ps].
+    pub on_ps: u64,
+    /// Mean duration of a pause [ps].
+    pub off_ps: u64,
+    /// Start of the first burst [ps].
+    pub start_ps: u64,
+}
+
+/// Returns the mean duration of a pause [ps], with which a source sends for the fraction `duty` of the time. Longer
+/// pauses than 64 bits can represent do not end within a run.
+fn off_ps(source: &VbrSource) -> Option<u64> {
+    let on_ps = units::parse(TIME, &source.period)?;
+    let duty = Decimal::read(&source.duty);
+    Some(
+        duty.and_then(|duty| duty.divides(on_ps))
+            .map_or(u64::MAX, |cycle_ps| cycle_ps - on_ps),
+    )
+}

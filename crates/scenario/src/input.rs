@@ -1,0 +1,285 @@
+//! The network of a scenario as Python and the page pass it. Rows of large networks are arrays.
+
+use crate::json::Json;
+use crate::Problems;
+
+/// A graph with all of its nodes, links and flows.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// Whether the fields of the trunk and of hosts have the names of a dumbbell.
+    pub dumbbell: bool,
+    /// Number of flows of each group of a dumbbell.
+    pub groups: Vec<usize>,
+    /// Hosts and switches.
+    pub nodes: Vec<Node>,
+    /// Duplex links.
+    pub links: Vec<Link>,
+    /// Distinct settings of links.
+    pub settings: Vec<Settings>,
+    /// Policies, losses and conditioners to which settings refer by number.
+    pub parts: Vec<Part>,
+    /// Flows.
+    pub flows: Vec<Flow>,
+    /// VBR sources.
+    pub vbr: Vec<VbrSource>,
+}
+
+/// Name, kind and send jitter of a node.
+#[derive(Clone, Debug)]
+pub struct Node(pub String, pub NodeKind, pub String);
+
+/// Kinds of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// Flows begin and end here.
+    Host,
+    /// Forwards.
+    Switch,
+}
+
+/// Both nodes of a link, and the number of its settings.
+#[derive(Clone, Debug)]
+pub struct Link(pub String, pub String, pub usize);
+
+/// Fields of a link that concern its rate, its delay and its ports. Parts are numbers.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Bit rate from the first node to the second.
+    pub rate: String,
+    /// Bit rate from the second node to the first, if it differs.
+    pub return_rate: Option<String>,
+    /// Propagation delay from the first node to the second.
+    pub delay: String,
+    /// Propagation delay from the second node to the first, if it differs.
+    pub return_delay: Option<String>,
+    /// Buffer of the ports at switches, if it is not the switches' own.
+    pub buffer: Option<String>,
+    /// Buffer of the second node's port, if it differs.
+    pub return_buffer: Option<String>,
+    /// Buffer of ports at hosts; None is unlimited.
+    pub host_buffer: Option<String>,
+    /// Policy of the ports at switches, if it is not the switches' own.
+    pub policy: Option<usize>,
+    /// Policy of the second node's port, if it differs.
+    pub return_policy: Option<usize>,
+    /// Policy of ports at hosts, if it is not tail drop.
+    pub host_policy: Option<usize>,
+    /// Injected losses from the first node to the second.
+    pub loss: usize,
+    /// Injected losses from the second node to the first.
+    pub return_loss: usize,
+    /// Conditioners of the first node's port.
+    pub conditioners: Vec<usize>,
+    /// Conditioners of the second node's port.
+    pub return_conditioners: Vec<usize>,
+}
+
+/// A policy, a loss or a conditioner: its kind, the rate of a shaper, the mean delay of jitter, and the number of classes.
+#[derive(Clone, Debug)]
+pub struct Part(pub String, pub Option<String>, pub Option<String>, pub Option<u64>);
+
+/// Name, sender, receiver, route, return route and class of a flow, and its guaranteed rate [cells/s].
+#[derive(Clone, Debug)]
+pub struct Flow(
+    pub String,
+    pub String,
+    pub String,
+    pub Option<Vec<String>>,
+    pub Option<Vec<String>>,
+    pub u64,
+    pub Option<u64>,
+);
+
+/// A VBR source.
+#[derive(Clone, Debug)]
+pub struct VbrSource {
+    /// Name of the source.
+    pub name: String,
+    /// Sending host.
+    pub from: String,
+    /// Receiving host.
+    pub to: String,
+    /// Nodes from sender to receiver; None for the fewest hops.
+    pub route: Option<Vec<String>>,
+    /// Peak rate; None is the rate of the slowest link.
+    pub rate: Option<String>,
+    /// Mean duration of a burst.
+    pub period: String,
+    /// Fraction of the time during which the source sends, as a decimal number without exponent.
+    pub duty: String,
+    /// Start of the first burst.
+    pub phase: String,
+}
+
+/// What the ports of links without settings of their own are, and the packets that they queue.
+#[derive(Clone, Debug)]
+pub struct Ports {
+    /// Whether links carry ATM cells.
+    pub cells: bool,
+    /// Rate with which a BDP is computed at all ports of a dumbbell.
+    pub trunk_rate: Option<String>,
+    /// Buffer of switches.
+    pub buffer: String,
+    /// Policy of switches.
+    pub policy: Part,
+    /// The longest packet of all flows.
+    pub largest: Packet,
+    /// Automatic windows to compute.
+    pub windows: Vec<Window>,
+}
+
+/// An automatic window of a receiver.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Number of the flow.
+    pub flow: usize,
+    /// Length of the flow's full packets [byte].
+    pub packet_bytes: u64,
+    /// Largest accepted window [byte].
+    pub most_bytes: u64,
+}
+
+/// Length of a full-sized packet in each unit of buffers.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// Description of the payload in messages.
+    pub payload: String,
+    /// Length [cells].
+    pub cells: u64,
+    /// Length [byte].
+    pub bytes: u64,
+}
+
+impl Graph {
+    /// Reads a graph from JSON, in which rows are lists in the order of the fields.
+    ///
+    /// # Errors
+    /// Returns the problem of the text, which is a defect of the caller.
+    pub(crate) fn read(text: &str) -> Result<Graph, Problems> {
+        let mut json = Json::read(text)?;
+        Ok(Graph {
+            dumbbell: matches!(json.take("dumbbell"), Json::Bool(true)),
+            groups: places(json.take("groups")),
+            nodes: rows(json.take("nodes"), |mut row| {
+                let kind = match row.item(1).text().as_deref() {
+                    Some("switch") => NodeKind::Switch,
+                    _ => NodeKind::Host,
+                };
+                Some(Node(row.item(0).text()?, kind, row.item(2).text()?))
+            })?,
+            links: rows(json.take("links"), |mut row| {
+                Some(Link(row.item(0).text()?, row.item(1).text()?, row.item(2).place()?))
+            })?,
+            settings: rows(json.take("settings"), |mut table| {
+                Some(Settings {
+                    rate: table.take("rate").text()?,
+                    return_rate: table.take("return_rate").text(),
+                    delay: table.take("delay").text()?,
+                    return_delay: table.take("return_delay").text(),
+                    buffer: table.take("buffer").text(),
+                    return_buffer: table.take("return_buffer").text(),
+                    host_buffer: table.take("host_buffer").text(),
+                    policy: table.take("policy").place(),
+                    return_policy: table.take("return_policy").place(),
+                    host_policy: table.take("host_policy").place(),
+                    loss: table.take("loss").place()?,
+                    return_loss: table.take("return_loss").place()?,
+                    conditioners: places(table.take("conditioners")),
+                    return_conditioners: places(table.take("return_conditioners")),
+                })
+            })?,
+            parts: rows(json.take("parts"), Part::of)?,
+            flows: rows(json.take("flows"), |mut row| {
+                let [name, from, to] = [row.item(0).text()?, row.item(1).text()?, row.item(2).text()?];
+                let (route, back) = (row.item(3).texts(), row.item(4).texts());
+                Some(Flow(
+                    name,
+                    from,
+                    to,
+                    route,
+                    back,
+                    row.item(5).number()?,
+                    row.item(6).number(),
+                ))
+            })?,
+            vbr: rows(json.take("vbr"), |mut table| {
+                Some(VbrSource {
+                    name: table.take("name").text()?,
+                    from: table.take("from").text()?,
+                    to: table.take("to").text()?,
+                    route: table.take("route").texts(),
+                    rate: table.take("rate").text(),
+                    period: table.take("period").text()?,
+                    duty: table.take("duty").text()?,
+                    phase: table.take("phase").text()?,
+                })
+            })?,
+        })
+    }
+}
+
+impl Part {
+    /// Reads a part from JSON.
+    ///
+    /// # Errors
+    /// Returns the problem of the text, which is a defect of the caller.
+    pub(crate) fn read(text: &str) -> Result<Part, Problems> {
+        Part::of(Json::read(text)?).ok_or_else(|| incomplete(text))
+    }
+
+    fn of(mut row: Json) -> Option<Part> {
+        let (rate, delay) = (row.item(1).text(), row.item(2).text());
+        Some(Part(row.item(0).text()?, rate, delay, row.item(3).number()))
+    }
+}
+
+impl Ports {
+    /// Reads the fields from JSON.
+    ///
+    /// # Errors
+    /// Returns the problem of the text, which is a defect of the caller.
+    pub(crate) fn read(text: &str) -> Result<Ports, Problems> {
+        let mut json = Json::read(text)?;
+        let windows = rows(json.take("windows"), |mut row| {
+            Some(Window {
+                flow: row.item(0).place()?,
+                packet_bytes: row.item(1).number()?,
+                most_bytes: row.item(2).number()?,
+            })
+        })?;
+        Ports::of(json, windows).ok_or_else(|| incomplete(text))
+    }
+
+    fn of(mut json: Json, windows: Vec<Window>) -> Option<Ports> {
+        let mut largest = json.take("largest");
+        Some(Ports {
+            cells: matches!(json.take("cells"), Json::Bool(true)),
+            trunk_rate: json.take("trunk_rate").text(),
+            buffer: json.take("buffer").text()?,
+            policy: Part::of(json.take("policy"))?,
+            largest: Packet {
+                payload: largest.take("payload").text()?,
+                cells: largest.take("cells").number()?,
+                bytes: largest.take("bytes").number()?,
+            },
+            windows,
+        })
+    }
+}
+
+/// Converts the items of a list.
+fn rows<T>(list: Json, of: fn(Json) -> Option<T>) -> Result<Vec<T>, Problems> {
+    let mut rows = vec![];
+    for row in list.list() {
+        rows.push(of(row).ok_or_else(|| incomplete("a row"))?);
+    }
+    Ok(rows)
+}
+
+fn places(list: Json) -> Vec<usize> {
+    list.list().into_iter().filter_map(Json::place).collect()
+}
+
+fn incomplete(text: &str) -> Problems {
+    format!("network: {text}; needs all fields").into()
+}

@@ -1,0 +1,100 @@
+//! Quantities in canonical form, such as "12.5 ms": a decimal number without exponent, a space, and a unit.
+
+use ethnum::U256;
+
+/// A decimal number without sign: `digits` / 10^`decimals`. Products with a rate and a time are exact, because numbers
+/// have at most 24 digits before, and after, the point.
+#[derive(Clone, Copy, Debug)]
+pub struct Decimal {
+    digits: U256,
+    decimals: u32,
+}
+
+impl Decimal {
+    /// Reads a number without exponent; None for other texts.
+    pub fn read(text: &str) -> Option<Decimal> {
+        let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+        let digits = U256::from_str_radix(&format!("{whole}{part}"), 10).ok()?;
+        let decimals = u32::try_from(part.len())
+            .ok()
+            .filter(|decimals| *decimals <= MOST_DECIMALS)?;
+        Some(Decimal { digits, decimals })
+    }
+
+    /// Returns the number times `factor` divided by `divisor`, rounded down, and whether the quotient is exact.
+    pub(crate) fn times(self, factor: U256, divisor: U256) -> (U256, bool) {
+        let divisor = divisor * U256::new(10).pow(self.decimals);
+        let product = self.digits * factor;
+        (product / divisor, product % divisor == 0)
+    }
+
+    /// Returns an integer divided by the number, rounded to the nearest integer, halves to the even one; None if the
+    /// quotient does not fit into 64 bits.
+    pub(crate) fn divides(self, dividend: u64) -> Option<u64> {
+        let scaled = U256::from(dividend) * U256::new(10).pow(self.decimals);
+        let (below, rest) = (scaled.checked_div(self.digits)?, scaled % self.digits);
+        let above = 2 * rest > self.digits || (2 * rest == self.digits && below % 2 == 1);
+        u64::try_from(below + U256::from(u8::from(above))).ok()
+    }
+}
+
+/// Maximum number of decimals of a number.
+const MOST_DECIMALS: u32 = 48;
+
+/// Units of times [ps].
+pub const TIME: &[(&str, u64)] = &[
+    ("ps", 1),
+    ("ns", 1_000),
+    ("us", 1_000_000),
+    ("ms", 1_000_000_000),
+    ("s", 1_000_000_000_000),
+    ("min", 60_000_000_000_000),
+    ("h", 3_600_000_000_000_000),
+];
+
+/// Units of bit rates [bit/s].
+pub const RATE: &[(&str, u64)] = &[
+    ("bit/s", 1),
+    ("kbit/s", 1_000),
+    ("Mbit/s", 1_000_000),
+    ("Gbit/s", 1_000_000_000),
+    ("Tbit/s", 1_000_000_000_000),
+];
+
+/// Units of sizes [byte].
+pub const SIZE: &[(&str, u64)] = &[
+    ("B", 1),
+    ("KB", 1_000),
+    ("KiB", 1 << 10),
+    ("MB", 1_000_000),
+    ("MiB", 1 << 20),
+    ("GB", 1_000_000_000),
+    ("GiB", 1 << 30),
+];
+
+/// Returns the number of base units of a unit; None if the dimension does not have the unit.
+pub fn scale(units: &[(&str, u64)], unit: &str) -> Option<u64> {
+    units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale)
+}
+
+/// Returns the number and the unit of a quantity in canonical form; the unit is in the plural.
+pub fn split(text: &str) -> Option<(Decimal, &str)> {
+    let (number, unit) = text.split_once(' ')?;
+    let unit = match unit {
+        "cell" => "cells",
+        "packet" => "packets",
+        _ => unit,
+    };
+    Some((Decimal::read(number)?, unit))
+}
+
+/// Returns a quantity in base units, which must be a whole number.
+pub fn parse(units: &[(&str, u64)], text: &str) -> Option<u64> {
+    let (number, unit) = text.split_once(' ')?;
+    let scale = scale(units, unit)?;
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_mul(scale);
+    }
+    let (value, exact) = Decimal::read(number)?.times(U256::from(scale), U256::ONE);
+    u64::try_from(value).ok().filter(|_| exact)
+}

@@ -1,0 +1,83 @@
+//! Routes, buffers and windows of a scenario's network, which is passed as JSON: see crates/scenario.
+
+use longpipe_scenario::{self as scenario, checks, Problems};
+use serde_json::to_string;
+use wasm_bindgen::prelude::*;
+
+/// A checked graph with the routes of its flows.
+#[wasm_bindgen]
+pub struct Topology(scenario::Topology);
+
+/// Converts problems to an exception with a line for each.
+fn thrown(problems: Problems) -> JsError {
+    JsError::new(&problems.to_string())
+}
+
+/// Returns a value as JSON.
+fn json<T: serde::Serialize>(value: &T) -> Result<String, JsError> {
+    to_string(value).map_err(|error| JsError::new(&error.to_string()))
+}
+
+#[wasm_bindgen]
+impl Topology {
+    /// Checks a graph and finds its routes.
+    ///
+    /// # Errors
+    /// Returns a line for each problem.
+    #[wasm_bindgen(constructor)]
+    pub fn new(graph_json: &str) -> Result<Topology, JsError> {
+        scenario::Topology::from_json(graph_json).map(Topology).map_err(thrown)
+    }
+
+    /// Returns, as JSON, the distinct routes of flows to their receivers and back, the number of each flow's routes, and
+    /// the routes of VBR sources. A route is a list of numbers of directed links.
+    ///
+    /// # Errors
+    /// Returns no errors.
+    pub fn routes(&self) -> Result<String, JsError> {
+        json(&(self.0.ways(), self.0.way_of(), self.0.vbr_routes()))
+    }
+
+    /// Returns the longest RTT [ms] of all flows without queues.
+    pub fn longest_round_trip_ms(&self) -> f64 {
+        self.0.longest_round_trip_ps() as f64 / 1e9
+    }
+
+    /// Returns the problems of routes with too much propagation delay, and of queues at hosts; `cells` is whether the
+    /// links carry ATM cells.
+    pub fn network_problems(&self, cells: bool) -> Vec<String> {
+        checks::network_problems(&self.0, cells)
+    }
+
+    /// Checks that each flow's class exists at the ports on its routes.
+    ///
+    /// # Errors
+    /// Returns the problem of the first flow whose class does not exist.
+    pub fn check_classes(&self, policy_json: &str) -> Result<(), JsError> {
+        checks::check_classes(&self.0, policy_json).map_err(thrown)
+    }
+
+    /// Checks that routes have room for the guaranteed rates of flows; `cells` is whether the links carry ATM cells.
+    ///
+    /// # Errors
+    /// Returns the problem of the first flow that cannot have its guaranteed rate.
+    pub fn check_guarantees(&self, cells: bool) -> Result<(), JsError> {
+        checks::check_guarantees(&self.0, cells).map_err(thrown)
+    }
+
+    /// Returns the VBR sources in the form of the core, through switches with a scheduler of this kind, as JSON.
+    ///
+    /// # Errors
+    /// Returns the first problem.
+    pub fn vbr(&self, scheduler: &str) -> Result<String, JsError> {
+        json(&checks::vbr(&self.0, scheduler).map_err(thrown)?)
+    }
+
+    /// Returns the distinct fields of directed links, the links, and automatic windows [byte], as JSON.
+    ///
+    /// # Errors
+    /// Returns the problem of the first buffer that does not fit its port.
+    pub fn directed_links(&self, ports_json: &str) -> Result<String, JsError> {
+        json(&scenario::directed_links(&self.0, ports_json).map_err(thrown)?)
+    }
+}
