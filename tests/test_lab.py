@@ -72,6 +72,9 @@ KNOBS: dict[str, tuple[object, ...]] = {
         "drr",
     ),
     "network.return_policy": ("ack-filter", {"kind": "sfq", "perturb": "10 s"}),
+    "network.host_policy": ("fq-codel", "epd", {"kind": "strict-priority", "classes": 2}),
+    "network.host_buffer": ("100 packets", "0.5 BDP", "2 ms", "3 cells"),
+    "network.send_jitter": ("1 ms",),
     "tcp.ecn": (
         "classic",
         "dctcp",
@@ -354,7 +357,6 @@ BEYOND: tuple[tuple[dict[str, Any], str], ...] = (
     ),
     ({"network": {"kind": "dumbbell", "path": {"kind": "moving", "rate": [["0 s", "1 Mbit/s"]]}}}, "network.path"),
     ({"network": {"kind": "dumbbell", "pep": {"buffer": "1 MB"}}}, "network.pep"),
-    ({"network": {"kind": "dumbbell", "host_policy": "fq-codel"}}, "network.host_policy"),
     (
         {"network": {"kind": "dumbbell", "conditioners": [{"kind": "policer", "rate": "5 Mbit/s", "burst": "9 KB"}]}},
         "network.conditioners",

@@ -89,7 +89,7 @@ export function titleOf({ resolved: of, seed, counted: run }: Titled): Title {
     const flows = (of.core["flows"] as JsonTable[]).length;
     const said = [`${tcpNames(of, isOverTcp)}: ${flows} ${flows === 1 ? "flow" : "flows"}`];
     if (kindOf(network) === "dumbbell") {
-        const rtt = Number((Number(of.topology.longestRoundTripPs) / 1e9).toPrecision(3));
+        const rtt = Number(of.topology.longestRoundTripMs.toPrecision(3));
         said.push(String(valueOf(network, "trunk_rate")), `RTT ${rtt} ms`, `buffer ${String(valueOf(valueOf(of.scenario, "switch") as Part, "buffer"))}`);
     }
     const subtitle = `${String(valueOf(of.scenario, "name"))}, seed ${seed}, longpipe ${DESCRIPTION.version}, engine ${DESCRIPTION.engine}, state hash ${run.state_hash}`;

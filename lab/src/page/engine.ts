@@ -1,4 +1,5 @@
 /** The engine in workers: runs, which are cancelled when they are obsolete. */
+import { initSync, keep_panics } from "../../build/engine/engine";
 import { modulesOf } from "../scenario/modules";
 import type { ControlFile, Counted, Job, Order, Picture, Recording, Reply, View } from "./protocol";
 
@@ -54,6 +55,12 @@ function engineModule(): Promise<WebAssembly.Module> {
         return WebAssembly.compile(await new Response(stream).arrayBuffer());
     })();
     return compiled;
+}
+
+/** Prepares the engine of the page itself, which resolves scenarios; must be awaited once. */
+export async function prepare(): Promise<void> {
+    initSync({ module: await engineModule() });
+    keep_panics();
 }
 
 /** A worker and its runs. */

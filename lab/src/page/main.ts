@@ -11,7 +11,7 @@ import { learn, segmentsOf, tooMuch } from "./cost";
 import { byId, fill, make } from "./dom";
 import { drawn, pinnedTitle, titleOf } from "./drawing";
 import { prepareEditor } from "./editor";
-import { Cancelled, EngineWorker, RunFailed, type Running, runAll } from "./engine";
+import { Cancelled, EngineWorker, RunFailed, type Running, prepare as prepareEngine, runAll } from "./engine";
 import { Form } from "./form";
 import { Reductions } from "./reductions";
 import { Guide, type Place } from "./guide";
@@ -445,11 +445,20 @@ function shown(): Record<string, string> | null {
     return done && { toml: toToml(done.fields), seed: done.seed, state_hash: done.counted.state_hash };
 }
 
-Object.assign(globalThis, { longpipe: { run: runText, runResolved, keepModule: keep, shown } });
-prepare();
-void followHash().then((followed) => {
-    if (followed || resolved !== null) return;
+/** Prepares the page, and shows the scenario of the address, or else the first step of the lesson. */
+async function start(): Promise<void> {
+    try {
+        await prepareEngine();
+    } catch (error) {
+        tell([`the engine cannot be started here: ${String(error)}`]);
+        return;
+    }
+    Object.assign(globalThis, { longpipe: { run: runText, runResolved, keepModule: keep, shown } });
+    prepare();
+    if ((await followHash()) || resolved !== null) return;
     const problems = [...byId("problems").childNodes].map((one) => one.textContent ?? "");
     usePlace({ step: 1 });
     if (problems.length > 0) tell(problems);
-});
+}
+
+void start();

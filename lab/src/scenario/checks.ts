@@ -1,12 +1,15 @@
 /** Checks of combinations of a scenario's parts that are valid individually: see scenario/checks.py. */
 import { ELSEWHERE } from "./check";
 import { violations } from "./constraints";
-import { ScenarioError, repr } from "./errors";
+import { ScenarioError } from "./errors";
 import { flowField } from "./graph";
-import { DESCRIPTION, NUMBERS } from "./model";
+import { DESCRIPTION } from "./model";
 import { type Part, kindOf, valueOf } from "./part";
-import { type Topology, between } from "./topology";
-import { RATE, TIME } from "./units";
+import type { Topology } from "./topology";
+import { TIME } from "./units";
+
+/** Maximum number of reported problems. */
+const MOST_PROBLEMS = 10;
 
 /**
  * Throws ScenarioError for impossible combinations of connections and framing; `tcps` are those of the flows, in their
@@ -27,8 +30,20 @@ export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]):
         if (ecn === "off") continue;
         problems.push(`${tcpField(network, topology, i, "ecn")}: ${ecn}; needs off under AAL5, whose cells carry no ECN marks`);
     }
-    problems.push(...framingProblems(scenario, topology), ...pathProblems(topology));
-    if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
+    refuse([...problems, ...networkProblems(scenario, topology)]);
+}
+
+/** Throws ScenarioError for impossible combinations of queues, links and framing. */
+export function checkNetwork(scenario: Part, topology: Topology): void {
+    refuse(networkProblems(scenario, topology));
+}
+
+function networkProblems(scenario: Part, topology: Topology): string[] {
+    return [...framingProblems(scenario, topology), ...topology.problems(valueOf(scenario, "framing"))];
+}
+
+function refuse(problems: string[]): void {
+    if (problems.length > 0) throw new ScenarioError([...new Set(problems)].slice(0, MOST_PROBLEMS));
 }
 
 /**
@@ -66,63 +81,10 @@ export function checkDatagrams(scenario: Part, flows: Part[]): void {
     }
 }
 
-/** Throws ScenarioError for a flow whose class is not among those of a port on its route. */
-export function checkClasses(scenario: Part, topology: Topology): void {
-    const usual = valueOf(valueOf(scenario, "switch") as Part, "policy") as Part;
-    for (const [i, flow] of topology.graph.flows.entries()) {
-        for (const at of topology.routes[i]?.flat() ?? []) {
-            const link = topology.graph.links[Math.floor(at / 2)] as Part;
-            const ends = between(link);
-            const [a, b] = at % 2 === 0 ? ends : ([...ends].reverse() as [string, string]);
-            const back = at % 2 === 0 ? null : (valueOf(link, "return_policy") as Part | null);
-            const policy = back ?? (valueOf(link, "policy") as Part | null) ?? usual;
-            const classes = classesOf(policy);
-            const own = Number(valueOf(flow, "class"));
-            if (topology.kinds.get(a) === "switch" && classes !== null && own >= classes) {
-                const field = `${flowField(valueOf(scenario, "network") as Part, i)}.class`;
-                const accepted = `needs less than ${classes}, the classes of ${kindOf(policy)} at ${a}->${b}`;
-                throw new ScenarioError([`${field}: ${own}; ${accepted}`]);
-            }
-        }
-    }
-}
-
-function classesOf(policy: Part): number | null {
-    if (kindOf(policy) === "strict-priority") return Number(valueOf(policy, "classes"));
-    return kindOf(policy) === "weighted-priority" ? (valueOf(policy, "weights") as unknown[]).length : null;
-}
-
 /** Throws ScenarioError unless the run lasts beyond this start time [ps]. */
 export function checkBegin(duration: string, field: string, at: bigint): void {
     if (at >= TIME.parse(duration)) {
         throw new ScenarioError([`${field}: ${TIME.format(at)}; needs less than the duration, ${duration}`]);
-    }
-}
-
-/** Throws ScenarioError unless switches have a queue for VBR, and each source has a host and a suitable rate. */
-export function checkVbr(scenario: Part, topology: Topology): void {
-    const { vbr } = topology.graph;
-    const switches = valueOf(scenario, "switch") as Part;
-    const kind = kindOf(valueOf(switches, "scheduler") as Part);
-    if (vbr.length > 0 && (kind === "fifo" || kind === "wfq")) {
-        throw new ScenarioError([`switch.scheduler: ${kind} has no queue for VBR; needs priority or guaranteed-rate`]);
-    }
-    const used = new Set(topology.routes.flatMap(([there, back]) => [...there, ...back]));
-    const firsts = topology.vbrRoutes.map((route) => route[0] as number);
-    for (const [i, source] of vbr.entries()) {
-        const route = topology.vbrRoutes[i] as number[];
-        const dumbbell = kindOf(valueOf(scenario, "network") as Part) === "dumbbell";
-        const field = dumbbell ? "network.vbr" : `network.vbr[${i}]`;
-        const first = route[0] as number;
-        if (used.has(first) || firsts.filter((one) => one === first).length > 1) {
-            const problem = `${repr(valueOf(source, "from"))} sends other cells too; needs its own host`;
-            throw new ScenarioError([`${field}.from: ${problem}`]);
-        }
-        const [rate, slowest] = [valueOf(source, "rate"), topology.slowestRate(route)];
-        if (rate !== null && RATE.parse(String(rate)) > RATE.parse(slowest)) {
-            const problem = `${String(rate)}; needs at most the rate of its slowest link, ${slowest}`;
-            throw new ScenarioError([`${field}.rate: ${problem}`]);
-        }
     }
 }
 
@@ -142,11 +104,11 @@ function* framingProblems(scenario: Part, topology: Topology): Generator<string>
     const switches = valueOf(scenario, "switch") as Part;
     const policies: [string, Part][] = [["switch.policy", valueOf(switches, "policy") as Part]];
     for (const [i, link] of topology.graph.links.entries()) {
-        const own = valueOf(link, "policy") as Part | null;
-        const back = valueOf(link, "return_policy") as Part | null;
         const dumbbell = kindOf(valueOf(scenario, "network") as Part) === "dumbbell";
-        if (own !== null) policies.push([`network.links[${i}].policy`, own]);
-        if (back !== null) policies.push([dumbbell ? "network.return_policy" : `network.links[${i}].return_policy`, back]);
+        for (const name of ["policy", "return_policy", "host_policy"]) {
+            const policy = valueOf(link, name) as Part | null;
+            if (policy !== null) policies.push([dumbbell ? `network.${name}` : `network.links[${i}].${name}`, policy]);
+        }
     }
     for (const [field, policy] of policies) {
         const kind = kindOf(policy);
@@ -182,20 +144,4 @@ function misplaced(cells: boolean, kind: string, policy: Part): string | null {
     return cells
         ? `: ${kind}; is for IP packets, ATM switches accept ${known.join(", ")}`
         : `: ${kind}; is for cells, IP routers accept ${known.join(", ")}`;
-}
-
-function* pathProblems(topology: Topology): Generator<string> {
-    const ways: [string, number[]][] = [
-        ...topology.routes.map(([there], i): [string, number[]] => [`network.flows[${i}].route`, there]),
-        ...topology.routes.map(([, back], i): [string, number[]] => [`network.flows[${i}].return_route`, back]),
-        ...topology.vbrRoutes.map((route, i): [string, number[]] => [`network.vbr[${i}].route`, route]),
-    ];
-    const longest = BigInt(NUMBERS.longest_path_ps);
-    for (const [field, route] of ways) {
-        const delay = topology.delayOf(route);
-        if (delay > longest) {
-            const shown = `${route.length} links of ${(Number(delay) / 1e12).toFixed(0)} s in all`;
-            yield `${field}: ${shown}; needs at most ${TIME.format(longest)}`;
-        }
-    }
 }

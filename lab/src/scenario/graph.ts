@@ -46,6 +46,7 @@ function dumbbell(network: Part): Graph {
         return_buffer: get("return_buffer"),
         return_policy: get("return_policy"),
     });
+    const atHosts = { host_policy: get("host_policy"), host_buffer: get("host_buffer") };
     const flow = made("Flow", { name: "flow1", from: "source1", to: "sink1" });
     const own = ownOf(network, numbers.length);
     const delays = hostDelays(network, numbers.length);
@@ -60,9 +61,9 @@ function dumbbell(network: Part): Graph {
         ...numbers.map((i) => changed(host, { name: `sink${i}` })),
     ];
     const links = [
-        ...delays.map(([delay], i) => link(`source${i + 1}`, "switch1", get("access_rate"), delay)),
+        ...delays.map(([delay], i) => changed(link(`source${i + 1}`, "switch1", get("access_rate"), delay), atHosts)),
         trunk,
-        ...delays.map(([, delay], i) => link("switch2", `sink${i + 1}`, get("access_rate"), delay)),
+        ...delays.map(([, delay], i) => changed(link("switch2", `sink${i + 1}`, get("access_rate"), delay), atHosts)),
     ];
     const source = get("vbr") as Part | null;
     if (source === null) return { nodes, links, flows, vbr: [] };

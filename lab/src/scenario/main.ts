@@ -5,6 +5,7 @@
 import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
+import { initSync } from "../../build/engine/engine";
 import { toJson } from "./core";
 import { ScenarioError } from "./errors";
 import { keepModule } from "./modules";
@@ -13,6 +14,7 @@ import { fromToml } from "./toml";
 
 // Node 18 provides it only as a module.
 if (globalThis.crypto === undefined) Object.assign(globalThis, { crypto: webcrypto });
+initSync({ module: readFileSync(new URL("engine/engine_bg.wasm", import.meta.url)) });
 for (const file of process.argv.slice(2)) await keepModule(basename(file), new Uint8Array(readFileSync(file)));
 for (const text of JSON.parse(readFileSync(0, "utf8")) as string[]) {
     let line: string;

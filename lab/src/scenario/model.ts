@@ -113,9 +113,6 @@ interface Description {
         most_cells: number;
         most_buffer_bytes: number;
         most_buffer_ps: string;
-        longest_path_ps: string;
-        smallest_window_bytes: number;
-        window_times_path: number;
     };
     buffer_of_routers: string;
     /** Kinds of traffic that do not use TCP. */

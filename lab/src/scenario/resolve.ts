@@ -1,7 +1,7 @@
 /** The resolved scenario, as the core requires it: every field is present, and every quantity is an integer. */
-import { type Packet, autoWindow, bufferOf, datagramOf, packetOf } from "./buffers";
-import { checkPart, parts } from "./check";
-import { checkBegin, checkClasses, checkDatagrams, checkStands, checkTogether, checkVbr } from "./checks";
+import { type Packet, datagramOf, packetOf } from "./buffers";
+import { checkPart } from "./check";
+import { checkBegin, checkDatagrams, checkNetwork, checkStands, checkTogether } from "./checks";
 import { leastWindowScale } from "./constraints";
 import { type Json, type JsonTable, coreFields } from "./core";
 import { ScenarioError } from "./errors";
@@ -10,9 +10,8 @@ import { DESCRIPTION } from "./model";
 import { moduleOf } from "./modules";
 import { type Part, kindOf, valueOf } from "./part";
 import { byRules } from "./profiles";
-import { Rational } from "./rational";
-import { Topology, between } from "./topology";
-import { RATE, TIME } from "./units";
+import { Topology } from "./topology";
+import { TIME } from "./units";
 
 /** A scenario that can be run: its checked parts, and the resolved scenario for the core. */
 export interface Resolved {
@@ -32,7 +31,8 @@ export function resolve(fields: Record<string, unknown>): Resolved {
     });
     if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
     scenario = withBuffer(scenario);
-    const topology = new Topology(asGraph(valueOf(scenario, "network") as Part));
+    const network = valueOf(scenario, "network") as Part;
+    const topology = new Topology(asGraph(network), network);
     return { scenario, topology, core: coreOf(scenario, topology) };
 }
 
@@ -49,18 +49,24 @@ function coreOf(scenario: Part, topology: Topology): JsonTable {
     let tcps = merged(valueOf(scenario, "tcp") as Part, graph.flows);
     checkDatagrams(scenario, graph.flows);
     const most = largest(graph.flows.map((flow) => (valueOf(flow, "traffic") ?? valueOf(scenario, "traffic")) as Part), tcps);
-    if (tcps.some((tcp) => valueOf(tcp, "receiver_window") === "auto")) {
-        const known = links(scenario, topology, most);
-        tcps = fitted(tcps, topology, known);
+    const automatic = [...tcps.entries()].filter(([, tcp]) => valueOf(tcp, "receiver_window") === "auto");
+    const windows = automatic.map(([flow, tcp]) => ({ flow, packet: packetOf(tcp) }));
+    let links: JsonTable[] | null = null;
+    if (automatic.length > 0) {
+        // Windows are computed from the links, which have to be valid.
+        checkNetwork(scenario, topology);
+        [links, tcps] = linksAndWindows(scenario, topology, most, tcps, windows);
     }
     checkTogether(scenario, topology, tcps);
-    checkClasses(scenario, topology);
+    topology.checkClasses(valueOf(valueOf(scenario, "switch") as Part, "policy") as Part);
+    topology.checkGuarantees(valueOf(scenario, "framing"));
+    links ??= linksAndWindows(scenario, topology, most, tcps, [])[0];
     const switches = valueOf(scenario, "switch") as Part;
     const core = {
         ...coreFields(scenario, ["name", "network", "switch", "tcp", "traffic", "start", "stop"]),
         ...coreFields(switches, ["buffer", "policy", "scheduler"]),
         nodes: graph.nodes.map((node) => coreFields(node, ["pep"])),
-        links: links(scenario, topology, most),
+        links,
         flows: flows(scenario, topology, tcps),
         vbr: vbr(scenario, topology),
     };
@@ -120,73 +126,37 @@ function largest(traffics: Part[], tcps: Part[]): Packet {
     return packets.reduce((most, packet) => (packet.bytes > most.bytes ? packet : most));
 }
 
-function fitted(tcps: Part[], topology: Topology, known: JsonTable[]): Part[] {
-    const made = new Map<Part, Map<bigint, Part>>();
-    return tcps.map((tcp, i) => {
-        if (valueOf(tcp, "receiver_window") !== "auto") return tcp;
-        const [there, back] = topology.routes[i] as [number[], number[]];
-        const window = autoWindow(packetOf(tcp), known, there, back);
-        const windows = made.get(tcp) ?? new Map<bigint, Part>();
-        made.set(tcp, windows);
-        const found = windows.get(window) ?? { ...tcp, values: { ...tcp.values, receiver_window: `${window} B` } };
-        windows.set(window, found);
-        return found;
-    });
-}
-
-/** Returns both directions of each link of the graph, each with its port. */
-function links(scenario: Part, topology: Topology, packet: Packet): JsonTable[] {
-    const switches = valueOf(scenario, "switch") as Part;
+/** Returns both directions of each link, each with its port, and each flow's TCP with a window in bytes. */
+function linksAndWindows(
+    scenario: Part,
+    topology: Topology,
+    largest: Packet,
+    tcps: Part[],
+    wanted: { flow: number; packet: Packet }[],
+): [JsonTable[], Part[]] {
+    const { fields, links, windows } = topology.directedLinks(scenario, largest, wanted);
+    const [policy, scheduler] = ["policy", "scheduler"].map((name) => coreFields(valueOf(valueOf(scenario, "switch") as Part, name) as Part));
     const plain = (part: string): JsonTable => coreFields(checkPart(part, {}, "", () => undefined));
-    const hostPort = { buffer: null, policy: plain("TailDrop"), scheduler: plain("Fifo") };
-    const policy = coreFields(valueOf(switches, "policy") as Part);
-    const scheduler = coreFields(valueOf(switches, "scheduler") as Part);
-    return topology.graph.links.flatMap((link, i) => {
-        const own = valueOf(link, "policy") as Part | null;
-        const ownBack = valueOf(link, "return_policy") as Part | null;
-        const returning = ownBack === null ? null : coreFields(ownBack);
-        const buffers = buffersOf(scenario, topology, packet, i);
-        return [0, 1].map((back): JsonTable => {
-            const [a, b] = back === 0 ? between(link) : ([...between(link)].reverse() as [string, string]);
-            const loss = valueOf(link, back === 0 ? "loss" : "return_loss") as Part;
-            const port = topology.kinds.get(a) === "switch" ? { buffer: buffers[back] ?? null } : hostPort;
-            return {
-                from: topology.position.get(a) as number,
-                to: topology.position.get(b) as number,
-                rate_bps: RATE.parse(topology.rates[2 * i + back] as string),
-                delay_ps: topology.delaysPs[2 * i + back] as bigint,
-                policy: (back === 1 ? returning : null) ?? (own === null ? policy : coreFields(own)),
-                scheduler,
-                ...port,
-                loss: coreFields(loss),
-            };
-        });
-    });
-}
-
-/** Returns the buffers of a link's two ports: of its first node and of its second node. */
-function buffersOf(scenario: Part, topology: Topology, packet: Packet, i: number): (JsonTable | null)[] {
-    const network = valueOf(scenario, "network") as Part;
-    const link = topology.graph.links[i] as Part;
-    const dumbbell = kindOf(network) === "dumbbell";
-    // At all ports of a dumbbell, 1 BDP is computed with the trunk's rate.
-    const rate = String(dumbbell ? valueOf(network, "trunk_rate") : valueOf(link, "rate"));
-    const of = (field: string, text: string, at: string): JsonTable | null => {
-        const pipe = { rateBps: RATE.parse(at), roundTripPs: topology.longestRoundTripPs };
-        return bufferOf(field, text, String(valueOf(scenario, "framing")), pipe, packet);
-    };
-    const [own, back] = [valueOf(link, "buffer"), valueOf(link, "return_buffer")];
-    const [field, text] =
-        own === null
-            ? ["switch.buffer", String(valueOf(valueOf(scenario, "switch") as Part, "buffer"))]
-            : [`network.links[${i}].buffer`, String(own)];
-    const first = of(field, text, rate);
-    const returnRate = valueOf(link, "return_rate");
-    if (back === null && returnRate === null) return [first, first];
-    const at = returnRate === null ? rate : String(returnRate);
-    if (back === null) return [first, of(field, text, at)];
-    const where = dumbbell ? "network.return_buffer" : `network.links[${i}].return_buffer`;
-    return [first, of(where, String(back), at)];
+    const ports = { host: { policy: plain("TailDrop"), scheduler: plain("Fifo") }, switch: { policy, scheduler } as JsonTable };
+    const part = (number: number): JsonTable => coreFields(topology.parts[number] as Part);
+    const rows = fields.map(({ port, policy, loss, conditioners, ...rest }): JsonTable => ({
+        ...rest,
+        ...ports[port],
+        ...(policy === null ? {} : { policy: part(policy) }),
+        loss: part(loss),
+        ...(conditioners.length === 0 ? {} : { conditioners: conditioners.map(part) }),
+    }));
+    const made = new Map<Part, Map<string, Part>>();
+    const fitted = [...tcps];
+    for (const [k, { flow }] of wanted.entries()) {
+        const [tcp, window] = [tcps[flow] as Part, `${windows[k]} B`];
+        const known = made.get(tcp) ?? new Map<string, Part>();
+        made.set(tcp, known);
+        const found = known.get(window) ?? { ...tcp, values: { ...tcp.values, receiver_window: window } };
+        known.set(window, found);
+        fitted[flow] = found;
+    }
+    return [links.map(([from, to, number]) => ({ from, to, ...rows[number] })), fitted];
 }
 
 function flows(scenario: Part, topology: Topology, tcps: Part[]): JsonTable[] {
@@ -282,19 +252,9 @@ function start(scenario: Part, i: number, flow: Part): JsonTable {
 }
 
 function vbr(scenario: Part, topology: Topology): JsonTable[] {
-    checkVbr(scenario, topology);
-    return topology.graph.vbr.map((source, i): JsonTable => {
-        const route = topology.vbrRoutes[i] as number[];
-        const on = TIME.parse(String(valueOf(source, "period")));
-        const rate = valueOf(source, "rate");
-        const duty = parts(Number(valueOf(source, "duty")), 0);
-        return {
-            ...coreFields(source, ["from", "to", "route", "period", "duty", "phase", "rate"]),
-            route,
-            peak_bps: RATE.parse(rate === null ? topology.slowestRate(route) : String(rate)),
-            on_ps: on,
-            off_ps: Rational.of(on).over(duty).round() - on,
-            start_ps: TIME.parse(String(valueOf(source, "phase"))),
-        };
-    });
+    const sources = topology.vbr(kindOf(valueOf(valueOf(scenario, "switch") as Part, "scheduler") as Part));
+    return topology.graph.vbr.map((source, i) => ({
+        ...coreFields(source, ["from", "to", "route", "period", "duty", "phase", "rate"]),
+        ...sources[i],
+    }));
 }

@@ -31,8 +31,6 @@ OF_NETWORK: Final[Mapping[str, str]] = {
     "pep": "splits connections",
     "path": "varies over time",
     "return_path": "varies over time",
-    "host_policy": "queues at hosts",
-    "host_buffer": "queues at hosts",
     "conditioners": "polices, shapes, delays, repeats or batches packets",
     "return_conditioners": "polices, shapes, delays, repeats or batches packets",
 }

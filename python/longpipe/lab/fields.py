@@ -35,15 +35,16 @@ FACTS: Final = ("label", "is_model", "detection", "after_loss", "after_mark", "b
 
 def models() -> Json:
     """Returns all parts of a scenario by name: kind, ordered fields, and constraints between the fields."""
-    models_by_name: dict[str, type[BaseModel]] = {}
+    found: dict[str, type[BaseModel]] = {}
     waiting: list[type[BaseModel]] = [Scenario]
     while waiting:
         model = waiting.pop()
-        if model.__name__ not in models_by_name:
-            models_by_name[model.__name__] = model
-            within = [part for field in model.model_fields.values() for part in parts(field.annotation)]
-            waiting += [part for part in within if _in_lab(part)]
-    return {name: _model(model) for name, model in sorted(models_by_name.items())}
+        if model.__name__ not in found:
+            found[model.__name__] = model
+            # The page rejects the fields of a network that it does not support before it reads their parts.
+            fields = [field for name, field in model.model_fields.items() if name not in beyond.OF_NETWORK]
+            waiting += [part for field in fields for part in parts(field.annotation) if _in_lab(part)]
+    return {name: _model(model) for name, model in sorted(found.items())}
 
 
 def _model(model: type[BaseModel]) -> Json:
