@@ -49,14 +49,6 @@ export class Rational {
         return this.top < 0n && quotient * this.bottom !== this.top ? quotient - 1n : quotient;
     }
 
-    /** Rounds to the nearest integer, half to even. */
-    round(): bigint {
-        const below = this.floor();
-        const twice = 2n * (this.top - below * this.bottom);
-        if (twice === this.bottom) return below % 2n === 0n ? below : below + 1n;
-        return twice > this.bottom ? below + 1n : below;
-    }
-
     /** Formats as decimal text without rounding; the denominator divides a power of ten. */
     decimal(): string {
         let digits = 0;
