@@ -31,18 +31,30 @@ const wasmOpt = new URL("node_modules/binaryen/bin/wasm-opt", import.meta.url);
 execFileSync(process.execPath, [wasmOpt, from, "--output", to, ...order].map((part) => (part instanceof URL ? fileURLToPath(part) : part)));
 // This is a twentieth smaller than the output of zlib, and any browser can decompress it.
 const engine = await gzipAsync(readFileSync(to), { numiterations: 5 });
-const worker = await text({ entryPoints: ["src/page/worker.ts"] });
+// The page and its workers share the bindings of the engine, which are the page's first script.
+const bindings = await text({ entryPoints: ["build/engine/engine.js"], globalName: "bindings" });
+const shared = {
+    name: "shared",
+    setup: (own) => {
+        own.onResolve({ filter: /\/build\/engine\/engine$/ }, () => ({ path: "bindings", namespace: "shared" }));
+        own.onLoad({ filter: /^bindings$/, namespace: "shared" }, () => ({ contents: "module.exports = bindings;" }));
+    },
+};
+const worker = await text({ entryPoints: ["src/page/worker.ts"], plugins: [shared] });
 const packedEngine = JSON.stringify(Buffer.from(engine).toString("base64"));
 const script = await text({
     entryPoints: ["src/page/main.ts"],
+    plugins: [shared],
     define: { ENGINE: packedEngine, WORKER: JSON.stringify(worker) },
 });
+const escaped = (code) => code.replaceAll("</script", "<\\/script");
 const style = await text({ entryPoints: ["src/page/style.css"] });
 // Use a function, because `$` has a special meaning in a replacement string.
 const page = read("src/page/page.html")
     .toString()
     .replace("/* style */", () => style)
-    .replace("/* script */", () => script.replaceAll("</script", "<\\/script"));
+    .replace("/* bindings */", () => escaped(bindings))
+    .replace("/* script */", () => escaped(script));
 writeFileSync(PAGE, page);
 // The engine for notebooks in the browser.
 const module = { entryPoints: ["src/notebook/main.ts"], format: "esm", define: { ENGINE: packedEngine } };

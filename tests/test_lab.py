@@ -335,7 +335,7 @@ def test_what_cannot_be_is_rejected_in_the_command_lines_words(number: int, refu
     [
         ({"warm_up": "1 s"}, "warm_up:"),
         ({"traffic": {"kind": "own-stack", "command": "python mine.py"}}, "traffic: 'own-stack';"),
-        ({"traffic": "voice"}, "traffic: voice;"),
+        ({"traffic": "voice"}, "traffic: 'voice';"),
         ({"traffic": {"kind": "flow-arrivals", "load": 0.5}}, "traffic: 'flow-arrivals';"),
         ({"traffic": "adaptive-video"}, "traffic: 'adaptive-video';"),
         ({"tcp": {"congestion": {"kind": "python", "class": "mine.py:Mine"}}}, "tcp.congestion: 'python';"),

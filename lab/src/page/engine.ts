@@ -1,6 +1,7 @@
 /** The engine in workers: runs, which are cancelled when they are obsolete. */
 import { initSync, keep_panics } from "../../build/engine/engine";
 import { modulesOf } from "../scenario/modules";
+import { byId } from "./dom";
 import type { ControlFile, Counted, Job, Order, Picture, Recording, Reply, View } from "./protocol";
 
 declare const ENGINE: string;
@@ -144,7 +145,7 @@ export class EngineWorker {
 
     private async start(): Promise<Worker> {
         const module = await engineModule();
-        const url = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
+        const url = URL.createObjectURL(new Blob([byId("engine-bindings").textContent, WORKER], { type: "text/javascript" }));
         const worker = new Worker(url);
         URL.revokeObjectURL(url);
         worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => this.hear(data, worker));

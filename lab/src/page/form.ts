@@ -173,6 +173,6 @@ export class Form {
 function words(path: string, field: Field): string {
     const fallback = field.default;
     const said = typeof fallback === "object" && fallback !== null ? (fallback as { kind?: string }).kind : fallback;
-    const known = said === undefined || said === null ? "" : ` Default: ${String(said)}${field.source === "" ? "" : ` (${field.source})`}.`;
-    return `${field.meaning}${field.unit === "" ? "" : ` [${field.unit}]`}.${known} In a file: ${path}`;
+    const known = said === undefined || said === null ? "" : ` Default: ${String(said)}${field.source ? ` (${field.source})` : ""}.`;
+    return `${field.meaning ?? ""}${field.unit ? ` [${field.unit}]` : ""}.${known} In a file: ${path}`;
 }

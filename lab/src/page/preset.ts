@@ -17,7 +17,7 @@ export function isFixed(preset: Preset): boolean {
  * that the page can show in its form.
  */
 export function resolvePreset(preset: Preset): Resolved {
-    const network = Object.entries(preset.fields["network"] as Table).filter(([name]) => !(name in DESCRIPTION.beyond.network));
+    const network = Object.entries(preset.fields["network"] as Table).filter(([name]) => !(name in DESCRIPTION.beyond));
     const { scenario, topology } = resolve({ ...preset.fields, network: Object.fromEntries(network) });
     return { scenario, topology, core: JSON.parse(preset.core ?? "{}") as JsonTable, fixed: true };
 }

@@ -9,7 +9,7 @@ import { Rational } from "./rational";
 import { BUFFER, SIZE, TIME, UNLIMITED, ValueProblem, dimension } from "./units";
 
 /** Problem with fields and kinds that only the command line supports. */
-export const ELSEWHERE = "is not supported on this page; longpipe run supports it";
+const ELSEWHERE = "is not supported on this page; longpipe run supports it";
 
 /** Maximum number of fields that the problem of a value in place of a table lists. */
 const MOST_FIELDS = 12;

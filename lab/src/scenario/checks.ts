@@ -1,5 +1,4 @@
 /** Checks of combinations of a scenario's parts that are valid individually: see scenario/checks.py. */
-import { ELSEWHERE } from "./check";
 import { violations } from "./constraints";
 import { ScenarioError } from "./errors";
 import { flowField } from "./graph";
@@ -58,7 +57,7 @@ export function checkStands(network: unknown): void {
         if (Array.isArray(items)) parts.push(...items.map((one, i): [string, Record<string, unknown>] => [`network.${list}[${i}]`, tableIn(one)]));
     }
     for (const [field, part] of parts) {
-        for (const [name, does] of Object.entries(DESCRIPTION.beyond.network)) {
+        for (const [name, does] of Object.entries(DESCRIPTION.beyond)) {
             const value = part[name] ?? null;
             if (value === null || (Array.isArray(value) && value.length === 0)) continue;
             throw new ScenarioError([`${field}.${name}: ${does}, which this page does not support; longpipe run does`]);
@@ -68,17 +67,6 @@ export function checkStands(network: unknown): void {
 
 function tableIn(given: unknown): Record<string, unknown> {
     return typeof given === "object" && given !== null ? (given as Record<string, unknown>) : {};
-}
-
-/** Throws ScenarioError for datagrams that the page does not support. */
-export function checkDatagrams(scenario: Part, flows: Part[]): void {
-    const network = valueOf(scenario, "network") as Part;
-    for (const [i, flow] of flows.entries()) {
-        const own = valueOf(flow, "traffic") as Part | null;
-        const kind = kindOf(own ?? (valueOf(scenario, "traffic") as Part));
-        const field = own === null ? "traffic" : `${flowField(network, i)}.traffic`;
-        if (DESCRIPTION.beyond.kinds.includes(kind)) throw new ScenarioError([`${field}: ${kind}; ${ELSEWHERE}`]);
-    }
 }
 
 /** Throws ScenarioError unless the run lasts beyond this start time [ps]. */

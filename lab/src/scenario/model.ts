@@ -31,9 +31,9 @@ export type Type = { optional?: boolean; suffix?: string } & (
 export interface Field {
     name: string;
     type: Type;
-    meaning: string;
-    unit: string;
-    source: string;
+    meaning?: string;
+    unit?: string;
+    source?: string;
     default?: unknown;
     /** Meaning, unit and source as one text, of a field without a default. */
     description?: string;
@@ -129,12 +129,15 @@ interface Description {
     rules: Record<string, Record<string, Record<string, unknown>>>;
     policies: { cells: string[]; packets: string[] };
     limits: Record<string, string>;
-    /** Fields of links and nodes that the page does not support, each with its effect; kinds of traffic that only Python resolves. */
-    beyond: { network: Record<string, string>; kinds: string[] };
+    /** Fields of links and nodes that the page does not support, each with its effect. */
+    beyond: Record<string, string>;
     presets: Preset[];
 }
 
 export const DESCRIPTION = data as unknown as Description;
+for (const { kind, fields } of Object.values(DESCRIPTION.models)) {
+    if (kind !== null) fields.unshift({ name: "kind", type: { is: "one of", values: [kind] }, default: kind });
+}
 export const NUMBERS = DESCRIPTION.numbers;
 
 /** Returns the part with this name, which must exist. */

@@ -1,7 +1,7 @@
 /** The resolved scenario, as the core requires it: every field is present, and every quantity is an integer. */
 import { type Packet, datagramOf, packetOf } from "./buffers";
 import { checkPart } from "./check";
-import { checkBegin, checkDatagrams, checkNetwork, checkStands, checkTogether } from "./checks";
+import { checkBegin, checkNetwork, checkStands, checkTogether } from "./checks";
 import { leastWindowScale } from "./constraints";
 import { type Json, type JsonTable, coreFields } from "./core";
 import { ScenarioError } from "./errors";
@@ -47,7 +47,6 @@ function withBuffer(scenario: Part): Part {
 function coreOf(scenario: Part, topology: Topology): JsonTable {
     const { graph } = topology;
     let tcps = merged(valueOf(scenario, "tcp") as Part, graph.flows);
-    checkDatagrams(scenario, graph.flows);
     const most = largest(graph.flows.map((flow) => (valueOf(flow, "traffic") ?? valueOf(scenario, "traffic")) as Part), tcps);
     const automatic = [...tcps.entries()].filter(([, tcp]) => valueOf(tcp, "receiver_window") === "auto");
     const windows = automatic.map(([flow, tcp]) => ({ flow, packet: packetOf(tcp) }));

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-# Kinds of traffic that only Python can resolve.
-RESOLVED_BY_PYTHON: Final = kinds_that(Traffic, lambda model: model.needs_python)
 # Kinds that the page does not support.
 ABSENT: Final = frozenset(
     kind for union in (Traffic, Congestion) for kind in kinds_that(union, lambda model: not model.in_lab)
@@ -71,13 +69,12 @@ def _problems(fields: Json) -> Iterator[str]:
         for name, does in OF_NETWORK.items():
             if part.get(name):
                 yield f"{field}.{name}: {does}, which the lab does not support; longpipe run does"
-    absent = ABSENT.union(RESOLVED_BY_PYTHON)
     for field, part in _flows(fields):
         traffic, _ = _kind_and(part.get("traffic"))
-        if traffic in absent:
+        if traffic in ABSENT:
             yield f"{field}traffic: {traffic}; the lab does not have it; longpipe run does"
         control, given = _kind_and(part.get("tcp", {}).get("congestion"))
-        if control in absent:
+        if control in ABSENT:
             yield f"{field}tcp.congestion: {control}; the lab does not have it; longpipe run does"
         if control == "module" and not str(given["file"]).endswith(MODULE):
             yield f"{field}tcp.congestion.file: {given['file']}; needs a WebAssembly module ({MODULE}) in the lab"

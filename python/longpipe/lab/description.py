@@ -52,6 +52,6 @@ def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "rules": RULES,
         "policies": {"cells": FOR_CELLS, "packets": FOR_PACKETS},
         "limits": dict(MEANINGS),
-        "beyond": {"network": dict(beyond.OF_NETWORK), "kinds": list(beyond.RESOLVED_BY_PYTHON)},
+        "beyond": dict(beyond.OF_NETWORK),
         "presets": list(presets),
     }

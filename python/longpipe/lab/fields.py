@@ -78,7 +78,9 @@ def dimensions() -> Json:
 
 
 def _fields(model: type[BaseModel]) -> list[Json]:
-    return [_field(name, field) for name, field in model.model_fields.items() if name not in beyond.FIELDS]
+    # The page adds the field of a part's kind, which has only one value.
+    left_out = beyond.FIELDS if kind_of(model) is None else {*beyond.FIELDS, "kind"}
+    return [_field(name, field) for name, field in model.model_fields.items() if name not in left_out]
 
 
 def _field(name: str, field: FieldInfo) -> Json:
@@ -86,9 +88,7 @@ def _field(name: str, field: FieldInfo) -> Json:
     written: Json = {
         "name": field.serialization_alias or name,
         "type": _type(field.annotation, field.metadata),
-        "meaning": meaning,
-        "unit": unit,
-        "source": source,
+        **{name: text for name, text in (("meaning", meaning), ("unit", unit), ("source", source)) if text},
     }
     default = field.get_default(call_default_factory=True)
     if default is PydanticUndefined:

@@ -57,8 +57,6 @@ class Model(BaseModel):
     draws: ClassVar[bool] = False
     # Whether the lab's page has it.
     in_lab: ClassVar[bool] = True
-    # Whether only Python can resolve it, because it is a preset, a file or a real stack.
-    needs_python: ClassVar[bool] = False
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:

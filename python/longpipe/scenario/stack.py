@@ -69,7 +69,7 @@ class Stack(Source):
     QUIC and WebRTC need longpipe[stacks], Linux the package user-mode-linux.
     """
 
-    needs_python: ClassVar[bool] = True
+    in_lab: ClassVar[bool] = False
     kind: Literal["stack"] = "stack"
     stack: Literal["quinn", "noq", "str0m", "linux"] = Field(
         description="The implementation: quinn (quinn-proto 0.11.19) or noq (noq-proto 1.4.0) for QUIC, str0m (str0m "

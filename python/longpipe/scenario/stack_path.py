@@ -20,7 +20,7 @@ class StackPath(Source):
     The packets that the stacks send on this path take the routes of this flow. The flow of the stack is the first path.
     """
 
-    needs_python: ClassVar[bool] = True
+    in_lab: ClassVar[bool] = False
     kind: Literal["stack-path"] = "stack-path"
     of: Name = Field(description="Name of the flow whose traffic is the stack noq")
     status: Literal["available", "backup"] = Field(

@@ -298,7 +298,7 @@ class Voice(Telephone):
     """One direction of a telephone call over RTP: a packet every 20 ms during talk spurts."""
 
     core_kind: ClassVar[str] = "on-off"
-    needs_python: ClassVar[bool] = True
+    in_lab: ClassVar[bool] = False
     kind: Literal["voice"] = "voice"
     codec: Literal["g711", "g729"] = Field(
         default="g711", description="160 or 20 bytes of speech per packet, 80 or 24 kbit/s as IP; RFC 3551 section 4.5"
@@ -345,7 +345,7 @@ class Video(Source):
 class Arrivals(FromFile):
     """Datagrams from a CSV file with the columns time (after the start, in seconds or with a unit) and bytes."""
 
-    needs_python: ClassVar[bool] = True
+    in_lab: ClassVar[bool] = False
     kind: Literal["arrivals"] = "arrivals"
     file: str = Field(
         min_length=1, max_length=4096, description="A path to the file, which is read when the scenario is checked"

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// Datagrams from a CSV file with the columns time (after the start, in seconds or with a unit) and bytes.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
-#[described(fact("needs_python", true))]
+#[described(fact("in_lab", false))]
 #[serde(deny_unknown_fields)]
 pub struct ArrivalsConfig {
     /// A path to the file, which is read when the scenario is checked.

@@ -36,7 +36,7 @@ pub struct OnOffDatagramsConfig {
 #[allow(dead_code)]
 pub(super) enum DatagramsInput {
     /// One direction of a telephone call over RTP: a packet every 20 ms during talk spurts.
-    #[described(fact("core_kind", "on-off"), fact("needs_python", true))]
+    #[described(fact("core_kind", "on-off"), fact("in_lab", false))]
     Voice {
         /// 160 or 20 bytes of speech per packet, 80 or 24 kbit/s as IP; RFC 3551 section 4.5.
         #[field(values("g711", "g729"), default = "g711")]
