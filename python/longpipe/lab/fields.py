@@ -3,7 +3,7 @@
 The page defines no default, bound, unit or name itself; they are read from the models when the page is built.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -29,30 +29,39 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, d
 
 DIMENSIONS: Final = (TIME, RATE, SYMBOLS, SIZE, SEGMENTS, TICKS, BUFFER)
 Json = dict[str, Any]
+# Fields whose parts have no controls in the page, so that it does not need their texts.
+_WITHOUT_CONTROLS: Final = ("group", "vbr", "nodes", "links", "flows")
 # Attributes of kinds that the page uses.
 FACTS: Final = ("label", "is_model", "detection", "after_loss", "after_mark", "by_model")
 
 
 def models() -> Json:
     """Returns all parts of a scenario by name: kind, ordered fields, and constraints between the fields."""
+    # The page rejects the fields of a network that it does not support before it reads their parts.
+    found = _reached(beyond.OF_NETWORK)
+    shown = _reached({*beyond.OF_NETWORK, *_WITHOUT_CONTROLS})
+    return {name: _model(model, shown=name in shown) for name, model in sorted(found.items())}
+
+
+def _reached(without: Collection[str]) -> dict[str, type[BaseModel]]:
+    """Returns the parts of a scenario by name, other than those in the given fields."""
     found: dict[str, type[BaseModel]] = {}
     waiting: list[type[BaseModel]] = [Scenario]
     while waiting:
         model = waiting.pop()
         if model.__name__ not in found:
             found[model.__name__] = model
-            # The page rejects the fields of a network that it does not support before it reads their parts.
-            fields = [field for name, field in model.model_fields.items() if name not in beyond.OF_NETWORK]
+            fields = [field for name, field in model.model_fields.items() if name not in without]
             waiting += [part for field in fields for part in parts(field.annotation) if _in_lab(part)]
-    return {name: _model(model) for name, model in sorted(found.items())}
+    return found
 
 
-def _model(model: type[BaseModel]) -> Json:
+def _model(model: type[BaseModel], *, shown: bool) -> Json:
     constraints = [constraint.described() for constraint in model.constraints] if issubclass(model, Model) else []
     elsewhere = sorted(beyond.FIELDS.intersection(model.model_fields))
     return {
         "kind": kind_of(model),
-        "fields": _fields(model),
+        "fields": _fields(model, shown=shown),
         **{name: fact for name in FACTS if (fact := getattr(model, name, None))},
         **({"elsewhere": elsewhere} if elsewhere else {}),
         **({"constraints": constraints} if constraints else {}),
@@ -77,14 +86,14 @@ def dimensions() -> Json:
     }
 
 
-def _fields(model: type[BaseModel]) -> list[Json]:
+def _fields(model: type[BaseModel], *, shown: bool) -> list[Json]:
     # The page adds the field of a part's kind, which has only one value.
     left_out = beyond.FIELDS if kind_of(model) is None else {*beyond.FIELDS, "kind"}
-    return [_field(name, field) for name, field in model.model_fields.items() if name not in left_out]
+    return [_field(name, field, shown=shown) for name, field in model.model_fields.items() if name not in left_out]
 
 
-def _field(name: str, field: FieldInfo) -> Json:
-    meaning, unit, source = described(field.description or "")
+def _field(name: str, field: FieldInfo, *, shown: bool) -> Json:
+    meaning, unit, source = described(field.description or "") if shown else ("", "", "")
     written: Json = {
         "name": field.serialization_alias or name,
         "type": _type(field.annotation, field.metadata),
