@@ -22,9 +22,12 @@ const common = {
 const text = async (options) => (await build({ ...common, ...options })).outputFiles[0].text;
 const read = (name) => readFileSync(new URL(name, import.meta.url));
 
-// Removes functions that are never called, and sorts the others by name: similar functions, for example the instances
-// of a generic one, are then close together, which improves compression by gzip.
-const order = ["--remove-unused-module-elements", "--remove-unused-brs", "--rse", "--duplicate-function-elimination", "--reorder-locals", "--reorder-functions-by-name", "--strip-debug", "--strip-producers"];
+// Removes code that is never executed, shares local variables, and sorts functions by name: similar functions, for example
+// the instances of a generic one, are then close together, which improves compression by gzip.
+const order = [
+    "--remove-unused-module-elements", "--dce", "--remove-unused-brs", "--rse", "--duplicate-function-elimination", "--simplify-locals-nostructure",
+    "--coalesce-locals", "--merge-blocks", "--vacuum", "--reorder-locals", "--reorder-functions-by-name", "--strip-debug", "--strip-producers",
+];
 const from = new URL("build/engine/engine_bg.wasm", import.meta.url);
 const to = new URL("build/engine/ordered.wasm", import.meta.url);
 const wasmOpt = new URL("node_modules/binaryen/bin/wasm-opt", import.meta.url);
