@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from longpipe.scenario.base import Model, Quantity, models_by_kind
 
-MOST_ITEMS = 4
+MAX_ITEMS = 4
 
 
 def kinds_of(union: object, only: Collection[str] = (), **fixed: object) -> st.SearchStrategy[dict[str, Any]]:
@@ -79,7 +79,7 @@ def _tuples(items: tuple[Any, ...], metadata: tuple[object, ...]) -> st.SearchSt
     if items[-1] is not ...:
         return st.tuples(*map(of_type, items)).map(list)
     fewest = max((one.min_length for one in metadata if isinstance(one, Len)), default=0)
-    return st.lists(of_type(items[0]), min_size=fewest, max_size=max(fewest, MOST_ITEMS))
+    return st.lists(of_type(items[0]), min_size=fewest, max_size=max(fewest, MAX_ITEMS))
 
 
 def numbers(kind: type, metadata: Iterable[object]) -> st.SearchStrategy[Any]:

@@ -31,7 +31,7 @@ CPU_S: Final = 5.0
 # Longer files are cut, because repeated mutations reach hundreds of megabytes, which no reader reads within the limit.
 LARGEST_BYTES: Final = 8_000_000
 # Largest memory of this process [MB].
-MOST_MB: Final = 2000
+MAX_MB: Final = 2000
 # The maximum length of an error is large enough for what a reader needs to know, and small enough for a terminal.
 LONGEST: Final = 700
 KEPT: Final = Path("fuzz-failures")
@@ -116,7 +116,7 @@ def one(kind: Format, content: bytes, file: Path, tally: Tally) -> str | None:
     finally:
         tally.slowest_s = max(tally.slowest_s, time.process_time() - began)
     tally.largest_mb = _largest_mb()
-    if tally.largest_mb > max(before_mb, MOST_MB):
+    if tally.largest_mb > max(before_mb, MAX_MB):
         return f"large: {tally.largest_mb} MB of memory"
     return next((f"{reason}: {line[:200]!r}" for line in lines if (reason := wrong(line, file))), None)
 

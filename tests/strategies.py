@@ -315,7 +315,7 @@ ups_and_downs = st.one_of(
 
 
 # Maximum number of packets that the applications of a mix write, so that a run takes only seconds.
-MOST_PACKETS = 1_000_000
+MAX_PACKETS = 1_000_000
 
 
 def packets_per_second(group: dict[str, Any]) -> float:
@@ -378,6 +378,6 @@ def mixes(draw: st.DrawFn) -> Scenario:
         switch["scheduler"] = draw(schedulers)
     rate = sum(map(packets_per_second, groups))
     lengths = ("1 ms", "60 ms", "2 s", "7.3 s")
-    longest = max(1, sum(rate * TIME.parse(length) / 1e12 <= MOST_PACKETS for length in lengths))
+    longest = max(1, sum(rate * TIME.parse(length) / 1e12 <= MAX_PACKETS for length in lengths))
     duration = draw(times(*lengths[:longest]))
     return Scenario(framing=framing, duration=duration, network=network, switch=switch)

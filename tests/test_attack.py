@@ -15,7 +15,7 @@ from commands import run
 from longpipe import Scenario, ScenarioError, simulate
 from longpipe.advise.budget import Budget
 from longpipe.attack.attack import Attack
-from longpipe.attack.defect import MOST_EXCESS, Defect, score
+from longpipe.attack.defect import MAX_EXCESS, Defect, score
 from longpipe.attack.search import evolve, reductions, roundings
 from longpipe.attack.target import Target
 from longpipe.attack.trials import Trials
@@ -120,8 +120,8 @@ def test_a_defect_compares_measures_of_two_runs_with_units() -> None:
     names = [f"reference(flow:flow{1 + i}.throughput)" for i in range(11)]
     assert Defect.parse(f"{' + '.join(names)} < 1 Mbit/s").left.text == " + ".join(names)
     # Without a value, there is no ratio either.
-    assert (found.excess(math.nan, 1.0), found.holds(math.nan, 1.0)) == (-MOST_EXCESS, False)
-    assert Defect.parse("timeouts > 5").excess(0.0, 5.0) == -MOST_EXCESS
+    assert (found.excess(math.nan, 1.0), found.holds(math.nan, 1.0)) == (-MAX_EXCESS, False)
+    assert Defect.parse("timeouts > 5").excess(0.0, 5.0) == -MAX_EXCESS
 
 
 def test_the_score_is_positive_only_if_all_comparisons_hold() -> None:

@@ -181,7 +181,7 @@ def test_what_is_no_regular_file_is_no_bundle(tmp_path: Path) -> None:
 def test_an_index_that_unpacks_to_more_than_it_may_is_not_unpacked(
     exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bundle, "MOST_INDEX_BYTES", 1 << 20)
+    monkeypatch.setattr(bundle, "MAX_INDEX_BYTES", 1 << 20)
     large = changed(exported, tmp_path / "large.zip", bundle.INDEX, b" " * (2 << 20))
     with pytest.raises(ScenarioError, match=r"bundle.json: more than 1 MiB; needs a bundle"):
         bundle.read(large)

@@ -19,13 +19,13 @@ from longpipe.metrics import convergence
 from longpipe.scenario import KEPT, Dumbbell, Graph, Link
 from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.points import Points
-from longpipe.scenario.topology import MOST_PROBLEMS, Topology, as_graph
+from longpipe.scenario.topology import MAX_PROBLEMS, Topology, as_graph
 from longpipe.store import Store, StoreError, checksums
 from longpipe.study import Study
 
 # Four times the size takes four times as long; if each flow required a search, it would take sixteen times as long.
 TIMES = 4
-MOST_RATIO = 9.0
+MAX_RATIO = 9.0
 FEW = 200
 
 
@@ -103,7 +103,7 @@ def test_building_checking_running_and_summing_up_take_time_in_proportion_to_flo
 
     found = ratios(work)
     assert list(found) == ["building", "checking", "laying out", "summing up"]
-    assert max(found.values()) < MOST_RATIO, found
+    assert max(found.values()) < MAX_RATIO, found
 
 
 def unlike(flows: int) -> dict[str, object]:
@@ -181,7 +181,7 @@ def test_a_chain_of_switches_is_laid_out_in_time_in_proportion_to_its_length() -
 
     found = ratios(work)
     assert list(found) == ["resolving", "laying out"]
-    assert max(found.values()) < MOST_RATIO, found
+    assert max(found.values()) < MAX_RATIO, found
 
 
 MIXED = [
@@ -359,7 +359,7 @@ def test_many_problems_are_named_in_part() -> None:
     wrong["links"] = [{**link, "between": [link["between"][0], "t"]} for link in wrong["links"]]  # type: ignore[attr-defined]
     with pytest.raises(ScenarioError) as refused:
         scenario(wrong)
-    assert len(refused.value.problems) == MOST_PROBLEMS
+    assert len(refused.value.problems) == MAX_PROBLEMS
     assert len(str(refused.value)) < 10_000
 
 

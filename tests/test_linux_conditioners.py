@@ -45,7 +45,7 @@ POLICED_AT: Final = {4: -0.2}
 # Case 4's bandwidth differs by more than 0.5 %, because the policer is detected at another time.
 POLICED_BEYOND: Final = {4: 0.0606}
 # Minimum duration [s] for which the bandwidth must be constant.
-LEAST_S: Final = 0.9
+MIN_S: Final = 0.9
 # The tc arguments of each case as fields of longpipe.
 FIELDS: Final = {
     "police": {"rate": "8 Mbit/s", "burst": "20000 B"},
@@ -175,12 +175,12 @@ def lost(result: Result, cause: str) -> int:
 
 
 def policed(times: np.ndarray[Any, Any], bandwidths: np.ndarray[Any, Any], most: float) -> tuple[float, float]:
-    """Returns the time at which BBR's bandwidth first stayed constant for LEAST_S, below a rate, and this bandwidth
+    """Returns the time at which BBR's bandwidth first stayed constant for MIN_S, below a rate, and this bandwidth
     [bit/s].
     """
     starts = np.flatnonzero(np.diff(bandwidths, prepend=np.nan) != 0)
     lengths = np.diff(np.append(times[starts], times[-1]))
-    found = starts[(lengths >= LEAST_S) & (bandwidths[starts] > 0) & (bandwidths[starts] < most)]
+    found = starts[(lengths >= MIN_S) & (bandwidths[starts] > 0) & (bandwidths[starts] < most)]
     return float(times[found[0]]), float(bandwidths[found[0]])
 
 

@@ -272,6 +272,6 @@ def test_hostile_lengths_are_damaged_headers(tmp_path: Path, length: int) -> Non
 
 def test_a_fit_of_too_many_segments_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A SYN with an MSS of 1 byte would split each packet into as many segments as it has bytes."""
-    monkeypatch.setattr("longpipe.fit.observed._MOST_SEGMENTS", 30)
+    monkeypatch.setattr("longpipe.fit.observed._MAX_SEGMENTS", 30)
     with pytest.raises(ScenarioError, match=r"has \d+ segments; a fit needs at most 30$"):
         observe(pcap(tmp_path / "a.pcap", transfer(random.Random(2))))

@@ -14,7 +14,7 @@ from longpipe import stacks
 from longpipe.live.certificate import Certificate
 from longpipe_evidence.validate.stacks_live import (
     CONTROLS,
-    LEAST_BUFFER_PACKETS,
+    MIN_BUFFER_PACKETS,
     RATES_MBITS,
     ROUND_TRIPS_MS,
     LiveComparison,
@@ -54,7 +54,7 @@ def test_paths_vary_in_all_dimensions() -> None:
     assert {path.round_trip_ms for path in paths} == set(ROUND_TRIPS_MS)
     for path in paths:
         bdp_packets = path.rate_mbits * path.round_trip_ms * 1e3 / 8 / 1480
-        assert path.buffer_packets == LEAST_BUFFER_PACKETS or 0.45 < path.buffer_packets / bdp_packets < 2.1
+        assert path.buffer_packets == MIN_BUFFER_PACKETS or 0.45 < path.buffer_packets / bdp_packets < 2.1
 
 
 @needs_transfer

@@ -16,7 +16,7 @@ from works import STARTS_S, Work
 
 from longpipe import Scenario, simulate
 
-LEAST_S = float(os.environ.get("LONGPIPE_LEAST_S", "0.5"))
+MIN_S = float(os.environ.get("LONGPIPE_LEAST_S", "0.5"))
 CLASSIC: dict[str, Any] = {
     "recovery": "sack",
     "timer": {"kind": "fine", "granularity": "10 ms", "min_rto": "200 ms", "initial_rto": "1 s"},
@@ -134,7 +134,7 @@ def _timed(do: Callable[[], Done]) -> tuple[Done, float]:
     began, times = _user_s(), 0
     while True:
         done, times = do(), times + 1
-        if (passed := _user_s() - began) >= LEAST_S:
+        if (passed := _user_s() - began) >= MIN_S:
             return done, passed / times
 
 

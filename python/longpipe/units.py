@@ -19,9 +19,9 @@ UNLIMITED: Final = "unlimited"
 _FLOAT_ERROR: Final = Fraction(1, 2**51)
 
 # Maximum number of digits before, and after, the decimal point. All lengths are bounded, so that parsing is fast.
-_MOST_DIGITS: Final = 24
+_MAX_DIGITS: Final = 24
 _QUANTITY: Final = re.compile(
-    rf"([+-]?(?:\d{{1,{_MOST_DIGITS}}}(?:\.\d{{1,{_MOST_DIGITS}}})?|\.\d{{1,{_MOST_DIGITS}}})(?:[eE][+-]?\d{{1,2}})?)"
+    rf"([+-]?(?:\d{{1,{_MAX_DIGITS}}}(?:\.\d{{1,{_MAX_DIGITS}}})?|\.\d{{1,{_MAX_DIGITS}}})(?:[eE][+-]?\d{{1,2}})?)"
     r"\s*([^\d\s.+-].{0,23})?"
 )
 
@@ -102,9 +102,9 @@ def _split(dimension: Dimension, text: str) -> tuple[Fraction, str]:
     if unit in dimension.multiples:
         count, unit = dimension.multiples[unit]
         number *= count
-    if 10**_MOST_DIGITS % number.denominator:
+    if 10**_MAX_DIGITS % number.denominator:
         # Written without an exponent, the number could not be read again.
-        raise ValueError(f"{shown(text)}; needs a number of at most {_MOST_DIGITS} decimals")
+        raise ValueError(f"{shown(text)}; needs a number of at most {_MAX_DIGITS} decimals")
     if unit not in dimension.units:
         raise ValueError(f"{shown(text)} is not a {dimension.name}{_meant(dimension, written)}; {dimension.accepts()}")
     return _without_float_error(number, dimension.units[unit]), unit
@@ -123,7 +123,7 @@ def _without_float_error(number: Fraction, scale: Fraction) -> Fraction:
         return number
     rounded = Fraction(nearest) / scale
     # A third of a minute has no decimal form.
-    return number if 10**_MOST_DIGITS % rounded.denominator else rounded
+    return number if 10**_MAX_DIGITS % rounded.denominator else rounded
 
 
 @lru_cache(maxsize=4096)

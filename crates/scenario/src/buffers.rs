@@ -11,7 +11,7 @@ pub(crate) const CELL_BITS: u64 = 8 * CELL_BYTES;
 /// Length of an ATM cell [byte].
 const CELL_BYTES: u64 = 53;
 /// Largest buffer of a switch [cells].
-const MOST_CELLS: u64 = 1_000_000_000;
+const MAX_CELLS: u64 = 1_000_000_000;
 /// Text of a buffer without a limit.
 const UNLIMITED: &str = "unlimited";
 const PS_PER_S: u64 = 1_000_000_000_000;
@@ -134,9 +134,9 @@ fn limit_in_cells(text: &str, pipe: Pipe, largest: &Packet) -> Result<Buffer, St
         let minimum = format!("({} cells {})", largest.cells, largest.payload);
         return Err(format!("{shown}; needs at least one full packet {minimum}"));
     }
-    if cells > U256::from(MOST_CELLS) {
+    if cells > U256::from(MAX_CELLS) {
         return Err(format!(
-            "{text} ({cells} cells); needs at most {MOST_CELLS} cells, or 'unlimited'"
+            "{text} ({cells} cells); needs at most {MAX_CELLS} cells, or 'unlimited'"
         ));
     }
     Ok(limited(Unit::Cells, cells))

@@ -1,16 +1,16 @@
 //! Names in messages: the nearest accepted name, as Python's `difflib` finds it.
 
 /// Maximum length of a name in a message.
-const MOST_CHARACTERS: usize = 60;
+const MAX_CHARACTERS: usize = 60;
 /// Least similarity of a name that a message suggests.
 const CUTOFF: f64 = 0.6;
 
-/// Returns a text, shortened to `MOST_CHARACTERS`.
+/// Returns a text, shortened to `MAX_CHARACTERS`.
 fn shortened(text: &str) -> String {
-    if text.chars().count() <= MOST_CHARACTERS {
+    if text.chars().count() <= MAX_CHARACTERS {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(MOST_CHARACTERS - 3).collect();
+    let kept: String = text.chars().take(MAX_CHARACTERS - 3).collect();
     format!("{kept}...")
 }
 

@@ -11,7 +11,7 @@ pub(crate) fn key(a: usize, b: usize) -> u64 {
 }
 
 /// Maximum number of nodes in all cached trees.
-const MOST_CACHED: usize = 4_000_000;
+const MAX_CACHED: usize = 4_000_000;
 
 /// A breadth-first search through switches from one node, continued as far as callers need.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl ShortestRoutes {
         let number = match self.tree_of.get(&key(root, 0)) {
             Some(number) => *number,
             None => {
-                if self.trees.len() * self.switches.len() >= MOST_CACHED {
+                if self.trees.len() * self.switches.len() >= MAX_CACHED {
                     self.trees.clear();
                     self.tree_of.clear();
                 }

@@ -8,9 +8,9 @@ use crate::Problems;
 use std::collections::HashMap;
 
 /// Maximum number of reported problems of a network.
-pub const MOST_PROBLEMS: usize = 10;
+pub const MAX_PROBLEMS: usize = 10;
 /// Maximum number of names per problem.
-const MOST_NAMED: usize = 12;
+const MAX_NAMED: usize = 12;
 
 /// Numbers of directed links.
 pub type Route = Vec<usize>;
@@ -52,7 +52,7 @@ impl Topology {
     /// Checks a graph and finds the routes of its flows.
     ///
     /// # Errors
-    /// Returns the problems of nodes, or else of links, or else of flows; at most `MOST_PROBLEMS`.
+    /// Returns the problems of nodes, or else of links, or else of flows; at most `MAX_PROBLEMS`.
     pub fn new(graph: Graph) -> Result<Topology, Problems> {
         let position: HashMap<String, usize> = graph
             .nodes
@@ -63,7 +63,7 @@ impl Topology {
         for find in [node_problems, link_problems, flow_problems] {
             let mut problems = vec![];
             find(&graph, &position, &mut problems);
-            problems.truncate(MOST_PROBLEMS);
+            problems.truncate(MAX_PROBLEMS);
             if !problems.is_empty() {
                 return Err(Problems(problems));
             }
@@ -366,7 +366,7 @@ fn link_problems(graph: &Graph, position: &HashMap<String, usize>, problems: &mu
         for name in [a, b] {
             if !position.contains_key(name) {
                 let names: Vec<&String> = graph.nodes.iter().map(|node| &node.0).collect();
-                let accepted = nearest(name, &names, MOST_NAMED);
+                let accepted = nearest(name, &names, MAX_NAMED);
                 problems.push(format!(
                     "network.links[{i}].between: '{name}' is not a node; {accepted}"
                 ));
@@ -399,7 +399,7 @@ fn link_problems(graph: &Graph, position: &HashMap<String, usize>, problems: &mu
                 "network.links[{i}]: buffer or policy between two hosts; needs a switch at one end"
             ));
         }
-        if problems.len() >= MOST_PROBLEMS {
+        if problems.len() >= MAX_PROBLEMS {
             return;
         }
     }
@@ -433,7 +433,7 @@ fn stream_problems<'a>(
             if !is_host(name) {
                 let hosts = graph.nodes.iter().filter(|node| node.1 == NodeKind::Host);
                 let hosts: Vec<&String> = hosts.map(|node| &node.0).collect();
-                let accepted = nearest(name, &hosts, MOST_NAMED);
+                let accepted = nearest(name, &hosts, MAX_NAMED);
                 problems.push(format!("{field}[{i}].{end}: '{name}' is not a host; {accepted}"));
             }
         }
@@ -442,7 +442,7 @@ fn stream_problems<'a>(
                 "{field}[{i}].to: '{to}' is also the sender; needs another host"
             ));
         }
-        if problems.len() >= MOST_PROBLEMS {
+        if problems.len() >= MAX_PROBLEMS {
             return;
         }
     }

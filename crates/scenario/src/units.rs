@@ -17,7 +17,7 @@ impl Decimal {
         let digits = U256::from_str_radix(&format!("{whole}{part}"), 10).ok()?;
         let decimals = u32::try_from(part.len())
             .ok()
-            .filter(|decimals| *decimals <= MOST_DECIMALS)?;
+            .filter(|decimals| *decimals <= MAX_DECIMALS)?;
         Some(Decimal { digits, decimals })
     }
 
@@ -39,7 +39,7 @@ impl Decimal {
 }
 
 /// Maximum number of decimals of a number.
-const MOST_DECIMALS: u32 = 48;
+const MAX_DECIMALS: u32 = 48;
 
 /// Units of times [ps].
 pub const TIME: &[(&str, u64)] = &[

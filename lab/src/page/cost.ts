@@ -12,8 +12,8 @@ export interface Cost {
     bytes: number;
 }
 
-export const MOST_SECONDS = 60;
-export const MOST_BYTES = 1e9;
+export const MAX_SECONDS = 60;
+export const MAX_BYTES = 1e9;
 /** Time per segment and its ACK in an observed run [s], used until this page has measured it. */
 const PER_SEGMENT = { cells: 2e-6, packets: 0.8e-6 };
 /** Memory per segment in flight, including that of hosts and ports [byte]. */
@@ -59,7 +59,7 @@ export function costOf(resolved: Resolved): Cost {
 export function tooMuch(resolved: Resolved): string | null {
     const { seconds, bytes, segments } = costOf(resolved);
     const [time, memory] = [shownTime(seconds), `${(bytes / 1e9).toPrecision(2)} GB`];
-    if (seconds <= MOST_SECONDS && bytes <= MOST_BYTES) return null;
+    if (seconds <= MAX_SECONDS && bytes <= MAX_BYTES) return null;
     const network = valueOf(resolved.scenario, "network") as Part;
     const rate = kindOf(network) === "dumbbell" ? `, network.trunk_rate ${String(valueOf(network, "trunk_rate"))}` : "";
     const why = `duration ${String(valueOf(resolved.scenario, "duration"))}${rate}`;

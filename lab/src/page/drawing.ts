@@ -13,7 +13,7 @@ import type { Counted, Picture, View } from "./protocol";
 import { isOverTcp, routesOf } from "./shares";
 
 /** Maximum length of the list of fields in a title [characters]. */
-const MOST_LETTERS = 110;
+const MAX_LETTERS = 110;
 
 /** Returns the data of the pictures. */
 export function drawn(of: Resolved, view: View, run: Pick<Counted, "picture" | "detail"> & Partial<Pick<Counted, "ports">>, progress: number): Drawn {
@@ -62,7 +62,7 @@ export function pinnedTitle(pinned: Titled, now: Titled): string {
         return text !== beside?.text && (set || beside?.written === true);
     });
     const fields = differing.map(([path, { text }]) => `${path} ${text}`).join(", ");
-    return `pinned: ${fields.length > MOST_LETTERS ? titleOf(pinned).title : fields || "the same settings"}`;
+    return `pinned: ${fields.length > MAX_LETTERS ? titleOf(pinned).title : fields || "the same settings"}`;
 }
 
 /** The values of a scenario by dotted field, as text, and whether they are written in its file. */

@@ -16,7 +16,7 @@ import { Form } from "./form";
 import { Reductions } from "./reductions";
 import { Guide, type Place } from "./guide";
 import { changed } from "./knobs";
-import { CHARTS, type Drawn, MOST_FLOWS } from "./models";
+import { CHARTS, type Drawn, MAX_FLOWS } from "./models";
 import { prepareMany } from "./many";
 import { prepareOutputs } from "./outputs";
 import { type Numbers, durationS, metricsOf, numbers } from "./metrics";
@@ -155,7 +155,7 @@ function fileName(name: string): string {
 
 function viewOf(of: Resolved): View {
     const [from_s, to_s] = span ?? [0, durationS(of)];
-    const flows = Math.max(1, Math.min(Math.max(MOST_FLOWS, sequence + 1), of.topology.graph.flows.length));
+    const flows = Math.max(1, Math.min(Math.max(MAX_FLOWS, sequence + 1), of.topology.graph.flows.length));
     return { from_s, to_s, bins: BINS, flows, sequence };
 }
 

@@ -12,11 +12,11 @@ type Table = Record<string, unknown>;
 
 const SEEDS = 20;
 const FACTORIAL_SEEDS = 3;
-const MOST_LEVELS = 6;
+const MAX_LEVELS = 6;
 /** The 97.5 % quantile of Student's t with 19 degrees of freedom. */
 const T_19 = 2.093024054408263;
 /** Maximum computing time of a request [s]. */
-const MOST_SECONDS = 300;
+const MAX_SECONDS = 300;
 
 let stop: AbortController | null = null;
 
@@ -124,8 +124,8 @@ async function factorial({ fields }: { fields: Table }, signal: AbortSignal): Pr
     };
     const [rows, columns] = [factor("factor-rows"), factor("factor-columns")];
     for (const { path, levels } of [rows, columns]) {
-        if (levels.length === 0 || levels.length > MOST_LEVELS) {
-            throw new ScenarioError([`${path}: ${levels.length} levels; needs 1 to ${MOST_LEVELS}, with commas between them`]);
+        if (levels.length === 0 || levels.length > MAX_LEVELS) {
+            throw new ScenarioError([`${path}: ${levels.length} levels; needs 1 to ${MAX_LEVELS}, with commas between them`]);
         }
     }
     if (rows.path === columns.path) throw new ScenarioError([`${rows.path}: twice; needs two different knobs`]);
@@ -177,7 +177,7 @@ function heat(rows: { label: string; levels: string[] }, columns: { label: strin
 /** Throws ScenarioError if the runs would take too long. */
 function afford(resolved: Resolved[], seedsEach: number): void {
     const seconds = resolved.reduce((all, one) => all + costOf(one).seconds * seedsEach, 0);
-    if (seconds > MOST_SECONDS) {
+    if (seconds > MAX_SECONDS) {
         const minutes = (seconds / 60).toFixed(0);
         throw new ScenarioError([`duration: ${resolved.length * seedsEach} runs would take about ${minutes} min; needs at most 5 min, so a shorter duration or a lower rate`]);
     }

@@ -57,8 +57,8 @@ export const DARK = ["#56b4e9", "#ff8b3d", "#2bc79b", "#e69f00", "#8fd0f5", "#e0
 /** Colours of saved files, whose background is white. */
 export const PRINTED: Palette = { lines: LIGHT, pinned: "#9aa1ad", ink: "#1d2430" };
 /** Maximum number of flows in a chart. */
-export const MOST_FLOWS = 8;
-const MOST_PORTS = 3;
+export const MAX_FLOWS = 8;
+const MAX_PORTS = 3;
 
 /** Returns all charts of a run, with another run in the background for comparison. */
 export function chartsOf(now: Drawn, pinned: Drawn | null, sequence: number, palette: Palette): Record<ChartName, Chart> {
@@ -89,8 +89,8 @@ interface ShownFlow {
 
 /** Returns the first flows; the flow whose segments are shown replaces the last one if it is not among them. */
 function shownFlows(now: Drawn, sequence: number, colours: string[]): ShownFlow[] {
-    const places = now.picture.flows.map((_, i) => i).slice(0, MOST_FLOWS);
-    if (sequence >= MOST_FLOWS && now.picture.flows[sequence] !== undefined) places[MOST_FLOWS - 1] = sequence;
+    const places = now.picture.flows.map((_, i) => i).slice(0, MAX_FLOWS);
+    if (sequence >= MAX_FLOWS && now.picture.flows[sequence] !== undefined) places[MAX_FLOWS - 1] = sequence;
     return places.map((place, i) => ({
         place,
         flow: now.picture.flows[place] as FlowPicture,
@@ -160,7 +160,7 @@ function heldAt(drawn: Drawn, port: number): (number | null)[] {
 function ports(drawn: Drawn): number[] {
     const peaks = drawn.picture.ports.map((course) => (course === null ? 0 : peak(course)));
     const order = peaks.map((_, i) => i).filter((i) => (peaks[i] as number) > 1);
-    return order.sort((a, b) => (peaks[b] as number) - (peaks[a] as number)).slice(0, MOST_PORTS);
+    return order.sort((a, b) => (peaks[b] as number) - (peaks[a] as number)).slice(0, MAX_PORTS);
 }
 
 function roundTrips(now: Drawn, pinned: Drawn | null, palette: Palette): Chart {

@@ -5,7 +5,7 @@ import { make, table } from "./dom";
 import { metricsOf, numbers, shownMetrics, throughputs } from "./metrics";
 import type { Counted } from "./protocol";
 
-const MOST_ROWS = 100;
+const MAX_ROWS = 100;
 
 interface Run {
     resolved: Resolved;
@@ -39,7 +39,7 @@ export function showFlows(place: HTMLElement, resolved: Resolved, run: Counted):
         numbers(run, "flows", name),
     );
     const ends = numbers(run, "flows", "completion_s");
-    const rows = names.slice(0, MOST_ROWS).map((name, i) => {
+    const rows = names.slice(0, MAX_ROWS).map((name, i) => {
         const rate = rates[i] as number;
         const end = ends[i] as number;
         return [
@@ -52,5 +52,5 @@ export function showFlows(place: HTMLElement, resolved: Resolved, run: Counted):
     });
     const head = ["flow", "throughput [Mbit/s]", "share", "segments sent", "resent", "timeouts", "fast retransmits", "complete [s]"];
     place.replaceChildren(table(head, rows));
-    if (names.length > MOST_ROWS) place.append(make("p", {}, `${MOST_ROWS} of ${names.length} flows; the CSV has all`));
+    if (names.length > MAX_ROWS) place.append(make("p", {}, `${MAX_ROWS} of ${names.length} flows; the CSV has all`));
 }

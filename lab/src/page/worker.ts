@@ -11,7 +11,7 @@ const CHECK_MS = 25;
 /** Interval of updates of the picture [ms]. A shorter run sends only its final picture. */
 const PICTURE_MS = 120;
 /** Memory limit of the engine [byte]: browsers allow a tab little more. */
-const MOST_BYTES = 2 ** 30;
+const MAX_BYTES = 2 ** 30;
 
 const cancelled = new Set<number>();
 let memory: WebAssembly.Memory | null = null;
@@ -47,7 +47,7 @@ async function runJob(job: Job): Promise<void> {
             const now = performance.now();
             if (now - lastCheck < CHECK_MS) continue;
             lastCheck = now;
-            if ((memory?.buffer.byteLength ?? 0) > MOST_BYTES) {
+            if ((memory?.buffer.byteLength ?? 0) > MAX_BYTES) {
                 throw new Error(
                     "memory: 1.1 GB are not enough; needs smaller windows or buffers, fewer flows, or a shorter duration",
                 );

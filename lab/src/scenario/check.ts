@@ -12,7 +12,7 @@ import { BUFFER, SIZE, TIME, UNLIMITED, ValueProblem, dimension } from "./units"
 const ELSEWHERE = "is not supported on this page; longpipe run supports it";
 
 /** Maximum number of fields that the problem of a value in place of a table lists. */
-const MOST_FIELDS = 12;
+const MAX_FIELDS = 12;
 
 type Table = Record<string, unknown>;
 type Say = (path: string, problem: string) => void;
@@ -242,7 +242,7 @@ function isTable(given: unknown): given is Table {
 function tableOf(given: unknown, part: string): Table {
     if (isTable(given)) return given;
     const names = model(part).fields.map((field) => field.name);
-    throw new ValueProblem(`${shown(given)}; needs a table of fields${names.length <= MOST_FIELDS ? `: ${names.join(", ")}` : ""}`);
+    throw new ValueProblem(`${shown(given)}; needs a table of fields${names.length <= MAX_FIELDS ? `: ${names.join(", ")}` : ""}`);
 }
 
 function kindTable(given: unknown, kinds: Record<string, string>): Table {

@@ -8,7 +8,7 @@ import type { Topology } from "./topology";
 import { TIME } from "./units";
 
 /** Maximum number of reported problems. */
-const MOST_PROBLEMS = 10;
+const MAX_PROBLEMS = 10;
 
 /**
  * Throws ScenarioError for impossible combinations of connections and framing; `tcps` are those of the flows, in their
@@ -42,7 +42,7 @@ function networkProblems(scenario: Part, topology: Topology): string[] {
 }
 
 function refuse(problems: string[]): void {
-    if (problems.length > 0) throw new ScenarioError([...new Set(problems)].slice(0, MOST_PROBLEMS));
+    if (problems.length > 0) throw new ScenarioError([...new Set(problems)].slice(0, MAX_PROBLEMS));
 }
 
 /**

@@ -15,7 +15,7 @@ const byName = new Map<string, ModuleContent>();
 const byDigest = new Map<string, ModuleContent>();
 
 const NEEDS = "needs a WebAssembly module with a congestion controller";
-const MOST_BYTES = 64 * 2 ** 20;
+const MAX_BYTES = 64 * 2 ** 20;
 /** First bytes of a WebAssembly module. */
 const MAGIC = [0, 0x61, 0x73, 0x6d];
 /** Format of LONGPIPE_FACT in longpipe_control.h. */
@@ -24,7 +24,7 @@ const FACT = /\x01longpipe\x01([a-z-]+)=([\x20-\x7e]{1,200})\0/g;
 /** Stores a module under its name, replacing an earlier one. Throws ScenarioError if the file is not a module. */
 export async function keepModule(name: string, content: Uint8Array<ArrayBuffer>): Promise<ModuleContent> {
     if (!MAGIC.every((byte, i) => content[i] === byte)) throw new ScenarioError([`${name}: not WebAssembly; ${NEEDS}`]);
-    if (content.length > MOST_BYTES) throw new ScenarioError([`${name}: ${content.length} bytes; needs at most ${MOST_BYTES}`]);
+    if (content.length > MAX_BYTES) throw new ScenarioError([`${name}: ${content.length} bytes; needs at most ${MAX_BYTES}`]);
     const facts = factsOf(content);
     const version = facts.find(([key]) => key === "interface")?.[1];
     if (version === undefined) throw new ScenarioError([`${name}: not a congestion controller; ${NEEDS}`]);

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Number of runs started together: large enough that few workers wait for the last run. It does not affect the answer.
 AT_ONCE: Final = 24
-MOST_REPLICATIONS: Final = 10_000
+MAX_REPLICATIONS: Final = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ def advise(
         work.replicate(list(range(len(question.scenarios))), question.first)
         selection, zone = _first_decisions(question, work.values)
         while not selection.done:
-            if selection.replications >= MOST_REPLICATIONS:
+            if selection.replications >= MAX_REPLICATIONS:
                 raise SpentError
             work.expect(selection)
             work.replicate(selection.alive, selection.replications + 1)

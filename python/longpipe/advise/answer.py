@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SHIFT: Final = 0.1
 # Maximum number of times that the zone is doubled in the search for the smallest certifying zone, and resolution of
 # its binary logarithm.
-_MOST_DOUBLINGS: Final = 40
+_MAX_DOUBLINGS: Final = 40
 _FINEST: Final = 1e-3
 
 
@@ -220,7 +220,7 @@ class Answer:
         def completes(exponent: float) -> bool:
             return replayed(question, self.rows, rounded(exponent)).done
 
-        high = next((float(doublings) for doublings in range(1, _MOST_DOUBLINGS + 1) if completes(doublings)), None)
+        high = next((float(doublings) for doublings in range(1, _MAX_DOUBLINGS + 1) if completes(doublings)), None)
         if high is None:
             return None
         low = high - 1

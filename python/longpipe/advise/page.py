@@ -11,7 +11,7 @@ from longpipe.advise import words
 from longpipe.advise.quantities import shown
 from longpipe.advise.tables import alternatives, runs
 from longpipe.pictures.saving import to_svg
-from longpipe.report.frames import MOST_OPEN_ROWS, cell, download
+from longpipe.report.frames import MAX_OPEN_ROWS, cell, download
 from longpipe.report.page import render
 from longpipe.report.parts import Cell, Column, Downloads, Facts, Grid, Picture, Report, Section, with_margin
 from longpipe.report.svg import Palette, inline
@@ -90,7 +90,7 @@ def _alternatives(answer: Answer) -> Grid:
         tuple(_mean(row[name], row[halves[name]]) if name in halves else cell(row[name]) for name in names)
         for row in frame.to_dict("records")
     )
-    return Grid("table", "Alternatives, best first", columns, rows, closed=len(rows) > MOST_OPEN_ROWS, stacked=True)
+    return Grid("table", "Alternatives, best first", columns, rows, closed=len(rows) > MAX_OPEN_ROWS, stacked=True)
 
 
 def _mean(mean: float, half: float) -> Cell:

@@ -14,7 +14,7 @@ from longpipe.errors import ScenarioError
 # Number of situations for means and quantiles, and maximum number of uncertain inputs for which the worst case is
 # searched among the corners.
 SITUATIONS: Final = 16
-MOST_CORNERS: Final = 3
+MAX_CORNERS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def situations(uncertain: Sequence[Uncertain], *, corners: bool) -> tuple[dict[s
     """
     if not uncertain:
         return ({},)
-    if corners and len(uncertain) <= MOST_CORNERS:
+    if corners and len(uncertain) <= MAX_CORNERS:
         places = [*product((0.0, 1.0), repeat=len(uncertain)), (0.5,) * len(uncertain)]
     else:
         from scipy.stats import qmc

@@ -16,7 +16,7 @@ from longpipe.errors import ScenarioError
 # Maximum number of values in memory at a time.
 CHUNK: Final = 4_000_000
 # Accepted numbers of draws.
-FEWEST_DRAWS, MOST_DRAWS = 200, 100_000
+FEWEST_DRAWS, MAX_DRAWS = 200, 100_000
 # Finite value in place of an infinite t statistic, which occurs in draws with identical values.
 FARTHEST: Final = 1e9
 
@@ -32,8 +32,8 @@ def bootstrap(found: Anova, *, level: float = 0.9, order: int = 1, draws: int = 
     Introduction to the Bootstrap (1993), section 12.5.
     """
     check_level(level)
-    if not FEWEST_DRAWS <= draws <= MOST_DRAWS:
-        raise ScenarioError(f"draws: {draws}; needs {FEWEST_DRAWS} to {MOST_DRAWS}")
+    if not FEWEST_DRAWS <= draws <= MAX_DRAWS:
+        raise ScenarioError(f"draws: {draws}; needs {FEWEST_DRAWS} to {MAX_DRAWS}")
     cells, terms = found.cells, [term for term in found.terms if term != (found.blocks,)]
     if found.blocks is not None:
         if not cells.balanced:

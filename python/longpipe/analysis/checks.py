@@ -16,10 +16,10 @@ from longpipe.analysis.quantiles import f_tail
 from longpipe.analysis.whole_table import WholeTable
 
 # Maximum sample size for which the Shapiro-Wilk test is calibrated.
-MOST_FOR_SHAPIRO: Final = 5000
+MAX_FOR_SHAPIRO: Final = 5000
 # Number of draws of a null distribution, their minimum, and the maximum total number of normal variates drawn for it.
-DRAWS, FEWEST_DRAWS, MOST_DRAWN = 1999, 199, 5_000_000
-MOST_CELLS_TO_PROJECT: Final = 2000
+DRAWS, FEWEST_DRAWS, MAX_DRAWN = 1999, 199, 5_000_000
+MAX_CELLS_TO_PROJECT: Final = 2000
 # Replications from which the Brown-Forsythe statistic of normal errors has about the F distribution. With 3, it never
 # exceeds the 95 % quantile of F, because one of three deviations from their median is 0; with 20, it does so in about
 # half as many cases as F.
@@ -73,7 +73,7 @@ def check(found: Anova, *, alpha: float = ALPHA) -> pd.DataFrame:
 
 def _normality(residual: Floats) -> Row:
     shape = f"skewness {stats.skew(residual):z.2f}, excess kurtosis {stats.kurtosis(residual):z.2f}"
-    if len(residual) > MOST_FOR_SHAPIRO:
+    if len(residual) > MAX_FOR_SHAPIRO:
         statistic, p_value = stats.normaltest(residual)
         return "normality", "D'Agostino-Pearson", float(statistic), float(p_value), shape
     statistic, p_value = stats.shapiro(residual)
@@ -107,7 +107,7 @@ def _null_of_brown_forsythe(anova: Anova, cells: Sequence[Rows]) -> Floats:
     # Without blocks the statistic does not depend on the model, which has one value for all runs of a cell. With blocks
     # and too many cells to project, the blocks are a negligible part of the degrees of freedom.
     random, count = np.random.default_rng(1), len(anova.residuals)
-    draws = max(FEWEST_DRAWS, min(DRAWS, MOST_DRAWN // count))
+    draws = max(FEWEST_DRAWS, min(DRAWS, MAX_DRAWN // count))
     at_once = max(1, _DRAWN_AT_ONCE // count)
     sizes = (min(at_once, draws - begin) for begin in range(0, draws, at_once))
     return np.concatenate([_brown_forsythe(random.standard_normal((size, count)), cells) for size in sizes])
@@ -172,9 +172,9 @@ def _serial_correlation(anova: Anova, residual: Floats) -> Row:
 def _drawn_residuals(anova: Anova) -> Floats | None:
     """Simulates residuals for independent normal errors, with shape (draws, rows); None if there are too many cells."""
     cells = anova.cells
-    if len(cells.means) > MOST_CELLS_TO_PROJECT:
+    if len(cells.means) > MAX_CELLS_TO_PROJECT:
         return None
-    draws = max(FEWEST_DRAWS, min(DRAWS, MOST_DRAWN // len(cells.y)))
+    draws = max(FEWEST_DRAWS, min(DRAWS, MAX_DRAWN // len(cells.y)))
     errors = np.random.default_rng(1).standard_normal((draws, len(cells.y)))
     means = np.stack([np.bincount(cells.index, drawn) for drawn in errors]) / cells.counts
     return errors - (means @ hat(cells, anova.terms).T)[:, cells.index]

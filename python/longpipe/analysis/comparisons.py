@@ -12,7 +12,7 @@ from longpipe.analysis.factors import Floats, check_factors, check_level, text_o
 from longpipe.analysis.whole_table import WholeTable
 from longpipe.errors import ScenarioError
 
-MOST_LEVELS = 200
+MAX_LEVELS = 200
 
 
 def tukey(found: Anova, *factors: str, level: float = 0.9) -> pd.DataFrame:
@@ -31,8 +31,8 @@ def tukey(found: Anova, *factors: str, level: float = 0.9) -> pd.DataFrame:
         raise ScenarioError("tukey: a saturated model has no error term; needs a lower order or replications")
     axes = [found.cells.axes[name] for name in factors]
     labels = [", ".join(map(text_of, levels)) for levels in product(*axes)]
-    if len(labels) > MOST_LEVELS:
-        raise ScenarioError(f"factors: {len(labels)} combinations of levels to compare; needs at most {MOST_LEVELS}")
+    if len(labels) > MAX_LEVELS:
+        raise ScenarioError(f"factors: {len(labels)} combinations of levels to compare; needs at most {MAX_LEVELS}")
     means = found.means(*factors)["mean"].to_numpy()
     pairs = np.array(list(combinations(range(len(labels)), 2)))
     difference = means[pairs[:, 0]] - means[pairs[:, 1]]

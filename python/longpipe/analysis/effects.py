@@ -17,7 +17,7 @@ from longpipe.analysis.factors import Cells, Floats, Integers, Term, name_of
 from longpipe.errors import ScenarioError
 
 # Maximum number of parameters; the time of a least-squares fit grows with its cube.
-MOST_PARAMETERS: Final = 2000
+MAX_PARAMETERS: Final = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +135,9 @@ def hat(cells: Cells, terms: Sequence[Term]) -> Floats:
 
 def _model_matrix(cells: Cells, terms: Sequence[Term]) -> tuple[Floats, dict[Term, Floats]]:
     sizes = [math.prod(len(cells.axes[name]) - 1 for name in term) for term in terms]
-    if 1 + sum(sizes) > MOST_PARAMETERS:
+    if 1 + sum(sizes) > MAX_PARAMETERS:
         raise ScenarioError(
-            f"order: {1 + sum(sizes)} parameters without a closed form; needs at most {MOST_PARAMETERS}: a lower "
+            f"order: {1 + sum(sizes)} parameters without a closed form; needs at most {MAX_PARAMETERS}: a lower "
             f"order, or equally many rows for every combination"
         )
     places = {name: cells.at[:, i] for i, name in enumerate(cells.axes)}

@@ -18,10 +18,10 @@ Integers = npt.NDArray[np.int64]
 Term = tuple[str, ...]
 
 # Limits of an analysis, for memory and time.
-MOST_CELLS: Final = 2**20
-MOST_TERMS: Final = 2**12
+MAX_CELLS: Final = 2**20
+MAX_TERMS: Final = 2**12
 # Maximum number of columns that an error names.
-MOST_NAMED: Final = 30
+MAX_NAMED: Final = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +81,9 @@ class Cells:
             axes[name], column = _levels(frame, name)
             codes.append(column)
         shape = tuple(len(levels) for levels in axes.values())
-        if math.prod(shape) > MOST_CELLS:
+        if math.prod(shape) > MAX_CELLS:
             written = " x ".join(map(str, shape))
-            raise ScenarioError(f"factors: {written} combinations of levels; needs at most {MOST_CELLS}")
+            raise ScenarioError(f"factors: {written} combinations of levels; needs at most {MAX_CELLS}")
         matrix = np.stack(codes, axis=1)
         flat = np.ravel_multi_index(tuple(matrix.T), shape)
         observed, index, counts = np.unique(flat, return_inverse=True, return_counts=True)
@@ -97,7 +97,7 @@ def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], bl
         raise ScenarioError(f"frame: a {type(frame).__name__}; needs a table of runs, as study.frame() gives")
     columns = [str(column) for column in frame.columns]
     if not factors:
-        raise ScenarioError(f"factors: none; accepts {', '.join(columns[:MOST_NAMED])}")
+        raise ScenarioError(f"factors: none; accepts {', '.join(columns[:MAX_NAMED])}")
     if frame.empty:
         raise ScenarioError("rows: none; needs one row per run")
     used: dict[str, str] = {}
@@ -105,7 +105,7 @@ def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], bl
         if name is None:
             continue
         if name not in columns:
-            raise ScenarioError(f"{field}: {name!r} is not a column; {nearest(name, columns, MOST_NAMED)}")
+            raise ScenarioError(f"{field}: {name!r} is not a column; {nearest(name, columns, MAX_NAMED)}")
         if name in used:
             raise ScenarioError(f"{field}: {name!r} is already used as {used[name]}; needs another column")
         used[name] = field
@@ -139,7 +139,7 @@ def text_of(level: object) -> str:
 def terms_up_to(factors: Sequence[str], order: int) -> list[Term]:
     """Returns main effects (order 1), then interactions of two factors (order 2), and so on."""
     count = sum(math.comb(len(factors), size) for size in range(1, order + 1))
-    if count > MOST_TERMS:
+    if count > MAX_TERMS:
         raise ScenarioError(f"order: {order} with {len(factors)} factors gives {count} terms; needs a lower order")
     return [term for size in range(1, order + 1) for term in combinations(factors, size)]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CALL: Final = "reference("
 _OPTION: Final = "--defect"
 # Bound of the logarithm of a ratio of two sides; also used if there is no ratio, or a run has no value.
-MOST_EXCESS: Final = 5.0
+MAX_EXCESS: Final = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,10 +123,10 @@ class Defect:
         """Returns the logarithm of the ratio by which the comparison holds, negative if it does not."""
         low, high = (left, right) if self.sign in ("<", "<=") else (right, left)
         if not (math.isfinite(low) and math.isfinite(high)):
-            return -MOST_EXCESS
+            return -MAX_EXCESS
         if low > 0 and high > 0:
-            return max(-MOST_EXCESS, min(MOST_EXCESS, math.log(high / low)))
-        return MOST_EXCESS if high > low else -MOST_EXCESS if high < low else 0.0
+            return max(-MAX_EXCESS, min(MAX_EXCESS, math.log(high / low)))
+        return MAX_EXCESS if high > low else -MAX_EXCESS if high < low else 0.0
 
 
 def score(defects: Sequence[Defect], values: Sequence[Sequence[float]]) -> float:

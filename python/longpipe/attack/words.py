@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from longpipe.attack.defect import Defect, Side
 
 # Maximum number of failed runs and invalid candidates that are shown.
-MOST_PROBLEMS = 3
+MAX_PROBLEMS = 3
 
 
 def headline(attack: Attack) -> str:
@@ -93,7 +93,7 @@ def effort(attack: Attack) -> Iterator[str]:
     for what, problems in (("failed run", attack.trials.failures), ("invalid candidate", attack.trials.invalid)):
         unique = list(dict.fromkeys(problems))
         if unique:
-            yield f"{len(unique)} {what}{'s' if len(unique) > 1 else ''}: {'; '.join(unique[:MOST_PROBLEMS])}"
+            yield f"{len(unique)} {what}{'s' if len(unique) > 1 else ''}: {'; '.join(unique[:MAX_PROBLEMS])}"
 
 
 def table(attack: Attack) -> pd.DataFrame:

@@ -58,7 +58,7 @@ FEWEST_STEPS: Final = 4
 # Matches a number in a warning, other than in a name.
 _NUMBERS: Final = re.compile(r"(?<![\w.])\d+(\.\d+)?")
 # Maximum number of ports or fields that a warning about several of them names.
-_MOST_NAMED: Final = 3
+_MAX_NAMED: Final = 3
 _ARTICLES: Final = {"burst": "a", "mtu": "an"}
 _REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or another random part"
 # SACK delay [ps] in the profile `linux-6`, which the user did not choose explicitly.
@@ -116,8 +116,8 @@ def _merged(lines: Iterable[str]) -> Iterator[str]:
         subject, _, text = line.partition(": ")
         subjects.setdefault(text, []).append(subject)
     for text, own in subjects.items():
-        more = f" and {len(own) - _MOST_NAMED} more" if len(own) > _MOST_NAMED else ""
-        yield f"{', '.join(own[:_MOST_NAMED])}{more}: {text}"
+        more = f" and {len(own) - _MAX_NAMED} more" if len(own) > _MAX_NAMED else ""
+        yield f"{', '.join(own[:_MAX_NAMED])}{more}: {text}"
 
 
 def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:

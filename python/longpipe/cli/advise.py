@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from longpipe.advise.templates import Template
 
 # Maximum number of alternatives in the terminal's table; the page and the CSV file contain all.
-MOST_ROWS = 12
+MAX_ROWS = 12
 # File that identifies the question whose answer is in a directory.
 QUESTION = "question.sha256"
 COMMAND: Final = needing(
@@ -281,7 +281,7 @@ def _table(answer: Answer) -> Table:
     from longpipe.advise.tables import alternatives
     from longpipe.cli.toolkit.console import terminal_table
 
-    frame = alternatives(answer).head(MOST_ROWS)
+    frame = alternatives(answer).head(MAX_ROWS)
     shown = len(answer.rows)
     title = "Alternatives, best first" + (f" ({len(frame)} of {shown})" if shown > len(frame) else "")
     table = terminal_table(title=title, title_style="bold")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from longpipe.fit.report import FitReport
 
 # Maximum number of rates over time that are printed.
-MOST_STEPS = 12
+MAX_STEPS = 12
 
 
 def fit(
@@ -118,10 +118,10 @@ def _show(fit_report: FitReport) -> None:
             table.add_row(name, listed(shares), source)
     Console().print(table, markup=False)
     lines = fit_report.step_lines()
-    for text in lines[:MOST_STEPS]:
+    for text in lines[:MAX_STEPS]:
         echo(text)
-    if len(lines) > MOST_STEPS:
-        echo(f"and {len(lines) - MOST_STEPS} more rates, which are in the scenario")
+    if len(lines) > MAX_STEPS:
+        echo(f"and {len(lines) - MAX_STEPS} more rates, which are in the scenario")
     if fit_report.distance is not None:
         echo(f"mean distance of the best simulation's data in flight: {fit_report.distance:.1%}")
     notes = (f"note: {text}" for text in fit_report.notes)

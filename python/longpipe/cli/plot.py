@@ -36,8 +36,8 @@ FORMATS: Final = (".svg", ".pdf", ".png")
 
 
 # Maximum number of flows in a printed summary, and the minimum share that the summary lists.
-MOST_TOLD: Final = 5
-LEAST_TOLD: Final = 0.005
+MAX_TOLD: Final = 5
+MIN_TOLD: Final = 0.005
 # Options of simulations; those of pictures of a run, of which a picture of paths uses some; and those of studies.
 OF_SIMULATIONS: Final = ("--seed", "--set", "--compare")
 OF_RUNS: Final = (
@@ -448,9 +448,9 @@ def _print_waiting(runs: dict[str, Recorded], flows: list[str] | None, busy: Bus
 
     for label, run in runs.items():
         names = flows or flow_names(run.scenario)
-        for name in names[:MOST_TOLD] if {"cwnd", "sequence", "events"} <= run.traces.keys() else ():
+        for name in names[:MAX_TOLD] if {"cwnd", "sequence", "events"} <= run.traces.keys() else ():
             shares = time_shares(run, name).sort_values(ascending=False, kind="stable")
-            causes = ", ".join(f"{cause} {share:.0%}" for cause, share in shares.items() if share >= LEAST_TOLD)
+            causes = ", ".join(f"{cause} {share:.0%}" for cause, share in shares.items() if share >= MIN_TOLD)
             if not causes:
                 # The flow sent no TCP segment.
                 continue

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from longpipe.measured import Recording, Subject
 
 # Maximum number of rows of the table; --json contains all subjects.
-MOST_ROWS: Final = 12
+MAX_ROWS: Final = 12
 # Earliest beginning that is shown as a date [ns]: 2 January 1970.
 EARLIEST_NS: Final = 86_400 * 10**9
 # Maximum length of a line.
@@ -81,21 +81,21 @@ def _show(recording: Recording) -> None:
         "retransmitted\n[packets]",
     ):
         table.add_column(escape(head), justify="right")
-    for subject in recording.subjects[:MOST_ROWS]:
+    for subject in recording.subjects[:MAX_ROWS]:
         counts = (_total(subject, "losses"), _total(subject, "retransmissions"))
         table.add_row(escape(subject.name), _rate(subject), _round_trips(subject), *counts)
     show_table(terminal(), table)
-    if len(recording.subjects) > MOST_ROWS:
-        echo(f"... and {len(recording.subjects) - MOST_ROWS} more (--json shows all)")
+    if len(recording.subjects) > MAX_ROWS:
+        echo(f"... and {len(recording.subjects) - MAX_ROWS} more (--json shows all)")
     for first_subject in recording.subjects[:1]:
         counters = [_count(name, *value) for name, value in first_subject.counters.items() if value[0]]
         facts = [f"{name} {shortened(value, 60)}" for name, value in first_subject.facts.items()]
         if counters or facts:
             _wrapped(f"{first_subject.name}: {', '.join([*counters, *facts])}")
-    for text in recording.notes[:MOST_ROWS]:
+    for text in recording.notes[:MAX_ROWS]:
         _wrapped(f"note: {text}")
-    if len(recording.notes) > MOST_ROWS:
-        echo(f"note: and {len(recording.notes) - MOST_ROWS} more (--json shows all)")
+    if len(recording.notes) > MAX_ROWS:
+        echo(f"note: and {len(recording.notes) - MAX_ROWS} more (--json shows all)")
     for text in recording.unknown:
         _wrapped(f"cannot tell {text}")
 

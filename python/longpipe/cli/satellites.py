@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TABLES: Final = (".csv", ".parquet", ".json")
 # Maximum number of pairs that are printed.
-MOST_TOLD: Final = 12
+MAX_TOLD: Final = 12
 BUILT_IN: Final = "starlink-550, kuiper-630, telesat-1015, oneweb, iridium"
 
 # A place with a southern latitude starts with a minus sign, like an option.
@@ -197,7 +197,7 @@ def _print_pairs(computed: RoundTrips) -> None:
     """Prints a line for each of the first pairs."""
     import numpy as np
 
-    for pair in range(min(MOST_TOLD, len(computed.pairs))):
+    for pair in range(min(MAX_TOLD, len(computed.pairs))):
         rtt = computed.rtt_s[:, pair]
         reached = rtt[np.isfinite(rtt)]
         minimum, middle, maximum = 1e3 * reached.min(), 1e3 * np.median(reached), 1e3 * reached.max()
@@ -206,5 +206,5 @@ def _print_pairs(computed: RoundTrips) -> None:
         line = f"{computed.label(pair)}: {minimum:.2f} to {maximum:.2f} ms, median {middle:.2f} ms, {counted} of route"
         without = 1 - len(reached) / len(rtt)
         echo(line + (f", no route for {without:.1%} of the time" if without else ""))
-    if (rest := len(computed.pairs) - MOST_TOLD) > 0:
+    if (rest := len(computed.pairs) - MAX_TOLD) > 0:
         echo(f"and {rest} other pairs")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from longpipe.fit.whatif import ComparedMeasure, WhatIf
 
 # Maximum number of flows that are named.
-_MOST_NAMED: Final = 3
+_MAX_NAMED: Final = 3
 _SCALES: Final = {
     "bit/s": (1e-6, "Mbit/s"),
     "s": (1e3, "ms"),
@@ -90,7 +90,7 @@ def _show(comparison: WhatIf, path: Path) -> None:
 
     from longpipe.cautions.cautions import seedless
     from longpipe.cli.toolkit.console import show_table, terminal
-    from longpipe.fit.whatif import LEAST_WITHOUT_DISTRIBUTION
+    from longpipe.fit.whatif import MIN_WITHOUT_DISTRIBUTION
 
     changes_text = ", ".join(f"{field}={value}" for field, value in comparison.changes.items())
     runs = "draws of the path, two pairs of runs each" if comparison.estimates else "pairs of runs"
@@ -118,10 +118,10 @@ def _show(comparison: WhatIf, path: Path) -> None:
     for name, cells in rows:
         table.add_row(name, *map(Text, cells))
     show_table(terminal(), table)
-    if comparison.seeds < LEAST_WITHOUT_DISTRIBUTION:
+    if comparison.seeds < MIN_WITHOUT_DISTRIBUTION:
         echo(
             "single changed runs: Student's t interval, which may exceed a link's rate; needs --seeds "
-            f"{LEAST_WITHOUT_DISTRIBUTION} or more for one without an assumed distribution"
+            f"{MIN_WITHOUT_DISTRIBUTION} or more for one without an assumed distribution"
         )
     if comparison.estimates is None and (problem := seedless(comparison.scenario)):
         echo(f"warning: {problem}", err=True)
@@ -176,8 +176,8 @@ def _flows(comparison: WhatIf) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(names[:_MAX_NAMED]) + more
 
 
 def _shown(measure: ComparedMeasure) -> tuple[float, str]:

@@ -13,7 +13,7 @@ from longpipe import _core
 from longpipe.controls.compiler import KERNELS, build
 from longpipe.controls.facts import INTERFACE, WASM, Facts, facts
 from longpipe.controls.sources import (
-    MOST_BYTES,
+    MAX_BYTES,
     NEEDS,
     Source,
     exporting_modules,
@@ -111,7 +111,7 @@ def _cached_object(sources: list[Source], linux: str) -> Path:
 
 
 def _of_object(path: Path) -> Object:
-    content = read_bytes(path, NEEDS, max_bytes=64 * MOST_BYTES)
+    content = read_bytes(path, NEEDS, max_bytes=64 * MAX_BYTES)
     if not content.startswith((*MAGIC, WASM)):
         raise ScenarioError(
             f"{path}: not a shared object; needs one built by `longpipe cc build`, a C source (.c), or WebAssembly"

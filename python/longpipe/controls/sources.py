@@ -12,7 +12,7 @@ from longpipe.errors import ScenarioError
 from longpipe.inputs import read_bytes
 
 NEEDS: Final = "the C source of a congestion control module of Linux, or a shared object"
-MOST_BYTES: Final = 4 << 20
+MAX_BYTES: Final = 4 << 20
 
 FOLDER: Final = Path(__file__).parent
 INCLUDE: Final = FOLDER / "include"
@@ -60,7 +60,7 @@ def read_source(path: Path) -> Source:
         file = path.parent / name
         if name in files or (files and not file.is_file()):
             continue
-        files[name] = content = read_bytes(file, NEEDS, max_bytes=MOST_BYTES)
+        files[name] = content = read_bytes(file, NEEDS, max_bytes=MAX_BYTES)
         names += _LOCAL.findall(content.decode("utf-8", "replace"))
     if b"\0" in files[path.name]:
         raise ScenarioError(f"{path}: not text; needs {NEEDS}")
@@ -90,7 +90,7 @@ def exporting_modules(path: Path, missing: set[str] | None = None) -> list[Sourc
             continue
         try:
             # Most files of a kernel's folder are skipped without a search for comments, which takes long.
-            content = read_bytes(other, NEEDS, max_bytes=MOST_BYTES)
+            content = read_bytes(other, NEEDS, max_bytes=MAX_BYTES)
             if b"EXPORT_SYMBOL" not in content or b"module_init" not in content:
                 continue
             source = read_source(other)

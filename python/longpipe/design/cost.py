@@ -131,14 +131,14 @@ def cpu_s(scenario: Scenario) -> float:
 # Estimates by the digest of the scenario, because callers ask for the same scenarios repeatedly; and their maximum
 # number. A scenario's hash takes a hundred times as long as its digest, which is cached.
 _ESTIMATES: Final[dict[str, float]] = {}
-_MOST_ESTIMATES: Final = 20_000
+_MAX_ESTIMATES: Final = 20_000
 
 
 def estimated_cpu_s(scenario: Scenario) -> float:
     """Returns `cpu_s`, from a cache if possible."""
     digest = scenario.digest()
     if digest not in _ESTIMATES:
-        if len(_ESTIMATES) == _MOST_ESTIMATES:
+        if len(_ESTIMATES) == _MAX_ESTIMATES:
             _ESTIMATES.clear()
         _ESTIMATES[digest] = cpu_s(scenario)
     return _ESTIMATES[digest]

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from longpipe.analysis.anova import Anova
 
 # Limits of a design: each point is a scenario in memory, each run a row of a frame.
-MOST_POINTS: Final = 20_000
-MOST_RUNS: Final = 1_000_000
+MAX_POINTS: Final = 20_000
+MAX_RUNS: Final = 1_000_000
 # Maximum number of problems that an error lists.
-MOST_PROBLEMS: Final = 10
+MAX_PROBLEMS: Final = 10
 # What an error says that the base of a design must be.
 _BASE: Final = "a Scenario, as from Scenario.from_toml('geo.toml')"
 
@@ -201,7 +201,7 @@ class Design:
                 problems.update(dict.fromkeys(error.problems))
                 remedies += error.remedies
         if problems:
-            shown = list(problems)[:MOST_PROBLEMS]
+            shown = list(problems)[:MAX_PROBLEMS]
             more = [f"and {len(problems) - len(shown)} more"] if len(problems) > len(shown) else []
             raise ScenarioError(*shown, *more, remedies=remedies)
         self._check_distinct(built)
@@ -349,10 +349,10 @@ def _check_size(points: int, replications: int) -> None:
     check_kind("replications", replications, int, "a whole number")
     if replications < 1:
         raise ScenarioError(f"replications: {replications}; needs at least 1")
-    if points > MOST_POINTS:
-        raise ScenarioError(f"factors: {points} points; needs at most {MOST_POINTS}: fewer levels, or a fraction")
-    if points * replications > MOST_RUNS:
-        raise ScenarioError(f"replications: {replications} of {points} points; needs at most {MOST_RUNS} runs in total")
+    if points > MAX_POINTS:
+        raise ScenarioError(f"factors: {points} points; needs at most {MAX_POINTS}: fewer levels, or a fraction")
+    if points * replications > MAX_RUNS:
+        raise ScenarioError(f"replications: {replications} of {points} points; needs at most {MAX_RUNS} runs in total")
 
 
 def _blocks(fraction: Fraction, signs: Sequence[Sequence[int]], confounded: Sequence[str]) -> tuple[int, ...]:

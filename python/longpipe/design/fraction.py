@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Word = tuple[int, int]
 
 # Maximum number of generators; the number of words in the defining relation is 2 to this power.
-MOST_GENERATORS: Final = 16
+MAX_GENERATORS: Final = 16
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Fraction:
     generators: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.generators) > MOST_GENERATORS:
-            raise ScenarioError(f"generators: {len(self.generators)}; needs at most {MOST_GENERATORS}")
+        if len(self.generators) > MAX_GENERATORS:
+            raise ScenarioError(f"generators: {len(self.generators)}; needs at most {MAX_GENERATORS}")
         if self.generators and self.resolution < 3:
             first = min(self.relation, key=lambda word: word[0].bit_count())
             alike = " and ".join(self._names(first[0])) or "nothing"

@@ -17,7 +17,7 @@ _RANGE: Final = re.compile(
 )
 # Number of levels of a range, unless it is given as in "0.05..4 BDP / 9".
 LEVELS: Final = 7
-MOST_LEVELS: Final = 100
+MAX_LEVELS: Final = 100
 # Minimum ratio of the ends of a range at which its levels have equal ratios instead of equal differences.
 GEOMETRIC: Final = 4.0
 
@@ -46,8 +46,8 @@ class Range:
         if low >= high:
             raise ScenarioError(f"{option}: {text!r}; needs a smaller number before the larger one")
         count = int(levels) if levels else LEVELS
-        if not 2 <= count <= MOST_LEVELS:
-            raise ScenarioError(f"{option}: {text!r}; needs 2 to {MOST_LEVELS} levels")
+        if not 2 <= count <= MAX_LEVELS:
+            raise ScenarioError(f"{option}: {text!r}; needs 2 to {MAX_LEVELS} levels")
         return cls(low, high, unit, not unit and "." not in first + last and "e" not in (first + last).lower(), count)
 
     @property

@@ -113,8 +113,8 @@ def shortened(text: str, most: int = 1000) -> str:
 # Depth of the tables of which a header may be missing.
 _DEPTH: Final = 3
 # Maximum number of unknown fields of a table that have a line each, and of further ones that a common line names.
-_MOST_SINGLE: Final = 3
-_MOST_OTHERS: Final = 8
+_MAX_SINGLE: Final = 3
+_MAX_OTHERS: Final = 8
 
 
 def _counts_valid_items(error: ErrorDetails) -> bool:
@@ -156,11 +156,11 @@ def _of_missing_table(errors: list[ErrorDetails], model: type[BaseModel]) -> tup
 
     tables = [table for table, fields in _tables(model) if fields.issuperset(names) and is_possible(table)]
     table = min(tables, key=lambda name: (name.count("."), name), default=None)
-    if table is None and len(names) <= _MOST_SINGLE:
+    if table is None and len(names) <= _MAX_SINGLE:
         return None
-    others = [shortened(name, _MOST_NAME) for name in names[1:]]
-    more = f" and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
-    line = f"{path}: unknown field, as {'are' if len(others) > 1 else 'is'} {', '.join(others[:_MOST_OTHERS])}{more}"
+    others = [shortened(name, _MAX_NAME) for name in names[1:]]
+    more = f" and {len(others) - _MAX_OTHERS} more" if len(others) > _MAX_OTHERS else ""
+    line = f"{path}: unknown field, as {'are' if len(others) > 1 else 'is'} {', '.join(others[:_MAX_OTHERS])}{more}"
     if table is None:
         return "", f"{line}; accepts {', '.join(accepted)}"
     return table, f"{line}; all are fields of {table}, whose line [{table}] may be missing"
@@ -189,9 +189,9 @@ def _lines(error: ErrorDetails | str, model: type[BaseModel]) -> tuple[str, ...]
 
 
 # Maximum length of a field's name in a message.
-_MOST_NAME: Final = 80
+_MAX_NAME: Final = 80
 # Maximum number of fields of a table that a message lists for a value that is no table.
-_MOST_FIELDS: Final = 12
+_MAX_FIELDS: Final = 12
 # Text for each type of pydantic error about a plain value.
 _NEEDS: Final = {
     "greater_than_equal": "at least {ge}",
@@ -207,9 +207,9 @@ _NEEDS: Final = {
     "too_long": "{max_length} items",
 }
 # Maximum number of kinds that are named because they have a field.
-_MOST_KINDS: Final = 4
+_MAX_KINDS: Final = 4
 # Maximum number of tables that are named because an unknown field is a field of theirs.
-_MOST_HOLDERS: Final = 2
+_MAX_HOLDERS: Final = 2
 _NEEDS_BY_TYPE: Final = {
     "int": "a whole number",
     "float": "a number",
@@ -229,7 +229,7 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
         case "extra_forbidden":
             accepted = dict.fromkeys(key for owner in owners for key in _named_fields(owner))
             holders = [field for field in accepted if name in _fields_of(owners, field)]
-            hint = f"; {name} is a field of {', '.join(holders)}" if 0 < len(holders) <= _MOST_HOLDERS else ""
+            hint = f"; {name} is a field of {', '.join(holders)}" if 0 < len(holders) <= _MAX_HOLDERS else ""
             return f"unknown field; {_accepts(name, accepted)}{hint}"
         case "missing":
             needs = next((f.description for o in owners if (f := _named_fields(o).get(name))), None) or "a value"
@@ -244,7 +244,7 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
         case "model_type" | "model_attributes_type" if kinds := _kinds(owners, name):
             return f"{given}; accepts {', '.join(kinds)}{_table(owners, name, error['input'])}"
         case "model_type" | "model_attributes_type" if fields := _fields_of(owners, name):
-            names = f": {', '.join(fields)}" if len(fields) <= _MOST_FIELDS else ""
+            names = f": {', '.join(fields)}" if len(fields) <= _MAX_FIELDS else ""
             return f"{given}; needs a table of fields{names}"
         case kind if kind in _NEEDS:
             return f"{given}; needs {_NEEDS[kind].format(**context)}"
@@ -255,8 +255,8 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
 def _of_other_kinds(models: list[type[BaseModel]], name: str) -> str:
     """Returns the clause that names the kinds of a part which have a field; "" if none has it."""
     kinds = [str(_kind(model)) for model in models if name in _named_fields(model)]
-    more = f" and {len(kinds) - _MOST_KINDS} more" if len(kinds) > _MOST_KINDS else ""
-    return f"; kinds with this field: {', '.join(kinds[:_MOST_KINDS])}{more}" if kinds else ""
+    more = f" and {len(kinds) - _MAX_KINDS} more" if len(kinds) > _MAX_KINDS else ""
+    return f"; kinds with this field: {', '.join(kinds[:_MAX_KINDS])}{more}" if kinds else ""
 
 
 def _kinds(owners: list[type[BaseModel]], name: str) -> list[str]:
@@ -345,7 +345,7 @@ def _locate(
             below, tagged = [candidate for candidate in below if _kind(candidate) == part], True
         else:
             # The name of an unknown field may be of any length, and empty.
-            written = shortened(part, _MOST_NAME) or "''"
+            written = shortened(part, _MAX_NAME) or "''"
             path += f".{written}" if path else written
             owners, last, tagged = below, part, False
             others, next_to = next_to, []

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PROFILE: Final = "linux-6"
 # Range of a scenario's MSS [bytes].
-_LEAST_MSS, _MOST_MSS = (SIZE.parse(limit) for limit in MSS_RANGE)
+_MIN_MSS, _MAX_MSS = (SIZE.parse(limit) for limit in MSS_RANGE)
 # Number of packets in transmission, which `switch.buffer` counts in addition to the waiting packets.
 IN_TRANSMISSION: Final = 1
 # Name of the fitted flow among several.
@@ -25,15 +25,15 @@ FITTED: Final = "fitted"
 # Upper limit of a growing window; the amount of data read per RTT limits the window earlier.
 _GROWN: Final = "32 MiB"
 # Range of idle times [s] after the handshake that a scenario states.
-_LEAST_IDLE_S: Final = 0.001
-_MOST_IDLE_S: Final = 1000.0
+_MIN_IDLE_S: Final = 0.001
+_MAX_IDLE_S: Final = 1000.0
 
 
 def check_mss(flow: str, mss: int) -> None:
     """Raises ScenarioError if a scenario cannot have a flow's MSS [bytes]."""
-    if not _LEAST_MSS <= mss <= _MOST_MSS:
+    if not _MIN_MSS <= mss <= _MAX_MSS:
         raise ScenarioError(
-            f"{flow}: MSS of {mss} bytes; needs {_LEAST_MSS} to {_MOST_MSS} (loopback interfaces have more)"
+            f"{flow}: MSS of {mss} bytes; needs {_MIN_MSS} to {_MAX_MSS} (loopback interfaces have more)"
         )
 
 
@@ -144,8 +144,8 @@ class Hypothesis:
             "initial_window": f"{self.initial_window} segments",
             "congestion": self.control,
         }
-        if self.idle_s >= _LEAST_IDLE_S:
-            tcp["preconnect"] = f"{round(min(self.idle_s, _MOST_IDLE_S) * 1e6)} us"
+        if self.idle_s >= _MIN_IDLE_S:
+            tcp["preconnect"] = f"{round(min(self.idle_s, _MAX_IDLE_S) * 1e6)} us"
         if not self.timestamps:
             tcp["timer"] = {**PROFILES[_PROFILE]["timer"], "timestamps": False}
         if self.window is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Number of runs of a scenario with random numbers.
 _SEEDS: Final = 5
 # Number of packets of a run at the path's rate, to which the duration of the runs is limited.
-_MOST_PACKETS: Final = 5_000_000
+_MAX_PACKETS: Final = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def checked(report: FitReport) -> FitReport:
 
 def _shortened(scenario: Scenario, mss: int) -> Scenario:
     """Returns the scenario with the traces that its goodput needs, and with a shorter duration if it is very long."""
-    longest_s = _MOST_PACKETS * 8 * mss / min(link["rate_bps"] for link in scenario.resolved["links"])
+    longest_s = _MAX_PACKETS * 8 * mss / min(link["rate_bps"] for link in scenario.resolved["links"])
     shorter = {"duration": f"{max(1, int(longest_s))} s"} if TIME.parse(scenario.duration) / 1e12 > longest_s else {}
     return scenario.with_(**TRACES, **shorter)
 

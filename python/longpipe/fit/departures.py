@@ -30,8 +30,8 @@ _LATER: Final = 8
 _OVERTAKEN: Final = 0.001
 # Flows share a queue if the differences of their RTTs vary by less than this share of the RTTs' variation, or less than
 # the time of this number of ACKs.
-_MOST_OFF: Final = 0.3
-_MOST_PACKETS: Final = 4.0
+_MAX_OFF: Final = 0.3
+_MAX_PACKETS: Final = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ def longer_s(flow: ObservedFlow, other: ObservedFlow) -> float | None:
     packet_s = float(np.median(np.diff(flow.ack_s)))
     deviation = float(np.median(np.abs(differences - longer)))
     variation = float(np.median(np.abs(flow_rtt - np.median(flow_rtt))))
-    return longer if deviation <= max(_MOST_OFF * variation, _MOST_PACKETS * packet_s) else None
+    return longer if deviation <= max(_MAX_OFF * variation, _MAX_PACKETS * packet_s) else None
 
 
 def _receiver(flow: ObservedFlow) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Quantile of the queue lengths that is used as the maximum, and the smallest maximum [packets] with which a queue may
 # have overflowed.
 _HIGHEST: Final = 0.9995
-_LEAST_QUEUE: Final = 2.0
+_MIN_QUEUE: Final = 2.0
 # A loss may be due to a full queue if the queue has at least the share _FULL of its maximum length. The queue lengths
 # found at overflows vary by _SLACK packets plus the share _SPREAD, because they are measured with packets that were
 # sent shortly before or after the lost ones.
@@ -263,7 +263,7 @@ def _overflow(queue: Numbers, lost: Flags, jitter: float = 0.0) -> tuple[float, 
     longest = float(np.quantile(queue[known & ~lost], _HIGHEST))
     candidates = queue[lost & known]
     candidates = candidates[candidates >= _FULL * longest - 1 - _DEVIATIONS * jitter]
-    if longest < _LEAST_QUEUE or not len(candidates):
+    if longest < _MIN_QUEUE or not len(candidates):
         return longest, full
     limit = float(np.median(candidates))
     around = _SLACK + _SPREAD * limit + _DEVIATIONS * jitter

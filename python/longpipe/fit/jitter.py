@@ -31,19 +31,19 @@ Order = Literal["fifo", "free"]
 _APART_ACKS: Final = 10
 _APART_S: Final = 0.05
 # Minimum number of pairs of deviations.
-_LEAST_PAIRS: Final = 50
+_MIN_PAIRS: Final = 50
 # Smallest range [s] that counts as jitter: receivers delay SACKs by up to a millisecond, hosts ACKs by less.
-_LEAST_S: Final = 0.3e-3
+_MIN_S: Final = 0.3e-3
 # Deviations of neighbouring ACKs are at least this share of those that jitter causes; those of a rate that varies are
 # smaller.
-_LEAST_NEAR: Final = 0.5
+_MIN_NEAR: Final = 0.5
 # Number of simulated packets, largest range [s], and number of halvings of the search.
 _PACKETS: Final = 20_000
-_MOST_S: Final = 0.2
+_MAX_S: Final = 0.2
 _HALVINGS: Final = 30
 # Minimum number of overtaken packets that are expected of packets that may overtake each other, at which their absence
 # shows that packets keep their order.
-_LEAST_OVERTAKEN: Final = 20.0
+_MIN_OVERTAKEN: Final = 20.0
 # Relative half-width of the interval: in 12 captures of Linux with netem's jitter of 1 to 15 ms, the estimates differ
 # from the ranges by -2 to +19 %.
 _WITHIN: Final = 0.3
@@ -89,7 +89,7 @@ def jitter(busy: BusyIntervals, rates: Numbers, packet_bits: float, *, overtakes
     apart = max(_APART_ACKS, ceil(_APART_S / (each * packet_s)))
     total, held = np.cumsum(off), np.cumsum(is_held)
     alike = (busy.run[apart:] == busy.run[:-apart]) & (held[apart:] == held[:-apart])
-    if alike.sum() < _LEAST_PAIRS:
+    if alike.sum() < _MIN_PAIRS:
         return None
     observed = _spread((total[apart:] - total[:-apart])[alike])
     uniform = np.random.default_rng(0).random(_PACKETS)
@@ -97,7 +97,7 @@ def jitter(busy: BusyIntervals, rates: Numbers, packet_bits: float, *, overtakes
     def delays(range_s: float) -> Numbers:
         return _delays(uniform, range_s, packet_s, each, overtakes=overtakes)
 
-    low, high = 0.0, _MOST_S
+    low, high = 0.0, _MAX_S
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if _spread(_apart(delays(middle), apart)) < observed:
@@ -105,11 +105,11 @@ def jitter(busy: BusyIntervals, rates: Numbers, packet_bits: float, *, overtakes
         else:
             high = middle
     near = _spread(_apart(delays(high), 1))
-    if high < _LEAST_S or _spread(off[~is_held]) < _LEAST_NEAR * near:
+    if high < _MIN_S or _spread(off[~is_held]) < _MIN_NEAR * near:
         return None
     range_estimate = FitEstimate(high, high * (1 - _WITHIN), high * (1 + _WITHIN))
     order: Order | None = "free" if overtakes else None
-    if not overtakes and len(busy) * each * _overtaken(float(range_estimate.low), packet_s) >= _LEAST_OVERTAKEN:
+    if not overtakes and len(busy) * each * _overtaken(float(range_estimate.low), packet_s) >= _MIN_OVERTAKEN:
         order = "fifo"
     return FittedJitter(range_estimate, order, float(delays(high).std()))
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _UNRELATED: Final = 0.05
 # Minimum number of losses for a test of their relation to the queue, and minimum number of reductions due to marks that
 # indicate AQM.
-_LEAST_LOSSES: Final = 3
-_LEAST_REDUCTIONS: Final = 1
+_MIN_LOSSES: Final = 3
+_MIN_REDUCTIONS: Final = 1
 # With few exceptions, a queue with AQM drops only packets that found more than this number of packets.
 _QUEUED: Final = 1.5
 _MOSTLY: Final = 0.9
@@ -28,8 +28,8 @@ _MOSTLY: Final = 0.9
 # maximum threshold, which is three times the minimum (Floyd).
 _RED_SHARES: Final = (0.25, 0.4, 0.65, 1.0)
 _RED_MOST: Final = (0.02, 0.1)
-_LEAST_THRESHOLD: Final = 2.0
-_MOST_SHIFT: Final = 32
+_MIN_THRESHOLD: Final = 2.0
+_MAX_SHIFT: Final = 32
 
 
 def chance_of_tail_drop(observed: ObservedFlow, features: PathFeatures) -> float:
@@ -42,11 +42,11 @@ def chance_of_tail_drop(observed: ObservedFlow, features: PathFeatures) -> float
 
     if features.overflow.sum() > features.elsewhere.sum():
         return 1.0
-    if observed.ecn and len(observed.reduced_s) >= _LEAST_REDUCTIONS:
+    if observed.ecn and len(observed.reduced_s) >= _MIN_REDUCTIONS:
         return 0.0
     known = ~np.isnan(features.queued_ahead_s)
     lost, kept = known & features.elsewhere, known & ~observed.sent_lost
-    if lost.sum() < _LEAST_LOSSES:
+    if lost.sum() < _MIN_LOSSES:
         return 1.0
     queued = float((features.queued_ahead_s[lost] > _QUEUED * _packet_s(observed, features)).mean())
     p = float(mannwhitneyu(features.queued_ahead_s[lost], features.queued_ahead_s[kept], alternative="greater").pvalue)
@@ -69,8 +69,8 @@ def managed_policies(observed: ObservedFlow, features: PathFeatures) -> list[tup
     ]
     at_loss = features.queued_ahead_s[features.elsewhere & ~np.isnan(features.queued_ahead_s)]
     queues_s = np.append(at_loss, features.wait_s[marked(observed)])
-    middle = float(np.median(queues_s)) / _packet_s(observed, features) if len(queues_s) else _LEAST_THRESHOLD
-    minima = dict.fromkeys(max(_LEAST_THRESHOLD, share * middle) for share in _RED_SHARES)
+    middle = float(np.median(queues_s)) / _packet_s(observed, features) if len(queues_s) else _MIN_THRESHOLD
+    minima = dict.fromkeys(max(_MIN_THRESHOLD, share * middle) for share in _RED_SHARES)
     policies += [("red", {**_red(minimum, maximum), **ecn}) for minimum in minima for maximum in _RED_MOST]
     return policies
 
@@ -90,7 +90,7 @@ def _red(minimum: float, maximum: float) -> dict[str, Any]:
     The weight of the average is computed from the burst (tc-red(8); Floyd and Jacobson 1993).
     """
     burst = 5 * minimum / 3
-    shifts = (n for n in range(1, _MOST_SHIFT) if burst + 1 - minimum <= (1 - (1 - 2.0**-n) ** burst) * 2**n)
+    shifts = (n for n in range(1, _MAX_SHIFT) if burst + 1 - minimum <= (1 - (1 - 2.0**-n) ** burst) * 2**n)
     return {
         "kind": "red",
         "min": minimum,

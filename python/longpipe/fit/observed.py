@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 # Length [bytes] of an endpoint that consists of an IPv4 address and a port.
 _V4_ENDPOINT: Final = 6
 # Minimum number of RTT samples and of full segments for a fit.
-LEAST_SAMPLES: Final = 200
+MIN_SAMPLES: Final = 200
 # Maximum number of segments, each of which takes about 300 bytes of memory.
-_MOST_SEGMENTS: Final = 5_000_000
+_MAX_SEGMENTS: Final = 5_000_000
 # Initial window [segments] (RFC 6928), and longest flight that counts as a message before the transfer.
 INITIAL_WINDOW: Final = 10
 # A retransmission is considered unnecessary if it was acknowledged within less than this share of the minimum RTT.
@@ -171,8 +171,8 @@ def _subject(recording: Recording, flow: int) -> Subject:
     elif subject.counters["not captured"][0]:
         missing = subject.counters["not captured"][0]
         problem = f"lacks {missing:.0f} bytes that were acknowledged; needs a capture without gaps"
-    elif subject.counters["segments"][0] > _MOST_SEGMENTS:
-        problem = f"has {subject.counters['segments'][0]:.0f} segments; a fit needs at most {_MOST_SEGMENTS}"
+    elif subject.counters["segments"][0] > _MAX_SEGMENTS:
+        problem = f"has {subject.counters['segments'][0]:.0f} segments; a fit needs at most {_MAX_SEGMENTS}"
     elif place not in (None, "the sender"):
         problem = f"was captured at {place}; needs a capture at the sender"
     if problem is not None:
@@ -365,9 +365,9 @@ class _Replay:
         """
         import numpy as np
 
-        if begin_ns is None and len(self._samples) < LEAST_SAMPLES:
+        if begin_ns is None and len(self._samples) < MIN_SAMPLES:
             raise ScenarioError(
-                f"{recording.file}: {subject.name}: {len(self._samples)} RTT samples; a fit needs {LEAST_SAMPLES}: "
+                f"{recording.file}: {subject.name}: {len(self._samples)} RTT samples; a fit needs {MIN_SAMPLES}: "
                 "capture a longer transfer"
             )
         begin = self.begin_ns if begin_ns is None else begin_ns

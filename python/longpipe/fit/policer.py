@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 # Minimum number of losses; Flach et al. need 15.
-_LEAST_LOSSES: Final = 15
+_MIN_LOSSES: Final = 15
 # Errors of a bucket's content that are tolerated: packets, and a share of the bucket.
 _SLACK_PACKETS: Final = 2.0
 _SLACK: Final = 0.01
 # Sizes of a bucket, as multiples of these errors, below which losses cannot be assigned to it.
-_LEAST_SLACKS: Final = 4.0
+_MIN_SLACKS: Final = 4.0
 # Minimum shares of losses and of passed packets that agree with the bucket, and of those with which the bucket is
 # stated in the scenario.
 _AGREE: Final = 0.9
 _GOOD: Final = 0.97
 # Largest wait of packets around the losses, as a share of that in a queue with the bucket's rate and size.
-_MOST_WAIT: Final = 0.6
+_MAX_WAIT: Final = 0.6
 # Rates that are tried, as multiples of the mean rate between the first and the last loss: the bucket may have been full
 # in between, so that its rate is higher. Then rates between the best ones are tried with smaller errors of the content,
 # because an error of the rate adds up over the capture.
@@ -42,7 +42,7 @@ _FACTORS: Final = np.append(np.linspace(0.99, 1.1, 56), np.linspace(1.11, 1.6, 5
 _TIMES_SLACK: Final = (10.0, 4.0, 2.0, 1.0)
 _FINER: Final = 31
 # Largest errors of the content in these steps, as a share of the bucket.
-_MOST_SLACK: Final = 0.2
+_MAX_SLACK: Final = 0.2
 # Agreements that differ by less count as equal.
 _SAME: Final = 0.002
 
@@ -81,7 +81,7 @@ class FittedPolicer:
 
 def policer(packets: Packets, wait_s: Numbers, lost: Flags) -> FittedPolicer | None:
     """Returns the policer that explains the losses `lost` of transmissions with the given waiting times, or None."""
-    if int(lost.sum()) < _LEAST_LOSSES:
+    if int(lost.sum()) < _MIN_LOSSES:
         return None
     # The last transmissions may have been lost without the capture showing it.
     known = packets.lost | ~np.isnan(packets.acked_s)
@@ -98,7 +98,7 @@ def policer(packets: Packets, wait_s: Numbers, lost: Flags) -> FittedPolicer | N
         return None
     around = wait_s[known][np.clip(np.flatnonzero(lost) - 1, 0, None)]
     around = around[~np.isnan(around)]
-    if len(around) and float(np.median(around)) > _MOST_WAIT * best.burst_bytes / best.rate:
+    if len(around) and float(np.median(around)) > _MAX_WAIT * best.burst_bytes / best.rate:
         return None
     return FittedPolicer(float(8 * best.rate), best.burst_bytes, best.agreement >= _GOOD)
 
@@ -142,9 +142,9 @@ def _bucket(times: Numbers, size: Numbers, lost: Flags, rate: float, times_slack
     burst = float(taken[first] - before.min())
     tokens = _tokens(times, np.where(lost, 0.0, size), rate, burst)
     usual = _SLACK_PACKETS * float(size.max()) + _SLACK * burst
-    if burst < _LEAST_SLACKS * usual:
+    if burst < _MIN_SLACKS * usual:
         return _Bucket(rate, burst, 0.0)
-    slack = max(usual, min(times_slack * usual, _MOST_SLACK * burst))
+    slack = max(usual, min(times_slack * usual, _MAX_SLACK * burst))
     empty = tokens < size + slack
     return _Bucket(rate, burst, float(min(empty[lost].mean(), 1 - _forced(tokens, size, lost, slack))))
 

@@ -27,17 +27,17 @@ _CONFIDENCE: Final = (0.025, 0.975)
 _PIECE: Final = (8, 4, 2)
 _FEWEST_PACKETS: Final = 48
 # Maximum number of pieces in which steps are searched, and minimum number of pieces for each rate.
-_MOST_PIECES: Final = 2000
-_LEAST_PIECES: Final = 3
+_MAX_PIECES: Final = 2000
+_MIN_PIECES: Final = 3
 # Two rates of a flow count as one rate if they differ by less than this share, or by less than this number of standard
 # deviations.
-_LEAST_STEP: Final = 0.03
+_MIN_STEP: Final = 0.03
 _DEVIATIONS: Final = 5.0
 # Maximum time [s] for which a busy host pauses.
 _PAUSE_S: Final = 0.005
 # Minimum standard deviation of the logarithm of a piece's rate, and the penalty of a step, in units of the variance
 # times the logarithm of the number of pieces.
-_LEAST_NOISE: Final = 0.003
+_MIN_NOISE: Final = 0.003
 _PENALTY: Final = 6.0
 
 
@@ -89,11 +89,11 @@ def rate_steps(busy: BusyIntervals, packet_bits: float, half_rtt_s: float) -> tu
 
     The times of the steps are those of ACKs minus `half_rtt_s`, the delay from the bottleneck to the sender.
     """
-    pieces = in_pieces(busy, max(_PIECE[0] * packet_bits, busy.bits.sum() / _MOST_PIECES))
-    if len(pieces) < 2 * _LEAST_PIECES:
+    pieces = in_pieces(busy, max(_PIECE[0] * packet_bits, busy.bits.sum() / _MAX_PIECES))
+    if len(pieces) < 2 * _MIN_PIECES:
         return ()
     logs = np.log(pieces.bits / pieces.length_s)
-    noise = max(_LEAST_NOISE, 1.4826 * float(np.median(np.abs(np.diff(logs)))) / 2**0.5)
+    noise = max(_MIN_NOISE, 1.4826 * float(np.median(np.abs(np.diff(logs)))) / 2**0.5)
     weights = 1 / (noise**2 + (pieces.jitter_s / pieces.length_s) ** 2)
     edges = _joined(logs, weights, _segments(logs, weights, _PENALTY * float(np.log(len(logs)))))
     edges = _long_enough(pieces, logs, weights, edges, 2 * half_rtt_s)
@@ -135,12 +135,12 @@ def _segments(values: Numbers, weights: Numbers, penalty: float) -> list[int]:
     best[0] = -penalty
     previous = np.zeros(count + 1, dtype=int)
     starts = np.array([0])
-    for end in range(_LEAST_PIECES, count + 1):
+    for end in range(_MIN_PIECES, count + 1):
         cost = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (total[end] - total[starts])
         reached = best[starts] + cost
         place = int(np.argmin(reached))
         best[end], previous[end] = reached[place] + penalty, starts[place]
-        starts = np.append(starts[reached <= best[end]], end - _LEAST_PIECES + 1)
+        starts = np.append(starts[reached <= best[end]], end - _MIN_PIECES + 1)
     edges = [count]
     while edges[-1] > 0:
         edges.append(int(previous[edges[-1]]))
@@ -156,7 +156,7 @@ def _joined(values: Numbers, weights: Numbers, edges: list[int]) -> list[int]:
         variances = [1 / weights[a:b].sum() for a, b in pieces]
         margins = [
             abs(middles[i + 1] - middles[i])
-            - max(np.log1p(_LEAST_STEP), _DEVIATIONS * (variances[i] + variances[i + 1]) ** 0.5)
+            - max(np.log1p(_MIN_STEP), _DEVIATIONS * (variances[i] + variances[i + 1]) ** 0.5)
             for i in range(len(middles) - 1)
         ]
         least = int(np.argmin(margins))

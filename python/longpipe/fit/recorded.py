@@ -39,7 +39,7 @@ _USED: Final = ("Starlink dish history", "WetLinks CSV")
 # Formats whose flows can be fitted.
 FORMATS: Final = ("ss -tin", "iperf3 JSON", "iperf 2", "flent", "qlog", "ndt7", *_USED)
 # Names that a flow's counters use for the minimum RTT.
-_LEAST_RTT: Final = ("minrtt", "MinRTT", "min_rtt")
+_MIN_RTT: Final = ("minrtt", "MinRTT", "min_rtt")
 # longpipe's names of controls that have a different name in Linux.
 _NAMES: Final = {"reno": "linux-reno"}
 # Payload of full segments if the file does not contain it: that of Ethernet with timestamps.
@@ -53,7 +53,7 @@ _WRITTEN: Final = ("iperf3 JSON", "iperf 2", "flent")
 _UDP_BYTES, _QUIC_BYTES = 28, 1200
 # Minimum number of intervals with a queue that a rate estimate needs, and number of bootstrap resamples for its
 # interval.
-_LEAST_INTERVALS: Final = 3
+_MIN_INTERVALS: Final = 3
 _RESAMPLES: Final = 400
 # Number of colons in the name of a flow with IPv4 addresses: one before each port.
 _IPV4_COLONS: Final = 2
@@ -71,9 +71,9 @@ _GAP_S: Final = 1e-4
 # Relative rounding error of a difference of rates.
 _ROUNDING: Final = 1e-3
 # Minimum buffer [packets] of the scenario, used even if the RTT shows no queue.
-_LEAST_BUFFER: Final = 10
+_MIN_BUFFER: Final = 10
 # Number of lost packets above which the file must be damaged; their times are written one by one.
-_MOST_LOST: Final = 10_000_000
+_MAX_LOST: Final = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
     hypothesis = Hypothesis(
         rate_bps=bps,
         base_rtt_s=base["value"],
-        buffer_packets=max(math.ceil(bps * base["value"] / 8 / wire if is_used else longest), _LEAST_BUFFER),
+        buffer_packets=max(math.ceil(bps * base["value"] / 8 / wire if is_used else longest), _MIN_BUFFER),
         policy={"kind": "tail-drop"},
         loss={"kind": "bernoulli", "probability": float(f"{loss['value']:.3g}")} if loss and random else "none",
         control=control if known else "cubic",
@@ -273,7 +273,7 @@ def _needed(recording: Recording) -> str:
 
 def _base(subject: Subject, rtt: Series, wire: int, fastest: float) -> dict[str, Any]:
     """Returns the estimate of the base RTT: the minimum recorded by the kernel or the stack, or an upper bound."""
-    least = next((subject.counters[name][0] for name in _LEAST_RTT if name in subject.counters), None)
+    least = next((subject.counters[name][0] for name in _MIN_RTT if name in subject.counters), None)
     samples = subject.of("rtt")
     if least is None and samples is not None:
         least = float(samples.numbers.min())
@@ -362,7 +362,7 @@ def _rate(rates: _Rates, rtt: Series, base: float, writes: Writes | None, wire: 
     taken = times - begins
     acked = float(_ACKED_PACKETS * wire)
     step = acked if writes is None else step_bytes(bps * taken / 8, writes.block, writes.longest)
-    if np.count_nonzero(bps[busy]) < _LEAST_INTERVALS:
+    if np.count_nonzero(bps[busy]) < _MIN_INTERVALS:
         carried = _carried(bps, taken, step, each=writes is None)
         return {
             "value": carried, "low": carried, "high": None, "unit": "bit/s",
@@ -478,8 +478,8 @@ def _loss(file: str, subject: Subject, rates: _Rates, mss: int) -> tuple[dict[st
     counts = np.zeros(0) if series is None else np.round(series.numbers / each)
     sent = float(rates.moved.sum()) / mss
     lost = float(counts.sum())
-    if lost > _MOST_LOST:
-        raise ScenarioError(f"{file}: {subject.name}: {lost:.3g} {kind}; needs at most {_MOST_LOST}")
+    if lost > _MAX_LOST:
+        raise ScenarioError(f"{file}: {subject.name}: {lost:.3g} {kind}; needs at most {_MAX_LOST}")
     share = lost / max(sent + lost, 1.0)
     row = {
         "value": share, "low": None, "high": share, "unit": "per packet",

@@ -31,7 +31,7 @@ _IDLE: Final = 0.01
 # Order of packets with jitter, as the estimate states it.
 _ORDERS: Final[dict[Order | None, str]] = {"fifo": ", in order", "free": "; packets overtake each other", None: ""}
 # Largest buffer, in bandwidth-delay products, that is assumed for a path whose queue never overflowed.
-_MOST_PRODUCTS: Final = 4.0
+_MAX_PRODUCTS: Final = 4.0
 
 
 def report(path_fit: PathFit) -> FitReport:
@@ -179,7 +179,7 @@ def estimates(path_fit: PathFit) -> dict[str, dict[str, Any]]:
         }  # fmt: skip
         if path_fit.best.queue == TAIL_DROP:
             product = features.rate_or_bound_bps * features.base_rtt_s.value / 8 / seen.packet_bytes
-            rows["buffer"]["prior_high"] = max(math.ceil(_MOST_PRODUCTS * product), minimum)
+            rows["buffer"]["prior_high"] = max(math.ceil(_MAX_PRODUCTS * product), minimum)
     count, packets = path_fit.random_losses, path_fit.packets_followed
     rows["loss"] = _row(path_fit.loss_probability, "per packet", f"{count} of {packets} packets, queue not full")
     if path_fit.is_policed:

@@ -38,7 +38,7 @@ _RANDOM: Final = frozenset(kinds_that(Congestion, lambda model: model.draws))
 _EXACT: Final = ("codel", "fq-codel")
 # Number of most likely controls for which AQM disciplines are simulated, and their least posterior probability.
 _MANAGED_CONTROLS: Final = 2
-_LEAST_MANAGED: Final = 0.01
+_MIN_MANAGED: Final = 0.01
 # Number of most likely controls that are simulated with a limit of the data in flight, if none explains the capture.
 _LIMITED_CONTROLS: Final = 3
 # Distance of the best candidate above which more senders are simulated: with pacing, and with a limit of the data in
@@ -63,7 +63,7 @@ _SEEDS: Final = (0, 1, 2)
 _ENDLESS: Final = 100_000
 # Least payload of a flow that is simulated, as a share of the fitted flow's, and time of its last segment, as a share
 # of the capture, before which it has ended.
-_LEAST_SHARE: Final = 0.02
+_MIN_SHARE: Final = 0.02
 _ENDS: Final = 0.95
 
 
@@ -165,7 +165,7 @@ class PathFit:
     @property
     def unexplained(self) -> int:
         """Number of other flows of the sender's host with a considerable payload that are not in the fitted queue."""
-        least = _LEAST_SHARE * float(self.seen.sent_bytes.sum())
+        least = _MIN_SHARE * float(self.seen.sent_bytes.sum())
         return sum(
             other.flow not in self.features.shared and float(other.sent_bytes.sum()) >= least
             for other in self.seen.shared
@@ -304,7 +304,7 @@ def _with_control(hypothesis: Hypothesis, flow: int, control: str) -> Hypothesis
 
 def _sharing(observation: ObservedFlow, path: PathFeatures) -> list[ObservedFlow]:
     """Returns the flows that share the queue, without those that sent little."""
-    least = _LEAST_SHARE * float(observation.sent_bytes.sum())
+    least = _MIN_SHARE * float(observation.sent_bytes.sum())
     return [
         other for other in observation.shared if other.flow in path.shared and float(other.sent_bytes.sum()) >= least
     ]
@@ -351,7 +351,7 @@ def _queue_tasks(
     """Returns the AQM disciplines to simulate with the most likely senders, and tail drop with the observed losses."""
     shares = _control_shares(senders)
     first, *others = _likely(senders, _MANAGED_CONTROLS)
-    likely = [first, *(hypothesis for hypothesis in others if shares[hypothesis.control] >= _LEAST_MANAGED)]
+    likely = [first, *(hypothesis for hypothesis in others if shares[hypothesis.control] >= _MIN_MANAGED)]
     tasks = [
         _Task(hypothesis.with_(policy=policy, loss="none", buffer_packets=_ENDLESS), name, shares[hypothesis.control])
         for name, policy in policies

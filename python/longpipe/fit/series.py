@@ -26,7 +26,7 @@ POINTS: Final = 300
 _QUANTILES: Final = np.linspace(0.025, 0.975, 39)
 # Differences between waiting times are relative to the mean wait, or to this many packets' transmission time if that is
 # longer.
-_LEAST_WAIT: Final = 2.0
+_MIN_WAIT: Final = 2.0
 # Traces that the series of a simulated flow need, as scenario fields.
 TRACES: Final = {"traces.sequence": True, "traces.rtt": True, "traces.drops": True}
 # Maximum distance at any one time, used if one flow has data in flight and the other has none.
@@ -134,7 +134,7 @@ def in_distribution(first: FlowSeries, second: FlowSeries, base_s: float, packet
     time of a packet.
     """
     waits = [np.quantile(flow.samples - base_s, _QUANTILES) for flow in (first, second)]
-    scale = max(float(waits[0].mean()), _LEAST_WAIT * packet_s)
+    scale = max(float(waits[0].mean()), _MIN_WAIT * packet_s)
     windows = [np.quantile(flow.in_flight[flow.in_flight > 0], _QUANTILES) for flow in (first, second)]
     return float(
         np.abs(waits[0] - waits[1]).mean() / scale

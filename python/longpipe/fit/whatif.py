@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 # Number of pairs of runs. At least 39 are needed for their minimum and maximum to enclose a further run with a
 # probability of 95 %; with fewer, a normal distribution is assumed.
 SEEDS: Final = 40
-LEAST_WITHOUT_DISTRIBUTION: Final = 39
-LEAST_SEEDS: Final = 3
+MIN_WITHOUT_DISTRIBUTION: Final = 39
+MIN_SEEDS: Final = 3
 # Probability of a value below a two-sided 95 % interval.
 _TAIL: Final = (1 - CONFIDENCE) / 2
 
@@ -103,8 +103,8 @@ def whatif(
     """
     if not changes:
         raise ScenarioError("--set: missing; accepts FIELD=VALUE, as in tcp.congestion=bbr3")
-    if seeds < LEAST_SEEDS:
-        raise ScenarioError(f"--seeds: {seeds}; needs at least {LEAST_SEEDS}")
+    if seeds < MIN_SEEDS:
+        raise ScenarioError(f"--seeds: {seeds}; needs at least {MIN_SEEDS}")
     scenario = Scenario.from_toml(path)
     changed = scenario.with_(**changes)
     asked = parse_all(measures)

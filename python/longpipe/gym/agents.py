@@ -17,7 +17,7 @@ from longpipe.scenario.source import SOURCES
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.warm_up import without_warm_up
 
-_MOST_NAMED: Final = 10
+_MAX_NAMED: Final = 10
 # Constants of a flow's path in the information of environments.
 PATH: Final = ("link_rate_bps", "path_rtt_s", "buffer_bytes")
 
@@ -38,7 +38,7 @@ def agent_flows(scenario: Scenario, agents: Sequence[str] | int) -> list[int]:
         names = [str(flow["name"]) for flow in flows]
         for name in agents:
             if name not in names:
-                raise ScenarioError(f"agents: {name!r}; {nearest(str(name), names, _MOST_NAMED)}")
+                raise ScenarioError(f"agents: {name!r}; {nearest(str(name), names, _MAX_NAMED)}")
         if repeated := sorted({name for name in agents if list(agents).count(name) > 1}):
             raise ScenarioError(f"agents: {repeated[0]!r} repeated; needs one agent for each flow")
         indices = [names.index(name) for name in agents]
@@ -56,7 +56,7 @@ def _check(flows: Sequence[Mapping[str, Any]], i: int) -> None:
     flow = flows[i]
     if not _carries(flow):
         able = [str(flow["name"]) for flow in flows if _carries(flow)]
-        others = f"accepts {', '.join(able[:_MOST_NAMED])}" if able else "the scenario has none"
+        others = f"accepts {', '.join(able[:_MAX_NAMED])}" if able else "the scenario has none"
         raise ScenarioError(
             f"agents: {flow['name']!r} has the traffic {flow['traffic']['kind']!r}; needs a TCP connection of "
             f"longpipe; {others}"

@@ -3,12 +3,12 @@
 Each function raises a one-line ScenarioError that names the file, the line if there is one, and what is needed.
 """
 
-from longpipe.inputs.bytes import MOST_BYTES, open_regular, read_bytes
+from longpipe.inputs.bytes import MAX_BYTES, open_regular, read_bytes
 from longpipe.inputs.structured import NoTomlError, load_json, load_toml, parse_json, parse_toml
 from longpipe.inputs.text import decode, read_lines, read_text, split_lines
 
 __all__ = [
-    "MOST_BYTES",
+    "MAX_BYTES",
     "NoTomlError",
     "decode",
     "load_json",

@@ -18,9 +18,9 @@ from longpipe.inputs.compression import BrokenError, format_of, parts
 from longpipe.system.files import will_read
 
 # Maximum size of a file, compressed and decompressed, unless a reader allows more.
-MOST_BYTES: Final = 256 << 20
+MAX_BYTES: Final = 256 << 20
 # Maximum number of names in a folder among which a similar name is searched for.
-_MOST_NAMES: Final = 2000
+_MAX_NAMES: Final = 2000
 # Maximum compression ratio of a file with more than _BOMB_BYTES, against decompression bombs. Deflate can reach 1032;
 # measurements as text reach about 20, and captures of equal payloads about 50.
 _BOMB_RATIO: Final = 200
@@ -36,7 +36,7 @@ _OTHERS: Final = (
 )
 
 
-def read_bytes(file: str | Path, needs: str, *, max_bytes: int = MOST_BYTES, defects: list[str] | None = None) -> bytes:
+def read_bytes(file: str | Path, needs: str, *, max_bytes: int = MAX_BYTES, defects: list[str] | None = None) -> bytes:
     """Returns the content of a regular file of at most `max_bytes` bytes, decompressed if necessary.
 
     `needs` describes the expected content in an error, as in "a TOML file". If `defects` is given, a compressed file
@@ -85,7 +85,7 @@ def _near(path: Path) -> str | None:
     """Returns an existing file with a similar name, if there is one."""
     try:
         with os.scandir(path.parent) as entries:
-            names = [entry.name for entry in islice(entries, _MOST_NAMES)]
+            names = [entry.name for entry in islice(entries, _MAX_NAMES)]
     except (OSError, ValueError):
         return None
     close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.8)

@@ -21,7 +21,7 @@ _CHUNK: Final = 4096
 _ZSTD_CHUNK: Final = 1 << 14
 _GZIP_HEAD: Final = 16 + zlib.MAX_WBITS
 # Memory limit of the decompressor of xz, which by default uses at most 64 MiB.
-_MOST_MEMORY: Final = 256 << 20
+_MAX_MEMORY: Final = 256 << 20
 
 
 class BrokenError(Exception):
@@ -75,7 +75,7 @@ def _decoder(name: str) -> Callable[[], _Decoder]:
         return bz2.BZ2Decompressor
     import lzma
 
-    return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _MOST_MEMORY)
+    return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _MAX_MEMORY)
 
 
 def _of_members(name: str, content: bytes) -> Iterator[tuple[bytes, int]]:

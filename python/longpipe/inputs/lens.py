@@ -17,7 +17,7 @@ from longpipe.inputs.table import Table
 _HEADS: Final = (("timestamp", "rtt", "uplink", "downlink"), ("timestamp", "rtt"))
 _PS_PER_MS: Final = Fraction(10**9)
 _LOST_PS: Final = -(10**9)
-_MOST_PS: Final = 10**20
+_MAX_PS: Final = 10**20
 
 
 class Probe(NamedTuple):
@@ -48,11 +48,7 @@ def probes(table: Table) -> Iterator[Probe]:
         for name, cell in zip(names[1:], cells[1:], strict=True):
             value = scaled(cell, _PS_PER_MS)
             # Delays in one direction are negative if the clocks of both ends differ.
-            if (
-                value is None
-                or not -_MOST_PS <= value <= _MOST_PS
-                or (name == "rtt" and value < 0 and value != _LOST_PS)
-            ):
+            if value is None or not -_MAX_PS <= value <= _MAX_PS or (name == "rtt" and value < 0 and value != _LOST_PS):
                 raise ScenarioError(f"{table.file}:{line}: {name} {shown(cell)}; needs milliseconds, or -1 if lost")
             delays[name] = value
         rtt = delays["rtt"]

@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.inputs.bytes import MOST_BYTES, read_bytes
+from longpipe.inputs.bytes import MAX_BYTES, read_bytes
 from longpipe.inputs.text import decode, read_text
 
-MOST_TOML_BYTES: Final = 64 << 20
+MAX_TOML_BYTES: Final = 64 << 20
 # Maximum nesting depth, larger than in any scenario.
-MOST_DEPTH: Final = 64
-MOST_KEY: Final = 200
+MAX_DEPTH: Final = 64
+MAX_KEY: Final = 200
 # Maximum length of a text; the longest text in a scenario is a path.
-MOST_TEXT: Final = 4096
+MAX_TEXT: Final = 4096
 # Maximum number of brackets and commas in a JSON text, because each costs about 60 bytes of memory.
-MOST_ITEMS: Final = 40_000_000
-_MOST_DIGITS: Final = 64
+MAX_ITEMS: Final = 40_000_000
+_MAX_DIGITS: Final = 64
 _WHOLE: Final = range(-(2**63), 2**64)
-_DIGITS: Final = re.compile(rf"[0-9][0-9_]{{{_MOST_DIGITS},}}")
+_DIGITS: Final = re.compile(rf"[0-9][0-9_]{{{_MAX_DIGITS},}}")
 # Matches a part of a dotted key; Python's parser takes quadratic time in the number of parts.
 _PART: Final = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
-_LONG_KEY: Final = re.compile(rf"(?<![A-Za-z0-9_.-])(?:{_PART}\.[ \t]*+){{{MOST_DEPTH}}}")
+_LONG_KEY: Final = re.compile(rf"(?<![A-Za-z0-9_.-])(?:{_PART}\.[ \t]*+){{{MAX_DEPTH}}}")
 
 
 class NoTomlError(ScenarioError):
@@ -35,19 +35,19 @@ class NoTomlError(ScenarioError):
 
 def load_toml(file: str | Path, needs: str = "a TOML file") -> dict[str, Any]:
     """Returns the fields of a TOML file."""
-    return parse_toml(read_text(file, needs, max_bytes=MOST_TOML_BYTES), str(file))
+    return parse_toml(read_text(file, needs, max_bytes=MAX_TOML_BYTES), str(file))
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
     """Returns the fields of TOML text. Raises a ScenarioError that names `where`, and the line or the field."""
     if match := _LONG_KEY.search(text):
-        raise ScenarioError(f"{_at(where, text, match)}: a key of many parts; needs at most {MOST_DEPTH}")
+        raise ScenarioError(f"{_at(where, text, match)}: a key of many parts; needs at most {MAX_DEPTH}")
     try:
         fields = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise NoTomlError(f'{where}: not TOML, {_short(error)}; needs lines such as: duration = "10 s"') from None
     except RecursionError:
-        raise ScenarioError(f"{where}: not TOML, too deep; needs at most {MOST_DEPTH} nested tables") from None
+        raise ScenarioError(f"{where}: not TOML, too deep; needs at most {MAX_DEPTH} nested tables") from None
     except ValueError as error:
         # The error is not a TOMLDecodeError if a number has more digits than Python converts, or if a date is in the
         # year 0.
@@ -59,7 +59,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     return fields
 
 
-def load_json(file: str | Path, needs: str, *, max_bytes: int = MOST_BYTES) -> Any:  # noqa: ANN401 - any value
+def load_json(file: str | Path, needs: str, *, max_bytes: int = MAX_BYTES) -> Any:  # noqa: ANN401 - any value
     """Returns the value of a JSON file."""
     return parse_json(read_bytes(file, needs, max_bytes=max_bytes), str(file), needs)
 
@@ -74,8 +74,8 @@ def parse_json(content: bytes, where: str, needs: str) -> Any:  # noqa: ANN401 -
 
     text = decode(where, content, needs)
     items = sum(map(text.count, ",[{"))
-    if items > MOST_ITEMS:
-        raise ScenarioError(f"{where}: {items} brackets and commas; needs {needs} with at most {MOST_ITEMS}")
+    if items > MAX_ITEMS:
+        raise ScenarioError(f"{where}: {items} brackets and commas; needs {needs} with at most {MAX_ITEMS}")
     try:
         return orjson.loads(text)
     except json.JSONDecodeError as error:
@@ -86,12 +86,12 @@ def parse_json(content: bytes, where: str, needs: str) -> Any:  # noqa: ANN401 -
 def check_values(where: str, fields: dict[str, Any]) -> None:
     """Raises ScenarioError if fields are nested more deeply, or if names or values are longer, than in any scenario."""
     for path, key, value, depth in _walk(fields):
-        if len(key) > MOST_KEY:
-            raise ScenarioError(f"{where}: {path[:60]}...: a name of {len(key)} characters; needs at most {MOST_KEY}")
-        if depth > MOST_DEPTH:
-            raise ScenarioError(f"{where}: {path[:60]}...: too deep; needs at most {MOST_DEPTH} nested tables")
-        if isinstance(value, str) and len(value) > MOST_TEXT:
-            raise ScenarioError(f"{where}: {path}: {len(value)} characters; needs at most {MOST_TEXT}")
+        if len(key) > MAX_KEY:
+            raise ScenarioError(f"{where}: {path[:60]}...: a name of {len(key)} characters; needs at most {MAX_KEY}")
+        if depth > MAX_DEPTH:
+            raise ScenarioError(f"{where}: {path[:60]}...: too deep; needs at most {MAX_DEPTH} nested tables")
+        if isinstance(value, str) and len(value) > MAX_TEXT:
+            raise ScenarioError(f"{where}: {path}: {len(value)} characters; needs at most {MAX_TEXT}")
         if isinstance(value, int) and value not in _WHOLE:
             raise ScenarioError(f"{where}: {path}: a number of {value.bit_length()} bits; needs at most 64")
 

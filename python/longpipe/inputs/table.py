@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.text import read_lines
 
-MOST_COLUMNS: Final = 10_000
+MAX_COLUMNS: Final = 10_000
 _LONGEST_HEAD: Final = 200
 # A number with a decimal comma, which is read in tables whose cells are not separated by commas.
 _DECIMAL_COMMA: Final = re.compile(
@@ -87,8 +87,8 @@ def table_of(file: str, lines: TextLines, needs: str) -> Table:
     _, heads = next(_parsed(file, lines, delimiter, needs), (0, []))
     if not heads:
         raise ScenarioError(f"{file}: no column headers; needs {needs}")
-    if len(heads) > MOST_COLUMNS:
-        raise ScenarioError(f"{file}:1: {len(heads)} columns; needs {needs} of at most {MOST_COLUMNS}")
+    if len(heads) > MAX_COLUMNS:
+        raise ScenarioError(f"{file}:1: {len(heads)} columns; needs {needs} of at most {MAX_COLUMNS}")
     for head, count in Counter(heads).items():
         if head and count > 1:
             raise ScenarioError(f"{file}:1: column {shown(head)} occurs twice; needs each once")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from longpipe.errors import ScenarioError
-from longpipe.inputs.bytes import MOST_BYTES, read_bytes
+from longpipe.inputs.bytes import MAX_BYTES, read_bytes
 from longpipe.inputs.capture_magic import is_capture
 
 # Encodings by byte-order mark; Windows PowerShell redirects output as UTF-16.
@@ -17,10 +17,10 @@ _MARKS: Final = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DETECTED: Final = 4096
 _ASCII_SHARE: Final = 0.7
 # Maximum number of lines of a file.
-MOST_LINES: Final = 10_000_000
+MAX_LINES: Final = 10_000_000
 
 
-def read_text(file: str | Path, needs: str, *, max_bytes: int = MOST_BYTES, legacy: bool = False) -> str:
+def read_text(file: str | Path, needs: str, *, max_bytes: int = MAX_BYTES, legacy: bool = False) -> str:
     """Returns a file's text without a byte-order mark.
 
     Raises a ScenarioError that names a line that cannot be decoded.
@@ -79,7 +79,7 @@ def _rejected(file: str | Path, line: int, problem: str, content: bytes, needs: 
     return ScenarioError(f"{file}:{line}: {problem}; needs {needs}")
 
 
-def split_lines(file: str | Path, text: str, needs: str, max_lines: int = MOST_LINES) -> list[str]:
+def split_lines(file: str | Path, text: str, needs: str, max_lines: int = MAX_LINES) -> list[str]:
     """Splits text at the line ends of Unix, Windows or classic Mac OS; removes blank lines at the end."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")

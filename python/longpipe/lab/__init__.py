@@ -19,8 +19,8 @@ PAGE: Final = Path(__file__).with_name("page.html")
 # Engine number in the data that the page's script contains.
 _ENGINE: Final = re.compile(r'version:"[^"]*",engine:"([0-9]+)"')
 # Bounds of the height of the page in a notebook [pixels].
-LEAST_HEIGHT: Final = 200
-MOST_HEIGHT: Final = 10_000
+MIN_HEIGHT: Final = 200
+MAX_HEIGHT: Final = 10_000
 # The page is shown in a frame with its own address, because it keeps its settings in its address.
 _FRAME: Final = """\
 <iframe id="{name}" title="longpipe lab" style="width: 100%; height: {height}px; border: 0"></iframe>
@@ -141,5 +141,5 @@ def widget(scenario: Path | Scenario | None = None, seed: int = 1, *, height: in
 
 
 def _check_height(height: int) -> None:
-    if isinstance(height, bool) or not isinstance(height, int) or not LEAST_HEIGHT <= height <= MOST_HEIGHT:
-        raise ScenarioError(f"height: {height!r}; needs a whole number of pixels from {LEAST_HEIGHT} to {MOST_HEIGHT}")
+    if isinstance(height, bool) or not isinstance(height, int) or not MIN_HEIGHT <= height <= MAX_HEIGHT:
+        raise ScenarioError(f"height: {height!r}; needs a whole number of pixels from {MIN_HEIGHT} to {MAX_HEIGHT}")

@@ -11,7 +11,7 @@ from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
 from longpipe.lab import beyond
 from longpipe.lab.fields import dimensions, models
 from longpipe.scenario import BUFFER_OF_ROUTERS
-from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_BUFFER_PS, MOST_CELLS, kinds_that
+from longpipe.scenario.base import MAX_BUFFER_BYTES, MAX_BUFFER_PS, MAX_CELLS, kinds_that
 from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.framings import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.profile_options import FORMER, RULES
@@ -36,9 +36,9 @@ def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "header_bytes": HEADER_BYTES,
             "timestamp_bytes": TIMESTAMP_BYTES,
             "datagram_header_bytes": HEADERS,
-            "most_cells": MOST_CELLS,
-            "most_buffer_bytes": MOST_BUFFER_BYTES,
-            "most_buffer_ps": str(MOST_BUFFER_PS),
+            "most_cells": MAX_CELLS,
+            "most_buffer_bytes": MAX_BUFFER_BYTES,
+            "most_buffer_ps": str(MAX_BUFFER_PS),
         },
         "buffer_of_routers": BUFFER_OF_ROUTERS,
         "datagrams": list(kinds_that(Traffic, lambda model: model.transport == "datagrams")),

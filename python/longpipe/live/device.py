@@ -21,7 +21,7 @@ NAME: Final = "eth0"
 WIRE: Final = "wire0"
 TUN: Final = "/dev/net/tun"
 # Minimum MTU for IPv6 (RFC 8200 section 5).
-LEAST_MTU_6: Final = 1280
+MIN_MTU_6: Final = 1280
 # Queue length of the device [packets].
 LONGEST_QUEUE: Final = 10_000
 _SET_INTERFACE: Final = 0x400454CA

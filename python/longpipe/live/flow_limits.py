@@ -23,8 +23,8 @@ RISES: Final = 1.05
 # Size of the initial window of Linux [segments], in full segments of Ethernet [bytes].
 _INITIAL_BYTES: Final = 10 * 1448
 # Maximum number of connections in the report, and minimum amount of data [bytes] that a reported connection has sent.
-MOST_SHOWN: Final = 5
-LEAST_BYTES: Final = 10_000
+MAX_SHOWN: Final = 5
+MIN_BYTES: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def _of_ports(ports: PortCounters, route: list[int], slowest: int, *, is_reduced
 
 def lines(flows: Iterable[RealFlow]) -> Iterator[str]:
     """Yields a line for each of the connections that sent the most data."""
-    shown = [flow for flow in flows if flow.acked_bytes >= LEAST_BYTES]
-    yield from map(str, shown[:MOST_SHOWN])
-    if len(shown) > MOST_SHOWN:
-        yield f"{len(shown) - MOST_SHOWN} more connections: --json FILE contains them"
+    shown = [flow for flow in flows if flow.acked_bytes >= MIN_BYTES]
+    yield from map(str, shown[:MAX_SHOWN])
+    if len(shown) > MAX_SHOWN:
+        yield f"{len(shown) - MAX_SHOWN} more connections: --json FILE contains them"

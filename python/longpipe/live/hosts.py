@@ -15,9 +15,9 @@ from longpipe.scenario.warm_up import without_warm_up
 
 # Number of external flows between two hosts; queues can distinguish this many.
 FLOWS: Final = 128
-LEAST_MTU: Final = 68
+MIN_MTU: Final = 68
 LARGEST_MTU: Final = 65_535
-LEAST_MTU_6: Final = 1280
+MIN_MTU_6: Final = 1280
 # The maximum duration that the core accepts; a live run ends when its command does.
 LONGEST_PS: Final = 100 * 86_400 * 10**12
 _ADDRESSES: Final = IPv4Address("10.0.0.0")
@@ -58,7 +58,7 @@ class Plan:
     @property
     def has_ipv6(self) -> bool:
         """Returns whether the MTU is sufficient for IPv6."""
-        return self.mtu >= LEAST_MTU_6
+        return self.mtu >= MIN_MTU_6
 
 
 def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = None, alone: bool = False) -> Plan:
@@ -78,8 +78,8 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
     real_hosts = _real_hosts(resolved, ends, names)
     first = flows[0]["tcp"]
     mtu = packet_bytes(first["mss_bytes"], first["timer"].get("timestamps", False)) if mtu is None else mtu
-    if not LEAST_MTU <= mtu <= LARGEST_MTU:
-        raise ScenarioError(f"--mtu: {mtu}; needs {LEAST_MTU} to {LARGEST_MTU} bytes")
+    if not MIN_MTU <= mtu <= LARGEST_MTU:
+        raise ScenarioError(f"--mtu: {mtu}; needs {MIN_MTU} to {LARGEST_MTU} bytes")
     simulated = (
         [] if alone else [flow for flow, pair in zip(flows, ends, strict=True) if not set(pair) & set(real_hosts)]
     )

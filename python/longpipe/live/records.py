@@ -22,8 +22,8 @@ MAGIC: Final = b"longpipe live record "
 VERSION: Final = 1
 _LENGTH: Final = struct.Struct("<Q")
 # Maximum size [bytes] of a record's head; a scenario with 10 000 flows takes 20 MB.
-MOST_HEAD: Final = 256 << 20
-MOST_HOSTS: Final = 10_000
+MAX_HEAD: Final = 256 << 20
+MAX_HOSTS: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def read(file: Path) -> Record:
                 raise ScenarioError(f"{file}: record version {version}; this longpipe reads version {VERSION}")
             (length,) = _LENGTH.unpack(opened.read(_LENGTH.size))
             offset = opened.tell() + length
-            if not 0 < length <= MOST_HEAD or offset > os.fstat(opened.fileno()).st_size:
+            if not 0 < length <= MAX_HEAD or offset > os.fstat(opened.fileno()).st_size:
                 raise ScenarioError(f"{file}: a header of {length} bytes; needs a complete record")
             content = opened.read(length)
     except struct.error:
@@ -125,7 +125,7 @@ def _is_whole(value: object, among: range) -> bool:
 
 
 def _are_hosts(value: object) -> bool:
-    return isinstance(value, list) and 2 <= len(value) <= MOST_HOSTS and all(isinstance(name, str) for name in value)
+    return isinstance(value, list) and 2 <= len(value) <= MAX_HOSTS and all(isinstance(name, str) for name in value)
 
 
 # Check and accepted values of each field of a head.

@@ -22,8 +22,8 @@ _OTHER_CLOCK: Final = 10
 # Distance between the compared points of a sender's clock.
 _STEP_NS: Final = 100_000_000
 # Minimum number of points for the rate of a sender's clock, and maximum number of senders whose points are kept.
-_LEAST_POINTS: Final = 8
-_MOST_SENDERS: Final = 1000
+_MIN_POINTS: Final = 8
+_MAX_SENDERS: Final = 1000
 
 
 class _Point(NamedTuple):
@@ -64,7 +64,7 @@ class Clocks:
         if isinstance(segment, Segment) and segment.timestamps:
             points = self._points.get((segment.source, interface))
             if points is None:
-                if len(self._points) < _MOST_SENDERS:
+                if len(self._points) < _MAX_SENDERS:
                     self._points[segment.source, interface] = [_Point(number, now, segment.timestamps[0])]
             elif abs(now - points[-1].at_ns) >= _STEP_NS:
                 points.append(_Point(number, now, segment.timestamps[0]))
@@ -108,7 +108,7 @@ def _rate(points: list[_Point]) -> float | None:
         (after.at_ns - before.at_ns, (after.tsval - before.tsval) % (1 << 32)) for before, after in pairwise(points)
     ]
     rates = [ticks / step_ns for step_ns, ticks in steps if 0 < step_ns <= _JUMP_NS and ticks]
-    if len(rates) < _LEAST_POINTS:
+    if len(rates) < _MIN_POINTS:
         return None
     # A step at several times the usual rate is a new connection of the same port, whose timestamps begin elsewhere.
     highest = _OTHER_CLOCK * median(rates)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MOST_REQUESTS: Final = 10_000_000
+MAX_REQUESTS: Final = 10_000_000
 # Stands for an unknown time.
 _UNKNOWN: Final = -(1 << 63)
 
@@ -80,8 +80,8 @@ class Replies:
         if not self._rtt:
             self._first = number
         count = max(self._first + len(self._rtt), number + 1) - min(self._first, number)
-        if count > MOST_REQUESTS:
-            raise ScenarioError(f"{self._file}: {count} requests; needs at most {MOST_REQUESTS}")
+        if count > MAX_REQUESTS:
+            raise ScenarioError(f"{self._file}: {count} requests; needs at most {MAX_REQUESTS}")
         if number < self._first:
             missing = self._first - number
             self._at = array("q", [_UNKNOWN]) * missing + self._at

@@ -25,7 +25,7 @@ from longpipe.measured.lines import Line, Lines, as_utf_8, is_utf_8
 
 NEEDS: Final = "a file of a tool in docs/measured.md"
 # One hour of irtt probes sent every 10 ms takes 300 MB after decompression; captures can be as large.
-_MOST_BYTES: Final = 1 << 30
+_MAX_BYTES: Final = 1 << 30
 # An object, a list of objects, or a record separator. A list of numbers is no JSON of a tool: `ping -D` and iperf 2
 # begin lines with a number in brackets.
 _JSON_BEGIN: Final = re.compile(rf"[ \t\r\n]*(?:\{{|\[\s*[\[{{\]\"]|{RECORD_SEPARATOR})")
@@ -47,7 +47,7 @@ _DAYS: Final = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 _NS: Final = Fraction(10**9)
 _DAY_NS: Final = 86_400 * 10**9
 # Greatest number of damaged lines in a text, and the number of lines of which one may be damaged.
-_MOST_DAMAGED: Final = 10
+_MAX_DAMAGED: Final = 10
 _LINES_PER_DAMAGED: Final = 20
 # Number of lines at the beginning that show whether each line has a time before it.
 _EXAMINED: Final = 1000
@@ -59,7 +59,7 @@ _APART_NS: Final = 20_000_000
 
 def few(lines: int) -> int:
     """Returns the greatest number of damaged lines among `lines` that are skipped, so that the others are read."""
-    return min(lines // _LINES_PER_DAMAGED, _MOST_DAMAGED)
+    return min(lines // _LINES_PER_DAMAGED, _MAX_DAMAGED)
 
 
 class _Clock:
@@ -126,7 +126,7 @@ class Content:
     def of(cls, file: str | Path) -> Content:
         """Returns the content of a regular file, decompressed."""
         defects: list[str] = []
-        data = read_bytes(file, NEEDS, max_bytes=_MOST_BYTES, defects=defects)
+        data = read_bytes(file, NEEDS, max_bytes=_MAX_BYTES, defects=defects)
         # `strip` would copy the data.
         if not data or data.isspace():
             raise ScenarioError(f"{file}: empty; needs {NEEDS}")

@@ -16,7 +16,7 @@ from longpipe.measured.pcap import CaptureFile, Packet
 from longpipe.measured.tcp import Direction
 
 # Number of packets among which a copy is searched for, and the maximum time that a packet spends in the host's queues.
-_MOST_PACKETS: Final = 65536
+_MAX_PACKETS: Final = 65536
 _LONGEST_NS: Final = 5_000_000_000
 # Factor of an interface's number in the result of `headers.interface_of`.
 _DIRECTIONS: Final = 4
@@ -27,7 +27,7 @@ _LONGEST_BLIND_NS: Final = 2_000_000
 # identification are compared; a packet must be followed by its copy within this number of packets.
 _EXAMINED: Final = 10_000
 _COPIED_SHARE: Final = 0.25
-_LEAST_COPIES: Final = 3
+_MIN_COPIES: Final = 3
 _NEAR: Final = 8
 
 
@@ -87,7 +87,7 @@ class Copies:
         if seen is not None and seen[0] != interface and 0 <= now - seen[1] <= _LONGEST_NS:
             return True
         self._recent[key] = (interface, now)
-        if len(self._recent) > _MOST_PACKETS:
+        if len(self._recent) > _MAX_PACKETS:
             self._recent.popitem(last=False)
         return False
 
@@ -136,7 +136,7 @@ class Traffic:
             return True
         recent[key] = now
         recent.move_to_end(key)
-        if len(recent) > _MOST_PACKETS:
+        if len(recent) > _MAX_PACKETS:
             recent.popitem(last=False)
         return False
 
@@ -155,4 +155,4 @@ class Traffic:
                 )
                 counts[is_copy] += 1
                 recent = [*recent[1 - _NEAR :], (interface, segment, now)]
-        return counts[True] >= max(_LEAST_COPIES, _COPIED_SHARE * counts.total())
+        return counts[True] >= max(_MIN_COPIES, _COPIED_SHARE * counts.total())

@@ -44,7 +44,7 @@ FORMATS: Final[tuple[ModuleType, ...]] = (
 
 
 # Number of lines from which on an incomplete last line is skipped.
-_LEAST_LINES: Final = 3
+_MIN_LINES: Final = 3
 # Line that an error names behind the file.
 _LINE: Final = re.compile(r":(\d+): ")
 
@@ -106,7 +106,7 @@ def _damaged_line(content: Content, part: Content, error: ScenarioError, skipped
         return None
     named = _LINE.match(str(error).removeprefix(content.file))
     lines = part.lines
-    if named is None or len(lines) < _LEAST_LINES:
+    if named is None or len(lines) < _MIN_LINES:
         return None
     number = int(named[1])
     if number == content.lines[-1][0] and not content.ends_whole:

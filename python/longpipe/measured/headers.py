@@ -37,7 +37,7 @@ _OTHER_TYPES: Final = {
 # Protocols of PPP: IPv4 and IPv6, also as a compressed field of one byte.
 _PPP_IP: Final = (0x0021, 0x0057)
 _MPLS_OF_PPP: Final = (0x0281, 0x0283)
-_MOST_HEADERS: Final = 16
+_MAX_HEADERS: Final = 16
 # Maximum length of a TCP packet, with segmentation offload (GSO_MAX_SIZE of Linux is 512 KiB) [bytes].
 _LONGEST: Final = 1 << 20
 _SNAP: Final = b"\xaa\xaa\x03\x00\x00\x00"
@@ -45,7 +45,7 @@ _TCP: Final = 6
 # Extension headers of IPv6 with the usual length field: hop-by-hop options, routing, destination options.
 _EXTENSIONS: Final = (0, 43, 60)
 _FRAGMENT: Final = 44
-_MOST_EXTENSIONS: Final = 8
+_MAX_EXTENSIONS: Final = 8
 FIN, SYN, RST, ACK, ECE, CWR, CE = 1, 2, 4, 16, 64, 128, 3
 _END, _NO_OPERATION, _MSS, _WINDOW_SCALE, _SACK_PERMITTED, _SACK, _TIMESTAMPS = 0, 1, 2, 3, 4, 5, 8
 
@@ -144,7 +144,7 @@ def _network(link_type: int, data: bytes) -> int | Other:
 
 def _of_type(data: bytes, content: int, end: int) -> int | Other:
     """Returns the offset of the IP header in a frame with content of this type from `end` on."""
-    for _ in range(_MOST_HEADERS):
+    for _ in range(_MAX_HEADERS):
         if content in (_IPV4, _IPV6):
             return end
         if content in _VLANS:
@@ -214,7 +214,7 @@ def _of_ipv6(data: bytes, at: int, length: int) -> Segment | Other:
     ecn = int.from_bytes(data[at : at + 4], "big") >> 20 & 3
     size = int.from_bytes(data[at + 4 : at + 6], "big") or length - at - 40
     protocol, end = data[at + 6], at + 40
-    for _ in range(_MOST_EXTENSIONS):
+    for _ in range(_MAX_EXTENSIONS):
         if protocol not in _EXTENSIONS or end + 2 > len(data):
             break
         extension = 8 * (data[end + 1] + 1)

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.inputs.structured import MOST_ITEMS
+from longpipe.inputs.structured import MAX_ITEMS
 
 # Values of a file, each with its place in messages.
 Placed = list[tuple[str, Any]]
@@ -35,9 +35,9 @@ _DEEPEST: Final = 1024
 _CLOSING: Final = {"{": "}", "[": "]"}
 _MAY_BE_NO_NUMBER: Final = re.compile(r"\b(?:nan|inf)", re.IGNORECASE)
 # Maximum number of damaged elements that are removed from one value.
-_MOST_REPAIRS: Final = 20
+_MAX_REPAIRS: Final = 20
 # Maximum number of characters that are searched for values: a multiple of the text's length and a constant.
-_MOST_SEARCHED, _LEAST_SEARCHED = 5, 1_000_000
+_MAX_SEARCHED, _MIN_SEARCHED = 5, 1_000_000
 
 
 @dataclass
@@ -82,8 +82,8 @@ def _loads(text: str) -> Any:  # noqa: ANN401 - any value
 def values(file: str, text: str, needs: str) -> Found:
     """Returns the JSON values in a text. Raises ScenarioError if it has none."""
     items = sum(map(text.count, ",[{"))
-    if items > MOST_ITEMS:
-        raise ScenarioError(f"{file}: {items} brackets and commas; needs {needs} with at most {MOST_ITEMS}")
+    if items > MAX_ITEMS:
+        raise ScenarioError(f"{file}: {items} brackets and commas; needs {needs} with at most {MAX_ITEMS}")
     is_sequence = RECORD_SEPARATOR in text[:64]
     if is_sequence or _is_lines(text):
         parsed = _of_records(file, text)
@@ -163,7 +163,7 @@ class _Damaged:
     def read(self, first: _Damage) -> Found:
         """Returns the values; `first` is the defect that is reported if there are none."""
         text, parsed = self._text, self._found
-        place, used, outside, budget = 0, 0, 0, _MOST_SEARCHED * len(text) + _LEAST_SEARCHED
+        place, used, outside, budget = 0, 0, 0, _MAX_SEARCHED * len(text) + _MIN_SEARCHED
         while budget > 0 and (begin := self._next(place)) is not None:
             end, stack = _extent(text, begin)
             budget -= (len(text) if end is None else end) - begin
@@ -203,7 +203,7 @@ class _Damaged:
                 break
             except _Damage as damage:
                 smaller = _without(piece, damage.at)
-                if smaller is None or len(lines) >= _MOST_REPAIRS:
+                if smaller is None or len(lines) >= _MAX_REPAIRS:
                     return end, None
                 lines.append(self._line(begin + damage.at))
                 piece = smaller

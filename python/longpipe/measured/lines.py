@@ -11,7 +11,7 @@ from itertools import chain, repeat
 from typing import Final, overload
 
 from longpipe.errors import ScenarioError
-from longpipe.inputs.text import MOST_LINES
+from longpipe.inputs.text import MAX_LINES
 
 # Number of bytes that are decoded at once.
 _STEP: Final = 1 << 20
@@ -85,8 +85,8 @@ def _text(file: str, data: bytes, encoding: str, needs: str) -> _Text:
         blank = data[end:at]
         counts[-1] -= blank.count(b"\n") + blank.count(b"\r") - blank.count(b"\r\n")
         counts[-1] += 1
-    if counts[-1] > MOST_LINES:
-        raise ScenarioError(f"{file}: {counts[-1]} lines; needs {needs} of at most {MOST_LINES}")
+    if counts[-1] > MAX_LINES:
+        raise ScenarioError(f"{file}: {counts[-1]} lines; needs {needs} of at most {MAX_LINES}")
     return _Text(data, encoding, places, counts)
 
 

@@ -71,7 +71,7 @@ _KEYS: Final = (
     (("traceEvents",), "a trace of Chrome or Perfetto"),
     (("cwnd_bytes",), "a trace of longpipe"),
 )  # fmt: skip
-_MOST_KEYS: Final = 6
+_MAX_KEYS: Final = 6
 
 
 def looks_like(content: Content) -> str:
@@ -109,5 +109,5 @@ def _of_json(content: Content) -> str:
     for keys, name in _KEYS:
         if all(key in first or key in inner for key in keys):
             return f"looks like {name}"
-    listed = ", ".join(plain(shortened(str(key), 40)) for key in list(first)[:_MOST_KEYS])
+    listed = ", ".join(plain(shortened(str(key), 40)) for key in list(first)[:_MAX_KEYS])
     return f"looks like JSON of an unknown tool, with the keys {listed or 'none'}"

@@ -22,7 +22,7 @@ _LOST: Final = b"lost at "
 # Maximum length of a packet. MAXIMUM_SNAPLEN of libpcap is 256 KiB, and 128 MiB for USB; IP packets are at most 64 KiB
 # long.
 _LARGEST: Final = 1 << 20
-_MOST_INTERFACES: Final = 10_000
+_MAX_INTERFACES: Final = 10_000
 # Largest exponent of a time resolution that gives a non-zero number of ns in 64 bits.
 _FINEST: Final = 63
 # Latest time [ns], which fits in 64 bits: in the year 2262.
@@ -30,7 +30,7 @@ _LATEST_NS: Final = 2**63 - 1
 # Share of the packets that may have impossible times; such packets are omitted.
 _WRONG_SHARE: Final = 0.1
 # Number of packets, and of seconds, in which a file of nanoseconds has fractions of at least a microsecond's 10^6.
-_LEAST_PACKETS, _LEAST_SECONDS = 100, 3
+_MIN_PACKETS, _MIN_SECONDS = 100, 3
 # Unix time [s] of the year 2100, and the years 2000 to 2060, in which times of a wrong unit are expected.
 _YEAR_2100: Final = 4_102_444_800
 _EXPECTED_S: Final = (946_684_800, 2_840_140_800)
@@ -162,13 +162,13 @@ class CaptureFile:
                 count += 1
                 larger += 10**6 <= fraction < 10**9
                 most = max(most, fraction)
-                if len(seconds) < _LEAST_SECONDS:
+                if len(seconds) < _MIN_SECONDS:
                     seconds.add(second)
         except _DamagedError:
             pass
         if ticks == 10**6:
             return 10**9 if larger > _WRONG_SHARE * count else ticks
-        is_long = count >= _LEAST_PACKETS and len(seconds) >= _LEAST_SECONDS
+        is_long = count >= _MIN_PACKETS and len(seconds) >= _MIN_SECONDS
         return 10**6 if is_long and 10**6 * (1 - _WRONG_SHARE) <= most < 10**6 else ticks
 
     def _pcapng(self) -> Iterator[Packet | None]:
@@ -208,7 +208,7 @@ class CaptureFile:
         raise _DamagedError(f"no byte-order mark of pcapng at byte {at + 8}")
 
     def _add_interface(self, order: str, body: bytes, at: int) -> None:
-        if len(body) < 8 or len(self._interfaces) >= _MOST_INTERFACES:
+        if len(body) < 8 or len(self._interfaces) >= _MAX_INTERFACES:
             raise _DamagedError(f"interface block at byte {at}")
         interface = Interface(struct.unpack_from(f"{order}H", body)[0])
         for code, value in _options(order, body[8:]):

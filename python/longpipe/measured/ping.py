@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.inputs.numbers import scaled
-from longpipe.measured.columns import MOST_REQUESTS, Replies
+from longpipe.measured.columns import MAX_REQUESTS, Replies
 from longpipe.measured.content import Content
 from longpipe.measured.recording import Recording, Subject, kept, series_of
 from longpipe.measured.runs import joined
@@ -219,8 +219,8 @@ def _recording(file: str, run: _Run) -> Recording:
     if len(seqs):
         # Sequence numbers begin at 1, and only the summary shows whether the last requests were lost.
         first, last = 1 if run.begins else int(seqs[0]), max(int(seqs[-1]), run.requests)
-        if last - first > MOST_REQUESTS:
-            raise ScenarioError(f"{file}: {last - first + 1} requests; needs at most {MOST_REQUESTS}")
+        if last - first > MAX_REQUESTS:
+            raise ScenarioError(f"{file}: {last - first + 1} requests; needs at most {MAX_REQUESTS}")
         lost = missing_times(seqs, times, first, last)
     notes = list(_notes(run, times, int((~has_rtt).sum())))
     counters = {

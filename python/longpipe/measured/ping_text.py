@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.numbers import scaled
 from longpipe.measured import fields
-from longpipe.measured.columns import MOST_REQUESTS, Replies
+from longpipe.measured.columns import MAX_REQUESTS, Replies
 from longpipe.measured.content import Content
 from longpipe.measured.fields import NS, get
 from longpipe.measured.lines import Line, Parts
@@ -403,8 +403,8 @@ def _subject(file: str, name: str, path: _Path, begin: int | None, notes: list[s
 
     seqs, at, rtts, is_known = path.requests()
     first = min([*seqs[:1].tolist(), *([] if path.first is None else [path.first])], default=0)
-    if path.last - first > MOST_REQUESTS:
-        raise ScenarioError(f"{file}: {path.last - first + 1} requests; needs at most {MOST_REQUESTS}")
+    if path.last - first > MAX_REQUESTS:
+        raise ScenarioError(f"{file}: {path.last - first + 1} requests; needs at most {MAX_REQUESTS}")
     known = seqs if is_known.all() else seqs[is_known]
     since = (at[is_known] - (begin or 0)) / 1e9
     del at, is_known

@@ -26,7 +26,7 @@ NAME: Final = "qlog"
 _METRICS: Final = ("recovery_metrics_updated", "metrics_updated")
 _PARAMETERS: Final = ("recovery_parameters_set", "parameters_set")
 # Maximum length of the headers of TCP and IPv6 [bytes].
-_MOST_HEADERS: Final = 100
+_MAX_HEADERS: Final = 100
 # Names of the fields of events in drafts 00 and 01, in lower case, and their present names.
 _FIELDS: Final = {
     "time": "time", "relative_time": "time", "delta_time": "time", "category": "category", "event": "event",
@@ -50,7 +50,7 @@ _INITIAL_RTTS: Final = (0.333, 333.0)
 _BETTER: Final = 10.0
 _TOLERANCE: Final = 1.1
 # Number of reports of the data in flight that their mean needs.
-_LEAST_FLIGHTS: Final = 10
+_MIN_FLIGHTS: Final = 10
 # An event with its place in the file, its time [s] and its name without the namespace.
 Event = tuple[str, float, str, dict[str, Any]]
 # Earliest Unix time [s] of absolute times.
@@ -162,8 +162,8 @@ def _vantage(trace: object) -> str:
 def _tcp_headers(place: str, trace: object) -> float | None:
     """Returns the length of the headers of a TCP flow's packets, which longpipe's files contain; None for QUIC."""
     header_bytes = optional(place, trace, "custom_fields", "header_bytes")
-    if header_bytes is not None and not HEADER_BYTES <= header_bytes <= _MOST_HEADERS:
-        raise ScenarioError(f"{place}: header_bytes: {header_bytes:g}; needs {HEADER_BYTES} to {_MOST_HEADERS}")
+    if header_bytes is not None and not HEADER_BYTES <= header_bytes <= _MAX_HEADERS:
+        raise ScenarioError(f"{place}: header_bytes: {header_bytes:g}; needs {HEADER_BYTES} to {_MAX_HEADERS}")
     return header_bytes
 
 
@@ -276,7 +276,7 @@ def _rtt_in_flight(metrics: Metrics, sent: list[tuple[float, float]]) -> float |
     """Returns the RTT [s] that the data in flight and the rate of sent packets show; None if one is unknown or 0."""
     flights = [(at, size) for _, at, data in metrics if (size := _decimal(data.get("bytes_in_flight"))) is not None]
     total = sum(size for _, size in sent)
-    if len(flights) < _LEAST_FLIGHTS or total <= 0:
+    if len(flights) < _MIN_FLIGHTS or total <= 0:
         return None
     return sum(size * max(0.0, until - at) for (at, size), (until, _) in pairwise(flights)) / total or None
 

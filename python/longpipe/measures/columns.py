@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Maximum number of columns that an error names.
-_MOST_NAMED = 30
+_MAX_NAMED = 30
 
 
 def with_expression(frame: pd.DataFrame, text: str, field: str = "response") -> pd.DataFrame:
@@ -35,7 +35,7 @@ def with_expression(frame: pd.DataFrame, text: str, field: str = "response") -> 
         column = column_named(frame, "throughput_bps" if name == "throughput" and name not in frame.columns else name)
         if column not in frame.columns:
             raise ScenarioError(
-                f"{field}: {name!r} is not a column; {nearest(name, map(str, frame.columns), _MOST_NAMED)}"
+                f"{field}: {name!r} is not a column; {nearest(name, map(str, frame.columns), _MAX_NAMED)}"
             )
         converted, _ = in_base_units(frame, column)
         if not is_numeric_dtype(converted[column]):

@@ -26,8 +26,8 @@ Numbers = float | npt.NDArray[np.float64]
 # Characters that make a text an expression unless it is the name of a column.
 OPERATORS: Final = frozenset("+-*/(")
 
-MOST_CHARACTERS: Final = 1000
-MOST_OPERATIONS: Final = 200
+MAX_CHARACTERS: Final = 1000
+MAX_OPERATIONS: Final = 200
 SYNTAX: Final = (
     "accepts measures, numbers with units such as 60 ms, + - * / **, parentheses, and min, max, mean, sum, abs, sqrt, "
     "log, "
@@ -123,8 +123,8 @@ def parse(text: str, field: str = "measure") -> Expression:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ScenarioError(f"{field}: {_cited(text)} is not an expression; {SYNTAX}") from None
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.expr)]
-    if len(nodes) > MOST_OPERATIONS:
-        raise ScenarioError(f"{field}: {_cited(text)} has {len(nodes)} operations; needs at most {MOST_OPERATIONS}")
+    if len(nodes) > MAX_OPERATIONS:
+        raise ScenarioError(f"{field}: {_cited(text)} has {len(nodes)} operations; needs at most {MAX_OPERATIONS}")
     for node in nodes:
         _check(node, text, field, leaves)
     names = dict.fromkeys(leaf for leaf in leaves.values() if isinstance(leaf, str))
@@ -145,8 +145,8 @@ def split_comparison(text: str, field: str) -> tuple[str, str, str]:
 
 
 def _tokens(text: str, field: str) -> Iterator[re.Match[str]]:
-    if len(text) > MOST_CHARACTERS:
-        raise ScenarioError(f"{field}: an expression of {len(text)} characters; needs at most {MOST_CHARACTERS}")
+    if len(text) > MAX_CHARACTERS:
+        raise ScenarioError(f"{field}: an expression of {len(text)} characters; needs at most {MAX_CHARACTERS}")
     place, end = 0, len(text.rstrip())
     while place < end:
         match = _TOKENS.match(text, place)

@@ -251,7 +251,7 @@ class NamedMeasure:
 
     def _accepted(self, known: list[str]) -> str:
         """Returns the clause of an error message that lists the known names."""
-        accepted = nearest(self.pattern, known, _MOST_NAMED)
+        accepted = nearest(self.pattern, known, _MAX_NAMED)
         together = sum(name.startswith(self.pattern) for name in known)
         if together > 1:
             accepted = f"'{self.pattern}*' has all {together}; {accepted}"
@@ -294,7 +294,7 @@ def _kind_of(name: str, quantity: str, text: str) -> str:
 
 # All classes of response times.
 ALL: Final = "all"
-_MOST_NAMED: Final = 12
+_MAX_NAMED: Final = 12
 
 
 # Quantities of a flow's limits; their computation takes longer than reading a run.

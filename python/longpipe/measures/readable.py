@@ -39,7 +39,7 @@ UNITS: Final = {
 _DECIMALS: Final = 4
 _DIGITS: Final = 4
 _SMALL: Final = 0.01
-_MOST_DECIMALS: Final = 8
+_MAX_DECIMALS: Final = 8
 _LARGE: Final = 1e6
 
 
@@ -98,7 +98,7 @@ def form_of(value: float, margin: float | None = None, decimals: int = _DECIMALS
         decimals = max(decimals, _DIGITS - 1 - math.floor(math.log10(abs(value))))
     if margin and 0 < margin < 10**-decimals:
         decimals = 1 - math.floor(math.log10(margin))
-    return f".{decimals}f" if decimals <= _MOST_DECIMALS and abs(value) < _LARGE else f".{_DIGITS}g"
+    return f".{decimals}f" if decimals <= _MAX_DECIMALS and abs(value) < _LARGE else f".{_DIGITS}g"
 
 
 def decimals_of(value: float, digits: int = _DIGITS) -> int:

@@ -25,7 +25,7 @@ ROUND_TRIPS: Final = 10
 # Number of instants per averaging interval at which goodput is compared.
 _STEPS: Final = 20
 # Maximum number of averaging intervals per flow; because of it, intervals on short paths exceed ten round trips.
-_MOST_INTERVALS: Final = 1000
+_MAX_INTERVALS: Final = 1000
 
 
 def by_flow(resolved: Mapping[str, Any], trace: Mapping[str, Any], flows: Mapping[str, Sequence[Any]]) -> list[float]:
@@ -140,7 +140,7 @@ class _Bottleneck:
 def _of(sharing: _Sharing, bottleneck: _Bottleneck) -> float:
     import numpy as np
 
-    over_s = max(ROUND_TRIPS * sharing.path.round_trip_s, (sharing.end_s - sharing.start_s) / _MOST_INTERVALS)
+    over_s = max(ROUND_TRIPS * sharing.path.round_trip_s, (sharing.end_s - sharing.start_s) / _MAX_INTERVALS)
     if sharing.start_s + over_s > sharing.end_s:
         return math.nan
     every = np.arange(sharing.start_s + over_s, sharing.end_s, over_s / _STEPS)

@@ -29,7 +29,7 @@ ALL: Final = "all"
 BATCHES: Final = 20
 _LEAST: Final = 10
 # Minimum number of complete flows for an interval.
-LEAST_FLOWS: Final = BATCHES * _LEAST
+MIN_FLOWS: Final = BATCHES * _LEAST
 # Quantile of Student's t with BATCHES - 1 degrees of freedom for a two-sided interval of 95 %.
 _T: Final = 2.093
 

@@ -22,7 +22,7 @@ from longpipe.user_code.object_cache import MAGIC, cached, cached_content
 PYTHON: Final = "python"
 # Folder that contains `longpipe_end.h`.
 INCLUDE: Final = Path(__file__).parent / "include"
-_MOST_BYTES: Final = 256 << 20
+_MAX_BYTES: Final = 256 << 20
 # Kind under which the cache directory stores the objects.
 _KIND: Final = "stacks"
 
@@ -57,7 +57,7 @@ _known: dict[str, OwnObject | OwnProgram] = {}
 def find_object(file: str) -> str:
     """Returns the digest of a shared object. Raises ScenarioError if the file is not one."""
     content = read_bytes(
-        Path(file), "a shared object that exports longpipe_ends (longpipe_end.h)", max_bytes=_MOST_BYTES
+        Path(file), "a shared object that exports longpipe_ends (longpipe_end.h)", max_bytes=_MAX_BYTES
     )
     if not content.startswith(MAGIC):
         raise ScenarioError(f"{file}: not a shared object; needs one that exports longpipe_ends (longpipe_end.h)")
@@ -93,7 +93,7 @@ def _digest(program: OwnProgram) -> str:
         encoded = os.fsencode(word)
         digest.update(len(encoded).to_bytes(8, "little") + encoded)
     for file in program.files if program.version is None else ():
-        digest.update(hashlib.sha256(read_bytes(Path(file), "a program", max_bytes=_MOST_BYTES)).digest())
+        digest.update(hashlib.sha256(read_bytes(Path(file), "a program", max_bytes=_MAX_BYTES)).digest())
     return digest.hexdigest()
 
 

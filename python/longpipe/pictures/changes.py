@@ -18,7 +18,7 @@ from longpipe.scenario.source import OVER_TCP
 
 PS: Final = 1e12
 # Maximum number of handovers that are marked; more would obscure the picture.
-MOST_HANDOVERS: Final = 200
+MAX_HANDOVERS: Final = 200
 
 
 def capacity_steps(run: Run, flows: Sequence[str]) -> pd.DataFrame | None:
@@ -100,7 +100,7 @@ def mark_changes(panel: Axes, run: Run, span_s: tuple[float, float] | None = Non
         label = "outage" if number == 0 else "_"
         panel.axvspan(begin, end, zorder=0.5, label=label, **OUTAGE)
     instants = handovers_s(run, span_s)
-    for number, at in enumerate(instants if len(instants) <= MOST_HANDOVERS else ()):
+    for number, at in enumerate(instants if len(instants) <= MAX_HANDOVERS else ()):
         panel.axvline(at, color=GREY, lw=0.7, ls=(0, (1, 2)), zorder=0.6, label="handover" if number == 0 else "_")
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from longpipe.pictures.recorded import Run, config_of, of_flow, shown_s, trace, within
-from longpipe.pictures.style import MOST_SHAPES
+from longpipe.pictures.style import MAX_SHAPES
 
 Event = Literal["lost", "fast retransmit", "timeout", "ECN reduction", "undo", "slow start left"]
 Phase = Literal[
@@ -218,4 +218,4 @@ def mark(panel: Axes, events: pd.DataFrame, heights: pd.Series, *, lost: tuple[s
                 zorder=5,
                 clip_on=event != "lost",
             )
-            points.set_rasterized(int(is_event.sum()) > MOST_SHAPES)
+            points.set_rasterized(int(is_event.sum()) > MAX_SHAPES)

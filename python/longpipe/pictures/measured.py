@@ -15,12 +15,12 @@ from matplotlib.ticker import MaxNLocator
 from longpipe.errors import shortened
 from longpipe.measured import Recording, Series, Subject
 from longpipe.pictures.figure import with_literal_texts
-from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, interval_text, legend_below, panels, titled
+from longpipe.pictures.style import GREY, MAX_SHAPES, PALETTE, interval_text, legend_below, panels, titled
 
 Numbers = npt.NDArray[np.float64]
 
 # Maximum number of subjects in a picture; those with the most data are shown or, if that is unknown, the first ones.
-MOST_SUBJECTS: Final = 6
+MAX_SUBJECTS: Final = 6
 # Maximum length of a subject's name in the legend [characters].
 _NAME: Final = 48
 
@@ -55,7 +55,7 @@ _GAP_S: Final = 1e-4
 
 
 @with_literal_texts
-def measured(recording: Recording, most: int = MOST_SUBJECTS) -> Figure:
+def measured(recording: Recording, most: int = MAX_SUBJECTS) -> Figure:
     """Draws the series of a recording over time, one panel for each kind that it has, for `most` of its subjects."""
     subjects = [subject for subject in recording.subjects if subject.series]
     drawn = subjects[:most]
@@ -108,7 +108,7 @@ def _draw(panel: Axes, kind: _Panel, subject: Subject, colour: str, interval_s: 
             continue
         times, values = _line(series)
         (drawn,) = panel.plot(times, kind.factor * values, color=colour, lw=1.1, **style)
-        drawn.set_rasterized(len(series.numbers) > MOST_SHAPES)
+        drawn.set_rasterized(len(series.numbers) > MAX_SHAPES)
 
 
 def _line(series: Series) -> tuple[Numbers, Numbers]:

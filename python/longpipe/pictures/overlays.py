@@ -22,7 +22,7 @@ from longpipe.pictures.kinds.throughput import (
 )
 from longpipe.pictures.ports import default_port
 from longpipe.pictures.recorded import (
-    MOST_LISTED,
+    MAX_LISTED,
     EmptyPictureError,
     Run,
     check_flows,
@@ -37,7 +37,7 @@ from longpipe.pictures.recorded import (
 )
 from longpipe.pictures.style import (
     DASHES,
-    MOST_SHAPES,
+    MAX_SHAPES,
     PALETTE,
     Unit,
     colour,
@@ -48,8 +48,8 @@ from longpipe.pictures.style import (
     unit_for,
 )
 
-MOST_FLOWS: Final = len(PALETTE)
-MOST_RUNS: Final = 6
+MAX_FLOWS: Final = len(PALETTE)
+MAX_RUNS: Final = 6
 
 
 # Pictures in which several flows of one run, or several runs, can be lines.
@@ -67,7 +67,7 @@ def overlay(
     unit: Unit | None = None,
     port: str | None = None,
     interval_s: float | None = None,
-    most: int | None = MOST_FLOWS,
+    most: int | None = MAX_FLOWS,
     log: bool = False,
     ax: Axes | None = None,
 ) -> Figure:
@@ -93,8 +93,8 @@ def overlay(
 
 def check_number(runs: int) -> None:
     """Raises ScenarioError for too few or too many runs of a picture."""
-    if not 2 <= runs <= MOST_RUNS:
-        raise ScenarioError(f"runs: {runs}; needs 2 to {MOST_RUNS}")
+    if not 2 <= runs <= MAX_RUNS:
+        raise ScenarioError(f"runs: {runs}; needs 2 to {MAX_RUNS}")
 
 
 def one_flow(
@@ -192,7 +192,7 @@ def _raise_empty(
         raise EmptyPictureError(f"port: {short} in any run in the time shown; needs another port or time", short)
     short = f"no {line.lacks}{of_flows(flows[:1])}"
     able = flows_with_rows(runs.values(), lambda run: line.rows(run, span_s))
-    helps = nearest("", able, MOST_LISTED) if able else "needs a TCP sender, or a longer time"
+    helps = nearest("", able, MAX_LISTED) if able else "needs a TCP sender, or a longer time"
     raise EmptyPictureError(f"flow: {short} in any run in the time shown; {helps}", short)
 
 
@@ -245,7 +245,7 @@ def _draw(panel: Axes, picture: Kind, drawn: Mapping[str, pd.Series], *, log: bo
     for number, (label, values) in enumerate(drawn.items()):
         if dotted:
             (dots,) = panel.plot(values.index, values, ".", ms=2, color=colour(number), label=label)
-            dots.set_rasterized(len(values) > MOST_SHAPES)
+            dots.set_rasterized(len(values) > MAX_SHAPES)
         else:
             style = "default" if picture.line is None and picture.port_measure is None else "steps-post"
             dashes = DASHES[number // len(PALETTE) % len(DASHES)]

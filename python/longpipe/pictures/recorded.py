@@ -21,7 +21,7 @@ from longpipe.scenario.source import OVER_TCP
 TRACES: Final = tuple(name for name, kind in Traces.model_fields.items() if kind.annotation is bool)
 SCENARIO_FILE: Final = "scenario.toml"
 # Maximum number of flows that a message lists.
-MOST_LISTED: Final = 10
+MAX_LISTED: Final = 10
 
 
 class Run(Protocol):
@@ -144,7 +144,7 @@ def check_senders(scenario: Scenario, flows: Sequence[str] | None, lacks: str) -
     for flow in flows or ():
         if flow in kinds and flow not in able and kinds[flow] != "stack-path":
             short = f"no {lacks}"
-            raise EmptyPictureError(f"flow: {flow!r} has {short}; {nearest('', able, MOST_LISTED)}", short)
+            raise EmptyPictureError(f"flow: {flow!r} has {short}; {nearest('', able, MAX_LISTED)}", short)
 
 
 class Chosen(NamedTuple):
@@ -199,7 +199,7 @@ def chosen_senders(
     for flow in flows or ():
         if flow not in having:
             raise EmptyPictureError(
-                f"flow: {flow!r} has no {lacks} in the time shown; {nearest('', able, MOST_LISTED)}", f"no {lacks}"
+                f"flow: {flow!r} has no {lacks} in the time shown; {nearest('', able, MAX_LISTED)}", f"no {lacks}"
             )
     names, note = _chosen(able, flows, most, sizes, what)
     omitted = "without further paths of connections" if paths and not flows else ""

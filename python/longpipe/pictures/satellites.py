@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from longpipe.satellites import RoundTrips
 
 # Maximum number of lines that can be distinguished.
-MOST_PAIRS: Final = 8
+MAX_PAIRS: Final = 8
 
 
 @with_literal_texts
 def round_trips_over_time(found: RoundTrips) -> Figure:
     """Draws the RTT [ms] and number of links of the first pairs' routes over time; a gap means that there is none."""
-    shown = range(min(MOST_PAIRS, len(found.pairs)))
+    shown = range(min(MAX_PAIRS, len(found.pairs)))
     rest = f", {len(shown)} of {len(found.pairs)} pairs" if len(shown) < len(found.pairs) else ""
     span = (float(found.times_s[0]), float(found.times_s[-1]) or 1.0)
     figure, (above, below) = panels(2, f"Round trips over {found.constellation.name}{rest}", span)
@@ -68,7 +68,7 @@ def satellite_map(found: RoundTrips, at_s: float) -> Figure:
     axes = figure.subplots()
     plain(axes)
     axes.plot(longitude, latitude, ".", color=ASH, ms=2, label=f"{len(found.constellation.names)} satellites")
-    for number, pair in enumerate(range(min(MOST_PAIRS, len(found.pairs)))):
+    for number, pair in enumerate(range(min(MAX_PAIRS, len(found.pairs)))):
         route = found.route_at(pair, at_s)
         if route:
             a, b = (found.stations[end] for end in found.pairs[pair])
@@ -77,7 +77,7 @@ def satellite_map(found: RoundTrips, at_s: float) -> Figure:
             _draw_route(axes, np.array(line), PALETTE[number % len(PALETTE)], found.label(pair))
     places = np.array([(station.longitude_deg, station.latitude_deg) for station in found.stations])
     axes.plot(_wrapped(places[:, 0]), places[:, 1], "^", color=VERMILION, ms=5, label="stations")
-    if len(found.stations) <= MOST_PAIRS:
+    if len(found.stations) <= MAX_PAIRS:
         for station in found.stations:
             where = (float(_wrapped(np.array(station.longitude_deg))), station.latitude_deg)
             axes.annotate(station.name, where, xytext=(4, 4), textcoords="offset points", fontsize="small", color=BLUE)

@@ -40,9 +40,9 @@ PALETTE: Final = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE, "#b8a800", "#5a4f
 # Line styles, which distinguish lines if colours repeat.
 DASHES: Final = ("-", "--", ":", "-.")
 # Maximum number of items that are drawn as vectors; if there are more, they are rasterized, even in SVG and PDF.
-MOST_SHAPES: Final = 20_000
+MAX_SHAPES: Final = 20_000
 # Maximum length of a title's line [characters].
-MOST_LETTERS: Final = 90
+MAX_LETTERS: Final = 90
 # Length below which a title's line is not wrapped further [characters].
 FEWEST_LETTERS: Final = 12
 # Space between a number and its unit, where a title is not wrapped.
@@ -51,16 +51,16 @@ _BEFORE_UNIT: Final = re.compile(
     rf"(?<=\d) (?=(?:{'|'.join(map(re.escape, (*TIME.units, *RATE.units, *SIZE.units)))})\b)"
 )
 # Maximum number of a legend's columns.
-MOST_COLUMNS: Final = 5
+MAX_COLUMNS: Final = 5
 # Number of letters that take as much space in a legend as the key and the margins.
 KEY_LETTERS: Final = 6
 # Minimum size of a dot in a legend [points].
 DOT: Final = 7
 # Ratio by which a layout may shrink the user's axes later, and maximum share of the axes' height for a legend.
 SHRINKS: Final = 1.2
-MOST_ROOM: Final = 0.6
+MAX_ROOM: Final = 0.6
 # Maximum number of panels in a figure.
-MOST_PANELS: Final = 100
+MAX_PANELS: Final = 100
 # Look of the shading of an outage.
 OUTAGE: Final[Mapping[str, Any]] = {"color": GREY, "alpha": 0.25, "lw": 0.8}
 # Ratio of a logarithmic axis' ends below which its ticks have equal distances in values, as on a linear axis.
@@ -94,8 +94,8 @@ def panels(
         ax.set_xlim(*span_s)
         title_in(ax, title)
         return cast("Figure", ax.figure), [ax]
-    if rows > MOST_PANELS:
-        raise ScenarioError(f"flows: {rows} panels; needs at most {MOST_PANELS}: select flows")
+    if rows > MAX_PANELS:
+        raise ScenarioError(f"flows: {rows} panels; needs at most {MAX_PANELS}: select flows")
     figure = figure_of(max(3.6, height * rows + 0.8))
     axes = list(figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0])
     for panel in axes:
@@ -106,7 +106,7 @@ def panels(
     return figure, axes
 
 
-def wrapped(title: str, letters: int = MOST_LETTERS) -> str:
+def wrapped(title: str, letters: int = MAX_LETTERS) -> str:
     """Wraps a title to a number of letters per line, by default to the figure's width; units follow their numbers."""
     bound = _BEFORE_UNIT.sub(NO_BREAK, title)
     lines = (textwrap.wrap(line, letters, break_on_hyphens=False) for line in bound.splitlines())
@@ -174,7 +174,7 @@ def _font_scale() -> float:
 def title_in(ax: Axes, title: str) -> None:
     """Sets the title of the user's axes, wrapped to their width, in the user's `axes.titlesize` if that is set."""
     size: dict[str, Any] = {"fontsize": font_points(11)} if _unset("axes.titlesize") else {}
-    letters, title = MOST_LETTERS, literal(title)
+    letters, title = MAX_LETTERS, literal(title)
     text = ax.set_title(wrapped(title), **size)
     while (needed := text.get_window_extent().width) > ax.bbox.width and letters > FEWEST_LETTERS:
         longest = max(map(len, text.get_text().splitlines()))
@@ -237,7 +237,7 @@ def legend_below(figure: Figure, handles: Iterable[Any], labels: Iterable[str], 
 
 def _draw_within(width: float, draw: Callable[[list[str], int], Legend], labels: list[str]) -> Legend:
     """Draws a legend in as many columns as fit into a width [pixels], and wraps labels that are longer than a line."""
-    for columns in range(len(labels) if len(labels) <= MOST_COLUMNS else MOST_COLUMNS - 1, 0, -1):
+    for columns in range(len(labels) if len(labels) <= MAX_COLUMNS else MAX_COLUMNS - 1, 0, -1):
         own = draw(labels, columns)
         needed = own.get_window_extent().width
         if needed <= width:
@@ -291,7 +291,7 @@ def _legend_above_data(ax: Axes, entries: dict[str, Any], title: str | None) -> 
         )  # fmt: skip
 
     extent = _draw_within(ax.bbox.width, draw, list(map(literal, entries))).get_window_extent()
-    share = min(extent.height / ax.bbox.height * SHRINKS, MOST_ROOM)
+    share = min(extent.height / ax.bbox.height * SHRINKS, MAX_ROOM)
     scale = ax.yaxis.get_transform()
     low, high = scale.transform(np.array(ax.get_ylim()))
     ax.set_ylim(top=float(scale.inverted().transform(np.array([low + (high - low) / (1 - share)]))[0]))

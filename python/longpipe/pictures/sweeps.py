@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from longpipe.study import Study
 
 # Largest number of decimals of the values in a map.
-_MOST_DECIMALS: Final = 6
+_MAX_DECIMALS: Final = 6
 # Ratio of the largest to the smallest level at and above which the axis is logarithmic.
 _WIDE: Final = 8
 # The same ratio if there is also a level of 0, which a logarithmic axis shows only with a linear part.
@@ -346,7 +346,7 @@ def _decimals(values: np.ndarray) -> int:
     """Returns the number of decimals with which the largest value has three significant digits, and the range two."""
     sizes = [(float(np.abs(values).max()), 2), (float(np.ptp(values)), 1)] if values.size else []
     wanted = [digits - math.floor(math.log10(size)) for size, digits in sizes if size > 0]
-    return min(_MOST_DECIMALS, max(0, *wanted)) if wanted else 0
+    return min(_MAX_DECIMALS, max(0, *wanted)) if wanted else 0
 
 
 def _panel(ax: Axes | None) -> tuple[Figure, Axes]:

@@ -22,9 +22,9 @@ COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000", ASH)
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 FAINT: Final = "0.6"
 PANEL_INCHES: Final = 4.3
-MOST_LETTERS: Final = 14
+MAX_LETTERS: Final = 14
 # Maximum number of levels and lines in a readable panel.
-MOST_LEVELS, MOST_BARS, MOST_PANELS = 40, 25, 12
+MAX_LEVELS, MAX_BARS, MAX_PANELS = 40, 25, 12
 
 
 def main_effect_points(found: Anova, level: float = 0.9) -> pd.DataFrame:
@@ -44,7 +44,7 @@ def main_effects(found: Anova, level: float = 0.9) -> Figure:
     """Draws one panel per factor with the mean response at each level and the interval of its effect."""
     points = main_effect_points(found, level)
     groups = {str(name): group for name, group in points.groupby("factor", sort=False)}
-    _refuse_more_than(MOST_LEVELS, max(map(len, groups.values())), "levels of a factor")
+    _refuse_more_than(MAX_LEVELS, max(map(len, groups.values())), "levels of a factor")
     widths = [max(1.6, 0.75 * len(group), min(8, _inches(group["level"]))) for group in groups.values()]
     figure = Picture(figsize=(1.6 + sum(widths), 4), layout="constrained")
     panels = figure.subplots(1, len(groups), sharey=True, squeeze=False, gridspec_kw={"width_ratios": widths})[0]
@@ -78,7 +78,7 @@ def interactions(found: Anova) -> Figure:
     pairs = [pair for pair in combinations(found.factors, 2) if pair in found.terms]
     if not pairs:
         raise ScenarioError("order: the model has no interaction of two factors to draw; needs order 2")
-    _refuse_more_than(MOST_PANELS, len(pairs), "interactions of two factors")
+    _refuse_more_than(MAX_PANELS, len(pairs), "interactions of two factors")
     points = [interaction_points(found, *pair) for pair in pairs]
     columns = min(3, len(pairs))
     rows = -(-len(pairs) // columns)
@@ -119,7 +119,7 @@ def variation_shares(analyses: Sequence[Anova]) -> pd.DataFrame:
 def variation_explained(*analyses: Anova) -> Figure:
     """Draws the allocation of variation with one bar per component and response."""
     shares = variation_shares(analyses)
-    shown = shares if len(shares) <= MOST_BARS else pd.concat([shares.iloc[: MOST_BARS - 1], shares.iloc[[-1]]])
+    shown = shares if len(shares) <= MAX_BARS else pd.concat([shares.iloc[: MAX_BARS - 1], shares.iloc[[-1]]])
     figure = Picture(figsize=(8, 1.3 + 0.2 * len(shown) * (1 + len(analyses))), layout="constrained")
     axes = figure.subplots()
     height = 0.8 / len(analyses)
@@ -174,12 +174,12 @@ def residuals(found: Anova) -> Figure:
 
 
 def _wrapped(level: str) -> str:
-    return "\n".join(textwrap.wrap(level, MOST_LETTERS, max_lines=3, placeholder="...")) or level
+    return "\n".join(textwrap.wrap(level, MAX_LETTERS, max_lines=3, placeholder="...")) or level
 
 
 def _inches(levels: Iterable[str]) -> float:
     """Returns the width [inches] of level names when they are drawn side by side."""
-    return sum(0.09 * (min(len(level), MOST_LETTERS) + 2) for level in levels)
+    return sum(0.09 * (min(len(level), MAX_LETTERS) + 2) for level in levels)
 
 
 def _name_levels(panel: Axes, levels: list[str], factor: str, width: float) -> None:

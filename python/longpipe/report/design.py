@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from longpipe.errors import ScenarioError
 from longpipe.pictures.kinds.network import network
 from longpipe.pictures.saving import to_svg
-from longpipe.report.frames import MOST_OPEN_ROWS, grid
+from longpipe.report.frames import MAX_OPEN_ROWS, grid
 from longpipe.report.parts import NOTHING, Cell, Column, Grid, Part, Picture, Section
 from longpipe.report.svg import Palette, inline
 from longpipe.scenario import Dumbbell, Scenario
@@ -29,7 +29,7 @@ def section(study: Study, palette: Palette) -> Section:
             sets = "; ".join(f"{field} = {value}" for field, value in _fields(dict(changes)))
             rows.append((Cell(factor.name), Cell(str(level)), Cell(sets)))
     columns = (Column("factor"), Column("level"), Column("fields"))
-    closed = len(rows) > MOST_OPEN_ROWS
+    closed = len(rows) > MAX_OPEN_ROWS
     parts: list[Part] = [Grid("factors", "Factors and levels", columns, tuple(rows), closed=closed, stacked=True)]
     fraction = study.design.fraction
     if fraction is not None and fraction.generators:

@@ -14,7 +14,7 @@ from longpipe.measures.readable import p_text
 from longpipe.report.parts import NOTHING, Cell, Column, Download, Grid, number
 
 # Tables with more rows are collapsed initially.
-MOST_OPEN_ROWS: Final = 40
+MAX_OPEN_ROWS: Final = 40
 # Column of p values, which have the format of `longpipe analyse`.
 P_VALUE: Final = "p_value"
 MEDIA_TYPES: Final = {".csv": "text/csv", ".json": "application/json", ".toml": "application/toml"}
@@ -46,7 +46,7 @@ def grid(
         )
         for row in frame.itertuples(index=False, name=None)
     )
-    return Grid(name, title, columns, rows, note=note, closed=len(rows) > MOST_OPEN_ROWS)
+    return Grid(name, title, columns, rows, note=note, closed=len(rows) > MAX_OPEN_ROWS)
 
 
 def cell(value: Any, digits: int = 3, *, decimals: int | None = None) -> Cell:  # noqa: ANN401 - any value of a cell

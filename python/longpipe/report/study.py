@@ -41,9 +41,9 @@ from longpipe.study import Study
 # Default responses.
 LEVEL: Final = 0.9
 # Maximum number of factors of a response curve; with more, only effects are shown.
-MOST_CURVED: Final = 2
+MAX_CURVED: Final = 2
 # Maximum number of rows in the page, because a browser takes seconds to open more; the file has all rows.
-MOST_ROWS: Final = 2000
+MAX_ROWS: Final = 2000
 
 
 def page(study: Study, responses: Sequence[str] = ()) -> str:
@@ -111,7 +111,7 @@ def _curves(study: Study, chosen: Sequence[str], palette: Palette) -> Iterator[P
     """Returns each response as curves over a numeric factor, if there is one, a line per level of the other factor."""
     factors = sorted((factor for factor in study.design.factors), key=lambda factor: not numeric(factor.levels))
     names = [factor.name for factor in factors]
-    for response in chosen if len(names) <= MOST_CURVED else ():
+    for response in chosen if len(names) <= MAX_CURVED else ():
         try:
             figure = sweep(study, names[0], response, names[1] if len(names) > 1 else None)
         except ScenarioError:
@@ -139,7 +139,7 @@ def _results(study: Study, finished: pd.DataFrame, measures: list[str], chosen: 
         cells += [_mean(row, shown[name], interval=False) for name in others]
         rows.append(tuple(cells))
     note = "Means over seeds; ± is followed by half of the 95 % interval of the mean."
-    return Grid("points", "Means by point", columns, tuple(rows[:MOST_ROWS]), note=note, closed=len(rows) > MOST_ROWS)
+    return Grid("points", "Means by point", columns, tuple(rows[:MAX_ROWS]), note=note, closed=len(rows) > MAX_ROWS)
 
 
 def _mean(row: dict[Any, Any], shown: Readable, *, interval: bool) -> Cell:
@@ -160,10 +160,10 @@ def _cell(value: Any) -> Cell:  # noqa: ANN401 - a level
 
 
 def _runs(study: Study, runs: pd.DataFrame, measures: list[str]) -> Grid:
-    shown = runs.drop(columns=["digest", "message"]).head(MOST_ROWS)
+    shown = runs.drop(columns=["digest", "message"]).head(MAX_ROWS)
     units = [readable(name, study.design.asked) for name in measures if name in shown]
     shown = shown.assign(**{unit.column: shown[unit.column] / unit.scale for unit in units if unit.scale != 1})
-    note = f"The first {MOST_ROWS} of {len(runs)}; runs.csv has all." if len(runs) > MOST_ROWS else ""
+    note = f"The first {MAX_ROWS} of {len(runs)}; runs.csv has all." if len(runs) > MAX_ROWS else ""
     heads = {unit.column: unit.head for unit in units}
     shown = shown.assign(finished_at=shown["finished_at"].astype(str))
     shown_runs = grid(shown, "runs", "Every run", note=note, heads=heads, digits=4)

@@ -11,7 +11,7 @@ from longpipe.errors import ScenarioError
 
 # Background of figures in the dark theme, and the minimum contrast (WCAG 2.1, 1.4.11: 3 to 1).
 DARK_CARD: Final = "#1b1f26"
-LEAST_CONTRAST: Final = 3.2
+MIN_CONTRAST: Final = 3.2
 # Saturation below which a colour counts as grey.
 GREY: Final = 0.12
 # Maximum lightness of greys in the dark theme.
@@ -86,7 +86,7 @@ def in_the_dark(colour: str) -> str:
             return DARK_CARD
         return _hex(*(3 * (LIGHTEST - (LIGHTEST - card) * lightness,)))
     dark, white = colour, 0.0
-    while contrast(dark, DARK_CARD) < LEAST_CONTRAST:
+    while contrast(dark, DARK_CARD) < MIN_CONTRAST:
         white += 0.02
         dark = _hex(*(part + white * (1 - part) for part in (red, green, blue)))
     return dark

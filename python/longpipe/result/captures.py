@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # A capture as the core takes it: kind of the capture point, index of the node or link, and path of the file.
 CorePlace = tuple[str, int, str]
 # Maximum number of capture points in an error message.
-MOST_NAMED: Final = 12
+MAX_NAMED: Final = 12
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _instead(resolved: Mapping[str, Any], kind: str, name: str, known: Mapping[s
         if name == flow["name"] or re.fullmatch(rf"{re.escape(name)}\d+", flow["name"]):
             begin, end = names[links[flow["route"][0]]["from"]], names[links[flow["route"][-1]]["to"]]
             return f"the flow {flow['name']} goes from {begin} to {end}, needs host:{begin} or host:{end}"
-    return nearest(name, known, MOST_NAMED)
+    return nearest(name, known, MAX_NAMED)
 
 
 def unwritable(captures: Mapping[str, str | Path], error: OSError) -> ScenarioError:

@@ -37,7 +37,7 @@ MINUTES_PER_DAY: Final = 1440.0
 # Eccentricity of shells, as in Hypatia. It is not exactly 0, because early SGP4 code could not handle circular orbits.
 ECCENTRICITY: Final = 1e-7
 # Default minimum elevation, which is that of Starlink's user terminals.
-LEAST_ELEVATION_DEG: Final = 25.0
+MIN_ELEVATION_DEG: Final = 25.0
 _NO_LINKS: Final = np.empty((0, 2), dtype=np.int64)
 
 
@@ -126,7 +126,7 @@ class Constellation:
         path: Path | str,
         *,
         epoch: datetime | None = None,
-        least_elevation_deg: float = LEAST_ELEVATION_DEG,
+        least_elevation_deg: float = MIN_ELEVATION_DEG,
         link_range_m: float | None = None,
     ) -> Constellation:
         """Returns the satellites of a file of TLEs or OMMs, or of one of Hypatia's folders.

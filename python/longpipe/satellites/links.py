@@ -13,21 +13,21 @@ from longpipe.satellites.stations import RADIUS_M
 # Minimum height of a link above the equatorial radius, because of the atmosphere: 80 km, as assumed by Hypatia's
 # maximum link length.
 CLEARANCE_M: Final = 80_000.0
-MOST_LINKS: Final = 1_000_000
+MAX_LINKS: Final = 1_000_000
 
 
 def links_within(satellites_m: np.ndarray, range_m: float) -> np.ndarray:
     """Returns the pairs of satellites (n rows of two numbers) that are within `range_m` and have a line of sight.
 
     Positions are Earth-fixed or inertial [m]; satellites without a position (NaN) have no links. Raises ScenarioError
-    if there are more than `MOST_LINKS` pairs.
+    if there are more than `MAX_LINKS` pairs.
     """
     known = np.nonzero(np.isfinite(satellites_m).all(axis=1))[0]
     places = satellites_m[known]
     tree = cKDTree(places)
     # Each pair is counted twice, and each satellite is counted once with itself.
-    if (count := (tree.count_neighbors(tree, range_m) - len(known)) // 2) > MOST_LINKS:
-        raise ScenarioError(f"links of up to {range_m / 1e3:g} km: {count} pairs; needs at most {MOST_LINKS}")
+    if (count := (tree.count_neighbors(tree, range_m) - len(known)) // 2) > MAX_LINKS:
+        raise ScenarioError(f"links of up to {range_m / 1e3:g} km: {count} pairs; needs at most {MAX_LINKS}")
     pairs = tree.query_pairs(range_m, output_type="ndarray")
     within: np.ndarray = known[pairs[sighted(places, pairs)]].reshape(-1, 2)
     return within

@@ -47,7 +47,7 @@ _EPOCH: Final = re.compile(
 _ORIGIN: Final = datetime(1949, 12, 31, tzinfo=UTC)
 # Maximum catalogue number that SGP4's library accepts; the number is otherwise unused.
 _LARGEST_NUMBER: Final = 339_999
-_MOST_DEPTH: Final = 32
+_MAX_DEPTH: Final = 32
 _LONGEST_LINE: Final = 4096
 # Maximum length of a name or an epoch.
 _SHOWN: Final = 60
@@ -139,7 +139,7 @@ class _Document:
         self._letters.clear()
         if self._depth == 1 and name.lower() == "html":
             self._refuse("an HTML page, as servers return instead of data")
-        if self._depth > _MOST_DEPTH:
+        if self._depth > _MAX_DEPTH:
             self._refuse(f"{self._depth} nested elements")
         if name == "segment":
             self._found.append((self._parser.CurrentLineNumber, {}))

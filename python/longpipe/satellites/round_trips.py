@@ -21,7 +21,7 @@ from longpipe.satellites.stations import Station
 LIGHT_M_PER_S: Final = 299_792_458.0
 # Number of instants for which positions are computed in one call.
 AT_ONCE: Final = 50
-MOST_INSTANTS: Final = 10_000_000
+MAX_INSTANTS: Final = 10_000_000
 # Number of decimals of an RTT [ns] in a table, which gives a resolution of 1 ps.
 DECIMALS: Final = 3
 
@@ -84,9 +84,9 @@ class RoundTrips:
 
 def instants(duration_s: float, step_s: float) -> np.ndarray:
     """Returns 0, step, two steps, ... below the duration [s]. Raises ScenarioError if there are none or too many."""
-    if not (step_s > 0 and duration_s > 0 and duration_s / step_s <= MOST_INSTANTS):
+    if not (step_s > 0 and duration_s > 0 and duration_s / step_s <= MAX_INSTANTS):
         raise ScenarioError(
-            f"--duration, --step: {duration_s:g} s, {step_s:g} s; needs both above 0, and at most {MOST_INSTANTS} steps"
+            f"--duration, --step: {duration_s:g} s, {step_s:g} s; needs both above 0, and at most {MAX_INSTANTS} steps"
         )
     count = int(np.ceil(duration_s / step_s - 1e-9))
     # The inverse is used, because 0.1 is not a binary fraction, but its inverse is exact.

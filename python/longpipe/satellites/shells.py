@@ -13,8 +13,8 @@ EARTH_RADIUS_M: Final = 6_378_135.0
 EARTH_GM: Final = 398_600.8e9
 DAY_S: Final = 86_400.0
 # Bounds of a shell's parameters.
-MOST_ORBITS: Final = 500
-MOST_PER_ORBIT: Final = 500
+MAX_ORBITS: Final = 500
+MAX_PER_ORBIT: Final = 500
 ALTITUDES_KM: Final = (160.0, 40_000.0)
 
 Phasing = Literal["half"] | int
@@ -45,7 +45,7 @@ class Shell:
     linked: bool = True
 
     def __post_init__(self) -> None:
-        whole = (("orbits", self.orbits, MOST_ORBITS), ("satellites of an orbit", self.per_orbit, MOST_PER_ORBIT))
+        whole = (("orbits", self.orbits, MAX_ORBITS), ("satellites of an orbit", self.per_orbit, MAX_PER_ORBIT))
         for what, number, limit in whole:
             if not 1 <= number <= limit:
                 raise ScenarioError(f"shell: {number} {what}; needs 1 to {limit}")

@@ -19,7 +19,7 @@ from longpipe.errors import ScenarioError
 RADIUS_M: Final = 6_378_137.0
 FLATTENING: Final = 1 / 298.257223563
 # Maximum number of similar names in a message.
-MOST_NEAREST: Final = 5
+MAX_NEAREST: Final = 5
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def station(text: str) -> Station:
         return city
     if place := _place(text):
         return place
-    close = [known[name].name for name in difflib.get_close_matches(_plain(text), known, n=MOST_NEAREST, cutoff=0.5)]
+    close = [known[name].name for name in difflib.get_close_matches(_plain(text), known, n=MAX_NEAREST, cutoff=0.5)]
     meant = f"nearest are {', '.join(close)}; " if close else ""
     raise ScenarioError(f"station: {text!r} is not a known city; {meant}or give LATITUDE,LONGITUDE in degrees")
 

@@ -342,11 +342,11 @@ def _check_buffer(value: object) -> str:
     if text in (UNLIMITED, "inf"):
         return UNLIMITED
     number, unit = BUFFER.split(text)
-    maximum = Fraction(MOST_CELLS)
+    maximum = Fraction(MAX_CELLS)
     if unit in SIZE.units:
-        maximum = MOST_BUFFER_BYTES / SIZE.units[unit]
+        maximum = MAX_BUFFER_BYTES / SIZE.units[unit]
     elif unit in TIME.units:
-        maximum = MOST_BUFFER_PS / TIME.units[unit]
+        maximum = MAX_BUFFER_PS / TIME.units[unit]
     if not 0 <= number <= maximum:
         raise ValueError(f"{text}; needs at least one full packet and at most {int(maximum)} {unit}, or {UNLIMITED!r}")
     counted = "bytes" if unit in SIZE.units else unit
@@ -357,9 +357,9 @@ def _check_buffer(value: object) -> str:
 
 # Length at and above which the text of a quantity is normalized before it is cached.
 LONGEST_QUANTITY: Final = 64
-MOST_CELLS: Final = 10**9
-MOST_BUFFER_BYTES: Final = 10**12
-MOST_BUFFER_PS: Final = TIME.parse("1000 s")
+MAX_CELLS: Final = 10**9
+MAX_BUFFER_BYTES: Final = 10**12
+MAX_BUFFER_PS: Final = TIME.parse("1000 s")
 AUTO: Final = "auto"
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
@@ -397,7 +397,7 @@ Buffer = Annotated[
     str,
     Checked(
         _check_buffer,
-        accepts=f"one full packet to {MOST_CELLS} cells or packets, in bytes, BDP or time too, or {UNLIMITED}",
+        accepts=f"one full packet to {MAX_CELLS} cells or packets, in bytes, BDP or time too, or {UNLIMITED}",
     ),
 ]
 Probability = Annotated[float, Field(ge=0, le=1)]

@@ -12,7 +12,7 @@ from longpipe.scenario.framings import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.network import Dumbbell
 from longpipe.scenario.network_base import FlowFields
 from longpipe.scenario.policies import Red, TailDrop
-from longpipe.scenario.topology import MOST_PROBLEMS
+from longpipe.scenario.topology import MAX_PROBLEMS
 from longpipe.units import SIZE, TIME, UNLIMITED
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def check_network(framing: Framing, network: Network, switch: Switch, topology: 
 
 
 def _refuse(problems: Iterator[str], remedies: Callable[[], Iterable[MissingSetting]] = tuple) -> None:
-    if found := dict.fromkeys(islice(problems, MOST_PROBLEMS)):
+    if found := dict.fromkeys(islice(problems, MAX_PROBLEMS)):
         raise ScenarioError(*found, remedies=remedies())
 
 

@@ -18,7 +18,7 @@ from longpipe.errors import ScenarioError, nearest, shown
 from longpipe.inputs.notes import Notes, keep
 from longpipe.inputs.numbers import decimal_comma, exact
 from longpipe.inputs.table import Table, read_table, table_of
-from longpipe.scenario.motion import MOST_STEPS, Coded
+from longpipe.scenario.motion import MAX_STEPS, Coded
 from longpipe.scenario.rows import series_table
 from longpipe.units import SYMBOLS, TIME
 
@@ -26,9 +26,9 @@ PS: Final = 10**12
 LATEST_PS: Final = TIME.parse("2400 h")
 # Units per decibel.
 PARTS: Final = 10**9
-MOST_DB: Final = 100
-MOST_BITS: Final = 20
-MOST_MODCODS: Final = 1000
+MAX_DB: Final = 100
+MAX_BITS: Final = 20
+MAX_MODCODS: Final = 1000
 OF_DVB_S2: Final = "dvb-s2"
 COLUMNS: Final = ("modcod", "esn0", "efficiency")
 # Mode of a carrier whose Es/N0 is below the lowest threshold.
@@ -57,9 +57,9 @@ def rates_of(where: str, path: Coded) -> list[tuple[int, int, str]]:
         (at, int(baud * table[index].efficiency), table[index].name) if index >= 0 else (at, 0, NONE)
         for at, index in steps
     ]
-    if len(found) > MOST_STEPS:
+    if len(found) > MAX_STEPS:
         raise ScenarioError(
-            f"{where}: {len(found)} steps of the rate; needs at most {MOST_STEPS}, which more hysteresis gives"
+            f"{where}: {len(found)} steps of the rate; needs at most {MAX_STEPS}, which more hysteresis gives"
         )
     if not any(rate for _, rate, _ in found):
         best = max(level for _, level in knots) / PARTS
@@ -91,7 +91,7 @@ def modcods(name: str) -> list[Modcod]:
         return list(_dvb_s2())
     found = _of_use(_table(read_table(name, "dvb-s2 or a CSV file with modcod, esn0 and efficiency")))
     if not found:
-        raise ScenarioError(f"{name}: 0 rows; needs 1 to {MOST_MODCODS}")
+        raise ScenarioError(f"{name}: 0 rows; needs 1 to {MAX_MODCODS}")
     return found
 
 
@@ -111,15 +111,15 @@ def _table(table: Table) -> Iterator[Modcod]:
             raise ScenarioError(f"{file}:1: column {shown(name)}; {nearest(name[:40], COLUMNS)}")
     if len(table.heads) < len(COLUMNS):
         raise ScenarioError(f"{file}:1: {', '.join(table.heads)}; needs a header with {' and '.join(COLUMNS)}")
-    if len(table.lines) > MOST_MODCODS + 1:
-        raise ScenarioError(f"{file}: {len(table.lines) - 1} rows; needs 1 to {MOST_MODCODS}")
+    if len(table.lines) > MAX_MODCODS + 1:
+        raise ScenarioError(f"{file}: {len(table.lines) - 1} rows; needs 1 to {MAX_MODCODS}")
     for line, row in table:
         where = f"{file}:{line}"
         cells = dict(zip(table.heads, row, strict=True))
         efficiency = exact(cells["efficiency"])
-        if efficiency is None or not 0 < efficiency <= MOST_BITS:
+        if efficiency is None or not 0 < efficiency <= MAX_BITS:
             shortened = cells["efficiency"][:20]
-            raise ScenarioError(f"{where}: efficiency {shortened}; needs up to {MOST_BITS} bits per symbol")
+            raise ScenarioError(f"{where}: efficiency {shortened}; needs up to {MAX_BITS} bits per symbol")
         yield Modcod(cells["modcod"], _level(f"{where}: esn0", cells["esn0"]), efficiency)
 
 
@@ -133,7 +133,7 @@ def _of_use(table: Iterator[Modcod]) -> list[Modcod]:
 
 def _of_file(file: str) -> list[tuple[int, int]]:
     table = read_table(file, "a CSV file with time and esn0")
-    rows, units = series_table(table, LATEST_PS, {"time": TIME, "esn0": None}, most_rows=MOST_STEPS)
+    rows, units = series_table(table, LATEST_PS, {"time": TIME, "esn0": None}, most_rows=MAX_STEPS)
     if units["esn0"] not in ("", "dB"):
         raise ScenarioError(f"{file}:1: column esn0 in {shown(units['esn0'])}; accepts dB")
     place = rows.at["esn0"]
@@ -154,8 +154,8 @@ def _level(where: str, cell: str) -> int:
     level = exact(cell.removesuffix("dB").rstrip())
     if level is None:
         raise ScenarioError(f"{where} {shown(cell)}{decimal_comma(cell)}; needs a number")
-    if not -MOST_DB <= level <= MOST_DB:
-        raise ScenarioError(f"{where} {cell}; needs -{MOST_DB} to {MOST_DB} dB")
+    if not -MAX_DB <= level <= MAX_DB:
+        raise ScenarioError(f"{where} {cell}; needs -{MAX_DB} to {MAX_DB} dB")
     return round(level * PARTS)
 
 

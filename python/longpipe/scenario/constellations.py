@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario.motion import MOST_STEPS, Outages, Satellites
+from longpipe.scenario.motion import MAX_STEPS, Outages, Satellites
 from longpipe.scenario.network import Graph, Link
 from longpipe.scenario.over_satellites import PS, PS_PER_NS
 from longpipe.scenario.shell_begin import begin_ps
@@ -110,8 +110,8 @@ def _ways(where: str, sky: Sky, duration_ps: int) -> Ways:
     number = {node: i for i, node in enumerate(sky.stations)}
     pairs = tuple((number[a], number[b]) for a, b in sky.pairs.values())
     step_ps = TIME.parse(step)
-    if duration_ps // step_ps > MOST_STEPS:
-        raise ScenarioError(f"{where}.step: {duration_ps // step_ps} steps of {step}; needs at most {MOST_STEPS}")
+    if duration_ps // step_ps > MAX_STEPS:
+        raise ScenarioError(f"{where}.step: {duration_ps // step_ps} steps of {step}; needs at most {MAX_STEPS}")
     places = tuple(sky.stations.values())
     try:
         return _over_satellites(shell, places, pairs, begin_ps(begin), step_ps, duration_ps // step_ps + 2)

@@ -18,7 +18,7 @@ RTP_HEADER: Final = 12
 # Amount of speech in a packet of 20 ms (RFC 3551 section 4.2) [bytes].
 VOICE_INTERVAL: Final = "20 ms"
 VOICE: Final = {"g711": 160, "g729": 20}
-MOST_PAYLOAD: Final = 65_000
+MAX_PAYLOAD: Final = 65_000
 
 
 class Telephone(Source):
@@ -53,7 +53,7 @@ class FromFile(Source):
 
     def core(self) -> dict[str, Any]:
         """Returns the list of datagrams for the core. Raises ScenarioError with the line of an invalid file."""
-        sent = times_and_sizes(self.file, MOST_PAYLOAD, f"a payload of 1 to {MOST_PAYLOAD}")
+        sent = times_and_sizes(self.file, MAX_PAYLOAD, f"a payload of 1 to {MAX_PAYLOAD}")
         return {"kind": self.kind, "sent_ps": sent}
 
     def data_file(self) -> str:

@@ -32,7 +32,7 @@ WEB_SEARCH: Final = (
     (30_000_000, "1"),
 )
 BILLION: Final = 10**9
-MOST_POINTS: Final = 100_000
+MAX_POINTS: Final = 100_000
 LARGEST: Final = SIZE.parse("1000 GB")
 # Number of terms of the sum over a Pareto tail; an integral approximates the rest.
 _TERMS: Final = 1000
@@ -161,8 +161,8 @@ def _points(file: str) -> Points:
     heads = [head.casefold().strip() for head in table.heads]
     if sorted(heads) != ["bytes", "share"]:
         raise ScenarioError(f"{file}:1: {shown_heads(table.heads)}; needs a header with bytes and share")
-    if not 1 < len(table.lines) <= MOST_POINTS + 1:
-        raise ScenarioError(f"{file}: {len(table.lines) - 1} rows; needs 1 to {MOST_POINTS}")
+    if not 1 < len(table.lines) <= MAX_POINTS + 1:
+        raise ScenarioError(f"{file}: {len(table.lines) - 1} rows; needs 1 to {MAX_POINTS}")
     sizes = Column(file, "bytes", SIZE, "B", LARGEST)
     points: Points = []
     for line, cells in table:

@@ -9,7 +9,7 @@ from longpipe.errors import ScenarioError, shown
 from longpipe.inputs import load_json
 from longpipe.inputs.compression import plain_suffix
 from longpipe.inputs.notes import Notes, keep
-from longpipe.scenario.motion import MOST_STEPS
+from longpipe.scenario.motion import MAX_STEPS
 from longpipe.scenario.points import Points
 from longpipe.units import TIME, seconds
 
@@ -17,7 +17,7 @@ _PS_PER_NS = 10**3
 _NEEDS = "what `irtt client -o` writes"
 _LATEST_NS = 100 * 86_400 * 10**9
 # Maximum length after decompression: an hour of probes every 10 ms, as in the LENS data set, takes 300 MB.
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 
 
 def is_of_irtt(file: str) -> bool:
@@ -31,8 +31,8 @@ def knots(file: str, longest_ps: int) -> Points:
     Raises ScenarioError if the file is invalid.
     """
     requests = _requests(file)
-    if not 1 <= len(requests) <= MOST_STEPS:
-        raise ScenarioError(f"{file}: {len(requests)} round trips; needs 1 to {MOST_STEPS}")
+    if not 1 <= len(requests) <= MAX_STEPS:
+        raise ScenarioError(f"{file}: {len(requests)} round trips; needs 1 to {MAX_STEPS}")
     found = Points()
     lost, first, last = 0, 0, -1
     for number, (where, request) in enumerate(_named(file, requests)):
@@ -66,7 +66,7 @@ def knots(file: str, longest_ps: int) -> Points:
 
 
 def _requests(file: str) -> list[Any]:
-    read = load_json(file, _NEEDS, max_bytes=_MOST_BYTES)
+    read = load_json(file, _NEEDS, max_bytes=_MAX_BYTES)
     requests = read.get("round_trips") if isinstance(read, dict) else None
     if not isinstance(requests, list):
         raise ScenarioError(f"{file}: no list round_trips; needs {_NEEDS}")

@@ -15,7 +15,7 @@ ENTRIES: Final = 4096
 SCALE: Final = 8192
 LEAST, MOST = -32768, 32767
 # Maximum number of entries of a table in tc (`MAXDIST`) and in the kernel (`NETEM_DIST_MAX`).
-MOST_ENTRIES: Final = 16384
+MAX_ENTRIES: Final = 16384
 # An entry in the syntax of strtol, within 16 bits.
 _ENTRY: Final = re.compile(r"[+-]?[0-9]{1,9}")
 # Number of entries of the finer table from which iproute2 computes the one for the normal distribution.
@@ -62,9 +62,9 @@ def _read(file: str) -> tuple[int, ...]:
             if _ENTRY.fullmatch(word) is None or not LEAST <= int(word) <= MOST:
                 raise ScenarioError(f"{file}:{number}: {shown(word)}; needs {needs}")
             table.append(int(word))
-            if len(table) > MOST_ENTRIES:
+            if len(table) > MAX_ENTRIES:
                 raise ScenarioError(
-                    f"{file}:{number}: more than {MOST_ENTRIES} integers; needs at most this number, as tc"
+                    f"{file}:{number}: more than {MAX_ENTRIES} integers; needs at most this number, as tc"
                 )
     if not table:
         raise ScenarioError(f"{file}: no integers; needs {needs}")

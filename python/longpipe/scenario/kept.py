@@ -16,7 +16,7 @@ from longpipe.system.gc_pause import without_collections
 S = TypeVar("S")
 
 # Maximum number of nodes, links and flows in the cache; the latest scenario remains in it even if it is larger.
-MOST_PARTS: Final = 100_000
+MAX_PARTS: Final = 100_000
 
 # What a scenario was resolved to: the fields, or their canonical JSON, compressed with zlib.
 Origin = dict[str, Any] | bytes
@@ -65,7 +65,7 @@ class Kept(Generic[S]):
         self._drop(key)
         self._resolved[key] = resolved
         self._parts += resolved.parts
-        while self._parts > MOST_PARTS and len(self._resolved) > 1:
+        while self._parts > MAX_PARTS and len(self._resolved) > 1:
             self._drop(next(iter(self._resolved)))
         return resolved
 

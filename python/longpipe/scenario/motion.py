@@ -21,7 +21,7 @@ ReadAt = Annotated[
         "and Hypatia"
     ),
 ]
-MOST_STEPS: Final = 1_000_000
+MAX_STEPS: Final = 1_000_000
 
 
 class Outages(Model):

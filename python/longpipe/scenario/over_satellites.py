@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from longpipe.errors import ScenarioError
 from longpipe.inputs import reads
 from longpipe.inputs.notes import Notes, keep
-from longpipe.scenario.motion import MOST_STEPS, OwnSatellites, Satellites
+from longpipe.scenario.motion import MAX_STEPS, OwnSatellites, Satellites
 from longpipe.scenario.shell_begin import begin_ps
 from longpipe.units import TIME
 
@@ -51,9 +51,9 @@ def delays_and_gaps(where: str, path: Satellites | OwnSatellites, duration_ps: i
     never have a route.
     """
     step_ps = TIME.parse(path.step)
-    if duration_ps // step_ps > MOST_STEPS:
+    if duration_ps // step_ps > MAX_STEPS:
         steps = f"{duration_ps // step_ps} steps of {TIME.format(step_ps)}"
-        raise ScenarioError(f"{where}.step: {steps}; needs at most {MOST_STEPS}")
+        raise ScenarioError(f"{where}.step: {steps}; needs at most {MAX_STEPS}")
     if isinstance(path, Satellites):
         route = _Route(where, path.from_, path.to, begin_ps(path.begin), step_ps, duration_ps)
         return _over_shell(path.shell, route)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from longpipe.scenario.traffic import Traffic, WriteBursts
 
 # With PIE's default interval of 15 ms, a run can last up to 173 days.
-MOST_REPETITIONS: Final = 10**9
+MAX_REPETITIONS: Final = 10**9
 # Maximum number of times that an RTO doubles: MAX_BACKOFF in crates/tcp/src/sender/retransmission_timer.rs.
 MAX_BACKOFF: Final = 6
 
@@ -49,7 +49,7 @@ class Repeating(Protocol):
 
 def check_repetition(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> None:
     """Raises ScenarioError for an interval that fits into the run more than a billion times, and for endless bursts."""
-    least_ps = -(-TIME.parse(scenario.duration) // MOST_REPETITIONS)
+    least_ps = -(-TIME.parse(scenario.duration) // MAX_REPETITIONS)
     for field, text, interval_ps in _intervals(scenario, topology, tcps):
         if interval_ps < least_ps:
             raise ScenarioError(

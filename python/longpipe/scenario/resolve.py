@@ -30,7 +30,7 @@ from longpipe.scenario.network_base import FlowFields
 from longpipe.scenario.own_class import Python, core_class
 from longpipe.scenario.own_stack import OwnStack, own_stack_tcp
 from longpipe.scenario.profile_options import by_rules, has_initial_rtt
-from longpipe.scenario.repetition import MOST_REPETITIONS, check_repetition
+from longpipe.scenario.repetition import MAX_REPETITIONS, check_repetition
 from longpipe.scenario.series import Series, series
 from longpipe.scenario.source import STACKS
 from longpipe.scenario.splits import Split, check_buffers, split
@@ -265,7 +265,7 @@ def _flows(
         if isinstance(traffic, FlowArrivals):
             field = f"{fields.of(parts.of.get(i, i))}.traffic" if flow.traffic else "traffic"
             slowest_bps = RATE.parse(topology.slowest_rate(route))
-            least_gap_ps = -(-TIME.parse(scenario.duration) // MOST_REPETITIONS)
+            least_gap_ps = -(-TIME.parse(scenario.duration) // MAX_REPETITIONS)
             resolved["traffic"] = core_flow_arrivals(traffic, resolved["tcp"], slowest_bps, least_gap_ps, field)
         if (stop := flow.stop or scenario.stop) is not None:
             resolved["stop"] = _stop(fields.of(parts.of.get(i, i)), flow, stop, resolved)

@@ -21,7 +21,7 @@ _UNIX: Final = 10**8
 _UNIX_UNITS: Final = ((10**11, "s"), (10**14, "ms"), (10**17, "us"), (10**40, "ns"))
 _FARTHEST_PS: Final = 10**11 * PS
 # Limits of a file of times and sizes: number of rows, and latest time.
-MOST_ROWS: Final = 10_000_000
+MAX_ROWS: Final = 10_000_000
 _LATEST_PS: Final = TIME.parse("2400 h")
 # Headers of the time column.
 _TIMES: Final = ("time", "timestamp")
@@ -272,7 +272,7 @@ def times_and_sizes(file: str, largest: int, needs: str) -> Points:
     """
     table = read_table(file, "a CSV file of time and bytes")
     names = {"time": TIME, "bytes": SIZE}
-    rows, units = series_table(table, _LATEST_PS, names, from_first=False, strictly=False, most_rows=MOST_ROWS)
+    rows, units = series_table(table, _LATEST_PS, names, from_first=False, strictly=False, most_rows=MAX_ROWS)
     rows.columns["bytes"] = sizes = Column(file, "bytes", SIZE, "B", largest, unit=units["bytes"])
     place = rows.at["bytes"]
     found = Points()

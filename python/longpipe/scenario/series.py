@@ -16,7 +16,7 @@ from longpipe.inputs.compression import plain_suffix
 from longpipe.inputs.notes import Notes, keep
 from longpipe.scenario import irtt, traces
 from longpipe.scenario.coding import rates_of
-from longpipe.scenario.motion import MOST_STEPS, Coded, File, Moving, Outages, OwnSatellites, Satellites
+from longpipe.scenario.motion import MAX_STEPS, Coded, File, Moving, Outages, OwnSatellites, Satellites
 from longpipe.scenario.over_satellites import delays_and_gaps
 from longpipe.scenario.points import Points
 from longpipe.units import RATE, TIME, seconds
@@ -26,9 +26,9 @@ PS_PER_MS: Final = 10**9
 LONGEST_DELAY_PS: Final = TIME.parse("1000 s")
 FASTEST_BPS: Final = RATE.parse("10 Tbit/s")
 # Limits of a schedule: number of lines, and latest time [ms].
-MOST_LINES: Final = 10_000_000
+MAX_LINES: Final = 10_000_000
 LATEST_MS: Final = 100 * 86_400 * 1000
-_MOST_DIGITS: Final = 18
+_MAX_DIGITS: Final = 18
 
 
 @dataclass(frozen=True)
@@ -168,9 +168,9 @@ def _repeated(where: str, outages: Outages, duration_ps: int) -> Iterator[list[i
     every, gap, phase = (TIME.parse(text) for text in (outages.every, outages.gap, outages.phase))
     if gap >= every:
         raise ScenarioError(f"{where}.gap: {outages.gap}; needs less than every, {outages.every}")
-    if (duration_ps - phase) // every > MOST_STEPS:
+    if (duration_ps - phase) // every > MAX_STEPS:
         raise ScenarioError(
-            f"{where}.every: {outages.every}; needs at most {MOST_STEPS} of them in {seconds(duration_ps)}"
+            f"{where}.every: {outages.every}; needs at most {MAX_STEPS} of them in {seconds(duration_ps)}"
         )
     yield from ([begin, begin + gap] for begin in range(phase, duration_ps, every))
 
@@ -188,15 +188,13 @@ def _of_file(path: File) -> _Parts:
 
 def _of_schedule(path: File, text: Sequence[str]) -> _Parts:
     """Parses a schedule with one time [ms] per line, in nondecreasing order; the last time is the period."""
-    if not text or len(text) > MOST_LINES:
-        raise ScenarioError(
-            f"{path.file}: {len(text)} lines; needs 1 to {MOST_LINES}, each with a time in milliseconds"
-        )
+    if not text or len(text) > MAX_LINES:
+        raise ScenarioError(f"{path.file}: {len(text)} lines; needs 1 to {MAX_LINES}, each with a time in milliseconds")
     instants = array("Q")
     last = 0
     for number, line in enumerate(text, 1):
         # Rejects signs and underscores, which int accepts.
-        if not (line.isascii() and line.isdigit() and len(line) <= _MOST_DIGITS):
+        if not (line.isascii() and line.isdigit() and len(line) <= _MAX_DIGITS):
             raise ScenarioError(f"{path.file}:{number}: {line[:20]!r}; needs a whole number of milliseconds")
         now = int(line)
         if now < last:

@@ -18,7 +18,7 @@ from longpipe.units import SIZE, UNLIMITED
 _RATE: Final = "10 Tbit/s"
 _DELAY: Final = "0 s"
 # A connection needs space for a segment while another segment is not yet acknowledged.
-_LEAST_SEGMENTS: Final = 2
+_MIN_SEGMENTS: Final = 2
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def check_buffers(network: Network, split: Split, tcps: list[Tcp]) -> None:
     for i, own in split.fields.items():
         if (onward := own.get("onward")) is None:
             continue
-        minimum = _LEAST_SEGMENTS * SIZE.parse(tcps[i].mss)
+        minimum = _MIN_SEGMENTS * SIZE.parse(tcps[i].mss)
         if onward["buffer_bytes"] < minimum:
             at = split.graph.flows[i].to.removesuffix(_host(""))
             pep = "network.pep" if isinstance(network, Dumbbell) else f"pep of node {at!r}"

@@ -11,7 +11,7 @@ from longpipe.scenario.source import Source
 
 # Stack with the multipath extension of QUIC, and its maximum number of paths (crates/stacks/src/noq/paths.rs).
 MULTIPATH: Final = "noq"
-MOST_PATHS: Final = 8
+MAX_PATHS: Final = 8
 
 
 class StackPath(Source):
@@ -49,7 +49,7 @@ def check_stack_paths(fields: Mapping[str, str], flows: Sequence[Mapping[str, An
             known = f": {', '.join(connections)}" if connections else ", and there is none"
             raise ScenarioError(f"{field}.of: {of}; needs the name of a flow whose traffic is the stack noq{known}")
         counts[of] = counts.get(of, 1) + 1
-        if counts[of] > MOST_PATHS:
-            raise ScenarioError(f"{field}.of: {of}, which has {counts[of]} paths; needs at most {MOST_PATHS}")
+        if counts[of] > MAX_PATHS:
+            raise ScenarioError(f"{field}.of: {of}, which has {counts[of]} paths; needs at most {MAX_PATHS}")
         if connection["tcp"] != flow["tcp"]:
             raise ScenarioError(f"{field}.of: {of}; needs the only or first flow of a group")

@@ -25,7 +25,7 @@ from longpipe.scenario.variant import Variant
 from longpipe.units import BUFFER, RATE, TICKS, TIME, UNLIMITED
 
 # Maximum number of differing flows and links that the head lists, and of TCP fields that it shows.
-MOST_EXCEPTIONS: Final = 4
+MAX_EXCEPTIONS: Final = 4
 SHOWN: Final = ("mss", "receiver_window", "initial_window")
 # Longest delays [ps] by link, and beginning and end of a time span [ps].
 Spans = dict[tuple[int, int, int], int]
@@ -114,8 +114,8 @@ def _exceptions(scenario: Scenario) -> list[str]:
         found.append(f"switch2->switch1: at {network.return_buffer}")
     if not found:
         return []
-    more = [f"and {len(found) - MOST_EXCEPTIONS} more"] if len(found) > MOST_EXCEPTIONS else []
-    return [f"but {'; '.join([*found[:MOST_EXCEPTIONS], *more])}"]
+    more = [f"and {len(found) - MAX_EXCEPTIONS} more"] if len(found) > MAX_EXCEPTIONS else []
+    return [f"but {'; '.join([*found[:MAX_EXCEPTIONS], *more])}"]
 
 
 def _own(tcp: Tcp, others: Tcp) -> str:
@@ -177,8 +177,8 @@ def _with_changes(part: Any, usual: BaseModel | None = None) -> str:  # noqa: AN
 def _changed(name: str, parameters: Mapping[str, object]) -> str:
     """Returns a name with its changed parameters in parentheses; if there are many, only the first."""
     said = [f"{key} {text}" for key, value in parameters.items() if (text := _value(value))]
-    if len(said) > MOST_EXCEPTIONS:
-        said = [*said[:MOST_EXCEPTIONS], f"and {len(said) - MOST_EXCEPTIONS} more"]
+    if len(said) > MAX_EXCEPTIONS:
+        said = [*said[:MAX_EXCEPTIONS], f"and {len(said) - MAX_EXCEPTIONS} more"]
     return f"{name} ({', '.join(said)})" if said else name
 
 

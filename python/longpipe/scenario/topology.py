@@ -110,7 +110,7 @@ def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:
 
 
 # Maximum number of reported problems of a network.
-MOST_PROBLEMS: Final = 10
+MAX_PROBLEMS: Final = 10
 
 
 # Fields that most links leave at their defaults: queues, conditioners and losses.

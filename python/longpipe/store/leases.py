@@ -27,7 +27,7 @@ _OWNER: Final = sa.bindparam("owner", type_=sa.Text)
 # Maximum number of keys per statement, so that a statement's text stays short.
 _CHUNK: Final = 5_000
 # Upper bound on process IDs on all systems.
-_MOST_PROCESSES: Final = 2**31
+_MAX_PROCESSES: Final = 2**31
 
 
 class Taken(NamedTuple):
@@ -174,7 +174,7 @@ def living(connection: sa.Connection) -> list[Owner]:
     for row in rows:
         texts, times = (row.id, row.machine), (row.began, row.heartbeat)
         is_whole = all(isinstance(text, str) for text in texts) and all(isinstance(time, float) for time in times)
-        if not (is_whole and isinstance(row.pid, int) and 0 < row.pid < _MOST_PROCESSES):
+        if not (is_whole and isinstance(row.pid, int) and 0 < row.pid < _MAX_PROCESSES):
             raise DamagedError("a process with runs in flight")
     owners = [(Owner(row.id, row.machine, row.pid, row.began), row.heartbeat) for row in rows]
     return [owner for owner, heartbeat in owners if not is_dead(owner, heartbeat, now)]

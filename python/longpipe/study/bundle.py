@@ -49,11 +49,11 @@ POINTS: Final = "points/"
 # Name, in the index, of the SHA-256 checksums of the parts for readers; bundles of earlier releases have none.
 CHECKSUMS: Final = "sha256"
 # Maximum number of changed parts that an error names.
-MOST_NAMED: Final = 5
+MAX_NAMED: Final = 5
 # Maximum total size of a bundle's files after decompression [byte].
-MOST_BYTES: Final = 4 << 30
-MOST_INDEX_BYTES: Final = 256 << 20
-MOST_RUNS: Final = 1_000_000
+MAX_BYTES: Final = 4 << 30
+MAX_INDEX_BYTES: Final = 256 << 20
+MAX_RUNS: Final = 1_000_000
 # Errors that zipfile raises for damaged archives.
 _DAMAGES: Final = (
     zipfile.BadZipFile, KeyError, ValueError, RuntimeError, NotImplementedError, EOFError, zlib.error, lzma.LZMAError,
@@ -161,10 +161,10 @@ def read(path: Path) -> Bundle:
     needs = "needs a bundle of longpipe study export --bundle"
     try:
         with open_regular(path, needs.removeprefix("needs ")) as opened, zipfile.ZipFile(opened) as archive:
-            if sum(one.file_size for one in archive.infolist()) > MOST_BYTES:
-                raise ScenarioError(f"{path}: more than {MOST_BYTES >> 30} GiB; {needs}")
-            if archive.getinfo(INDEX).file_size > MOST_INDEX_BYTES:
-                raise ScenarioError(f"{path}: {INDEX}: more than {MOST_INDEX_BYTES >> 20} MiB; {needs}")
+            if sum(one.file_size for one in archive.infolist()) > MAX_BYTES:
+                raise ScenarioError(f"{path}: more than {MAX_BYTES >> 30} GiB; {needs}")
+            if archive.getinfo(INDEX).file_size > MAX_INDEX_BYTES:
+                raise ScenarioError(f"{path}: {INDEX}: more than {MAX_INDEX_BYTES >> 20} MiB; {needs}")
             index = parse_json(archive.read(INDEX), f"{path}: {INDEX}", "the index of a bundle")
             runs = _runs(path, index)
             names = {run.digest: f"resolved/{run.digest}.json" for run in runs}
@@ -176,7 +176,7 @@ def read(path: Path) -> Bundle:
     except _DAMAGES as error:
         raise ScenarioError(f"{path}: {shown(str(error).strip(chr(39)))}; {needs}") from None
     if changed:
-        named = ", ".join(changed[:MOST_NAMED]) + (", ..." if len(changed) > MOST_NAMED else "")
+        named = ", ".join(changed[:MAX_NAMED]) + (", ..." if len(changed) > MAX_NAMED else "")
         raise ScenarioError(f"{path}: {named}: changed since the export; needs an unchanged bundle")
     for digest, text in resolved.items():
         if _checksum(text.encode()) != digest:
@@ -217,7 +217,7 @@ def _runs(path: Path, index: Any) -> tuple[BundledRun, ...]:  # noqa: ANN401 - a
         raise ScenarioError(f"{path}: format: {shown(given)}; this longpipe reads {FORMAT}")
     missing = [name for name in ("study", "engine", "longpipe", "runs") if name not in index]
     rows = index.get("runs")
-    if missing or not isinstance(rows, list) or not 0 < len(rows) <= MOST_RUNS:
+    if missing or not isinstance(rows, list) or not 0 < len(rows) <= MAX_RUNS:
         raise ScenarioError(f"{path}: {', '.join(missing) or 'runs'}: missing; needs a complete bundle")
     kinds = {"point": int, "replication": int, "seed": int, "digest": str, "state_hash": str}
     for row in rows:

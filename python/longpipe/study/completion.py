@@ -18,7 +18,7 @@ from longpipe.system.gc_pause import without_collections
 # Time [s] for which the executor is expected to be busy with the runs that are leased at once, and their maximum
 # number. The time is short, so that processes that share a store finish at about the same time.
 _LEASED_AHEAD_S: Final = 0.25
-_MOST_LEASED: Final = 1000
+_MAX_LEASED: Final = 1000
 # Number of runs, per run to be leased, that are searched at once for runs that no other process has leased, and minimum
 # number.
 _SEARCHED: Final = 4
@@ -162,7 +162,7 @@ class _Campaign:
         work, count = self._pace.work_in(_LEASED_AHEAD_S), 0
         for digest, _ in waiting:
             work -= self._work[digest]
-            if work < 0 or count == _MOST_LEASED:
+            if work < 0 or count == _MAX_LEASED:
                 break
             count += 1
         return max(count, 1)

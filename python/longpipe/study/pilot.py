@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Processor time of the first runs together, and of each of them [s], and the most runs of a point.
 WITHIN_S: Final = 3.0
 LONGEST_S: Final = 0.7
-MOST_REPLICATIONS: Final = 3
+MAX_REPLICATIONS: Final = 3
 # Share of the time of a study for which the first runs may take, because they are executed one after another.
 SHARE: Final = 0.1
 # Places of successive points in the list of points have this distance, modulo 1, so that few of them cover the list.
@@ -71,7 +71,7 @@ def study_cost(store: Store, design: Design, memory: str | None = None) -> cost.
     candidates = [
         (scenario, seed)
         for scenario, of_point in zip(design.scenarios, seeds, strict=True)
-        for seed in of_point[:MOST_REPLICATIONS]
+        for seed in of_point[:MAX_REPLICATIONS]
     ]
     known = store.durations(candidates)
     kept: list[tuple[Job, Packed]] = []
@@ -117,7 +117,7 @@ def extrapolated(
     left_s = min(WITHIN_S, share * ratio * planned.cpu_s) - first.spent_s
     # A trial that was stopped is not repeated, but counts as a run of its point.
     runs: dict[int, list[Measured]] = {} if first.is_whole else {shortest: [first]}
-    for replication in range(min(design.replications, MOST_REPLICATIONS)):
+    for replication in range(min(design.replications, MAX_REPLICATIONS)):
         for point in sorted(range(len(estimates)), key=lambda place: place * _GOLDEN % 1):
             is_known = point == shortest and not first.is_whole
             if not is_known and min(ratio * estimates[point], LONGEST_S) <= left_s:

@@ -43,7 +43,7 @@ CONFIRMED_BY: Final = 0.1
 # margin that holds by Chebyshev's inequality, for any distribution.
 OF_SKEWNESS: Final = 10.0
 # Shift below which rounding errors of the transformation exceed its effect.
-_LEAST_SHIFT: Final = 1e-6
+_MIN_SHIFT: Final = 1e-6
 _UNTIL: Final = re.compile(
     r"\s*(?:\N{PLUS-MINUS SIGN}|\+-|\+/-)\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE]-?\d+)?)\s*(%|[A-Za-z][\w/]*)?\s*"
 )
@@ -255,7 +255,7 @@ def skewness_of(values: npt.NDArray[np.float64]) -> float:
 
 def _without_skewness(t: float, shift: float) -> float:
     """Returns the inverse of Hall's transformation of a Student's t; `shift` is the skewness / (6 sqrt(n))."""
-    return (math.cbrt(1 + 6 * shift * (t - shift)) - 1) / (2 * shift) if abs(shift) > _LEAST_SHIFT else t
+    return (math.cbrt(1 + 6 * shift * (t - shift)) - 1) / (2 * shift) if abs(shift) > _MIN_SHIFT else t
 
 
 def _precision(

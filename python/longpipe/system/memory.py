@@ -12,7 +12,7 @@ from longpipe.units import SIZE
 
 # Results and other processes need some of the available memory.
 _SHARE: Final = 0.8
-_LEAST_BYTES: Final = 10**6
+_MIN_BYTES: Final = 10**6
 _FRESH_S: Final = 1.0
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 
@@ -33,8 +33,8 @@ def limit_bytes(memory: str | None = None) -> int:
         limit = SIZE.parse(memory)
     except ValueError as error:
         raise ScenarioError(f"memory: {error}") from None
-    if limit < _LEAST_BYTES:
-        raise ScenarioError(f"memory: {memory}; needs at least {SIZE.format(_LEAST_BYTES)}")
+    if limit < _MIN_BYTES:
+        raise ScenarioError(f"memory: {memory}; needs at least {SIZE.format(_MIN_BYTES)}")
     return limit
 
 

@@ -17,7 +17,7 @@ Columns = Mapping[str, Mapping[str, Any]]
 # Start [s], end [s] and number of bytes of one sender's packets on a link.
 Packets = tuple[float, float, float]
 # Minimum active time of a flow [s], which keeps rates finite.
-_LEAST_ACTIVE_S: Final = 1e-12
+_MIN_ACTIVE_S: Final = 1e-12
 
 
 def active_time(start_s: float, completion_s: float | None, warm_up_s: float, duration_s: float) -> tuple[float, float]:
@@ -27,7 +27,7 @@ def active_time(start_s: float, completion_s: float | None, warm_up_s: float, du
     """
     start_s = max(start_s - warm_up_s, 0.0)
     end_s = duration_s if completion_s is None or math.isnan(completion_s) else completion_s - warm_up_s
-    return start_s, max(end_s, start_s + _LEAST_ACTIVE_S)
+    return start_s, max(end_s, start_s + _MIN_ACTIVE_S)
 
 
 class Loads:

@@ -32,7 +32,7 @@ REPORT_WIDTH: Final = 100
 STYLES = {Verdict.HOLDS: "green", Verdict.IN_PART: "yellow", Verdict.UNDECIDED: "yellow", Verdict.FAILS: "red"}
 WIDTH_WITH_DIFFERENCES = 96
 # Maximum number of rows of a printed table; longer ones are only written to a file.
-MOST_ROWS = 60
+MAX_ROWS = 60
 
 Record = Mapping[Hashable, Any]
 
@@ -58,7 +58,7 @@ def show(reproduction: Reproduction, console: Console) -> None:
         show_claims(reproduction.claims, console, paper.claims_title)
     for name, frame in reproduction.summaries.items():
         console.print()
-        if len(frame) > MOST_ROWS:
+        if len(frame) > MAX_ROWS:
             console.print(f"{name.capitalize()}: {len(frame)} rows, in {name}.csv", highlight=False)
         else:
             console.print(_summary(name, frame), highlight=False)

@@ -21,7 +21,7 @@ LOSS: Final = f"loss={PORT}.loss"
 MBITS: Final = 1e6
 LOWEST_BPS: Final = 150e3
 # Maximum rate [bit/s] of the media: 1.5 Mbit/s of encoded video and 20 kbit/s of audio.
-MOST_BPS: Final = 1.52e6
+MAX_BPS: Final = 1.52e6
 # Share of the capacity that the media's goodput must reach, and maximum queueing delay (both are proposals).
 CONVERGED: Final = 0.8
 SHORT_S: Final = 0.1
@@ -93,7 +93,7 @@ def _converges(flows: int) -> Any:  # noqa: ANN401 - a margin
     """Returns the margin of a goodput that must reach a share of the capacity or of the media's highest rate."""
 
     def margin(rows: pd.DataFrame, _others: pd.DataFrame) -> pd.Series:
-        reachable = _capacities(rows).clip(upper=flows * MOST_BPS)
+        reachable = _capacities(rows).clip(upper=flows * MAX_BPS)
         return rows["media"] / reachable - CONVERGED
 
     return margin

@@ -11,7 +11,7 @@ KINDS: Final = ("shared", "policed", "jittered", "varying", "managed")
 RATES: Final = (4e6, 20e6)
 ROUND_TRIPS: Final = (0.020, 0.150)
 BUFFERS: Final = (0.4, 2.0)
-LEAST_BUFFER: Final = 10
+MIN_BUFFER: Final = 10
 DURATION_S: Final = 15
 # Controls of the captured flow and of a second one; CUBIC is the default of Linux.
 SENDERS: Final[tuple[LinuxControl, ...]] = ("cubic", "cubic", "reno", "bbr", "htcp", "illinois")
@@ -40,7 +40,7 @@ def draw_mixed(random: Random, number: int) -> LinuxCase:
     case = LinuxCase(
         rate=_bps(rate),
         round_trip=f"{1000 * round_trip_s:.0f} ms",
-        buffer=max(LEAST_BUFFER, round(random.uniform(*BUFFERS) * product)),
+        buffer=max(MIN_BUFFER, round(random.uniform(*BUFFERS) * product)),
         duration=f"{DURATION_S} s",
         flows=(LinuxFlow(control=random.choice(SENDERS)),),
     )

@@ -35,7 +35,7 @@ START_S, PACKET_S = 120.0, 0.002
 # Text in the guest's error if its tc rejects the queue; `linux_guest.path` runs this command.
 QUEUE_COMMAND: Final = "['tc', '-n', 'r', '-batch', '-']"
 # Minimum duration [s], chosen so that a series has at least ten rows.
-LEAST_S: Final = 1.0
+MIN_S: Final = 1.0
 STATES: Final = ("open", "disorder", "cwr", "recovery", "loss")
 
 
@@ -102,8 +102,8 @@ class LinuxCase(Model):
         words = self.discipline.split()
         if not words or words[0] not in DISCIPLINES:
             raise ValueError(f"discipline: {self.discipline!r}; {nearest(words[0] if words else '', DISCIPLINES)}")
-        if seconds(self.duration) < LEAST_S:
-            raise ValueError(f"duration: {self.duration}; needs at least {LEAST_S:g} s")
+        if seconds(self.duration) < MIN_S:
+            raise ValueError(f"duration: {self.duration}; needs at least {MIN_S:g} s")
         return self
 
     @property

@@ -8,7 +8,7 @@ from longpipe_evidence.validate.linux import LinuxCase, LinuxControl, LinuxFlow
 PATHS: Final = 16
 # Number of runs of each path, whose means are compared, because single packets decide some of the results.
 SEEDS: Final = 3
-MOST_FLOWS: Final = 8
+MAX_FLOWS: Final = 8
 # Controls of which each flow draws one; BBR is drawn for a fifth of the flows.
 CONTROLS: Final[tuple[LinuxControl, ...]] = ("cubic", "reno", "cubic", "reno", "bbr")
 # CAKE's overhead options: for Ethernet, for ADSL with PPPoE and LLC/SNAP, and for VDSL with PPPoE.
@@ -41,7 +41,7 @@ def draw_cake(number: int) -> LinuxCase:
             start=f"{flow / 2:g} s",
             dscp=random.choice(DSCPS) if has_tins else 0,
         )
-        for flow in range(random.randint(1, MOST_FLOWS))
+        for flow in range(random.randint(1, MAX_FLOWS))
     )
     return LinuxCase(
         rate=f"{rate_kbps:.0f} kbit/s",

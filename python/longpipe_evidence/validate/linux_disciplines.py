@@ -32,7 +32,7 @@ FQ_CODEL_LIMIT: Final = 10_240
 FQ_LIMIT: Final = 10_000
 # Unit of tc's alpha and beta.
 PIE_UNIT: Final = 16
-MOST_SHIFT: Final = 32
+MAX_SHIFT: Final = 32
 # Clock ticks per second of the guest, and their length [ps].
 GUEST_HZ: Final = 100
 TICK_PS: Final = 10**12 // GUEST_HZ
@@ -212,7 +212,7 @@ def _red(words: Words) -> dict[str, Any]:
 def _shift(least: int, burst: int, mean: int) -> int:
     """Returns log2(1/w_q) for bursts of `burst` packets (tc-red(8); Floyd and Jacobson 1993)."""
     beyond = burst + 1 - least / mean
-    fits = (shift for shift in range(1, MOST_SHIFT) if beyond <= (1 - (1 - 2.0**-shift) ** burst) * 2**shift)
+    fits = (shift for shift in range(1, MAX_SHIFT) if beyond <= (1 - (1 - 2.0**-shift) ** burst) * 2**shift)
     return next(fits)
 
 

@@ -26,7 +26,7 @@ PATHS: Final = 40
 # Number of runs of a path in Linux; BBR has several, because it draws its phase at random, so that means are compared.
 DRAWS: Final = {"bbr": PHASES}
 # Marking threshold of DCTCP's queue as a share of the buffer; at least two packets.
-MARKING_SHARE, LEAST_MARKING = 1 / 3, 2
+MARKING_SHARE, MIN_MARKING = 1 / 3, 2
 KEY: Final = ["control", "path", "draw"]
 DRAWN: Final = ("rate", "round_trip", "buffer", "discipline", "duration")
 COLUMNS: Final = (
@@ -62,7 +62,7 @@ def draw(control: LinuxControl, number: int) -> tuple[LinuxCase, float]:
 
 def _marking(buffer: int) -> str:
     """Returns RED configured as a step, which marks every packet that finds more than MARKING_SHARE of the buffer."""
-    packets = max(LEAST_MARKING, round(buffer * MARKING_SHARE))
+    packets = max(MIN_MARKING, round(buffer * MARKING_SHARE))
     # `tc` requires a maximum above the minimum: two bytes in Linux correspond to one byte in longpipe, whose packets
     # are shorter.
     threshold = packets * PACKET_BYTES

@@ -21,7 +21,7 @@ DURATION_S: Final = 40
 # Range of rates [bit/s] and of the time between two changes [s], and the guest's time step for changes of its token
 # bucket.
 RATES: Final = (4e6, 40e6)
-LEAST_S, MOST_S, STEP_S = 1.0, 5.0, 0.02
+MIN_S, MAX_S, STEP_S = 1.0, 5.0, 0.02
 
 
 def draw_varying(number: int) -> LinuxCase:
@@ -31,10 +31,10 @@ def draw_varying(number: int) -> LinuxCase:
     flows = tuple(
         LinuxFlow(control=random.choice(CONTROLS), start=f"{flow / 2:g} s") for flow in range(random.randint(1, 3))
     )
-    rates, at_s = [], random.uniform(LEAST_S, MOST_S)
+    rates, at_s = [], random.uniform(MIN_S, MAX_S)
     while at_s < DURATION_S:
         rates.append((f"{STEP_S * round(at_s / STEP_S):.2f} s", _rate(random)))
-        at_s += random.uniform(LEAST_S, MOST_S)
+        at_s += random.uniform(MIN_S, MAX_S)
     return LinuxCase(
         rate=_rate(random),
         rates=tuple(rates),

@@ -33,7 +33,7 @@ STEP_PS: Final = round(WRITE_S * PS_PER_S)
 ACK_BYTES: Final = 52
 # Minimum rate of the return path, as a share of the trunk's: below this share, ACKs would queue, and the guest has no
 # bottleneck on the return path.
-LEAST_RETURN: Final = 0.1
+MIN_RETURN: Final = 0.1
 # Number of packets that stands for an unlimited buffer.
 UNLIMITED: Final = 1_000_000
 # Fields of a resolved link that Linux's path can represent.
@@ -168,9 +168,9 @@ def _check_links(
     """Raises ScenarioError for features of links that Linux's path cannot represent."""
     slowest = min(rate for _, rate in _steps(back))
     fastest = max(rate for _, rate in _steps(trunk))
-    if slowest < LEAST_RETURN * fastest:
+    if slowest < MIN_RETURN * fastest:
         raise ScenarioError(
-            f"network.return_rate: {slowest} bit/s; Linux's path does not queue ACKs, so it needs {LEAST_RETURN:.0%} "
+            f"network.return_rate: {slowest} bit/s; Linux's path does not queue ACKs, so it needs {MIN_RETURN:.0%} "
             "of network.trunk_rate"
         )
     for place in (flow["route"][0], flow["route"][2]):

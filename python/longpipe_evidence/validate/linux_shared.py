@@ -13,7 +13,7 @@ SHARED: Final = 20
 # Number of seeds per path: several, because some results depend on single packets, and only systematic differences
 # count.
 SEEDS: Final = 6
-MOST_FLOWS: Final = 8
+MAX_FLOWS: Final = 8
 DISCIPLINES: Final = ("codel", "fq_codel", "pie", "red")
 CONTROLS: Final[tuple[LinuxControl, ...]] = ("cubic", "reno", "bbr")
 # Buffer that never fills [packets].
@@ -39,7 +39,7 @@ def draw_shared(number: int) -> LinuxCase:
         words.append("noecn")
     flows = tuple(
         LinuxFlow(control=random.choice(CONTROLS), start=f"{flow * APART_S:g} s")
-        for flow in range(random.randint(1, MOST_FLOWS))
+        for flow in range(random.randint(1, MAX_FLOWS))
     )
     return LinuxCase(
         rate=f"{round(rate, -5):.0f} bit/s",

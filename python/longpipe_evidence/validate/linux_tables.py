@@ -97,7 +97,7 @@ PATHS: Final = 40
 # queue drops add packets.
 COPIES: Final = 1.25
 # Maximum amount of data in a path and its buffer [bytes]: half of the receiver's largest window.
-MOST_BYTES: Final = 16e6
+MAX_BYTES: Final = 16e6
 
 Files = Mapping[str, pd.DataFrame]
 Tell = Callable[[str], None]
@@ -373,7 +373,7 @@ def draw_from(random: Random) -> tuple[LinuxCase, float]:
         product = rate * round_trip / 8
         buffer = random.uniform(0.25, 4)
         lossy, loss = random.random() < 2 / 3, _between(random, 1e-5, 1e-2)
-        if product * (1 + buffer) <= MOST_BYTES:
+        if product * (1 + buffer) <= MAX_BYTES:
             break
     loss, duration_s = float(f"{loss:.2g}") if lossy else 0.0, 60 if rate <= 25e6 else 30
     packets = COPIES * rate * duration_s / 8 / PACKET_BYTES

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.pictures.style import ASH, BLUE, MOST_SHAPES, ORANGE, VERMILION, legend, plain
+from longpipe.pictures.style import ASH, BLUE, MAX_SHAPES, ORANGE, VERMILION, legend, plain
 from longpipe_evidence.validate.ns2_drops import Comparison
 from longpipe_evidence.validate.ns2_transfers import TransferComparison
 
@@ -63,7 +63,7 @@ def drops(comparison: Comparison) -> Figure:
     plain(axes)
     for side, name, size, colour in (("ns2", "ns-2", 7.0, NS2), ("longpipe", "longpipe", 3.5, LONGPIPE)):
         both = sent[[f"{side}_s", f"{side}_segment"]].dropna().astype(float).to_numpy()
-        many = len(both) > MOST_SHAPES
+        many = len(both) > MAX_SHAPES
         axes.plot(both[:, 0], both[:, 1], "o", color=colour, ms=size, mew=0, label=f"sent by {name}", rasterized=many)
     # The bottleneck numbers packets in order of transmission.
     lost = sent.loc[sent.index.isin(case.drop), ["longpipe_s", "longpipe_segment"]].dropna().astype(float).to_numpy()

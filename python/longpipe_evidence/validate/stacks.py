@@ -21,7 +21,7 @@ RATES_MBITS: Final = (2, 5, 10, 20, 50)
 ROUND_TRIPS_MS: Final = (10, 20, 40, 80, 150, 300)
 BUFFERS_BDP: Final = (0.3, 0.5, 1, 2)
 # Smallest buffer [packets], and the length of a full packet [bytes].
-LEAST_PACKETS: Final = 2
+MIN_PACKETS: Final = 2
 PACKET_BYTES: Final = 1480
 # Difference from the median goodput, as a share of it, above which an implementation deviates.
 WITHIN: Final = 0.05
@@ -57,9 +57,9 @@ def scenario(path: Mapping[str, float], implementation: str, duration_s: float) 
 
 
 def _buffer(path: Mapping[str, float]) -> str:
-    """Returns the buffer of a path, which holds at least `LEAST_PACKETS` packets."""
+    """Returns the buffer of a path, which holds at least `MIN_PACKETS` packets."""
     packets = path["buffer_bdp"] * 1e3 * path["rate_mbits"] * path["round_trip_ms"] / 8 / PACKET_BYTES
-    return f"{path['buffer_bdp']:g} BDP" if packets >= LEAST_PACKETS else f"{LEAST_PACKETS} packets"
+    return f"{path['buffer_bdp']:g} BDP" if packets >= MIN_PACKETS else f"{MIN_PACKETS} packets"
 
 
 def deviating(goodputs: Mapping[str, float]) -> list[str]:

@@ -25,7 +25,7 @@ RATES_MBITS: Final = (1, 2, 5, 10)
 ROUND_TRIPS_MS: Final = (20, 40, 80, 150, 300)
 BUFFERS_BDP: Final = (0.5, 1, 2)
 # Smallest buffer: a sender's initial window [packets].
-LEAST_BUFFER_PACKETS: Final = 10
+MIN_BUFFER_PACKETS: Final = 10
 # Delay of each packet at the hosts of the simulation, uniform from 0 to this: real hosts take some tens of microseconds
 # to process a packet, and on small buffers the exact times of bursts decide which packets are lost.
 JITTER: Final = "100 us"
@@ -145,7 +145,7 @@ def draw(number: int) -> LivePath:
     random = Random(f"stacks-live {number}")  # noqa: S311 - not used for cryptography
     rate_mbits, round_trip_ms = random.choice(RATES_MBITS), random.choice(ROUND_TRIPS_MS)
     bdp_packets = 1e3 * rate_mbits * round_trip_ms / 8 / LONGEST_PACKET
-    buffer_packets = max(LEAST_BUFFER_PACKETS, round(random.choice(BUFFERS_BDP) * bdp_packets))
+    buffer_packets = max(MIN_BUFFER_PACKETS, round(random.choice(BUFFERS_BDP) * bdp_packets))
     return LivePath(number, CONTROLS[number % len(CONTROLS)], rate_mbits, round_trip_ms, buffer_packets)
 
 

@@ -16,7 +16,7 @@ from longpipe.cli.toolkit.console import show_table
 from longpipe.measures.readable import p_text
 
 # Maximum number of effects and pairs shown; --csv writes all.
-MOST_ROWS = 60
+MAX_ROWS = 60
 SIGNIFICANT = 0.05
 
 
@@ -82,7 +82,7 @@ def _effects(effects: pd.DataFrame, anova: Anova, title: str, percent: str) -> T
     shown = effects[effects["component"].isin(main)]
     table = _table(title, "factor", "level", "effect", "error", f"low\n{percent}", f"high\n{percent}")
     previous = ""
-    for row in shown.head(MOST_ROWS).to_dict("records"):
+    for row in shown.head(MAX_ROWS).to_dict("records"):
         sure = row["low"] > 0 or row["high"] < 0
         numbers = [_short(row[name]) for name in ("effect", "standard_error", "low", "high")]
         name = "" if row["component"] == previous else row["component"]
@@ -120,7 +120,7 @@ def _comparisons(comparisons: pd.DataFrame, percent: str) -> Table:
     table = _table(f"Differences, {percent} for all pairs of a factor at once (Tukey)", "first", "second", "difference",
                    f"low\n{percent}", f"high\n{percent}", "p")  # fmt: skip
     table.columns[1].justify = "left"
-    for row in comparisons.head(MOST_ROWS).to_dict("records"):
+    for row in comparisons.head(MAX_ROWS).to_dict("records"):
         numbers = [_short(row[name]) for name in ("difference", "low", "high")]
         style = "bold" if row["differs"] else None
         table.add_row(escape(row["first"]), escape(row["second"]), *numbers, p_text(row["p_value"]), style=style)
@@ -149,8 +149,8 @@ def _table(title: str, first: str, *others: str) -> Table:
 
 
 def _captioned(table: Table, rows: int, what: str) -> Table:
-    if rows > MOST_ROWS:
-        table.caption = f"{MOST_ROWS} of {rows} {what}; --csv DIR writes all"
+    if rows > MAX_ROWS:
+        table.caption = f"{MAX_ROWS} of {rows} {what}; --csv DIR writes all"
     return table
 
 

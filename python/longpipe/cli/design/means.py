@@ -19,7 +19,7 @@ from longpipe.scenario.warm_up import NONE
 from longpipe.study import Study
 from longpipe.verdicts.limits import without_further_paths
 
-MOST_POINTS: Final = 40
+MAX_POINTS: Final = 40
 # Number of replications below which intervals are of little use.
 FEW: Final = 4
 LATE: Final = (
@@ -58,7 +58,7 @@ def limits_by_point(study: Study) -> dict[int, str]:
     locked: set[int] = set()
     died: set[int] = set()
     for point, result in zip(runs["point"], study.results(), strict=True):
-        if point > MOST_POINTS:
+        if point > MAX_POINTS:
             break
         limited = (flow_limit.limited_by for flow_limit in without_further_paths(result.flow_limits))
         counts.setdefault(point, Counter()).update(limited)
@@ -84,12 +84,12 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until:
     )  # fmt: skip
     table.add_column("limited by", no_wrap=True)
     unknown, notes = [metric.name for metric in metrics if runs[metric.column].isna().any()], []
-    for point, group in list(runs.groupby("point"))[:MOST_POINTS]:
+    for point, group in list(runs.groupby("point"))[:MAX_POINTS]:
         levels = [escape(str(group[name].iloc[0])) for name in names]
         shown = (interval_text(group[metric.column] / metric.scale) for metric in metrics)
         table.add_row(*levels, *shown, limited[int(str(point))])
-    if len(design.points) > MOST_POINTS:
-        notes.append(f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all")
+    if len(design.points) > MAX_POINTS:
+        notes.append(f"{MAX_POINTS} of {len(design.points)} points; `longpipe study export` has all")
     if unknown:
         notes.append(f"-: {', '.join(unknown)} not known in every run, for example because a flow did not end")
     rates = [metric.column for metric in metrics if metric.head.endswith("bit/s]")]

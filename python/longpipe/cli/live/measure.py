@@ -10,7 +10,7 @@ from longpipe.errors import ScenarioError, nearest
 
 MISSED = 1
 # Minimum duration of a measurement.
-LEAST_S = 0.5
+MIN_S = 0.5
 
 
 def measure(
@@ -46,8 +46,8 @@ def measure(
             raise ScenarioError(f"MEASURE: {name!r}; {nearest(name, MEASURES)}")
     if device not in ("any", "tun", "packet"):
         raise ScenarioError(f"--device: {device!r}; {nearest(device, ('any', 'tun', 'packet'))}")
-    if duration < LEAST_S:
-        raise ScenarioError(f"--seconds: {duration:g} s; needs at least {LEAST_S:g} s")
+    if duration < MIN_S:
+        raise ScenarioError(f"--seconds: {duration:g} s; needs at least {MIN_S:g} s")
     check_machine()
     settings = Settings(device=device, real_time=not no_real_time, awake=not let_halt)  # type: ignore[arg-type]
     console = Console(highlight=False, soft_wrap=True)

@@ -12,7 +12,7 @@ from rich.table import Table
 from longpipe.cli.toolkit.console import show_table, terminal_table
 from longpipe.metrics.delays import MEAN
 from longpipe.metrics.delays import QUANTILES as DELAYS
-from longpipe.metrics.slowdowns import ALL, LEAST_FLOWS, TIMES
+from longpipe.metrics.slowdowns import ALL, MIN_FLOWS, TIMES
 from longpipe.metrics.slowdowns import QUANTILES as QUANTILES_OF_SLOWDOWNS
 from longpipe.metrics.web import QUANTILES
 from longpipe.result import Result, records
@@ -23,7 +23,7 @@ from longpipe.verdicts.limits.causes import OF_COUNTER
 
 Row = dict[str, Any]
 
-MOST_FLOWS, MOST_PORTS = 20, 10
+MAX_FLOWS, MAX_PORTS = 20, 10
 # Endings of the counters of losses that the table of ports distinguishes by the share of those by AQM.
 OF_QUEUE: Final = {counter for counter, limit in OF_COUNTER.items() if limit in ("buffer", "AQM")}
 # Columns of the table of guaranteed rates.
@@ -46,7 +46,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     for line in (title, *summary_lines(scenario)):
         console.print(line, markup=False, highlight=False)
     limited = result.flow_limits
-    most_flows, most_ports = (math.inf, math.inf) if everything else (MOST_FLOWS, MOST_PORTS)
+    most_flows, most_ports = (math.inf, math.inf) if everything else (MAX_FLOWS, MAX_PORTS)
     tables = [
         _flows(records(result.part("flows")), limited, most_flows, result.died),
         _ports(records(result.part("ports")), result.scenario.framing, most_ports),
@@ -315,7 +315,7 @@ def _slowdowns(rows: list[Row], max_rows: float) -> Table:
         margin = "-" if row["low"] is None else f"{(row['high'] - row['low']) / 2:.2f}"
         table.add_row(row["flow"], row["size"], mean, *[margin] * known, *quantiles)
     table = _noted(table, "completion time, divided by the time over the idle path")
-    return _noted(table, f"±: 95 % interval of the mean, for at least {LEAST_FLOWS} flows") if known else table
+    return _noted(table, f"±: 95 % interval of the mean, for at least {MIN_FLOWS} flows") if known else table
 
 
 def _by_size(rows: list[Row], max_rows: float) -> tuple[list[Row], int]:

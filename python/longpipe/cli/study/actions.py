@@ -19,9 +19,9 @@ from longpipe.store import engine_version, studies
 from longpipe.study import Study, StudyError
 
 # Maximum number of failures that `status` lists.
-MOST_FAILURES = 10
+MAX_FAILURES = 10
 # Maximum number of levels that `show` lists per factor.
-MOST_LEVELS = 12
+MAX_LEVELS = 12
 
 
 def run(name: str, url: str | None, replications: int | None, computing: Computing, *, fresh: bool) -> None:
@@ -100,8 +100,8 @@ def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
     console.print(f"scenario {design.base.name}, digest {design.base.digest()[:16]}", markup=False)
     for factor in design.factors:
         levels = list(map(str, factor.levels))
-        more = f" and {len(levels) - MOST_LEVELS} more" if len(levels) > MOST_LEVELS else ""
-        console.print(f"{factor.name}: {', '.join(levels[:MOST_LEVELS])}{more}", markup=False)
+        more = f" and {len(levels) - MAX_LEVELS} more" if len(levels) > MAX_LEVELS else ""
+        console.print(f"{factor.name}: {', '.join(levels[:MAX_LEVELS])}{more}", markup=False)
     console.print(f"seeds {min(runs['seed'])} to {max(runs['seed'])}", markup=False)
     machines = ", ".join(sorted({machine for machine in runs["machine"] if machine})) or "nowhere yet"
     console.print(f"engine {study.engine}, run on {machines}\n", markup=False)
@@ -174,12 +174,12 @@ def _show_status(study: Study, console: Console) -> None:
     if found.failed:
         runs = study.columns()
         failed = [i for i, state in enumerate(runs["state"]) if state == "failed"]
-        for i in failed[:MOST_FAILURES]:
+        for i in failed[:MAX_FAILURES]:
             key = ", ".join(f"{name}={runs[name][i]}" for name in (*study.design.levels(1), "seed"))
             line = f"{key} failed: {runs['message'][i]}"
             console.print(line, style="red", markup=False, soft_wrap=True)
-        if len(failed) > MOST_FAILURES:
-            console.print(f"and {len(failed) - MOST_FAILURES} more", style="red")
+        if len(failed) > MAX_FAILURES:
+            console.print(f"and {len(failed) - MAX_FAILURES} more", style="red")
 
 
 def _matching(runs: Mapping[str, list[Any]], where: Sequence[str]) -> Sequence[int]:

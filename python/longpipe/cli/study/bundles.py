@@ -13,7 +13,7 @@ from longpipe.store import engine_version
 from longpipe.study import Study, bundle
 
 # Maximum number of differing runs that are listed.
-MOST_SHOWN = 10
+MAX_SHOWN = 10
 
 
 def export(name: str, url: str | None, path: Path) -> None:
@@ -49,7 +49,7 @@ def rerun(path: Path, workers: int | None, memory: str | None, *, trust: bool) -
         done = bundle.rerun(found, workers, memory, lambda count: bar.update(count / len(found.runs)))
         differing = [(run, here) for run, here in done if here != run.state_hash]
     console = terminal()
-    for run, here in sorted(differing, key=lambda one: (one[0].point, one[0].replication))[:MOST_SHOWN]:
+    for run, here in sorted(differing, key=lambda one: (one[0].point, one[0].replication))[:MAX_SHOWN]:
         said = here if here.startswith("not run") else f"{here} instead of {run.state_hash}"
         console.print(f"point {run.point}, seed {run.seed}: {said}", markup=False, soft_wrap=True)
     same = len(found.runs) - len(differing)

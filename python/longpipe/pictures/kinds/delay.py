@@ -35,7 +35,7 @@ from longpipe.pictures.style import (
     DASHES,
     GREEN,
     GREY,
-    MOST_SHAPES,
+    MAX_SHAPES,
     ORANGE,
     PALETTE,
     PURPLE,
@@ -53,7 +53,7 @@ from longpipe.pictures.style import (
 )
 from longpipe.result.drops import CAUSES
 
-MOST_FLOWS: Final = 8
+MAX_FLOWS: Final = 8
 INTERVALS: Final = 100
 # Quantile of the delays above 0 at which a logarithmic axis of a distribution begins: the smallest delays, of which
 # there are few, would take most of the axis.
@@ -169,7 +169,7 @@ def delay(
     span_s: tuple[float, float] | None = None,
     *,
     port: str | None = None,
-    most: int | None = MOST_FLOWS,
+    most: int | None = MAX_FLOWS,
     log: bool = False,
     ax: Axes | None = None,
 ) -> Figure:
@@ -195,7 +195,7 @@ def delay(
         if len(own):
             seen = own[own["delay_s"] > 0] if log else own
             (dots,) = panel.plot(seen["time_s"], 1e3 * seen["delay_s"], ".", ms=2, color=colour(number), label=name)
-            dots.set_rasterized(len(own) > MOST_SHAPES)
+            dots.set_rasterized(len(own) > MAX_SHAPES)
         if log:
             _at_edge(panel, own[own["delay_s"] == 0]["time_s"], colour(number))
     edges = edges_s(begin_s, end_s, (end_s - begin_s) / INTERVALS)
@@ -224,7 +224,7 @@ def _at_edge(panel: Axes, times_s: pd.Series, own_colour: str) -> None:
     place = panel.get_xaxis_transform()
     (marks,) = panel.plot(times_s, np.zeros(len(times_s)), EDGE_MARK, ms=EDGE_SIZE, color=own_colour, transform=place)
     marks.set_clip_on(False)
-    marks.set_rasterized(len(times_s) > MOST_SHAPES)
+    marks.set_rasterized(len(times_s) > MAX_SHAPES)
 
 
 @with_literal_texts
@@ -274,7 +274,7 @@ def delay_cdf(
     span_s: tuple[float, float] | None = None,
     *,
     port: str | None = None,
-    most: int | None = MOST_FLOWS,
+    most: int | None = MAX_FLOWS,
     log: bool = False,
 ) -> Figure:
     """Draws the cumulative distribution of a port's queueing delay; from `traces.delay`.

@@ -13,11 +13,11 @@ from longpipe.scenario import Scenario
 from longpipe.units import RATE, TIME
 
 # Maximum number of nodes that can be distinguished.
-MOST_NODES: Final = 60
+MAX_NODES: Final = 60
 # Maximum number of links for which all are labelled; if there are more, only links between switches are.
-MOST_LABELS: Final = 16
+MAX_LABELS: Final = 16
 # Maximum height of the drawn nodes [inches].
-MOST_INCHES: Final = 8
+MAX_INCHES: Final = 8
 # Marker, its size and its colour for each kind of node.
 _NODES: Final = {"switch": ("s", 13, BLUE), "host": ("o", 9, GREEN)}
 
@@ -27,11 +27,11 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
     """Draws hosts, switches, and links with their rates and delays; raises ScenarioError for more than 60 nodes."""
     resolved = scenario.resolved
     nodes, links = resolved["nodes"], resolved["links"]
-    if len(nodes) > MOST_NODES:
-        raise ScenarioError(f"network: {len(nodes)} nodes; draws at most {MOST_NODES}")
+    if len(nodes) > MAX_NODES:
+        raise ScenarioError(f"network: {len(nodes)} nodes; draws at most {MAX_NODES}")
     at = _places(resolved)
     (first, last), (low, high) = ((min(places), max(places)) for places in zip(*at.values(), strict=True))
-    inches = 1.6 + min(0.55 * (high - low), MOST_INCHES)
+    inches = 1.6 + min(0.55 * (high - low), MAX_INCHES)
     figure = Picture(figsize=(8, inches), layout="constrained") if ax is None else ax.figure
     panel = figure.add_subplot() if ax is None else ax
     panel.set_axis_off()
@@ -43,7 +43,7 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
         (x1, y1), (x2, y2) = at[start], at[end]
         panel.plot([x1, x2], [y1, y2], color="black", lw=1, zorder=1)
         of_switches = {nodes[start]["kind"], nodes[end]["kind"]} == {"switch"}
-        if of_switches or len(pairs) <= MOST_LABELS:
+        if of_switches or len(pairs) <= MAX_LABELS:
             text = f"{RATE.format(link['rate_bps'])}\n{TIME.format(link['delay_ps'])}"
             middle = ((x1 + x2) / 2, (y1 + y2) / 2)
             box = {"facecolor": "white", "edgecolor": "none", "pad": 1}

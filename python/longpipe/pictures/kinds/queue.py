@@ -22,9 +22,9 @@ from longpipe.pictures.recorded import (
     shown_s,
     trace,
 )
-from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, colour, legend, panels
+from longpipe.pictures.style import GREY, MAX_SHAPES, PALETTE, colour, legend, panels
 
-MOST_FLOWS = 8
+MAX_FLOWS = 8
 OTHERS, ACKS = "others", "ACKs"
 OCCUPANCY = PortMeasure(
     # The time span is ignored, because a sample before it may still hold in it.
@@ -43,7 +43,7 @@ def queue_by_flow(
     port: str,
     span_s: tuple[float, float] | None = None,
     *,
-    most: int | None = MOST_FLOWS,
+    most: int | None = MAX_FLOWS,
     flows: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """Returns the occupancy of a port's buffer over time_s, with a column for each flow's data and one for all ACKs.
@@ -75,7 +75,7 @@ def queue(
     port: str | None = None,
     span_s: tuple[float, float] | None = None,
     *,
-    most: int | None = MOST_FLOWS,
+    most: int | None = MAX_FLOWS,
     flows: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Figure:
@@ -111,7 +111,7 @@ def queue(
         labels=list(occupancy.columns),
         colors=colours,
         linewidth=0,
-        rasterized=occupancy.size > MOST_SHAPES,
+        rasterized=occupancy.size > MAX_SHAPES,
     )
     capacity = _capacity(run, port, unit)
     if capacity is not None:

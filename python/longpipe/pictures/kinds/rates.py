@@ -20,7 +20,7 @@ from longpipe.pictures.kinds.throughput import (
 from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, shown_s, trace, within
 from longpipe.pictures.style import BLUE, GREEN, VERMILION, legend, panels, titled
 
-MOST_FLOWS = 5
+MAX_FLOWS = 5
 # Number of intervals, large enough to resolve the phases of a BBR cycle within ten seconds.
 INTERVALS = 200
 # Headroom of the axis above the pacing rate, as a factor; bursts that arrive at link rate may exceed it and are
@@ -50,7 +50,7 @@ def rates(
     span_s: tuple[float, float] | None = None,
     interval_s: float | None = None,
     *,
-    most: int | None = MOST_FLOWS,
+    most: int | None = MAX_FLOWS,
     ax: Axes | None = None,
 ) -> Figure:
     """Draws each flow's pacing rate, BBR's bandwidth estimate and the delivery rate, one panel per flow.

@@ -20,11 +20,11 @@ from longpipe.pictures.recorded import (
     until_end,
     within,
 )
-from longpipe.pictures.style import BLUE, MOST_SHAPES, ORANGE, VERMILION, legend, logarithmic, panels, titled
+from longpipe.pictures.style import BLUE, MAX_SHAPES, ORANGE, VERMILION, legend, logarithmic, panels, titled
 
 # What a flow without a sender lacks.
 LACKS = "round trips"
-MOST_FLOWS = 5
+MAX_FLOWS = 5
 # Ratio of the largest RTO to the smallest RTT above which the RTT axis is logarithmic.
 WIDE = 15
 # Ratio of the largest RTO to the largest RTT up to which the RTO is drawn by default.
@@ -49,7 +49,7 @@ def rtt(
     flows: Sequence[str] | None = None,
     span_s: tuple[float, float] | None = None,
     *,
-    most: int | None = MOST_FLOWS,
+    most: int | None = MAX_FLOWS,
     rto: bool = False,
     log: bool = False,
     ax: Axes | None = None,
@@ -76,7 +76,7 @@ def rtt(
         (dots,) = panel.plot(
             measured["time_s"], 1e3 * measured["rtt_s"], ".", ms=2, color=BLUE, label="measured", zorder=3
         )
-        dots.set_rasterized(len(measured) > MOST_SHAPES)
+        dots.set_rasterized(len(measured) > MAX_SHAPES)
         if rto or (len(measured) and steps["rto_s"].max() <= NEAR * measured["rtt_s"].max()):
             panel.step(steps["time_s"], 1e3 * steps["rto_s"], where="post", color=VERMILION, lw=1.1, label="RTO")
         if log or (rto and len(measured) and steps["rto_s"].max() > WIDE * measured["rtt_s"].min()):

@@ -12,7 +12,7 @@ from longpipe.pictures.kinds.kind import Kind
 from longpipe.pictures.recorded import Run, chosen_senders, name_of, of_flows, rows_of, trace, within
 from longpipe.pictures.style import DASHES, PALETTE, colour, figure_of, legend, logarithmic, plain, title_of, titled
 
-MOST_FLOWS: Final = 8
+MAX_FLOWS: Final = 8
 # What a flow without a sender lacks.
 LACKS: Final = "RTT samples"
 
@@ -27,7 +27,7 @@ def rtt_cdf(
     flows: Sequence[str] | None = None,
     span_s: tuple[float, float] | None = None,
     *,
-    most: int | None = MOST_FLOWS,
+    most: int | None = MAX_FLOWS,
     log: bool = False,
 ) -> Figure:
     """Draws the cumulative distribution of RTT samples; from `traces.rtt`.

@@ -22,7 +22,7 @@ from longpipe.pictures.recorded import (
     trace,
     within,
 )
-from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, ORANGE, PURPLE, VERMILION, Unit, legend, panels, unit_for
+from longpipe.pictures.style import BLUE, GREEN, MAX_SHAPES, ORANGE, PURPLE, VERMILION, Unit, legend, panels, unit_for
 
 # What a flow without a sender lacks.
 LACKS = "segments"
@@ -107,7 +107,7 @@ def sequence(
         times = bars["time_s"].to_numpy()
         ends = (np.column_stack([times, bars[edge].to_numpy() / divisor]) for edge in ("begin_bytes", "end_bytes"))
         lines = LineCollection(list(np.stack(list(ends), axis=1)), colors=colour, linewidths=width, label=label)
-        lines.set_rasterized(len(bars) > MOST_SHAPES)
+        lines.set_rasterized(len(bars) > MAX_SHAPES)
         lines.set_zorder(2 + order)
         panel.add_collection(lines)
     low = min((frame["begin_bytes"].min() for frame in events[:2] if len(frame)), default=0)

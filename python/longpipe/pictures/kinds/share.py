@@ -10,9 +10,9 @@ from longpipe.pictures.figure import with_literal_texts
 from longpipe.pictures.kinds.kind import Kind
 from longpipe.pictures.kinds.throughput import arrived_bytes, averaged, note_on_arrivals, rates
 from longpipe.pictures.recorded import EmptyPictureError, Run, name_of, shown_flow, shown_s
-from longpipe.pictures.style import GREY, MOST_SHAPES, colour, legend, panels, titled
+from longpipe.pictures.style import GREY, MAX_SHAPES, colour, legend, panels, titled
 
-MOST_FLOWS = 8
+MAX_FLOWS = 8
 
 
 @with_literal_texts
@@ -22,7 +22,7 @@ def shares(
     span_s: tuple[float, float] | None = None,
     interval_s: float | None = None,
     *,
-    most: int | None = MOST_FLOWS,
+    most: int | None = MAX_FLOWS,
     others: bool = False,
     ax: Axes | None = None,
 ) -> Figure:
@@ -54,7 +54,7 @@ def shares(
             color=own_colour,
             label=shown_flow(run, str(name)),
             linewidth=0,
-            rasterized=parts.size > MOST_SHAPES,
+            rasterized=parts.size > MAX_SHAPES,
         )
         below = below + own
     panel.set_ylim(0, 1)

@@ -26,7 +26,7 @@ from longpipe.pictures.recorded import (
 )
 from longpipe.pictures.style import DASHES, GREY, PALETTE, colour, interval_text, legend, panels, titled
 
-MOST_FLOWS = 8
+MAX_FLOWS = 8
 INTERVALS = 100
 # Maximum ratio of the capacity to the highest throughput for which the capacity is drawn: the axis would otherwise
 # leave too little height for the throughputs.
@@ -135,7 +135,7 @@ def throughput(
     span_s: tuple[float, float] | None = None,
     interval_s: float | None = None,
     *,
-    most: int | None = MOST_FLOWS,
+    most: int | None = MAX_FLOWS,
     others: bool = False,
     ax: Axes | None = None,
 ) -> Figure:

@@ -26,7 +26,7 @@ from longpipe.pictures.style import GREY, Unit, colour, legend, panels, titled, 
 
 # What a flow without a sender lacks.
 LACKS = "congestion window"
-MOST_FLOWS = 5
+MAX_FLOWS = 5
 # Headroom of the axis above the largest window, as a factor.
 NEAR = 1.12
 
@@ -48,7 +48,7 @@ def window(
     flows: Sequence[str] | None = None,
     span_s: tuple[float, float] | None = None,
     *,
-    most: int | None = MOST_FLOWS,
+    most: int | None = MAX_FLOWS,
     unit: Unit = "bytes",
     ax: Axes | None = None,
 ) -> Figure:

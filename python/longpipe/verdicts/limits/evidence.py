@@ -17,8 +17,8 @@ from longpipe.verdicts.limits.thresholds import (
     FAIR,
     FULL,
     HALF,
-    LEAST_HEADROOM,
     LOST_DATAGRAMS,
+    MIN_HEADROOM,
     MOST,
     MUCH_FASTER,
     QUEUED,
@@ -85,7 +85,7 @@ class Evidence(Obstacles):
         if self.busy >= BUSY:
             return True
         if self.busy >= FULL or self.share >= FAIR:
-            return self.ratio_of_next(self.slowest) >= LEAST_HEADROOM
+            return self.ratio_of_next(self.slowest) >= MIN_HEADROOM
         return min(self.share, self.busy) >= HALF and self.ratio_of_next(self.slowest) >= MUCH_FASTER
 
     @property
@@ -126,7 +126,7 @@ class Evidence(Obstacles):
         The factor is `MORE` if the next one has nearly the same rate, because no rate of this link then helps much.
         """
         factor = self.ratio_of_next(link)
-        return min(MORE, factor) if factor >= LEAST_HEADROOM else MORE
+        return min(MORE, factor) if factor >= MIN_HEADROOM else MORE
 
     def ratio_of_next(self, link: int) -> float:
         """Returns the rate per flow of the next link that another field determines, as a multiple of that of a link."""

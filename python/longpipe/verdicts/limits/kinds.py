@@ -30,7 +30,7 @@ from longpipe.verdicts.limits.thresholds import (
     FULL,
     HALF,
     IN_USE,
-    LEAST_HEADROOM,
+    MIN_HEADROOM,
     NEARLY_FULL,
     OUT,
     PATIENT_PS,
@@ -342,7 +342,7 @@ class Window(Kind):
             return None
         # A window that fills the rest of the link; a larger one would overflow its buffer.
         window, mss = evidence.flow["tcp"]["receiver_window_bytes"], evidence.path.mss_bytes
-        factor = min(2.0, max(LEAST_HEADROOM, BDP_AND_MORE / max(evidence.busy, evidence.share, HALF)))
+        factor = min(2.0, max(MIN_HEADROOM, BDP_AND_MORE / max(evidence.busy, evidence.share, HALF)))
         larger = max(round(factor * window), window + 2 * mss)
         return Remedy(evidence.run.fields.of_flow(evidence.path.flow, "receiver_window"), f"{larger} B")
 

@@ -28,7 +28,7 @@ STARVED: Final = 0.25
 # Rate of the next link, as a multiple of that of the slowest one, at and above which its queue loses fewer packets.
 MUCH_FASTER: Final = 1.5
 # Rate of the next link, as this multiple, below which a faster link gains little.
-LEAST_HEADROOM: Final = 1.06
+MIN_HEADROOM: Final = 1.06
 # Share of the rate of another link at and above which that link prevents a rise of the goodput by 5 %.
 BOUNDED: Final = 0.94
 

@@ -36,7 +36,7 @@ def fit(
     from rich.console import Console
 
     from longpipe_evidence.validate import fit_results, fit_runs
-    from longpipe_evidence.validate.linux import LEAST_S
+    from longpipe_evidence.validate.linux import MIN_S
 
     if judge and collect:
         raise ScenarioError("--judge: not together with --collect; needs one of them, or none for both")
@@ -44,8 +44,8 @@ def fit(
         refuse(context, set(given(context)) - {"--judge", "FOLDER"}, "not with --judge, which runs nothing")
     if collect:
         refuse(context, ("--seeds",), "not with --collect, which runs Linux only; needs a prediction")
-    if most is not None and not most >= LEAST_S:
-        raise ScenarioError(f"--most: {most:g} s; needs at least {LEAST_S:g} s")
+    if most is not None and not most >= MIN_S:
+        raise ScenarioError(f"--most: {most:g} s; needs at least {MIN_S:g} s")
     campaign = fit_runs.Campaign(seed, paths, queues, mixed, control_paths, loss_draws, most)
     tell = Console(stderr=True, highlight=False).print
     if not judge:

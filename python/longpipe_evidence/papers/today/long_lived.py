@@ -18,7 +18,7 @@ LETTERS: Final = {"efficiency": "E", "fairness": "F"}
 # Queues for conclusions about the buffer: one that lets it fill, and one that keeps it short.
 OF_BUFFERS: Final = ("tail-drop", "fq-codel")
 # Smallest and sufficient buffer [RTT], and smallest and largest number of sources of the design.
-LEAST_RTT, ENOUGH_RTT = 0.0625, 0.5
+MIN_RTT, ENOUGH_RTT = 0.0625, 0.5
 FEW, MANY = 5, 50
 
 
@@ -31,13 +31,13 @@ def _small_buffers_suffer(runs: pd.DataFrame) -> Iterator[Condition]:
     for network in PATHS:
         at: dict[str, object] = {"network": network, "policy": "tail-drop"}
         for metric, letter in LETTERS.items():
-            gain = _difference(runs, metric, {**at, "buffer_rtt": 1.0}, {**at, "buffer_rtt": LEAST_RTT})
+            gain = _difference(runs, metric, {**at, "buffer_rtt": 1.0}, {**at, "buffer_rtt": MIN_RTT})
             yield Condition(f"{network}, tail drop: {letter}(1 RTT) - {letter}(1/16 RTT)", gain, above=0.0)
 
 
 def _timeouts_matter(runs: pd.DataFrame) -> Iterator[Condition]:
     for network in PATHS:
-        at: dict[str, object] = {"network": network, "policy": "tail-drop", "buffer_rtt": LEAST_RTT}
+        at: dict[str, object] = {"network": network, "policy": "tail-drop", "buffer_rtt": MIN_RTT}
         timeouts, recoveries = (mean_by_seed(runs, name, **at) for name in ("timeouts", "recoveries"))
         share = timeouts / (timeouts + recoveries)
         yield Condition(f"{network}, tail drop, 1/16 RTT: share of timeouts among recoveries", share, above=0.5)
@@ -75,7 +75,7 @@ def _little_beyond(runs: pd.DataFrame) -> Iterator[Condition]:
         gain = _difference(runs, "fairness", drop, tail)
         yield Condition(f"{network}: F(Selective Drop) - F(tail drop)", gain, above=0.0)
     # The shortest link, the most sources and the smallest buffer, as in the document's case.
-    at: dict[str, object] = {"network": "leo", "sources": MANY, "buffer_rtt": LEAST_RTT}
+    at: dict[str, object] = {"network": "leo", "sources": MANY, "buffer_rtt": MIN_RTT}
     loss = _difference(runs, "fairness", {**at, "policy": "tail-drop"}, {**at, "policy": "fba"})
     yield Condition(f"leo, N {MANY}, 1/16 RTT: F(tail drop) - F(FBA)", loss, above=0.0)
 
@@ -100,7 +100,7 @@ def _tiny_fails(runs: pd.DataFrame) -> Iterator[Condition]:
         for network in PATHS:
             at: dict[str, object] = {"network": network, "policy": policy, "sources": MANY}
             chosen = pd.DataFrame({b: mean_by_seed(runs, "efficiency", buffer_rtt=b, **at) for b in _buffers(runs)})
-            short = chosen[LEAST_RTT] - chosen.max(axis="columns") / 2
+            short = chosen[MIN_RTT] - chosen.max(axis="columns") / 2
             name = f"{network}, {QUEUE_NAMES[policy]}: E(N {MANY}, 1/16 RTT) - half of the best of any buffer"
             yield Condition(name, short, below=0.0)
 
@@ -109,7 +109,7 @@ def _rises(runs: pd.DataFrame) -> Iterator[Condition]:
     for policy in OF_BUFFERS:
         for network in PATHS:
             at: dict[str, object] = {"network": network, "policy": policy}
-            for less, more in ((LEAST_RTT, ENOUGH_RTT), (ENOUGH_RTT, 1.0)):
+            for less, more in ((MIN_RTT, ENOUGH_RTT), (ENOUGH_RTT, 1.0)):
                 gain = _difference(runs, "efficiency", {**at, "buffer_rtt": more}, {**at, "buffer_rtt": less})
                 name = f"{network}, {QUEUE_NAMES[policy]}: E({more:g} RTT) - E({less:g} RTT)"
                 yield Condition(name, gain, above=0.0)
@@ -142,7 +142,7 @@ def _knee_sharpens(runs: pd.DataFrame) -> Iterator[Condition]:
                 runs,
                 "efficiency",
                 {**at, "sources": n, "buffer_rtt": ENOUGH_RTT},
-                {**at, "sources": n, "buffer_rtt": LEAST_RTT},
+                {**at, "sources": n, "buffer_rtt": MIN_RTT},
             )
             for n in (FEW, MANY)
         }

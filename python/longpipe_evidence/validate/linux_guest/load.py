@@ -29,7 +29,7 @@ WRITE_S: Final = 0.02
 # Minimum time between the last connection and the first write, in seconds and in round trips.
 IDLE_S: Final = 1.0
 IDLE_ROUND_TRIPS: Final = 2
-MOST_FLOWS: Final = 16
+MAX_FLOWS: Final = 16
 CHUNK: Final = bytes(1 << 16)
 # Modules whose functions a congestion control uses.
 NEEDS: Final = {"tcp_yeah": ("tcp_vegas",)}
@@ -91,7 +91,7 @@ def receive() -> None:
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind((path.RECEIVER, path.PORT))
-    listening.listen(MOST_FLOWS)
+    listening.listen(MAX_FLOWS)
     while True:
         connection, _ = listening.accept()
         child = os.fork()

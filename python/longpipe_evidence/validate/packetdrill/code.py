@@ -25,7 +25,7 @@ _OPERATORS: Final[dict[type[ast.AST], Callable[..., Any]]] = {
     ast.In: lambda value, values: value in values, ast.NotIn: lambda value, values: value not in values,
 }  # fmt: skip
 # Maximum length of a block of code [characters], largest number, and maximum length of a quoted expression.
-_MOST_LETTERS: Final = 10_000
+_MAX_LETTERS: Final = 10_000
 _LARGEST: Final = 2**128
 _SHOWN: Final = 100
 
@@ -41,7 +41,7 @@ class Notes:
     def run(self, text: str, fields: Mapping[str, int], line: int) -> None:
         """Checks assertions. Raises DiffersError if one fails, and NotUnderstoodError for any other code."""
         try:
-            if len(text) > _MOST_LETTERS:
+            if len(text) > _MAX_LETTERS:
                 raise ValueError(text)
             statements = ast.parse("\n".join(row.strip() for row in text.splitlines())).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):

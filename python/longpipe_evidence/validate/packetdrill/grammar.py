@@ -82,7 +82,7 @@ class Statement:
 # White space and comments between statements.
 _GAP: Final = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
 # Maximum lengths of a statement, and of a statement quoted in a message [characters].
-_MOST_LETTERS: Final = 1 << 16
+_MAX_LETTERS: Final = 1 << 16
 _SHOWN: Final = 200
 # Time of a statement without one: that of the previous statement.
 _AT_ONCE: Final = When("relative")
@@ -196,7 +196,7 @@ def parse(text: str) -> list[Statement]:
         before = at
         # Only this much of the script is parsed at once, which bounds the time for a statement that does not end.
         try:
-            _, parts, length = _STATEMENT.parse_string(text[at : at + _MOST_LETTERS])
+            _, parts, length = _STATEMENT.parse_string(text[at : at + _MAX_LETTERS])
         except (pp.ParseException, RecursionError):
             raise NotUnderstoodError(text[at : at + _SHOWN].splitlines()[0].strip(), line) from None
         when, what = parts if len(parts) > 1 else (_AT_ONCE, parts[0])

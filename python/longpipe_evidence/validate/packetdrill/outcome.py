@@ -6,7 +6,7 @@ from typing import Final, Literal
 # Maximum number of characters shown of a statement, which can have many lines.
 _SHOWN: Final = 200
 # Maximum number of unknown names that are shown, and maximum length of each [characters].
-_MOST_NAMES: Final = 8
+_MAX_NAMES: Final = 8
 _LONGEST_NAME: Final = 40
 
 Verdict = Literal["pass", "differs", "not understood"]
@@ -28,7 +28,7 @@ class Outcome:
     def __str__(self) -> str:
         """Returns the outcome as one line."""
         place = "" if self.line is None else f":{self.line}"
-        names = ", ".join(name[:_LONGEST_NAME] for name in self.unknown[:_MOST_NAMES])
+        names = ", ".join(name[:_LONGEST_NAME] for name in self.unknown[:_MAX_NAMES])
         asked = f"; {self.unchecked} assertions of {names} not checked" if self.unchecked else ""
         words = f": {self.words[:_SHOWN]}" if self.words else ""
         return f"{self.script}{place}: {self.verdict}{words}{asked}"

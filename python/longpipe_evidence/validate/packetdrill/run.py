@@ -31,11 +31,11 @@ _WITHOUT_EFFECT: Final = frozenset(
 _WRITES: Final = frozenset(("write", "send", "sendto"))
 _CLOSES: Final = frozenset(("close", "shutdown"))
 # Maximum size of a script; Linux's scripts have at most 20 KB.
-MOST_BYTES: Final = 256 << 10
+MAX_BYTES: Final = 256 << 10
 # Latest time of a script, which bounds the timers that are processed: a retransmission timer restarts at each expiry.
 _LATEST_PS: Final = TIME.parse("10000 s")
 # Number of timer expirations at one instant above which an endless loop is assumed.
-_MOST_AT_ONCE: Final = 1000
+_MAX_AT_ONCE: Final = 1000
 
 
 class _EndOfDataError(Exception):
@@ -112,7 +112,7 @@ class _Player:
         """
         if self.endpoint is None:
             return False
-        for _ in range(_MOST_AT_ONCE):
+        for _ in range(_MAX_AT_ONCE):
             due_ps = self.endpoint.next_timeout()
             if due_ps is None or due_ps > until_ps:
                 return False
@@ -224,7 +224,7 @@ def run_script(path: Path, name: str | None = None) -> Outcome:
     """
     script, player, line = name or str(path), _Player(), 1
     try:
-        for statement in parse(read_text(path, "a script of packetdrill", max_bytes=MOST_BYTES, legacy=True)):
+        for statement in parse(read_text(path, "a script of packetdrill", max_bytes=MAX_BYTES, legacy=True)):
             line = statement.line
             player.play(statement)
     except _EndOfDataError:
