@@ -77,7 +77,7 @@ def test_commands_write_lines_by_one_function_that_shows_controls(capsys: pytest
             'f"longpipe {_core.__version__}\\nengine {_core.__engine__}\\nscenario schema {schema_version('
         ],
         "init.py": ["text"],
-        "lab.py": ["found"],
+        "lab.py": ["page"],
     }
 
 

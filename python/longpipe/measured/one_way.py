@@ -12,6 +12,6 @@ def clock_notes(min_s: Mapping[str, float | None]) -> Iterator[str]:
         direction = max(negative, key=lambda name: negative[name])
         offset = f"{negative[direction] * 1e3:.6g} ms"
         yield (
-            f"delays {direction} are negative: the clocks of both ends differ by at minimum {offset}, so that one-way "
+            f"delays {direction} are negative: the clocks of both ends differ by at least {offset}, so that one-way "
             "delays have this error; RTTs do not"
         )
