@@ -24,7 +24,7 @@ Node = int
 Hop = tuple[Node, Node]
 
 
-class Change(NamedTuple):
+class RouteChange(NamedTuple):
     """The first route of a pair, or a later one: its first step, and its satellites, () if there is no route."""
 
     step: int
@@ -40,7 +40,7 @@ class Ways:
     both directions.
     """
 
-    changes: tuple[tuple[Change, ...], ...]
+    changes: tuple[tuple[RouteChange, ...], ...]
     longest_s: tuple[float, ...]
     knots: dict[Hop, list[tuple[int, float]]]
 
@@ -60,14 +60,14 @@ def ways(
     router = Router(constellation, stations)
     sources, rows = np.unique([a for a, _ in pairs], return_inverse=True)
     targets = np.array([b for _, b in pairs])
-    changes: list[list[Change]] = [[] for _ in pairs]
+    changes: list[list[RouteChange]] = [[] for _ in pairs]
     longest = np.zeros(len(pairs))
     for step, satellites in _places(constellation, begin_s, step_s, range(count)):
         lengths, predecessors = router.shortest(satellites, sources)
         for pair, padded in enumerate(router.routes(predecessors, rows, targets)):
             route = tuple(padded[padded >= 0].tolist())
             if not changes[pair] or route != changes[pair][-1].satellites:
-                changes[pair].append(Change(step, route))
+                changes[pair].append(RouteChange(step, route))
             if route:
                 longest[pair] = max(longest[pair], lengths[rows[pair], targets[pair]] / LIGHT_M_PER_S)
     for (a, b), routes in zip(pairs, changes, strict=True):
