@@ -283,14 +283,7 @@ def test_every_published_table_has_a_caption(paper: str) -> None:
         assert len(found.published()) == len(published_data(paper, found.data))
 
 
-# Papers whose results come from an older engine; the test fails as soon as they are replaced.
-OUTDATED = pytest.mark.xfail(reason="sensitivity of engine 7 with one seed", strict=True)
-
-
-@pytest.mark.parametrize(
-    "paper",
-    [pytest.param(name, marks=OUTDATED if name == "gr-97" else ()) for name in IDS if frozen(name)],
-)
+@pytest.mark.parametrize("paper", [name for name in IDS if frozen(name)])
 def test_sensitivity_in_the_package_is_of_this_engine(paper: str) -> None:
     shipped, of = frozen(paper), PAPERS[paper]
     assert shipped is not None
