@@ -115,17 +115,9 @@ pub struct SwitchInput {
     slot_phase: f64,
 }
 
-/// Flows of a dumbbell with equal settings, called name1 to nameN, or just name if there is only one.
-///
-/// Settings that the group does not specify are taken from the scenario.
+/// Fields of a flow, or of a group of flows, that are the scenario's if they are absent.
 #[derive(Described)]
-#[described(name = "Group")]
-pub struct GroupInput {
-    /// Prefix of the flows' names: letters, digits, '_', '.', '-'.
-    name: Name,
-    /// Number of flows.
-    #[field(range = "[1, 100000]", default = 1)]
-    count: u32,
+struct FlowSettingsInput {
     /// TCP fields that differ from the scenario's.
     #[field(default = null)]
     tcp: OwnTcp,
@@ -141,6 +133,19 @@ pub struct GroupInput {
     /// ATM service category of the VC of its data: ubr, or gfr, a guaranteed rate; ubr if absent.
     #[field(later)]
     service: Option<ServiceCategory>,
+}
+
+/// Flows of a dumbbell with equal settings, called name1 to nameN, or just name if there is only one.
+///
+/// Settings that the group does not specify are taken from the scenario.
+#[derive(Described)]
+#[described(name = "Group", input(FlowSettingsInput, "access_delay"))]
+pub struct GroupInput {
+    /// Prefix of the flows' names: letters, digits, '_', '.', '-'.
+    name: Name,
+    /// Number of flows.
+    #[field(range = "[1, 100000]", default = 1)]
+    count: u32,
     /// Propagation delay from source to switch1 [time]; network.access_delay if absent.
     #[field(range = "[0 s, 1000 s]")]
     access_delay_ps: Option<u64>,
@@ -217,7 +222,7 @@ pub struct LinkInput {
 
 /// A TCP connection or a datagram flow between two hosts; fields that it lacks are taken from the scenario.
 #[derive(Described)]
-#[described(name = "Flow")]
+#[described(name = "Flow", input(FlowSettingsInput))]
 pub struct FlowInput {
     /// A name of letters, digits, '_', '.', '-'; unique.
     name: Name,
@@ -229,21 +234,6 @@ pub struct FlowInput {
     route: Option<Vec<Name>>,
     /// Nodes of the return route; the reversed route if absent.
     return_route: Option<Vec<Name>>,
-    /// TCP fields that differ from the scenario's.
-    #[field(default = null)]
-    tcp: OwnTcp,
-    /// Traffic; the scenario's if absent.
-    traffic: Option<TrafficConfig>,
-    /// Start time; the scenario's if absent.
-    start: Option<StartConfig>,
-    /// Stop time; the scenario's if absent.
-    stop: Option<StopConfig>,
-    /// Class of its packets in both directions: at ports with classes 0 is the first one; at CAKE it is the DSCP.
-    #[field(range = "[0, 255]", default = 0, later)]
-    class: u32,
-    /// ATM service category of the VC of its data: ubr, or gfr, a guaranteed rate; ubr if absent.
-    #[field(later)]
-    service: Option<ServiceCategory>,
 }
 
 /// Hosts, switches and links, and the flows between them.
