@@ -1,4 +1,5 @@
 //! `#[derive(Described)]` for parameters of a scenario: their description for users, and the check of their bounds.
+//! `#[derive(FromJson)]` reads them from JSON (see `from_json.rs`).
 //!
 //! The documentation of a struct and of its fields is the text that users read; that of a field has the unit in
 //! brackets and ends with the source. A field whose name ends with a unit (`_ps`, `_bps`, `_bytes`) is a quantity,
@@ -30,6 +31,7 @@
 //! has further kinds that only users write; `skip` marks a variant that they do not write.
 
 mod attributes;
+mod from_json;
 mod interval;
 mod kinds;
 mod name;
@@ -52,4 +54,14 @@ pub fn described(input: TokenStream) -> TokenStream {
         Data::Union(_) => Err(Error::new_spanned(&input, "needs a struct or an enum")),
     };
     derived.unwrap_or_else(Error::into_compile_error).into()
+}
+
+/// Derives `longpipe_json::FromJson` and serde's `Deserialize` for a struct, an enum of names, and an enum with the field
+/// `kind`.
+#[proc_macro_derive(FromJson, attributes(serde))]
+pub fn from_json(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    from_json::derived(&input)
+        .unwrap_or_else(Error::into_compile_error)
+        .into()
 }

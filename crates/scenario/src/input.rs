@@ -1,7 +1,7 @@
 //! The network of a scenario as Python and the page pass it. Rows of large networks are arrays.
 
-use crate::json::Json;
 use crate::Problems;
+use longpipe_json::Json;
 
 /// A graph with all of its nodes, links and flows.
 #[derive(Clone, Debug)]
@@ -156,7 +156,7 @@ impl Graph {
     /// # Errors
     /// Returns the problem of the text, which is a defect of the caller.
     pub(crate) fn read(text: &str) -> Result<Graph, Problems> {
-        let mut json = Json::read(text)?;
+        let mut json = read(text)?;
         Ok(Graph {
             dumbbell: matches!(json.take("dumbbell"), Json::Bool(true)),
             groups: places(json.take("groups")),
@@ -224,10 +224,10 @@ impl Part {
     /// # Errors
     /// Returns the problem of the text, which is a defect of the caller.
     pub(crate) fn read(text: &str) -> Result<Part, Problems> {
-        Part::of(Json::read(text)?).ok_or_else(|| incomplete(text))
+        Part::of(read(text)?).ok_or_else(|| incomplete(text))
     }
 
-    fn of(mut row: Json) -> Option<Part> {
+    fn of(mut row: Json<'_>) -> Option<Part> {
         let (rate, delay) = (row.item(1).text(), row.item(2).text());
         Some(Part(row.item(0).text()?, rate, delay, row.item(3).number()))
     }
@@ -239,7 +239,7 @@ impl Ports {
     /// # Errors
     /// Returns the problem of the text, which is a defect of the caller.
     pub(crate) fn read(text: &str) -> Result<Ports, Problems> {
-        let mut json = Json::read(text)?;
+        let mut json = read(text)?;
         let windows = rows(json.take("windows"), |mut row| {
             Some(Window {
                 flow: row.item(0).place()?,
@@ -250,7 +250,7 @@ impl Ports {
         Ports::of(json, windows).ok_or_else(|| incomplete(text))
     }
 
-    fn of(mut json: Json, windows: Vec<Window>) -> Option<Ports> {
+    fn of(mut json: Json<'_>, windows: Vec<Window>) -> Option<Ports> {
         let mut largest = json.take("largest");
         Some(Ports {
             cells: matches!(json.take("cells"), Json::Bool(true)),
@@ -267,8 +267,13 @@ impl Ports {
     }
 }
 
+/// Reads a text.
+fn read(text: &str) -> Result<Json<'_>, Problems> {
+    serde_json::from_str(text).map_err(|error| format!("network: {error}").into())
+}
+
 /// Converts the items of a list.
-fn rows<T>(list: Json, of: fn(Json) -> Option<T>) -> Result<Vec<T>, Problems> {
+fn rows<T>(list: Json<'_>, of: fn(Json<'_>) -> Option<T>) -> Result<Vec<T>, Problems> {
     let mut rows = vec![];
     for row in list.list() {
         rows.push(of(row).ok_or_else(|| incomplete("a row"))?);
@@ -276,7 +281,7 @@ fn rows<T>(list: Json, of: fn(Json) -> Option<T>) -> Result<Vec<T>, Problems> {
     Ok(rows)
 }
 
-fn places(list: Json) -> Vec<usize> {
+fn places(list: Json<'_>) -> Vec<usize> {
     list.list().into_iter().filter_map(Json::place).collect()
 }
 

@@ -6,7 +6,6 @@
 pub mod buffers;
 pub mod checks;
 pub mod input;
-mod json;
 pub mod names;
 mod ports;
 mod problems;

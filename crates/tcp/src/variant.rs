@@ -113,7 +113,7 @@ macro_rules! variants {
         }
 
         /// A variant and its parameters.
-        #[derive(Clone, Debug, PartialEq, ::serde::Deserialize, ::serde::Serialize)]
+        #[derive(Clone, Debug, PartialEq, ::longpipe_json::FromJson, ::serde::Serialize)]
         #[serde(tag = "kind", rename_all = "kebab-case")]
         #[allow(missing_docs)]
         pub enum $config {

@@ -6,11 +6,12 @@
 
 use super::{ConditionerConfig, Facts, Parameters};
 use longpipe_events::PS_PER_SECOND;
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A transmitter that sends packets in batches (Wi-Fi's A-MPDUs, DOCSIS's grants, LTE's transport blocks).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(rule(
     "overhead",

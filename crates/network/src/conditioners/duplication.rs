@@ -6,11 +6,12 @@
 use super::correlated::Correlated;
 use super::{ConditionerConfig, Facts, Parameters};
 use longpipe_events::Stream;
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Packets that arrive twice at the port (Linux: `netem duplicate`); the copy is not duplicated again.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct DuplicationConfig {
     /// A probability that a packet arrives twice, as in .01.

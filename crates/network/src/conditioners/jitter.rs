@@ -6,12 +6,13 @@
 use super::correlated::Correlated;
 use super::{ConditionerConfig, Facts, Parameters};
 use longpipe_events::{Stream, PS_PER_NS};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use strum::VariantNames;
 
 /// An additional delay on the wire, drawn for each packet (Linux: `netem delay`).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(rule("jitter", "jitter > '2 s'", "{jitter}; needs at most 2 s"))]
 pub struct JitterConfig {
@@ -36,7 +37,7 @@ pub struct JitterConfig {
 }
 
 /// Order of arrivals.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, VariantNames, Described)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum OrderConfig {
@@ -47,7 +48,7 @@ pub enum OrderConfig {
 }
 
 /// Reordering by packets that skip the delay of the same link's jitter (Linux: `netem reorder`).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct ReorderingConfig {
     /// A probability that a packet is sent at once, as in .25.

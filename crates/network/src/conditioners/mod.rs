@@ -15,10 +15,11 @@ use aggregation::AggregationConfig;
 use duplication::DuplicationConfig;
 use jitter::{JitterConfig, ReorderingConfig};
 use longpipe_events::Time;
+use longpipe_json::FromJson;
 use longpipe_tcp::described::{part, Described, Type};
 use longpipe_tcp::Problem;
 use policer::{Policer, PolicerConfig};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use strum::{IntoStaticStr, VariantNames};
 use tbf::{Tbf, TbfConfig};
 
@@ -55,7 +56,7 @@ pub trait Parameters: Described {
 macro_rules! conditioners {
     ($($(#[$about:meta])* $name:ident($config:ty);)+) => {
         /// A conditioner.
-        #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, IntoStaticStr, VariantNames)]
+        #[derive(Clone, Debug, FromJson, Serialize, PartialEq, IntoStaticStr, VariantNames)]
         #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
         #[strum(serialize_all = "kebab-case")]
         pub enum ConditionerConfig {

@@ -7,11 +7,12 @@ use super::{Decision, Facts, Parameters};
 use crate::packets::drops::DropCause;
 use crate::packets::Circuit;
 use longpipe_events::Time;
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A token bucket that drops or marks packets that exceed a rate, and never delays them (Linux: `tc police`).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(rule("peak", "peak <= rate", "{peak}; needs more than rate, {rate}"))]
 #[described(rule(
@@ -43,7 +44,7 @@ pub struct PolicerConfig {
 }
 
 /// Treatment of packets that exceed a rate.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exceed {
     /// Packets are dropped.

@@ -7,11 +7,12 @@
 use super::token_bucket::{Bucket, LengthToTime, Rates};
 use super::{ConditionerConfig, Facts, Parameters};
 use longpipe_events::{Time, PS_PER_NS};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A token bucket that delays packets above a rate, between the queue discipline and the line (Linux: `tbf`).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(rule("peak", "peak <= rate", "{peak}; needs more than rate, {rate}"))]
 #[described(rule(

@@ -2,12 +2,13 @@
 
 use super::in_time::{LossSteps, States};
 use longpipe_events::{Stream, Time};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Injected losses of a link: frames are lost when they enter the link's port, or because of bit errors at the end of
 /// the link.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LossConfig {
     /// No injected losses.

@@ -4,11 +4,12 @@ use super::aqm::{Algorithm, AtEnqueue};
 use super::parameters::{Decides, Facts, Marks, Parameters};
 use super::{Arrival, Verdict};
 use longpipe_events::{Time, PS_PER_SECOND};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// AVQ: drops or marks packets that overflow a virtual queue, whose capacity adapts (Kunniyur and Srikant 2001).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "AVQ")]
 pub struct AvqConfig {

@@ -4,11 +4,12 @@ use super::aqm::{Algorithm, AtEnqueue};
 use super::parameters::{Decides, Facts, Marks, Parameters};
 use super::{Arrival, Verdict};
 use longpipe_events::Time;
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// BLUE: overflow raises the drop probability, and an idle link lowers it (Feng et al. 1999).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "BLUE")]
 pub struct BlueConfig {

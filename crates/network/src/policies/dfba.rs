@@ -3,11 +3,12 @@
 
 use super::parameters::{Decides, Facts, Parameters};
 use crate::policies::{Occupancy, Policy, Rule};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Differential Fair Buffer Allocation: drops tagged frames, and at random those of VCs above their shares.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "DFBA")]
 #[described(rule("high", "low >= high", "{high}; needs more than low, {low}"))]

@@ -2,11 +2,12 @@
 
 use super::parameters::{Decides, Facts, Parameters};
 use crate::policies::{Occupancy, Policy, Rule};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Early Packet Discard: drops a frame if X > R K (Romanow and Floyd 1995).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "EPD")]
 pub struct EpdConfig {

@@ -3,11 +3,12 @@
 
 use super::parameters::{Decides, Facts, Parameters};
 use crate::policies::{Occupancy, Policy, Rule};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Fair Buffer Allocation: drops a frame if X > R K and X_i N_a / X > Z (K - R K) / (X - R K).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "FBA")]
 pub struct FbaConfig {

@@ -2,12 +2,13 @@
 
 use super::aqm::Algorithm;
 use super::Policy;
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Unit of a queue.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueUnit {
     /// Packets of any length.

@@ -5,11 +5,12 @@ use super::aqm::{Algorithm, AtEnqueue};
 use super::parameters::{Decides, Facts, Mahimahi, Marks, Parameters};
 use super::{Arrival, Verdict};
 use longpipe_events::{Ring, Span, Time, PS_PER_SECOND};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// PIE: a PI controller sets the drop probability from the queueing delay and its change (RFC 8033).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "PIE")]
 pub struct PieConfig {
@@ -50,7 +51,7 @@ pub struct PieConfig {
 }
 
 /// Estimators of the queueing delay in PIE.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieDelay {
     /// Sojourn time of the packet that departed most recently.
@@ -63,7 +64,7 @@ pub enum PieDelay {
 }
 
 /// PIE's rules for bursts and for extreme probabilities, by their source.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieRules {
     /// RFC 8033.

@@ -5,11 +5,12 @@ use super::parameters::{Decides, Facts, Marks, Parameters, QueueUnit};
 use super::{Arrival, Verdict};
 use super::{Policy, Rule};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Random Early Detection: the drop probability rises with the average queue (Floyd and Jacobson 1993).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "RED")]
 #[described(rule("max", "min >= max", "{max}; needs more than min, {min}"))]
@@ -74,7 +75,7 @@ pub struct RedConfig {
 }
 
 /// Distribution of the gaps between drops.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum RedGap {
     /// Uniformly distributed from 1 to 1/p (Floyd and Jacobson 1993).

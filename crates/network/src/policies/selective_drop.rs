@@ -2,11 +2,12 @@
 
 use super::parameters::{Decides, Facts, Parameters};
 use crate::policies::{Occupancy, Policy, Rule};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Drops a frame if X > R K and X_i N_a / X > Z (ATM Forum/96-1269).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "selective drop")]
 pub struct SelectiveDropConfig {

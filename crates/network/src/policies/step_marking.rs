@@ -3,11 +3,12 @@
 use super::aqm::{Algorithm, AtEnqueue};
 use super::parameters::{Decides, Facts, Marks, Parameters, QueueUnit};
 use super::{Arrival, Verdict};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Marks packets that find a queue of K or more, and drops only when the buffer is full (RFC 8257 section 3.1).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "step marking")]
 pub struct StepMarkingConfig {

@@ -1,11 +1,12 @@
 //! Tail drop (plain UBR): drops exactly those cells that find the buffer full.
 
 use super::parameters::{Decides, Facts, Mahimahi, Parameters};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Drops a cell or packet that finds the buffer full; plain UBR.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "tail drop")]
 pub struct TailDropConfig {}

@@ -4,13 +4,14 @@ use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued}
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Facts, Parameters};
 use longpipe_events::Time;
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A FIFO queue in which a new ACK replaces queued ACKs of its connection that it makes redundant (RFC 3449 5.2.1).
 ///
 /// Duplicate ACKs, ACKs with SACK blocks and ACKs whose ECN feedback differs are kept.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct AckFilterConfig {}
 

@@ -5,11 +5,12 @@ use super::{AnyDisc, Backlog, Discipline, NewPort, PassThroughEffect, PortState,
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Facts, Mahimahi, Marks, Parameters};
 use longpipe_events::Time;
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Controlled delay: drops at the head, increasingly often while the delay exceeds the target (RFC 8289).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "CoDel")]
 #[described(rule("interval", "interval < target", "{interval}; needs at least the target, {target}"))]
@@ -32,7 +33,7 @@ pub struct CodelConfig {
 }
 
 /// Arithmetic of CoDel.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodelArithmetic {
     /// Picoseconds and exact square roots (RFC 8289 section 5).

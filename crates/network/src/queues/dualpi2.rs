@@ -6,15 +6,16 @@ use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued}
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Divides, Facts, Marks, Parameters};
 use longpipe_events::{Time, PS_PER_SECOND};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A low-latency queue coupled to a classic queue by one PI controller (RFC 9332).
 ///
 /// The low-latency queue takes ECT(1) and CE packets and marks them with probability max(own, k p'). The classic queue
 /// drops or marks with probability p'^2. When k p' reaches 1, both queues drop with probability p'^2. Decisions are
 /// derandomized: probabilities are accumulated, and a packet is marked when the sum reaches 1.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "DualPI2")]
 pub struct DualPi2Config {
@@ -48,7 +49,7 @@ pub struct DualPi2Config {
 }
 
 /// Native marking based on the delay of the low-latency queue.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LowLatencyMarking {
     /// Marks with a probability that rises linearly with the delay.
@@ -70,7 +71,7 @@ pub enum LowLatencyMarking {
 }
 
 /// Methods by which two queues share a link.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TwoQueues {
     /// Serves in order of arrival; low-latency packets count as if they had arrived earlier by a shift.

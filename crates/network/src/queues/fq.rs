@@ -5,12 +5,13 @@ use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued}
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Facts, Parameters};
 use longpipe_events::{Span, Time};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::VecDeque;
 
 /// Linux's fair queue (sch_fq): a queue per flow with a byte credit, new flows first; pacing is left to senders.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct FqConfig {
     /// Bytes that a queue may send per round [bytes].

@@ -6,12 +6,13 @@ use super::{AnyDisc, Backlog, Discipline, NewPort, PassThroughEffect, PortState,
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Facts, Marks, Parameters};
 use longpipe_events::Time;
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A CoDel queue for each flow, new flows first (RFC 8290); a full buffer drops from the longest queue.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "FQ-CoDel", rules_of = CodelConfig)]
 pub struct FqCodelConfig {
@@ -44,7 +45,7 @@ pub struct FqCodelConfig {
 }
 
 /// Rules of FQ-CoDel, by their source.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum FqCodelRules {
     /// RFC 8290: CoDel uses the backlog of the flow's own queue; a new queue that becomes empty moves to the list of

@@ -8,12 +8,13 @@ use crate::policies::parameters::{Decides, Facts, Marks, Parameters};
 use crate::policies::pie::{Pie, PieConfig, PieDelay, PieRules};
 use crate::policies::{Arrival, Verdict};
 use longpipe_events::{Stream, Time};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A queue for each flow, new flows first, each under PIE (Linux's fq_pie); a full buffer drops the arrival.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "FQ-PIE")]
 pub struct FqPieConfig {

@@ -5,11 +5,12 @@ use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued}
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Facts, Parameters};
 use longpipe_events::Time;
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A FIFO queue whose full buffer drops the oldest packets, which senders notice earlier (pfifo_head_drop).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct HeadDropConfig {}
 

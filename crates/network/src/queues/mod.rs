@@ -29,9 +29,10 @@ pub use backlog::{Backlog, Queued};
 use disc::disciplines;
 pub use disc::{Discipline, Endpoints, NewPort, PassThroughEffect, PortState, QueueDisc};
 use longpipe_events::Time;
+use longpipe_json::FromJson;
 use longpipe_tcp::described::{part, Described, Type};
 use policy::policies;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use strum::VariantNames;
 use subqueues::SubqueueCounters;
 

@@ -26,7 +26,7 @@ macro_rules! policies {
     };
     ($dollar:tt; $($(#[$about:meta])* $name:ident($config:ty);)+) => {
         /// Policy of a port.
-        #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+        #[derive(Clone, Debug, FromJson, Serialize, PartialEq, VariantNames)]
         #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
         #[strum(serialize_all = "kebab-case")]
         pub enum PolicyConfig {

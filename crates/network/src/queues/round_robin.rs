@@ -5,12 +5,13 @@ use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued}
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Facts, Parameters};
 use longpipe_events::{mix, Time};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::VecDeque;
 
 /// Deficit round robin with a queue per flow; a full buffer drops the last packet of the longest queue.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "DRR")]
 pub struct DrrConfig {
@@ -23,7 +24,7 @@ pub struct DrrConfig {
 }
 
 /// Stochastic fair queueing by bytes: round robin over queues to which flows are hashed (McKenney 1990).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "SFQ")]
 pub struct SfqConfig {

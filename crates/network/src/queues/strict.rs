@@ -5,11 +5,12 @@ use super::{AnyDisc, Backlog, Discipline, NewPort, PortState, QueueDisc, Queued}
 use crate::packets::drops::DropCause;
 use crate::policies::parameters::{Decides, Divides, Facts, Parameters};
 use longpipe_events::Time;
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A queue per class, each with the port's buffer; the first class with queued packets is served.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct StrictPriorityConfig {
     /// Number of classes; a flow's class is its field 'class'.

@@ -1,7 +1,8 @@
 //! The resolved scenario: every field is present, and every quantity is an integer in the unit given by the suffix of
 //! its name.
 //!
-//! Defaults are set by the Python front end alone; here a missing or unknown field is an error.
+//! Defaults are set by the Python front end alone; here a missing or unknown field is an error. The rows of large networks
+//! derive serde's `Deserialize`, which creates no tree; all other types derive `FromJson`, which is less code.
 
 pub mod check;
 pub mod conditioners;
@@ -58,6 +59,7 @@ pub use crate::traffic::video::VideoConfig;
 pub use crate::traffic::{web, TrafficConfig};
 use conditioners::ConditionerConfig;
 pub(crate) use connection_slots::{connection_slot_bytes, ConnectionSlots};
+use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::described::Described;
 pub use repetition::MAX_REPETITIONS;
@@ -94,7 +96,7 @@ pub struct Scenario {
 }
 
 /// Simulation engines. They give identical results.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Engine {
@@ -105,7 +107,7 @@ pub enum Engine {
 }
 
 /// What the links carry: ATM cells or IP packets.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, VariantNames, Described)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Framing {
@@ -116,7 +118,7 @@ pub enum Framing {
 }
 
 /// Order in which a switch or router processes cells or packets that reach it at the same time.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, VariantNames, Described)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Ties {
@@ -141,7 +143,7 @@ pub struct NodeConfig {
 }
 
 /// Kinds of nodes.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, VariantNames, Described)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum NodeKind {
@@ -190,7 +192,7 @@ pub struct BufferConfig {
 }
 
 /// Unit of a buffer size: cells for AAL5, packets or bytes for IP.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum BufferUnit {
@@ -247,7 +249,7 @@ pub struct FlowConfig {
 }
 
 /// Forwarding at a split-TCP proxy (RFC 3135 section 2.4).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct ForwardingConfig {
     /// Index of the forwarding flow.
@@ -261,7 +263,7 @@ fn is_zero(class: &u32) -> bool {
 }
 
 /// An on/off source of VBR cells, as the core simulates it; [`written::OnOffInput`] has the fields that users write.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, FromJson, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffConfig {
     /// Name in reports, unique among VBR sources.
@@ -282,7 +284,7 @@ pub struct OnOffConfig {
 }
 
 /// Start time of an application.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[described(input(StartInput, "random"))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum StartConfig {
@@ -322,7 +324,7 @@ enum StartInput {
 }
 
 /// Time at which an application stops writing.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum StopConfig {
     /// All flows stop writing at a given time; data that were sent before are still delivered.

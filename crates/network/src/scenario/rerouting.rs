@@ -1,10 +1,11 @@
 //! Routes that change during a flow.
 
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 use strum::VariantNames;
 
 /// Later routes of a flow.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct ReroutingConfig {
     /// Treatment of packets that have passed their first router.
@@ -15,7 +16,7 @@ pub struct ReroutingConfig {
 }
 
 /// Treatment of packets in flight when their route changes.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum RerouteInFlight {
@@ -27,7 +28,7 @@ pub enum RerouteInFlight {
 }
 
 /// Routes of a flow in both directions, which are valid from a given time on.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct RouteChange {
     /// Time of the change [ps].

@@ -4,6 +4,7 @@ use super::LinkConfig;
 use crate::bounds::MAX_WAIT;
 pub use crate::conditioners::jitter::OrderConfig;
 use longpipe_events::PS_PER_SECOND;
+use longpipe_json::FromJson;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
@@ -25,7 +26,7 @@ pub struct TimeVaryingConfig {
 }
 
 /// Rate of a link over time.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ServiceConfig {
@@ -63,7 +64,7 @@ pub struct DelayConfig {
 }
 
 /// How the delay between two points is determined.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Between {
@@ -74,7 +75,7 @@ pub enum Between {
 }
 
 /// Points in a packet's transmission.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Instant {
@@ -101,7 +102,7 @@ pub struct OutagesConfig {
 }
 
 /// Treatment of packets at a port during an outage.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum HoldOrDrop {
@@ -112,7 +113,7 @@ pub enum HoldOrDrop {
 }
 
 /// Treatment of the packet in transmission when an outage begins.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum InService {
@@ -125,7 +126,7 @@ pub enum InService {
 }
 
 /// Treatment of packets on the wire when an outage begins.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum InFlight {

@@ -1,11 +1,12 @@
 //! Selection of the traces that a run records.
 
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Traces to record during the run.
 // Disabled traces cost nothing.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, Described)]
 #[described(name = "Traces")]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {

@@ -9,11 +9,12 @@ pub mod service;
 
 pub use class::Class;
 pub use guaranteed_rate::{GuaranteedRate, ONE};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Schedulers of a port, between its classes or between its VCs.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SchedulerConfig {
     /// A single queue for UBR only.
@@ -35,7 +36,7 @@ pub enum SchedulerConfig {
 }
 
 /// What a scheduler between VCs sends at a time.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServiceUnit {
     /// A cell.

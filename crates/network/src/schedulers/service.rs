@@ -1,10 +1,11 @@
 //! ATM service categories of the VC that carries a flow's data.
 
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// ATM service categories of the VC that carries a flow's data.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ServiceCategory {
     /// Unspecified bit rate, without a guarantee (ATM Forum TM 4.1).

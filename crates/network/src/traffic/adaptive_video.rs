@@ -7,14 +7,15 @@
 use super::client::{Client, Playback, Request};
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use longpipe_events::{MaybeTime, Span, Time, PS_PER_SECOND};
+use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::VecDeque;
 
 /// A server of video chunks and, at the flow's receiving end, a player that requests one chunk at a time.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[described(
     fact("in_lab", false),
     fact("repeats", "chunk"),
@@ -45,7 +46,7 @@ pub struct AdaptiveVideoConfig {
 }
 
 /// Rules that select the bitrate of the next chunk.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum BitrateRule {
     /// Selects the bitrate by the playing time in the buffer: BBA-0 (Huang et al., SIGCOMM 2014, algorithm 1).

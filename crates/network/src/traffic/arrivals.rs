@@ -3,13 +3,14 @@
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use super::schedule::{Pattern, Schedule, MAX_PAYLOAD};
 use longpipe_events::{Stream, PS_PER_SECOND};
+use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Datagrams from a CSV file with the columns time (after the start, in seconds or with a unit) and bytes.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[described(fact("in_lab", false))]
 #[serde(deny_unknown_fields)]
 pub struct ArrivalsConfig {

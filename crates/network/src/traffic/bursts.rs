@@ -3,12 +3,13 @@
 use super::schedule::{pareto, Even, Pattern};
 use crate::bounds::refuse_unless;
 use longpipe_events::Stream;
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Periods in which an application writes at its rate (on) or does not write (off).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[described(name = "WriteBursts")]
 #[serde(deny_unknown_fields)]
 pub struct BurstsConfig {
@@ -24,7 +25,7 @@ pub struct BurstsConfig {
 }
 
 /// Distribution of a duration with a given mean.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Times {
     /// All durations equal the mean.

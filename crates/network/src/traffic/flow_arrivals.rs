@@ -4,17 +4,18 @@ use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use super::schedule::pareto;
 use crate::bounds::refuse_unless;
 use longpipe_events::{MaybeTime, Span, Stream, Time, PS_PER_SECOND};
+use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Flows that arrive one after another, each with its own TCP connection, which ends with its data.
 ///
 /// They arrive as a Poisson process with this `rate`, or with the rate that loads the slowest link of the path to the
 /// share `load`, or at the times in a `file`, a CSV file with the columns time (after the start, in seconds or with a
 /// unit) and bytes.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[described(fact("in_lab", false), input(FlowArrivalsInput, "most_active"))]
 #[serde(deny_unknown_fields)]
 pub struct FlowArrivalsConfig {
@@ -50,7 +51,7 @@ struct FlowArrivalsInput {
 }
 
 /// Arrival times of flows, and their sizes.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ArrivalTimesConfig {
     /// A Poisson process.
@@ -68,7 +69,7 @@ pub enum ArrivalTimesConfig {
 }
 
 /// Distribution of the sizes of flows.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[described(input(SizesInput))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SizesConfig {

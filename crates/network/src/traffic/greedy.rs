@@ -1,12 +1,13 @@
 //! An application that always has data to send.
 
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::sender::GREEDY;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// An application that always has data to send.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct GreedyConfig {}
 

@@ -26,6 +26,7 @@ use cbr::CbrConfig;
 use flow_arrivals::FlowArrivalsConfig;
 use greedy::GreedyConfig;
 use longpipe_events::Span;
+use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::described::{self, Described, Type};
 use longpipe_tcp::Problem;
@@ -33,7 +34,7 @@ use on_off::{DatagramsInput, OnOffDatagramsConfig};
 use parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use poisson::PoissonConfig;
 use self_similar::SelfSimilarConfig;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use stack::{StackConfig, StackPathConfig};
 use stream::StreamConfig;
 use strum::VariantNames;
@@ -46,7 +47,7 @@ use web::WebConfig;
 macro_rules! kinds {
     ($dollar:tt; $($(#[$about:meta])* $name:ident($config:ty);)+) => {
         /// Traffic of an application.
-        #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+        #[derive(Clone, Debug, FromJson, Serialize, PartialEq, VariantNames)]
         #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
         #[strum(serialize_all = "kebab-case")]
         pub enum TrafficConfig {

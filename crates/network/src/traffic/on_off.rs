@@ -4,13 +4,14 @@ use super::bursts::{Bursts, BurstsConfig, Times};
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use super::schedule::{Even, Schedule};
 use longpipe_events::Stream;
+use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Datagrams of equal size at a constant rate during on periods, none during off periods.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[described(name = "Bursts")]
 #[serde(deny_unknown_fields)]
 pub struct OnOffDatagramsConfig {

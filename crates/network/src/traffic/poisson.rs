@@ -3,13 +3,14 @@
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use super::schedule::{Even, Pattern, Schedule};
 use longpipe_events::Stream;
+use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Datagrams of equal size with exponential gaps (Poisson process).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct PoissonConfig {
     /// Rate of the IP packets, including 28 bytes of headers each [bit/s].

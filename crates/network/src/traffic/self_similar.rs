@@ -6,17 +6,18 @@ use super::bursts::{Bursts, BurstsConfig, Times};
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use super::schedule::{Even, Pattern, Schedule};
 use longpipe_events::Stream;
+use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Datagrams of many on/off sources, each with this rate during on periods; their sum is self-similar.
 ///
 /// The sum's Hurst parameter is (3 - shape) / 2 for Pareto durations with a shape below 2 (Taqqu et al. 1997).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct SelfSimilarConfig {
     /// Rate of the IP packets, including 28 bytes of headers each [bit/s].

@@ -1,12 +1,13 @@
 //! Real protocol stacks as the end points of a flow, and further paths of their connections.
 
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A protocol stack outside the core; its flow is external. The core does not interpret these fields, but results
 /// depend on them.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct StackConfig {
     /// Name of the stack.
@@ -22,7 +23,7 @@ pub struct StackConfig {
 
 /// A further path of a connection between two stacks: the packets that the stacks send on this path take the routes of
 /// this flow, which is external.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct StackPathConfig {
     /// Name of the flow whose traffic is the stack.

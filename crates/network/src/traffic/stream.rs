@@ -5,13 +5,14 @@ use super::cbr::ConstantRate;
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use super::schedule::{Even, Schedule};
 use longpipe_events::Span;
+use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// An application that writes data at a constant rate into a TCP socket, always or in bursts.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct StreamConfig {
     /// Rate at which it writes payload [bit/s], as in '5 Mbit/s'.

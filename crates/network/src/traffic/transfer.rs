@@ -2,13 +2,14 @@
 
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use crate::bounds::refuse_unless;
+use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// An application that sends one file.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct TransferConfig {
     /// Size of the file [bytes], as in '8 MB'.

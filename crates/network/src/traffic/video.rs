@@ -3,13 +3,14 @@
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use super::schedule::{Pattern, Schedule};
 use longpipe_events::{Span, Stream, PS_PER_SECOND};
+use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Live video at a constant mean rate: frames of varying size and spacing, each a burst of datagrams (RFC 8593).
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[described(fact("repeats", "frame"))]
 #[serde(deny_unknown_fields)]
 pub struct VideoConfig {

@@ -6,10 +6,11 @@
 use super::client::{Client, Request};
 use super::parameters::{Facts, NewApplication, NewFlow, Parameters, Transport};
 use longpipe_events::{MaybeTime, Span, Stream, Time};
+use longpipe_json::FromJson;
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Maximum mean of a Poisson-distributed variable.
 const MAX_MEAN: f64 = 100.0;
@@ -23,7 +24,7 @@ const ALL_SHARES: u64 = 1_000_000_000;
 /// A web server that sends a file for each request of its client, which is at the flow's receiving end.
 ///
 /// The requests depend only on the seed and the flow, not on the network.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[described(
     fact("repeats", "cycle"),
     rule(
@@ -74,7 +75,7 @@ pub struct WebConfig {
 }
 
 /// The request in a batch at which the cycle to the next batch begins.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum CycleFrom {
     /// The first request, so that a batch starts every cycle.
@@ -84,7 +85,7 @@ pub enum CycleFrom {
 }
 
 /// Methods of limiting a Poisson-distributed variable to a range.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum PoissonCut {
     /// Draw again if the value is out of range.

@@ -8,14 +8,12 @@
 use super::{AckConfig, EcnConfig, TcpConfig, TimerConfig};
 use crate::congestion::{AimdConfig, CarefulResumeConfig, CongestionConfig, VegasConfig, DEFAULT_HZ};
 use crate::recovery::{NewRenoConfig, RecoveryConfig, RenoConfig, SackConfig, TahoeConfig};
-use serde::de::value::{MapAccessDeserializer, MapDeserializer};
-use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
+use longpipe_json::{Error, FromJson, Json};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use std::fmt;
-use std::marker::PhantomData;
 
 /// A connection in its serialized form.
-#[derive(Deserialize)]
+#[derive(FromJson)]
 #[serde(deny_unknown_fields)]
 struct Flat {
     recovery: Choice<RecoveryConfig>,
@@ -60,33 +58,39 @@ struct Flat {
     sack: Option<SackConfig>,
 }
 
-// serde's `try_from` is not used because it adds an error type, for which all deserialization code would be compiled
-// again.
+impl FromJson for TcpConfig {
+    fn from_json(json: Json<'_>) -> Result<TcpConfig, Error> {
+        Flat::from_json(json)?.connection()
+    }
+}
+
 impl<'de> Deserialize<'de> for TcpConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error> {
-        Flat::deserialize(deserializer)?.connection()
+        longpipe_json::deserialize(deserializer)
     }
 }
 
 impl Flat {
     /// Converts to the sender's configuration.
-    fn connection<E: Error>(self) -> Result<TcpConfig, E> {
+    fn connection(self) -> Result<TcpConfig, Error> {
         let flat = self;
         let recovery = flat.recovery.or_by_name(|name| {
             Ok(match name {
                 "tahoe" => RecoveryConfig::Tahoe(flat.tahoe),
-                "reno" => RecoveryConfig::Reno(flat.reno.ok_or_else(|| E::missing_field("reno"))?),
-                "newreno" => RecoveryConfig::Newreno(flat.newreno.ok_or_else(|| E::missing_field("newreno"))?),
-                "sack" => RecoveryConfig::Sack(flat.sack.ok_or_else(|| E::missing_field("sack"))?),
+                "reno" => RecoveryConfig::Reno(flat.reno.ok_or_else(|| Error::missing_field("reno"))?),
+                "newreno" => RecoveryConfig::Newreno(flat.newreno.ok_or_else(|| Error::missing_field("newreno"))?),
+                "sack" => RecoveryConfig::Sack(flat.sack.ok_or_else(|| Error::missing_field("sack"))?),
                 name => without_table(name)?,
             })
         })?;
         let congestion = flat.congestion.or_by_name(|name| {
             Ok(match name {
                 "aimd" => CongestionConfig::Aimd(AimdConfig {
-                    byte_counting: flat.byte_counting.ok_or_else(|| E::missing_field("byte_counting"))?,
+                    byte_counting: flat
+                        .byte_counting
+                        .ok_or_else(|| Error::missing_field("byte_counting"))?,
                 }),
-                "vegas" => CongestionConfig::Vegas(flat.vegas.ok_or_else(|| E::missing_field("vegas"))?),
+                "vegas" => CongestionConfig::Vegas(flat.vegas.ok_or_else(|| Error::missing_field("vegas"))?),
                 name => without_table(name)?,
             })
         })?;
@@ -118,9 +122,9 @@ impl Flat {
     }
 }
 
-/// Deserializes an algorithm that has no table of parameters in this form.
-fn without_table<T: DeserializeOwned, E: Error>(name: &str) -> Result<T, E> {
-    T::deserialize(MapDeserializer::new([("kind", name)].into_iter()))
+/// Reads an algorithm that has no table of parameters in this form.
+fn without_table<T: FromJson>(name: &str) -> Result<T, Error> {
+    T::from_json(Json::Table(vec![("kind".into(), Json::Text(name.into()))]))
 }
 
 /// An algorithm, given by its name or by a table with its parameters.
@@ -130,7 +134,7 @@ enum Choice<T> {
 }
 
 impl<T> Choice<T> {
-    fn or_by_name<E>(self, find: impl FnOnce(&str) -> Result<T, E>) -> Result<T, E> {
+    fn or_by_name(self, find: impl FnOnce(&str) -> Result<T, Error>) -> Result<T, Error> {
         match self {
             Choice::Name(name) => find(&name),
             Choice::Table(table) => Ok(table),
@@ -138,26 +142,11 @@ impl<T> Choice<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Choice<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Choice<T>, D::Error> {
-        struct Reading<T>(PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Reading<T> {
-            type Value = Choice<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name or a table")
-            }
-
-            fn visit_str<E: Error>(self, name: &str) -> Result<Choice<T>, E> {
-                Ok(Choice::Name(name.to_owned()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Choice<T>, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Choice::Table)
-            }
+impl<T: FromJson> FromJson for Choice<T> {
+    fn from_json(json: Json<'_>) -> Result<Choice<T>, Error> {
+        match json {
+            Json::Text(name) => Ok(Choice::Name(name.into_owned())),
+            table => T::from_json(table).map(Choice::Table),
         }
-
-        deserializer.deserialize_any(Reading(PhantomData))
     }
 }

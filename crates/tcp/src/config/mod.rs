@@ -15,7 +15,8 @@ pub use crate::recovery::{
 use crate::segment::{header_bytes, AckSegment, ByteCounts, DataSegment, SackBlock, MAX_SACK_BLOCKS};
 use crate::variant::MarkFeedback;
 use longpipe_events::{Time, PS_PER_SECOND};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 use strum::VariantNames;
 pub use timer::{PhaseConfig, TimerConfig, LONGEST_RTO};
 
@@ -187,7 +188,7 @@ fn is_default_hz(hz: &u32) -> bool {
 }
 
 /// Explicit congestion notification (RFC 3168).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum EcnConfig {
     /// Packets are not ECN-capable.
@@ -461,7 +462,7 @@ pub const MAX_WINDOW_FIELD: u64 = 65_535;
 pub const MAX_WINDOW_SCALE: u32 = 14;
 
 /// Rule that determines when ACKs are sent.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum AckConfig {
     /// An immediate ACK for each segment.

@@ -3,13 +3,14 @@
 use crate::described::Described;
 use crate::problem::Problem;
 use longpipe_events::PS_PER_SECOND;
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Maximum RTO that a scenario may set [ps].
 pub const LONGEST_RTO: u64 = 100_000 * PS_PER_SECOND;
 
 /// Retransmission timers.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[described(rule("max_rto", "max_rto < min_rto", "{max_rto}; needs at least min_rto, {min_rto}"))]
 #[described(rule(
@@ -74,7 +75,7 @@ pub enum TimerConfig {
 }
 
 /// Phase of the ticks of a coarse clock.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum PhaseConfig {
     /// All hosts' ticks start at a given time.

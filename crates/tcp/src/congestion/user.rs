@@ -9,7 +9,8 @@ use crate::described::Described;
 use crate::problem::Problem;
 use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::{Span, Stream, Time};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -53,7 +54,7 @@ impl PartialEq for Slot {
 }
 
 /// A controller from a file, identified by the digest of its source.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, Default, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct ModuleConfig {
     /// SHA-256 of the source and of longpipe's header [64 hex digits].

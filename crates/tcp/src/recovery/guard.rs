@@ -2,7 +2,8 @@
 
 use crate::congestion::flight::Flight;
 use crate::described::Described;
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Suppresses fast retransmits of data sent before the latest recovery (RFC 2582 section 5, "careful").
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ impl Guard {
 }
 
 /// Which partial ACKs restart the retransmission timer (RFC 2582 section 4).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimerRestart {
     /// The first partial ACK of each recovery restarts the timer ("impatient").

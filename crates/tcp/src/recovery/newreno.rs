@@ -10,10 +10,11 @@ use crate::described::Described;
 use crate::problem::Problem;
 use crate::recovery::window_handle::WindowHandle;
 use crate::variant::{Parameters, Variant};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Each partial ACK retransmits the next hole, until recovery ends (ATM Forum/98-0876 section 3.1).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "NewReno")]
 #[described(fact("is_flat", true))]

@@ -8,10 +8,11 @@ use crate::congestion::WindowAdjustment;
 use crate::described::Described;
 use crate::recovery::window_handle::WindowHandle;
 use crate::variant::{Parameters, Variant};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Fast retransmit and fast recovery: duplicate ACKs inflate the halved window (RFC 2001).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "Reno")]
 #[described(fact("is_flat", true))]

@@ -11,10 +11,11 @@ use crate::recovery::scoreboard::Scoreboard;
 use crate::recovery::window_handle::WindowHandle;
 use crate::segment::AckSegment;
 use crate::variant::{Facts, Parameters, Variant};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Sends holes first, then new data, while PIPE < cwnd (RFC 2018, ATM Forum/98-0876 section 3.2).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "SACK")]
 #[described(fact("is_flat", true))]
@@ -45,7 +46,7 @@ impl Parameters for SackConfig {
 }
 
 /// Initial value of PIPE at a fast retransmit, before duplicate ACKs are subtracted.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum PipeStart {
     /// cwnd in whole segments (Fall and Floyd 1996; ATM Forum/98-0876 section 3.2).

@@ -8,10 +8,11 @@ use crate::congestion::WindowAdjustment;
 use crate::described::Described;
 use crate::recovery::window_handle::WindowHandle;
 use crate::variant::{Parameters, Variant};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Fast retransmit, then slow start from the first unacknowledged byte (Jacobson 1988).
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "Tahoe")]
 #[described(fact("is_flat", true))]

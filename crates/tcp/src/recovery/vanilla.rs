@@ -3,10 +3,11 @@
 use super::recover::Recover;
 use crate::described::Described;
 use crate::variant::{Parameters, Variant};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Retransmits only after a timeout, from the first unacknowledged byte (ATM Forum/96-1761 section 2).
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "timeouts only")]
 #[described(fact("detection", "A loss was detected"))]

@@ -3,14 +3,15 @@
 use super::Cake;
 use crate::policies::parameters::{Decides, Facts, Marks, Parameters};
 use crate::queues::{AnyDisc, Discipline, NewPort, Queued};
+use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// CAKE: a shaper, DiffServ tins, and fair queueing of hosts and flows with COBALT, as in Linux (sch_cake).
 ///
 /// A flow's DSCP is its field 'class'. ECN-capable packets are marked instead of dropped, except by BLUE. A full buffer
 /// drops from the longest queue.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 pub struct CakeConfig {
     /// Rate of the shaper, which counts packet lengths with overhead and framing; unlimited if absent; sch_cake
@@ -44,7 +45,7 @@ pub struct CakeConfig {
 }
 
 /// Encapsulation of packets on the wire.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum CakeFraming {
     /// No encapsulation.
@@ -56,7 +57,7 @@ pub enum CakeFraming {
 }
 
 /// Mappings of DSCPs to tins.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum CakeTins {
     /// One tin.
@@ -72,7 +73,7 @@ pub enum CakeTins {
 }
 
 /// Entities among which a tin's rate is shared equally.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum CakeIsolation {
     /// No isolation: one queue.
@@ -94,7 +95,7 @@ pub enum CakeIsolation {
 }
 
 /// ACK filter.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum CakeAckFilter {
     /// No filter.

@@ -5,10 +5,11 @@ use crate::congestion::control::Cause;
 use crate::congestion::linux::{AckedSegments, CaState, Linux, Module, Socket};
 use crate::described::Described;
 use crate::variant::Parameters;
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Binary search for the window of the last loss, as in Linux (Xu, Harfoush and Rhee 2004).
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "BIC")]
 #[described(fact("after_loss", "0.8 of the window (Xu et al. 2004, and Linux)"))]

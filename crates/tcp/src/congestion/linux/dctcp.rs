@@ -5,10 +5,11 @@ use crate::congestion::control::Cause;
 use crate::congestion::linux::{AckedSegments, CaState, Linux, Module, Socket};
 use crate::described::Described;
 use crate::variant::{Facts, MarkFeedback, Parameters};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Reduces cwnd by the share of marked data (RFC 8257); needs tcp.ecn = 'dctcp' or 'accurate'.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "DCTCP")]
 #[described(fact(

@@ -4,10 +4,11 @@ use crate::congestion::control::Cause;
 use crate::congestion::linux::{AckedSegments, CaState, Linux, Module, Socket};
 use crate::described::Described;
 use crate::variant::Parameters;
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Grows faster the longer ago the last loss was, as in Linux (Leith and Shorten 2004).
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "H-TCP", name = "HTcp")]
 pub struct HtcpConfig {}

@@ -7,10 +7,11 @@ use crate::congestion::linux::search::Search;
 use crate::congestion::linux::{micros, Socket};
 use crate::described::Described;
 use longpipe_events::{Span, Time};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Criterion for an early exit from slow start.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum HystartConfig {
     /// Slow start ends only at ssthresh or after a loss.

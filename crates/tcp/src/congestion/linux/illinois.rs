@@ -5,10 +5,11 @@ use crate::congestion::control::Cause;
 use crate::congestion::linux::{AckedSegments, CaState, Linux, Module, Socket};
 use crate::described::Described;
 use crate::variant::Parameters;
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Grows more slowly and is reduced more with longer queueing delays, as in Linux (Liu et al. 2008).
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "Illinois")]
 pub struct IllinoisConfig {}

@@ -6,10 +6,11 @@ use crate::congestion::linux::hystart::{HystartConfig, SlowStart};
 use crate::congestion::linux::{Linux, Module, Socket};
 use crate::described::{is_default, Described};
 use crate::variant::Parameters;
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Slow start and congestion avoidance that count delivered segments, not ACKs, as in Linux.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "Reno of Linux")]
 #[described(fact("is_reno", true))]

@@ -10,10 +10,11 @@ use crate::congestion::rfc::aimd::{cut, halved};
 use crate::described::{is_default, Described};
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Growth and reduction proportional to cwnd, so recovery takes the same time in RTTs at any rate (Kelly 2003).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "Scalable")]
 #[described(fact("after_loss", "7/8 of the window (Kelly 2003)"))]
@@ -35,7 +36,7 @@ pub struct ScalableConfig {
 }
 
 /// Available sets of rules.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScalableRules {
     /// The rules of the paper, with AIMD in small windows.

@@ -11,10 +11,11 @@ use crate::congestion::rfc::aimd::halved;
 use crate::described::{is_default, Described};
 use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::Time;
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Keeps between alpha and beta segments in the path's queues (Brakmo and Peterson 1995).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "Vegas")]
 #[described(fact("is_flat", true))]
@@ -41,7 +42,7 @@ pub struct VegasConfig {
 }
 
 /// Available sets of rules.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum VegasRules {
     /// Rules of the paper, as in ns-2.

@@ -5,10 +5,11 @@ use crate::congestion::control::Cause;
 use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Linux, Module, Socket};
 use crate::described::Described;
 use crate::variant::Parameters;
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Reduces less at losses while few segments are queued, as in Linux (Fu and Liew 2003).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "Veno")]
 pub struct VenoConfig {

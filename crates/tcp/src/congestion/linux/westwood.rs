@@ -3,10 +3,11 @@
 use crate::congestion::linux::{AckedSegments, CaEvent, Linux, Module, Socket};
 use crate::described::Described;
 use crate::variant::Parameters;
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Westwood+: after a loss cwnd is the ACK rate times the minimum RTT, as in Linux (Mascolo 2004).
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "Westwood")]
 #[described(fact(

@@ -6,10 +6,11 @@ use crate::congestion::linux::vegas::Round;
 use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Linux, Module, Socket};
 use crate::described::Described;
 use crate::variant::Parameters;
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Grows as Scalable TCP while few segments are queued, otherwise as Reno, as in Linux (Baiocchi et al. 2007).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "YeAH")]
 pub struct YeahConfig {}

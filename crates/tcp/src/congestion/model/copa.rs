@@ -11,11 +11,12 @@ use crate::congestion::growth::is_limited;
 use crate::described::Described;
 use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 use std::collections::VecDeque;
 
 /// Keeps 1/delta packets in the queue, as estimated from RTTs (Arun and Balakrishnan, NSDI 2018).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "Copa")]
 #[described(fact(

@@ -11,10 +11,11 @@ use crate::congestion::growth::is_limited;
 use crate::described::Described;
 use crate::variant::{Facts, MarkFeedback, Parameters, Variant};
 use longpipe_events::{Span, Time};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Reduces cwnd by half the share of marked data, and paces (L4S); needs tcp.ecn = {kind = 'accurate', ect = 1}.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "Prague")]
 #[described(fact(

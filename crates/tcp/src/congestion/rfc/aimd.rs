@@ -5,10 +5,11 @@ use crate::congestion::flight::Flight;
 use crate::described::Described;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Slow start and congestion avoidance (RFC 5681 section 3.1).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "AIMD (Reno)")]
 #[described(fact("is_flat", true))]

@@ -17,10 +17,11 @@ use crate::congestion::Congestion;
 use crate::described::Described;
 use crate::problem::Problem;
 use longpipe_events::{Span, Stream, Time, PS_PER_SECOND};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Determines where saved parameters come from.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum CarefulResumeConfig {
     /// A connection starts with the initial window.
@@ -76,7 +77,7 @@ pub struct SavedPath {
 
 /// Data that are counted in PipeSize in addition to the data in flight at the jump. The rules of the RFC differ from
 /// its example.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum PipeSize {
     /// Acknowledged data that were sent since the jump, as in the RFC's example (appendix).

@@ -10,10 +10,11 @@ use crate::congestion::rfc::aimd::cut;
 use crate::described::{is_default, Described};
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Larger windows grow faster and are reduced less, according to the table of RFC 3649.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "HighSpeed", name = "HighSpeed")]
 #[described(fact("after_loss", "a fraction that depends on the window (RFC 3649 section 5)"))]
@@ -25,7 +26,7 @@ pub struct HighspeedConfig {
 }
 
 /// Rules for the table of RFC 3649.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum HighspeedRules {
     /// Interpolation between the rows of the table.

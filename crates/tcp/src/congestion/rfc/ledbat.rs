@@ -8,11 +8,12 @@ use crate::congestion::flight::Flight;
 use crate::described::Described;
 use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::{Span, Time};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 use std::collections::VecDeque;
 
 /// Keeps the one-way queueing delay at a target, and so yields to other traffic (RFC 6817).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "LEDBAT")]
 #[described(fact("after_loss", "half of the window (RFC 6817 section 2.4.2)"))]

@@ -2,10 +2,11 @@
 
 use crate::described::Described;
 use crate::variant::{Facts, Parameters};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// RACK-TLP with proportional rate reduction (RFC 8985, RFC 9937), as in Linux.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "RACK-TLP")]
 #[described(fact(

@@ -13,10 +13,11 @@ use crate::recovery::window_handle::WindowHandle;
 use crate::segment::AckSegment;
 use crate::variant::{Facts, Parameters, Variant};
 use board::{Board, LostLimit};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Conservative SACK recovery with IsLost(), PIPE, NextSeg() and the rescue retransmission (RFC 6675).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "SACK (RFC 6675)")]
 #[described(fact("detection", "SACK blocks reported a loss (RFC 6675 section 5)"))]

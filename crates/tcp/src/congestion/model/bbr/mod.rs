@@ -18,12 +18,13 @@ use crate::described::Described;
 use crate::variant::{Facts, Parameters, Variant};
 use aggregation::Aggregation;
 use longpipe_events::{Span, Stream, Time};
+use longpipe_json::FromJson;
 use lt_bw::{Finding, LongTermBandwidth, Point};
 use mode::{Mode, CYCLE};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// BBR version 1: paces at the measured bandwidth, with at most two BDP in flight (Cardwell et al. 2016).
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "BBR")]
 #[described(fact("by_model", "BBR set it to what its model of the path, the product of bottleneck bandwidth and minimum RTT, allows in this phase (Cardwell et al. 2016)"))]

@@ -22,7 +22,8 @@ use crate::congestion::path_model::{Model, Stage};
 use crate::described::Described;
 use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::{Span, Stream, Time};
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 pub use state::Bbr3;
 use state::{
     BandwidthProbe, ExtraAcked, FullBandwidth, LossRound, ProbeRttState, RoundCounter, Sample, ShortTerm, State, Undo,
@@ -30,7 +31,7 @@ use state::{
 };
 
 /// BBR version 3: losses also bound the rate and the data in flight (draft-ietf-ccwg-bbr, its text after -06).
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "BBRv3")]
 #[described(fact("by_model", "BBRv3 set it to what its model of the path, the product of bottleneck bandwidth and minimum RTT, allows in this phase (draft-ietf-ccwg-bbr)"))]

@@ -4,13 +4,14 @@ use crate::congestion::linux::hystart::HystartConfig;
 use crate::congestion::paper_or_linux::Rules;
 use crate::described::Described;
 use crate::variant::Parameters;
-use serde::{Deserialize, Serialize};
+use longpipe_json::FromJson;
+use serde::Serialize;
 
 /// Factor by which an ECN mark multiplies cwnd with ABE (RFC 8511 section 3.1).
 pub(super) const MARK_BETA: f64 = 0.85;
 
 /// Selects between the rules of the RFC and of Linux's tcp_cubic.c (6.1) where they differ.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Eq, Described)]
 #[serde(rename_all = "kebab-case")]
 pub enum CubicRules {
     /// The rules of RFC 9438.
@@ -22,7 +23,7 @@ pub enum CubicRules {
 }
 
 /// After slow start, cwnd is a cubic function of the time since the last reduction (RFC 9438).
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Described)]
+#[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
 #[described(label = "CUBIC")]
 #[described(fact("after_loss", "0.7 of the window (RFC 9438 section 4.6)"))]
