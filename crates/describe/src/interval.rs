@@ -1,70 +1,24 @@
 //! Intervals of accepted values, such as `[1 us, 1000 s]` and `(0, 1]`.
 
+use longpipe_units::{scale, DIMENSIONS};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Error, LitStr, Result};
 
-/// Suffixes of fields, the dimensions of their quantities, and units in base units. They are those of
-/// `python/longpipe/units.py`.
-type Units = &'static [(&'static str, u64)];
-const DIMENSIONS: [(&str, &str, Units); 6] = [
-    (
-        "ps",
-        "time",
-        &[
-            ("ps", 1),
-            ("ns", 1_000),
-            ("us", 1_000_000),
-            ("ms", 1_000_000_000),
-            ("s", 1_000_000_000_000),
-            ("min", 60_000_000_000_000),
-            ("h", 3_600_000_000_000_000),
-        ],
-    ),
-    (
-        "bps",
-        "rate",
-        &[
-            ("bit/s", 1),
-            ("kbit/s", 1_000),
-            ("Mbit/s", 1_000_000),
-            ("Gbit/s", 1_000_000_000),
-            ("Tbit/s", 1_000_000_000_000),
-        ],
-    ),
-    (
-        "bytes",
-        "size",
-        &[
-            ("B", 1),
-            ("KB", 1_000),
-            ("MB", 1_000_000),
-            ("GB", 1_000_000_000),
-            ("KiB", 1 << 10),
-            ("MiB", 1 << 20),
-            ("GiB", 1 << 30),
-        ],
-    ),
-    // Users write shares without a unit.
-    ("ppb", "share", &[("", 1_000_000_000)]),
-    ("segments", "segments", &[("segment", 1), ("segments", 1)]),
-    ("ticks", "ticks", &[("tick", 1), ("ticks", 1)]),
-];
-
 /// Returns the name of a field as users write it, the suffix of its unit, and its dimension; both are empty for plain
 /// values.
 pub fn quantity(name: &str) -> (&str, &'static str, &'static str) {
-    let found = DIMENSIONS.iter().find_map(|&(suffix, dimension, _)| {
-        let written = name.strip_suffix(suffix)?.strip_suffix('_')?;
-        Some((written, suffix, dimension))
+    let quantity = DIMENSIONS.iter().find_map(|dimension| {
+        let written = name.strip_suffix(dimension.suffix)?.strip_suffix('_')?;
+        Some((written, dimension.suffix, dimension.name))
     });
-    found.unwrap_or((name, "", ""))
+    quantity.unwrap_or((name, "", ""))
 }
 
 /// Returns the suffix and the dimension of a unit.
 pub fn dimension_of(unit: &str) -> Option<(&'static str, &'static str)> {
-    let found = DIMENSIONS.iter().find(|(suffix, ..)| *suffix == unit);
-    found.map(|&(suffix, dimension, _)| (suffix, dimension))
+    let dimension = DIMENSIONS.iter().find(|dimension| dimension.suffix == unit);
+    dimension.map(|dimension| (dimension.suffix, dimension.name))
 }
 
 /// An interval: its ends as text, and whether each end is excluded.
@@ -123,9 +77,8 @@ pub fn number(written: &str, suffix: &str, is_float: bool) -> Option<TokenStream
         written.replace('_', "").parse().ok()?
     } else {
         let (number, unit) = written.split_once(' ').unwrap_or((written, ""));
-        let (_, _, units) = DIMENSIONS.iter().find(|dimension| dimension.0 == suffix)?;
-        let &(_, scale) = units.iter().find(|(name, _)| *name == unit)?;
-        number.parse::<i128>().ok()? * i128::from(scale)
+        let dimension = DIMENSIONS.iter().find(|dimension| dimension.suffix == suffix)?;
+        number.parse::<i128>().ok()? * i128::from(scale(dimension.units, unit)?)
     };
     Some(quote! { #value })
 }

@@ -1,6 +1,8 @@
 //! Quantities in canonical form, such as "12.5 ms": a decimal number without exponent, a space, and a unit.
 
 use ethnum::U256;
+use longpipe_units::Units;
+pub use longpipe_units::{scale, RATE, SIZE, TIME};
 
 /// A decimal number without sign: `digits` / 10^`decimals`. Products with a rate and a time are exact, because numbers
 /// have at most 24 digits before, and after, the point.
@@ -41,42 +43,6 @@ impl Decimal {
 /// Maximum number of decimals of a number.
 const MAX_DECIMALS: u32 = 48;
 
-/// Units of times [ps].
-pub const TIME: &[(&str, u64)] = &[
-    ("ps", 1),
-    ("ns", 1_000),
-    ("us", 1_000_000),
-    ("ms", 1_000_000_000),
-    ("s", 1_000_000_000_000),
-    ("min", 60_000_000_000_000),
-    ("h", 3_600_000_000_000_000),
-];
-
-/// Units of bit rates [bit/s].
-pub const RATE: &[(&str, u64)] = &[
-    ("bit/s", 1),
-    ("kbit/s", 1_000),
-    ("Mbit/s", 1_000_000),
-    ("Gbit/s", 1_000_000_000),
-    ("Tbit/s", 1_000_000_000_000),
-];
-
-/// Units of sizes [byte].
-pub const SIZE: &[(&str, u64)] = &[
-    ("B", 1),
-    ("KB", 1_000),
-    ("KiB", 1 << 10),
-    ("MB", 1_000_000),
-    ("MiB", 1 << 20),
-    ("GB", 1_000_000_000),
-    ("GiB", 1 << 30),
-];
-
-/// Returns the number of base units of a unit; None if the dimension does not have the unit.
-pub fn scale(units: &[(&str, u64)], unit: &str) -> Option<u64> {
-    units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale)
-}
-
 /// Returns the number and the unit of a quantity in canonical form; the unit is in the plural.
 pub fn split(text: &str) -> Option<(Decimal, &str)> {
     let (number, unit) = text.split_once(' ')?;
@@ -89,7 +55,7 @@ pub fn split(text: &str) -> Option<(Decimal, &str)> {
 }
 
 /// Returns a quantity in base units, which must be a whole number.
-pub fn parse(units: &[(&str, u64)], text: &str) -> Option<u64> {
+pub fn parse(units: Units, text: &str) -> Option<u64> {
     let (number, unit) = text.split_once(' ')?;
     let scale = scale(units, unit)?;
     if let Ok(whole) = number.parse::<u64>() {
