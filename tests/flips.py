@@ -55,6 +55,7 @@ READS: Final[dict[str, Callable[[Store], str]]] = {
     "status": lambda store: repr(Study.open("flips", store).status()),
     "second status": lambda store: repr(Study.open("second", store).status()),
     "runs": lambda store: _text(Study.open("flips", store).runs()),
+    "means": lambda store: _text(Study.open("flips", store).means()),
     "frame": lambda store: _text(Study.open("flips", store).frame()),
     "results": lambda store: _results(Study.open("flips", store)),
     "limits": lambda store: _text(Study.open("flips", store).limits()),

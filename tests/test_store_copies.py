@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from commands import run
 from longpipe import Scenario, ScenarioError
 from longpipe.design import Design, Factor
-from longpipe.store import Store, StoreError, checksums, schema
+from longpipe.store import Store, StoreError, checksums, engine_version, schema
 from longpipe.study import Study, copy_studies, delete_study, rename_study
 from synthetic import fill
 
@@ -50,6 +50,8 @@ def contents(where: str) -> dict[str, list[tuple[Any, ...]]]:
             *(schema.RUNS.c[name] for name in ("digest", "seed", "engine")), schema.SUMMARIES.c.summary
         )
         found["summaries"] = sorted(map(tuple, connection.execute(summaries.join(schema.SUMMARIES))), key=repr)
+        packed = sa.select(schema.MEASURED.c.measures).join(schema.RUNS).where(schema.RUNS.c.engine == engine_version())
+        found["measured"] = sorted(connection.execute(packed).scalars())
     return found
 
 
@@ -245,7 +247,7 @@ def test_a_deleted_study_leaves_shared_runs(pair: Store) -> None:
     assert delete_study(pair, "second") == 8
     assert pair.count() == 0
     with pair.reading() as connection:
-        for table in (*TABLES, schema.SUMMARIES):
+        for table in (*TABLES, schema.SUMMARIES, schema.MEASURED):
             assert connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one() == 0, table.name
     # The same object can store scenarios again.
     assert Study(DESIGN, pair, "third").run(workers=1).complete

@@ -67,7 +67,7 @@ def check_plan(connection: sa.Connection, record: StudyRecord, points: Sequence[
             "SELECT count(*) FROM study_runs WHERE study = :study AND study_runs.point = points.place"
             " AND {seed} = first + step * (replication - 1) AND replication BETWEEN 1 AND runs"
         )
-        found = sum(_numbers_of_points(connection, points, rows, study=record.name))
+        found = sum(of_points(connection, points, rows, study=record.name))
     else:
         query = sa.select(STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed)
         planned = {
@@ -89,7 +89,7 @@ def count(store: Store, connection: sa.Connection, record: StudyRecord, alive: S
     """
     store.check_integrity(connection)
     points = points_of(connection, record)
-    finished = _count_finished(connection, record, points)
+    finished = sum(finished_of_points(connection, record, points))
     claimed: Counter[str] = Counter()
     busy: set[tuple[int, str]] = set()
     for place, seed, owner in _unfinished(connection, record, points, LEASES, LEASES.c.owner.in_(alive)):
@@ -99,9 +99,10 @@ def count(store: Store, connection: sa.Connection, record: StudyRecord, alive: S
     return Counts(finished, sum((place, seed) not in busy for place, seed, _ in failed), claimed)
 
 
-def _count_finished(connection: sa.Connection, record: StudyRecord, points: Sequence[Point]) -> int:
+def finished_of_points(connection: sa.Connection, record: StudyRecord, points: Sequence[Point]) -> list[int]:
+    """Returns the number of finished runs of each point. Raises DamagedError for finished runs that are gone."""
     planned = _of_planned_seeds(connection, record.engine, points, RUNS)
-    receipts = _numbers_of_points(
+    receipts = of_points(
         connection,
         points,
         "SELECT count(*) FROM receipts WHERE receipts.digest = points.digest AND engine = :engine",
@@ -112,7 +113,7 @@ def _count_finished(connection: sa.Connection, record: StudyRecord, points: Sequ
     exact = _of_planned_seeds(connection, record.engine, [points[i] for i in unequal], RECEIPTS)
     if gone := sum(abs(stored - planned[i]) for i, stored in zip(unequal, exact, strict=True)):
         raise DamagedError(f"{gone} finished runs of study {record.name!r} are gone")
-    return sum(planned)
+    return planned
 
 
 def _of_planned_seeds(connection: sa.Connection, engine: str, points: Sequence[Point], table: sa.Table) -> list[int]:
@@ -120,22 +121,24 @@ def _of_planned_seeds(connection: sa.Connection, engine: str, points: Sequence[P
     if all(point.seeds[-1] < _LARGEST for point in points):
         rows = (
             f"SELECT count(*) FROM {table.name} WHERE {table.name}.digest = points.digest AND engine = :engine"  # noqa: S608 - constants
-            " AND {seed} BETWEEN first AND first + step * (runs - 1) AND ({seed} - first) % step = 0"
+            " AND {seed} BETWEEN first AND last"
         )
-        return _numbers_of_points(connection, points, rows, engine=engine)
+        if any(point.seeds.step > 1 for point in points):
+            rows += " AND ({seed} - first) % step = 0"
+        return of_points(connection, points, rows, engine=engine)
     query = sa.select(table.c.seed).where(table.c.engine == engine)
     found = (connection.execute(query.where(table.c.digest == point.digest)).scalars() for point in points)
     return [sum(_number(seed) in point.seeds for seed in stored) for stored, point in zip(found, points, strict=True)]
 
 
-def _numbers_of_points(connection: sa.Connection, points: Sequence[Point], rows: str, **values: str) -> list[int]:
-    """Returns a number for each point.
+def of_points(connection: sa.Connection, points: Sequence[Point], rows: str, **values: str) -> list[Any]:
+    """Returns a value for each point.
 
-    `rows` is a scalar subquery in which a row of `points` has the columns `place` (from 1), `digest`, `first`, `step`
-    and `runs`, and `{seed}` is the seed as a number.
+    `rows` is a scalar subquery in which a row of `points` has the columns `place` (from 1), `digest`, the `first` and
+    the `last` planned seed, their `step`, and their number `runs`; `{seed}` is the seed as a number.
     """
-    numbers = [(point.digest, point.seeds.start, point.seeds.step, len(point.seeds)) for point in points]
-    names = ("digest", "first", "step", "runs")
+    numbers = [(point.digest, (seeds := point.seeds)[0], seeds[-1], seeds.step, len(seeds)) for point in points]
+    names = ("digest", "first", "last", "step", "runs")
     given: dict[str, Any]
     if connection.dialect.name == "sqlite":
         columns = ", ".join(f"json_extract(value, '$[{i}]') AS {name}" for i, name in enumerate(names))
@@ -143,7 +146,7 @@ def _numbers_of_points(connection: sa.Connection, points: Sequence[Point], rows:
         given = {"points": json.dumps(numbers)}
         seed = "CAST(seed AS INTEGER)"
     else:
-        types = {"digest": "text", "first": "numeric"}
+        types = {"digest": "text", "first": "numeric", "last": "numeric"}
         arrays = ", ".join(f"CAST(:{name} AS {types.get(name, 'bigint')}[])" for name in names)
         source = f"SELECT * FROM unnest({arrays}) WITH ORDINALITY AS of_study({', '.join(names)}, place)"  # noqa: S608 - constants
         given = {name: [row[i] for row in numbers] for i, name in enumerate(names)}

@@ -54,7 +54,7 @@ class Leases:
         self._told: int | None = None
 
     def __enter__(self) -> Self:
-        self._begin()
+        persistent(self._sign_in)()
         self._heart = None if self._alone else Heartbeat(self.owner, self._beat)
         return self
 
@@ -135,12 +135,6 @@ class Leases:
             connection.execute(sa.delete(LEASES).where(LEASES.c.owner.in_(dead)))
             _sign_out(connection, dead)
         return len(dead)
-
-    @persistent
-    def _begin(self) -> None:
-        with self._write() as connection:
-            WORKERS.create(connection, checkfirst=True)
-        self._sign_in()
 
     def _sign_in(self) -> None:
         with self._write() as connection:

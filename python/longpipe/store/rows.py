@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from longpipe.store import checksums
 from longpipe.store.errors import DamagedError
+from longpipe.store.measured import packed
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -43,6 +44,11 @@ _SAVE_SUMMARY: Final = (
     "INSERT INTO summaries (run, summary)"
     " SELECT id, :summary FROM runs WHERE digest = :digest AND seed = :seed AND engine = :engine"
     " ON CONFLICT (run) DO UPDATE SET summary = excluded.summary"
+)
+_SAVE_MEASURES: Final = (
+    "INSERT INTO measured (run, measures)"
+    " SELECT id, :packed FROM runs WHERE digest = :digest AND seed = :seed AND engine = :engine"
+    " ON CONFLICT (run) DO UPDATE SET measures = excluded.measures"
 )
 _SAVE_RECEIPT: Final = (
     "INSERT INTO receipts (digest, seed, engine, checksum) VALUES (:digest, :seed, :engine, :checksum)"
@@ -121,7 +127,7 @@ def _of_psycopg(text: str) -> str:
 
 
 def is_current(connection: sqlite3.Connection) -> bool:
-    """Returns whether an SQLite file is an intact store of this version. May raise sqlite3.Error."""
+    """Returns whether an SQLite file is an intact store of this version with all tables. May raise sqlite3.Error."""
     cursor = connection.execute("SELECT * FROM longpipe")
     names = [column[0] for column in cursor.description]
     found = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -131,7 +137,7 @@ def is_current(connection: sqlite3.Connection) -> bool:
         checksums.check(found[0], checksums.VERSION, "its version")
     except DamagedError:
         return False
-    return True
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'measured'").fetchone() is not None
 
 
 def find(transaction: Transaction, keys: Sequence[tuple[str, str]], engine: str) -> dict[tuple[str, str], Values]:
@@ -170,6 +176,11 @@ def save(transaction: Transaction, runs: Sequence[Values]) -> None:
             run["finished_at"] = run["finished_at"].isoformat(" ", "microseconds")
     for statement in (_SAVE_RUN, _SAVE_SUMMARY, _SAVE_RECEIPT, _END_LEASE):
         transaction.repeat(statement, written)
+    measured = [
+        run | {"packed": packed(*(run[name] for name in (*_KEY, "measures")))} for run in written if run["measures"]
+    ]
+    if measured:
+        transaction.repeat(_SAVE_MEASURES, measured)
 
 
 def _time(text: Any) -> datetime:  # noqa: ANN401 - any value in a damaged file

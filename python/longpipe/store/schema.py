@@ -79,6 +79,15 @@ SUMMARIES: Final = sa.Table(
     sa.Column("summary", sa.LargeBinary, nullable=False),
 )
 
+# A second form of the measures of runs, for means: see `measured`. Stores of earlier releases lack this table until
+# they are opened for writing, and lack the rows of the runs that were stored until then.
+MEASURED: Final = sa.Table(
+    "measured",
+    METADATA,
+    sa.Column("run", sa.ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("measures", sa.LargeBinary, nullable=False),
+)
+
 # A second record of each finished run, which reveals a run missing from `runs`.
 RECEIPTS: Final = sa.Table("receipts", METADATA, *_run(key=True), _checksum(), **_BY_KEY)
 
@@ -95,8 +104,8 @@ OWNERS: Final = sa.Table(
     sa.Column("heartbeat", sa.Float, nullable=False),
 )
 
-# Number of runs that a process with leases executes at a time. Stores of earlier releases lack this table, so the first
-# process that takes leases creates it.
+# Number of runs that a process with leases executes at a time. Stores of earlier releases lack this table until they
+# are opened for writing.
 WORKERS: Final = sa.Table(
     "workers",
     METADATA,
@@ -195,9 +204,17 @@ def written_by(connection: sa.Connection) -> str:
     return str(connection.execute(sa.select(LONGPIPE.c.written_by)).scalar_one())
 
 
+def is_whole(connection: sa.Connection) -> bool:
+    """Returns whether a store has all tables of the present release."""
+    return METADATA.tables.keys() <= set(sa.inspect(connection).get_table_names())
+
+
 def create(connection: sa.Connection) -> None:
-    """Creates all tables."""
+    """Creates the tables that are missing."""
+    is_new = not sa.inspect(connection).has_table(LONGPIPE.name)
     METADATA.create_all(connection)
+    if not is_new:
+        return
     row: dict[str, object] = {"version": VERSION, "written_by": _core.__version__}
     row["checksum"] = checksums.of_row(row, checksums.VERSION)
     connection.execute(sa.insert(LONGPIPE).values(row))

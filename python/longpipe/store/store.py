@@ -389,6 +389,7 @@ class Store:
         if (driver := self._address.driver(readonly=readonly)) is not None:
             self._driver = driver
             return
+        from longpipe.store import schema
         from longpipe.store.leases import living
 
         interrupted = self._address.has_log()
@@ -400,8 +401,9 @@ class Store:
                     # The log alone is no proof, because it also exists while another process has runs in progress.
                     if interrupted and not living(connection):
                         checksums.check_integrity(connection)
-                    return
-            if found is not None:
+                    if readonly or schema.is_whole(connection):
+                        return
+            if found not in (None, VERSION):
                 if not readonly:
                     raise ScenarioError(
                         f"store: {self.name}: version {found} of the tables, which this longpipe only reads; needs a "
@@ -447,7 +449,7 @@ class Store:
                     raise ScenarioError(f"store: {self.name}: {READ_ONLY}")
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
             # Another process may have created the store in the meantime.
-            if self._version(connection) is None:
+            if self._version(connection) in (None, VERSION):
                 schema.create(connection)
 
     def _version(self, connection: sa.Connection) -> int | None:

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from itertools import compress
+from itertools import compress, groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import sqlalchemy as sa
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.store import checksums
-from longpipe.store.counting import check_plan, count, points_of
+from longpipe.store import checksums, counting, measured
+from longpipe.store.counting import Point, check_plan, count, points_of
 from longpipe.store.errors import DamagedError
 from longpipe.store.leases import gone, inserting, living, workers
 from longpipe.store.persistence import persistent
-from longpipe.store.schema import FAILURES, LEASES, RECEIPTS, RUNS, STUDIES, STUDY_POINTS, STUDY_RUNS
+from longpipe.store.schema import FAILURES, LEASES, MEASURED, RECEIPTS, RUNS, STUDIES, STUDY_POINTS, STUDY_RUNS
 from longpipe.store.store import Store
 from longpipe.system.gc_pause import without_collections
 from longpipe.system.provenance import engine_version
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from longpipe.scenario import Scenario
+
+    # Values of the finished runs of a point, in the order of the replications, by measure.
+    Measures = dict[str, npt.NDArray[np.float64]]
 
 STATES: Final = ("finished", "claimed", "failed", "waiting")
 # Part of the claimed runs.
@@ -35,6 +42,9 @@ PROVENANCE: Final = ("digest", "state", "finished_at", "seconds", "machine", "me
 
 # Columns, except the key, covered by the checksum of a finished run, and by that of a failed run.
 _OF_RUN: Final = ("name", "finished_at", "seconds", "machine", "measures", "parts")
+# Maximum number of runs whose packed measures are in memory at a time, unless one point has more, and of points.
+_RUNS_AT_ONCE: Final = 50_000
+_POINTS_AT_ONCE: Final = 500
 # A run of a study: point, replication, seed.
 Row = tuple[int, int, int]
 
@@ -262,6 +272,79 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
         **{name: found[name] for name in ("finished_at", "seconds", "machine")},
         "message": messages,
     }
+
+
+@persistent
+@without_collections()
+def measures(store: Store, record: StudyRecord) -> list[tuple[Point, Measures]] | None:
+    """Returns each point of a study with the measures of its finished runs.
+
+    Returns None if the packed measures of a run are missing or differ from the stored ones; `runs` reads its row.
+    Raises DamagedError for points that differ from the stored ones, and for finished runs that are gone.
+    """
+    with store.reading() as connection:
+        if not sa.inspect(connection).has_table(MEASURED.name):
+            return None
+        store.check_integrity(connection)
+        # The study is read again, because it may have grown in the meantime.
+        if (now := _record(connection, record.name)) is None:
+            raise DamagedError(f"the runs of study {record.name!r}")
+        points = points_of(connection, now)
+        finished = counting.finished_of_points(connection, record, points)
+        some_run = "SELECT measures FROM runs WHERE runs.digest = points.digest AND engine = :engine LIMIT 1"
+        names = list(map(measured.names_of, counting.of_points(connection, points, some_run, engine=record.engine)))
+        found: list[tuple[Point, Measures]] = []
+        for page in _pages(finished):
+            packed = _packed(connection, record.engine, {points[i].digest for i in page})
+            for i in page:
+                of_point = _of_point(points[i], packed.get(points[i].digest, []), record.engine, names[i], finished[i])
+                if of_point is None:
+                    return None
+                found.append((points[i], of_point))
+    return found
+
+
+def _pages(finished: Sequence[int]) -> Iterator[range]:
+    """Divides points with these numbers of runs into ranges of points."""
+    begin = runs = 0
+    for i, number in enumerate(finished):
+        if i > begin and (runs + number > _RUNS_AT_ONCE or i - begin == _POINTS_AT_ONCE):
+            yield range(begin, i)
+            begin, runs = i, 0
+        runs += number
+    yield range(begin, len(finished))
+
+
+def _packed(connection: sa.Connection, engine: str, digests: Collection[str]) -> dict[str, list[bytes]]:
+    """Returns the packed measures of the runs of an engine, by the digest of their scenario."""
+    joined = sa.select(RUNS.c.digest, MEASURED.c.measures).join(MEASURED, MEASURED.c.run == RUNS.c.id)
+    query = joined.where(RUNS.c.engine == engine, RUNS.c.digest.in_(digests)).order_by(RUNS.c.digest)
+    # SQLAlchemy's own rows would take several times as long.
+    cursor = connection.execute(query).cursor
+    rows = [] if cursor is None else cursor.fetchall()
+    return {digest: list(map(itemgetter(1), some)) for digest, some in groupby(rows, itemgetter(0))}
+
+
+def _of_point(
+    point: Point, packed: Sequence[bytes], engine: str, names: Sequence[str], finished: int
+) -> Measures | None:
+    """Returns the measures of the planned runs of a point; None unless they are those of all finished runs."""
+    if finished == 0:
+        return {}
+    import numpy as np
+
+    if not names or (found := measured.unpacked(packed, point.digest, engine, names)) is None:
+        return None
+    seeds, rows = found
+    # Seeds before the first one become large numbers.
+    offsets = seeds - np.uint64(point.seeds.start)
+    step = np.uint64(point.seeds.step)
+    is_planned = (offsets % step == 0) & (offsets // step < len(point.seeds))
+    order = np.argsort(seeds[is_planned])
+    ordered = seeds[is_planned][order]
+    if len(ordered) != finished or (ordered[1:] == ordered[:-1]).any():
+        return None
+    return dict(zip(names, rows[is_planned][order].T, strict=True))
 
 
 def _unfinished(connection: sa.Connection, record: StudyRecord) -> dict[tuple[int, int], Any]:

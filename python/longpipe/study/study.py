@@ -402,25 +402,10 @@ class Study:
         from longpipe.analysis.intervals import estimate
 
         check_level(level)
-        heads = ["point", *self.design.levels(1)]
-        if measure is None:
-            study, wanted = self._resolved(names)
-            columns = study.columns(finished_only=True)
-            of_run = (*heads, "replication", "seed", *studies.PROVENANCE)
-            measures = [name for name in columns if name not in of_run]
-            frame = pd.DataFrame({name: columns[name] for name in (*heads, *(wanted or measures)) if name in columns})
-        else:
-            # Measures that the caller defines keep their names.
-            frame, wanted = self.frame(measure), list(names)
-            measures = [name for name in frame.columns if name not in (*heads, "replication", "seed")]
-        for name in wanted:
-            if name not in measures:
-                raise ScenarioError(f"measure: {name!r}; {nearest(name, measures)}")
         rows = []
-        for _, group in frame.groupby("point"):
-            row = {**{name: group[name].iloc[0] for name in heads}, "runs": len(group)}
-            for name in wanted or measures:
-                found = estimate(group[name], level=level)
+        for row, values in self._points(names, measure):
+            for name, of_runs in values.items():
+                found = estimate(of_runs, level=level)
                 row |= {name: found.mean, f"{name}_low": found.mean_low, f"{name}_high": found.mean_high}
             rows.append(row)
         return pd.DataFrame(rows)
@@ -441,19 +426,61 @@ class Study:
 
         for given in (share, level):
             check_level(given)
-        study, wanted = self._resolved(names)
-        frame, heads = study.frame(), ["point", *self.design.levels(1)]
-        for name in wanted:
-            if name not in frame:
-                raise ScenarioError(f"measure: {name!r}; {nearest(name, map(str, frame.columns))}")
         rows = []
-        for _, group in frame.groupby("point"):
-            row = {**{name: group[name].iloc[0] for name in heads}, "runs": len(group)}
-            for name in wanted:
-                found = quantile_interval(name, group[name], share, level)
+        for row, values in self._points(names):
+            for name, of_runs in values.items():
+                found = quantile_interval(name, of_runs, share, level)
                 row |= dict(zip((name, f"{name}_low", f"{name}_high"), found, strict=True))
             rows.append(row)
         return pd.DataFrame(rows)
+
+    def _points(
+        self, names: Sequence[str], measure: Measuring | None = None
+    ) -> Iterator[tuple[dict[str, Any], Mapping[str, Any]]]:
+        """Yields the point, levels and number of runs of each point with finished runs, and the values of its measures.
+
+        See `means` for the arguments and errors.
+        """
+        if measure is None:
+            study, wanted = self._resolved(names)
+            if (packed := study._packed_points(wanted)) is not None:
+                yield from packed
+                return
+            frame = study.frame()
+        else:
+            # Measures that the caller defines keep their names.
+            frame, wanted = self.frame(measure), list(names)
+        heads = ["point", *self.design.levels(1)]
+        measures = [name for name in frame.columns if name not in (*heads, "replication", "seed")]
+        for name in wanted:
+            if name not in measures:
+                raise ScenarioError(f"measure: {name!r}; {nearest(name, measures)}")
+        for _, group in frame.groupby("point"):
+            row = {**{name: group[name].iloc[0] for name in heads}, "runs": len(group)}
+            yield row, {name: group[name] for name in wanted or measures}
+
+    def _packed_points(self, wanted: Sequence[str]) -> list[tuple[dict[str, Any], dict[str, Any]]] | None:
+        """Returns the points from the packed measures of runs; None if these are insufficient."""
+        from longpipe.measures.measure import is_of_columns, of_columns
+
+        if (found := studies.measures(self.store, self._record)) is None:
+            return None
+        asked = self.design.asked
+        all_names = dict.fromkeys([*(one.name for one in asked), *(name for _, values in found for name in values)])
+        points = []
+        for number, (point, values) in enumerate(found, 1):
+            if not values:
+                continue
+            (runs,) = next(iter(values.values())).shape
+            columns = {name: of_runs for name, of_runs in values.items() if name not in point.levels}
+            for one in asked:
+                if is_of_columns(one, columns):
+                    columns[one.name] = of_columns(one, columns)
+            names = wanted or [name for name in all_names if name not in point.levels]
+            if not set(names) <= columns.keys():
+                return None
+            points.append(({"point": number, **point.levels, "runs": runs}, {name: columns[name] for name in names}))
+        return points
 
     def results(self) -> Iterator[Result]:
         """Returns all stored results of the finished runs, in the order of the rows of `frame`."""
