@@ -10,8 +10,7 @@
 
 use crate::config::{first_window, INITIAL_BOUND, MAX_WINDOW_FIELD};
 use crate::segment::TIMESTAMP_TICK as TICK;
-use longpipe_events::{MaybeTime, Span, Time};
-use std::collections::VecDeque;
+use longpipe_events::{MaybeTime, Ring, Span, Time};
 
 /// Data that wait beyond a hole.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,7 +83,7 @@ struct Smoothed {
     /// is none.
     first: SentAck,
     second: SentAck,
-    later: VecDeque<SentAck>,
+    later: Ring<SentAck>,
     /// The latest ACK that the receiver sent.
     latest: AckOrder,
     /// The latest ACK that had arrived when the current segment was sent; `AckOrder::LAST` if it is unknown.
@@ -127,6 +126,13 @@ struct SentAck {
     order: AckOrder,
 }
 
+impl Default for SentAck {
+    /// Returns `NEVER`.
+    fn default() -> SentAck {
+        SentAck::NEVER
+    }
+}
+
 impl SentAck {
     /// An ACK that is sent after every segment.
     const NEVER: SentAck = SentAck {
@@ -162,7 +168,7 @@ impl Smoothed {
             echo: None,
             first: SentAck::NEVER,
             second: SentAck::NEVER,
-            later: VecDeque::new(),
+            later: Ring::default(),
             latest: AckOrder::default(),
             echoed: AckOrder::LAST,
             until: 0,
@@ -190,7 +196,7 @@ impl Smoothed {
         } else if self.second.is_never() {
             self.second = ack;
         } else {
-            self.later.push_back(ack);
+            self.later.push(ack);
         }
     }
 
@@ -202,7 +208,7 @@ impl Smoothed {
         let arrived = |ack: &SentAck| (ack.order <= echoed) & (ack.sent.0.saturating_add(ack_delay.0) <= sent.0);
         while arrived(&self.second) {
             self.first = self.second;
-            self.second = self.later.pop_front().unwrap_or(SentAck::NEVER);
+            self.second = self.later.pop().unwrap_or_default();
         }
         let echo = match arrived(&self.first) {
             true => Echo::Tick(self.first.tick),
@@ -364,7 +370,11 @@ impl GrowingWindow {
 
     /// Increases the window by two segments, if there is room in addition to the space that waiting data occupy [byte].
     /// Returns whether it grew (`tcp_grow_window`).
+    #[inline]
     fn grow(&mut self, occupied: u64) -> bool {
+        if !self.may_grow() {
+            return false;
+        }
         let space = self.space.saturating_sub(occupied);
         let room = self.bound.min(space).saturating_sub(self.window);
         self.window += room.min(2 * self.mss);
@@ -617,7 +627,7 @@ mod tests {
                 .iter()
                 .filter(|ack| !ack.is_never())
                 .count();
-            Some(recorded + smoothed.later.len())
+            Some(recorded + smoothed.later.len() as usize)
         };
         (0..100).for_each(|tick| window.on_ack(Time(tick * TICK.0), tick));
         assert_eq!(recorded(&window), Some(0));

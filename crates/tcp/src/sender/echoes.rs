@@ -4,11 +4,10 @@
 
 use crate::congestion::flight::Flight;
 use crate::receiver::autotuning::AckOrder;
-use longpipe_events::Time;
-use std::collections::VecDeque;
+use longpipe_events::{Ring, Time};
 
 /// A transmission that followed an ACK.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Transmission {
     sent: Time,
     /// First byte of the segment.
@@ -19,7 +18,7 @@ struct Transmission {
 /// The transmissions whose segments may still be in transit.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Echoes {
-    transmissions: VecDeque<Transmission>,
+    transmissions: Ring<Transmission>,
     /// ACK that the latest segment echoes.
     latest: AckOrder,
     /// ACK that the segment echoes that arrived last.
@@ -35,7 +34,7 @@ impl Echoes {
         if echoed > self.latest {
             self.latest = echoed;
             let transmission = Transmission { sent, sequence, echoed };
-            self.transmissions.push_back(transmission);
+            self.transmissions.push(transmission);
         }
     }
 
@@ -44,13 +43,9 @@ impl Echoes {
     #[inline]
     pub fn echoed(&mut self, sent: Time, sequence: u64) -> AckOrder {
         // Of segments sent at one time, the receiver may process the first one before the sender sends the others.
-        while let Some(one) = self.transmissions.front() {
-            let precedes = (one.sent < sent) | ((one.sent == sent) & (one.sequence <= sequence));
-            if !precedes {
-                break;
-            }
-            self.arrived = one.echoed;
-            self.transmissions.pop_front();
+        let precedes = |one: &Transmission| (one.sent < sent) | ((one.sent == sent) & (one.sequence <= sequence));
+        if let Some(last) = self.transmissions.pop_while(precedes) {
+            self.arrived = last.echoed;
         }
         self.arrived
     }
