@@ -74,6 +74,12 @@ impl Ranges {
         true
     }
 
+    /// Returns the end of the last range if `sequence` lies within the range or at its end.
+    #[inline]
+    pub fn end_of_last_with(&self, sequence: u64) -> Option<u64> {
+        (self.last.0 <= sequence && sequence <= self.last.1).then_some(self.last.1)
+    }
+
     /// Removes all ranges that start at or before `limit`, and returns the end of the last one removed.
     #[inline(always)]
     pub fn absorb(&mut self, limit: u64) -> Option<u64> {
@@ -157,6 +163,10 @@ impl Ranges {
 
     /// Returns the number of bytes of `from..end` that the ranges cover.
     pub fn covered(&self, from: u64, end: u64) -> u64 {
+        // Usually, only the last range may cover any of these bytes.
+        if self.last.0 <= from || self.earlier.is_empty() {
+            return self.last.1.min(end).saturating_sub(self.last.0.max(from));
+        }
         let first = self.earlier.partition_point(|range| range.1 <= from);
         let within = self.earlier.range(first..).take_while(|range| range.0 < end);
         let of_range = |range: &(u64, u64)| range.1.min(end).saturating_sub(range.0.max(from));

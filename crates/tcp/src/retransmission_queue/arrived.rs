@@ -28,6 +28,7 @@ impl RetransmissionQueue {
             }
             if segment.arrived {
                 self.beyond -= length;
+                self.segments_beyond -= 1;
             } else {
                 self.delivered += length;
                 let departure = self.departures.as_ref().and_then(Ring::first);
@@ -73,13 +74,24 @@ impl RetransmissionQueue {
             seq_rtt: acked.first().or(sacked.first()).or(echoed),
             latest: deliveries.latest(),
             reordered: deliveries.reordered,
-            original_end: deliveries.original_end.unwrap_or(u64::MAX),
+            original_end: match deliveries.original_end {
+                0 => u64::MAX,
+                end => end,
+            },
             sacked: self.delivered > in_order,
         }
     }
 
     /// Marks the segments that a SACK block newly covers.
     pub(super) fn on_block(&mut self, now: Time, start: u64, end: u64, deliveries: &mut Deliveries) {
+        // Usually, the block extends the last range.
+        if let Some(known) = self.sacked.end_of_last_with(start) {
+            if known < end {
+                self.on_arrived(now, known, end, deliveries);
+                self.sacked.insert(start, end);
+            }
+            return;
+        }
         let mut from = start;
         while let Some((begin, until)) = self.sacked.missing(from, end) {
             self.on_arrived(now, begin, until, deliveries);
@@ -113,8 +125,10 @@ impl RetransmissionQueue {
     }
 
     pub(super) fn on_arrived(&mut self, now: Time, from: u64, until: u64, deliveries: &mut Deliveries) {
-        let Place { number, mut start } = self.place_of(from);
-        for (number, segment) in self.segments.iter_mut_from(number) {
+        let Place { mut number, mut start } = self.place_of(from);
+        // A loop over numbers, because an iterator takes longer for the one or two segments that an ACK usually reports.
+        while number < self.segments.tail() {
+            let segment = self.segments.get_mut(number);
             if segment.end > until {
                 break;
             }
@@ -123,6 +137,7 @@ impl RetransmissionQueue {
                 segment.arrived = true;
                 self.delivered += length;
                 self.beyond += length;
+                self.segments_beyond += 1;
                 let departure = self.departures.as_ref().and_then(|departures| departures.find(number));
                 if !segment.retransmitted {
                     deliveries.sacked.add(segment.end, now - segment.sent);
@@ -134,6 +149,7 @@ impl RetransmissionQueue {
                 segment.lost = false;
             }
             start = segment.end;
+            number += 1;
         }
     }
 

@@ -109,7 +109,9 @@ impl RetransmissionQueue {
         let Some(losses) = &mut self.losses else { return };
         let mut place = losses.detected.max(first);
         let mut settled = true;
-        for (number, segment) in self.segments.iter_mut_from(place.number) {
+        // A loop over numbers, because an iterator takes longer for the few segments that are usually examined.
+        while place.number < self.segments.tail() {
+            let segment = self.segments.get_mut(place.number);
             if !(segment.retransmitted || segment.arrived || segment.lost) {
                 if segment.number >= latest.number {
                     break;
@@ -117,7 +119,8 @@ impl RetransmissionQueue {
                 let age = now - segment.sent;
                 if age >= allowed {
                     segment.lost = true;
-                    let departure = self.departures.as_ref().and_then(|departures| departures.find(number));
+                    let departures = self.departures.as_ref();
+                    let departure = departures.and_then(|departures| departures.find(place.number));
                     losses.add(place, segment.end - place.start, departure);
                     detected.lost += segment.end - place.start;
                 } else {
@@ -257,7 +260,10 @@ impl RetransmissionQueue {
     pub fn take_losses(&mut self) -> Vec<LostSegment> {
         let delivered = self.delivered;
         let newly_lost = self.losses.as_mut().and_then(|losses| losses.newly_lost.as_mut());
-        let mut found = newly_lost.map(std::mem::take).unwrap_or_default();
+        let Some(newly_lost) = newly_lost.filter(|newly_lost| !newly_lost.is_empty()) else {
+            return Vec::new();
+        };
+        let mut found = std::mem::take(newly_lost);
         for lost in &mut found {
             lost.delivered = delivered;
         }
@@ -306,16 +312,9 @@ impl RetransmissionQueue {
         self.beyond > 0
     }
 
-    /// Returns the number of segments beyond a hole that are known to have arrived, but not more than `most`.
-    pub fn sacked_segments(&self, most: usize) -> usize {
-        if self.beyond == 0 {
-            return 0;
-        }
-        self.segments
-            .iter()
-            .filter(|segment| segment.arrived)
-            .take(most)
-            .count()
+    /// Returns the number of segments beyond a hole that are known to have arrived.
+    pub fn sacked_segments(&self) -> usize {
+        self.segments_beyond
     }
 
     /// Returns the number of retransmitted segments that are in flight.

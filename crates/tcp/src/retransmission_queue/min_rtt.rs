@@ -20,6 +20,16 @@ impl MinRttFilter {
     /// Adds an RTT sample.
     #[inline]
     pub fn take(&mut self, now: Time, rtt: Span) {
+        // Shortcut: a sample larger than all three changes nothing unless the minimum has become old.
+        let changes_nothing =
+            |[first, _, third]: &[(Time, Span); 3]| rtt > third.1 && now - first.0 <= Span(WINDOW.0 / 4);
+        if !self.0.as_ref().is_some_and(changes_nothing) {
+            self.update(now, rtt);
+        }
+    }
+
+    #[inline(never)]
+    fn update(&mut self, now: Time, rtt: Span) {
         let sample = (now, rtt);
         match &mut self.0 {
             Some([first, second, third]) if rtt > first.1 && now - third.0 <= WINDOW => {
@@ -48,6 +58,7 @@ impl MinRttFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// minmax_running_min of Linux 6.1: the RTT of a path is 20 ms; after 10 s it is 50 ms, and after 200 s it is 40
     /// ms.
@@ -68,5 +79,18 @@ mod tests {
         // The last sample of 20 ms was taken at 9 s.
         assert_eq!(seen[309], 20);
         assert_eq!(seen[310..], [40; 390]);
+    }
+
+    proptest! {
+        #[test]
+        fn samples_that_skip_the_update_change_nothing(samples in prop::collection::vec((0u64..90, 1u64..9), 1..40)) {
+            let (mut short, mut full, mut now) = (MinRttFilter::default(), MinRttFilter::default(), Time::ZERO);
+            for (seconds, rtt) in samples {
+                now += Span::seconds(seconds);
+                short.take(now, Span(rtt));
+                full.update(now, Span(rtt));
+                prop_assert_eq!(short.0, full.0);
+            }
+        }
     }
 }

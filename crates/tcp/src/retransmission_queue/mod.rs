@@ -127,8 +127,9 @@ pub struct RetransmissionQueue {
     min_rtt: MinRttFilter,
     /// Bytes retransmitted since the latest ACK.
     retransmitted_bytes: u64,
-    /// Bytes delivered beyond the first hole.
+    /// Bytes and segments delivered beyond the first hole.
     beyond: u64,
+    segments_beyond: usize,
     /// Number of transmissions so far.
     transmissions: u64,
     /// End of the data known to be delivered.
@@ -161,11 +162,11 @@ impl RetransmissionQueue {
     pub fn count(&self) -> Count {
         let mut count = Count {
             unacked: self.segments.len() as usize,
+            arrived: self.segments_beyond,
             least_rtt: self.least_rtt(),
             ..Count::default()
         };
         for segment in self.segments.iter() {
-            count.arrived += usize::from(segment.arrived);
             count.lost += usize::from(segment.lost);
             count.retransmitted += usize::from(segment.retransmitted && !segment.arrived && !segment.lost);
         }
@@ -292,7 +293,7 @@ impl RetransmissionQueue {
     }
 }
 
-/// Deliveries reported by one ACK.
+/// Deliveries reported by one ACK. Numbers of transmissions and ends of segments are never 0, so 0 stands for none.
 #[derive(Clone, Copy, Debug, Default)]
 struct Deliveries {
     /// End of the data delivered before this ACK, and the minimum RTT.
@@ -303,42 +304,56 @@ struct Deliveries {
     /// RTTs of segments that this ACK newly SACKed.
     sacked: RttSamples,
     /// Number of the latest delivered transmission that cannot be confused with another transmission of the same
-    /// segment.
-    latest: Option<u64>,
-    /// RTT of the last such segment that the ACK acknowledged cumulatively, and RTT and end of the last such segment
-    /// that it SACKed. Of these two segments, Linux processes the cumulatively acknowledged one last
+    /// segment; 0 if there is none.
+    latest: u64,
+    /// RTT of the last such segment that the ACK acknowledged cumulatively, and end and RTT of the last such segment
+    /// that it SACKed; the end is 0 if there is none. Of these two segments, Linux processes the cumulatively acknowledged one last
     /// (`tcp_rack_advance`).
     acked_rtt: Option<Span>,
-    sacked_rtt: Option<(u64, Span)>,
+    sacked_rtt: (u64, Span),
     end: u64,
     reordered: bool,
-    original_end: Option<u64>,
+    /// End of the first newly delivered segment that was sent only once; 0 if there is none.
+    original_end: u64,
 }
 
 /// RTTs of the segments that one ACK covers and that were sent only once: RTTs of the first and the last of these
 /// segments in sequence order, each with the end of the segment.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct RttSamples {
-    first: Option<(u64, Span)>,
-    last: Option<(u64, Span)>,
+    first: (u64, Span),
+    last: (u64, Span),
+}
+
+impl Default for RttSamples {
+    /// Returns no samples: the first segment ends after, and the last one ends before, all segments.
+    fn default() -> RttSamples {
+        RttSamples {
+            first: (u64::MAX, Span(0)),
+            last: (0, Span(0)),
+        }
+    }
 }
 
 impl RttSamples {
+    #[inline]
     fn add(&mut self, end: u64, rtt: Span) {
-        if self.first.is_none_or(|(first, _)| end < first) {
-            self.first = Some((end, rtt));
+        if end < self.first.0 {
+            self.first = (end, rtt);
         }
-        if self.last.is_none_or(|(last, _)| end > last) {
-            self.last = Some((end, rtt));
+        if end > self.last.0 {
+            self.last = (end, rtt);
         }
     }
 
+    #[inline]
     fn first(&self) -> Option<Span> {
-        self.first.map(|(_, rtt)| rtt)
+        (self.last.0 > 0).then_some(self.first.1)
     }
 
+    #[inline]
     fn last(&self) -> Option<Span> {
-        self.last.map(|(_, rtt)| rtt)
+        (self.last.0 > 0).then_some(self.last.1)
     }
 }
 
@@ -353,8 +368,8 @@ impl Deliveries {
         }
         self.end = self.end.max(segment.end);
         self.reordered |= !segment.retransmitted && segment.end < self.highest;
-        if !segment.retransmitted {
-            self.original_end = self.original_end.or(Some(segment.end));
+        if !segment.retransmitted && self.original_end == 0 {
+            self.original_end = segment.end;
         }
         let rtt = now - segment.sent;
         // The ACK reports an earlier transmission instead of the latest one if TSecr is older, or if the RTT is below
@@ -363,12 +378,12 @@ impl Deliveries {
         if segment.retransmitted && (stale || self.least_rtt.is_some_and(|least| rtt < least)) {
             return;
         }
-        self.latest = self.latest.max(Some(segment.number));
+        self.latest = self.latest.max(segment.number);
         match how {
             Delivery::Acked(_) => self.acked_rtt = Some(rtt),
             Delivery::Sacked => {
-                if self.sacked_rtt.is_none_or(|(end, _)| end < segment.end) {
-                    self.sacked_rtt = Some((segment.end, rtt));
+                if self.sacked_rtt.0 < segment.end {
+                    self.sacked_rtt = (segment.end, rtt);
                 }
             }
         }
@@ -376,9 +391,8 @@ impl Deliveries {
 
     /// Returns the number of the latest transmission, and the RTT of the segment that Linux processes last.
     fn latest(&self) -> Option<LatestDelivery> {
-        let rtt = self.acked_rtt.or(self.sacked_rtt.map(|(_, rtt)| rtt))?;
-        let number = self.latest?;
-        Some(LatestDelivery { number, rtt })
+        let (number, rtt) = (self.latest, self.acked_rtt.unwrap_or(self.sacked_rtt.1));
+        (number > 0).then_some(LatestDelivery { number, rtt })
     }
 }
 

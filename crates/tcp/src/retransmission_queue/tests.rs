@@ -159,6 +159,8 @@ proptest! {
             total += summary.delivered;
             prop_assert_eq!(total, 10 * arrived.len() as u64);
             prop_assert_eq!(rtx_queue.in_flight(300), 300 - total);
+            let arrived_beyond = rtx_queue.segments.iter().filter(|segment| segment.arrived).count();
+            prop_assert_eq!(rtx_queue.sacked_segments(), arrived_beyond);
         }
     }
 }

@@ -281,7 +281,7 @@ impl Rack {
     /// Returns the reordering window: the time by which a segment may be delivered later than segments sent after it
     /// (RFC 8985 section 6.2, step 4).
     fn reo_wnd(&self, rtx_queue: &RetransmissionQueue, least_rtt: Span) -> Span {
-        let certain = self.repairs() || rtx_queue.sacked_segments(DUP_THRESH) >= DUP_THRESH;
+        let certain = self.repairs() || rtx_queue.sacked_segments() >= DUP_THRESH;
         if !self.reordered && certain {
             return Span(0);
         }

@@ -145,7 +145,7 @@ impl Rack {
     /// Returns whether an ACK that advanced SND.UNA was triggered by a transmission made before the first
     /// retransmission, according to its timestamp echo (Eifel).
     pub(super) fn is_spurious(&self, echo: Option<Time>, una: u64, rtx_queue: &RetransmissionQueue) -> bool {
-        let Some(undo) = self.undo.filter(|_| self.config.undo) else {
+        let Some(undo) = self.undo.as_ref().filter(|_| self.config.undo) else {
             return false;
         };
         let echoes_original = echo.zip(undo.retrans_stamp).is_some_and(|(echo, first)| echo < first);
@@ -213,7 +213,10 @@ impl Rack {
         rtx_queue: &mut RetransmissionQueue,
         handle: &mut WindowHandle,
     ) {
-        let all_were_duplicates = self.undo.is_some_and(|undo| undo.undo_retrans.all_were_duplicates());
+        let all_were_duplicates = self
+            .undo
+            .as_ref()
+            .is_some_and(|undo| undo.undo_retrans.all_were_duplicates());
         let can_be_undone = match self.phase {
             Phase::Open | Phase::Recovery(_) => true,
             Phase::Cwr(_) => false,
