@@ -80,6 +80,18 @@ impl Compression {
 
     /// Adds a segment to the ranges beyond the hole at `next` (`tcp_sack_new_ofo_skb`).
     pub fn take(&mut self, next: u64, segment: (u64, u64)) {
+        // Shortcut: usually, the segment extends the most recent range. Ranges that have been acknowledged then remain.
+        if let Some((latest, others)) = self.ranges.split_first_mut() {
+            let extends = latest.0 > next && latest.1 == segment.0;
+            if extends && !others.iter().any(|&range| touch(range, segment)) {
+                latest.1 = segment.1;
+                return;
+            }
+        }
+        self.merge(next, segment);
+    }
+
+    fn merge(&mut self, next: u64, segment: (u64, u64)) {
         self.ranges.retain(|&(start, _)| start > next);
         if segment.0 <= next {
             return;
@@ -109,6 +121,7 @@ fn touch(first: (u64, u64), second: (u64, u64)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const RTT: Option<Span> = Some(Span::millis(100));
 
@@ -165,5 +178,27 @@ mod tests {
         );
         assert_eq!(compression.on_segment(0, false, None), None);
         assert!(Compression::new(0).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn extending_the_latest_range_equals_merging(
+            segments in prop::collection::vec((0u64..40, 1u64..4, 0u64..3), 1..60),
+        ) {
+            let [mut short, mut full] = [(); 2].map(|()| Compression::new(1).unwrap());
+            let (mut next, mut last) = (0, 0);
+            for (start, length, advance) in segments {
+                // Half of the segments extend the previous one.
+                let start = if start < 20 { last } else { start };
+                (last, next) = (start + length, next + advance);
+                short.take(next, (start, last));
+                full.merge(next, (start, last));
+                let waiting = |compression: &Compression| {
+                    let ranges = compression.ranges().iter().copied();
+                    ranges.filter(|&(start, _)| start > next).collect::<Vec<_>>()
+                };
+                prop_assert_eq!(waiting(&short), waiting(&full));
+            }
+        }
     }
 }
