@@ -142,8 +142,7 @@ impl Sender {
     /// `end_in_order`; otherwise, nothing more can be sent if `has_full_segment` holds. If this function returns false,
     /// nothing has changed, and the caller must call `on_timeout`.
     pub fn resume_in_order(&mut self, now: Time) -> bool {
-        let is_paced = self.reports_transmissions && !self.is_plain;
-        let resumes = is_paced && self.timers.next() > now.into() && self.is_in_order();
+        let resumes = self.is_paced && !self.is_plain && self.timers.next() > now.into() && self.is_in_order();
         let cc_state = self.cc_state.as_deref_mut();
         match cc_state.and_then(|cc_state| cc_state.pacer.as_mut()) {
             Some(pacer) if resumes && pacer.resume() <= now.into() => {
@@ -241,7 +240,7 @@ impl Sender {
 
     /// Returns whether possibly no data are in flight, so that an idle period may reset the window.
     #[inline]
-    fn may_be_idle(&self) -> bool {
+    pub(super) fn may_be_idle(&self) -> bool {
         self.optional.is_some() && self.flight.outstanding() == 0
     }
 

@@ -124,6 +124,8 @@ pub struct Sender {
     may_take_in_order: bool,
     /// Whether ACKs carry counters of marks (Accurate ECN), which the sender must read.
     reads_counters: bool,
+    /// Whether a pacer spaces the segments.
+    is_paced: bool,
     optional: Option<Box<OptionalFeatures>>,
     /// Writes of the application, if the receiver acknowledges as Linux does.
     writes: Option<Box<Writes>>,
@@ -233,6 +235,7 @@ impl Sender {
             optional,
             cc_state,
             reports_transmissions,
+            is_paced: config.pacing || wants.pacing,
             resend_first: false,
             capable: Marks::capable(config.ecn),
             is_plain: false,
@@ -451,7 +454,7 @@ impl Sender {
     #[inline(always)]
     pub fn next_timeout(&self) -> MaybeTime {
         let next = self.timers.next();
-        if self.reports_transmissions {
+        if self.is_paced {
             return next.min(self.resume());
         }
         next

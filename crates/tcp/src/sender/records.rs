@@ -208,7 +208,7 @@ fn show_next_timeout(sender: &mut Sender) {
 
 /// Returns the next segment to send.
 pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
-    if sender.optional.is_some() {
+    if sender.may_be_idle() {
         sender.check_idle(now);
     }
     sender.timed = NOTHING;

@@ -196,7 +196,7 @@ impl CoarseTimer {
         let exact = (now - sent).0;
         self.exact_srtt = match self.exact_srtt {
             0 => exact,
-            srtt => weighted(7, srtt, exact),
+            srtt => moved(srtt, exact, ALPHA_SHIFT),
         };
         if self.srtt == 0 {
             // BSD's tick counter starts at 1 when a measurement begins, and BSD subtracts 1 from every measurement
@@ -233,6 +233,10 @@ impl CoarseTimer {
     }
 }
 
+/// Binary logarithms of 1/alpha and 1/beta, the weights of an RTT sample in SRTT and RTTVAR (RFC 6298 section 2).
+const ALPHA_SHIFT: u32 = 3;
+const BETA_SHIFT: u32 = 2;
+
 /// RTO with a fine clock (RFC 6298 section 2).
 #[derive(Clone, Debug)]
 pub struct FineTimer {
@@ -257,8 +261,8 @@ impl FineTimer {
                 rtt
             }
             Some(srtt) => {
-                self.rttvar = weighted(3, self.rttvar, srtt.abs_diff(rtt));
-                weighted(7, srtt, rtt)
+                self.rttvar = moved(self.rttvar, srtt.abs_diff(rtt), BETA_SHIFT);
+                moved(srtt, rtt, ALPHA_SHIFT)
             }
         };
         self.srtt = Some(srtt);
@@ -273,17 +277,17 @@ impl FineTimer {
     }
 }
 
-/// Returns the average of an old value, which has the weight `weight`, and a new value, which has the weight 1.
+/// Moves an average from `old` towards `new` by 1/2^`shift` of the difference, rounded down (RFC 6298: alpha and beta).
 #[inline]
-fn weighted(weight: u64, old: u64, new: u64) -> u64 {
-    let sum = u128::from(weight) * u128::from(old) + u128::from(new);
-    (sum / u128::from(weight + 1)) as u64
+fn moved(old: u64, new: u64, shift: u32) -> u64 {
+    old.wrapping_add_signed((new.wrapping_sub(old) as i64) >> shift)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::PhaseConfig;
+    use proptest::prelude::*;
 
     const TICK: u64 = 100_000_000_000;
 
@@ -366,6 +370,19 @@ mod tests {
         assert_eq!(timer.deadline(Time(0)).0 / TICK, 1 + 2);
         timer.measure(Time(1), Time(2));
         assert_eq!(timer.deadline(Time(0)).0 / TICK, 1 + 2);
+    }
+
+    proptest! {
+        #[test]
+        fn moving_an_average_equals_the_weighted_sum_of_rfc_6298(
+            old in 0..1u64 << 62,
+            new in 0..1u64 << 62,
+        ) {
+            for shift in [ALPHA_SHIFT, BETA_SHIFT] {
+                let sum = ((1u128 << shift) - 1) * u128::from(old) + u128::from(new);
+                prop_assert_eq!(u128::from(moved(old, new, shift)), sum >> shift);
+            }
+        }
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl Sender {
                     ..Ecn::default()
                 },
                 opening: Opening::Over,
-                push: self.take_push(now, sequence, self.flight.mss),
+                push: self.take_push(now, sequence, self.flight.mss, retransmission),
             });
         }
         if self.short_at_end_only && self.is_spent() {
@@ -259,14 +259,17 @@ impl Sender {
 
     /// Returns whether a segment that is sent now carries PSH.
     #[inline(always)]
-    fn take_push(&mut self, now: Time, sequence: u64, length: u32) -> bool {
-        self.writes.is_some() && self.take_push_of_writes(now, sequence, length)
+    fn take_push(&mut self, now: Time, sequence: u64, length: u32, retransmission: bool) -> bool {
+        self.writes.is_some() && self.take_push_of_writes(now, sequence, length, retransmission)
     }
 
     #[inline(never)]
-    fn take_push_of_writes(&mut self, now: Time, sequence: u64, length: u32) -> bool {
+    fn take_push_of_writes(&mut self, now: Time, sequence: u64, length: u32, retransmission: bool) -> bool {
         if let Some(echoes) = &mut self.echoes {
             echoes.on_sent(now, sequence, &self.flight);
+        }
+        if self.shortcuts & !retransmission & (self.flight.max <= self.plain_end) {
+            return false;
         }
         let push = |writes: &Writes| writes.push(sequence, sequence + u64::from(length));
         let pushed = self.writes.as_deref().is_some_and(push);
@@ -302,7 +305,7 @@ impl Sender {
             timestamp: self.stamp(now),
             ecn,
             opening: Opening::Over,
-            push: self.take_push(now, sequence, length),
+            push: self.take_push(now, sequence, length, retransmission),
         }
     }
 
