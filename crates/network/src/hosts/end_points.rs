@@ -210,7 +210,7 @@ impl<P: Probe> Hosts<P> {
     #[inline(always)]
     pub fn send_ack<M: Medium>(&mut self, medium: &mut M, flow: Flow, left_trunk: Time) -> M::Proven {
         let receiver = &mut self.flows[flow.index()].receiver;
-        if receiver.acks_carry_more() {
+        if receiver.acks_carry_more() & receiver.is_pending() {
             return self.send_ack_in_full(medium, flow, left_trunk);
         }
         let ack = receiver.poll_sparse();

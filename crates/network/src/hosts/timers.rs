@@ -34,8 +34,12 @@ impl<P: Probe> Hosts<P> {
     pub fn on_receiver_timer<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         let state = &mut self.flows[flow.index()];
         state.receiver_armed = MaybeTime::NONE;
-        state.receiver.on_timeout(self.clock.now);
-        self.send_ack(medium, flow, UNKNOWN);
+        if state.receiver.next_timeout() <= self.clock.now.into() {
+            state.receiver.on_timeout(self.clock.now);
+            self.send_ack(medium, flow, UNKNOWN);
+        } else {
+            self.arm_receiving_host(medium, flow);
+        }
         request_response::on_client_timer(self, medium, flow);
         if self.flows[flow.index()].receiver_armed == MaybeTime::NONE {
             self.clock.cancel(Actor::Receiver(flow));

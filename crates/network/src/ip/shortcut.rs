@@ -289,21 +289,15 @@ impl Ip {
             false => MaybeTime::NONE,
         };
         if next.packet.vc().is_back() {
-            self.take_ack_in_order(hosts, next, stamp)
-        } else {
-            self.take_data_in_order(hosts, next, stamp, left_trunk)
+            return self.take_ack_in_order(hosts, next, stamp);
         }
+        self.take_data_in_order(hosts, next, stamp, left_trunk);
+        true
     }
 
-    /// Delivers data early. Returns false if they need full processing.
+    /// Delivers data early.
     #[inline(never)]
-    fn take_data_in_order<P: Probe>(
-        &mut self,
-        hosts: &mut Hosts<P>,
-        next: OnWire,
-        stamp: MaybeTime,
-        left_trunk: Time,
-    ) -> bool {
+    fn take_data_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, stamp: MaybeTime, left_trunk: Time) {
         let OnWire { arrival, packet } = next;
         let flow = packet.vc().flow();
         let state = &mut hosts.flows[flow.index()];
@@ -311,7 +305,7 @@ impl Ip {
         let receiver = &mut state.receiver;
         let segment = (packet.sequence(), packet.payload_bytes(stamp));
         if !receiver.take_in_order(arrival, segment, stamp, packet.is_capable()) {
-            return false;
+            return self.take_data_out_of_order(hosts, next, stamp, left_trunk);
         }
         if receiver.delivered() >= state.awaited {
             state.on_awaited(arrival);
@@ -321,18 +315,17 @@ impl Ip {
             if receiver.next_timeout() < state.receiver_armed {
                 hosts.arm_receiving_host(self, flow);
             }
-            return true;
+            return;
         }
         if receiver.counts_marks() {
-            self.answer_early(hosts, flow, arrival, left_trunk);
-            return true;
+            return self.answer_early(hosts, flow, arrival, left_trunk);
         }
         let ack = receiver.answer_in_order();
         let Entry { link, step } = state.way_back;
         let packet = Packet::stamped(Circuit::of_acks(flow), step, (ack.acknowledgement, 0, false), ack.echo);
         let wire = &mut self.wires[link.index()];
         let Some(next_arrival) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
-            return true;
+            return;
         };
         let (ack_lookahead, end) = (wire.ack_lookahead, wire.line.end);
         let next = OnWire {
@@ -344,7 +337,27 @@ impl Ip {
         } else if end != End::Shared || !self.lanes.append_stamped(next, ack.echo) {
             self.set_out_ahead(hosts, link, next, &Options::of_stamp(ack.echo), arrival);
         }
-        true
+    }
+
+    /// Delivers data early for which `Receiver::take_in_order` has returned false.
+    #[inline(never)]
+    fn take_data_out_of_order<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        next: OnWire,
+        stamp: MaybeTime,
+        left_trunk: Time,
+    ) {
+        let OnWire { arrival, packet } = next;
+        let flow = packet.vc().flow();
+        let state = &mut hosts.flows[flow.index()];
+        state
+            .receiver
+            .on_segment(arrival, &packet.segment(&Options::of_stamp(stamp)));
+        if state.receiver.delivered() >= state.awaited {
+            state.on_awaited(arrival);
+        }
+        self.answer_early(hosts, flow, arrival, left_trunk);
     }
 
     /// Delivers an ACK early. Returns false if it needs full processing.
