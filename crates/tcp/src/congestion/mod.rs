@@ -8,7 +8,7 @@ mod growth;
 mod linux;
 mod model;
 pub mod pacing;
-mod paper_or_linux;
+pub mod paper_or_linux;
 pub mod path_model;
 mod rfc;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::timers::Timer;
 use super::{expiry, Sender};
 use crate::congestion::control::Sent;
 use crate::congestion::flight::Flight;
+use crate::congestion::paper_or_linux::Ruled;
 use crate::congestion::{Congestion, Controller};
 use crate::recovery::rack::{Rack, RecoveryStep};
 use crate::recovery::Recovery;
@@ -109,8 +110,13 @@ impl Sender {
             measured: &mut self.measured,
         };
         // Compiled separately for the controllers that most senders use, so that their samples need not be stored.
+        if let Congestion::Cubic(cubic) = &mut self.congestion {
+            if let Ruled::Linux(cubic) = &mut **cubic {
+                parts.take(cubic, now, acknowledgement, echo);
+                return true;
+            }
+        }
         match &mut self.congestion {
-            Congestion::Cubic(cubic) => parts.take(&mut **cubic, now, acknowledgement, echo),
             Congestion::Bbr(bbr) => parts.take(&mut **bbr, now, acknowledgement, echo),
             others => parts.take(others, now, acknowledgement, echo),
         }

@@ -153,6 +153,7 @@ impl Socket {
     }
 
     /// Updates the smoothed RTT and the cwnd-limited state from an ACK.
+    #[inline]
     pub fn take(&mut self, ack: &Ack) {
         self.srtt_us = ack.srtt.map_or(0, |srtt| (srtt.0 / PS_PER_EIGHTH_US) as u32);
         self.is_cwnd_limited = ack.usage.full;
@@ -321,6 +322,7 @@ pub fn segments(bytes: u64, mss: u32) -> u32 {
 }
 
 /// Returns a duration that ends at `now` as measured by a microsecond clock: the difference of two truncated readings.
+#[inline]
 pub fn micros(now: Time, span: Span) -> u32 {
     let us = |time: u64| time / 1_000_000;
     now.0

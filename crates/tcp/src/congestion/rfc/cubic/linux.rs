@@ -13,6 +13,8 @@ pub struct LinuxCubic {
     slow_start: SlowStart,
     /// C as scaled by the kernel: in 1/1024 segment/s³ per 100 ms, times 10.
     scale: u64,
+    /// Factor by which a loss multiplies cwnd, in units of 1/1024.
+    beta: u32,
     /// Number of segments to be acknowledged before cwnd grows by one segment.
     each: u32,
     /// The window and the tick for which `each` was computed.
@@ -62,6 +64,7 @@ impl Module for LinuxCubic {
             config: *config,
             slow_start: SlowStart::new(config.hystart),
             scale: scale.max(1) * PER_SECOND,
+            beta: scaled(config.beta),
             each: 0,
             computed: (0, 0),
             last_max: 0,
@@ -72,37 +75,22 @@ impl Module for LinuxCubic {
 
     /// Also runs Linux's HyStart, with every RTT sample, including those of duplicate ACKs with SACK blocks
     /// (`cubictcp_acked`).
+    #[inline(always)]
     fn on_acked(&mut self, acked: &AckedSegments, socket: &mut Socket) {
-        let Some(rtt_us) = acked.rtt_us.filter(|_| !self.is_blind(socket)) else {
-            return;
-        };
-        let delay = rtt_us.max(1);
-        if self.delay_min == 0 || self.delay_min > delay {
-            self.delay_min = delay;
-        }
-        if let (Hystart::Linux(trains), true) = (&mut self.slow_start.hystart, socket.in_slow_start()) {
-            let sample = TrainSample {
-                now_us: socket.now_us(),
-                una: socket.snd_una,
-                nxt: socket.snd_nxt,
-                cwnd: socket.snd_cwnd,
-                rtt_us: u64::from(delay),
-                min_rtt_us: u64::from(self.delay_min),
-                pacing_rate: socket.pacing_rate(),
-                is_paced: socket.is_paced,
-            };
-            if trains.ends_at(&sample) {
-                socket.snd_ssthresh = socket.snd_cwnd;
+        if !self.is_blind(socket) {
+            if let Some(rtt_us) = acked.rtt_us {
+                self.on_rtt(rtt_us, socket);
             }
         }
     }
 
     /// Evaluates the criteria that the kernel's module does not have.
+    #[inline(always)]
     fn on_ack(&mut self, ack: &Ack, flight: &Flight, socket: &mut Socket) {
         let hystart = &self.slow_start.hystart;
         let counts = !matches!(hystart, Hystart::Linux(_)) && (ack.grows || hystart.counts_duplicates());
         if counts && socket.in_slow_start() {
-            self.slow_start.on_ack(ack, flight, socket);
+            self.in_slow_start(*ack, flight, socket);
         }
     }
 
@@ -122,7 +110,10 @@ impl Module for LinuxCubic {
     }
 
     fn ssthresh(&mut self, cause: Cause, socket: &Socket) -> u32 {
-        let beta = self.beta(matches!(cause, Cause::Mark { abe: true }));
+        let beta = match cause {
+            Cause::Mark { abe: true } => scaled(MARK_BETA),
+            _ => self.beta,
+        };
         let cwnd = socket.snd_cwnd;
         self.last_max = if self.config.fast_convergence && cwnd < self.last_max {
             cwnd.wrapping_mul(SCALE + beta) / (2 * SCALE)
@@ -155,16 +146,43 @@ impl Module for LinuxCubic {
 }
 
 impl LinuxCubic {
+    /// Updates the minimum RTT and HyStart from an RTT sample [µs].
+    #[inline(never)]
+    fn on_rtt(&mut self, rtt_us: u32, socket: &mut Socket) {
+        let delay = rtt_us.max(1);
+        if self.delay_min == 0 || self.delay_min > delay {
+            self.delay_min = delay;
+        }
+        if let (Hystart::Linux(trains), true) = (&mut self.slow_start.hystart, socket.in_slow_start()) {
+            let sample = TrainSample {
+                now_us: socket.now_us(),
+                una: socket.snd_una,
+                nxt: socket.snd_nxt,
+                cwnd: socket.snd_cwnd,
+                rtt_us: u64::from(delay),
+                min_rtt_us: u64::from(self.delay_min),
+                pacing_rate: socket.pacing_rate(),
+                is_paced: socket.is_paced,
+            };
+            if trains.ends_at(&sample) {
+                socket.snd_ssthresh = socket.snd_cwnd;
+            }
+        }
+    }
+
+    /// Processes an ACK in slow start by criteria that the kernel's module does not have. The ACK is passed by value, because
+    /// a reference would force the sender to store every ACK in memory.
+    #[cold]
+    #[inline(never)]
+    fn in_slow_start(&mut self, ack: Ack, flight: &Flight, socket: &mut Socket) {
+        self.slow_start.on_ack(&ack, flight, socket);
+    }
+
     /// Returns whether RTT samples are ignored, as they are in the first second after a reduction.
+    #[inline]
     fn is_blind(&self, socket: &Socket) -> bool {
         self.epoch
             .is_some_and(|epoch| socket.jiffies() - epoch.began < u64::from(socket.hz()))
-    }
-
-    /// Returns the factor by which a reduction multiplies cwnd, in units of 1/1024.
-    fn beta(&self, abe: bool) -> u32 {
-        let beta = if abe { MARK_BETA } else { self.config.beta };
-        ((beta * f64::from(SCALE)).round() as u32).min(SCALE - 1)
     }
 
     /// Computes the number of segments to be acknowledged before cwnd grows by one segment, at most once per tick and
@@ -187,7 +205,7 @@ impl LinuxCubic {
             self.each = self.by_cubic(&epoch, cwnd, socket);
         }
         if self.config.reno_friendly {
-            self.each = self.each.min(epoch.by_reno(cwnd, self.beta(false)));
+            self.each = self.each.min(epoch.by_reno(cwnd, self.beta));
         }
         self.each = self.each.max(MIN_EACH);
         self.epoch = Some(epoch);
@@ -217,6 +235,11 @@ impl LinuxCubic {
             each
         }
     }
+}
+
+/// Returns a factor below 1 in units of 1/1024.
+fn scaled(factor: f64) -> u32 {
+    ((factor * f64::from(SCALE)).round() as u32).min(SCALE - 1)
 }
 
 impl LinuxEpoch {
