@@ -23,7 +23,7 @@ from matplotlib.text import Text
 
 from commands import run as command
 from longpipe import Result, Scenario, ScenarioError, pictures, simulate, stacks
-from longpipe.cli.plot import until
+from longpipe.cli.plot.runs import until
 from longpipe.pictures import KINDS, Recorded, kind_of
 from longpipe.pictures.changes import capacity_steps, handovers_s, outages
 from longpipe.pictures.events import phases

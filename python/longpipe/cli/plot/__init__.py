@@ -1,0 +1,292 @@
+"""`longpipe plot`: one picture, of one run over time or of a study over its factors."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from longpipe.cli.plot.options import of_picture
+from longpipe.cli.run import scenario_with
+from longpipe.cli.toolkit import completers
+from longpipe.cli.toolkit.completers import among, field_and_level
+from longpipe.cli.toolkit.given import refuse
+from longpipe.cli.toolkit.naming import change
+from longpipe.cli.toolkit.progress import Waiting
+from longpipe.cli.toolkit.quantities import seconds
+from longpipe.cli.toolkit.safe import echo
+from longpipe.cli.toolkit.storing import StoreOption, factors_of_study, opened
+from longpipe.errors import ScenarioError, nearest
+from longpipe.pictures import KINDS, kind_of
+from longpipe.system.files import PICTURES, check_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from longpipe.cli.plot.runs import Runs
+
+# Options of simulations; those of pictures of a run, of which a picture of paths uses some; and those of studies.
+OF_SIMULATIONS: Final = ("--seed", "--set", "--compare")
+OF_RUNS: Final = (
+    *OF_SIMULATIONS, "--flow", "--port", "--all", "--unit", "--overlay", "--rto", "--from", "--to",
+)  # fmt: skip
+OF_PATH: Final = ("--set", "--from", "--to")
+OF_STUDIES: Final = ("--y", "--by", "--map", "--where", "--y-from-data", "--store")
+
+
+class Unit(StrEnum):
+    """Unit of windows and sequence numbers."""
+
+    BYTES = "bytes"
+    SEGMENTS = "segments"
+
+
+def plot(
+    context: typer.Context,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE.toml|DIR|STUDY",
+            help="Scenario to run, directory written by run --csv, or (with --x) a study.",
+            autocompletion=completers.source,
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[KIND]",
+            help=f"Picture: {', '.join(KINDS)}. path shows the links of a scenario over time, without a run.",
+            autocompletion=among([*KINDS]),
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Output file: .svg, .pdf or .png.  \\[default: its source and kind, as in geo-window.png]",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 1,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="FIELD=VALUE", help="Change a field before the run.", autocompletion=field_and_level
+        ),
+    ] = None,
+    flow: Annotated[list[str] | None, typer.Option(help="Only this flow. Repeat for more.")] = None,
+    port: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A->B",
+            help="Port, for pictures of ports such as queue. \\[default: the port with the longest queue, with --flow "
+            "of those that the flows use]",
+        ),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Draw all flows instead of the largest.")] = False,
+    unit: Annotated[
+        Unit | None, typer.Option(help="Unit for window and sequence.  \\[default: bytes; with --compare segments]")
+    ] = None,
+    compared: Annotated[
+        str | None,
+        typer.Option(
+            "--compare",
+            metavar="FIELD=LEVEL,...",
+            help="Compare one run per level in one figure: tcp.recovery=reno,sack",
+            autocompletion=field_and_level,
+        ),
+    ] = None,
+    overlay: Annotated[
+        bool,
+        typer.Option(
+            "--overlay", help="Draw all flows (window, sequence, rtt), or with --compare all runs, on the same axes."
+        ),
+    ] = False,
+    log: Annotated[
+        bool,
+        typer.Option(
+            "--log", help="Logarithmic axis for delays: of rtt, delay and delay-cdf, or of the measure of a study."
+        ),
+    ] = False,
+    rto: Annotated[bool, typer.Option("--rto", help="For rtt: always draw the retransmission timeout.")] = False,
+    title: Annotated[str | None, typer.Option(help="Title of the picture.")] = None,
+    begin: Annotated[
+        float | None,
+        typer.Option("--from", metavar="TIME", parser=seconds, help="Start of the time span to draw \\[s]."),
+    ] = None,
+    end: Annotated[
+        float | None,
+        typer.Option(
+            "--to",
+            metavar="TIME",
+            parser=seconds,
+            help="End of the time span to draw \\[s]; a run is simulated until then.",
+        ),
+    ] = None,
+    x: Annotated[
+        str | None,
+        typer.Option(
+            "--x", metavar="FACTOR", help="Study: factor on the horizontal axis.", autocompletion=completers.factor
+        ),
+    ] = None,
+    y: Annotated[
+        str | None,
+        typer.Option(
+            "--y",
+            metavar="MEASURE",
+            help="Study: measure on the vertical axis, also an expression as for design --measure.  "
+            "\\[default: efficiency, else throughput]",
+            autocompletion=completers.measure,
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="FACTOR",
+            help="Study: factor with one line per level.",
+            autocompletion=completers.factor,
+        ),
+    ] = None,
+    heat: Annotated[bool, typer.Option("--map", help="Study: draw --x and --by as a heat map.")] = False,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where",
+            metavar="FACTOR=LEVEL",
+            help="Study: use only these runs; also accepts conditions such as 'seed<3'. Repeat for more.",
+        ),
+    ] = None,
+    y_from_data: Annotated[
+        bool, typer.Option("--y-from-data", help="Study: start the vertical axis at the smallest value instead of 0.")
+    ] = False,
+    store: StoreOption = None,
+) -> None:
+    """Plot one run over time, or a study over its factors. The run is simulated or read from a directory.
+
+    longpipe plot geo.toml throughput; longpipe plot geo.toml window --compare tcp.recovery=reno,sack -o
+    recovery.svg; longpipe plot STUDY --x buffer --y efficiency -o study.svg
+    """
+    output = _output(output, source, name, x, y, by)
+    changes = changes or []
+    if x is not None:
+        if name is not None:
+            raise ScenarioError(f"KIND: {name!r} is a picture of a run; omit it with --x, which draws a study")
+        refuse(context, OF_RUNS, "not with --x, which draws a study; needs a scenario and a KIND")
+        with Waiting(f"reading {source}"):
+            of_study = _of_study(source, store, x, y, by, where or [], heat=heat, from_zero=not y_from_data, log=log)
+            _save(of_study, title, output)
+        return
+    if not Path(source).exists() and (factors := factors_of_study(source, store)):
+        raise ScenarioError(f"{source}: a study; needs --x FACTOR instead of a KIND, as in --x {factors[0]}")
+    refuse(context, OF_STUDIES, "only for studies; needs --x FACTOR")
+    if name not in KINDS:
+        written = "missing" if name is None else repr(name)
+        raise ScenarioError(f"KIND: {written}; {nearest(str(name), KINDS)}, or --x FACTOR of a study")
+    if not Path(source).exists():
+        raise ScenarioError(f"{source}: does not exist; needs a TOML file, or a directory of run --csv")
+    from longpipe.cli.plot.runs import runs_of, span_s, title_of
+
+    kind = kind_of(name)
+    if kind.of == "links":
+        unused = {*OF_RUNS, "--log"}.difference(OF_PATH)
+        refuse(context, unused, f"not with {name}, which draws the links of a scenario without a run")
+        scenario = scenario_with(Path(source), changes)
+        _save(kind.draw(scenario, span_s(scenario, begin, end), title_of(scenario, changes)), title, output)
+        return
+    if Path(source).is_dir():
+        refuse(context, OF_SIMULATIONS, f"{source} contains a finished run; needs a scenario to run")
+    options = of_picture(name, {**context.params, "unit": unit and unit.value})
+    _check_port(Path(source), changes, port)
+    runs = runs_of(Path(source), kind, seed, changes, compared, flow, (begin, end))
+    with Waiting("drawing"):
+        if name == "window":
+            runs.print_waiting(flow)
+        options |= {"flows": flow, "span_s": runs.span_s(begin, end), **({"most": None} if everything else {})}
+        _save(_draw(runs, name, options, overlay=overlay), title, output)
+
+
+def _output(output: Path | None, source: str, kind: str | None, x: str | None, y: str | None, by: str | None) -> Path:
+    """Returns the output file, by default named after its source and its picture.
+
+    Raises ScenarioError if it cannot be written.
+    """
+    if output is None:
+        parts = [Path(source).stem, *([kind] if kind else [y or "", f"over-{x}", by or ""])]
+        output = Path("-".join(re.sub(r"[^\w.]+", "-", part).strip("-") for part in parts if part) + ".png")
+    if output.suffix not in PICTURES:
+        raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, PICTURES)}")
+    check_file("--output", output)
+    return output
+
+
+def _save(figure: Figure, title: str | None, output: Path) -> None:
+    # Imported here so that other commands start faster.
+    from longpipe.pictures.saving import save_as
+    from longpipe.pictures.style import title_with_formulas
+
+    if title is not None:
+        title_with_formulas(figure, title)
+    try:
+        save_as(figure, output)
+    except ValueError as error:
+        # Matplotlib's error about a formula that it cannot read.
+        if title is None or "Parse" not in str(error):
+            raise
+        raise ScenarioError(rf"--title: {title!r}; needs a formula of Matplotlib, or \$ for each dollar sign") from None
+    echo(f"Picture: {output}")
+
+
+def _check_port(source: Path, changes: list[str], port: str | None) -> None:
+    """Raises ScenarioError, before the run, for a port that the network of a scenario file does not have."""
+    if port is not None and source.is_file():
+        from longpipe.pictures.recorded import check_port
+        from longpipe.scenario import Scenario
+
+        # Warnings of the scenario are printed when it is read for the run.
+        check_port(Scenario.from_toml(source, dict(map(change, changes))), port)
+
+
+def _of_study(
+    name: str,
+    url: str | None,
+    x: str,
+    y: str | None,
+    by: str | None,
+    where: list[str],
+    *,
+    heat: bool,
+    from_zero: bool,
+    log: bool,
+) -> Figure:
+    from longpipe import pictures
+    from longpipe.study import Study
+
+    if heat and log:
+        raise ScenarioError("--log: not with --map, which has colours; needs a line picture")
+    if heat and by is None:
+        raise ScenarioError("--map: has only one factor; needs --by FACTOR")
+    with opened(url, readonly=True) as store:
+        study = Study.open(name, store)
+        if heat:
+            return pictures.heat(study, x, y, by, where=where)
+        return pictures.sweep(study, x, y, by, where=where, from_zero=from_zero, log=log)
+
+
+def _draw(runs: Runs, name: str, options: dict[str, Any], *, overlay: bool) -> Figure:
+    from longpipe import pictures
+
+    kind, several = kind_of(name), len(runs.by_label) > 1
+    drawn = runs.by_label if several else runs.first
+    # Some pictures always draw several runs, or all flows, as lines on the same axes.
+    if overlay and (not kind.draws_runs if several else kind.line is not None):
+        return pictures.overlay(drawn, name, **options)
+    if several and not kind.draws_runs:
+        return pictures.compare(runs.by_label, name, **options)
+    if not kind.selects_flows:
+        del options["flows"]
+    return kind.draw(drawn, **options)
