@@ -87,7 +87,7 @@ def displayed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", of_display)
     monkeypatch.setattr(notebook, "PATIENCE_S", -1.0)
-    monkeypatch.setattr(notebook, "_APART_S", 0.0)
+    monkeypatch.setattr(notebook, "_UPDATE_INTERVAL_S", 0.0)
     run = _core.run
 
     def half_way(resolved: str, seed: int, progress: Callable[[float], None] | None, *others: Any) -> Any:  # noqa: ANN401 - as in the core

@@ -1,4 +1,4 @@
-"""HTML representations of objects, and progress bars, for notebooks."""
+"""What Jupyter notebooks show: building blocks of the objects' HTML representations, and progress bars."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from longpipe.errors import plain
 if TYPE_CHECKING:
     from longpipe.study.progress import Progress
 
-# Time [s] after which a progress bar appears, and time between two of its updates.
+# Time [s] after which a progress bar appears, and minimum time between two of its updates.
 PATIENCE_S: Final = 1.0
-_APART_S: Final = 0.2
+_UPDATE_INTERVAL_S: Final = 0.2
 
 
 def escape(text: str) -> str:
@@ -61,6 +61,7 @@ class Bar:
     def __init__(self, name: str) -> None:
         self._name, self._began_s = name, time.monotonic()
         self._shown_s = -PATIENCE_S
+        # Handle of the bar's output cell, and IPython's class of HTML texts; set when the bar appears.
         self._display: Any = None
         self._html: Callable[[str], Any] = str
 
@@ -82,16 +83,17 @@ class Bar:
         failed = f", {now.failed} failed" if now.failed else ""
         self._show(now.ended / max(now.wanted, 1), f"{now.ended} of {now.wanted} runs{failed}")
 
-    def _show(self, fraction: float, words: str) -> None:
+    def _show(self, fraction: float, progress: str) -> None:
+        """Displays or updates the bar, unless it is too early; `progress` replaces the percentage unless it is ""."""
         now_s = time.monotonic()
-        if now_s < self._began_s + PATIENCE_S or now_s < self._shown_s + _APART_S:
+        if now_s < self._began_s + PATIENCE_S or now_s < self._shown_s + _UPDATE_INTERVAL_S:
             return
         self._shown_s = now_s
         left = f", {(now_s - self._began_s) * (1 - fraction) / fraction:.0f} s left" if fraction > 0 else ""
-        text = escape(f"{self._name}: {words or f'{fraction:.0%}'}{left}")
+        text = escape(f"{self._name}: {progress or f'{fraction:.0%}'}{left}")
         shown = f'<progress value="{fraction:.4f}" max="1"></progress> {text}'
         if self._display is None:
-            # Imported here because the notebook's kernel has already loaded it.
+            # Only a notebook has IPython, which is not a dependency of longpipe.
             ipython = import_module("IPython.display")
             self._html = ipython.HTML
             self._display = ipython.display(self._html(shown), display_id=True)

@@ -55,14 +55,19 @@ def _configuration(name: str) -> str:
 
 
 def _all_fields() -> str:
+    """Returns the default scenario as commented TOML text."""
     # Imported here so that other commands start faster.
     from longpipe.scenario import Scenario
 
     return commented_toml(Scenario(name="lan"))
 
 
-def commented_toml(part: Model, path: str = "", kinds: str = "") -> str:
-    """Returns the TOML text of a part of a scenario, with a comment above each field; it starts with `kinds`."""
+def commented_toml(part: Model, path: str = "", alternatives: str = "") -> str:
+    """Returns the TOML text of a part of a scenario, with a comment above each field, and below it its nested parts.
+
+    `path` is the dotted name of the part, "" for the scenario itself. `alternatives` is a comment line that precedes
+    the name of the part and lists the kinds that it can have.
+    """
     import tomli_w
 
     from longpipe.scenario.base import Model
@@ -70,20 +75,21 @@ def commented_toml(part: Model, path: str = "", kinds: str = "") -> str:
 
     fields = type(part).model_fields
     values: dict[str, Any] = {name: getattr(part, name) for name in fields}
-    text = f"\n{kinds}[{path}]\n" if path else ""
+
+    def accepted(name: str) -> str:
+        return " ".join(accepts(fields[name].annotation, fields[name].metadata))
+
+    text = f"\n{alternatives}[{path}]\n" if path else ""
     for name, value in values.items():
         if not isinstance(value, Model):
-            description = fields[name].description
-            text += f"# {description}\n" if description else ""
-            text += (
-                f"# Accepts {' '.join(accepts(fields[name].annotation, fields[name].metadata))}.\n"
-                if name != "kind"
-                else ""
-            )
+            if description := fields[name].description:
+                text += f"# {description}\n"
+            if name != "kind":
+                text += f"# Accepts {accepted(name)}.\n"
             text += tomli_w.dumps({name: value}) if value is not None else f"# {name}: absent\n"
     for name, value in values.items():
         if isinstance(value, Model):
-            below = f"{path}.{name}" if path else name
-            others = " ".join(accepts(fields[name].annotation, fields[name].metadata))
-            text += commented_toml(value, below, "" if others == "a table" else f"# One of {others}.\n")
+            nested_path = f"{path}.{name}" if path else name
+            kinds = accepted(name)
+            text += commented_toml(value, nested_path, "" if kinds == "a table" else f"# One of {kinds}.\n")
     return text

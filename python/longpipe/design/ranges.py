@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 _NUMBER: Final = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+# Lower number, its unit, upper number, its unit, number of levels; all but the numbers are optional.
 _RANGE: Final = re.compile(
     rf"({_NUMBER})\s*([^\d\s.][^.]*?)?\s*\.\.\s*({_NUMBER})\s*([^\d\s./][^\d]*?)?\s*(?:/\s*(\d+))?"
 )
@@ -24,7 +25,10 @@ GEOMETRIC: Final = 4.0
 
 @dataclass(frozen=True)
 class Range:
-    """A range from `low` to `high` of a number or a quantity; whole numbers without a unit stay whole."""
+    """A range from `low` to `high` of a number, or of a quantity with a unit such as "BDP".
+
+    If the range is `whole`, its levels are rounded to whole numbers.
+    """
 
     low: float
     high: float
@@ -48,18 +52,19 @@ class Range:
         count = int(levels) if levels else LEVELS
         if not 2 <= count <= MAX_LEVELS:
             raise ScenarioError(f"{option}: {text!r}; needs 2 to {MAX_LEVELS} levels")
-        return cls(low, high, unit, not unit and "." not in first + last and "e" not in (first + last).lower(), count)
+        is_whole = not unit and not set(first + last) & set(".eE")
+        return cls(low, high, unit, is_whole, count)
 
     @property
     def geometric(self) -> bool:
         """Whether levels divide the range by equal ratios instead of equal differences."""
         return self.low > 0 and self.high / self.low >= GEOMETRIC
 
-    def at(self, place: float) -> float:
-        """Returns the number at a relative position from 0 to 1."""
+    def at(self, position: float) -> float:
+        """Returns the number at a relative position in the range, from 0 (`low`) to 1 (`high`)."""
         if self.geometric:
-            return float(self.low * (self.high / self.low) ** place)
-        return self.low + place * (self.high - self.low)
+            return float(self.low * (self.high / self.low) ** position)
+        return self.low + position * (self.high - self.low)
 
     def value(self, number: float, digits: int = 3) -> object:
         """Returns a number of the range as a value of a field, rounded to significant digits."""
@@ -70,12 +75,12 @@ class Range:
 
     def grid(self) -> list[object]:
         """Returns the levels of the range, rounded to two significant digits; the ends are exact."""
-        places = [i / (self.levels - 1) for i in range(self.levels)]
-        inner = [self.value(self.at(place), 2) for place in places[1:-1]]
+        positions = [i / (self.levels - 1) for i in range(self.levels)]
+        inner = [self.value(self.at(position), 2) for position in positions[1:-1]]
         return list(dict.fromkeys([self.value(self.low, 12), *inner, self.value(self.high, 12)]))
 
     def levels_of(self, base: Scenario, field: str) -> list[object]:
-        """Returns the levels that give different runs.
+        """Returns the levels at which the scenario `base`, with the range's `field` set, gives different runs.
 
         Of several BDPs that are the same number of packets, only the first is kept.
         """

@@ -25,8 +25,10 @@ from longpipe.run import control_error, register_classes
 from longpipe.scenario import Scenario
 from longpipe.system.memory import cores
 
+# Observations, a row per agent.
 Rows = NDArray[np.float32]
-Marks = NDArray[np.bool_]
+# Whether a statement holds, an element per episode or per agent.
+Flags = NDArray[np.bool_]
 # Maximum number of scenarios in the cache of their form for the core.
 _MAX_CACHED: Final = 1000
 
@@ -77,38 +79,37 @@ class Episodes:
         self._most_steps = settings.most_steps
         length = step_length(settings.step)
         settings.check()
-        if count < 1 or self.per_episode < 1:
-            raise ScenarioError(f"num_envs: {count}; needs at least one environment with one agent")
-        if threads is not None and threads < 0:
-            raise ScenarioError(f"threads: {threads}; needs at least one, or None for all cores")
+        _check_counts(count, self.per_episode, threads)
         for scenario in fixed_scenarios:
             agent_flows(scenario, agents)
         threads = min(threads or cores(), count)
         self._core = _core.Environments(count, self.per_episode, self._action.steers, length, threads)
         self.count = count
-        rows = count * self.per_episode
-        # Measurements of the last step, which the core writes: a column per name of `features.NAMES`.
-        self._measured = np.zeros((rows, len(NAMES)))
-        # Whether each scenario's simulation has not reached its end.
-        self._alive = np.zeros(count, dtype=np.bool_)
-        # Whether each agent's transfer is complete.
-        self.complete: Marks = np.zeros(rows, dtype=np.bool_)
-        # Constants of each agent's path, such as its base RTT.
-        self._paths = {name: np.full(rows, np.nan) for name in PATH}
-        # Resolved scenarios by `id`; each entry refers to its scenario, so that no other scenario gets its id.
-        self._resolved: dict[int, _Resolved] = {}
-        # Number of steps of each episode so far.
-        self._steps = np.zeros(count, dtype=np.int64)
-        # Lowest mean RTT [s] and highest delivery rate [bit/s] of the episode's steps so far, which `Features` updates.
-        self._lowest = np.full(rows, np.inf)
-        self._highest = np.zeros(rows)
         low, high = self._observation.bounds()
         self.observation_space = Box(low, high, dtype=np.float32)
         self.action_space = Box(-1.0, 1.0, (1,), dtype=np.float32)
-        # Observation columns of the last steps: agent, step (the last one is the newest), column.
-        self._seen = np.zeros((rows, self._observation.history, self._observation.width), dtype=np.float32)
         self.scenarios: list[Scenario | None] = [None] * count
         self._not_begun = count
+        # Resolved scenarios by `id`; each entry refers to its scenario, so that no other scenario gets its id.
+        self._resolved: dict[int, _Resolved] = {}
+        # Whether each scenario's simulation has not reached its end, and the number of steps of each episode so far.
+        self._alive = np.zeros(count, dtype=np.bool_)
+        self._steps = np.zeros(count, dtype=np.int64)
+        self._allocate_rows(count * self.per_episode)
+
+    def _allocate_rows(self, rows: int) -> None:
+        """Allocates the arrays with a row per agent."""
+        # Measurements of the last step, which the core writes: a column per name of `features.NAMES`.
+        self._measured = np.zeros((rows, len(NAMES)))
+        # Whether each agent's transfer is complete.
+        self.complete: Flags = np.zeros(rows, dtype=np.bool_)
+        # Constants of each agent's path, such as its base RTT.
+        self._paths = {name: np.full(rows, np.nan) for name in PATH}
+        # Lowest mean RTT [s] and highest delivery rate [bit/s] of the episode's steps so far, which `Features` updates.
+        self._lowest_rtt_s = np.full(rows, np.inf)
+        self._highest_rate_bps = np.zeros(rows)
+        # Observation columns of the last steps: agent, step (the last one is the newest), column.
+        self._history = np.zeros((rows, self._observation.history, self._observation.width), dtype=np.float32)
 
     def begin(self, number: int, rng: np.random.Generator, scenario: Scenario | None = None) -> Features:
         """Begins episode `number` with a scenario, or a drawn one, and simulates it to each agent's first RTT sample.
@@ -132,17 +133,17 @@ class Episodes:
         for row, flow in zip(range(rows.start, rows.stop), resolved.agents, strict=True):
             for name, value in path_of(drawn, flow).items():
                 self._paths[name][row] = value
-        self._lowest[rows], self._highest[rows] = np.inf, 0.0
+        self._lowest_rtt_s[rows], self._highest_rate_bps[rows] = np.inf, 0.0
         self._core.measure(self._measured.reshape(-1))
         features = self._features()
-        self._seen[rows] = self._observation.of(features)[rows, None, :]
+        self._history[rows] = self._observation.of(features)[rows, None, :]
         return features
 
     def rows(self, number: int) -> slice:
         """Returns the rows of an episode's agents."""
         return slice(number * self.per_episode, (number + 1) * self.per_episode)
 
-    def step(self, actions: NDArray[Any], active: Marks) -> tuple[Array, Marks, Marks, Features]:
+    def step(self, actions: NDArray[Any], active: Flags) -> tuple[Array, Flags, Flags, Features]:
         """Takes a step of the active episodes with actions from -1 to 1, one for each row.
 
         Returns four values: the rewards (a row per agent, 0 in other episodes), the episodes that terminate because all
@@ -160,12 +161,12 @@ class Episodes:
         columns, rewards = self._observation.of(features), np.asarray(self._reward(features), dtype=np.float64)
         if active.all():
             # Slices copy faster than masks.
-            self._seen[:, :-1] = self._seen[:, 1:]
-            self._seen[:, -1] = columns
+            self._history[:, :-1] = self._history[:, 1:]
+            self._history[:, -1] = columns
         else:
             stepped = np.repeat(active, self.per_episode)
-            self._seen[stepped, :-1] = self._seen[stepped, 1:]
-            self._seen[stepped, -1] = columns[stepped]
+            self._history[stepped, :-1] = self._history[stepped, 1:]
+            self._history[stepped, -1] = columns[stepped]
             rewards = np.where(stepped, rewards, 0.0)
         terminated = active & self.complete.reshape(self.count, -1).all(axis=1)
         ended = active & (~self._alive | (self._steps >= self._most_steps))
@@ -187,13 +188,15 @@ class Episodes:
 
         Without `copy`, the array is a view that the next step overwrites.
         """
-        seen = self._seen.reshape(len(self._seen), -1)
-        return seen.copy() if copy else seen
+        flat = self._history.reshape(len(self._history), -1)
+        return flat.copy() if copy else flat
 
     def _features(self) -> Features:
-        return Features(self._measured, self._lowest, self._highest)
+        """Returns the latest measurements."""
+        return Features(self._measured, self._lowest_rtt_s, self._highest_rate_bps)
 
     def _resolve(self, scenario: Scenario) -> _Resolved:
+        """Returns a scenario in the form for the core, from the cache if it contains the scenario."""
         resolved = self._resolved.get(id(scenario))
         if resolved is None:
             if len(self._resolved) >= _MAX_CACHED:
@@ -222,6 +225,14 @@ class Episodes:
         return self._not_begun < self.count
 
 
+def _check_counts(episodes: int, agents: int, threads: int | None) -> None:
+    """Raises ScenarioError unless there is at least one episode with one agent, and a valid number of threads."""
+    if episodes < 1 or agents < 1:
+        raise ScenarioError(f"num_envs: {episodes}; needs at least one environment with one agent")
+    if threads is not None and threads < 0:
+        raise ScenarioError(f"threads: {threads}; needs at least one, or None for all cores")
+
+
 @contextmanager
 def _core_errors() -> Iterator[None]:
     """Converts errors of the core to longpipe's errors."""
@@ -235,11 +246,11 @@ def _core_errors() -> Iterator[None]:
         raise RunError(f"{error}; a defect of longpipe, please report it") from None
 
 
-def scenario_option(options: Mapping[str, Any] | None, *others: str) -> Scenario | None:
-    """Returns the option `scenario` of `reset`. Raises ScenarioError for an unknown option."""
+def scenario_option(options: Mapping[str, Any] | None, *permitted: str) -> Scenario | None:
+    """Returns the option `scenario` of `reset`. Raises ScenarioError for others than it and `permitted`."""
     for name in options or {}:
-        if name not in ("scenario", *others):
-            raise ScenarioError(f"options: {name!r}; {nearest(str(name), ('scenario', *others))}")
+        if name not in ("scenario", *permitted):
+            raise ScenarioError(f"options: {name!r}; {nearest(str(name), ('scenario', *permitted))}")
     return (options or {}).get("scenario")
 
 

@@ -57,16 +57,17 @@ class _Chosen(PolicyControl):
     def __init__(self) -> None:
         self._policy: Policy = self.chosen["policy"]
         self._observation, self._action = _controller(self.chosen["observed"], self.chosen["acts"])
-        self._lowest, self._highest = np.full(1, np.inf), np.zeros(1)
-        self._seen: NDArray[np.float32] | None = None
+        self._lowest_rtt_s, self._highest_rate_bps = np.full(1, np.inf), np.zeros(1)
+        self._history: NDArray[np.float32] | None = None
 
     def factor(self, measured: Sequence[float]) -> float:
         """Returns the factor of the policy's action, nan if the action is nan."""
-        observation = self._observation.of(Features(np.array([measured]), self._lowest, self._highest))[0]
-        if self._seen is None:
-            self._seen = np.tile(np.float32(observation), (self._observation.history, 1))
+        features = Features(np.array([measured]), self._lowest_rtt_s, self._highest_rate_bps)
+        observation = self._observation.of(features)[0]
+        if self._history is None:
+            self._history = np.tile(np.float32(observation), (self._observation.history, 1))
         else:
-            self._seen = np.vstack([self._seen[1:], np.float32(observation)])
+            self._history = np.vstack([self._history[1:], np.float32(observation)])
         # Actions have the precision of the action space.
-        acted = np.asarray(self._policy(self._seen.reshape(-1)), dtype=np.float32).reshape(-1)[:1].astype(np.float64)
+        acted = np.asarray(self._policy(self._history.reshape(-1)), dtype=np.float32).reshape(-1)[:1].astype(np.float64)
         return float("nan") if np.isnan(acted).any() else float(self._action.factors(acted)[0])

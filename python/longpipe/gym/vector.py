@@ -13,7 +13,7 @@ from longpipe.errors import ScenarioError
 from longpipe.gym.actions import Action
 from longpipe.gym.copied import Copied
 from longpipe.gym.draws import Scenarios
-from longpipe.gym.episodes import Episodes, Marks, Rows, Settings, scenario_option
+from longpipe.gym.episodes import Episodes, Flags, Rows, Settings, scenario_option
 from longpipe.gym.features import Array, Features
 from longpipe.gym.observations import Observation
 from longpipe.scenario import Scenario
@@ -56,7 +56,7 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]], Copied):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._generators: list[np.random.Generator] | None = None
-        self._ended: Marks = np.zeros(num_envs, dtype=np.bool_)
+        self._ended: Flags = np.zeros(num_envs, dtype=np.bool_)
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -87,7 +87,7 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]], Copied):
             information = _information(self._episodes.information(features), mask)
         return self._episodes.observations(self._copy), information
 
-    def step(self, actions: NDArray[Any]) -> tuple[Rows, Array, Marks, Marks, dict[str, Any]]:
+    def step(self, actions: NDArray[Any]) -> tuple[Rows, Array, Flags, Flags, dict[str, Any]]:
         """Takes a step of each environment; one whose episode has ended begins the next episode instead."""
         active = ~self._ended
         rewards, terminated, truncated, features = self._episodes.step(np.asarray(actions), active)
@@ -99,7 +99,7 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]], Copied):
         information = _information(measured, np.ones(self.num_envs, dtype=np.bool_))
         return self._episodes.observations(self._copy), rewards, terminated, truncated, information
 
-    def _begin(self, mask: Marks, scenario: Scenario | None) -> Features | None:
+    def _begin(self, mask: Flags, scenario: Scenario | None) -> Features | None:
         """Begins an episode of some environments; returns the measurements after the last of them, None without any."""
         features = None
         for number in map(int, np.flatnonzero(mask)):
@@ -110,7 +110,7 @@ class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]], Copied):
         return features
 
 
-def _information(measured: dict[str, Array], mask: Marks) -> dict[str, Any]:
+def _information(measured: dict[str, Array], mask: Flags) -> dict[str, Any]:
     """Returns measurements as Gymnasium's vectorized environments do: `_NAME` marks the environments that have NAME."""
     information: dict[str, Any] = {}
     for name, values in measured.items():

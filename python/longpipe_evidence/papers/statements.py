@@ -1,4 +1,8 @@
-"""Statements of each document, and the claims that judge them."""
+"""Statements of each document, and the claims by which the simulation judges them.
+
+A reproduction of a document (`reproduce`) evaluates claims, which are conditions on simulated results. Each document's
+`statements.csv` lists what the document says and which claims test it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ FILE: Final = "statements.csv"
 NOT_TESTABLE: Final = "not testable"
 NO_VERDICT: Final = "no verdict"
 
-# Verdicts of the conditions of each claim, by the claim's id.
+# Verdicts of the conditions of each claim, by the claim's id, as `longpipe.analysis.claims` computes them.
 Judged = Mapping[str, Sequence[str]]
 
 

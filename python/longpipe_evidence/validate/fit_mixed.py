@@ -1,4 +1,8 @@
-"""Random paths with one complication each: a second connection, a policer, jitter, a varying rate, or AQM."""
+"""Random Linux test paths with which the validation checks `longpipe fit` outside of its simplest case.
+
+Each path has one complication: a second connection, a policer, jitter, a varying rate, or AQM. A Linux guest carries
+real TCP over the path, and `fit_runs` compares the fit with the drawn settings.
+"""
 
 from random import Random
 from typing import Final
@@ -7,24 +11,24 @@ from longpipe_evidence.validate.linux import PACKET_BYTES, LinuxCase, LinuxContr
 from longpipe_evidence.validate.linux_shared import DISCIPLINES, ROOM, between, red
 
 KINDS: Final = ("shared", "policed", "jittered", "varying", "managed")
-# Ranges: rate [bit/s], RTT [s], buffer [bandwidth-delay products].
-RATES: Final = (4e6, 20e6)
-ROUND_TRIPS: Final = (0.020, 0.150)
-BUFFERS: Final = (0.4, 2.0)
-MIN_BUFFER: Final = 10
+# Ranges: rate [bit/s], RTT [s], buffer [bandwidth-delay products]; and minimum buffer [packets].
+RATES_BPS: Final = (4e6, 20e6)
+ROUND_TRIPS_S: Final = (0.020, 0.150)
+BUFFERS_BDP: Final = (0.4, 2.0)
+MIN_BUFFER_PACKETS: Final = 10
 DURATION_S: Final = 15
 # Controls of the captured flow and of a second one; CUBIC is the default of Linux.
 SENDERS: Final[tuple[LinuxControl, ...]] = ("cubic", "cubic", "reno", "bbr", "htcp", "illinois")
-SECONDS: Final[tuple[LinuxControl, ...]] = ("cubic", "reno", "bbr")
-# Start of a second connection [s].
-LATEST_S: Final = 3.0
-# Rate of a policer as a share of the bottleneck's, and size of its bucket in seconds of its rate.
-POLICED: Final = (0.4, 0.9)
+SECOND_SENDERS: Final[tuple[LinuxControl, ...]] = ("cubic", "reno", "bbr")
+# Latest start of a second connection [s].
+LATEST_START_S: Final = 3.0
+# Ranges of a policer's rate as a share of the bottleneck's, and of the size of its bucket in seconds of its rate.
+POLICED_SHARES: Final = (0.4, 0.9)
 BUCKETS_S: Final = (0.02, 0.2)
-# Half of the range of jitter [s]; its mean is longer by up to the same amount.
+# Range of half the width of jitter [s]; the mean of the jitter is one to two times that half.
 JITTERS_S: Final = (0.0005, 0.010)
-# Time between two changes of the rate [s], and the guest's step of time.
-CHANGES_S: Final = (3.0, 6.0)
+# Range of the time between two changes of the rate [s], and resolution of their times [s].
+CHANGE_INTERVALS_S: Final = (3.0, 6.0)
 STEP_S: Final = 0.02
 
 
@@ -34,49 +38,50 @@ def kind_of(number: int) -> str:
 
 
 def draw_mixed(random: Random, number: int) -> LinuxCase:
-    """Draws a path with the complication of its number."""
-    rate, round_trip_s = between(random, *RATES), between(random, *ROUND_TRIPS)
-    product = rate * round_trip_s / 8 / PACKET_BYTES
+    """Draws path number `number`, whose complication is `kind_of(number)`."""
+    rate_bps, round_trip_s = between(random, *RATES_BPS), between(random, *ROUND_TRIPS_S)
+    bdp_packets = rate_bps * round_trip_s / 8 / PACKET_BYTES
     case = LinuxCase(
-        rate=_bps(rate),
+        rate=_bps(rate_bps),
         round_trip=f"{1000 * round_trip_s:.0f} ms",
-        buffer=max(MIN_BUFFER, round(random.uniform(*BUFFERS) * product)),
+        buffer=max(MIN_BUFFER_PACKETS, round(random.uniform(*BUFFERS_BDP) * bdp_packets)),
         duration=f"{DURATION_S} s",
         flows=(LinuxFlow(control=random.choice(SENDERS)),),
     )
     changes: dict[str, object] = {}
     match kind_of(number):
         case "shared":
-            start = f"{random.uniform(0, LATEST_S):.2f} s"
-            changes["flows"] = (*case.flows, LinuxFlow(control=random.choice(SECONDS), start=start))
+            start = f"{random.uniform(0, LATEST_START_S):.2f} s"
+            changes["flows"] = (*case.flows, LinuxFlow(control=random.choice(SECOND_SENDERS), start=start))
         case "policed":
-            policed = rate * random.uniform(*POLICED)
-            burst = policed / 8 * between(random, *BUCKETS_S)
-            changes["police"] = f"rate {policed:.0f}bit burst {max(round(burst), 10 * PACKET_BYTES)}"
+            policed_bps = rate_bps * random.uniform(*POLICED_SHARES)
+            burst_bytes = policed_bps / 8 * between(random, *BUCKETS_S)
+            changes["police"] = f"rate {policed_bps:.0f}bit burst {max(round(burst_bytes), 10 * PACKET_BYTES)}"
         case "jittered":
             half_s = between(random, *JITTERS_S)
             mean_s = half_s * random.uniform(1, 2)
             changes["jitter"] = (f"{1e6 * mean_s:.0f} us", f"{1e6 * half_s:.0f} us")
         case "varying":
-            changes["rates"] = _changes(random, rate, seconds(case.duration))
+            changes["rates"] = _changes(random, rate_bps, seconds(case.duration))
         case _:
-            changes |= {"discipline": _managed(random, rate), "buffer": ROOM}
+            changes |= {"discipline": _managed(random, rate_bps), "buffer": ROOM}
     return case.model_copy(update=changes)
 
 
-def _changes(random: Random, rate: float, duration_s: float) -> tuple[tuple[str, str], ...]:
-    """Draws further rates within a factor of 2 of the first one."""
-    changes, at_s = [], random.uniform(*CHANGES_S)
-    while at_s < duration_s - CHANGES_S[0] / 2:
-        changes.append((f"{STEP_S * round(at_s / STEP_S):.2f} s", _bps(rate * 2 ** random.uniform(-1, 1))))
-        at_s += random.uniform(*CHANGES_S)
+def _changes(random: Random, rate_bps: float, duration_s: float) -> tuple[tuple[str, str], ...]:
+    """Draws changes of the rate, each a time and a rate within a factor of 2 of the first rate."""
+    changes, at_s = [], random.uniform(*CHANGE_INTERVALS_S)
+    while at_s < duration_s - CHANGE_INTERVALS_S[0] / 2:
+        changes.append((f"{STEP_S * round(at_s / STEP_S):.2f} s", _bps(rate_bps * 2 ** random.uniform(-1, 1))))
+        at_s += random.uniform(*CHANGE_INTERVALS_S)
     return tuple(changes)
 
 
-def _managed(random: Random, rate: float) -> str:
+def _managed(random: Random, rate_bps: float) -> str:
+    """Draws an AQM discipline, with or without ECN, as arguments of `tc qdisc`."""
     words = [random.choice(DISCIPLINES)]
     if words[0] == "red":
-        words += red(rate)
+        words += red(rate_bps)
     if random.random() < 1 / 2:
         words.append("ecn")
     elif words[0] == "fq_codel":
@@ -84,5 +89,6 @@ def _managed(random: Random, rate: float) -> str:
     return " ".join(words)
 
 
-def _bps(rate: float) -> str:
-    return f"{round(rate, -5):.0f} bit/s"
+def _bps(rate_bps: float) -> str:
+    """Returns a rate as text, rounded to 100 kbit/s."""
+    return f"{round(rate_bps, -5):.0f} bit/s"

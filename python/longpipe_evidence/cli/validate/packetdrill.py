@@ -8,6 +8,7 @@ import typer
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 
+# Exit status if a script does not pass.
 DIFFERENT = 1
 
 
@@ -24,7 +25,7 @@ def packetdrill(
     # Imported here because the engine takes a while to load.
     from longpipe_evidence.validate.packetdrill import run_script
 
-    outcomes = [run_script(path, shown) for path, shown in _files(scripts)]
+    outcomes = [run_script(path, name) for path, name in _files(scripts)]
     for outcome in outcomes:
         echo(outcome)
     passed = sum(outcome.verdict == "pass" for outcome in outcomes)
@@ -34,14 +35,14 @@ def packetdrill(
 
 
 def _files(scripts: list[Path]) -> list[tuple[Path, str]]:
-    """Yields files with the names under which they are shown, unique within a folder."""
+    """Returns the scripts, each with the name under which it is shown: its path within the given folder."""
     files = []
     for path in scripts:
         if path.is_file():
             files.append((path, path.name))
             continue
-        inside = sorted(path.rglob("*.pkt"))
-        if not inside:
+        scripts_in_folder = sorted(path.rglob("*.pkt"))
+        if not scripts_in_folder:
             raise ScenarioError(f"{os.fspath(path)}: no scripts; needs a file, or a folder that holds *.pkt")
-        files += [(file, str(file.relative_to(path))) for file in inside]
+        files += [(file, str(file.relative_to(path))) for file in scripts_in_folder]
     return files

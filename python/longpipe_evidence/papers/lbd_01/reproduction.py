@@ -1,4 +1,4 @@
-"""Runs the transfers of lbd-01, compares and judges them."""
+"""`longpipe reproduce lbd-01`: simulates the paper's TCP transfers, compares its numbers, judges its claims."""
 
 from __future__ import annotations
 
@@ -67,6 +67,7 @@ class TransferReproduction:
         return json.dumps(report, indent=2, allow_nan=False) + "\n"
 
     def _row(self, values: dict[Any, Any]) -> dict[str, Any]:
+        """Returns a row of `runs` as JSON: its factors, and each metric beside the published value, if there is one."""
         factors = {name: plain(values[name]) for name in ("w_star_packets", "buffer_bdp", "tcp")}
         printed = self.numbers[
             (self.numbers["quantity"] == "completion_time")
@@ -74,42 +75,42 @@ class TransferReproduction:
             & (self.numbers["buffer_bdp"] == values["buffer_bdp"])
             & (self.numbers["tcp"] == values["tcp"])
         ]["published"]
-        known = {"completion_time_s": float(printed.iloc[0])} if len(printed) else {}
-        return factors | {name: _metric(values[name], known.get(name)) for name in METRICS}
+        published = {"completion_time_s": float(printed.iloc[0])} if len(printed) else {}
+        return factors | {name: _metric(values[name], published.get(name)) for name in METRICS}
 
 
 def _metric(value: Any, published: float | None) -> dict[str, Any]:  # noqa: ANN401 - int or float
     """Returns a metric of one run in the form that metrics of replicated runs have."""
     measured = plain(value)
-    unknown = dict.fromkeys(("low", "high", "mean_low", "mean_high"))
-    return {"published": published, "deterministic": measured, "mean": measured, **unknown}
+    no_intervals = dict.fromkeys(("low", "high", "mean_low", "mean_high"))
+    return {"published": published, "deterministic": measured, "mean": measured, **no_intervals}
 
 
 def reproduce(runner: Runner, variant: TransferVariant = AS_REPRODUCED) -> TransferReproduction:
     """Runs the missing transfers of the paper, records some over time, and compares the results with the paper."""
-    began = time.monotonic()
+    began_s = time.monotonic()
     planned = [*transfers(), *transfers(FLAVORS_BEYOND)]
-    in_all = len(planned) + len(WATCHED)
-    runs = measured(planned, runner.telling(lambda now: runner.progress(replace(now, wanted=in_all))), variant)
+    run_count = len(planned) + len(WATCHED)
+    runs = measured(planned, runner.telling(lambda now: runner.progress(replace(now, wanted=run_count))), variant)
     courses: dict[Transfer, Course] = {}
     for number, transfer in enumerate(WATCHED, start=1):
         courses[transfer] = Course.of(transfer, **variant.changes(transfer))
-        runner.progress(Progress(in_all, len(planned), number))
+        runner.progress(Progress(run_count, len(planned), number))
     of_paper = runs[runs["tcp"].isin(FLAVORS)]
     recoveries = {tcp: courses[transfer].recovery_s for tcp, transfer in FIGURE_6.items()}
     conclusions = claims(
         Recorded(
-            slopes(courses),
-            recoveries,
-            courses[FIGURE_6["newreno"]].estimate_packets,
-            falls_again(courses),
-            stall(courses),
-            {w: courses[Transfer(w, 0.5, "sack")].pipe_full_s for w in (20, 80)},
-            courses[Transfer(20, 0.5, "sack")].second_loss_s,
+            slopes=slopes(courses),
+            recoveries=recoveries,
+            estimate_packets=courses[FIGURE_6["newreno"]].estimate_packets,
+            falls_again=falls_again(courses),
+            newreno_stall=stall(courses),
+            sack_full={w_star: courses[Transfer(w_star, 0.5, "sack")].pipe_full_s for w_star in (20, 80)},
+            sack_second_loss=courses[Transfer(20, 0.5, "sack")].second_loss_s,
         )
     )
     return TransferReproduction(
-        seconds=time.monotonic() - began,
+        seconds=time.monotonic() - began_s,
         runs=runs,
         numbers=numbers(runs, courses),
         courses=courses,
