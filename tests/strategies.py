@@ -53,6 +53,8 @@ def _possible(tcp: dict[str, Any]) -> dict[str, Any]:
         needed |= {"initial_rtt": "0 s", "preconnect": "0 s"}
     if control.is_model or not recovers:
         needed["careful_resume"] = "off"
+    if control.is_model:
+        needed["rate_limited"] = "control"
     return tcp | needed
 
 
@@ -83,6 +85,7 @@ tcps = st.fixed_dictionaries(
         "handshake": st.booleans(),
         "pacing": st.booleans(),
         "careful_resume": st.sampled_from(["off", "previous", {"kind": "saved", "cwnd": "20 KB", "rtt": "30 ms"}]),
+        "rate_limited": st.sampled_from(["control", "none", "linux", "rfc9002", {"kind": "ietf", "shrink": True}]),
         "timer": timers,
         "ack": kinds(
             {"kind": st.just("immediate")},

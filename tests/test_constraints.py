@@ -57,6 +57,18 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
             for kind in sorted(MODELS)
         ),
     ],
+    ("Tcp", "rate_limited"): [
+        (
+            {
+                "tcp.recovery": "rack",
+                "tcp.ecn": "accurate" if kind == "prague" else "off",
+                "tcp.congestion": kind,
+                "tcp.rate_limited": "ietf",
+            },
+            f"tcp.rate_limited: ietf with {kind}; needs a control that only sets a window, such as 'cubic'",
+        )
+        for kind in sorted(MODELS)
+    ],
     ("Tcp", "ecn"): [
         (
             {"tcp.congestion": "dctcp", "tcp.ecn": "classic"},

@@ -205,6 +205,13 @@ FAMILIES: Final = (
         union="CarefulResume",
     ),
     Family(
+        part="rate_limited",
+        module="rate_limited",
+        about="Rules for growth of the congestion window while the sender does not fill it.",
+        base="longpipe.scenario.base.Model",
+        union="RateLimited",
+    ),
+    Family(
         part="timer",
         module="timers",
         about="Retransmission timers of senders.",

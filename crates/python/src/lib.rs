@@ -196,6 +196,7 @@ fn descriptions() -> PyResult<String> {
             config::RecoveryKind::iter().map(|kind| serde_json::json!(kind.facts()))
         ),
         "careful_resume": without_facts::<config::CarefulResumeConfig>(),
+        "rate_limited": without_facts::<config::RateLimitedConfig>(),
         "timer": without_facts::<config::TimerConfig>(),
         "ack": without_facts::<config::AckConfig>(),
         "ecn": without_facts::<config::EcnConfig>(),

@@ -40,6 +40,14 @@ from longpipe.scenario.policies import Policy
 from longpipe.scenario.profile_options import has_initial_rtt
 from longpipe.scenario.profiles import change as change_profile
 from longpipe.scenario.profiles import control_of, inherit_control, replace_handshake
+from longpipe.scenario.rate_limited import (
+    GrowthByControl,
+    GrowthByDraft,
+    GrowthByLinux,
+    GrowthByRfc9002,
+    GrowthOnEachAck,
+    RateLimited,
+)
 from longpipe.scenario.recorded import Traces
 from longpipe.scenario.recovery import *  # noqa: F403
 from longpipe.scenario.recovery import Recovery
@@ -107,6 +115,11 @@ __all__ = [
     "Graph",
     "Greedy",
     "Group",
+    "GrowthByControl",
+    "GrowthByDraft",
+    "GrowthByLinux",
+    "GrowthByRfc9002",
+    "GrowthOnEachAck",
     "Immediate",
     "Link",
     "LinuxAcks",
@@ -122,6 +135,7 @@ __all__ = [
     "Policy",
     "PreviousPath",
     "RandomStart",
+    "RateLimited",
     "Satellites",
     "SavedPath",
     "Scenario",

@@ -113,6 +113,14 @@ class Connection(Model):
             )
             for kind in sorted((*MODELS, *OWN))
         ),
+        *(
+            Constraint(
+                "rate_limited",
+                f"rate_limited.kind is not 'control' and congestion.kind is '{kind}'",
+                f"{{rate_limited.kind}} with {kind}; needs a control that only sets a window, such as 'cubic'",
+            )
+            for kind in sorted((*MODELS, *OWN))
+        ),
     )
 
     def problems(self) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from longpipe.scenario.connection import Connection
 from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.ecn import Ecn, EcnOff
 from longpipe.scenario.parts import Part, part
+from longpipe.scenario.rate_limited import GrowthByControl, RateLimited
 from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
 from longpipe.scenario.timers import Coarse, Timer
 from longpipe.units import SEGMENTS, SIZE, TIME
@@ -115,6 +116,10 @@ class Tcp(Connection):
     careful_resume: Annotated[Part[CarefulResume], LATER] = part(
         default=CarefulResumeOff.unchecked(),
         description="Careful Resume, a start with the window of an earlier connection: off, previous or saved; RFC 9959",
+    )
+    rate_limited: Annotated[Part[RateLimited], LATER] = part(
+        default=GrowthByControl.unchecked(),
+        description="Growth of the window while it is not full: by the congestion control (the default), none, linux, rfc9002 or ietf",
     )
     tahoe: Annotated[Part[TahoeOptions], LATER] = part(default=TahoeOptions.unchecked(), description="Options of Tahoe")
     reno: Part[RenoOptions] = part(default=RenoOptions.unchecked(), description="Options of Reno")

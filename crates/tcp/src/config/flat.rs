@@ -6,7 +6,9 @@
 //! release can also be read in this form. The digest of this form identifies stored runs, so it must not change.
 
 use super::{AckConfig, EcnConfig, TcpConfig, TimerConfig};
-use crate::congestion::{AimdConfig, CarefulResumeConfig, CongestionConfig, VegasConfig, DEFAULT_HZ};
+use crate::congestion::{
+    AimdConfig, CarefulResumeConfig, CongestionConfig, RateLimitedConfig, VegasConfig, DEFAULT_HZ,
+};
 use crate::recovery::{NewRenoConfig, RecoveryConfig, RenoConfig, SackConfig, TahoeConfig};
 use longpipe_json::{Error, FromJson, Json};
 use serde::de::Error as _;
@@ -44,6 +46,8 @@ struct Flat {
     hz: Option<u32>,
     #[serde(default)]
     careful_resume: CarefulResumeConfig,
+    #[serde(default)]
+    rate_limited: RateLimitedConfig,
     timer: TimerConfig,
     ack: AckConfig,
     #[serde(default)]
@@ -115,6 +119,7 @@ impl Flat {
             pacing_burst_segments: flat.pacing_burst_segments,
             hz: flat.hz.unwrap_or(DEFAULT_HZ),
             careful_resume: flat.careful_resume,
+            rate_limited: flat.rate_limited,
             timer: flat.timer,
             ack: flat.ack,
             ecn: flat.ecn,

@@ -4,7 +4,7 @@ mod flat;
 mod timer;
 
 pub use crate::congestion::{
-    AimdConfig, CarefulResumeConfig, CongestionConfig, CongestionKind, VegasConfig, DEFAULT_HZ,
+    AimdConfig, CarefulResumeConfig, CongestionConfig, CongestionKind, RateLimitedConfig, VegasConfig, DEFAULT_HZ,
 };
 use crate::described::{is_default, Described};
 use crate::problem::Problem;
@@ -134,6 +134,10 @@ pub struct TcpConfig {
     #[serde(skip_serializing_if = "is_default")]
     #[field(default = "off", later)]
     pub careful_resume: CarefulResumeConfig,
+    /// Growth of the window while it is not full: by the congestion control (the default), none, linux, rfc9002 or ietf.
+    #[serde(skip_serializing_if = "is_default")]
+    #[field(default = "control", later)]
+    pub rate_limited: RateLimitedConfig,
     /// Retransmission timer: coarse or fine.
     #[field(default = "coarse", profile("linux-6", { kind = "fine", granularity = "200 ms", min_rto = "200 ms", max_rto = "120 s", timestamps = true }))]
     pub timer: TimerConfig,
@@ -375,12 +379,14 @@ impl TcpConfig {
             let accepted = "needs 'rack' with this congestion control, which requires each loss to be detected";
             return Some(Problem::new("recovery", recovery, accepted));
         }
-        if !self.careful_resume.is_off() {
-            let has_window = !matches!(self.congestion, CongestionConfig::Module(_)) && !control.is_model;
-            if !has_window || !recovery.detects_each_loss {
-                let accepted = "needs recovery = rack and a congestion control that sets only a window";
-                return Some(Problem::new("careful_resume", "on", accepted));
-            }
+        let has_window = !matches!(self.congestion, CongestionConfig::Module(_)) && !control.is_model;
+        if !(self.careful_resume.is_off() || has_window && recovery.detects_each_loss) {
+            let accepted = "needs recovery = rack and a congestion control that sets only a window";
+            return Some(Problem::new("careful_resume", "on", accepted));
+        }
+        if !self.rate_limited.is_by_control() && !has_window {
+            let accepted = "needs control with this congestion control, which does not only set a window";
+            return Some(Problem::new("rate_limited", "another rule", accepted));
         }
         if let Some(problem) = self.careful_resume.problem() {
             return Some(problem);
@@ -581,6 +587,7 @@ pub(crate) mod tests {
             pacing_burst_segments: None,
             hz: DEFAULT_HZ,
             careful_resume: CarefulResumeConfig::default(),
+            rate_limited: RateLimitedConfig::default(),
             timer: TimerConfig::Coarse {
                 tick_ps: 100_000_000_000,
                 phase: PhaseConfig::Common {},

@@ -43,6 +43,7 @@ pub use rfc::careful_resume::{CarefulResume, CarefulResumeConfig, Observed, Pipe
 pub use rfc::cubic::{CubicConfig, CubicRules};
 pub use rfc::highspeed::{HighspeedConfig, HighspeedRules};
 pub use rfc::ledbat::LedbatConfig;
+pub use rfc::rate_limited::{RateLimited, RateLimitedConfig};
 pub use user::ModuleConfig;
 pub use window_adjustment::WindowAdjustment;
 
@@ -70,6 +71,7 @@ variants! {
     Westwood(Box<linux::westwood::Westwood>);
     Yeah(Box<linux::yeah::Yeah>);
     @Resuming(Box<CarefulResume>): "Another controller, started with saved parameters of the path (RFC 9959).";
+    @RateLimited(Box<RateLimited>): "Another controller, with another rule for growth while the window is not full.";
 }
 
 impl Congestion {
@@ -77,6 +79,11 @@ impl Congestion {
     /// the sender is paced at cwnd/srtt.
     pub fn resuming(self, config: &CarefulResumeConfig, paces: bool, initial_window: f64) -> Congestion {
         Congestion::Resuming(Box::new(CarefulResume::new(self, config, paces, initial_window)))
+    }
+
+    /// Wraps the controller of a new connection so that its growth follows a rule while the window is not full.
+    pub fn growing_by(self, rule: &RateLimitedConfig, initial_window: f64) -> Congestion {
+        Congestion::RateLimited(Box::new(RateLimited::new(self, *rule, initial_window)))
     }
 
     /// Returns the state of Careful Resume, if it is used.
@@ -151,6 +158,7 @@ impl Congestion {
         match self {
             Congestion::Module(module) => module.owns_window,
             Congestion::Resuming(resume) => resume.owns_window(),
+            Congestion::RateLimited(limited) => limited.inner().owns_window(),
             other => other.kind().is_some_and(|kind| kind.facts().is_model),
         }
     }

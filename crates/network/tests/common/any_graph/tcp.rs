@@ -10,7 +10,7 @@ use longpipe_tcp::config::{
 use longpipe_tcp::congestion::{
     Bbr3Config, BbrConfig, BicConfig, CarefulResumeConfig, CopaConfig, CubicConfig, CubicRules, DctcpConfig,
     HighspeedRules, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig, LedbatConfig, LinuxRenoConfig, PipeSize,
-    PragueConfig, ScalableRules, VegasRules, VenoConfig, WestwoodConfig, YeahConfig,
+    PragueConfig, RateLimitedConfig, ScalableRules, VegasRules, VenoConfig, WestwoodConfig, YeahConfig,
 };
 use proptest::prelude::*;
 use strum::IntoEnumIterator;
@@ -188,6 +188,7 @@ impl TcpDraft {
             pacing_burst_segments: self.choice(24).then(|| 1 + u32::from(self.parameters[2] % 50)),
             hz: [DEFAULT_HZ, 24, 100, 1024][usize::from(self.parameters[2] % 4)],
             careful_resume: self.careful_resume(pace),
+            rate_limited: self.rate_limited(),
             timer: self.timer.build(
                 pace,
                 pace.packets(self.timer.tick),
@@ -250,6 +251,22 @@ impl TcpDraft {
                 beta,
                 pipe_size,
             },
+        }
+    }
+
+    /// Returns the rule for growth while the window is not full; a fifth of the connections have their control's own.
+    fn rate_limited(&self) -> RateLimitedConfig {
+        if self.congestion().facts().is_model || matches!(self.congestion(), CongestionConfig::Module(_)) {
+            return RateLimitedConfig::Control {};
+        }
+        match self.parameters[2] % 5 {
+            0 => RateLimitedConfig::None {},
+            1 => RateLimitedConfig::Linux {},
+            2 => RateLimitedConfig::Rfc9002 {},
+            3 => RateLimitedConfig::Ietf {
+                shrink: self.choice(19),
+            },
+            _ => RateLimitedConfig::Control {},
         }
     }
 

@@ -5,3 +5,4 @@ pub mod careful_resume;
 pub mod cubic;
 pub mod highspeed;
 pub mod ledbat;
+pub mod rate_limited;
