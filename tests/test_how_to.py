@@ -106,8 +106,8 @@ def python(copy: Path, script: str, folder: Path) -> str:
     return ran.stdout
 
 
-def test_variant_compiles_and_passes_its_test(copy: Path) -> None:
-    assert "1 passed" in cargo(copy, "test", "--package", "longpipe-tcp", "--lib", "multcp")
+def test_variants_compile_and_pass_their_tests(copy: Path) -> None:
+    assert "2 passed" in cargo(copy, "test", "--package", "longpipe-tcp", "--lib", "--", "multcp", "early")
 
 
 def test_parts_and_their_random_parameters_compile(copy: Path) -> None:
@@ -147,6 +147,8 @@ def test_parts_run_in_both_engines(copy: Path, tmp_path: Path) -> None:
         link["loss"] = {"kind": "recurring", "period_ps": 10**11, "lost_ps": 10**9}
         if link["buffer"] is not None:
             link["policy"] = {"kind": "random-drop", "protected": 2}
+            link["conditioners"] = [{"kind": "black-hole", "mtu_bytes": 2000}]
+    scenario["flows"][0]["tcp"]["recovery"] = {"kind": "early"}
     hashes = set()
     for engine in ("trains", "reference"):
         file = tmp_path / f"{engine}.json"
@@ -161,14 +163,24 @@ def test_parts_run_in_both_engines(copy: Path, tmp_path: Path) -> None:
     generate = copy / "crates" / "describe" / "generate.py"
     python(copy, f"import runpy; runpy.run_path({str(generate)!r}, run_name='__main__')", tmp_path)
     script = """
-    from longpipe import Scenario
+    from longpipe import Scenario, simulate
     from longpipe.scenario.policies import AckFilter, RandomDrop
     from longpipe.scenario.loss import RecurringLoss
+    from longpipe.scenario.conditioners import BlackHole
+    from longpipe.scenario.traffic import Uniform
 
     print(RandomDrop(protected=3), AckFilter(least_packets=4), RecurringLoss(period="1 s"))
     geo = Scenario.example("geo").with_(**{"tcp.congestion": "multcp", "tcp.congestion.flows": 4})
     print(geo.resolve()["flows"][0]["tcp"]["congestion"])
+    base = {"duration": "1 s", "switch": {"buffer": "20 packets"}}
+    for engine in ("trains", "reference"):
+        changes = {"traffic": Uniform(rate="1 Mbit/s"), "network.conditioners": [BlackHole(mtu="1028 B")]}
+        result = simulate(Scenario(framing="ip", engine=engine, **base).with_(**changes))
+        assert result.datagrams["received"].sum() > 0
+        print(result.state_hash)
     """
     printed = python(copy, script, tmp_path)
     assert "protected=3" in printed
     assert "{'kind': 'multcp', 'flows': 4}\n" in printed
+    first, second = printed.splitlines()[-2:]
+    assert first == second

@@ -2,7 +2,7 @@
 //!
 //! `make checked` runs these tests with overflow checks.
 
-use crate::common::random::{as_packets, cases, RECOVERIES};
+use crate::common::random::{any_recovery, as_packets, cases};
 use crate::common::{add_vbr, policy, tcp, Builder, LAN, SECOND};
 use longpipe_network::scenario::{Engine, NodeKind, Scenario, SchedulerConfig, StartConfig, Ties, TrafficConfig};
 use longpipe_network::{Report, Simulation};
@@ -131,7 +131,7 @@ prop_compose! {
         mss in prop_oneof![Just(1u32), Just(512), Just(65_000)],
         window in prop_oneof![Just(1u64), Just(65_536), Just(1 << 20)],
         initial in prop_oneof![Just(1u32), Just(4), Just(65_535)],
-        recovery in prop::sample::select(RECOVERIES.to_vec()),
+        recovery in any_recovery(),
         timer in any_timer(),
         delayed in any::<bool>(),
         jitter in prop_oneof![3 => Just(0u64), 1 => Just(1_000 * SECOND)],

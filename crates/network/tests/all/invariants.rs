@@ -1,6 +1,6 @@
 //! Invariants of every run.
 
-use crate::common::random::{any_parking_lot, cases, RATE, RECOVERIES};
+use crate::common::random::{any_parking_lot, cases, RATE};
 use crate::common::{
     dumbbell, parking_lot, policy, run, short_routes_get_more, tcp, transfers_agree, watched,
     with_flows_that_never_start, LAN, WAN,
@@ -9,6 +9,7 @@ use longpipe_network::scenario::{Engine, LossConfig};
 use longpipe_network::Report;
 use longpipe_tcp::config::RecoveryKind;
 use proptest::prelude::*;
+use strum::IntoEnumIterator;
 
 const POLICIES: [&str; 5] = ["tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"];
 
@@ -22,7 +23,7 @@ fn lost(report: &Report) -> u64 {
 #[test]
 fn every_policy_and_recovery_delivers_and_conserves() {
     for name in POLICIES {
-        for recovery in RECOVERIES {
+        for recovery in RecoveryKind::iter() {
             let report = run(&dumbbell(5, LAN, 300, policy(name), 2, &tcp(recovery, 65_536)), 1);
             let delivered: u64 = report.flows.iter().map(|flow| flow.delivered_bytes).sum();
             assert!(delivered > 300_000, "{name} {recovery:?}: {delivered} bytes");

@@ -1,12 +1,13 @@
 //! Invariants of every run of IP packets.
 
 use crate::common::packets::{ip, lost, packets};
-use crate::common::random::{RATE, RECOVERIES};
+use crate::common::random::RATE;
 use crate::common::{parking_lot, policy, run, short_routes_get_more, tcp, LAN, SECOND, WAN};
 use longpipe_network::report::packets::PacketReport;
 use longpipe_network::scenario::{BufferUnit, LossConfig, Scenario, Ties, TrafficConfig};
 use longpipe_network::Simulation;
 use longpipe_tcp::config::RecoveryKind;
+use strum::IntoEnumIterator;
 
 /// Returns the transmission time of `bytes` [ps].
 fn duration(bytes: u64) -> f64 {
@@ -16,7 +17,7 @@ fn duration(bytes: u64) -> f64 {
 #[test]
 fn every_policy_and_recovery_delivers_and_conserves() {
     for name in ["tail-drop", "selective-drop", "fba"] {
-        for recovery in RECOVERIES {
+        for recovery in RecoveryKind::iter() {
             for (unit, limit) in [(BufferUnit::Packets, 25), (BufferUnit::Bytes, 13_800)] {
                 let scenario = packets(5, LAN, 25, name, 2, &tcp(recovery, 65_536));
                 let report = run(&ip(scenario, unit, limit), 1);

@@ -8,17 +8,8 @@ use longpipe_network::scenario::{
 };
 use longpipe_tcp::config::{AckConfig, RecoveryKind, TcpConfig, TimerConfig};
 use proptest::prelude::*;
+use strum::IntoEnumIterator;
 
-/// All kinds of loss recovery.
-pub const RECOVERIES: [RecoveryKind; 7] = [
-    RecoveryKind::Vanilla,
-    RecoveryKind::Tahoe,
-    RecoveryKind::Reno,
-    RecoveryKind::Newreno,
-    RecoveryKind::Sack,
-    RecoveryKind::Rfc6675,
-    RecoveryKind::Rack,
-];
 /// Rate of the papers' links [bit/s].
 pub const RATE: u64 = 155_520_000;
 
@@ -154,19 +145,24 @@ prop_compose! {
     }
 }
 
+/// Strategy: any kind of loss recovery.
+pub fn any_recovery() -> impl Strategy<Value = RecoveryKind> {
+    prop::sample::select(RecoveryKind::iter().collect::<Vec<_>>())
+}
+
 /// Strategy: a TCP configuration with one of the given MSSs, and with any window, recovery algorithm, delayed ACKs and
 /// fine timer.
 pub fn any_tcp(mss: impl Strategy<Value = u32>) -> impl Strategy<Value = TcpConfig> {
     (
         mss,
         2u64..300,
-        0..RECOVERIES.len(),
+        any_recovery(),
         any::<bool>(),
         any::<bool>(),
         any::<bool>(),
     )
         .prop_map(|(mss, segments, recovery, delayed, fine, timestamps)| {
-            let mut config = tcp(RECOVERIES[recovery], segments * u64::from(mss));
+            let mut config = tcp(recovery, segments * u64::from(mss));
             config.mss_bytes = mss;
             if delayed {
                 config.ack = AckConfig::Delayed {

@@ -1,7 +1,7 @@
 //! Random TCP connections with every option of the configuration.
 
 use super::pace::{any_packets, part, Pace, Packets};
-use crate::common::{random::RECOVERIES, SECOND};
+use crate::common::{random::any_recovery, SECOND};
 use longpipe_tcp::config::{
     AckConfig, AimdConfig, CongestionConfig, CongestionKind, EcnConfig, NewRenoConfig, PhaseConfig, PipeStart,
     RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig,
@@ -19,7 +19,7 @@ use strum::IntoEnumIterator;
 #[derive(Clone, Debug)]
 pub struct TcpDraft {
     pub mss: u32,
-    recovery: usize,
+    recovery: RecoveryKind,
     congestion: CongestionKind,
     /// Receiver's window: a number of segments, and additional bytes.
     window: (u64, u32),
@@ -99,7 +99,7 @@ pub fn any_tcp() -> impl Strategy<Value = TcpDraft> {
         1 => (prop_oneof![4 => 1u32..4, 1 => 4u32..40, 1 => Just(u32::MAX)], any_packets(300)).prop_map(Some),
     ];
     (
-        (any_mss(), 0..RECOVERIES.len(), any_congestion()),
+        (any_mss(), any_recovery(), any_congestion()),
         (window, prop_oneof![6 => Just(0u32), 1 => 0u32..15]),
         prop_oneof![3 => Just(1u32), 3 => 1u32..12, 1 => 12u32..1000],
         ssthresh,
@@ -303,7 +303,7 @@ impl TcpDraft {
         let kind = if self.congestion().facts().is_model {
             RecoveryKind::Rack
         } else {
-            RECOVERIES[self.recovery]
+            self.recovery
         };
         match kind {
             RecoveryKind::Vanilla => RecoveryConfig::Vanilla(VanillaConfig {}),
