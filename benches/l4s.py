@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from longpipe import Scenario, simulate
-from longpipe.analysis.coupled_law import predicted_share
-from longpipe.analysis.coupled_model import modelled_share
+from longpipe_evidence.validate.coupled_law import predicted_share
+from longpipe_evidence.validate.coupled_model import modelled_share
 
 RATES_MBPS: Final = (20, 50, 100, 200)
 RTTS_MS: Final = (5, 10, 20, 50, 100)

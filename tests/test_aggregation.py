@@ -162,5 +162,5 @@ def test_batches_longer_than_the_ramp_of_dualpi2_take_prague_s_share() -> None:
         return float(flows["prague"] / flows.sum())
 
     assert share("800 us", "1200 us") < 0.1
-    # The coupled law predicts 0.59 to 0.73 for the RTTs of 20 to 32 ms (analysis/coupled_law.py).
+    # The coupled law predicts 0.59 to 0.73 for the RTTs of 20 to 32 ms (validate/coupled_law.py).
     assert 0.55 < share("8 ms", "12 ms") < 0.75

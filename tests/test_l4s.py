@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from longpipe import Result, Scenario, ScenarioError, simulate
-from longpipe.analysis.coupled_law import COUPLING, TARGET_S, cubic_rate, prague_rate, predicted_share
-from longpipe.analysis.coupled_model import modelled_share
+from longpipe_evidence.validate.coupled_law import COUPLING, TARGET_S, cubic_rate, prague_rate, predicted_share
+from longpipe_evidence.validate.coupled_model import modelled_share
 
 PACKET_BITS = 12_000
 PRAGUE: dict[str, Any] = {"congestion": "prague", "ecn": {"kind": "accurate", "ect": 1}}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from longpipe.analysis.coupled_law import BETA, COUPLING, DECREASE, RTT_TARGET_S, TARGET_S
+from longpipe_evidence.validate.coupled_law import BETA, COUPLING, DECREASE, RTT_TARGET_S, TARGET_S
 
 # Longest step [s], and number of steps in an RTT.
 STEP_S: Final = 0.001
