@@ -7,7 +7,7 @@ from longpipe import Scenario, simulate
 from longpipe.analysis.claims import Verdict, judge
 from longpipe.scenario import Dumbbell
 from longpipe.units import SIZE
-from longpipe_evidence.papers import frr_96
+from longpipe_evidence.papers.atm_base import DETERMINISTIC_TIES
 from longpipe_evidence.papers.experiments import Experiment
 from longpipe_evidence.papers.frr_96 import PAPER, measure
 from longpipe_evidence.papers.frr_96.claims import PEAK_CELLS
@@ -145,4 +145,4 @@ def test_every_variant_changes_the_experiments_it_applies_to() -> None:
 def test_the_settings_are_the_paper_s() -> None:
     wan = next(e.deterministic for e in planned() if e.factors["network"] == "wan")
     assert isinstance(wan, Scenario)
-    assert (wan.duration, wan.tcp.receiver_window, wan.switch.ties) == ("20 s", "600000 B", frr_96.DETERMINISTIC_TIES)
+    assert (wan.duration, wan.tcp.receiver_window, wan.switch.ties) == ("20 s", "600000 B", DETERMINISTIC_TIES)

@@ -10,6 +10,7 @@ from longpipe.metrics import atm_forum
 from longpipe.result import Result
 from longpipe.scenario import Scenario
 from longpipe.units import TIME
+from longpipe_evidence.papers.atm_base import DETERMINISTIC_TIES, DRAWN, RANDOMNESS
 from longpipe_evidence.papers.buf_97.beyond import BEYOND
 from longpipe_evidence.papers.buf_97.claims import CLAIMS
 from longpipe_evidence.papers.buf_97.links import BASE, LINKS, SLOW_RATE, on_link
@@ -21,16 +22,6 @@ from longpipe_evidence.papers.experiments import Caption, Experiment, Factors
 from longpipe_evidence.papers.mechanisms import needless
 from longpipe_evidence.papers.recorded import Recording
 from longpipe_evidence.papers.replicated import ReplicatedPaper
-
-# The paper does not specify the order of simultaneous cells.
-DETERMINISTIC_TIES: Final = "rotating"
-
-# Each replication draws the order of simultaneous cells and the phase of the hosts' common clock. ATM Forum/96-1761, by
-# the same authors, says that all sources of this configuration start together and share a coarse timer.
-DRAWN: Final[dict[str, object]] = {
-    "switch.ties": "random",
-    "tcp.timer.phase": {"kind": "common"},
-}
 
 # Section 2 assumes "135 Mbps approximately" as the maximum for TCP.
 ATTAINABLE_BPS: Final = 135e6
@@ -131,8 +122,7 @@ PAPER: Final = ReplicatedPaper(
         f"Links of {SLOW_RATE} of cells; efficiency is relative to their capacity and includes the start-up. The paper "
         f"prints "
         "curves and conclusions, no numbers. "
-        f"Single run: {DETERMINISTIC_TIES} order of simultaneous cells, clocks and starts at 0, nothing random. "
-        "Replications draw by seed the order of simultaneous cells and the phase of the hosts' common 100 ms clock; "
+        f"{RANDOMNESS}"
         "all sources start together, as the authors write in 96-1761."
     ),
     summaries=SUMMARIES,

@@ -7,7 +7,7 @@ from typing import Final
 from longpipe.metrics import atm_forum
 from longpipe.result import Result
 from longpipe.scenario import Scenario
-from longpipe_evidence.papers.atm_base import ATM_BASE
+from longpipe_evidence.papers.atm_base import ATM_BASE, DETERMINISTIC_TIES, DRAWN, LAN_AND_WAN, RANDOMNESS
 from longpipe_evidence.papers.denominator import full_segments_bps
 from longpipe_evidence.papers.duplicates import duplicate_share
 from longpipe_evidence.papers.experiments import Caption, Experiment, Factors
@@ -17,16 +17,6 @@ from longpipe_evidence.papers.frr_96.variants import READINGS, VARIANTS, WATCHED
 from longpipe_evidence.papers.mechanisms import loss_synchronization, needless
 from longpipe_evidence.papers.recorded import Recording, synchronization
 from longpipe_evidence.papers.replicated import ReplicatedPaper
-
-# The paper excludes randomization, and does not specify the order of simultaneous cells.
-DETERMINISTIC_TIES: Final = "rotating"
-
-# Each replication draws the order of simultaneous cells and the phase of the hosts' common clock, which the paper
-# leaves open. The paper specifies that all sources start together.
-DRAWN: Final[dict[str, object]] = {
-    "switch.ties": "random",
-    "tcp.timer.phase": {"kind": "common"},
-}
 
 # Fractions of the requested seeds. Runs over the WAN are the longest and vary least; without loss, the order has no
 # effect.
@@ -38,17 +28,6 @@ FBA_SHARE: Final = 0.25
 BUFFERS_CELLS: Final = {"lan": (1000, 3000), "wan": (12000, 36000)}
 SOURCES: Final = (5, 15)
 FLAVORS: Final = {"vanilla": "1+2", "reno": "3+4"}
-
-NETWORKS: Final[dict[str, dict[str, object]]] = {
-    "lan": {"duration": "10 s", "tcp.receiver_window": "65535 B"},
-    "wan": {
-        "duration": "20 s",
-        "tcp.receiver_window": "600000 B",
-        "network.access_delay": "5 ms",
-        "network.trunk_delay": "5 ms",
-        "network.exit_delay": "5 ms",
-    },
-}
 
 # The paper gives R and Z for Fair Buffer Allocation only; here they also apply to the other two policies.
 POLICIES: Final[dict[str, dict[str, object]]] = {
@@ -74,7 +53,7 @@ def experiments() -> list[Experiment]:
 
 def _tables() -> list[Experiment]:
     experiments = []
-    for (tcp, table), network, sources in product(FLAVORS.items(), NETWORKS, SOURCES):
+    for (tcp, table), network, sources in product(FLAVORS.items(), LAN_AND_WAN, SOURCES):
         for buffer, policy in product(BUFFERS_CELLS[network], POLICIES):
             factors: Factors = {
                 "network": network,
@@ -106,7 +85,7 @@ def _zero_loss() -> list[Experiment]:
 def _variations(policy: str, parts: Mapping[str, Mapping[str, object]], share: float) -> list[Experiment]:
     """Yields the configurations of Vanilla TCP under one policy with alternative settings, as parts without a table."""
     experiments = []
-    for network, sources in product(NETWORKS, SOURCES):
+    for network, sources in product(LAN_AND_WAN, SOURCES):
         for buffer, (part, changes) in product(BUFFERS_CELLS[network], parts.items()):
             factors: Factors = {
                 "network": network,
@@ -143,7 +122,7 @@ def _scenario(factors: Factors) -> Scenario:
             "switch.buffer": f"{factors['buffer_cells']} cells",
             "switch.policy": POLICIES[str(factors["policy"])],
             "tcp.recovery": factors["tcp"],
-            **NETWORKS[str(factors["network"])],
+            **LAN_AND_WAN[str(factors["network"])],
         }
     )
 
@@ -203,8 +182,7 @@ PAPER: Final = ReplicatedPaper(
     watched=WATCHED,
     conditions=(
         "Fast retransmit on the third duplicate ACK; R 0.9 for all three policies. "
-        f"Single run: {DETERMINISTIC_TIES} order of simultaneous cells, clocks and starts at 0, nothing random. "
-        "Replications draw by seed the order of simultaneous cells and the phase of the hosts' common 100 ms clock; "
+        f"{RANDOMNESS}"
         "the WAN, whose runs vary less, has half of the seeds."
     ),
 )

@@ -11,7 +11,7 @@ from longpipe.aal5 import cell_tax
 from longpipe.metrics import atm_forum
 from longpipe.result import Result
 from longpipe.scenario import Scenario
-from longpipe_evidence.papers.atm_base import ATM_BASE
+from longpipe_evidence.papers.atm_base import ATM_BASE, DETERMINISTIC_TIES, DRAWN, LAN_AND_WAN, RANDOMNESS
 from longpipe_evidence.papers.denominator import full_segments_bps
 from longpipe_evidence.papers.experiments import Caption, Experiment, Factors
 from longpipe_evidence.papers.gr_97.claims import CLAIMS, FIXED_PHASE, LONG_BURST_MS, LONG_BURSTS, PERIODS, PLAIN_TIMER
@@ -21,25 +21,8 @@ from longpipe_evidence.papers.gr_97.variants import PHASE, READINGS, VARIANTS, W
 from longpipe_evidence.papers.recorded import Recording, timeout_s
 from longpipe_evidence.papers.replicated import ReplicatedPaper
 
-# The paper does not specify the order of simultaneous cells.
-DETERMINISTIC_TIES: Final = "rotating"
-
-# Each replication draws the order of simultaneous cells and the phase of the hosts' common clock, which the paper
-# leaves open. ATM Forum/96-1761 says that all sources of this configuration start together, without other randomness.
-DRAWN: Final[dict[str, object]] = {
-    "switch.ties": "random",
-    "tcp.timer.phase": {"kind": "common"},
-}
-
 NETWORKS: Final[dict[str, dict[str, object]]] = {
-    "lan": {"duration": "10 s", "tcp.receiver_window": "65535 B"},
-    "wan": {
-        "duration": "20 s",
-        "tcp.receiver_window": "600000 B",
-        "network.access_delay": "5 ms",
-        "network.trunk_delay": "5 ms",
-        "network.exit_delay": "5 ms",
-    },
+    **LAN_AND_WAN,
     # Delay of 1 km of fiber from the hosts to the switches.
     "satellite": {
         "duration": "40 s",
@@ -224,8 +207,7 @@ PAPER: Final = ReplicatedPaper(
         "Two settings of Reno and SACK are fitted to its LAN and not stated in any document: at least 200 ms between "
         "fast retransmits, and a window of Reno that every duplicate ACK beyond the third inflates. gr-3-plain is "
         "judged without them. "
-        f"Single run: {DETERMINISTIC_TIES} order of simultaneous cells, clocks and starts at 0, nothing random. "
-        "Replications draw by seed the order of simultaneous cells and the phase of the hosts' common 100 ms clock; "
+        f"{RANDOMNESS}"
         "the WAN's rows of Tables 1 and 2, whose runs vary most, have all of the seeds, other rows half of them. "
         "Satellite efficiencies have the paper's denominator, that of 512-byte segments; both are shown below."
     ),
