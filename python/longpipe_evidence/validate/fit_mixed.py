@@ -8,7 +8,7 @@ from random import Random
 from typing import Final
 
 from longpipe_evidence.validate.linux import PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, seconds
-from longpipe_evidence.validate.linux_shared import DISCIPLINES, ROOM, between, red
+from longpipe_evidence.validate.linux_shared import DISCIPLINES, ROOM, between, managed
 
 KINDS: Final = ("shared", "policed", "jittered", "varying", "managed")
 # Ranges: rate [bit/s], RTT [s], buffer [bandwidth-delay products]; and minimum buffer [packets].
@@ -64,7 +64,10 @@ def draw_mixed(random: Random, number: int) -> LinuxCase:
         case "varying":
             changes["rates"] = _changes(random, rate_bps, seconds(case.duration))
         case _:
-            changes |= {"discipline": _managed(random, rate_bps), "buffer": ROOM}
+            changes |= {
+                "discipline": managed(random.choice(DISCIPLINES), rate_bps, ecn=random.random() < 1 / 2),
+                "buffer": ROOM,
+            }
     return case.model_copy(update=changes)
 
 
@@ -75,18 +78,6 @@ def _changes(random: Random, rate_bps: float, duration_s: float) -> tuple[tuple[
         changes.append((f"{STEP_S * round(at_s / STEP_S):.2f} s", _bps(rate_bps * 2 ** random.uniform(-1, 1))))
         at_s += random.uniform(*CHANGE_INTERVALS_S)
     return tuple(changes)
-
-
-def _managed(random: Random, rate_bps: float) -> str:
-    """Draws an AQM discipline, with or without ECN, as arguments of `tc qdisc`."""
-    words = [random.choice(DISCIPLINES)]
-    if words[0] == "red":
-        words += red(rate_bps)
-    if random.random() < 1 / 2:
-        words.append("ecn")
-    elif words[0] == "fq_codel":
-        words.append("noecn")
-    return " ".join(words)
 
 
 def _bps(rate_bps: float) -> str:

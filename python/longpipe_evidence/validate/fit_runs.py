@@ -30,7 +30,7 @@ from longpipe_evidence.validate.linux import (
     run_each,
     seconds,
 )
-from longpipe_evidence.validate.linux_shared import DISCIPLINES, FAST, ROOM, between, red
+from longpipe_evidence.validate.linux_shared import DISCIPLINES, FAST, ROOM, between, managed
 from longpipe_evidence.validate.linux_tables import CONTROLS, COPIES, draw_from, measures
 from longpipe_evidence.validate.row_table import RowTable
 
@@ -122,18 +122,12 @@ class Campaign:
 def _queue(random: Random, number: int) -> LinuxCase:
     """Draws a path of 5 to 50 Mbit/s and 10 to 200 ms with AQM."""
     rate, round_trip = between(random, 5e6, 50e6), between(random, 0.010, 0.200)
-    words = [DISCIPLINES[number % len(DISCIPLINES)]]
-    if words[0] == "red":
-        words += red(rate)
-    if number // len(DISCIPLINES) % 2:
-        words.append("ecn")
-    elif words[0] == "fq_codel":
-        words.append("noecn")
+    has_ecn, discipline = divmod(number % (2 * len(DISCIPLINES)), len(DISCIPLINES))
     return LinuxCase(
         rate=f"{round(rate, -5):.0f} bit/s",
         round_trip=f"{1000 * round_trip:.0f} ms",
         buffer=ROOM,
-        discipline=" ".join(words),
+        discipline=managed(DISCIPLINES[discipline], rate, ecn=bool(has_ecn)),
         duration="60 s" if rate <= FAST else "30 s",
     )
 

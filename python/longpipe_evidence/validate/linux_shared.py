@@ -30,13 +30,7 @@ def draw_shared(number: int) -> LinuxCase:
     """Draws a path of 5 to 50 Mbit/s and 10 to 200 ms with AQM, and 1 to 8 connections that use CUBIC, Reno or BBR."""
     random = Random(f"shared path {number}")  # noqa: S311 - not used for cryptography
     rate, round_trip = between(random, 5e6, 50e6), between(random, 0.010, 0.200)
-    words = [random.choice(DISCIPLINES)]
-    if words[0] == "red":
-        words += red(rate)
-    if random.random() < 1 / 2:
-        words.append("ecn")
-    elif words[0] == "fq_codel":
-        words.append("noecn")
+    discipline = managed(random.choice(DISCIPLINES), rate, ecn=random.random() < 1 / 2)
     flows = tuple(
         LinuxFlow(control=random.choice(CONTROLS), start=f"{flow * APART_S:g} s")
         for flow in range(random.randint(1, MAX_FLOWS))
@@ -45,7 +39,7 @@ def draw_shared(number: int) -> LinuxCase:
         rate=f"{round(rate, -5):.0f} bit/s",
         round_trip=f"{1000 * round_trip:.0f} ms",
         buffer=ROOM,
-        discipline=" ".join(words),
+        discipline=discipline,
         flows=flows,
         duration="60 s" if rate <= FAST else "30 s",
     )
@@ -79,7 +73,17 @@ def _later(run: LinuxRun, flow: int, begin: float) -> npt.NDArray[np.float64]:
     return later
 
 
-def red(rate: float) -> list[str]:
+def managed(discipline: str, rate: float, *, ecn: bool) -> str:
+    """Returns an AQM for a link with a rate [bit/s], in tc's syntax."""
+    words = [discipline, *(_red(rate) if discipline == "red" else ())]
+    if ecn:
+        words.append("ecn")
+    elif discipline == "fq_codel":
+        words.append("noecn")
+    return " ".join(words)
+
+
+def _red(rate: float) -> list[str]:
     """Returns the parameters of RED for a rate [bit/s], in tc's syntax."""
     least = max(RED_LEAST, rate * RED_TARGET_S / 8 / PACKET_BYTES) * PACKET_BYTES
     burst = round(5 * least / 3 / PACKET_BYTES) + 1
