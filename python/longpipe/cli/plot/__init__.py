@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -46,124 +46,89 @@ class Unit(StrEnum):
 
 def plot(
     context: typer.Context,
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE.toml|DIR|STUDY",
-            help="Scenario to run, directory written by run --csv, or (with --x) a study.",
-            autocompletion=completers.source,
-        ),
-    ],
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[KIND]",
-            help=f"Picture: {', '.join(KINDS)}. path shows the links of a scenario over time, without a run.",
-            autocompletion=among([*KINDS]),
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Output file: .svg, .pdf or .png.  \\[default: its source and kind, as in geo-window.png]",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 1,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="FIELD=VALUE", help="Change a field before the run.", autocompletion=field_and_level
-        ),
-    ] = None,
-    flow: Annotated[list[str] | None, typer.Option(help="Only this flow. Repeat for more.")] = None,
-    port: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A->B",
-            help="Port, for pictures of ports such as queue. \\[default: the port with the longest queue, with --flow "
-            "of those that the flows use]",
-        ),
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Draw all flows instead of the largest.")] = False,
-    unit: Annotated[
-        Unit | None, typer.Option(help="Unit for window and sequence.  \\[default: bytes; with --compare segments]")
-    ] = None,
-    compared: Annotated[
-        str | None,
-        typer.Option(
-            "--compare",
-            metavar="FIELD=LEVEL,...",
-            help="Compare one run per level in one figure: tcp.recovery=reno,sack",
-            autocompletion=field_and_level,
-        ),
-    ] = None,
-    overlay: Annotated[
-        bool,
-        typer.Option(
-            "--overlay", help="Draw all flows (window, sequence, rtt), or with --compare all runs, on the same axes."
-        ),
-    ] = False,
-    log: Annotated[
-        bool,
-        typer.Option(
-            "--log", help="Logarithmic axis for delays: of rtt, delay and delay-cdf, or of the measure of a study."
-        ),
-    ] = False,
-    rto: Annotated[bool, typer.Option("--rto", help="For rtt: always draw the retransmission timeout.")] = False,
-    title: Annotated[str | None, typer.Option(help="Title of the picture.")] = None,
-    begin: Annotated[
-        float | None,
-        typer.Option("--from", metavar="TIME", parser=seconds, help="Start of the time span to draw \\[s]."),
-    ] = None,
-    end: Annotated[
-        float | None,
-        typer.Option(
-            "--to",
-            metavar="TIME",
-            parser=seconds,
-            help="End of the time span to draw \\[s]; a run is simulated until then.",
-        ),
-    ] = None,
-    x: Annotated[
-        str | None,
-        typer.Option(
-            "--x", metavar="FACTOR", help="Study: factor on the horizontal axis.", autocompletion=completers.factor
-        ),
-    ] = None,
-    y: Annotated[
-        str | None,
-        typer.Option(
-            "--y",
-            metavar="MEASURE",
-            help="Study: measure on the vertical axis, also an expression as for design --measure.  "
-            "\\[default: efficiency, else throughput]",
-            autocompletion=completers.measure,
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            "--by",
-            metavar="FACTOR",
-            help="Study: factor with one line per level.",
-            autocompletion=completers.factor,
-        ),
-    ] = None,
-    heat: Annotated[bool, typer.Option("--map", help="Study: draw --x and --by as a heat map.")] = False,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--where",
-            metavar="FACTOR=LEVEL",
-            help="Study: use only these runs; also accepts conditions such as 'seed<3'. Repeat for more.",
-        ),
-    ] = None,
-    y_from_data: Annotated[
-        bool, typer.Option("--y-from-data", help="Study: start the vertical axis at the smallest value instead of 0.")
-    ] = False,
+    source: str = typer.Argument(
+        ...,
+        metavar="FILE.toml|DIR|STUDY",
+        help="Scenario to run, directory written by run --csv, or (with --x) a study.",
+        autocompletion=completers.source,
+    ),
+    name: str | None = typer.Argument(
+        None,
+        metavar="[KIND]",
+        help=f"Picture: {', '.join(KINDS)}. path shows the links of a scenario over time, without a run.",
+        autocompletion=among([*KINDS]),
+    ),
+    output: Path | None = typer.Option(
+        None,
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Output file: .svg, .pdf or .png.  \\[default: its source and kind, as in geo-window.png]",
+    ),
+    seed: int = typer.Option(1, help="Seed of every random stream."),
+    changes: list[str] | None = typer.Option(
+        None, "--set", metavar="FIELD=VALUE", help="Change a field before the run.", autocompletion=field_and_level
+    ),
+    flow: list[str] | None = typer.Option(None, help="Only this flow. Repeat for more."),
+    port: str | None = typer.Option(
+        None,
+        metavar="A->B",
+        help="Port, for pictures of ports such as queue. \\[default: the port with the longest queue, with --flow of "
+        "those that the flows use]",
+    ),
+    everything: bool = typer.Option(False, "--all", help="Draw all flows instead of the largest."),
+    unit: Unit | None = typer.Option(
+        None, help="Unit for window and sequence.  \\[default: bytes; with --compare segments]"
+    ),
+    compared: str | None = typer.Option(
+        None,
+        "--compare",
+        metavar="FIELD=LEVEL,...",
+        help="Compare one run per level in one figure: tcp.recovery=reno,sack",
+        autocompletion=field_and_level,
+    ),
+    overlay: bool = typer.Option(
+        False, "--overlay", help="Draw all flows (window, sequence, rtt), or with --compare all runs, on the same axes."
+    ),
+    log: bool = typer.Option(
+        False, "--log", help="Logarithmic axis for delays: of rtt, delay and delay-cdf, or of the measure of a study."
+    ),
+    rto: bool = typer.Option(False, "--rto", help="For rtt: always draw the retransmission timeout."),
+    title: str | None = typer.Option(None, help="Title of the picture."),
+    begin: float | None = typer.Option(
+        None, "--from", metavar="TIME", parser=seconds, help="Start of the time span to draw \\[s]."
+    ),
+    end: float | None = typer.Option(
+        None,
+        "--to",
+        metavar="TIME",
+        parser=seconds,
+        help="End of the time span to draw \\[s]; a run is simulated until then.",
+    ),
+    x: str | None = typer.Option(
+        None, "--x", metavar="FACTOR", help="Study: factor on the horizontal axis.", autocompletion=completers.factor
+    ),
+    y: str | None = typer.Option(
+        None,
+        "--y",
+        metavar="MEASURE",
+        help="Study: measure on the vertical axis, also an expression as for design --measure.  \\[default: "
+        "efficiency, else throughput]",
+        autocompletion=completers.measure,
+    ),
+    by: str | None = typer.Option(
+        None, "--by", metavar="FACTOR", help="Study: factor with one line per level.", autocompletion=completers.factor
+    ),
+    heat: bool = typer.Option(False, "--map", help="Study: draw --x and --by as a heat map."),
+    where: list[str] | None = typer.Option(
+        None,
+        "--where",
+        metavar="FACTOR=LEVEL",
+        help="Study: use only these runs; also accepts conditions such as 'seed<3'. Repeat for more.",
+    ),
+    y_from_data: bool = typer.Option(
+        False, "--y-from-data", help="Study: start the vertical axis at the smallest value instead of 0."
+    ),
     store: StoreOption = None,
 ) -> None:
     """Plot one run over time, or a study over its factors. The run is simulated or read from a directory.
