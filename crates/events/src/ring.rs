@@ -194,10 +194,11 @@ impl<T: Copy + Default> Ring<T> {
         let (from, to) = (self.slot(number), self.slot(self.tail - 1));
         if from <= to {
             // Usually a few entries move, for which a call that moves memory would take longer.
-            let mut moved = entry;
-            for slot in &mut self.slots[from..=to] {
-                std::mem::swap(slot, &mut moved);
+            let moved = &mut self.slots[from..=to];
+            for slot in (1..moved.len()).rev() {
+                moved[slot] = moved[slot - 1];
             }
+            moved[0] = entry;
             return;
         }
         for later in (number + 1..self.tail).rev() {
