@@ -1,7 +1,7 @@
 """Counts the instructions and mispredicted branches of longpipe per delivered packet and its ACK, with callgrind.
 
 Unlike CPU time, these numbers do not depend on the load of the machine. Mispredictions are those of callgrind's model;
-they vary by up to one per packet with the addresses of the branches.
+they vary by up to two per packet with the addresses of the branches.
 """
 
 import json
