@@ -23,7 +23,7 @@ from longpipe.scenario.conditioners import *  # noqa: F403
 from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import *  # noqa: F403
 from longpipe.scenario.congestion import Congestion
-from longpipe.scenario.digests import as_stored, is_as_stored
+from longpipe.scenario.digests import as_stored, has_digest, is_as_stored
 from longpipe.scenario.ecn import EcnAccurate, EcnClassic, EcnDctcp, EcnOff
 from longpipe.scenario.fields import Fields
 from longpipe.scenario.kept import Kept
@@ -286,6 +286,8 @@ class Scenario(Fields):
         if "tcp.handshake" not in changes and has_initial_rtt(changes.get("tcp.initial_rtt")):
             # As in a file, a specified RTT replaces the handshake of the profile.
             replace_handshake(fields["tcp"])
+        parts = {path.partition(".")[0] for path in changes}
+        fields |= {name: part for name in _SHARED - parts if not has_digest(part := getattr(self, name))}
         return type(self)(**fields)
 
     def resolve(self) -> dict[str, Any]:
@@ -294,7 +296,8 @@ class Scenario(Fields):
         Quantities are integers in the unit that the suffix of their name states.
         """
         fields = resolve(self)
-        return {**fields, **{name: [plain(row) for row in fields[name]] for name in ("links", "flows")}}
+        # Scenarios share the tables of their connections, which the caller may modify.
+        return deepcopy({**fields, **{name: [plain(row) for row in fields[name]] for name in ("links", "flows")}})
 
     @property
     def resolved(self) -> Mapping[str, Any]:
@@ -328,6 +331,10 @@ class Scenario(Fields):
 
 
 KEPT: Final = Kept(resolve)
+# Parts that copies with other changes share, so that what depends on them alone is computed once.
+_SHARED: Final = frozenset({"network", "tcp"})
+
+
 # Former paths of the options of a congestion control.
 _FORMER: Final = re.compile(r"\btcp\.(vegas\.|(?=byte_counting$))")
 # Fields that name a class, a file or a program, whose digest is set together with them.

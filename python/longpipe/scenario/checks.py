@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.errors import MissingSetting, ScenarioError
 from longpipe.scenario import conditioning
 from longpipe.scenario.framings import FOR_CELLS, FOR_PACKETS
+from longpipe.scenario.identity_cache import by_identity
 from longpipe.scenario.network import Dumbbell
 from longpipe.scenario.network_base import FlowFields
 from longpipe.scenario.policies import Red, TailDrop
@@ -57,12 +58,17 @@ def _tcp_problems(framing: Framing, network: Network, topology: Topology, tcps: 
     # Flows without TCP fields of their own share one set of TCP settings.
     distinct, fields = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}, FlowFields(network)
     for i, tcp in distinct.values():
-        for name, problem in tcp.problems():
+        for name, problem in _problems_of(tcp):
             yield f"{tcp_field(fields, i, topology.graph.flows[i], name)}: {problem}"
     for i, tcp in distinct.values():
         if framing == "aal5" and tcp.ecn.kind != "off":
             field = tcp_field(fields, i, topology.graph.flows[i], "ecn")
             yield f"{field}: {tcp.ecn.kind}; needs off under AAL5, whose cells carry no ECN marks"
+
+
+@by_identity
+def _problems_of(tcp: Tcp) -> list[tuple[str, str]]:
+    return list(tcp.problems())
 
 
 def _remedies(

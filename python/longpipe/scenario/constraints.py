@@ -13,7 +13,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 if TYPE_CHECKING:
@@ -43,16 +43,19 @@ class Clause:
 
     def holds(self, part: Model) -> bool:
         """Returns whether a part, whose fields are valid, satisfies the clause."""
-        kind, right = _dimension(part, self.fields[-1]), self.constant
+        left, kind = _value(part, self.fields[0])
+        factors = [_value(part, name) for name in self.fields[1:]]
+        right = self.constant
         if self.other is not None:
-            right = _value(part, self.other)
-        elif kind is not None and isinstance(right, str):
-            right = kind.parse(right)
-        left = _value(part, self.fields[0])
+            right, _ = _value(part, self.other)
+        elif isinstance(right, str):
+            # The constant of a product has the unit of the last factor.
+            _, kind = factors[-1] if factors else (None, kind)
+            right = right if kind is None else kind.parse(right)
         if self.compare in ("is", "is not"):
             return (left == right) is (self.compare == "is")
-        numbers = [left, right, *(_value(part, name) for name in self.fields[1:])]
-        if not all(isinstance(one, int | float) for one in numbers):
+        numbers = [left, right, *(factor for factor, _ in factors)]
+        if not all(isinstance(number, int | float) for number in numbers):
             return False
         for factor in numbers[2:]:
             left *= factor
@@ -141,22 +144,27 @@ def _get(part: Model, path: str) -> Any:  # noqa: ANN401 - a value of any field
     return value
 
 
-def _value(part: Model, path: str) -> Any:  # noqa: ANN401 - a value of any field
-    """Returns the value of a field for comparisons."""
-    value, kind = _get(part, path), _dimension(part, path)
-    if kind is None or value is None or value == "unlimited":
-        return value
-    return kind.parse(value)
+def _value(part: Model, path: str) -> tuple[Any, Dimension | None]:
+    """Returns the value of a field for comparisons, and its dimension if it is a quantity.
 
-
-def _dimension(part: Model, path: str) -> Dimension | None:
-    """Returns the dimension of a field; None if it is not a quantity, or the part does not have it."""
-    *parts, name = path.split(".")
-    owner = _get(part, ".".join(parts)) if parts else part
+    Both are None if the part does not have the field.
+    """
+    owner: Any = part
+    *parts, name = _names(path)
+    for parent in parts:
+        owner = getattr(owner, parent, None)
     if owner is None:
-        return None
-    model: type = type(owner)
-    return _declared(model, name)
+        return None, None
+    model: Any = type(owner)
+    value, kind = getattr(owner, name, None), _declared(model, name)
+    if kind is None or value is None or value == "unlimited":
+        return value, kind
+    return kind.parse(value), kind
+
+
+@cache
+def _names(path: str) -> list[str]:
+    return path.split(".")
 
 
 @lru_cache(maxsize=4096)

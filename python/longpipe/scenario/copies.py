@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.checks import check_begin
+from longpipe.scenario.identity_cache import by_identity
 from longpipe.scenario.network import Dumbbell, Group
 from longpipe.scenario.starts import StaggeredStart, Start
 from longpipe.units import TIME
@@ -21,6 +22,7 @@ Place = tuple[int, int]
 _SWITCHES: Final = 2
 
 
+@by_identity
 def first_of_each(network: Dumbbell) -> Dumbbell:
     """Returns a dumbbell with the first flow of each group, under its own name.
 

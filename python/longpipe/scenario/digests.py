@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Model
+from longpipe.scenario.identity_cache import by_identity
 from longpipe.user_code.trust import UntrustedCodeError
 
 # How the digest in the fields of a scenario is treated if the digest of the object may differ: "compare" raises an
@@ -67,6 +68,20 @@ def keep_digest(part: Model, digest: str, *, noun: str, holder: str = "it") -> N
     # Models are frozen, so that an assignment would fail.
     part.__dict__["digest"] = digest
     part.model_fields_set.add("digest")
+
+
+@by_identity
+def has_digest(part: Model) -> bool:
+    """Returns whether a part names files or classes, which may have changed since it was validated."""
+    return _contains_digest(part)
+
+
+def _contains_digest(value: object) -> bool:
+    if isinstance(value, Model):
+        return value.__dict__.get("digest") is not None or any(map(_contains_digest, value.__dict__.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_contains_digest, value))
+    return isinstance(value, Mapping) and any(map(_contains_digest, value.values()))
 
 
 def identified(part: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any part of a scenario's fields

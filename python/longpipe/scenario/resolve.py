@@ -24,6 +24,7 @@ from longpipe.scenario.datagrams import longest_bytes
 from longpipe.scenario.directed import directed_links
 from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
 from longpipe.scenario.flow_arrivals import core_flow_arrivals
+from longpipe.scenario.identity_cache import by_identity
 from longpipe.scenario.module import Module, core_module
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Node
 from longpipe.scenario.network_base import FlowFields
@@ -75,7 +76,7 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
     """Returns the scenario with all flows of its network, whose numbers determine staggered starts."""
     graph, moving, over = _with_series(scenario)
     parts = split(scenario.network, scenario.traffic, graph)
-    topology = Topology(parts.graph, scenario.network)
+    topology = Topology.of(parts.graph, scenario.network)
     tcps = _merged(scenario, topology.graph.flows)
     traffics = _traffics(scenario.traffic, (flow.traffic for flow in topology.graph.flows))
     largest = _largest([flow.traffic or scenario.traffic for flow in topology.graph.flows], tcps, traffics)
@@ -302,12 +303,18 @@ def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[
 
 
 def _tcp(tcp: Tcp) -> dict[str, Any]:
+    # Modules and classes are loaded again, because their files may have changed.
+    if isinstance(tcp.congestion, Module):
+        return {**_tcp_fields(tcp), "congestion": core_module(tcp.congestion, tcp.hz)}
+    if isinstance(tcp.congestion, Python):
+        return {**_tcp_fields(tcp), "congestion": core_class(tcp.congestion, tcp.hz)}
+    return _tcp_fields(tcp)
+
+
+@by_identity
+def _tcp_fields(tcp: Tcp) -> dict[str, Any]:
     scale = tcp.window_scale if isinstance(tcp.window_scale, int) else tcp.least_window_scale
     fields = {**core_fields(tcp, without=("profile",)), **_flat_options(tcp.congestion), "window_scale": scale}
-    if isinstance(tcp.congestion, Module):
-        fields["congestion"] = core_module(tcp.congestion, tcp.hz)
-    elif isinstance(tcp.congestion, Python):
-        fields["congestion"] = core_class(tcp.congestion, tcp.hz)
     if isinstance(tcp.ecn, EcnDctcp):
         fields["ecn"] = {"kind": tcp.ecn.kind}
     elif isinstance(tcp.ecn, EcnAccurate):

@@ -13,6 +13,7 @@ import orjson
 from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Model
+from longpipe.scenario.identity_cache import by_identity
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
 from longpipe.scenario.vbr import VbrFlow
 
@@ -21,6 +22,15 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
     """Returns the network as a graph with all nodes, links and flows."""
     if isinstance(network, Graph):
         return network
+    return _kept_graph(network) if _is_small(network) else _graph(network)
+
+
+def _is_small(network: Dumbbell | Graph) -> bool:
+    """Returns whether the graph of a network is kept as long as the network."""
+    return isinstance(network, Dumbbell) and network.sources <= _MAX_KEPT
+
+
+def _graph(network: Dumbbell) -> Graph:
     numbers = range(1, network.sources + 1)
 
     # Copies the nodes without validating them again, because there may be ten thousand of them.
@@ -73,6 +83,9 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
     return Graph.unchecked(nodes=tuple(nodes), links=tuple(links), flows=tuple(flows), vbr=tuple(vbr))
 
 
+_kept_graph: Final = by_identity(_graph)
+
+
 def _host_links(network: Dumbbell) -> Iterator[tuple[Link, Link]]:
     """Yields the links of each flow's source and sink. Their delays may differ between groups."""
     at_hosts = {
@@ -109,6 +122,8 @@ def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:
     return flows
 
 
+# Maximum number of sources of a dumbbell of which the graph is kept; a large graph takes more memory than time.
+_MAX_KEPT: Final = 100
 # Maximum number of reported problems of a network.
 MAX_PROBLEMS: Final = 10
 
@@ -149,6 +164,13 @@ class Topology:
         ways, number_of, self.vbr_routes = self._core.routes()
         # Flows between the same hosts share their routes.
         self.routes = [ways[number] for number in number_of]
+
+    @classmethod
+    def of(cls, graph: Graph, network: Dumbbell | Graph) -> "Topology":
+        """Returns the topology of a network whose graph may have changed. Raises ScenarioError."""
+        if isinstance(network, Dumbbell) and _is_small(network) and graph is as_graph(network):
+            return _kept_topology(network)
+        return cls(graph, network)
 
     def _written(self, network: Dumbbell | Graph | None) -> dict[str, object]:
         """Returns the graph as crates/scenario reads it; links with equal settings share them."""
@@ -256,6 +278,11 @@ class Topology:
             fields, links, windows = self._core.directed_links(_json(ports))
         distinct: list[dict[str, Any]] = orjson.loads(fields)
         return distinct, links, windows
+
+
+@by_identity
+def _kept_topology(network: Dumbbell) -> Topology:
+    return Topology(as_graph(network), network)
 
 
 @contextmanager
