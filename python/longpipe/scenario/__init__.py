@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -276,7 +276,10 @@ class Scenario(Fields):
 
         The bare name of the current kind, as in `{"switch.policy": "red"}`, keeps its parameters.
         """
-        fields = self._fields()
+        changed = {path.partition(".")[0] for path in changes}
+        # Parts that name files or classes are validated again, because these may have changed.
+        shared = {name: part for name in _SHARED - changed if not has_digest(part := getattr(self, name))}
+        fields = self._fields(without=shared.keys())
         if "network.group" in changes and "network.sources" not in changes:
             # Each group has its own number of flows.
             fields["network"].pop("sources", None)
@@ -286,9 +289,7 @@ class Scenario(Fields):
         if "tcp.handshake" not in changes and has_initial_rtt(changes.get("tcp.initial_rtt")):
             # As in a file, a specified RTT replaces the handshake of the profile.
             replace_handshake(fields["tcp"])
-        parts = {path.partition(".")[0] for path in changes}
-        fields |= {name: part for name in _SHARED - parts if not has_digest(part := getattr(self, name))}
-        return type(self)(**fields)
+        return type(self)(**fields, **shared)
 
     def resolve(self) -> dict[str, Any]:
         """Returns the input of the core: all fields.
@@ -322,8 +323,8 @@ class Scenario(Fields):
         resolved = self.resolved
         return canonical_json(without_warm_up(resolved)) if WARM_UP in resolved else self.resolved_json()
 
-    def _fields(self) -> dict[str, Any]:
-        fields: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True)
+    def _fields(self, without: Collection[str] = ()) -> dict[str, Any]:
+        fields: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True, exclude=set(without))
         if fields["warm_up"] == NONE:
             # This field does not exist in the lab, which shows whole runs.
             del fields["warm_up"]
