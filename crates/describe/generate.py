@@ -160,6 +160,13 @@ FAMILIES: Final = (
         metadata=(),
     ),
     Family(
+        part="access",
+        module="access",
+        about="Medium access of IP links that react to traffic.",
+        base="longpipe.scenario.base.Model",
+        union="Access",
+    ),
+    Family(
         part="scheduler",
         module="schedulers",
         about="Schedulers of a port that carries cells, between its service classes or between its VCs.",
@@ -264,7 +271,8 @@ def generated(family: Family) -> str:
         classes += _classes(described[kind], base, declared, bases, at_once=family.at_once)
     if family.union:
         metadata = [item.removeprefix(f"{_path_of(item)[0]}.") for item in family.metadata]
-        of_union = ", ".join(['Field(discriminator="kind")', *metadata])
+        # A family with one kind is not a union.
+        of_union = ", ".join([*(['Field(discriminator="kind")'] if len(names) > 1 else []), *metadata])
         classes.append(f"{family.union} = Annotated[{' | '.join(names)}, {of_union},]")
     body = "\n\n\n".join(classes)
     parts = [part for kind in described.values() for part in (kind["part"], *_nested(kind["part"]))]

@@ -8,6 +8,7 @@
 // Some items are used only by the reference engine.
 #![cfg_attr(not(feature = "reference"), allow(dead_code))]
 
+pub mod access;
 pub mod atm;
 mod bounds;
 mod clock;

@@ -24,6 +24,7 @@ use errors::{ControlError, DefectError, MemoryLimitError, ScenarioError, StackDe
 use longpipe_events::Time;
 use longpipe_network::defect::{guarded, Ended};
 use longpipe_network::report::Report;
+use longpipe_network::scenario::access::{problem_of_links, AccessLink};
 use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::scenario::written::{NetworkInput, OnOffInput, ScenarioInput, SwitchInput, VbrFlowInput};
 use longpipe_network::scenario::{self, Scenario};
@@ -217,11 +218,27 @@ fn descriptions() -> PyResult<String> {
         "conditioner": with_facts::<ConditionerConfig>(
             ConditionerConfig::kinds().map(|(_, facts)| serde_json::json!(facts))
         ),
+        "access": without_facts::<scenario::access::AccessConfig>(),
         "loss": without_facts::<scenario::LossConfig>(),
         "scheduler": without_facts::<scenario::SchedulerConfig>(),
         "service": without_facts::<scenario::ServiceCategory>(),
     });
     Ok(descriptions.to_string())
+}
+
+/// Returns the first problem of links with medium access, given as JSON: the number of the link in the list, and the
+/// message, which begins with the field of the access; None if there is no problem.
+#[pyfunction]
+fn access_problem(links: &str) -> PyResult<Option<(usize, String)>> {
+    let links: Vec<AccessLink> =
+        serde_json::from_str(links).map_err(|error| ScenarioError::new_err(error.to_string()))?;
+    let found = problem_of_links(&links);
+    Ok(found.map(|(link, problem)| {
+        (
+            link,
+            format!("{}: {}; {}", problem.field, problem.value, problem.accepted),
+        )
+    }))
 }
 
 /// The core of longpipe.
@@ -240,6 +257,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
     module.add_function(wrap_pyfunction!(kind_facts, module)?)?;
     module.add_function(wrap_pyfunction!(descriptions, module)?)?;
+    module.add_function(wrap_pyfunction!(access_problem, module)?)?;
     module.add_function(wrap_pyfunction!(packet_ports::queue_names, module)?)?;
     module.add("ControlError", module.py().get_type::<ControlError>())?;
     module.add_class::<datagrams::DelayStatistics>()?;

@@ -15,6 +15,8 @@ from longpipe.errors import ScenarioError
 from longpipe.errors.alternatives import learn
 from longpipe.examples import example
 from longpipe.inputs import load_toml, parse_toml
+from longpipe.scenario.access import *  # noqa: F403
+from longpipe.scenario.access import Access
 from longpipe.scenario.acks import Delayed, Immediate, LinuxAcks
 from longpipe.scenario.base import kinds, models_by_kind
 from longpipe.scenario.canonical import canonical_json
@@ -162,7 +164,7 @@ __all__ = [
 ]
 __all__ += [
     model.__name__
-    for union in (Conditioner, Congestion, Loss, Policy, Recovery, Scheduler, Service)
+    for union in (Access, Conditioner, Congestion, Loss, Policy, Recovery, Scheduler, Service)
     for model in models_by_kind(union).values()
 ]
 

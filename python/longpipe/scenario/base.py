@@ -432,7 +432,8 @@ def kind_or_table() -> Conversion:
 
 def models_by_kind(union: object) -> dict[str, Any]:
     """Returns the classes of a union of tables by kind."""
-    return {str(model.model_fields["kind"].default): model for model in get_args(get_args(union)[0])}
+    members = get_args(union)[0]
+    return {str(model.model_fields["kind"].default): model for model in get_args(members) or (members,)}
 
 
 def accepted(model: type[Model], field: str) -> Any:  # noqa: ANN401 - `Quantity` or `IntegerOr`

@@ -17,13 +17,16 @@ from longpipe.scenario.topology import MAX_PROBLEMS
 from longpipe.units import SIZE, TIME, UNLIMITED
 
 if TYPE_CHECKING:
+    from longpipe.scenario.access import Access
     from longpipe.scenario.buffers import Framing
-    from longpipe.scenario.network import Flow, Network
+    from longpipe.scenario.network import Flow, Link, Network
     from longpipe.scenario.policies import Policy
     from longpipe.scenario.switch import Switch
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
 
+# Conditioners that act before the queue discipline, so that links with medium access may have them.
+BESIDE_ACCESS: Final = ("policer", "duplication")
 # The requirement of flows whose routes cannot change.
 CONSTANT_ROUTES: Final = "needs a path with constant routes: a constellation without path.as = 'graph'"
 
@@ -51,6 +54,7 @@ def _network_problems(framing: Framing, network: Network, switch: Switch, topolo
         _framing_problems(framing, network, switch, topology),
         topology.problems(framing),
         _conditioner_problems(framing, network, topology),
+        _access_problems(framing, network, topology),
     )
 
 
@@ -209,6 +213,34 @@ def _conditioner_problems(framing: Framing, network: Network, topology: Topology
                 yield f"{field}: set; needs framing 'ip', whose packets they act on"
             elif topology.kinds[node] == "host" and node in jitter:
                 yield f"{field}: set; needs send_jitter 0 s, not {jitter[node]}, at {node}"
+
+
+def accesses(network: Network, links: Sequence[Link]) -> Iterator[tuple[int, str, Access]]:
+    """Yields the number of each directed link with medium access, the name of its field, and the access."""
+    for i, link in enumerate(links):
+        for back, (name, access) in enumerate((("access", link.access), ("return_access", link.return_access))):
+            if access is not None:
+                yield 2 * i + back, _link_field(network, i, name), access
+
+
+def _access_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
+    """Yields the problems of each medium access, and of its use with the framing, a path or send jitter."""
+    links, jitter = topology.graph.links, _send_jitter(topology)
+    for number, field, access in accesses(network, links):
+        back = number % 2
+        link = links[number // 2]
+        node = link.between[back]
+        yield from (f"{field}.{part}: {problem}" for part, problem in access.problems())
+        if framing == "aal5":
+            yield f"{field}: {access.kind}; needs framing 'ip', whose packets it sends"
+        elif topology.kinds[node] == "host" and node in jitter:
+            yield f"{field}: {access.kind}; needs send_jitter 0 s, not {jitter[node]}, at {node}"
+        path = (link.return_path or link.path) if back else link.path
+        if path is not None:
+            yield f"{field}: {access.kind}; needs a constant link, without a path in its direction"
+        for one in link.return_conditioners if back else link.conditioners:
+            if one.kind not in BESIDE_ACCESS:
+                yield f"{field}: {access.kind}; not together with {one.kind}, needs {', '.join(BESIDE_ACCESS)}"
 
 
 def _send_jitter(topology: Topology) -> dict[str, str]:

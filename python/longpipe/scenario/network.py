@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
+from longpipe.scenario.access import Access
 from longpipe.scenario.base import LATER, Buffer, Model, kind_or_table, quantity
 from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.loss import Loss, NoLoss
@@ -131,6 +132,13 @@ class Dumbbell(DumbbellBase):
     return_path: Part[Path | None] = part(
         default=None, description="Variation of the trunk over time, switch2 to switch1; equal to path if absent"
     )
+    access: Part[Access | None] = part(
+        default=None,
+        description="Medium access of the trunk's port from switch1 to switch2, whose link then reacts to traffic; none if absent",
+    )
+    return_access: Part[Access | None] = part(
+        default=None, description="Medium access of the trunk's port from switch2 to switch1; none if absent"
+    )
     pep: Part[TrunkPep | None] = part(
         default=None, description="Split-TCP proxy at one of the switches (RFC 3135); none if absent"
     )
@@ -206,6 +214,13 @@ class Link(Model):
     )
     return_path: Part[Path | None] = part(
         default=None, description="Variation over time, from the second node to the first; equal to path if absent"
+    )
+    access: Part[Access | None] = part(
+        default=None,
+        description="Medium access of the first node's port, whose link then reacts to traffic; none if absent",
+    )
+    return_access: Part[Access | None] = part(
+        default=None, description="Medium access of the second node's port; none if absent"
     )
 
 

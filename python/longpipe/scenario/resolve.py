@@ -4,10 +4,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
+from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AUTO, Model
 from longpipe.scenario.buffers import Framing, Packet
 from longpipe.scenario.checks import (
+    accesses,
     check,
     check_begin,
     check_flow_arrivals,
@@ -95,6 +99,7 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
         links, _ = directed_links(scenario, topology, tcps, largest)
     for link, one in moving.items():
         links[link] |= _moving(one, links[link], scenario.framing)
+    _add_access(scenario, topology, links)
     resolved = {
         **core_fields(scenario, without=_OF_SCENARIO),
         **resolved_warm_up(scenario.warm_up, scenario.duration),
@@ -108,6 +113,19 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
         # Every external packet needs an event.
         resolved["engine"] = "reference"
     return spread(resolved, over) if over.paths else resolved
+
+
+def _add_access(scenario: "Scenario", topology: Topology, links: list[dict[str, Any]]) -> None:
+    """Adds medium access to the directed links. Raises ScenarioError if it fits neither its link nor its cell."""
+    own = list(accesses(scenario.network, topology.graph.links))
+    if not own:
+        return
+    for link, _, access in own:
+        links[link]["access"] = core_fields(access)
+    rows = [{name: links[link][name] for name in ("rate_bps", "delay_ps", "access")} for link, _, _ in own]
+    if (problem := _core.access_problem(orjson.dumps(rows).decode())) is not None:
+        number, message = problem
+        raise ScenarioError(f"{own[number][1]}.{message}")
 
 
 def _with_series(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:

@@ -60,6 +60,8 @@ def _graph(network: Dumbbell) -> Graph:
         return_conditioners=network.return_conditioners,
         path=network.path,
         return_path=network.return_path,
+        access=network.access,
+        return_access=network.return_access,
     )
     flow = Flow.unchecked(name="flow1", from_="source1", to="sink1")
     flows = []
@@ -131,7 +133,7 @@ MAX_PROBLEMS: Final = 10
 # Fields that most links leave at their defaults: queues, conditioners and losses.
 _RARE: Final = (
     "policy", "return_policy", "host_policy", "host_buffer", "loss", "return_loss",
-    "conditioners", "return_conditioners",
+    "conditioners", "return_conditioners", "access", "return_access",
 )  # fmt: skip
 _DEFAULTS: Final = tuple(Link.model_fields[name].default for name in _RARE)
 _rare_of: Final = itemgetter(*_RARE)
@@ -238,7 +240,7 @@ class Topology:
 
     @cached_property
     def special_links(self) -> list[tuple[int, Link]]:
-        """Returns the links, with their numbers, that have a policy, a host buffer, conditioners or losses."""
+        """Returns the links, with their numbers, that have a policy, a host buffer, conditioners, access or losses."""
         return [(i, link) for i, link in enumerate(self.graph.links) if _rare_of(link.__dict__) != _DEFAULTS]
 
     def slowest_rate(self, route: list[int]) -> str:

@@ -1,5 +1,6 @@
 //! Conservation of packets and bytes, checked at the end of a run.
 
+use super::port::cell::Cells;
 use super::port::egress_queue::EgressQueue;
 use super::port::line::{End, Line};
 use super::wire::{Port, Wire};
@@ -9,7 +10,13 @@ use crate::report::{check, InvariantError, QueueReport, TokenCredit};
 use longpipe_events::{Rate, Time};
 
 /// Returns a port's counters, whether they are consistent, and the rate of the port's link.
-fn report_of(port: &mut Port, line: &mut Line, in_flight: (u64, u64), now: Time) -> (PacketReport, bool, Rate) {
+fn report_of(
+    port: &mut Port,
+    line: &mut Line,
+    cells: &mut Cells,
+    in_flight: (u64, u64),
+    now: Time,
+) -> (PacketReport, bool, Rate) {
     match port {
         Port::Interface(interface) => {
             interface.count_repeated(line);
@@ -23,11 +30,12 @@ fn report_of(port: &mut Port, line: &mut Line, in_flight: (u64, u64), now: Time)
         Port::ConstantRate(port) => (port.report(line, now), true, port.queue().rate()),
         Port::VariableRate(port) => (port.report(now, in_flight), true, port.queue().rate()),
         Port::Delayed(delayed) => {
-            let (mut report, agree, rate) = report_of(&mut delayed.port, line, in_flight, now);
+            let (mut report, agree, rate) = report_of(&mut delayed.port, line, cells, in_flight, now);
             let within = report.conserves(rate, now);
             report.motion = Some(TimeVaryingReport::of_delay(within));
             (report, agree, rate)
         }
+        &mut Port::Access(place) => (cells.report(place, now, in_flight), true, cells.queue(place).rate()),
         Port::TimeVarying(time_varying) => (
             time_varying.report(now, in_flight),
             time_varying.accounts_agree(),
@@ -49,10 +57,11 @@ fn in_flight(ip: &Ip) -> Vec<(u64, u64)> {
 }
 
 /// Returns the egress queue of a wire's port, if it has one.
-fn egress_queue(wire: &Wire) -> Option<&EgressQueue> {
+fn egress_queue<'a>(wire: &'a Wire, cells: &'a Cells) -> Option<&'a EgressQueue> {
     match &wire.port {
         Port::ConstantRate(port) => Some(port.queue()),
         Port::VariableRate(port) => Some(port.queue()),
+        Port::Access(place) => Some(cells.queue(*place)),
         Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => None,
     }
 }
@@ -60,7 +69,7 @@ fn egress_queue(wire: &Wire) -> Option<&EgressQueue> {
 /// Returns the reports of all queues into which disciplines divide ports; `packet_reports` must have been called.
 pub(super) fn queue_reports(ip: &Ip, now: Time) -> Vec<QueueReport> {
     let queues = ip.wires.iter().enumerate().filter_map(|(index, wire)| {
-        let queue = egress_queue(wire)?;
+        let queue = egress_queue(wire, &ip.cells)?;
         Some(QueueReport::of_port(index, queue.subqueues(), now))
     });
     queues.flatten().collect()
@@ -68,7 +77,7 @@ pub(super) fn queue_reports(ip: &Ip, now: Time) -> Vec<QueueReport> {
 
 /// Returns the credits of each link's token buckets; `packet_reports` must have been called.
 pub(super) fn token_credits(ip: &Ip, now: Time) -> Vec<Vec<TokenCredit>> {
-    let credits = |wire: &Wire| egress_queue(wire).map_or_else(Vec::new, |queue| queue.token_credits(now));
+    let credits = |wire: &Wire| egress_queue(wire, &ip.cells).map_or_else(Vec::new, |queue| queue.token_credits(now));
     ip.wires.iter().map(credits).collect()
 }
 
@@ -98,10 +107,10 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
                 port.settle(line, now);
                 port.lost_later(now)
             }
-            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::ConstantRate(_) => (0, 0),
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::ConstantRate(_) | Port::Access(_) => (0, 0),
         };
         in_flight = (in_flight.0 + lost.0, in_flight.1 + lost.1);
-        let (report, accounts_agree, rate) = report_of(port, line, in_flight, now);
+        let (report, accounts_agree, rate) = report_of(port, line, &mut ip.cells, in_flight, now);
         check(report.conserves(rate, now) && accounts_agree, || {
             format!("port {index}: {report:?}")
         })?;
@@ -118,6 +127,9 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
             let held = match port {
                 Port::ConstantRate(port) => port.queue().backlog(),
                 Port::VariableRate(port) => port.not_on_wire(),
+                // A packet leaves a port with medium access when its transmission ends.
+                Port::Access(_) if report.host => (report.packets_held - in_flight.0, report.bytes_held - in_flight.1),
+                Port::Access(_) => (report.packets_held, report.bytes_held),
                 Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => (0, 0),
             };
             sum(
@@ -139,6 +151,7 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
         }
         reports.push(report);
     }
+    check(ip.cells.conserve(now), || "requests and grants of a cell".to_owned())?;
     check(arrived == counted, || {
         format!("routers: {arrived:?} arrived, {counted:?} were counted")
     })?;

@@ -2,6 +2,7 @@
 //! transmission starts, and forwarded at that time.
 
 use super::forward::HostArrival;
+use super::port::cell::{Left, Place};
 use super::port::constant_rate::StartedTransmission;
 use super::port::egress_queue::EgressQueue;
 use super::port::line::End;
@@ -54,6 +55,9 @@ impl Ip {
 
     /// Returns the number of packets that a port holds when another packet arrives.
     pub(super) fn held<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) -> u64 {
+        if let Port::Access(place) = self.wires[link.index()].port {
+            return self.cells.held(place).0;
+        }
         if self.wires[link.index()].port.has_egress_queue() {
             self.run_port(hosts, link, now);
         }
@@ -68,8 +72,47 @@ impl Ip {
 
     /// Processes the event of a port.
     pub(super) fn on_port_event<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
+        if let Port::Access(place) = self.wires[link.index()].port {
+            self.cells.wake(place.cell, hosts.clock.now);
+            self.settle_cell(hosts, place.cell);
+            return;
+        }
         self.wires[link.index()].waiting.port_event = None;
         self.run_port(hosts, link, hosts.clock.now);
+    }
+
+    /// Processes the arrival of a packet at a port with medium access.
+    #[inline(never)]
+    pub(super) fn enter_cell<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        place: Place,
+        now: Time,
+        packet: Packet,
+        options: &Options,
+    ) {
+        self.cells.arrive(place, now, packet, options);
+        self.settle_cell(hosts, place.cell);
+    }
+
+    /// Reports what has happened in a cell, forwards the packets that have left its ports, and schedules its next
+    /// event.
+    fn settle_cell<P: Probe>(&mut self, hosts: &mut Hosts<P>, cell: u32) {
+        self.cells
+            .collect_reports(cell, |link, queue| report_from(hosts, link, queue));
+        for Left { link, packet, arrival } in self.cells.take_left(cell) {
+            let left = StartedTransmission {
+                queued: packet,
+                departure: hosts.clock.now,
+                arrival: arrival.into(),
+            };
+            self.leave(hosts, link, left);
+        }
+        match self.cells.new_event(cell) {
+            Some((link, Some(time))) => hosts.clock.set_departure(link, time),
+            Some((link, None)) => hosts.clock.cancel(Actor::Port(link.index())),
+            None => {}
+        }
     }
 
     pub(super) fn act_until<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) {

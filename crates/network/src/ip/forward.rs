@@ -96,6 +96,10 @@ impl Ip {
         if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
             transmissions::packet(&mut hosts.probe, link, None, departure, packet, options);
         }
+        if let Port::Access(place) = wire.port {
+            self.enter_cell(hosts, place, ready, packet, options);
+            return;
+        }
         if !wire.port.has_egress_queue() {
             if let Some((time, cause)) = wire.port.take_loss(ready.min(hosts.clock.end)) {
                 hosts.lose(time, link, &packet, cause);
@@ -381,6 +385,10 @@ impl Ip {
                 }
             }
             Port::ConstantRate(_) | Port::VariableRate(_) => return self.enqueue(hosts, link, now, packet, options),
+            &mut Port::Access(place) => {
+                self.enter_cell(hosts, place, now, packet, options);
+                return None;
+            }
         }
         if let Some((time, cause)) = wire.port.take_loss(now) {
             hosts.lose(time, link, &packet, cause);

@@ -32,9 +32,10 @@ use crate::ties::TieRule;
 use forward::{rank, ProvenAck};
 use lanes::PacketLanes;
 use longpipe_events::{Span, Time};
+use port::cell::Cells;
 use port::line::End;
 use routes::Routes;
-use wire::Wire;
+use wire::{Port, Wire};
 
 /// Routers and wires of a run. A packet has an event only at ports where it may meet packets of other wires.
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ pub(crate) struct Ip {
     pub routes: Routes,
     pub topology: Topology,
     pub ties: TieRule,
+    /// Cells of links with medium access.
+    cells: Cells,
 }
 
 impl Ip {
@@ -56,12 +59,14 @@ impl Ip {
         seed: u64,
     ) -> Ip {
         let ack_lookaheads = acks::ack_lookaheads(scenario, topology, guarantees, early);
+        let cells = Cells::new(scenario, seed);
         Ip {
-            wires: wire::wires(scenario, topology, (&ack_lookaheads, early.late_ports), seed),
+            wires: wire::wires(scenario, topology, (&ack_lookaheads, early.late_ports), &cells, seed),
             lanes: PacketLanes::default(),
             routes: Routes::new(scenario),
             topology: topology.clone(),
             ties: TieRule::new(scenario.ties, seed),
+            cells,
         }
     }
 
@@ -167,7 +172,10 @@ impl Medium for Ip {
                 self.act_until(hosts, Link::new(index), hosts.clock.end);
             }
             if !hosts.probe.is_idle() {
-                let waiting = self.wires[index].port.waiting_packets();
+                let waiting = match &self.wires[index].port {
+                    Port::Access(place) => self.cells.waiting_packets(*place),
+                    port => port.waiting_packets(),
+                };
                 egress_ports::report_waiting(&mut hosts.probe, Link::new(index), waiting, hosts.clock.end);
             }
         }

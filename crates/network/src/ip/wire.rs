@@ -3,6 +3,7 @@
 use crate::conditioners::jitter::LinkJitter;
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
+use crate::ip::port::cell::{Cells, Place};
 use crate::ip::port::constant_rate::{ConstantRatePort, StartedTransmission};
 use crate::ip::port::delayed::Delayed;
 use crate::ip::port::egress_queue::{EgressQueue, QueuedPacket};
@@ -14,7 +15,7 @@ use crate::ip::port::variable_rate::VariableRatePort;
 use crate::lookahead::queueless::queueless;
 use crate::packets::drops::DropCause;
 use crate::packets::queued_options::QueuedOptions;
-use crate::packets::{Circuit, OnWire, Options, Packet};
+use crate::packets::{Circuit, Link, OnWire, Options, Packet};
 use crate::scenario::topology::Topology;
 use crate::scenario::{LinkConfig, PolicyConfig, Scenario};
 use crate::time_varying::TimeVaryingLink;
@@ -93,7 +94,7 @@ impl Wire {
                     router.queue_by_rules(&mut self.line, ready, bytes, circuit_and_ecn)?
                 }
                 // `Ip::enqueue` queues the packet.
-                Port::ConstantRate(_) | Port::VariableRate(_) => return None,
+                Port::ConstantRate(_) | Port::VariableRate(_) | Port::Access(_) => return None,
                 Port::Delayed(delayed) => return delayed.send(&mut self.line, ready, bytes, circuit_and_ecn(true)),
                 Port::TimeVarying(time_varying) => {
                     let (local, _) = circuit_and_ecn(time_varying.needs_vc_occupancies());
@@ -198,6 +199,8 @@ pub(crate) enum Port {
     ConstantRate(Box<ConstantRatePort>),
     /// Any queue discipline, with any transmitter.
     VariableRate(Box<VariableRatePort>),
+    /// Any queue discipline, with medium access; its cell contains the queue.
+    Access(Place),
 }
 
 impl Port {
@@ -208,7 +211,11 @@ impl Port {
             Port::Interface(interface) => interface.queue(line, ready, bytes),
             Port::Router(router) if router.is_only_tail_drop() => router.fifo.queue(line, ready, bytes),
             Port::Router(router) => router.queue_by_rules(line, ready, bytes, circuit_and_ecn),
-            Port::Delayed(_) | Port::TimeVarying(_) | Port::ConstantRate(_) | Port::VariableRate(_) => None,
+            Port::Delayed(_)
+            | Port::TimeVarying(_)
+            | Port::ConstantRate(_)
+            | Port::VariableRate(_)
+            | Port::Access(_) => None,
         }
     }
 
@@ -221,7 +228,7 @@ impl Port {
             Port::Delayed(delayed) => delayed.port.take_loss(now),
             Port::TimeVarying(time_varying) => time_varying.take_loss(),
             // Egress queues keep a list of drops, because they may also drop packets that arrived earlier.
-            Port::ConstantRate(_) | Port::VariableRate(_) => None,
+            Port::ConstantRate(_) | Port::VariableRate(_) | Port::Access(_) => None,
         }
     }
 
@@ -231,7 +238,7 @@ impl Port {
         match self {
             Port::ConstantRate(port) => Some(port.queue_mut()),
             Port::VariableRate(port) => Some(port.queue_mut()),
-            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => None,
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) | Port::Access(_) => None,
         }
     }
 
@@ -257,7 +264,7 @@ impl Port {
         match self {
             Port::ConstantRate(port) => port.due(line, now),
             Port::VariableRate(port) => port.due(now),
-            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => None,
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) | Port::Access(_) => None,
         }
     }
 
@@ -268,7 +275,7 @@ impl Port {
         match self {
             Port::ConstantRate(port) => port.act(line, now),
             Port::VariableRate(port) => port.act(line, now),
-            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => None,
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) | Port::Access(_) => None,
         }
     }
 
@@ -284,7 +291,7 @@ impl Port {
         match self {
             Port::ConstantRate(port) => port.arrive(line, now, packet, options),
             Port::VariableRate(port) => port.arrive(line, now, packet, options),
-            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => None,
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) | Port::Access(_) => None,
         }
     }
 
@@ -299,7 +306,7 @@ impl Port {
         match self {
             Port::ConstantRate(port) => port.next_event(line),
             Port::VariableRate(port) => port.next_event(),
-            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => None,
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) | Port::Access(_) => None,
         }
     }
 
@@ -313,6 +320,7 @@ impl Port {
     pub fn arrival_of(&self, queued: &QueuedPacket) -> Option<Time> {
         match self {
             Port::VariableRate(port) if port.queue().is_host() => None,
+            Port::Access(place) if place.host => None,
             _ => Some(queued.arrival),
         }
     }
@@ -328,6 +336,8 @@ impl Port {
             Port::TimeVarying(time_varying) => time_varying.held(now),
             Port::ConstantRate(port) => port.queue().held().0,
             Port::VariableRate(port) => port.queue().held().0,
+            // `Ip::held` asks the cell.
+            Port::Access(_) => 0,
         }
     }
 }
@@ -340,7 +350,11 @@ fn port(
     index: usize,
     (queueless, late): (bool, bool),
     (vcs, seed): (usize, u64),
+    cells: &Cells,
 ) -> (Port, Repeats) {
+    if let Some(place) = cells.place(Link::new(index)) {
+        return (Port::Access(place), Repeats::Never);
+    }
     let link = &scenario.links[index];
     let (rate, loss) = (Rate(link.rate_bps), Loss::new(&link.loss, seed, index as u64));
     let varies = link.varies();
@@ -411,6 +425,7 @@ pub(crate) fn wires(
     scenario: &Scenario,
     topology: &Topology,
     (ack_lookaheads, late): (&[Span], bool),
+    cells: &Cells,
     seed: u64,
 ) -> Vec<Wire> {
     let queueless = queueless(scenario, topology);
@@ -439,7 +454,7 @@ pub(crate) fn wires(
         });
         let seen = if verdict.is_some() { End::DecidedOnArrival } else { end };
         let vcs = topology.vcs_of_link[index][0] as usize;
-        let (port, repeats) = port(scenario, index, (queueless[index], late), (vcs, seed));
+        let (port, repeats) = port(scenario, index, (queueless[index], late), (vcs, seed), cells);
         let mut line = Line::new(Span(link.guarantees().min_delay), seen, repeats);
         // A packet that passes through a router without meeting other packets may always be forwarded at once.
         if seen == End::Through {

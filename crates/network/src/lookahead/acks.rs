@@ -77,7 +77,11 @@ pub(crate) fn ack_lookaheads(
         }
         let back = route(circuit);
         let first = back[0];
-        let port = back.get(1).map_or(PortArrivals::Others, |&second| ports[second]);
+        // A port with medium access processes arrivals at their time.
+        let port = match back.get(1) {
+            Some(&second) if scenario.links[second].access.is_none() => ports[second],
+            _ => PortArrivals::Others,
+        };
         match port {
             PortArrivals::AcksOf { latency, .. } if known[first] && shared(&first) => {
                 let min = &mut ack_lookaheads[first].0;

@@ -47,7 +47,8 @@ pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
             BufferUnit::Bytes => buffer.limit >= max,
             BufferUnit::Cells => false,
         });
-        let stand = input.motion.is_none() && link.motion.is_none() && input.conditioners.is_empty();
+        let reacts = input.access.is_some() || link.access.is_some();
+        let stand = !reacts && input.motion.is_none() && link.motion.is_none() && input.conditioners.is_empty();
         let router = scenario.nodes[link.from].kind == NodeKind::Switch;
         let lasts = |bytes: u64, rate: u64| 8 * u128::from(bytes) * u128::from(PS_PER_SECOND) / u128::from(rate);
         let apart = lasts(max, link.rate_bps) + ROUNDED <= lasts(min, input.rate_bps);

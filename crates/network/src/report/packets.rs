@@ -1,5 +1,6 @@
 //! Results of each port for a run with IP packets.
 
+use crate::access::AccessReport;
 use crate::impairments::bit_errors::BitErrors;
 use crate::packets::drops::DropCause;
 use crate::report::state_hash::StateHash;
@@ -84,6 +85,8 @@ pub struct PacketReport {
     pub no_route: u64,
     /// Bytes of the packets without a continuing route.
     pub bytes_no_route: u64,
+    /// Results of medium access.
+    pub access: Option<AccessReport>,
 }
 
 impl PacketReport {
@@ -145,8 +148,8 @@ impl PacketReport {
         )
     }
 
-    /// Adds all results to a hash of the final state. Bit errors, packets without a route, and marks are added only if
-    /// there are any.
+    /// Adds all results to a hash of the final state. Bit errors, packets without a route, marks and medium access
+    /// are added only if there are any.
     pub(crate) fn hash(&self, hash: &mut StateHash) {
         let words = [
             self.packets_in,
@@ -172,6 +175,7 @@ impl PacketReport {
         let policed = Some(self.lost_policer).filter(|&policed| policed > 0);
         let duplicated = Some(self.packets_duplicated).filter(|&duplicated| duplicated > 0);
         let marked = Some(self.packets_marked).filter(|&marked| marked > 0);
+        let access = self.access.map(AccessReport::words);
         words
             .into_iter()
             .chain(corrupted)
@@ -180,6 +184,7 @@ impl PacketReport {
             .chain(duplicated)
             .chain(marked)
             .chain(time_varying.into_iter().flatten())
+            .chain(access.into_iter().flatten())
             .for_each(|word| hash.word(word));
     }
 }

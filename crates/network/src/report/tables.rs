@@ -6,6 +6,7 @@ use super::files::File;
 use super::flows::{ProxyReport, VideoReport};
 use super::packets::{PacketReport, TimeVaryingReport};
 use super::Report;
+use crate::access::AccessReport;
 use crate::scenario::conditioners::ConditionerConfig;
 use crate::scenario::{Framing, LinkConfig, LossConfig, PolicyConfig, Scenario, TrafficConfig};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
@@ -240,6 +241,12 @@ pub const TABLES: [Table; 16] = [
             Count Kind::Counter, "packets_lost_on_wire": "Packets lost on the wire in an outage." if moves(run) => motion(port).lost_on_wire;
             Count Kind::Counter, "overtakings": "Packets that overtook others on the wire." if moves(run) => motion(port).overtakings.packets;
             Count Kind::State, "furthest_overtaking": "Maximum number of packets that one packet overtook." if moves(run) => motion(port).overtakings.furthest;
+            Count Kind::Counter, "requests": "Requests for capacity that the port has sent." if has_access(run) => access(port).requests;
+            Count Kind::Counter, "requests_lost": "Requests that did not reach the gateway." if has_access(run) => access(port).requests_lost;
+            Count Kind::Counter, "grants": "Transmissions that have been granted, and whose times have come." if has_access(run) => access(port).granted;
+            Count Kind::Counter, "grants_used": "Granted transmissions that carried data." if has_access(run) => access(port).used;
+            Count Kind::Counter, "access_overhead_bytes": "Headers of the access and padding in transmissions with data." if has_access(run) => access(port).overhead_bytes;
+            Real Kind::Counter, "waiting_for_grant_s": "Time in which data waited for a granted transmission." if has_access(run) => access(port).waiting.as_seconds();
             Real Kind::Utilization, "utilization": "Share of the line's capacity that was used." => port.utilization;
         }],
     },
@@ -509,6 +516,14 @@ fn moves(run: &Run<'_>) -> bool {
 
 fn motion(port: &PacketReport) -> TimeVaryingReport {
     port.motion.unwrap_or_default()
+}
+
+fn has_access(run: &Run<'_>) -> bool {
+    run.scenario.links.iter().any(|link| link.access.is_some())
+}
+
+fn access(port: &PacketReport) -> AccessReport {
+    port.access.unwrap_or_default()
 }
 
 fn has_bit_errors(run: &Run<'_>) -> bool {

@@ -3,6 +3,7 @@
 use crate::bounds::{LONGEST_VBR_PERIOD, MAX_PATH_DELAY, MAX_WAIT};
 use crate::conditioners::{self, ConditionerConfig};
 use crate::packets::aal5::{frame_cells, CELL_BITS};
+use crate::scenario::access;
 use crate::scenario::connection_slots;
 use crate::scenario::forwarding;
 use crate::scenario::link_ends::LinkEnd;
@@ -103,6 +104,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
         let field = format!("nodes[{index}].send_jitter");
         return refuse(field, node.send_jitter_ps, "needs at most 1000 s, in ps");
     }
+    access::check(scenario)?;
     check_framing(scenario)?;
     check_host_queues(scenario)?;
     if scenario.links.len() + 3 * scenario.flows.len() + scenario.vbr.len() > MAX_ENTITIES {

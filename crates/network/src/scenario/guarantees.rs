@@ -76,6 +76,16 @@ impl LinkConfig {
     /// conditioners, a shaping discipline or a queue at a host invalidate.
     pub(crate) fn guarantees(&self) -> LinkGuarantees {
         let spoils = matches!(self.loss, LossConfig::BitErrors { .. });
+        if self.access.is_some() {
+            return LinkGuarantees {
+                keeps_order: true,
+                loses_none_on_wire: !spoils,
+                min_delay: self.delay_ps,
+                // Several packets may leave at the same time.
+                max_rate_bps: u64::MAX,
+                ..LinkGuarantees::default()
+            };
+        }
         let Some(motion) = &self.motion else {
             return LinkGuarantees {
                 departs_as_begun: true,
@@ -113,6 +123,7 @@ impl Scenario {
     /// Returns whether the interface of the host at the start of a link is anything other than an unlimited FIFO.
     pub(crate) fn has_queue_at_host(&self, link: &LinkConfig) -> bool {
         let plain = link.policy == PolicyConfig::TAIL_DROP && link.buffer.is_none() && link.conditioners.is_empty();
+        let plain = plain && link.access.is_none();
         self.is_host(link.from) && !plain
     }
 }

@@ -4,6 +4,7 @@
 //! Defaults are set by the Python front end alone; here a missing or unknown field is an error. The rows of large networks
 //! derive serde's `Deserialize`, which creates no tree; all other types derive `FromJson`, which is less code.
 
+pub mod access;
 pub mod check;
 pub mod conditioners;
 mod connection_slots;
@@ -57,6 +58,7 @@ pub use crate::traffic::stream::StreamConfig;
 pub use crate::traffic::transfer::TransferConfig;
 pub use crate::traffic::video::VideoConfig;
 pub use crate::traffic::{web, TrafficConfig};
+use access::AccessConfig;
 use conditioners::ConditionerConfig;
 pub(crate) use connection_slots::{connection_slot_bytes, ConnectionSlots};
 use longpipe_json::FromJson;
@@ -179,6 +181,9 @@ pub struct LinkConfig {
     /// Conditioners before the queue discipline, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditioners: Vec<ConditionerConfig>,
+    /// Medium access, which replaces the transmitter; None if the link sends whenever a packet waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<Box<AccessConfig>>,
 }
 
 /// Buffer size of a port.

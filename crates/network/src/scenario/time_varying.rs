@@ -149,7 +149,7 @@ impl LinkConfig {
     /// begins, rather than when its last bit leaves.
     pub(crate) fn frees_at_begin(&self) -> bool {
         let service = self.motion.as_ref().and_then(|motion| motion.service.as_ref());
-        self.aggregates() || matches!(service, Some(ServiceConfig::Opportunities { .. }))
+        self.access.is_some() || self.aggregates() || matches!(service, Some(ServiceConfig::Opportunities { .. }))
     }
 }
 

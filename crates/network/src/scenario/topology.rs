@@ -117,8 +117,9 @@ impl Topology {
         // If packets may be reordered, they meet other packets of their own link.
         let mut unshared: Vec<bool> = scenario.links.iter().map(|link| !link.may_reorder()).collect();
         for &(from, to) in &hops {
-            // A port with a queue per VC processes arrivals at their time.
-            unshared[from] &= !several_inputs[to] && !scenario.has_queue_per_vc(to, self.vcs_of_link[to]);
+            // A port with a queue per VC, or with medium access, processes arrivals at their time.
+            let in_time = scenario.has_queue_per_vc(to, self.vcs_of_link[to]) || scenario.links[to].access.is_some();
+            unshared[from] &= !several_inputs[to] && !in_time;
         }
         // Each shared link makes the links that feed it shared too; each link is visited once.
         let feeding = Grouped::new(self.ends.len(), hops.iter().map(|&(from, to)| (to, from)));

@@ -3,6 +3,7 @@
 // The types are only described, and never created.
 #![allow(dead_code, clippy::large_enum_variant)]
 
+use super::access::AccessConfig;
 use super::traces::TraceConfig;
 use super::{Framing, NodeKind, StartConfig, StopConfig, Ties};
 use crate::conditioners::ConditionerConfig;
@@ -218,6 +219,10 @@ pub struct LinkInput {
     path: Option<Path>,
     /// Variation over time, from the second node to the first; equal to path if absent.
     return_path: Option<Path>,
+    /// Medium access of the first node's port, whose link then reacts to traffic; none if absent.
+    access: Option<AccessConfig>,
+    /// Medium access of the second node's port; none if absent.
+    return_access: Option<AccessConfig>,
 }
 
 /// A TCP connection or a datagram flow between two hosts; fields that it lacks are taken from the scenario.
@@ -297,6 +302,10 @@ pub enum NetworkInput {
         path: Option<Path>,
         /// Variation of the trunk over time, switch2 to switch1; equal to path if absent.
         return_path: Option<Path>,
+        /// Medium access of the trunk's port from switch1 to switch2, whose link then reacts to traffic; none if absent.
+        access: Option<AccessConfig>,
+        /// Medium access of the trunk's port from switch2 to switch1; none if absent.
+        return_access: Option<AccessConfig>,
         /// Split-TCP proxy at one of the switches (RFC 3135); none if absent.
         pep: Option<TrunkPep>,
         /// VBR source over the trunk, from a host at switch1 to a host at switch2; none if absent.

@@ -1,5 +1,6 @@
 //! Random graphs: the results of a run are bit-identical in every engine, with and without traces.
 
+use crate::common::any_graph::access::with_access;
 use crate::common::any_graph::rerouting::any_rerouted;
 use crate::common::any_graph::time_varying::any_time_varying;
 use crate::common::any_graph::{any_scenario, with_ends};
@@ -93,6 +94,11 @@ fn over_any_graph_of_time_varying_links() {
 #[test]
 fn over_any_graph_of_time_varying_cell_links() {
     every_way_to_run_agrees(any_time_varying(Framing::Aal5));
+}
+
+#[test]
+fn over_any_graph_of_links_with_medium_access() {
+    every_way_to_run_agrees(with_access(any_scenario(Framing::Ip)));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Many defects need simultaneous events, so most links, connections and starts are equal. A scenario is drawn as small
 //! numbers, from which its parts are built, so that proptest can shrink it.
 
+pub mod access;
 mod described;
 mod extremes;
 mod fields;

@@ -207,6 +207,7 @@ impl Builder {
                 loss: LossConfig::None {},
                 motion: None,
                 conditioners: vec![],
+                access: None,
             });
         }
         self.scenario.links.len() - 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from longpipe.scenario.datagrams import longest_bytes
@@ -81,6 +81,10 @@ class Activity:
         """Returns the fields of the links of the route and of the return route, as far as fields determine them."""
         fields = map(self.run.fields.of_link, (*self.route, *self.return_route))
         return [own for own in fields if own is not None]
+
+    def waiting_for_grants(self, ports: Iterable[int]) -> float:
+        """Returns the largest share of the active time in which packets at one of the ports waited for a grant."""
+        return min(1.0, max(map(self.ports.waiting_for_grant_s, ports)) / self.active_s)
 
     @property
     def is_ecn_capable(self) -> bool:

@@ -9,7 +9,8 @@ from longpipe import _core
 
 Limit = Literal[
     "link", "return link", "shaper", "window", "proxy buffer", "buffer", "AQM", "random loss", "outage", "policer",
-    "timeouts", "marks", "reordering", "slow start", "congestion", "application", "not started", "not determined", "-",
+    "timeouts", "marks", "reordering", "access", "slow start", "congestion", "application", "not started",
+    "not determined", "-",
 ]  # fmt: skip
 
 # Limit that a loss or a mark indicates, by the cause that the core reports.

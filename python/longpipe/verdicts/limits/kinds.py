@@ -142,6 +142,21 @@ class Link(Kind):
         return faster(evidence, evidence.slowest)
 
 
+class Access(Kind):
+    """A medium access that grants less than its link could carry, or delays ACKs."""
+
+    name = "access"
+    meaning = "packets, or ACKs, waited for capacity that a medium access grants"
+
+    def strength(self, evidence: Evidence) -> Strength:
+        if evidence.has_its_share or evidence.busy >= BUSY:
+            return Strength.NONE
+        if evidence.waiting_for_grants(evidence.route) >= HALF:
+            return Strength.STRONG
+        # ACKs that wait lengthen the RTT, which limits a flow only if nothing else does.
+        return Strength.WEAK if evidence.waiting_for_grants(evidence.return_route) >= HALF else Strength.NONE
+
+
 class LossCause(Kind):
     """A cause of losses or marks that reduced the window for most of the time."""
 
@@ -479,6 +494,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     NotDetermined(),
     Shaper(),
     Link(),
+    Access(),
     Policer(),
     Buffer(),
     Aqm(),

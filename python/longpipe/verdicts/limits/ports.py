@@ -123,6 +123,10 @@ class PortCounters:
         """Returns the number of bytes that left a port of IP packets."""
         return int(self._columns["bytes_out"][port])
 
+    def waiting_for_grant_s(self, port: int) -> float:
+        """Returns the time [s] in which packets at a port waited for capacity that a medium access grants."""
+        return float(self._columns["waiting_for_grant_s"][port]) if "waiting_for_grant_s" in self._columns else 0.0
+
     def most_indicating(self, ports: Iterable[int], limit: Limit, aqm: Limit) -> int | None:
         """Returns the port that lost, or marked, the most packets for a reason that indicates a limit; None without."""
         if limit == "marks":

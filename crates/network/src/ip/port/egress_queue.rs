@@ -634,6 +634,29 @@ impl EgressQueue {
         Some(next)
     }
 
+    /// Dequeues a packet to transmit in addition to those in transmission, if there are any.
+    pub fn begin_another(&mut self, now: Time) -> Option<QueuedPacket> {
+        let next = self.dequeue(now)?;
+        self.in_service.0 += 1;
+        self.in_service.1 += next.bytes();
+        Some(next)
+    }
+
+    /// Counts a packet in transmission as sent. If it was the last one, and none waits, informs the discipline.
+    pub fn finish_one(&mut self, now: Time, packet: &QueuedPacket) {
+        count_exits(&mut self.packet_time, 1, now);
+        self.report.packets_out += 1;
+        self.report.bytes_out += packet.bytes();
+        self.in_service.0 -= 1;
+        self.in_service.1 -= packet.bytes();
+        if self.in_service.0 == 0 {
+            self.emptied = now;
+            if self.backlog().0 == 0 {
+                self.disc.find_empty(now);
+            }
+        }
+    }
+
     /// Returns whether packets are transmitted in batches.
     pub fn forms_batches(&self) -> bool {
         self.batches.is_some()

@@ -2,6 +2,7 @@
 
 mod arrival_rules;
 pub(crate) mod capacity;
+pub(crate) mod cell;
 pub(crate) mod constant_rate;
 pub mod delayed;
 pub(crate) mod egress_queue;

@@ -11,6 +11,7 @@ mod horizon;
 mod port;
 
 use super::egress_ports;
+use super::port::cell::{Cells, Left, Place};
 use super::port::egress_queue::EgressQueue;
 use crate::clock::{TIMER, UNKNOWN};
 use crate::hosts::medium::Medium;
@@ -68,6 +69,8 @@ pub(crate) struct Reference {
     ways: Vec<CircuitRoutes>,
     topology: Topology,
     ties: TieRule,
+    /// Cells of links with medium access.
+    cells: Cells,
     /// Positions of external packets; None if the scenario has no external flows.
     horizon: Option<Box<Horizon>>,
 }
@@ -95,6 +98,7 @@ impl Reference {
             ways: ways.collect(),
             topology: topology.clone(),
             ties: TieRule::new(scenario.ties, seed),
+            cells: Cells::new(scenario, seed),
             horizon: Horizon::new(scenario),
         };
         for link in 0..scenario.links.len() {
@@ -122,7 +126,10 @@ impl Reference {
         if let Some(horizon) = &mut self.horizon {
             horizon.on_arrival_at(link, &packet);
         }
-        if let Some(port) = &mut self.disc_ports[link.index()] {
+        if let Some(place) = self.cells.place(link) {
+            self.cells.arrive(place, now, packet, &options);
+            self.settle_cell(hosts, place);
+        } else if let Some(port) = &mut self.disc_ports[link.index()] {
             let variation = self.ports[link.index()].motion.as_mut();
             if let Some(next) = port.arrive(variation, now, packet, &options) {
                 self.set(next, LinkEvent::Departure, link);
@@ -212,9 +219,10 @@ impl Reference {
             let bytes: u64 = wire.iter().map(|(_, packet, _)| u64::from(packet.bytes())).sum();
             let lost_later = port.lost_later(now);
             let on_wire = (wire.len() as u64 + lost_later.0, bytes + lost_later.1);
-            let report = match &mut self.disc_ports[index] {
-                Some(disc_port) => disc_port.report(port.motion.as_mut(), now, on_wire),
-                None => port.report(now, on_wire),
+            let report = match (self.cells.place(Link::new(index)), &mut self.disc_ports[index]) {
+                (Some(place), _) => self.cells.report(place, now, on_wire),
+                (None, Some(disc_port)) => disc_port.report(port.motion.as_mut(), now, on_wire),
+                (None, None) => port.report(now, on_wire),
             };
             let report = report.with(port.errors.as_deref(), port.no_route);
             check(report.conserves(port.rate(), now), || {
@@ -230,6 +238,7 @@ impl Reference {
             }
             reports.push(report);
         }
+        check(self.cells.conserve(now), || "requests and grants of a cell".to_owned())?;
         check(uncounted.iter().all(|&packets| packets == 0), || {
             format!("{uncounted:?} packets arrived at routers and were not counted")
         })?;
@@ -286,6 +295,10 @@ impl Medium for Reference {
     fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
         for (index, port) in self.ports.iter().enumerate() {
             let link = Link::new(index);
+            if let Some(place) = self.cells.place(link) {
+                let waiting = self.cells.waiting_packets(place);
+                egress_ports::report_waiting(&mut hosts.probe, link, waiting, hosts.clock.end);
+            }
             if let Some(disc_port) = &self.disc_ports[index] {
                 disc_port.watch_in_service(port.motion.as_ref(), &mut hosts.probe, link);
                 let waiting = disc_port.waiting_packets(port.motion.as_ref());
@@ -308,9 +321,11 @@ impl Medium for Reference {
     fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<MediumReport, InvariantError> {
         let packet_ports = self.reports(now)?;
         packet_ports.iter().for_each(|port| port.hash(hash));
-        let disc_ports = self.disc_ports.iter().enumerate();
-        let disc_ports = disc_ports.filter(|&(index, _)| !self.queueless[index]);
-        let queues = disc_ports.filter_map(|(index, port)| Some((index, port.as_ref()?.subqueues())));
+        let ports = (0..self.ports.len()).filter(|&index| !self.queueless[index]);
+        let queues = ports.filter_map(|index| match self.cells.place(Link::new(index)) {
+            Some(place) => Some((index, self.cells.queue(place).subqueues())),
+            None => Some((index, self.disc_ports[index].as_ref()?.subqueues())),
+        });
         Ok(MediumReport {
             queues: queues
                 .flat_map(|(index, of)| QueueReport::of_port(index, of, now))
@@ -325,12 +340,15 @@ impl Medium for Reference {
 impl Reference {
     /// Returns the credits of each link's token buckets.
     fn token_credits(&self, now: Time) -> Vec<Vec<TokenCredit>> {
-        let ports = self.ports.iter().zip(&self.disc_ports);
+        let ports = self.ports.iter().zip(&self.disc_ports).enumerate();
         ports
-            .map(|(port, disc_port)| match disc_port {
-                Some(disc_port) => disc_port.token_credits(now),
-                None => port.token_credits(now),
-            })
+            .map(
+                |(index, (port, disc_port))| match (self.cells.place(Link::new(index)), disc_port) {
+                    (Some(place), _) => self.cells.queue(place).token_credits(now),
+                    (None, Some(disc_port)) => disc_port.token_credits(now),
+                    (None, None) => port.token_credits(now),
+                },
+            )
             .collect()
     }
 
@@ -340,15 +358,7 @@ impl Reference {
             return;
         }
         let mut lost = match &mut self.disc_ports[link.index()] {
-            Some(port) => {
-                let queue = port.queue();
-                queue.take_duplicated().for_each(|packet| hosts.duplicate(&packet));
-                queue
-                    .take_marks()
-                    .for_each(|(time, flow)| hosts.probe.observe(Event::Marked(time, link, flow)));
-                egress_ports::report_removed(&mut hosts.probe, link, queue);
-                queue.drops().take()
-            }
+            Some(port) => report_queue(hosts, link, port.queue()),
             None => Vec::new(),
         };
         // The link's bit errors are recorded in `ports`, even if the link has a `DiscPort`.
@@ -361,18 +371,52 @@ impl Reference {
                 vc: removed.circuit,
             });
         }
-        if lost.is_empty() {
-            return;
+        lose(hosts, self.horizon.as_deref_mut(), link, &lost);
+    }
+
+    /// Reports what has happened in a cell, passes the packets that have left its ports to their wires, and schedules
+    /// the cell's next event.
+    fn settle_cell<P: Probe>(&mut self, hosts: &mut Hosts<P>, place: Place) {
+        let (now, horizon) = (hosts.clock.now, &mut self.horizon);
+        self.cells.collect_reports(place.cell, |link, queue| {
+            let lost = report_queue(hosts, link, queue);
+            lose(hosts, horizon.as_deref_mut(), link, &lost);
+        });
+        for Left { link, packet, arrival } in self.cells.take_left(place.cell) {
+            let arrived = (!self.ports[link.index()].is_host()).then_some(packet.arrival);
+            let options = packet.options();
+            self.pass(arrival, link, packet.packet, options);
+            transmissions::packet(&mut hosts.probe, link, arrived, now, packet.packet, &options);
         }
-        let external = report_external(&lost, hosts.clock.now, link, &mut hosts.outcomes);
+        if let Some((link, Some(next))) = self.cells.new_event(place.cell) {
+            self.set(next, LinkEvent::Departure, link);
+        }
+    }
+
+    /// Passes a packet that arrives at `arrival` to the wire of a link.
+    fn pass(&mut self, arrival: Time, link: Link, packet: Packet, options: Options) {
         if let Some(horizon) = &mut self.horizon {
-            horizon.on_departure_from(link, external);
+            horizon.leaves(link, &packet, arrival);
         }
-        hosts.lose_all(link, &lost);
+        let wire = &mut self.wires[link.index()];
+        let place = wire
+            .iter()
+            .rposition(|other| other.0 <= arrival)
+            .map_or(0, |last| last + 1);
+        wire.make_room();
+        wire.insert(place, (arrival, packet, options));
+        self.await_first(link);
     }
 
     fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let now = hosts.clock.now;
+        if let Some(place) = self.cells.place(link) {
+            if self.cells.is_due(place.cell, now) {
+                self.cells.wake(place.cell, now);
+                self.settle_cell(hosts, place);
+            }
+            return;
+        }
         let (packet, options, arrived) = if let Some(port) = &mut self.disc_ports[link.index()] {
             let variation = self.ports[link.index()].motion.as_mut();
             let Some((left, next)) = port.on_transmitter(variation, now) else {
@@ -392,17 +436,7 @@ impl Reference {
             (left.packet, left.options, arrived)
         };
         if let Some(arrival) = self.ports[link.index()].pass(now, packet) {
-            if let Some(horizon) = &mut self.horizon {
-                horizon.leaves(link, &packet, arrival);
-            }
-            let wire = &mut self.wires[link.index()];
-            let place = wire
-                .iter()
-                .rposition(|other| other.0 <= arrival)
-                .map_or(0, |last| last + 1);
-            wire.make_room();
-            wire.insert(place, (arrival, packet, options));
-            self.await_first(link);
+            self.pass(arrival, link, packet, options);
         }
         if self.disc_ports[link.index()].is_none() {
             self.serve(link);
@@ -434,9 +468,11 @@ impl Reference {
             return;
         };
         let packet = packet.at_step(step);
-        let held = self.disc_ports[next.index()]
-            .as_ref()
-            .map_or(self.ports[next.index()].held(), DiscPort::held);
+        let held = match (self.cells.place(next), &self.disc_ports[next.index()]) {
+            (Some(place), _) => self.cells.held(place).0,
+            (None, Some(port)) => port.held(),
+            (None, None) => self.ports[next.index()].held(),
+        };
         hosts.probe.observe(Event::Queue(now, next, held));
         self.arrive(hosts, now, next, packet.further(), options);
     }
@@ -448,11 +484,33 @@ impl Reference {
     }
 }
 
+/// Reports the packets that a queue has duplicated, marked or removed. Returns those that it has dropped.
+fn report_queue<P: Probe>(hosts: &mut Hosts<P>, link: Link, queue: &mut EgressQueue) -> Vec<(Time, Packet, DropCause)> {
+    queue.take_duplicated().for_each(|packet| hosts.duplicate(&packet));
+    queue
+        .take_marks()
+        .for_each(|(time, flow)| hosts.probe.observe(Event::Marked(time, link, flow)));
+    egress_ports::report_removed(&mut hosts.probe, link, queue);
+    queue.drops().take()
+}
+
+/// Reports lost packets of a link.
+fn lose<P: Probe>(hosts: &mut Hosts<P>, horizon: Option<&mut Horizon>, link: Link, lost: &[(Time, Packet, DropCause)]) {
+    if lost.is_empty() {
+        return;
+    }
+    let external = report_external(lost, hosts.clock.now, link, &mut hosts.outcomes);
+    if let Some(horizon) = horizon {
+        horizon.on_departure_from(link, external);
+    }
+    hosts.lose_all(link, lost);
+}
+
 /// Queues and transmitters of the ports whose discipline, shaper or aggregation decides at dequeue, indexed by link.
 fn disc_ports(scenario: &Scenario, seed: u64) -> Vec<Option<DiscPort>> {
     let port = |(index, link): (usize, &LinkConfig)| {
         let serves = link.policy.serves() || link.has_shaper() || link.duplicates() || link.aggregates();
-        serves.then(|| DiscPort::new(EgressQueue::new(scenario, link, seed, index as u64)))
+        (serves && link.access.is_none()).then(|| DiscPort::new(EgressQueue::new(scenario, link, seed, index as u64)))
     };
     scenario.links.iter().enumerate().map(port).collect()
 }

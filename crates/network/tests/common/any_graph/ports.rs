@@ -108,6 +108,7 @@ pub fn plain_link(from: usize, to: usize, rate_bps: u64, delay_ps: u64) -> LinkC
         loss: LossConfig::None {},
         motion: None,
         conditioners: vec![],
+        access: None,
     }
 }
 

@@ -33,6 +33,7 @@ fn link(steps: &[[u64; 2]], outages: Option<OutagesConfig>, delay_ps: u64) -> Li
         scheduler: SchedulerConfig::Fifo {},
         loss: LossConfig::None {},
         conditioners: vec![],
+        access: None,
         motion: Some(Box::new(motion)),
     }
 }

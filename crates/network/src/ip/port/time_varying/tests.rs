@@ -34,6 +34,7 @@ fn port(schedule: &[u64], limit: u64, unit: BufferUnit) -> (TimeVaryingPort, Lin
         scheduler: SchedulerConfig::Fifo {},
         loss: LossConfig::None {},
         conditioners: vec![],
+        access: None,
         motion: Some(Box::new(motion)),
     };
     let motion = TimeVaryingLink::new(&link, None).expect("a motion");

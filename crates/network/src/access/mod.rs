@@ -1,0 +1,206 @@
+//! Medium access of links that react to traffic: when a port may transmit depends on its queue, on the requests that
+//! its station has sent, and on the other stations of its cell.
+//!
+//! An access decides when stations transmit, and takes packets from their queues by their lengths alone, so that any
+//! queue discipline stands in front of it. `ip/port/cell.rs` connects it to queues and counters.
+
+pub mod dvb_rcs2;
+
+use dvb_rcs2::DvbRcs2Config;
+use longpipe_events::{Span, Time};
+use longpipe_json::FromJson;
+use longpipe_tcp::described::{part, Described, Type};
+use longpipe_tcp::Problem;
+use serde::Serialize;
+use strum::VariantNames;
+
+/// Counters of a station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccessReport {
+    /// Requests for capacity that the station has sent.
+    pub requests: u64,
+    /// Requests among them that did not reach the controller of the cell.
+    pub requests_lost: u64,
+    /// Transmissions that the controller has granted, and whose times have come.
+    pub granted: u64,
+    /// Granted transmissions that carried data.
+    pub used: u64,
+    /// Bytes that transmissions with data could have carried in addition, and headers of the access.
+    pub overhead_bytes: u64,
+    /// Time in which data waited for a transmission.
+    pub waiting: Span,
+}
+
+impl AccessReport {
+    /// Returns the counters for the hash of the final state.
+    pub(crate) fn words(self) -> [u64; 6] {
+        let AccessReport {
+            requests,
+            requests_lost,
+            granted,
+            used,
+            overhead_bytes,
+            waiting,
+        } = self;
+        [requests, requests_lost, granted, used, overhead_bytes, waiting.0]
+    }
+}
+
+/// A station of a cell when the run starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewStation<'a> {
+    /// Parameters of the station's access.
+    pub config: &'a AccessConfig,
+    /// Index of its link.
+    pub link: usize,
+    /// Rate [bit/s] of its link.
+    pub rate_bps: u64,
+    /// Propagation delay of its link.
+    pub delay: Span,
+}
+
+/// The queues of a cell's stations.
+pub(crate) trait Stations {
+    /// Returns the number of bytes that wait in the queue of a station.
+    fn waiting_bytes(&self, station: usize) -> u64;
+
+    /// Takes the next packet from the queue of a station, whose transmission begins. Returns the length [byte] of the
+    /// packet, or None if the queue is empty or the queue discipline holds its packets back.
+    fn take(&mut self, station: usize, now: Time) -> Option<u64>;
+
+    /// Passes the earliest packet that was taken from the queue of a station to the wire: its transmission has ended.
+    fn leave(&mut self, station: usize, now: Time);
+}
+
+/// Medium access of a cell.
+pub(crate) trait MediumAccess {
+    /// Processes the arrival of `bytes` bytes in the queue of a station, after all events before `now`.
+    fn arrived(&mut self, now: Time, station: usize, bytes: u64, stations: &mut impl Stations);
+
+    /// Returns the time of the next event; None while the cell is idle.
+    fn next_event(&self) -> Option<Time>;
+
+    /// Processes the events at `now`.
+    fn wake(&mut self, now: Time, stations: &mut impl Stations);
+
+    /// Returns the counters of a station at `now`, the end of the run.
+    fn report(&self, station: usize, now: Time) -> AccessReport;
+
+    /// Returns whether all requests and grants are accounted for at `now`, the end of the run.
+    fn conserves(&self, now: Time) -> bool;
+}
+
+/// Parameters of an access.
+pub(crate) trait Parameters: Described {
+    /// State of the cell.
+    type Cell: MediumAccess;
+
+    /// Returns the name of the cell that the station shares; None for a cell of its own.
+    fn cell(&self) -> Option<&str>;
+
+    /// Returns the field and the accepted values if the stations of a cell do not fit each other or their links.
+    /// `stations` are those of the cell; the returned number is that of the station with the problem.
+    fn problem_of_cell(stations: &[NewStation<'_>]) -> Option<(usize, Problem)>;
+
+    /// Creates the idle cell of these stations.
+    fn cell_of(stations: &[NewStation<'_>], seed: u64) -> Self::Cell;
+}
+
+/// Declares the kinds of access, one per line, each with its name and the type of its parameters.
+macro_rules! accesses {
+    ($($(#[$about:meta])* $name:ident($config:ty);)+) => {
+        /// Parameters of a station's medium access.
+        #[derive(Clone, Debug, FromJson, Serialize, PartialEq, VariantNames)]
+        #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+        #[strum(serialize_all = "kebab-case")]
+        pub enum AccessConfig {
+            $($(#[$about])* $name($config),)+
+        }
+
+        impl Described for AccessConfig {
+            fn described() -> Type {
+                let parts = [$(part::<$config>,)+].into_iter().map(|part| part());
+                Type::Kinds { kinds: AccessConfig::VARIANTS.iter().copied().zip(parts).collect() }
+            }
+
+            fn invalid(&self) -> Option<Problem> {
+                match self {
+                    $(AccessConfig::$name(config) => config.invalid(),)+
+                }
+            }
+        }
+
+        impl AccessConfig {
+            /// Returns the name of the cell that the station shares; None for a cell of its own.
+            pub fn cell(&self) -> Option<&str> {
+                match self {
+                    $(AccessConfig::$name(config) => config.cell(),)+
+                }
+            }
+        }
+
+        /// A cell with access of any kind.
+        #[derive(Clone, Debug)]
+        pub(crate) enum AnyAccess {
+            $($name(<$config as Parameters>::Cell),)+
+        }
+
+        impl AnyAccess {
+            /// Creates the idle cell of stations with access of one kind.
+            pub fn new(stations: &[NewStation<'_>], seed: u64) -> AnyAccess {
+                match stations[0].config {
+                    $(AccessConfig::$name(_) => AnyAccess::$name(<$config>::cell_of(stations, seed)),)+
+                }
+            }
+        }
+
+        impl MediumAccess for AnyAccess {
+            fn arrived(&mut self, now: Time, station: usize, bytes: u64, stations: &mut impl Stations) {
+                match self {
+                    $(AnyAccess::$name(cell) => cell.arrived(now, station, bytes, stations),)+
+                }
+            }
+
+            fn next_event(&self) -> Option<Time> {
+                match self {
+                    $(AnyAccess::$name(cell) => cell.next_event(),)+
+                }
+            }
+
+            fn wake(&mut self, now: Time, stations: &mut impl Stations) {
+                match self {
+                    $(AnyAccess::$name(cell) => cell.wake(now, stations),)+
+                }
+            }
+
+            fn report(&self, station: usize, now: Time) -> AccessReport {
+                match self {
+                    $(AnyAccess::$name(cell) => cell.report(station, now),)+
+                }
+            }
+
+            fn conserves(&self, now: Time) -> bool {
+                match self {
+                    $(AnyAccess::$name(cell) => cell.conserves(now),)+
+                }
+            }
+        }
+
+        /// Returns the problem of the stations of a cell, with the number of the station, if there is one.
+        pub(crate) fn problem_of_cell(stations: &[NewStation<'_>]) -> Option<(usize, Problem)> {
+            let kind = |station: &NewStation<'_>| std::mem::discriminant(station.config);
+            let other = stations.iter().position(|station| kind(station) != kind(&stations[0]));
+            if let Some(other) = other {
+                return Some((other, Problem::new("kind", "of another access", "needs one kind in each cell")));
+            }
+            match stations[0].config {
+                $(AccessConfig::$name(_) => <$config>::problem_of_cell(stations),)+
+            }
+        }
+    };
+}
+
+accesses! {
+    /// Return link of DVB-RCS2.
+    DvbRcs2(DvbRcs2Config);
+}

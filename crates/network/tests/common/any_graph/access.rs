@@ -1,0 +1,51 @@
+//! Random medium access of some links, which may share cells.
+
+use super::described::Scale;
+use longpipe_network::scenario::access::{AccessConfig, DvbRcs2Config};
+use longpipe_network::scenario::{NodeKind, Scenario};
+use longpipe_network::Simulation;
+use longpipe_tcp::described::{kinds, Described};
+use proptest::prelude::*;
+
+/// Attempts to find parameters that fit the links.
+const ATTEMPTS: u64 = 40;
+
+/// Strategy: scenarios in which some links have medium access.
+pub fn with_access(usual: impl Strategy<Value = Scenario>) -> impl Strategy<Value = Scenario> {
+    let links = prop::collection::vec(0usize..60, 1..6);
+    (usual, links, any::<bool>(), any::<u32>()).prop_map(|(mut scenario, links, shares, seed)| {
+        add(&mut scenario, &links, shares, seed.into());
+        scenario
+    })
+}
+
+/// Gives links medium access, in one cell if `shares`, as far as random parameters fit them.
+fn add(scenario: &mut Scenario, links: &[usize], shares: bool, seed: u64) {
+    let count = scenario.links.len();
+    for (number, link) in links.iter().map(|link| link % count).enumerate() {
+        let node = &scenario.nodes[scenario.links[link].from];
+        if node.kind == NodeKind::Host && node.send_jitter_ps > 0 {
+            continue;
+        }
+        let kept = scenario.links[link].clone();
+        if shares {
+            scenario.links[link].rate_bps = scenario.links[links[0] % count].rate_bps;
+        }
+        let scale = Scale::of(&kept, 1500, scenario.duration_ps);
+        let kinds = kinds::<AccessConfig>();
+        let fits = (0..ATTEMPTS).any(|attempt| {
+            // The stations of a cell have equal parameters.
+            let own = if shares { 0 } else { number as u64 };
+            let seed = seed.wrapping_add(own << 32).wrapping_add(attempt);
+            let kind = &kinds[seed as usize % kinds.len()];
+            let mut access = scale.draw(kind, seed, |drawn: &AccessConfig| drawn.invalid().is_none());
+            let AccessConfig::DvbRcs2(DvbRcs2Config { cell, .. }) = &mut access;
+            *cell = shares.then(|| "beam".to_owned());
+            scenario.links[link].access = Some(Box::new(access));
+            Simulation::new(scenario, 1).is_ok()
+        });
+        if !fits {
+            scenario.links[link] = kept;
+        }
+    }
+}
