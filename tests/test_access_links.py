@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from longpipe import Scenario, ScenarioError, simulate
+from longpipe.cautions.cautions import seedless
 from longpipe.lab import beyond
 
 GEO: dict[str, Any] = {
@@ -109,6 +110,11 @@ def test_cell_with_different_terminals_is_rejected() -> None:
         ScenarioError, match=r"network\.return_access\.waveform: 3; needs 13, as the first link of its cell"
     ):
         geo(**changes)
+
+
+def test_runs_depend_on_the_seed_if_requests_are_lost() -> None:
+    assert seedless(geo())
+    assert not seedless(geo(**{"network.return_access.request_loss": 0.1}))
 
 
 def test_lab_rejects_medium_access() -> None:

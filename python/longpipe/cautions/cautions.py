@@ -167,6 +167,8 @@ def _drawn(resolved: Resolved) -> Iterator[bool]:
         yield link["loss"]["kind"] in DRAWN_LOSSES
         yield link["policy"]["kind"] in DRAWN_QUEUES
         yield any(_draws_for_packets(conditioner) for conditioner in link.get("conditioners", ()))
+        # Requests for capacity are lost at random.
+        yield 0 < link.get("access", {}).get("request_loss", 0) < 1
         # The hash that assigns flows to queues is random.
         yield link["policy"].get("queues") is not None and len(resolved["flows"]) > 1
     yield any(node["send_jitter_ps"] > 0 for node in resolved["nodes"])
