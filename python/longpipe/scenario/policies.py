@@ -577,6 +577,10 @@ class HeadDrop(Queue):
     cost_ns: ClassVar[int] = 50
     decides: ClassVar[str] = "at-dequeue"
     kind: Literal["head-drop"] = "head-drop"
+    limit: Annotated[Annotated[str, quantity(TIME, "1 us", "1000 s")] | None, LATER] = Field(
+        default=None,
+        description="Longest sojourn time [time]; a packet that has waited longer is dropped when it would leave. Unlimited if absent",
+    )
 
 
 class Cake(Queue):

@@ -85,7 +85,7 @@ pub fn add_all(book: &mut Book) {
     }
     let mut scenario = flows(false);
     let trunk = scenario.flows[0].route[1];
-    scenario.links[trunk].policy = PolicyConfig::HeadDrop(HeadDropConfig {});
+    scenario.links[trunk].policy = PolicyConfig::HeadDrop(HeadDropConfig { limit_ps: None });
     book.add("lines/head-drop", &scenario);
     for (name, interval_ps, max_packets) in [("slotted", Some(5 * MS), 16), ("free", None, 4)] {
         let mut scenario = flows(false);

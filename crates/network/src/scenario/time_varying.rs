@@ -61,6 +61,9 @@ pub struct DelayConfig {
     pub between: Between,
     /// Point in a packet's transmission that determines its delay.
     pub at: Instant,
+    /// Interval of grants [ps]: a packet also waits until the next multiple of it after the time of the latest point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant_ps: Option<u64>,
 }
 
 /// How the delay between two points is determined.
@@ -256,6 +259,9 @@ impl DelayConfig {
             let value = format!("{} then {}", pair[0][0], pair[1][0]);
             return Some(("delay.knots", value, "needs nondecreasing times"));
         }
+        if let Some(grant) = self.grant_ps.filter(|grant| !(1..=MAX_WAIT).contains(grant)) {
+            return Some(("delay.grant", grant.to_string(), "needs 1 ps to 1000 s"));
+        }
         let far = self
             .knots_ps
             .iter()
@@ -276,6 +282,10 @@ impl DelayConfig {
     /// units of 2⁻³²; 0 if there is no bound.
     pub(crate) fn min_spacing_ratio(&self) -> u64 {
         const ONE: u64 = 1 << 32;
+        if self.grant_ps.is_some() {
+            // Packets that wait for the same grant arrive together.
+            return 0;
+        }
         let falls = self.knots_ps.windows(2).filter(|pair| pair[1][1] < pair[0][1]);
         let steepest = falls.map(|pair| {
             let (fall, over) = (pair[0][1] - pair[1][1], pair[1][0] - pair[0][0]);
@@ -296,7 +306,7 @@ impl DelayConfig {
 
     /// Returns the maximum delay [ps].
     pub(crate) fn max_ps(&self) -> u64 {
-        self.knots_ps.iter().map(|knot| knot[1]).max().unwrap_or(0)
+        self.knots_ps.iter().map(|knot| knot[1]).max().unwrap_or(0) + self.grant_ps.unwrap_or(0)
     }
 }
 

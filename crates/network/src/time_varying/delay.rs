@@ -1,4 +1,4 @@
-//! Propagation delay as a piecewise linear function of time.
+//! Propagation delay as a piecewise linear function of time, and waits for grants.
 
 use crate::scenario::time_varying::{Between, DelayConfig, Instant};
 
@@ -8,6 +8,7 @@ pub(crate) struct Delay {
     knots: Vec<[u64; 2]>,
     between: Between,
     at: Instant,
+    grant: Option<u64>,
     passed: usize,
 }
 
@@ -18,6 +19,7 @@ impl Delay {
             knots: config.knots_ps.clone(),
             between: config.between,
             at: config.at,
+            grant: config.grant_ps,
             passed: 0,
         }
     }
@@ -28,6 +30,7 @@ impl Delay {
             knots: vec![[0, delay]],
             between: Between::Hold,
             at: Instant::End,
+            grant: None,
             passed: 0,
         }
     }
@@ -36,18 +39,26 @@ impl Delay {
     #[inline]
     pub fn of(&mut self, begins: u64, ends: u64) -> u64 {
         // Shortcut for a constant delay.
-        if let [[_, delay]] = self.knots[..] {
-            return delay;
+        if let ([[_, delay]], None) = (&self.knots[..], self.grant) {
+            return *delay;
         }
-        match self.at {
-            Instant::Start => self.read(begins),
-            Instant::End => self.read(ends),
+        let instant = match self.at {
+            Instant::Start => begins,
+            Instant::End => ends,
+        };
+        let delay = self.read(instant);
+        match self.grant {
+            None => delay,
+            Some(grant) => {
+                let since = self.passed.checked_sub(1).map_or(0, |last| self.knots[last][0]);
+                delay + (grant - (instant - since) % grant) % grant
+            }
         }
     }
 
     /// Returns the delay [ps] at a given time.
     #[inline(always)]
-    pub fn read(&mut self, instant: u64) -> u64 {
+    fn read(&mut self, instant: u64) -> u64 {
         if self.passed > 0 && self.knots[self.passed - 1][0] > instant {
             self.passed = self.knots.partition_point(|knot| knot[0] <= instant);
         }
@@ -95,6 +106,7 @@ mod tests {
             knots_ps: vec![[10, 100], [20, 111], [20, 50], [30, 47]],
             between,
             at: Instant::End,
+            grant_ps: None,
         };
         let read = |between| [0, 10, 14, 19, 20, 21, 30, 99].map(|at| Delay::new(&config(between)).read(at));
         assert_eq!(read(Between::Linear), [100, 100, 104, 109, 50, 49, 47, 47]);
@@ -107,10 +119,24 @@ mod tests {
             knots_ps: (0..50).map(|at| [at * 7, (at * 31) % 17]).collect(),
             between: Between::Linear,
             at: Instant::End,
+            grant_ps: None,
         };
         let mut queried = Delay::new(&config);
         for instant in [3, 300, 200, 201, 0, 349, 7, 8, 6, 1000, 5] {
             assert_eq!(queried.read(instant), Delay::new(&config).read(instant));
         }
+    }
+
+    #[test]
+    fn a_packet_waits_for_the_next_grant_after_the_latest_knot() {
+        let mut delay = Delay::new(&DelayConfig {
+            knots_ps: vec![[0, 100], [25, 50]],
+            between: Between::Hold,
+            at: Instant::End,
+            grant_ps: Some(10),
+        });
+        // Grants are at 0, 10 and 20, and from the second knot on at 25, 35 and so on.
+        let arrivals = [0, 1, 10, 24, 25, 26, 35, 39].map(|at| at + delay.of(0, at));
+        assert_eq!(arrivals, [100, 110, 110, 130, 75, 85, 85, 95]);
     }
 }

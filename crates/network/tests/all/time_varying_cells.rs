@@ -48,6 +48,7 @@ fn wandering(between: Between, at: Instant) -> Option<DelayConfig> {
         knots_ps: knots.map(|(at, delay)| [at * MS, delay * MS + 12_345]).to_vec(),
         between,
         at,
+        grant_ps: None,
     })
 }
 
@@ -203,6 +204,7 @@ fn series_of_equal_values_equal_a_static_link() {
                 knots_ps: vec![[0, link.delay_ps], [SECOND / 2, link.delay_ps]],
                 between: Between::Linear,
                 at: Instant::Start,
+                grant_ps: None,
             };
             link.motion = Some(Box::new(TimeVaryingConfig {
                 service: Some(service),

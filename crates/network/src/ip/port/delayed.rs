@@ -48,7 +48,7 @@ impl Delayed {
     #[inline(never)]
     pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, circuit_and_ecn: (u32, bool)) -> Option<Time> {
         let departure = self.port.queue(line, ready, bytes, circuit_and_ecn)?;
-        let arrival = (departure.0 + self.delay.read(departure.0)).max(self.min);
+        let arrival = (departure.0 + self.delay.of(departure.0, departure.0)).max(self.min);
         self.min = arrival + 1;
         self.left = departure;
         Some(Time(arrival))

@@ -26,7 +26,7 @@ enum ServiceDraft {
 #[derive(Clone, Debug)]
 pub struct TimeVaryingDraft {
     service: ServiceDraft,
-    delay: Option<(Series, bool, bool)>,
+    delay: Option<(Series, bool, bool, Option<u16>)>,
     outages: Option<(Series, [bool; 3], u8)>,
     free: bool,
 }
@@ -43,7 +43,8 @@ fn any_time_variation() -> impl Strategy<Value = TimeVaryingDraft> {
         1 => (prop::collection::vec(any::<u16>(), 1..30), 20u64..4000, 0u64..8)
             .prop_map(|(shares, bytes, header)| ServiceDraft::Opportunities(shares, bytes, header)),
     ];
-    let delay = prop_oneof![1 => Just(None), 3 => (any_series(), any::<bool>(), any::<bool>()).prop_map(Some)];
+    let grant = prop::option::weighted(0.25, any::<u16>());
+    let delay = prop_oneof![1 => Just(None), 3 => (any_series(), any::<bool>(), any::<bool>(), grant).prop_map(Some)];
     let outages = prop_oneof![
         2 => Just(None),
         1 => (prop::collection::vec((any::<u16>(), any::<u16>()), 1..5), any::<[bool; 3]>(), 0u8..3).prop_map(Some),
@@ -131,7 +132,7 @@ impl TimeVaryingDraft {
                 })
             }
         };
-        let delay = self.delay.as_ref().map(|(series, linear, at_start)| {
+        let delay = self.delay.as_ref().map(|(series, linear, at_start, grant)| {
             let max = (2 * link.delay_ps).max(duration / 20);
             let mut knots_ps: Vec<[u64; 2]> = series
                 .iter()
@@ -142,6 +143,7 @@ impl TimeVaryingDraft {
                 knots_ps,
                 between: if *linear { Between::Linear } else { Between::Hold },
                 at: if *at_start { Instant::Start } else { Instant::End },
+                grant_ps: grant.map(|share| 1 + part(duration / 50, share)),
             }
         });
         let alone = matches!(service, Some(ServiceConfig::Opportunities { .. }));
