@@ -374,7 +374,7 @@ def test_the_command_rejects_what_the_page_does_not_have(table: dict[str, Any], 
 
 def test_each_part_that_the_page_does_not_have_is_a_problem_of_its_own() -> None:
     with pytest.raises(ScenarioError) as raised:
-        lab.fragment(Scenario.example("starlink").with_(duration="50 s"))
+        lab.fragment(Scenario.example("starlink").with_(**{"network.return_path": {"kind": "moving"}}))
     assert [problem.split(":")[0] for problem in raised.value.problems] == ["network.path", "network.return_path"]
 
 

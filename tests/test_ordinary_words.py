@@ -46,7 +46,7 @@ def test_a_word_lists_the_fields_that_it_means(word: str, field: str) -> None:
     [
         ("wred", "a queue that longpipe does not have"),
         ("http3", "a protocol that longpipe does not have"),
-        ("seed", "no field but an option"),
+        ("seeds", "no field but an option"),
     ],
 )
 def test_a_word_without_a_field_says_what_to_do(word: str, said: str) -> None:

@@ -358,7 +358,7 @@ test("a click into the window of a long run reports that reasons are not recorde
         return text(page, "why");
     };
     assert.match(await click(), /^\d+ of \d+\. At |the window of flow1 does not fall/);
-    await rerun(page, () => page.selectOption("#preset", "starlink"));
+    await rerun(page, () => page.selectOption("#preset", "geo"));
     assert.match(await click(), /^The reason for a fall is not recorded in runs of more than 300,000 segments\.$/);
     await done(opened);
 });

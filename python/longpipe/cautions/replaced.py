@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from longpipe.scenario.network import Dumbbell, Link
 from longpipe.scenario.series import mean_rate_bps
+from longpipe.scenario.starlink import Starlink
 from longpipe.units import RATE, TIME
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ class _Direction(NamedTuple):
 
     `where` is the part of the scenario with the link's fields, `prefix` begins the names of the direction's rate and
     delay, and `path` is the name of the path that applies. `is_own` states that the direction is the forward one, or
-    that the path applies only to the return direction. `motion` is the resolved path, and None for routes over
-    satellites in a graph.
+    that the path has values of its own for the return direction. `motion` is the resolved path, and None for routes
+    over satellites in a graph.
     """
 
     link: Dumbbell | Link
@@ -101,7 +102,9 @@ def _directions(scenario: Scenario) -> Iterator[_Direction]:
         if link.path:
             yield _Direction(link, where, prefix, "path", True, motions.get((first, last)))
         path = "return_path" if link.return_path else "path"
-        yield _Direction(link, where, "return_", path, path == "return_path", motions.get((last, first)))
+        # A Starlink path has rates and delays of its own for either direction.
+        is_own = path == "return_path" or isinstance(link.path, Starlink)
+        yield _Direction(link, where, "return_", path, is_own, motions.get((last, first)))
 
 
 def _motions(resolved: Resolved) -> dict[tuple[str, str], Mapping[str, Any]]:

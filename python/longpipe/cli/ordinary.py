@@ -30,7 +30,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 # Words for things that are set elsewhere or do not exist, each with an alternative.
 ELSEWHERE: Final[dict[str, str]] = {
-    **dict.fromkeys(("seed", "seeds"), "no field but an option: longpipe run --seed 2, design --replications 5"),
+    "seeds": "no field but an option: longpipe run --seed 2, design --replications 5",
     **dict.fromkeys(
         ("ping", "icmp", "iperf3", "tls", "vpn", "dns"),
         "no field: real programs use a simulated path with longpipe live FILE -- COMMAND",

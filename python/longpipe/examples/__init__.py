@@ -10,7 +10,7 @@ EXAMPLES: Final = {
     "geo": "four downloads over a geostationary satellite, 50/5 Mbit/s and 600 ms, IP",
     "geo-pep": "four files over that satellite, through a proxy that splits the connections, IP",
     "leo": "four downloads over low orbit, 150/20 Mbit/s and 50 ms, with losses, IP",
-    "starlink": "two downloads over satellites that change every 15 s, with their RTT, rate and losses, IP",
+    "starlink": "a download over Starlink as measured in 2023: rates, RTTs and losses in slots of 15 s, IP",
     "cellular": "a download to a phone: the rate varies from 0 to 40 Mbit/s, a deep buffer, IP",
     "rain-fade": "a download over that satellite in the rain: adaptive coding follows a fade of 11 dB, IP",
     "aqm": "four downloads through FQ-CoDel with ECN, 50/10 Mbit/s and 60 ms, IP",

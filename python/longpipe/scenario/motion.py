@@ -1,4 +1,4 @@
-"""Time-varying links: rate, delay, outages and packet order from a list, a file, a carrier's Es/N0 or satellites."""
+"""Time-varying links: rate, delay, outages and order from a list, a file, Es/N0, satellites or Starlink."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -6,6 +6,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 
 from longpipe.scenario.base import Decibels, Delay, Duration, Instant, Model, StepRate, SymbolRate
 from longpipe.scenario.shell_begin import ShellBegin, UtcBegin
+from longpipe.scenario.starlink import Starlink
 
 Order = Literal["fifo", "free"]
 HoldOrDrop = Literal["hold", "drop"]
@@ -232,5 +233,7 @@ def _with_kind(value: Any) -> Any:  # noqa: ANN401 - unvalidated input
 
 
 Path = Annotated[
-    Moving | File | Coded | Satellites | OwnSatellites, Field(discriminator="kind"), BeforeValidator(_with_kind)
+    Moving | File | Coded | Satellites | OwnSatellites | Starlink,
+    Field(discriminator="kind"),
+    BeforeValidator(_with_kind),
 ]

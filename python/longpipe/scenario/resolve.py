@@ -42,6 +42,7 @@ from longpipe.scenario.splits import Split, check_buffers, split
 from longpipe.scenario.spread import spread
 from longpipe.scenario.stack import Stack, stack_tcp
 from longpipe.scenario.stack_path import StackPath, check_stack_paths
+from longpipe.scenario.starlink import Starlink
 from longpipe.scenario.starts import RandomStart, StaggeredStart
 from longpipe.scenario.stops import Stop
 from longpipe.scenario.tcp import Tcp
@@ -135,7 +136,7 @@ def _with_series(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossi
     """
     graph, moving = as_graph(scenario.network), {}
     links = list(graph.links)
-    known: dict[int, Series] = {}
+    known: dict[tuple[int, bool], Series] = {}
     over = crossings(graph, scenario.framing, scenario.duration, dumbbell=isinstance(scenario.network, Dumbbell))
     for i, longest_ps in over.longest_ps.items():
         links[i] = links[i].model_copy(update={"delay": TIME.format(longest_ps)})
@@ -149,10 +150,13 @@ def _with_series(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossi
             path = link.return_path or link.path if back else link.path
             if path is None:
                 continue
+            # A Starlink path describes both directions, which differ.
+            is_opposite = back == 1 and link.return_path is None and isinstance(path, Starlink)
             where = f"network.{name}" if isinstance(scenario.network, Dumbbell) else f"network.links[{i}].{name}"
             # Both directions of a link share one path, and its series may be long.
-            if (one := known.get(id(path))) is None:
-                known[id(path)] = one = series(where, path, scenario.duration)
+            if (one := known.get((id(path), is_opposite))) is None:
+                turned = path.opposite() if is_opposite and isinstance(path, Starlink) else path
+                known[id(path), is_opposite] = one = series(where, turned, scenario.duration)
             moving[2 * i + back] = one
             if scenario.framing == "aal5":
                 _check_cells(where, one.motion)
@@ -188,13 +192,15 @@ def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str,
     scheduled = series.motion.get("service", {}).get("kind") == "opportunities"
     if scheduled and any(one["kind"] == "aggregation" for one in link.get("conditioners", ())):
         raise ScenarioError("conditioners: aggregation; not together with a schedule, whose transmissions are batches")
+    fields: dict[str, Any] = {"motion": series.motion}
+    if framing == "ip" and series.policy is not None and link["policy"]["kind"] == "tail-drop":
+        # A queue discipline that the scenario selects replaces the queue of the path.
+        fields["policy"] = series.policy
     if series.loss is None:
-        return {"motion": series.motion}
+        return fields
     if link["loss"]["kind"] != "none":
-        raise ScenarioError(
-            f"loss: {link['loss']['kind']}; the file of its path also contains losses; needs one of them"
-        )
-    return {"motion": series.motion, "loss": series.loss}
+        raise ScenarioError(f"loss: {link['loss']['kind']}; its path also has losses; needs one of them")
+    return {**fields, "loss": series.loss}
 
 
 def _largest(traffics: Sequence[Traffic], tcps: Sequence[Tcp], known: Mapping[int, dict[str, Any]]) -> Packet:

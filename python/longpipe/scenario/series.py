@@ -19,6 +19,7 @@ from longpipe.scenario.coding import rates_of
 from longpipe.scenario.motion import MAX_STEPS, Coded, File, Moving, Outages, OwnSatellites, Satellites
 from longpipe.scenario.over_satellites import delays_and_gaps
 from longpipe.scenario.points import Points
+from longpipe.scenario.starlink import Starlink
 from longpipe.units import RATE, TIME, seconds
 
 PS: Final = 10**12
@@ -33,16 +34,17 @@ _MAX_DIGITS: Final = 18
 
 @dataclass(frozen=True)
 class Series:
-    """A resolved time-varying link: `motion`, and `loss` if the file has any."""
+    """A resolved time-varying link: `motion`; `loss` and the port's `policy` if the path has them."""
 
     motion: dict[str, Any]
     loss: dict[str, Any] | None = None
+    policy: dict[str, Any] | None = None
 
     @property
     def max_delay_ps(self) -> int | None:
         """Returns the longest delay, or None for a constant delay."""
         delay = self.motion.get("delay")
-        return None if delay is None else max(knot[1] for knot in delay["knots_ps"])
+        return None if delay is None else max(knot[1] for knot in delay["knots_ps"]) + delay.get("grant_ps", 0)
 
 
 def mean_rate_bps(service: dict[str, Any], duration_ps: int) -> float:
@@ -72,12 +74,14 @@ class _Parts:
     outages_ps: Points = field(default_factory=Points)
 
 
-def series(where: str, path: Moving | File | Coded | Satellites | OwnSatellites, duration: str) -> Series:
+def series(where: str, path: Moving | File | Coded | Satellites | OwnSatellites | Starlink, duration: str) -> Series:
     """Returns a link's series for a run of this duration.
 
     Raises ScenarioError with the place, or the file and line, of a problem.
     """
     duration_ps = TIME.parse(duration)
+    if isinstance(path, Starlink):
+        return _of_starlink(where, path, duration_ps)
     if isinstance(path, Moving):
         parts = _of_lists(where, path)
     elif isinstance(path, File):
@@ -100,6 +104,17 @@ def series(where: str, path: Moving | File | Coded | Satellites | OwnSatellites,
         policies = {name: getattr(outages, name) for name in ("arriving", "waiting", "in_service", "in_flight")}
         motion["outages"] = {"intervals_ps": intervals, **policies}
     return Series(motion, parts.loss)
+
+
+def _of_starlink(where: str, path: Starlink, duration_ps: int) -> Series:
+    # Imported here because few scenarios need it.
+    from longpipe.scenario.starlink_draws import Drawn
+
+    drawn = Drawn(where, path, duration_ps)
+    delay = {"knots_ps": drawn.delays(), "between": "hold", "at": "end", "grant_ps": drawn.grant_ps}
+    motion = {"order": "fifo", "service": _steps(f"{where}.rate", drawn.rates()), "delay": delay}
+    policy = {"kind": "head-drop", "limit_ps": drawn.queue_ps}
+    return Series(motion, {"kind": "over-time", "steps_ps": drawn.losses()}, policy)
 
 
 def _of_lists(where: str, path: Moving) -> _Parts:

@@ -38,9 +38,18 @@ def summary_lines(scenario: Scenario) -> list[str]:
     resolved = scenario.resolved
     return [
         f"{'IP packets' if scenario.framing == 'ip' else 'ATM cells'}, {_way(resolved)}",
-        f"{_senders(tcp, resolved)}; {_with_changes(scenario.switch.policy)} at {_buffer(scenario)}",
+        f"{_senders(tcp, resolved)}; {_discipline(scenario)} at {_buffer(scenario)}",
         *_exceptions(scenario),
     ]
+
+
+def _discipline(scenario: Scenario) -> str:
+    """Returns the queue discipline of the switches, or that of their paths, which limit the time in the queue."""
+    policies = [link["policy"] for link in scenario.resolved["links"] if "motion" in link]
+    limits_ps = sorted({policy["limit_ps"] for policy in policies if "limit_ps" in policy})
+    if scenario.switch.policy.kind != "tail-drop" or not limits_ps:
+        return _with_changes(scenario.switch.policy)
+    return f"head-drop after {' or '.join(map(TIME.format, limits_ps))}"
 
 
 def _senders(tcp: Tcp, resolved: Resolved) -> str:
@@ -227,13 +236,14 @@ def _longest_ps(resolved: Resolved, flow: Resolved, known: Spans) -> int:
 
 def _longest_of(link: Resolved, begin_ps: int, end_ps: int) -> int:
     """Returns the longest delay [ps] of a link within a time span."""
-    knots = link.get("motion", {}).get("delay", {}).get("knots_ps")
-    if knots is None:
+    delay_of = link.get("motion", {}).get("delay")
+    if delay_of is None:
         return delay_with_jitter_ps(link)
+    knots = delay_of["knots_ps"]
     first = max(0, bisect_right(knots, begin_ps, key=itemgetter(0)) - 1)
     last = bisect_left(knots, end_ps, key=itemgetter(0))
     jitter_ps = delay_with_jitter_ps(link) - int(link["delay_ps"])
-    return jitter_ps + max(int(delay) for _, delay in knots[first : last + 1])
+    return jitter_ps + int(delay_of.get("grant_ps", 0)) + max(int(delay) for _, delay in knots[first : last + 1])
 
 
 def _windows(resolved: Resolved) -> str:

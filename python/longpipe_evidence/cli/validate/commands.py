@@ -13,6 +13,7 @@ from longpipe_evidence.cli.validate.ns2_random import ns2_random
 from longpipe_evidence.cli.validate.packetdrill import packetdrill
 from longpipe_evidence.cli.validate.stacks import stacks
 from longpipe_evidence.cli.validate.stacks_live import stacks_live
+from longpipe_evidence.cli.validate.starlink import starlink
 
 app = typer.Typer(rich_markup_mode="rich")
 app.add_typer(linux, name="linux")
@@ -26,3 +27,4 @@ app.command("netem")(netem)
 app.command("packetdrill")(packetdrill)
 app.command("stacks")(stacks)
 app.command("stacks-live")(stacks_live)
+app.command("starlink")(starlink)

@@ -1,0 +1,61 @@
+"""`longpipe validate starlink`: compares the Starlink path with published measurements."""
+
+from pathlib import Path
+
+import typer
+
+from longpipe.cli.toolkit.console import terminal_table
+from longpipe.cli.toolkit.outputs import check_output, write_output
+from longpipe.cli.toolkit.safe import Console, echo
+from longpipe.system.files import check_directory
+
+# Repeated from the module of the comparison, which takes a second to load.
+FILE = Path("tests/data/starlink/measured.csv")
+
+
+def starlink(
+    file: Path = typer.Argument(FILE, help="CSV file of the measured numbers."),
+    batches: int = typer.Option(
+        4, min=2, help="Batches of tests without a transport protocol, each with its own seed."
+    ),
+    tests: int = typer.Option(250, min=20, help="Tests in each batch."),
+    runs: int = typer.Option(12, min=2, help="Runs of each congestion control and transfer."),
+    csv: Path | None = typer.Option(None, metavar="FILE", help="Write the numbers of the model."),
+    figures: Path | None = typer.Option(None, metavar="DIR", help="Write the figures of docs/starlink.md."),
+) -> None:
+    """Print each published number on Starlink beside that of the path of kind starlink, with its 95 % interval.
+
+    A number for calibration determined parameters of the model, one for judgement is independent of them. Takes about
+    15 minutes of CPU time. Exit status 0, because misses are results.
+    """
+    # Imported here because NumPy and the engine take a second to load.
+    import pandas as pd
+
+    from longpipe_evidence.validate.starlink import Effort, compare, read
+    from longpipe_evidence.validate.starlink_figures import figures as drawn
+
+    if csv is not None:
+        check_output("--csv", csv)
+    rows = read(file)
+    table = terminal_table("number", "measured", "model", "criterion", "", "use", left=1)
+    count: dict[str, list[bool]] = {}
+    numbers = []
+    for one in compare(rows, Effort(batches, tests, runs), lambda line: echo(line, err=True)):
+        row, verdict = one.row, {True: "hit", False: "miss", None: ""}[one.holds]
+        interval = f" ±{one.half_width:.3g}" if one.half_width == one.half_width else ""
+        cells = (f"{row['value']:g} {row['unit']}", f"{one.model:.4g}{interval}", str(row["criterion"]), verdict)
+        table.add_row(str(row["id"]), *cells, str(row["use"]))
+        model = {"model": f"{one.model:.4g}", "half_width": f"{one.half_width:.2g}", "verdict": verdict}
+        numbers.append({"id": row["id"], "value": row["value"], **model})
+        if one.holds is not None:
+            count.setdefault(str(row["use"]), []).append(one.holds)
+    Console(highlight=False, soft_wrap=True).print(table)
+    for use, verdicts in count.items():
+        echo(f"{use}: {sum(verdicts)} of {len(verdicts)} numbers meet their criterion")
+    table_of_model = pd.DataFrame(numbers)
+    if csv is not None:
+        write_output(csv, table_of_model.drop(columns="value").to_csv(index=False, lineterminator="\n"))
+    if figures is not None:
+        check_directory("--figures", figures)
+        for name, figure in drawn(table_of_model.astype({"model": float})):
+            figure.savefig(figures / f"{name}.png", dpi=120)
