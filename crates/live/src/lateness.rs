@@ -1,14 +1,23 @@
-//! Histogram of delays; the width of a bucket is at most 1/64 of its values.
+//! Histogram of lateness: by how many nanoseconds packets of a live run left later than the simulation scheduled them.
+//!
+//! Values below 2^7 ns have a bucket each. Every later octave (2^k to 2^(k+1) ns) is divided into 64 buckets of equal
+//! width, so that a bucket's width is at most 1/64 of its values and 3776 counters cover all 64-bit values (as in
+//! HdrHistogram).
 
+/// Binary logarithm of the number of buckets per octave.
 const BITS: u32 = 6;
 const PER_OCTAVE: usize = 1 << BITS;
+/// Number of buckets: 64 for values below 2^6, and 64 for each octave from 2^6 to 2^64.
 const BUCKETS: usize = (64 - BITS as usize) * PER_OCTAVE + PER_OCTAVE;
 
 /// A histogram of durations [ns].
 #[derive(Clone, Debug)]
 pub struct Histogram {
+    /// Number of values in each bucket.
     counts: Vec<u64>,
+    /// Number of values.
     total: u64,
+    /// Maximum value [ns].
     worst: u64,
 }
 
@@ -22,7 +31,7 @@ impl Default for Histogram {
     }
 }
 
-/// Returns the bucket that contains a value.
+/// Returns the index of the bucket that contains a value: the value's leading bits, after those that its octave implies.
 fn bucket(value: u64) -> usize {
     let shift = (64 - value.leading_zeros()).saturating_sub(BITS + 1);
     ((shift as usize) << BITS) + (value >> shift) as usize
@@ -55,23 +64,24 @@ impl Histogram {
 
     /// Returns a quantile [ns]; None if there are no values.
     ///
-    /// It is interpolated, as if the values of a bucket were spread evenly over it. The error is at most the width of a
-    /// bucket, 1/64 of the value, and much less if the bucket has many values.
+    /// `share` is the quantile's probability from 0 to 1. The value is interpolated, as if the values of a bucket were
+    /// spread evenly over it. The error is at most the width of a bucket, 1/64 of the value, and much less if the bucket
+    /// has many values.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let rank = ((self.total as f64 * share).ceil() as u64).clamp(1, self.total.max(1));
         if rank == self.total {
             return Some(self.worst);
         }
-        let mut sum = 0;
-        let found = self.counts.iter().position(|count| {
-            sum += count;
-            sum >= rank
+        let mut cumulative = 0;
+        let bucket = self.counts.iter().position(|count| {
+            cumulative += count;
+            cumulative >= rank
         })?;
-        let lower = if found == 0 { 0 } else { upper(found - 1) + 1 };
-        let count = self.counts[found];
-        let within = rank - (sum - count);
-        let width = u128::from(upper(found) - lower);
-        let offset = width * u128::from(2 * within - 1) / u128::from(2 * count);
+        let lower = if bucket == 0 { 0 } else { upper(bucket - 1) + 1 };
+        let count = self.counts[bucket];
+        let rank_in_bucket = rank - (cumulative - count);
+        let width = u128::from(upper(bucket) - lower);
+        let offset = width * u128::from(2 * rank_in_bucket - 1) / u128::from(2 * count);
         Some((lower + offset as u64).min(self.worst))
     }
 }
@@ -97,8 +107,11 @@ mod tests {
         values.iter().for_each(|&value| histogram.add(value));
         for share in [0.5, 0.95, 0.99, 0.999, 1.0] {
             let exact = values[(share * 10_000.0) as usize - 1];
-            let found = histogram.quantile(share).expect("values");
-            assert!(exact.abs_diff(found) <= exact / 64 + 1, "{share}: {exact} {found}");
+            let quantile = histogram.quantile(share).expect("values");
+            assert!(
+                exact.abs_diff(quantile) <= exact / 64 + 1,
+                "{share}: {exact} {quantile}"
+            );
         }
         assert_eq!(histogram.worst(), 9_999 * 9_999);
     }
@@ -108,8 +121,8 @@ mod tests {
         let mut histogram = Histogram::default();
         (0..1_000_000).for_each(|value| histogram.add(value));
         for (share, exact) in [(0.5, 499_999_u64), (0.95, 949_999), (0.99, 989_999)] {
-            let found = histogram.quantile(share).expect("values");
-            assert!(exact.abs_diff(found) <= 2, "{share}: {exact} {found}");
+            let quantile = histogram.quantile(share).expect("values");
+            assert!(exact.abs_diff(quantile) <= 2, "{share}: {exact} {quantile}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::errors::{DefectError, ScenarioError};
 use crate::modules::{self, Controls};
-use crate::own_control::classes::{length, steering};
+use crate::own_control::classes::{interval_length, steering};
 use longpipe_control::agent::{Steering, FEATURES};
 use longpipe_control::environment::{Environment, Progress};
 use longpipe_control::monitor::Length;
@@ -39,7 +39,7 @@ impl Environments {
             episodes: Mutex::new((0..count).map(|_| None).collect()),
             agents,
             steering: steering(steers)?,
-            step: length(&step),
+            step: interval_length(&step),
             threads,
         })
     }

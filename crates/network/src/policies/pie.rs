@@ -112,8 +112,8 @@ const MAX_STEP: f64 = 0.02;
 const MAX_MARK_PROBABILITY: f64 = 0.1;
 /// Bounds on the accumulated probability: below the lower bound no packet is dropped, and above the upper bound every
 /// packet is dropped (derandomization, RFC 8033 section 5.4).
-const NONE_BELOW: f64 = 0.85;
-const SURE_FROM: f64 = 8.5;
+const MIN_SUM_TO_DROP: f64 = 0.85;
+const SUM_OF_CERTAIN_DROP: f64 = 8.5;
 /// Probability above which Linux's 64-bit number overflows, and is replaced by 1 (`pie_calculate_probability`).
 const LINUX_OVERFLOW: f64 = 256.0;
 /// Unit of Linux's times [ps] (`PSCHED_SHIFT`), and of its departure rate: bytes per 256 units (`PIE_SCALE`).
@@ -135,20 +135,25 @@ const SHORT_QUEUE: u64 = 2;
 /// Placeholder for a transmission start that is not known yet.
 const UNKNOWN: Time = Time(u64::MAX);
 
-/// A packet whose transmission has not started.
+/// A packet whose departure the controller has not processed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
+    /// Time at which it entered the queue.
     arrival: Time,
     /// Time at which its transmission starts, or `UNKNOWN`.
     begins: Time,
+    /// Length of the packet.
     bytes: u64,
 }
 
-/// States of ns-3's burst allowance.
+/// States of ns-3's burst allowance (`BurstStateT`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Burst {
+    /// No burst is protected; the next one will be.
     None,
+    /// The allowance is used up, and there has been no congestion for this number of updates.
     LowDelay { updates: u64 },
+    /// A burst is or was protected by the allowance.
     Protected,
 }
 
@@ -186,14 +191,14 @@ impl Departures {
 
     /// Updates the average rate when a packet departs, as ns-3 and Linux do; `waiting` bytes remain queued. Returns the
     /// length of the cycle that ends, or zero.
-    fn rate_after(&mut self, packet: &Waiting, waiting: u64, rules: PieRules) -> Span {
+    fn update_mean_rate(&mut self, packet: &Waiting, waiting: u64, rules: PieRules) -> Span {
         if self.cycle.is_none() && waiting >= MEASURED_BYTES {
             self.cycle = Some((packet.begins, 0));
         }
-        let Some((lasted, bytes)) = self.cycle_after(packet) else {
+        let Some((lasted, bytes)) = self.count_departure(packet) else {
             return Span(0);
         };
-        let (mean, begins_another) = match rules {
+        let (mean, starts_next_cycle) = match rules {
             PieRules::Linux => {
                 // `pie_process_dequeue` computes with whole numbers.
                 let ticks = packet.begins.0 / LINUX_TICK - (packet.begins.0 - lasted) / LINUX_TICK;
@@ -209,14 +214,14 @@ impl Departures {
             }
         };
         self.mean = Some(mean);
-        self.cycle = begins_another.then_some((packet.begins, 0));
+        self.cycle = starts_next_cycle.then_some((packet.begins, 0));
         Span(lasted)
     }
 
     /// Updates the average time when a packet departs, as RFC 8033 does; `waiting` bytes remain queued. Returns the
     /// length of the cycle that ends, or zero.
-    fn time_after(&mut self, packet: &Waiting, waiting: u64) -> Span {
-        let ended = self.cycle_after(packet);
+    fn update_mean_time(&mut self, packet: &Waiting, waiting: u64) -> Span {
+        let ended = self.count_departure(packet);
         if let Some((lasted, _)) = ended {
             let measured = lasted as f64;
             let mean = |before| measured * TIME_WEIGHT + before * (1.0 - TIME_WEIGHT);
@@ -230,7 +235,7 @@ impl Departures {
     }
 
     /// Counts a departure. If it ends the cycle, returns the cycle's length [ps] and its bytes.
-    fn cycle_after(&mut self, packet: &Waiting) -> Option<(u64, u64)> {
+    fn count_departure(&mut self, packet: &Waiting) -> Option<(u64, u64)> {
         let (since, bytes) = self.cycle.as_mut()?;
         *bytes = bytes.wrapping_add(packet.bytes);
         let lasted = (packet.begins - *since).0;
@@ -242,22 +247,29 @@ impl Departures {
 #[derive(Clone, Debug)]
 pub struct Pie {
     config: PieConfig,
+    /// Drop probability.
     probability: f64,
     /// Queueing delay at the last update.
-    delay_before: Span,
+    previous_delay: Span,
     /// Queueing delay of the last packet that departed; zero if the packet left the queue empty.
     delay: Span,
     /// Remaining burst allowance.
     allowance: Span,
+    /// State of the burst allowance with the rules of ns-3.
     burst: Burst,
     /// Accumulated probability since the last drop (RFC 8033 section 5.4).
     sum: f64,
+    /// Time of the next periodic update.
     next_update: Time,
+    /// Start of the latest transmission, with the rules of Linux that of the latest one since the last reset.
     last_departure: Option<Time>,
+    /// Estimate of the departure rate; unused if the delay is the sojourn time.
     departures: Departures,
+    /// Packets in the queue, in the order of departure.
     waiting: Ring<Waiting>,
     /// Number of packets at the end of `waiting` whose transmission start is not known.
     unscheduled: u64,
+    /// Length of the queue [byte].
     bytes_waiting: u64,
 }
 
@@ -269,13 +281,13 @@ impl AtEnqueue for Pie {
             // RFC 8033 appendix A, `enque`.
             self.allowance = Span(self.config.burst_ps);
         }
-        let goes = self.is_to_go(arrival, draw);
-        let marked = goes && self.config.ecn && arrival.capable && self.probability <= MAX_MARK_PROBABILITY;
-        // Linux and ns-3 keep a sum that alone decided on a packet (`SURE_FROM`) if they mark this packet.
-        if goes && !(marked && self.keeps_sum()) {
+        let selected = self.selects(arrival, draw);
+        let marked = selected && self.config.ecn && arrival.capable && self.probability <= MAX_MARK_PROBABILITY;
+        // Linux and ns-3 keep a sum that alone decided on a packet (`SUM_OF_CERTAIN_DROP`) if they mark this packet.
+        if selected && !(marked && self.keeps_sum()) {
             self.sum = 0.0;
         }
-        match (goes, marked) {
+        match (selected, marked) {
             (false, _) => Verdict::Admit,
             (true, true) => Verdict::Mark,
             (true, false) => Verdict::Refuse,
@@ -355,7 +367,7 @@ impl Pie {
         Pie {
             config: config.clone(),
             probability: 0.0,
-            delay_before: Span(0),
+            previous_delay: Span(0),
             delay: Span(0),
             allowance,
             burst,
@@ -378,12 +390,14 @@ impl Pie {
     fn keeps_sum(&self) -> bool {
         match self.config.rules {
             PieRules::Rfc8033 => false,
-            PieRules::Linux => self.sum >= SURE_FROM,
+            PieRules::Linux => self.sum >= SUM_OF_CERTAIN_DROP,
             PieRules::Ns3 => true,
         }
     }
 
-    fn is_to_go(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> bool {
+    /// Returns whether an arriving packet is to be dropped or marked (RFC 8033 section 4.1 and, with `derandomize`,
+    /// section 5.4).
+    fn selects(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> bool {
         if self.allowance.0 > 0 {
             return false;
         }
@@ -392,14 +406,14 @@ impl Pie {
         }
         let delay = match self.config.rules {
             PieRules::Linux => self.delay,
-            PieRules::Rfc8033 | PieRules::Ns3 => self.delay_before,
+            PieRules::Rfc8033 | PieRules::Ns3 => self.previous_delay,
         };
         let low_delay = 2 * delay.0 < self.config.target_ps && self.probability < 0.2;
-        let short = match self.config.rules {
+        let short_queue = match self.config.rules {
             PieRules::Ns3 => arrival.packets_waiting <= SHORT_QUEUE,
             PieRules::Rfc8033 | PieRules::Linux => arrival.bytes_waiting <= self.config.least_backlog_bytes,
         };
-        if low_delay || short {
+        if low_delay || short_queue {
             return false;
         }
         if self.config.derandomize {
@@ -407,10 +421,10 @@ impl Pie {
                 self.sum = 0.0;
             }
             self.sum += self.probability;
-            if self.sum < NONE_BELOW {
+            if self.sum < MIN_SUM_TO_DROP {
                 return false;
             }
-            if self.sum >= SURE_FROM {
+            if self.sum >= SUM_OF_CERTAIN_DROP {
                 return true;
             }
         }
@@ -431,20 +445,20 @@ impl Pie {
         while self.next_update < now {
             let (due, every) = (self.next_update, self.config.update_ps);
             self.depart_before(due);
-            let before = self.at_rest();
+            let before = self.state_without_waiting();
             self.update();
             self.next_update = due + Span(every);
-            if before.is_some() && before == self.at_rest() && self.next_update < now {
+            if before.is_some() && before == self.state_without_waiting() && self.next_update < now {
                 // Further updates before the next arrival also leave the state unchanged.
-                let others = (now.0 - self.next_update.0).div_ceil(every);
-                self.next_update += Span(others * every);
+                let skipped = (now.0 - self.next_update.0).div_ceil(every);
+                self.next_update += Span(skipped * every);
             }
         }
     }
 
     /// Returns the part of the state that updates can change while no packet waits.
-    fn at_rest(&self) -> Option<(f64, [Span; 3], Burst, Departures)> {
-        let spans = [self.delay, self.delay_before, self.allowance];
+    fn state_without_waiting(&self) -> Option<(f64, [Span; 3], Burst, Departures)> {
+        let spans = [self.delay, self.previous_delay, self.allowance];
         let state = (self.probability, spans, self.burst, self.departures);
         self.waiting.is_empty().then_some(state)
     }
@@ -472,7 +486,7 @@ impl Pie {
         }
         let since = match self.config.delay {
             PieDelay::Sojourn => self.last_departure.map_or(Span(0), |last| packet.begins - last),
-            PieDelay::DepartureRate | PieDelay::DepartureTime => self.estimate_after(packet),
+            PieDelay::DepartureRate | PieDelay::DepartureTime => self.estimate_on_departure(packet),
         };
         if self.config.rules == PieRules::Linux {
             self.allowance = Span(self.allowance.0.saturating_sub(since.0));
@@ -483,47 +497,62 @@ impl Pie {
     /// Updates the estimate of the departure rate when a packet departs. Returns the length of the measurement cycle that
     /// ends, or zero.
     #[inline(never)]
-    fn estimate_after(&mut self, packet: &Waiting) -> Span {
-        let behind = self.behind(packet);
+    fn estimate_on_departure(&mut self, packet: &Waiting) -> Span {
+        let bytes_behind = self.bytes_behind(packet);
         match self.config.delay {
             PieDelay::Sojourn => Span(0),
-            PieDelay::DepartureRate => self.departures.rate_after(packet, behind, self.config.rules),
-            PieDelay::DepartureTime => self.departures.time_after(packet, behind),
+            PieDelay::DepartureRate => self
+                .departures
+                .update_mean_rate(packet, bytes_behind, self.config.rules),
+            PieDelay::DepartureTime => self.departures.update_mean_time(packet, bytes_behind),
         }
     }
 
     /// Returns the bytes that were queued behind a packet when it departed, even if others have arrived since then.
-    fn behind(&self, packet: &Waiting) -> u64 {
-        let behind = self.waiting.iter().take_while(|next| next.arrival <= packet.begins);
-        behind.map(|next| next.bytes).sum()
+    fn bytes_behind(&self, packet: &Waiting) -> u64 {
+        let followers = self.waiting.iter().take_while(|next| next.arrival <= packet.begins);
+        followers.map(|next| next.bytes).sum()
     }
 
-    /// Updates the probability from the queueing delay.
+    /// Performs the periodic update (RFC 8033 section 4.2): delay, drop probability, burst allowance.
     fn update(&mut self) {
-        let mut known = true;
+        let is_measured = self.update_delay();
+        self.update_probability();
+        self.move_burst(self.is_uncongested(), is_measured);
+        self.previous_delay = self.delay;
+    }
+
+    /// Computes the queueing delay if it is estimated from the queue length. Returns whether the delay has been measured;
+    /// without a measurement the delay is zero.
+    fn update_delay(&mut self) -> bool {
         let (waiting, mean) = (self.bytes_waiting, self.departures.mean);
         let estimate = match self.config.delay {
             PieDelay::Sojourn => None,
             PieDelay::DepartureRate => Some(self.departures.delay_by_rate(waiting, self.config.rules)),
             PieDelay::DepartureTime => Some(mean.map(|time| waiting as f64 * time / MEASURED_BYTES as f64)),
         };
-        if let Some(delay) = estimate {
-            known = delay.is_some();
-            let delay = delay.unwrap_or(0.0);
-            self.delay = match self.config.rules {
-                // ns-3 rounds the estimate to a whole nanosecond.
-                PieRules::Ns3 => Span(1_000 * (delay / 1_000.0).round() as u64),
-                PieRules::Rfc8033 | PieRules::Linux => Span(delay as u64),
-            };
-        }
-        let (delay, before) = (self.delay, self.delay_before);
+        let Some(measured_ps) = estimate else {
+            return true;
+        };
+        let delay_ps = measured_ps.unwrap_or(0.0);
+        self.delay = match self.config.rules {
+            // ns-3 rounds the estimate to a whole nanosecond.
+            PieRules::Ns3 => Span(1_000 * (delay_ps / 1_000.0).round() as u64),
+            PieRules::Rfc8033 | PieRules::Linux => Span(delay_ps as u64),
+        };
+        measured_ps.is_some()
+    }
+
+    /// Updates the probability from the latest two queueing delays: adds the step of the PI controller, and decays the
+    /// probability while the queue is empty.
+    fn update_probability(&mut self) {
         if self.config.rules == PieRules::Ns3 && self.allowance.0 > 0 {
             self.probability = 0.0;
         } else {
             self.probability += self.step();
         }
-        let idle = delay.0 == 0 && before.0 == 0;
-        if idle && !(self.config.rules == PieRules::Linux && self.bytes_waiting > 0) {
+        let had_no_delay = self.delay.0 == 0 && self.previous_delay.0 == 0;
+        if had_no_delay && !(self.config.rules == PieRules::Linux && self.bytes_waiting > 0) {
             self.probability *= match self.config.rules {
                 PieRules::Rfc8033 | PieRules::Ns3 => 0.98,
                 PieRules::Linux => 63.0 / 64.0,
@@ -534,14 +563,12 @@ impl Pie {
             PieRules::Linux => self.probability.max(0.0),
             PieRules::Rfc8033 | PieRules::Ns3 => self.probability.clamp(0.0, 1.0),
         };
-        self.move_burst(self.is_uncongested(), known);
-        self.delay_before = delay;
     }
 
     /// Returns whether the probability is zero, and the latest two delays are shorter than half of the target.
     fn is_uncongested(&self) -> bool {
         let is_short = |delay: Span| 2 * delay.0 < self.config.target_ps;
-        self.probability == 0.0 && is_short(self.delay) && is_short(self.delay_before)
+        self.probability == 0.0 && is_short(self.delay) && is_short(self.previous_delay)
     }
 
     /// Returns the change in the probability, scaled down for small probabilities (RFC 8033 section 4.2).
@@ -550,7 +577,7 @@ impl Pie {
         let PieConfig { alpha, beta, .. } = self.config;
         let delay = seconds(self.delay);
         let error =
-            alpha * (delay - seconds(Span(self.config.target_ps))) + beta * (delay - seconds(self.delay_before));
+            alpha * (delay - seconds(Span(self.config.target_ps))) + beta * (delay - seconds(self.previous_delay));
         let divisor = match self.probability {
             p if p < 1e-6 => 2048.0,
             p if p < 1e-5 => 512.0,
@@ -573,16 +600,16 @@ impl Pie {
         }
     }
 
-    /// Updates the burst allowance; `known` is whether the delay has been measured.
-    fn move_burst(&mut self, uncongested: bool, known: bool) {
-        if uncongested && known && self.config.delay == PieDelay::DepartureRate {
+    /// Updates the burst allowance; `is_measured` is whether the delay has been measured.
+    fn move_burst(&mut self, uncongested: bool, is_measured: bool) {
+        if uncongested && is_measured && self.config.delay == PieDelay::DepartureRate {
             self.departures.reset(self.config.rules);
         }
         let left = Span(self.allowance.0.saturating_sub(self.config.update_ps));
         match self.config.rules {
             PieRules::Rfc8033 => self.allowance = left,
             // `pie_vars_init`
-            PieRules::Linux if uncongested && known => {
+            PieRules::Linux if uncongested && is_measured => {
                 self.allowance = Span(self.config.burst_ps);
                 (self.last_departure, self.sum) = (None, 0.0);
                 self.departures = Departures::default();

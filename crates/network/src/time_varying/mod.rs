@@ -42,6 +42,15 @@ pub(crate) enum TransmissionOutcome {
     Dropped(Time),
 }
 
+/// Packets at a port that are dropped when an outage begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OutageDrops {
+    /// Whether the waiting packets are dropped.
+    pub waiting: bool,
+    /// Whether the packet in transmission is dropped.
+    pub in_service: bool,
+}
+
 /// Outcome for a packet that was transmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
@@ -295,13 +304,14 @@ impl TimeVaryingLink {
         }
     }
 
-    /// Returns whether outages drop waiting packets, and whether they drop the packet in service; None if they drop
-    /// neither.
-    pub fn drops(&self) -> Option<(bool, bool)> {
+    /// Returns which packets at the port are dropped when an outage begins; None if none are.
+    pub fn drops(&self) -> Option<OutageDrops> {
         let config = &self.outages.as_ref()?.config;
-        let waiting = config.waiting == HoldOrDrop::Drop;
-        let in_service = config.in_service == InService::Drop;
-        (waiting || in_service).then_some((waiting, in_service))
+        let drops = OutageDrops {
+            waiting: config.waiting == HoldOrDrop::Drop,
+            in_service: config.in_service == InService::Drop,
+        };
+        (drops.waiting || drops.in_service).then_some(drops)
     }
 
     /// Returns the start of the next outage after `now` that drops packets.

@@ -1,4 +1,7 @@
-//! Registry of classes of Python that are congestion controllers, and their description.
+//! Registry of the congestion controllers that users write as Python classes.
+//!
+//! `longpipe.controls.classes` inspects a class and registers its description here under a digest, before the first run
+//! that uses it. Scenarios refer to the class by that digest.
 
 use crate::compiled::Compiled;
 use crate::errors::ScenarioError;
@@ -102,22 +105,13 @@ pub(crate) fn register_class(
     base: Option<&str>,
     steers: Option<&str>,
 ) -> PyResult<()> {
-    let base: Option<TcpConfig> = base
-        .map(serde_json::from_str)
-        .transpose()
-        .map_err(|error| ScenarioError::new_err(format!("base: {error}")))?;
-    let base = base.map(|tcp| tcp.congestion);
-    let interval = interval.as_ref().map(length);
+    let base = base.map(base_control).transpose()?;
+    let interval = interval.as_ref().map(interval_length);
     let hooks = std::array::from_fn(|hook| match hooks.get(Hook::VARIANTS[hook]) {
         None => Implementation::Absent,
         Some(&address) => Compiled::at(address).map_or(Implementation::Method, Implementation::Compiled),
     });
-    let mut requirements = requirements(wants);
-    if let Some(base) = &base {
-        requirements.wants = requirements.wants.or(Base::new(base).wants());
-        requirements.owns_window |= base.facts().is_model;
-        requirements.measures_delay |= base.facts().measures_delay;
-    }
+    let requirements = with_base(requirements(wants), base.as_ref());
     let class = Class {
         name,
         create,
@@ -134,8 +128,25 @@ pub(crate) fn register_class(
     Ok(())
 }
 
+/// Returns the congestion control of a connection's resolved `tcp` table, given as JSON.
+fn base_control(tcp_json: &str) -> PyResult<CongestionConfig> {
+    let tcp: TcpConfig =
+        serde_json::from_str(tcp_json).map_err(|error| ScenarioError::new_err(format!("base: {error}")))?;
+    Ok(tcp.congestion)
+}
+
+/// Adds the inputs that the base congestion control needs to those of a class.
+fn with_base(mut requirements: Requirements, base: Option<&CongestionConfig>) -> Requirements {
+    if let Some(base) = base {
+        requirements.wants = requirements.wants.or(Base::new(base).wants());
+        requirements.owns_window |= base.facts().is_model;
+        requirements.measures_delay |= base.facts().measures_delay;
+    }
+    requirements
+}
+
 /// Converts a kind ("time" [s], "round-trips" or "acks") and a number to the length of a monitor interval.
-pub(crate) fn length((kind, number): &(String, f64)) -> Length {
+pub(crate) fn interval_length((kind, number): &(String, f64)) -> Length {
     match kind.as_str() {
         "time" => Length::Time(Span((number * 1e12).round() as u64)),
         "acks" => Length::Acks(*number as u64),

@@ -1,4 +1,5 @@
-//! str0m: media over WebRTC. The sender's encoder follows the bandwidth that Google's congestion control estimates from
+//! A video call over str0m, a WebRTC stack (RTP over DTLS-SRTP): the simulator runs the real library against simulated
+//! time, without sockets. The sender's encoder follows the bandwidth that Google's congestion control estimates from
 //! the receiver's transport-wide feedback.
 
 mod crypto;
@@ -26,9 +27,13 @@ use str0m::{Candidate, Event, IceCreds, Input, Output, Rtc};
 const CONTROL: &str = "gcc";
 const PS_PER_S: u64 = 1_000_000_000_000;
 const PS_PER_NS: u64 = 1_000;
+/// Synchronization sources (SSRC) of the RTP streams: video, its retransmissions, and audio.
 const VIDEO: u32 = 1;
 const RTX_VIDEO: u32 = 2;
 const AUDIO: u32 = 3;
+/// Clock rates [Hz] of RTP timestamps (RFC 7741 section 4.1, RFC 7587 section 4.1).
+const VIDEO_CLOCK_HZ: u64 = 90_000;
+const AUDIO_CLOCK_HZ: u64 = 48_000;
 
 /// Creates an end point of a session.
 ///
@@ -48,6 +53,7 @@ pub fn create(setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
 struct Media {
     settings: Settings,
     role: Role,
+    /// Start of the session [ps].
     start_ps: u64,
     /// `Instant` that corresponds to time zero of the run.
     zero: Instant,
@@ -58,16 +64,22 @@ struct Media {
     due: u64,
     /// Video and audio of the sender; present once the session is connected.
     source: Option<Source>,
+    /// Receiver of the frames.
     playout: Playout,
     /// Datagrams to be sent.
     pending: Vec<Vec<u8>>,
+    /// Bandwidth estimate of the congestion control.
     estimate_bps: u64,
+    /// Latest RTT that the stack reported.
     rtt: Option<Duration>,
     /// Numbers of packets sent and lost according to the latest statistics of video and audio.
     media: [Option<MediaEgressStats>; 2],
+    /// Numbers of datagrams and of their bytes that the stack has sent.
     datagrams: u64,
     sent_bytes: u64,
+    /// Time [ps] at which the session was connected.
     connected_ps: Option<u64>,
+    /// Time [ps] at which the session was closed, and the reason.
     closed: Option<(u64, String)>,
 }
 
@@ -82,6 +94,7 @@ struct Source {
 }
 
 impl Source {
+    /// Returns the time [ps] of the next audio packet.
     fn audio_due(&self, settings: &Settings) -> u64 {
         if settings.audio_bps == 0 {
             return NEVER;
@@ -89,6 +102,7 @@ impl Source {
         self.start_ps + self.audio_packets * AUDIO_INTERVAL_PS
     }
 
+    /// Returns the time [ps] of the next frame or audio packet.
     fn due(&self, settings: &Settings) -> u64 {
         self.encoder.due().min(self.audio_due(settings))
     }
@@ -116,7 +130,47 @@ fn other(role: Role) -> Role {
     }
 }
 
+fn cannot_start(error: &dyn std::fmt::Display) -> String {
+    format!("cannot start: {error}")
+}
+
+/// Exchanges the addresses, credentials and fingerprints that the ends would learn from each other by signalling, and
+/// starts DTLS.
+fn signal(rtc: &mut Rtc, role: Role) -> Result<(), String> {
+    let host = |role: Role| Candidate::host(address(role), "udp").map_err(|error| cannot_start(&error));
+    rtc.add_local_candidate(host(role)?);
+    rtc.add_remote_candidate(host(other(role))?);
+    let mut direct = rtc.direct_api();
+    // Both ends have the same certificate.
+    let fingerprint = direct.local_dtls_fingerprint().clone();
+    direct.set_remote_fingerprint(fingerprint);
+    direct.set_remote_ice_credentials(credentials(other(role)));
+    direct.set_ice_controlling(role == Role::Sender);
+    direct
+        .start_dtls(role == Role::Sender)
+        .map_err(|error| cannot_start(&error))
+}
+
+/// Declares the video and audio streams, and sets the first and the highest bitrate of the sender's estimator.
+fn declare_media(rtc: &mut Rtc, role: Role, settings: &Settings, first_bps: u64) {
+    let mut direct = rtc.direct_api();
+    let (video, audio) = (Mid::from("video"), Mid::from("audio"));
+    direct.declare_media(video, MediaKind::Video);
+    direct.declare_media(audio, MediaKind::Audio);
+    if role == Role::Sender {
+        direct.declare_stream_tx(VIDEO.into(), Some(RTX_VIDEO.into()), video, None);
+        direct.declare_stream_tx(AUDIO.into(), None, audio, None);
+        let max_bps = settings.video_wire_bps(settings.highest_bps) + settings.audio_wire_bps();
+        rtc.bwe().set_bitrate(Bitrate::from(first_bps), Bitrate::from(max_bps));
+    } else {
+        direct.expect_stream_rx(VIDEO.into(), Some(RTX_VIDEO.into()), video, None);
+        direct.expect_stream_rx(AUDIO.into(), None, audio, None);
+        direct.enable_twcc_feedback();
+    }
+}
+
 impl Media {
+    /// Creates an end that has sent nothing and whose session starts at `setup.start_ps`.
     fn new(settings: Settings, setup: &Setup<'_>) -> Result<Media, String> {
         let (role, zero) = (setup.role, Instant::now());
         let start = zero + Duration::from_nanos(setup.start_ps / PS_PER_NS);
@@ -132,36 +186,15 @@ impl Media {
             config = config.enable_bwe(Some(Bitrate::from(first_bps)));
         }
         let mut rtc = config.build(start);
-        let said = |error: &dyn std::fmt::Display| format!("cannot start: {error}");
-        let host = |role: Role| Candidate::host(address(role), "udp").map_err(|error| said(&error));
-        rtc.add_local_candidate(host(role)?);
-        rtc.add_remote_candidate(host(other(role))?);
-        let mut direct = rtc.direct_api();
-        let fingerprint = direct.local_dtls_fingerprint().clone();
-        direct.set_remote_fingerprint(fingerprint);
-        direct.set_remote_ice_credentials(credentials(other(role)));
-        direct.set_ice_controlling(role == Role::Sender);
-        direct.start_dtls(role == Role::Sender).map_err(|error| said(&error))?;
-        let (video, audio) = (Mid::from("video"), Mid::from("audio"));
-        direct.declare_media(video, MediaKind::Video);
-        direct.declare_media(audio, MediaKind::Audio);
-        if role == Role::Sender {
-            direct.declare_stream_tx(VIDEO.into(), Some(RTX_VIDEO.into()), video, None);
-            direct.declare_stream_tx(AUDIO.into(), None, audio, None);
-            let max_bps = settings.video_wire_bps(settings.highest_bps) + settings.audio_wire_bps();
-            rtc.bwe().set_bitrate(Bitrate::from(first_bps), Bitrate::from(max_bps));
-        } else {
-            direct.expect_stream_rx(VIDEO.into(), Some(RTX_VIDEO.into()), video, None);
-            direct.expect_stream_rx(AUDIO.into(), None, audio, None);
-            direct.enable_twcc_feedback();
-        }
+        signal(&mut rtc, role)?;
+        declare_media(&mut rtc, role, &settings, first_bps);
         Ok(Media {
             settings,
             role,
             start_ps: setup.start_ps,
             zero,
             rtc,
-            random: getrandom::u64().map_err(|error| said(&error))?,
+            random: getrandom::u64().map_err(|error| cannot_start(&error))?,
             due: setup.start_ps,
             source: None,
             playout: Playout::default(),
@@ -190,6 +223,7 @@ impl Media {
         result
     }
 
+    /// Converts a time of the run [ps] to the stack's clock.
     fn at(&self, ps: u64) -> Instant {
         self.zero + Duration::from_nanos(ps / PS_PER_NS)
     }
@@ -208,17 +242,18 @@ impl Media {
                     self.sent_bytes += sent.contents.len() as u64;
                     self.pending.push(sent.contents.to_vec());
                 }
-                Output::Event(event) => self.take(event, now),
+                Output::Event(event) => self.on_event(event, now),
             }
         }
     }
 
-    fn take(&mut self, event: Event, now: u64) {
+    /// Handles an event of the stack at `now` [ps].
+    fn on_event(&mut self, event: Event, now: u64) {
         match event {
             Event::Connected => {
                 self.connected_ps = Some(now);
                 if self.role == Role::Sender {
-                    self.source = self.source(now);
+                    self.source = self.new_source(now);
                 }
             }
             Event::EgressBitrateEstimate(BweKind::Twcc { estimate, .. }) => {
@@ -244,15 +279,16 @@ impl Media {
         }
     }
 
-    fn source(&self, now: u64) -> Option<Source> {
-        let of = |codec: Codec| self.rtc.codec_config().find(|known| known.spec().codec == codec);
+    /// Returns the media of a sender whose session is connected at `now` [ps]; None if the stack lacks a codec.
+    fn new_source(&self, now: u64) -> Option<Source> {
+        let payload_of = |codec: Codec| self.rtc.codec_config().find(|payload| payload.spec().codec == codec);
         Some(Source {
             encoder: Encoder::new(self.settings, now),
             start_ps: now,
             audio_packets: 0,
             video_packets: 0,
-            video: of(Codec::Vp8)?.pt(),
-            audio: of(Codec::Opus)?.pt(),
+            video: payload_of(Codec::Vp8)?.pt(),
+            audio: payload_of(Codec::Opus)?.pt(),
         })
     }
 
@@ -262,8 +298,8 @@ impl Media {
             if source.audio_due(&self.settings) <= source.encoder.due() {
                 let (number, pt) = (source.audio_packets, source.audio);
                 source.audio_packets += 1;
-                // Opus uses a clock of 48 kHz.
-                let (time, payload) = (number * 960, vec![0; self.settings.audio_bytes() as usize]);
+                let time = number * (AUDIO_INTERVAL_PS * AUDIO_CLOCK_HZ / PS_PER_S);
+                let payload = vec![0; self.settings.audio_bytes() as usize];
                 self.write(
                     AUDIO,
                     RtpWrite::new(pt, number.into(), time as u32, self.at(now), payload),
@@ -276,6 +312,7 @@ impl Media {
         Ok(())
     }
 
+    /// Encodes the next video frame and passes its packets to the stack.
     fn send_frame(&mut self, now: u64) -> Result<(), String> {
         let random = getrandom::u32().map_err(|error| error.to_string())?;
         let wall = self.at(now);
@@ -285,8 +322,7 @@ impl Media {
         let frame = source.encoder.encode(f64::from(random) / f64::from(u32::MAX));
         let (count, pt, first) = (packets(frame.bytes), source.video, source.video_packets);
         source.video_packets += count;
-        // Video uses a clock of 90 kHz.
-        let time = (u128::from(frame.captured_ps) * 90_000 / u128::from(PS_PER_S)) as u32;
+        let time = (u128::from(frame.captured_ps) * u128::from(VIDEO_CLOCK_HZ) / u128::from(PS_PER_S)) as u32;
         for index in 0..count {
             // If the frame cannot be divided evenly, its first packets contain one more byte.
             let bytes = (frame.bytes / count + u64::from(index < frame.bytes % count)) as usize;
@@ -306,6 +342,7 @@ impl Media {
         Ok(())
     }
 
+    /// Passes an RTP packet of the stream `ssrc` to the stack.
     fn write(&mut self, ssrc: u32, packet: RtpWrite, now: u64) -> Result<(), String> {
         if let Some(stream) = self.rtc.direct_api().stream_tx(&ssrc.into()) {
             stream.write_rtp(packet);
@@ -313,6 +350,7 @@ impl Media {
         self.drain(now)
     }
 
+    /// Processes timeouts and media that are due at `now` [ps], and sends the resulting datagrams.
     fn act(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
         if now >= self.due && self.rtc.is_alive() {
             let at = self.at(now);
@@ -328,7 +366,8 @@ impl Media {
         Ok(())
     }
 
-    fn take_datagram(&mut self, now: u64, payload: &[u8]) -> Result<(), String> {
+    /// Passes a datagram from the peer to the stack.
+    fn on_datagram(&mut self, now: u64, payload: &[u8]) -> Result<(), String> {
         let (own, peer) = (address(self.role), address(other(self.role)));
         // Other datagrams are ignored, as in an application that demultiplexes protocols.
         let Ok(received) = Receive::new(Protocol::Udp, peer, own, payload) else {
@@ -341,9 +380,9 @@ impl Media {
 
     /// Returns the numbers of media packets that were sent and that the receiver reported as lost.
     fn counts(&self) -> (u64, u64) {
-        let known = || self.media.iter().flatten();
-        let lost = known().filter_map(|stats| Some(stats.remote.as_ref()?.packets_lost));
-        (known().map(|stats| stats.packets).sum(), lost.sum())
+        let statistics = || self.media.iter().flatten();
+        let lost = statistics().filter_map(|stats| Some(stats.remote.as_ref()?.packets_lost));
+        (statistics().map(|stats| stats.packets).sum(), lost.sum())
     }
 }
 
@@ -363,7 +402,7 @@ impl End for Media {
     }
 
     fn receive(&mut self, now: u64, payload: &[u8], _ecn: Ecn) -> Result<(), String> {
-        self.seeded(|media| media.take_datagram(now, payload))
+        self.seeded(|media| media.on_datagram(now, payload))
     }
 
     fn state(&mut self) -> State {

@@ -84,7 +84,10 @@ impl SlotSource {
     pub fn next_purge(&mut self, now: Option<Time>) -> Option<Time> {
         match self {
             SlotSource::Constant { .. } => None,
-            SlotSource::TimeVarying(link) => link.drops().filter(|drops| drops.0).and_then(|_| link.next_drop(now)),
+            SlotSource::TimeVarying(link) => {
+                link.drops().filter(|drops| drops.waiting)?;
+                link.next_drop(now)
+            }
         }
     }
 

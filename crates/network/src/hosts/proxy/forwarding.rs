@@ -1,4 +1,4 @@
-//! State of connections at a split-TCP proxy.
+//! State of the connections that a split-TCP proxy joins: which flow forwards whose data, and the buffer between them.
 
 use super::buffer_use::BufferUse;
 use super::windows::Windows;
@@ -8,7 +8,7 @@ use crate::scenario::{FlowConfig, Scenario};
 use longpipe_events::Span;
 
 /// Maximum interval between zero-window probes.
-const RAREST_PROBE: Span = Span::seconds(60);
+const MAX_PROBE_INTERVAL: Span = Span::seconds(60);
 
 /// State of a split or forwarding connection.
 #[derive(Clone, Debug, Default)]
@@ -17,19 +17,24 @@ pub(crate) struct Proxy {
     pub started: bool,
     /// Flow whose data this flow forwards.
     pub source: Option<Flow>,
+    /// Flow that forwards the data of this flow; None if this flow ends at its application.
     pub(super) forwarding: Option<Forwarding>,
 }
 
 /// Flow that forwards the data of this flow, and the window that this flow advertises.
 #[derive(Clone, Debug)]
 pub(super) struct Forwarding {
+    /// The flow that forwards the data.
     pub flow: Flow,
+    /// Occupancy of the buffer between both flows.
     pub buffer_use: BufferUse,
+    /// Windows that the proxy advertises to this flow's sender.
     pub windows: Windows,
     /// Whether segments have timestamps.
     pub timestamps: bool,
-    /// Number of zero-window probes: in total, and since the last response.
+    /// Number of zero-window probes.
     pub probes: u64,
+    /// Number of zero-window probes since the last response.
     pub unanswered: u32,
     /// Whether a zero-window probe is scheduled.
     pub waits: bool,
@@ -85,6 +90,6 @@ fn last(flows: &[FlowConfig], mut index: usize) -> usize {
 impl Forwarding {
     /// Returns the time until the next zero-window probe, with exponential backoff.
     pub fn probe_interval(&self, rto: Span) -> Span {
-        Span(rto.0.saturating_mul(1 << self.unanswered.min(20))).min(RAREST_PROBE.max(rto))
+        Span(rto.0.saturating_mul(1 << self.unanswered.min(20))).min(MAX_PROBE_INTERVAL.max(rto))
     }
 }

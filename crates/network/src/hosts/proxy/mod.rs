@@ -23,6 +23,7 @@ use crate::report::flows::ProxyReport;
 use forwarding::Forwarding;
 use longpipe_tcp::{AckSegment, DataSegment};
 
+/// Returns the state of a flow whose data another flow forwards; None for other flows.
 fn forwarding<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) -> Option<&mut Forwarding> {
     hosts.flows[flow.index()].proxy.as_mut()?.forwarding.as_mut()
 }
@@ -38,14 +39,14 @@ pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M
     send(hosts, medium, flow);
 }
 
-/// Forwards new data of a flow's receiver.
+/// Forwards the data that a flow's receiver has newly delivered to the proxy.
 #[cold]
 pub(super) fn forward_data<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
-    let Some(to) = forwarding(hosts, flow).map(|forwarding| forwarding.flow) else {
+    let Some(onward) = forwarding(hosts, flow).map(|forwarding| forwarding.flow) else {
         return;
     };
-    count_held(hosts, flow, to);
-    send(hosts, medium, to);
+    update_buffer_use(hosts, flow, onward);
+    send(hosts, medium, onward);
 }
 
 /// Handles an ACK at the sender of a split or forwarding connection.
@@ -58,16 +59,16 @@ pub(super) fn on_ack<P: Probe, M: Medium>(
     ack: &AckSegment,
 ) {
     let now = hosts.clock.now;
-    let of_window_alone = forwarding(hosts, flow).is_some_and(|forwarding| forwarding.windows.on_ack(frame));
+    let is_window_update = forwarding(hosts, flow).is_some_and(|forwarding| forwarding.windows.on_ack(frame));
     let sender = &mut hosts.flows[flow.index()].sender;
-    // This is not a duplicate ACK, because the window has changed (RFC 5681 section 2).
-    if !of_window_alone || ack.acknowledgement > sender.flight().una {
+    // A pure window update is not a duplicate ACK, because the window has changed (RFC 5681 section 2).
+    if !is_window_update || ack.acknowledgement > sender.flight().una {
         sender.on_ack(now, ack);
     }
     send(hosts, medium, flow);
     let source = hosts.flows[flow.index()].proxy.as_ref().and_then(|proxy| proxy.source);
     if let Some(source) = source {
-        count_held(hosts, source, flow);
+        update_buffer_use(hosts, source, flow);
         send_window_update(hosts, medium, source, flow);
     }
 }
@@ -85,19 +86,25 @@ fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
         state.sender.extend_up_to(end);
     }
     hosts.send_data(medium, flow);
-    let space = hosts.flows[flow.index()].sender.flight();
-    let stalls = space.una == space.max && space.max == edge && edge < ready;
+    let flight = hosts.flows[flow.index()].sender.flight();
+    let is_window_closed = flight.una == flight.max && flight.max == edge && edge < ready;
+    schedule_window_probe(hosts, flow, is_window_closed);
+}
+
+/// Schedules a zero-window probe if the closed window stops a sender with data and without unacknowledged segments, or
+/// cancels it when the window opens.
+fn schedule_window_probe<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, is_window_closed: bool) {
     let rto = hosts.flows[flow.index()].sender.timer().rto();
     let now = hosts.clock.now;
     let Some(forwarding) = forwarding(hosts, flow) else {
         return;
     };
-    if !stalls {
+    if !is_window_closed {
         forwarding.unanswered = 0;
     }
-    if stalls != forwarding.waits {
-        forwarding.waits = stalls;
-        if stalls {
+    if is_window_closed != forwarding.waits {
+        forwarding.waits = is_window_closed;
+        if is_window_closed {
             let due = now + forwarding.probe_interval(rto);
             hosts.clock.set(Actor::Start(flow), due, START);
         } else {
@@ -115,28 +122,29 @@ fn ready_bytes<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> u64 {
     }
 }
 
-/// Updates the occupancy of the buffer between a flow and its forwarding flow.
-fn count_held<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, to: Flow) {
-    let held = hosts.flows[flow.index()].receiver.delivered() - hosts.flows[to.index()].sender.flight().una;
+/// Updates the occupancy of the buffer between a flow and the flow `onward` that forwards its data: bytes that the
+/// former has delivered and the latter's receiver has not acknowledged.
+fn update_buffer_use<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, onward: Flow) {
+    let held = hosts.flows[flow.index()].receiver.delivered() - hosts.flows[onward.index()].sender.flight().una;
     let now = hosts.clock.now;
     if let Some(forwarding) = forwarding(hosts, flow) {
         forwarding.buffer_use.set(now, held);
     }
 }
 
-/// Sends a window update from a flow's receiver if the window has grown enough.
-fn send_window_update<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow, to: Flow) {
-    let (freed, state) = (
-        hosts.flows[to.index()].sender.flight().una,
-        &mut hosts.flows[flow.index()],
-    );
-    let (next, received) = (state.acks.next_number(), state.receiver.delivered());
-    let tells = state
+/// Sends a window update from a flow's receiver if the bytes that the flow `onward` has delivered free enough of the
+/// buffer.
+fn send_window_update<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow, onward: Flow) {
+    let freed = hosts.flows[onward.index()].sender.flight().una;
+    let state = &mut hosts.flows[flow.index()];
+    let next_ack = state.acks.next_number();
+    let received = state.receiver.delivered();
+    let is_update_due = state
         .proxy
         .as_mut()
         .and_then(|proxy| proxy.forwarding.as_mut())
-        .is_some_and(|forwarding| forwarding.windows.open(freed, next, received));
-    if tells {
+        .is_some_and(|forwarding| forwarding.windows.open(freed, next_ack, received));
+    if is_update_due {
         state.receiver.repeat_ack();
         hosts.send_ack(medium, flow, UNKNOWN);
     }
@@ -145,7 +153,8 @@ fn send_window_update<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M,
 /// Sends a zero-window probe: retransmits an acknowledged byte, so that the ACK reports the window. The ACK that opened
 /// the window may have been lost.
 fn send_window_probe<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
-    let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
+    let travels = medium.travels(Circuit::of_data(flow));
+    let now = hosts.clock.now;
     let state = &mut hosts.flows[flow.index()];
     let rto = state.sender.timer().rto();
     let una = state.sender.flight().una;
@@ -154,10 +163,8 @@ fn send_window_probe<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, 
     };
     forwarding.probes += 1;
     forwarding.unanswered += 1;
-    let (due, timestamp) = (
-        now + forwarding.probe_interval(rto),
-        forwarding.timestamps.then_some(now),
-    );
+    let due = now + forwarding.probe_interval(rto);
+    let timestamp = forwarding.timestamps.then_some(now);
     let segment = DataSegment {
         sequence: una - 1,
         length: 1,
@@ -171,12 +178,15 @@ fn send_window_probe<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, 
     hosts.clock.set(Actor::Start(flow), due, START);
 }
 
-/// Returns the results of the buffer that a flow fills, if there is one.
+/// Returns the results of the buffer that a flow fills, if there is one; an error if they violate an invariant: no byte
+/// is forwarded before it was delivered to the proxy, and the buffer never holds more than its size.
 pub(crate) fn report<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> Option<Result<ProxyReport, String>> {
     let forwarding = hosts.flows[flow.index()].proxy.as_ref()?.forwarding.as_ref()?;
-    let (from, to) = (&hosts.flows[flow.index()], &hosts.flows[forwarding.flow.index()]);
-    let (delivered, space) = (from.receiver.delivered(), to.sender.flight());
-    let (held, now) = (delivered - space.una, hosts.clock.now);
+    let (from, onward) = (&hosts.flows[flow.index()], &hosts.flows[forwarding.flow.index()]);
+    let delivered = from.receiver.delivered();
+    let flight = onward.sender.flight();
+    let held = delivered - flight.una;
+    let now = hosts.clock.now;
     let report = ProxyReport {
         flow: flow.index(),
         forwarded_over: forwarding.flow.index(),
@@ -186,17 +196,17 @@ pub(crate) fn report<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> Option<Result<Pr
         window_updates: forwarding.windows.updates(),
         window_probes: forwarding.probes,
     };
-    let maximum = forwarding.windows.buffer_bytes();
-    let holds = space.max <= delivered
-        && to.receiver.delivered() <= delivered
+    let buffer_bytes = forwarding.windows.buffer_bytes();
+    let is_conserved = flight.max <= delivered
+        && onward.receiver.delivered() <= delivered
         && forwarding.buffer_use.held() == held
-        && report.peak_bytes <= maximum
-        && from.receiver.highest() <= space.una + maximum;
-    Some(if holds {
+        && report.peak_bytes <= buffer_bytes
+        && from.receiver.highest() <= flight.una + buffer_bytes;
+    Some(if is_conserved {
         Ok(report)
     } else {
         Err(format!(
-            "{report:?}, {delivered} delivered, {space:?}, room for {maximum}"
+            "{report:?}, {delivered} delivered, {flight:?}, room for {buffer_bytes}"
         ))
     })
 }

@@ -11,23 +11,27 @@ use std::collections::VecDeque;
 struct WindowEdge {
     /// Number of the first ACK that carries this edge.
     frame: u32,
+    /// First byte for which there is no room.
     byte: u64,
     /// Whether that ACK is a pure window update.
-    alone: bool,
+    is_update: bool,
 }
 
 /// Windows that the receiver has advertised, and the window that the sender knows.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
     buffer_bytes: u64,
+    /// Payload of a full segment [byte].
     mss: u64,
     /// Latest edge.
     edge: u64,
+    /// Edge of the latest ACK that was sent.
     advertised: u64,
     /// Edge that the sender knows.
     known: u64,
     /// Edges that the sender does not know yet.
     edges: VecDeque<WindowEdge>,
+    /// Number of pure window updates.
     updates: u64,
 }
 
@@ -57,33 +61,33 @@ impl Windows {
         if byte <= self.edge {
             return false;
         }
-        let untold = self.edges.back().filter(|edge| edge.frame == next).is_some();
-        if untold {
+        let is_not_sent = self.edges.back().filter(|edge| edge.frame == next).is_some();
+        if is_not_sent {
             self.edges.pop_back();
         } else {
             self.advertised = self.edge;
         }
         self.edge = byte;
         let (before, after) = (self.advertised.saturating_sub(received), byte - received);
-        let alone = after >= 2 * before;
-        self.updates += u64::from(alone);
+        let is_update = after >= 2 * before;
+        self.updates += u64::from(is_update);
         self.edges.push_back(WindowEdge {
             frame: next,
             byte,
-            alone,
+            is_update,
         });
-        alone
+        is_update
     }
 
     /// Handles an ACK at the sender. Returns whether it is a pure window update.
     pub(super) fn on_ack(&mut self, frame: u32) -> bool {
-        let mut alone = false;
+        let mut is_update = false;
         while let Some(edge) = self.edges.front().filter(|edge| is_by(edge.frame, frame)) {
-            alone = edge.alone && edge.frame == frame;
+            is_update = edge.is_update && edge.frame == frame;
             self.known = edge.byte;
             self.edges.pop_front();
         }
-        alone
+        is_update
     }
 
     /// Returns the edge that the sender knows.

@@ -371,6 +371,6 @@ fn sum<'a>(to: (u64, u64), packets: impl IntoIterator<Item = &'a QueuedPacket>) 
 
 /// Returns the start of the next outage after `now` that drops waiting packets.
 fn next_purge(transmitter: &mut TimeVaryingLink, now: Option<Time>) -> Option<Time> {
-    let (waiting, _) = transmitter.drops()?;
-    transmitter.next_drop(now).filter(|_| waiting)
+    transmitter.drops().filter(|drops| drops.waiting)?;
+    transmitter.next_drop(now)
 }

@@ -65,10 +65,7 @@ impl DiscPort {
         packet: Packet,
         options: &Options,
     ) -> Option<Time> {
-        if variation
-            .as_mut()
-            .is_some_and(|variation| variation.motion.refuses(now))
-        {
+        if variation.as_mut().is_some_and(|variation| variation.link.refuses(now)) {
             self.queue.refuse(now, &packet);
             return None;
         }
@@ -90,7 +87,7 @@ impl DiscPort {
             State::Ready(at) if at == now => Some((None, self.begin(variation, now))),
             State::Held(at) if at == now => Some((None, self.prepare(variation, now, now))),
             State::Shaped(at, packet) if at == now => {
-                let begins = variation.as_mut().map_or(now, |variation| variation.motion.ready(now));
+                let begins = variation.as_mut().map_or(now, |variation| variation.link.ready(now));
                 if begins > now {
                     self.state = State::Shaped(begins, packet);
                     return Some((None, Some(begins)));
@@ -99,7 +96,7 @@ impl DiscPort {
             }
             State::Transmitting(packet, service) if service.ends == now => {
                 if let Some(variation) = &mut variation {
-                    variation.left = service;
+                    variation.last_service = service;
                 }
                 self.queue.finish(now);
                 let next = self.prepare(variation, Time::ZERO, now);
@@ -108,7 +105,7 @@ impl DiscPort {
             State::Batch(mut packets, service) if service.ends == now => {
                 let left = packets.pop_front();
                 if let Some(variation) = &mut variation {
-                    variation.left = service;
+                    variation.last_service = service;
                 }
                 if packets.is_empty() {
                     self.queue.finish(now);
@@ -127,9 +124,9 @@ impl DiscPort {
     /// Processes the start of an outage that may drop packets. Returns the time of the transmitter's next event if the
     /// outage determines it.
     pub fn on_outage(&mut self, variation: &mut Variation, now: Time) -> Option<Time> {
-        let (waiting, in_service) = variation.motion.drops()?;
+        let drops = variation.link.drops()?;
         let mut interrupted = false;
-        if in_service {
+        if drops.in_service {
             interrupted = true;
             match &self.state {
                 State::Transmitting(packet, _) => self.queue.drop_in_service(now, [packet]),
@@ -138,10 +135,10 @@ impl DiscPort {
             }
         }
         if interrupted {
-            variation.motion.stop(now);
+            variation.link.stop(now);
             self.state = State::Idle;
         }
-        if waiting {
+        if drops.waiting {
             if let State::Shaped(_, held) = &self.state {
                 self.queue.drop_in_service(now, [held]);
             }
@@ -164,7 +161,7 @@ impl DiscPort {
             return self.begin(variation, now);
         }
         let begins = match &mut variation {
-            Some(variation) => variation.motion.ready(arrival),
+            Some(variation) => variation.link.ready(arrival),
             None => now,
         };
         if begins > now {
@@ -181,11 +178,11 @@ impl DiscPort {
     fn begin(&mut self, variation: Option<&mut Variation>, now: Time) -> Option<Time> {
         if self.queue.forms_batches() {
             let variation = variation?;
-            let batch = self.queue.begin_batch(now, variation.motion.rate_bps(now));
+            let batch = self.queue.begin_batch(now, variation.link.rate_bps(now));
             if batch.packets.is_empty() {
                 return self.hold(now);
             }
-            let service = variation.motion.transmit(batch.line_bytes);
+            let service = variation.link.transmit(batch.line_bytes);
             self.state = State::Batch(batch.packets, service);
             return Some(service.ends);
         }
@@ -210,7 +207,7 @@ impl DiscPort {
     fn transmit(&mut self, variation: Option<&mut Variation>, now: Time, packet: QueuedPacket) -> Time {
         let bytes = packet.packet.bytes();
         let service = match variation {
-            Some(variation) => variation.motion.transmit(u64::from(bytes)),
+            Some(variation) => variation.link.transmit(u64::from(bytes)),
             None => Service {
                 begins: now,
                 ends: self.send(now, bytes),
@@ -291,5 +288,5 @@ impl DiscPort {
 
 /// Returns whether an outage will interrupt a transmission.
 fn is_interrupted(variation: Option<&Variation>, service: &Service) -> bool {
-    variation.is_some_and(|variation| variation.motion.clone().interrupted(*service).is_some())
+    variation.is_some_and(|variation| variation.link.clone().interrupted(*service).is_some())
 }

@@ -157,7 +157,7 @@ impl ReferencePort {
         let out = self
             .motion
             .as_mut()
-            .is_some_and(|variation| variation.motion.refuses(ready));
+            .is_some_and(|variation| variation.link.refuses(ready));
         let forced = !out && self.loss.as_mut().is_some_and(|loss| loss.loses(ready));
         let mut policed = None;
         if !out && !forced {
@@ -253,7 +253,7 @@ impl ReferencePort {
             },
             Some(variation) => *variation
                 .service
-                .insert(variation.motion.serve(first.ready, first.packet.bytes())),
+                .insert(variation.link.serve(first.ready, first.packet.bytes())),
         };
         if let Some(aqm) = &mut self.aqm {
             aqm.begin_service(service.begins);
@@ -265,7 +265,7 @@ impl ReferencePort {
     pub fn depart(&mut self, now: Time) -> Option<PacketAtPort> {
         if let Some(variation) = &mut self.motion {
             // An outage may have dropped the packet.
-            variation.left = variation.service.take_if(|service| service.ends == now)?;
+            variation.last_service = variation.service.take_if(|service| service.ends == now)?;
         }
         self.count_time(now);
         let first = self.queue.pop_front()?;

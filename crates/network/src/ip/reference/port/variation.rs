@@ -1,4 +1,8 @@
-//! Additional state of a port of a time-varying link.
+//! The reference engine's port of a time-varying link: transmission at the link's varying rate, outages that drop packets
+//! at the port, and losses on the wire.
+//!
+//! A port of a constant link knows each departure at enqueue. Here the rate, and an outage, decide it during the run, so
+//! the port requests it from the link ([`TimeVaryingLink`]) when the packet becomes the first one of the queue.
 
 use super::{PacketAtPort, ReferencePort};
 use crate::ip::port::egress_queue::Removed;
@@ -6,57 +10,61 @@ use crate::ip::port::wire_losses::{self, WireLosses};
 use crate::packets::drops::DropCause;
 use crate::packets::Packet;
 use crate::report::packets::{PacketReport, TimeVaryingReport};
-use crate::time_varying::{Passage, Service, TimeVaryingLink, TransmissionOutcome};
+use crate::time_varying::{OutageDrops, Passage, Service, TimeVaryingLink, TransmissionOutcome};
 use longpipe_events::{Span, Time};
-use std::collections::VecDeque;
 
-/// Transmitter and wire, the packet in transmission, and the packets that an outage will lose.
+/// State that a port has in addition if its link varies over time.
 #[derive(Clone, Debug)]
 pub(in crate::ip::reference) struct Variation {
-    pub motion: TimeVaryingLink,
-    /// Transmission of the first packet.
+    /// Transmitter and wire.
+    pub link: TimeVaryingLink,
+    /// Transmission of the first packet of the queue; None until its time is determined.
     pub(super) service: Option<Service>,
     /// Transmission of the latest packet that left.
-    pub left: Service,
+    pub last_service: Service,
+    /// Packets that have left and that an outage destroys on the wire.
     pub(super) lost_later: WireLosses,
+    /// Counters of losses in outages.
     pub report: TimeVaryingReport,
 }
 
 impl Variation {
-    pub(super) fn new(motion: TimeVaryingLink) -> Variation {
+    /// Creates the state of an idle port.
+    pub(super) fn new(link: TimeVaryingLink) -> Variation {
         let begins = Time::ZERO;
         Variation {
-            motion,
+            link,
             service: None,
-            left: Service { begins, ends: begins },
+            last_service: Service { begins, ends: begins },
             lost_later: WireLosses::default(),
             report: TimeVaryingReport::default(),
         }
     }
 
-    /// Returns whether the first packet no longer occupies the buffer.
+    /// Returns whether the first packet no longer occupies the buffer, because its transmission has begun and the link
+    /// frees a packet's space at the start of the transmission.
     pub(super) fn has_begun(&self, now: Time) -> bool {
-        self.motion.frees_at_begin() && self.service.is_some_and(|service| service.begins <= now)
+        self.link.frees_at_begin() && self.service.is_some_and(|service| service.begins <= now)
     }
 
     /// Returns the departure time of the next held packet, unless an outage drops it.
     pub(super) fn leaves(&mut self, waiting: &PacketAtPort) -> Option<Time> {
         let Some(service) = self.service.take() else {
-            return match self.motion.admit(waiting.ready, waiting.packet.bytes()) {
+            return match self.link.admit(waiting.ready, waiting.packet.bytes()) {
                 TransmissionOutcome::Leaves(service) => Some(service.ends),
                 TransmissionOutcome::Dropped(_) => None,
             };
         };
-        let Some(at) = self.motion.dropped(waiting.ready, service) else {
+        let Some(at) = self.link.dropped(waiting.ready, service) else {
             return Some(service.ends);
         };
-        self.motion.stop(at);
+        self.link.stop(at);
         None
     }
 
     /// Adds the counters of the transmitter and the wire to a port's report.
     pub fn add_to_report(&mut self, report: &mut PacketReport, now: Time) {
-        report.motion = Some(wire_losses::complete(report, self.report, &mut self.motion, now));
+        report.motion = Some(wire_losses::complete(report, self.report, &mut self.link, now));
     }
 }
 
@@ -66,7 +74,7 @@ impl ReferencePort {
         let Some(variation) = &mut self.motion else {
             return Some(now + Span(self.delay));
         };
-        match variation.motion.pass(now, variation.left) {
+        match variation.link.pass(now, variation.last_service) {
             Passage::Arrives(arrival) => Some(arrival),
             Passage::Lost(at) => {
                 variation.lost_later.push(at, u64::from(packet.bytes()));
@@ -79,61 +87,73 @@ impl ReferencePort {
     /// Returns the start of the next outage after `now` that drops packets here.
     pub fn next_outage(&mut self, now: Option<Time>) -> Option<Time> {
         let variation = self.motion.as_mut()?;
-        variation.motion.next_drop(now)
+        variation.link.next_drop(now)
     }
 
-    /// Drops the waiting packets and the packet in transmission at the start of an outage, as configured. Returns
-    /// whether there is another packet to transmit.
+    /// Drops the waiting packets, the packet in transmission, or both, at the start of an outage (`outages` of the link).
+    /// Returns whether the transmitter is free, so that the next packet can be served.
     pub fn drop_all(&mut self, now: Time) -> bool {
         self.count_time(now);
         let Some(variation) = &mut self.motion else {
             return false;
         };
-        let Some((waiting, in_service)) = variation.motion.drops() else {
+        let Some(drops) = variation.link.drops() else {
             return false;
         };
-        let begun = variation.service.is_some_and(|service| service.begins < now);
-        let mut kept = VecDeque::new();
-        let mut dropped = vec![];
-        for (place, one) in std::mem::take(&mut self.queue).into_iter().enumerate() {
-            let serving = place == 0 && begun;
-            let drops = if serving {
-                in_service
-            } else {
-                waiting && one.ready < now
-            };
-            if drops {
-                dropped.push(one);
-                variation.report.lost_outage += 1;
-            } else {
-                kept.push_back(one);
-            }
-        }
-        self.queue = kept;
-        if let Some(aqm) = self.aqm.as_mut().filter(|_| waiting) {
+        let transmits = variation.service.is_some_and(|service| service.begins < now);
+        let dropped = self.remove_dropped(now, drops, transmits);
+        if let Some(aqm) = self.aqm.as_mut().filter(|_| drops.waiting) {
             aqm.purge(now);
         }
-        if !dropped.is_empty() {
-            self.emptied = now;
+        if dropped.is_empty() {
+            return false;
         }
-        let next = !dropped.is_empty() && (in_service || !begun);
-        if next {
-            variation.motion.stop(now);
+        self.emptied = now;
+        for packet in &dropped {
+            self.count_dropped(packet, now);
+        }
+        let frees_transmitter = drops.in_service || !transmits;
+        if let Some(variation) = self.motion.as_mut().filter(|_| frees_transmitter) {
+            variation.link.stop(now);
             variation.service = None;
         }
-        for one in &dropped {
-            self.release(one);
-            self.report.bytes_lost += u64::from(one.packet.bytes());
-            self.drops.note(now, &one.packet, DropCause::Outage);
-            if !self.host {
-                self.removed.push(Removed {
-                    arrival: one.arrival,
-                    time: now,
-                    circuit: one.packet.vc(),
-                });
+        frees_transmitter
+    }
+
+    /// Removes the packets that an outage drops from the queue and returns them. `transmits` is whether the transmission
+    /// of the first packet has begun.
+    fn remove_dropped(&mut self, now: Time, drops: OutageDrops, transmits: bool) -> Vec<PacketAtPort> {
+        let mut dropped = vec![];
+        for (position, packet) in std::mem::take(&mut self.queue).into_iter().enumerate() {
+            let is_dropped = if position == 0 && transmits {
+                drops.in_service
+            } else {
+                drops.waiting && packet.ready < now
+            };
+            if is_dropped {
+                dropped.push(packet);
+            } else {
+                self.queue.push_back(packet);
             }
         }
-        next
+        dropped
+    }
+
+    /// Frees the buffer space of a packet that an outage has dropped, and counts and reports the loss.
+    fn count_dropped(&mut self, dropped: &PacketAtPort, now: Time) {
+        self.release(dropped);
+        self.report.bytes_lost += u64::from(dropped.packet.bytes());
+        if let Some(variation) = &mut self.motion {
+            variation.report.lost_outage += 1;
+        }
+        self.drops.note(now, &dropped.packet, DropCause::Outage);
+        if !self.host {
+            self.removed.push(Removed {
+                arrival: dropped.arrival,
+                time: now,
+                circuit: dropped.packet.vc(),
+            });
+        }
     }
 
     /// Returns the packets and bytes that have left and will be lost on the wire after `now`. Also counts the packets
