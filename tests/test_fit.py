@@ -15,8 +15,8 @@ from longpipe.errors import ScenarioError
 from longpipe.fit import PathFit, fit, observe
 from longpipe.fit.features import _overflow as overflow
 from longpipe.fit.path_file import read, write
+from longpipe.fit.path_fit import Candidate
 from longpipe.fit.reported import estimates, report, scenario
-from longpipe.fit.search import Candidate
 from longpipe.fit.series import TRACES, observed, simulated
 from longpipe.fit.whatif import whatif
 from longpipe.measured.headers import Segment, name_of, segment_of
@@ -148,7 +148,7 @@ def test_the_file_runs_and_keeps_the_estimates(lossy: PathFit, tmp_path: Path) -
     assert goodput.changed[0] == pytest.approx(5.3052e6, rel=0.05)
     assert rtt.changed[0] == pytest.approx(0.2255, rel=0.1)
     assert goodput.difference[0] == pytest.approx(goodput.changed[0] - goodput.baseline[0])
-    seen = lossy.seen
+    seen = lossy.observation
     late = seen.ack_s > seen.duration_s / 3
     expected = 8 * np.ptp(seen.ack_delivered[late]) / np.ptp(seen.ack_s[late])
     assert goodput.observed == pytest.approx(expected, rel=0.02)

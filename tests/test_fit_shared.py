@@ -125,6 +125,6 @@ def test_losses_of_a_run_are_those_of_each_flow(tmp_path: Path) -> None:
     )
     found = fit(observe(path), ["cubic", "linux-reno"])
     result = simulate(report(found).scenario.with_(**TRACES))
-    lost = [simulated(result, found.seen.duration_s, flow).lost for flow in (0, 1)]
+    lost = [simulated(result, found.observation.duration_s, flow).lost for flow in (0, 1)]
     assert min(lost) > 0
     assert sum(lost) == result.ports["packets_lost_overflow"].sum()

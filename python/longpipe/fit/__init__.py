@@ -5,6 +5,7 @@ control over it, and `path_file.write(fit, path)` writes the result as a scenari
 """
 
 from longpipe.fit.observed import ObservedFlow, observe
-from longpipe.fit.search import CONTROLS, Candidate, PathFit, fit
+from longpipe.fit.path_fit import Candidate, PathFit
+from longpipe.fit.search import CONTROLS, fit
 
 __all__ = ["CONTROLS", "Candidate", "ObservedFlow", "PathFit", "fit", "observe"]

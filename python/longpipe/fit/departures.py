@@ -93,8 +93,8 @@ def longer_s(flow: ObservedFlow, other: ObservedFlow) -> float | None:
     Packets that are sent at about the same time wait equally long in a shared queue, so that the difference of their
     RTTs is constant. To one receiver, the base RTTs are equal.
     """
-    sent_s, other_sent_s = flow.rtt_s - flow.rtt, other.rtt_s - other.rtt
-    inside = (other_sent_s > sent_s[0]) & (other.rtt_s < flow.rtt_s[-1])
+    sent_s, other_sent_s = flow.rtt_at_s - flow.rtt, other.rtt_at_s - other.rtt
+    inside = (other_sent_s > sent_s[0]) & (other.rtt_at_s < flow.rtt_at_s[-1])
     if not inside.any():
         return 0.0
     order = np.argsort(sent_s, kind="stable")

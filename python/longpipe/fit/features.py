@@ -93,54 +93,62 @@ class PathFeatures:
 
 
 def features(observed: ObservedFlow) -> PathFeatures:
-    """Returns the estimates of an observation."""
-    base, longer = _base_rtt(observed)
-    packet = observed.packet_bytes * 8.0
-    fastest = _fastest(observed)
-    packets = packets_of(observed, longer)
-    rates = _rates(packets, base, fastest, packet, has_overtaking=overtakes(observed))
-    bps = rates.rate.value if rates.rate is not None else fastest
-    range_s = rates.jitter.range_s.value if rates.jitter is not None else 0.0
-    blur = rates.jitter.deviation_s * bps / packet if rates.jitter is not None else 0.0
-    wait = _waits(packets, base, rates.over_time)
-    queued_ahead = _queued_ahead(packets, base, wait, rates.over_time)
-    for begin, end in outages(observed):
+    """Returns the estimates of an observation.
+
+    In turn: the base RTT, the rates and the jitter, the waiting times, the queue lengths, and the cause of each loss.
+    """
+    base_s, longer_s_by_flow = _base_rtt(observed)
+    packet_bits = observed.packet_bytes * 8.0
+    fastest_bps = _fastest(observed)
+    packets = packets_of(observed, longer_s_by_flow)
+    rates = _rates(packets, base_s, fastest_bps, packet_bits, has_overtaking=overtakes(observed))
+    rate_bps = rates.rate.value if rates.rate is not None else fastest_bps
+    jitter_range_s = rates.jitter.range_s.value if rates.jitter is not None else 0.0
+    jitter_packets = rates.jitter.deviation_s * rate_bps / packet_bits if rates.jitter is not None else 0.0
+    wait = _waits(packets, base_s, rates.over_time)
+    queued_ahead = _queued_ahead(packets, base_s, wait, rates.over_time)
+    for begin_s, end_s in outages(observed):
         # Packets wait for the end of an outage, not only for the packets before them.
-        during = (packets.sent_s < end + base) & ~(packets.acked_s < begin)
-        wait[during] = queued_ahead[during] = np.nan
+        is_during_outage = (packets.sent_s < end_s + base_s) & ~(packets.acked_s < begin_s)
+        wait[is_during_outage] = queued_ahead[is_during_outage] = np.nan
     lost = packets.lost
-    queue = _packets(np.where(lost, queued_ahead, wait), packets.sent_s + base, rates.over_time, packet)
-    longest, full = _overflow(queue, lost, blur)
-    bucket, policed = _policed(packets, wait, queue, longest - _NEAR - _DEVIATIONS * blur)
-    if bucket is not None:
+    queue = _packets(np.where(lost, queued_ahead, wait), packets.sent_s + base_s, rates.over_time, packet_bits)
+    longest, overflow = _overflow(queue, lost, jitter_packets)
+    fitted_policer, policed = _policed(packets, wait, queue, longest - _NEAR - _DEVIATIONS * jitter_packets)
+    if fitted_policer is not None:
         # A policer's losses occur at queues of any length, some of them by chance near the longest one.
-        full = lost & ~policed
-    of_flow = packets.flow == 0
+        overflow = lost & ~policed
+    arrived_queue = queue[~lost & ~np.isnan(queue)]
+    is_of_flow = packets.flow == 0
     return PathFeatures(
-        base_rtt_s=FitEstimate(base - _SHORTEST[0] * range_s, base - packet / bps / 2 - _SHORTEST[1] * range_s, base),
+        base_rtt_s=FitEstimate(
+            base_s - _SHORTEST[0] * jitter_range_s,
+            base_s - packet_bits / rate_bps / 2 - _SHORTEST[1] * jitter_range_s,
+            base_s,
+        ),
         rate_bps=rates.rate,
-        fastest_bps=fastest,
+        fastest_bps=fastest_bps,
         steps=rates.steps,
-        wait_s=wait[of_flow],
-        queued_ahead_s=queued_ahead[of_flow],
-        overflow=full[of_flow],
-        elsewhere=(lost & ~full)[of_flow],
+        wait_s=wait[is_of_flow],
+        queued_ahead_s=queued_ahead[is_of_flow],
+        overflow=overflow[is_of_flow],
+        elsewhere=(lost & ~overflow)[is_of_flow],
         # Jitter makes queues appear longer.
-        longest=max(longest - _DEVIATIONS * blur, 0.0),
-        buffer=_limit(queue[full], queue[~lost & ~np.isnan(queue)], blur) if full.any() else None,
-        shared=tuple(longer),
-        policer=bucket,
+        longest=max(longest - _DEVIATIONS * jitter_packets, 0.0),
+        buffer=_limit(queue[overflow], arrived_queue, jitter_packets) if overflow.any() else None,
+        shared=tuple(longer_s_by_flow),
+        policer=fitted_policer,
         jitter=rates.jitter,
     )
 
 
 def _base_rtt(observed: ObservedFlow) -> tuple[float, dict[str, float]]:
     """Returns the base RTT [s], and by how much that of each other flow of the queue is longer [s], if it is known."""
-    apart = {other.flow: longer_s(observed, other) for other in observed.shared}
-    longer = {name: more for name, more in apart.items() if more is not None}
+    differences = {other.flow: longer_s(observed, other) for other in observed.shared}
+    longer = {name: difference for name, difference in differences.items() if difference is not None}
     # The other flows may have sent before the queue had grown.
-    least = [float(other.rtt.min()) - longer[other.flow] for other in observed.shared if other.flow in longer]
-    return min([float(observed.rtt.min()), *least]), longer
+    base_of_others = [float(other.rtt.min()) - longer[other.flow] for other in observed.shared if other.flow in longer]
+    return min([float(observed.rtt.min()), *base_of_others]), longer
 
 
 @dataclass(frozen=True)
@@ -165,9 +173,9 @@ def _rates(packets: Packets, base: float, fastest: float, packet: float, *, has_
     delays = jitter(busy, _rates_at(over_time, busy.begin_s), packet, overtakes=has_overtaking)
     if delays is not None:
         # A packet that jitter delays appears to wait although the bottleneck is idle.
-        surely = busy_intervals(packets, base + delays.range_s.value, rate.value)
-        if (waited := constant_rate(surely, packet)) is not None:
-            rate, steps = waited, rate_steps(surely, packet, base / 2)
+        certainly_busy = busy_intervals(packets, base + delays.range_s.value, rate.value)
+        if (rate_when_busy := constant_rate(certainly_busy, packet)) is not None:
+            rate, steps = rate_when_busy, rate_steps(certainly_busy, packet, base / 2)
             over_time = _over_time(steps, base, rate.value)
     return _Rates(rate, steps, over_time, delays)
 
@@ -266,10 +274,10 @@ def _overflow(queue: Numbers, lost: Flags, jitter: float = 0.0) -> tuple[float, 
     if longest < _MIN_QUEUE or not len(candidates):
         return longest, full
     limit = float(np.median(candidates))
-    around = _SLACK + _SPREAD * limit + _DEVIATIONS * jitter
-    near = known & (np.abs(queue - limit) <= around)
+    margin = _SLACK + _SPREAD * limit + _DEVIATIONS * jitter
+    near = known & (np.abs(queue - limit) <= margin)
     # No packet enters a queue that is longer than its limit, apart from errors of measured queues.
-    if (known & ~lost & (queue > limit + around)).sum() > (near & lost).sum():
+    if (known & ~lost & (queue > limit + margin)).sum() > (near & lost).sum():
         return longest, full
     if _chance(int((near & lost).sum()), int(lost.sum()), float(near.sum() / known.sum())) < _CHANCE:
         full = near & lost
@@ -283,8 +291,10 @@ def _policed(packets: Packets, wait: Numbers, queue: Numbers, long: float) -> tu
     if fitted_policer is not None and fitted_policer.is_good:
         return fitted_policer, lost
     short = lost & ~(queue >= long)
-    beside = policer(packets, wait, short)
-    return (beside, short) if beside is not None and beside.is_good else (fitted_policer, lost)
+    policer_of_short = policer(packets, wait, short)
+    if policer_of_short is not None and policer_of_short.is_good:
+        return policer_of_short, short
+    return fitted_policer, lost
 
 
 def _limit(at_loss: Numbers, kept: Numbers, jitter: float) -> FitEstimate:

@@ -37,9 +37,9 @@ _MAX_SEGMENTS: Final = 5_000_000
 # Initial window [segments] (RFC 6928), and longest flight that counts as a message before the transfer.
 INITIAL_WINDOW: Final = 10
 # A retransmission is considered unnecessary if it was acknowledged within less than this share of the minimum RTT.
-_SOONEST: Final = 0.9
+_MIN_ACK_SHARE: Final = 0.9
 # Minimum RTT of a handshake as a share of the minimum RTT of full segments, which take longer to transmit.
-_SHORTEST_HANDSHAKE: Final = 0.2
+_MIN_HANDSHAKE_SHARE: Final = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +72,11 @@ class ObservedFlow:
     ack_delivered: Counts
     # RTT samples of segments that were sent only once: time of the ACK [s], and RTT [s] of the last segment that the
     # ACK reports, which the receiver did not delay.
-    rtt_s: Numbers
+    rtt_at_s: Numbers
     rtt: Numbers
-    # The same for the first segment that the ACK reports, as a sender measures RTTs.
-    measured_s: Numbers
-    measured: Numbers
+    # RTT samples of the first segment that each ACK reports, as a sender measures RTTs: time of the ACK, and RTT [s].
+    sender_rtt_at_s: Numbers
+    sender_rtt: Numbers
     # RTT of the handshake [s], None if it was not captured or a SYN was repeated; and time from its end to the first
     # data packet [s].
     handshake_s: float | None
@@ -116,35 +116,39 @@ def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
     recording = capture.read(content)
     subject = _subject(recording, flow)
     side = capture.sender_side(traffic, subject.name)
-    replay = _Replay(int(subject.counters["mss"][0]))
+    scoreboard = _Scoreboard(int(subject.counters["mss"][0]))
     shared = {
-        other.name: _Replay(int(other.counters["mss"][0])) for other in recording.subjects if _shares(other, subject)
+        other.name: _Scoreboard(int(other.counters["mss"][0]))
+        for other in recording.subjects
+        if _shares(other, subject)
     }
     for packet, interface, segment in traffic:
         if packet.time_ns is None or isinstance(segment, Other) or packet.is_loss:
             continue
         if side is not None and not side.shows(interface, segment):
             continue
-        begin, end = name_of(segment.source), name_of(segment.target)
-        pair, back = f"{begin} > {end}", f"{end} > {begin}"
-        if pair == subject.name:
-            replay.send(packet.time_ns, segment)
-        elif back == subject.name:
-            replay.on_ack(packet.time_ns, segment)
-        elif pair in shared and not shared[pair].is_over:
-            shared[pair].send(packet.time_ns, segment)
-        elif back in shared and not shared[back].is_over:
-            shared[back].on_ack(packet.time_ns, segment)
-        if replay.is_over:
+        source, target = name_of(segment.source), name_of(segment.target)
+        forward, backward = f"{source} > {target}", f"{target} > {source}"
+        if forward == subject.name:
+            scoreboard.send(packet.time_ns, segment)
+        elif backward == subject.name:
+            scoreboard.on_ack(packet.time_ns, segment)
+        elif forward in shared and not shared[forward].is_over:
+            shared[forward].send(packet.time_ns, segment)
+        elif backward in shared and not shared[backward].is_over:
+            shared[backward].on_ack(packet.time_ns, segment)
+        if scoreboard.is_over:
             break
-    observation = replay.observation(recording, subject)
-    beside = [
-        shared[other.name].observation(recording, other, replay.begin_ns)
+    observation = scoreboard.observation(recording, subject)
+    observed_flows = [
+        shared[other.name].observation(recording, other, scoreboard.begin_ns)
         for other in recording.subjects
         if other.name in shared and shared[other.name].is_measured
     ]
-    during = tuple(other for other in beside if other.sent_s[0] < observation.duration_s and other.sent_s[-1] > 0)
-    return replace(observation, shared=during, others=observation.others - len(during))
+    simultaneous = tuple(
+        other for other in observed_flows if other.sent_s[0] < observation.duration_s and other.sent_s[-1] > 0
+    )
+    return replace(observation, shared=simultaneous, others=observation.others - len(simultaneous))
 
 
 def _shares(other: Subject, subject: Subject) -> bool:
@@ -158,11 +162,12 @@ def _shares(other: Subject, subject: Subject) -> bool:
 
 
 def _subject(recording: Recording, flow: int) -> Subject:
+    """Returns flow number `flow` of a capture. Raises ScenarioError if the capture lacks data that a fit needs."""
     flows = recording.subjects
     if not 0 <= flow < len(flows):
         raise ScenarioError(f"--flow: {flow}; {recording.file} has {len(flows)} flows; needs 0 to {len(flows) - 1}")
     subject = flows[flow]
-    place = subject.facts.get("captured at")
+    capture_point = subject.facts.get("captured at")
     problem = None
     if not subject.counters["data packets"][0]:
         problem = "has only the ACKs of this flow; needs its data, captured at the sender"
@@ -173,14 +178,26 @@ def _subject(recording: Recording, flow: int) -> Subject:
         problem = f"lacks {missing:.0f} bytes that were acknowledged; needs a capture without gaps"
     elif subject.counters["segments"][0] > _MAX_SEGMENTS:
         problem = f"has {subject.counters['segments'][0]:.0f} segments; a fit needs at most {_MAX_SEGMENTS}"
-    elif place not in (None, "the sender"):
-        problem = f"was captured at {place}; needs a capture at the sender"
+    elif capture_point not in (None, "the sender"):
+        problem = f"was captured at {capture_point}; needs a capture at the sender"
     if problem is not None:
         raise ScenarioError(f"{recording.file}: {subject.name}: {problem}")
     return subject
 
 
-class _Replay:
+@dataclass(frozen=True, eq=False)
+class _Fates:
+    """Fate of each transmission: time at which its ACK arrived [s], whether it was SACKed first, whether it was lost.
+
+    The time is NaN without an ACK.
+    """
+
+    acked_s: Numbers
+    sacked: Flags
+    lost: Flags
+
+
+class _Scoreboard:
     """Scoreboard of a flow's segments, from which each transmission's fate is inferred."""
 
     def __init__(self, mss: int) -> None:
@@ -195,7 +212,7 @@ class _Replay:
         self._ends: list[int] = []
         self._acked: list[int] = []
         self._sacked: list[bool] = []
-        self._tries: list[list[int]] = []
+        self._transmissions: list[list[int]] = []
         self._una = 0
         self._message_bytes = 0
         # Time [ns] of the first message; None if the flow begins with the transfer.
@@ -217,10 +234,10 @@ class _Replay:
         self._syns = 0
         self._window = 0
         self._first_window = 0
-        self._full = 0
+        self._window_full_acks = 0
         self._ecn = False
         self._reduced: list[int] = []
-        self._stamps = False
+        self._has_timestamps = False
         self._is_v6 = False
 
     @property
@@ -234,6 +251,7 @@ class _Replay:
         return bool(self._sent and self._acks and self._samples)
 
     def _unwrapped(self, seq: int) -> int:
+        """Converts a 32-bit sequence number to one that does not wrap around, near the highest number so far."""
         near = self._next or 0
         return near + (seq - near + (1 << 31)) % (1 << 32) - (1 << 31)
 
@@ -248,7 +266,7 @@ class _Replay:
             self._next = segment.seq + 1 + (1 << 32)
             return
         self._is_v6 = len(segment.source) > _V4_ENDPOINT
-        self._stamps |= segment.timestamps is not None
+        self._has_timestamps |= segment.timestamps is not None
         self._ecn |= segment.ecn != 0
         if segment.flags & CWR:
             self._reduced.append(now)
@@ -264,6 +282,7 @@ class _Replay:
             left = right
 
     def _transmit(self, now: int, begin: int, end: int) -> None:
+        """Records a transmission of the bytes `begin..end`: a new segment, or an earlier one again."""
         assert self._next is not None  # noqa: S101 - set by the first packet
         if begin >= self._next:
             if self._is_message:
@@ -272,14 +291,14 @@ class _Replay:
             self._ends.append(end)
             self._acked.append(-1)
             self._sacked.append(False)
-            self._tries.append([len(self._sent)])
+            self._transmissions.append([len(self._sent)])
             self._sent.append((now, len(self._starts) - 1, end - begin))
             self._next = end
             return
-        place = bisect_left(self._starts, begin)
-        if place < len(self._starts) and self._starts[place] < end:
-            self._tries[place].append(len(self._sent))
-            self._sent.append((now, place, end - begin))
+        index = bisect_left(self._starts, begin)
+        if index < len(self._starts) and self._starts[index] < end:
+            self._transmissions[index].append(len(self._sent))
+            self._sent.append((now, index, end - begin))
 
     def _end_message(self) -> None:
         """Omits a message that preceded the transfer, when the next new data is sent.
@@ -293,11 +312,19 @@ class _Replay:
             self._message_bytes += self._delivered
             if self._first_message is None:
                 self._first_message = self._sent[0][0]
-            for records in (self._starts, self._ends, self._acked, self._sacked, self._tries, self._sent, self._acks):
+            for records in (
+                self._starts,
+                self._ends,
+                self._acked,
+                self._sacked,
+                self._transmissions,
+                self._sent,
+                self._acks,
+            ):
                 records.clear()
             self._samples.clear()
             self._measured.clear()
-            self._una = self._delivered = self._full = 0
+            self._una = self._delivered = self._window_full_acks = 0
 
     def on_ack(self, now: int, segment: Segment) -> None:
         """Processes a packet that the receiver sent."""
@@ -312,15 +339,16 @@ class _Replay:
         window = segment.window << (self._scale or 0)
         self._window = max(self._window, window)
         self._first_window = self._first_window or window
-        news = self._news(now, ack, segment.sack)
-        if news:
+        reported = self._report(now, ack, segment.sack)
+        if reported:
             self._acks.append((now, self._delivered))
-            self._full += self._scale is not None and self._next - ack + self.mss > window
-            for place, samples in ((max(news), self._samples), (min(news), self._measured)):
-                if len(self._tries[place]) == 1:
-                    samples.append((now, now - self._sent[self._tries[place][0]][0]))
+            self._window_full_acks += self._scale is not None and self._next - ack + self.mss > window
+            # Segments that were sent more than once give no samples (Karn's rule).
+            for index, samples in ((max(reported), self._samples), (min(reported), self._measured)):
+                if len(self._transmissions[index]) == 1:
+                    samples.append((now, now - self._sent[self._transmissions[index][0]][0]))
 
-    def _news(self, now: int, ack: int, sack: tuple[tuple[int, int], ...]) -> list[int]:
+    def _report(self, now: int, ack: int, sack: tuple[tuple[int, int], ...]) -> list[int]:
         """Records the segments that an ACK reports. Returns those that it is the first to report."""
         while self._una < len(self._starts) and self._ends[self._una] <= ack:
             self._deliver(self._una, now, sacked=False)
@@ -330,33 +358,56 @@ class _Replay:
             if end <= ack or end > (self._next or 0):
                 continue
             # A SACK block only grows, so its earlier part need not be examined again.
-            place = bisect_left(self._starts, max(self._blocks.get(begin, begin), ack))
-            while place < len(self._starts) and self._ends[place] <= end:
-                self._deliver(place, now, sacked=True)
-                place += 1
+            index = bisect_left(self._starts, max(self._blocks.get(begin, begin), ack))
+            while index < len(self._starts) and self._ends[index] <= end:
+                self._deliver(index, now, sacked=True)
+                index += 1
             self._blocks[begin] = end
         if not sack:
             self._blocks.clear()
-        news, self._reported = self._reported, []
-        return news
+        reported, self._reported = self._reported, []
+        return reported
 
-    def _deliver(self, place: int, now: int, *, sacked: bool) -> None:
-        if self._acked[place] < 0:
-            self._acked[place] = now
-            self._sacked[place] = sacked
-            self._delivered += self._ends[place] - self._starts[place]
-            self._reported.append(place)
+    def _deliver(self, index: int, now: int, *, sacked: bool) -> None:
+        """Records that a segment was delivered, unless that is known already."""
+        if self._acked[index] < 0:
+            self._acked[index] = now
+            self._sacked[index] = sacked
+            self._delivered += self._ends[index] - self._starts[index]
+            self._reported.append(index)
 
-    def _handshake(self, begin: int, least: int) -> tuple[float | None, float]:
-        """Returns the handshake's RTT [s], if known, and the time [s] from its end to the first data at `begin`.
+    def _handshake(self, begin_ns: int, min_rtt_ns: int) -> tuple[float | None, float]:
+        """Returns the handshake's RTT [s], if known, and the time [s] from its end to the first data at `begin_ns`.
 
-        longpipe's captures contain a handshake that takes no time. `least` is the minimum RTT of data [ns].
+        longpipe's captures contain a handshake that takes no time. `min_rtt_ns` is the minimum RTT of data.
         """
-        if self._opened is None or self._established is None or not self._opened < self._established <= begin:
+        if self._opened is None or self._established is None or not self._opened < self._established <= begin_ns:
             return None, 0.0
-        lasted = self._established - self._opened
-        is_known = self._syns == 1 and lasted >= _SHORTEST_HANDSHAKE * least
-        return (lasted / 1e9 if is_known else None), (begin - self._established) / 1e9
+        handshake_ns = self._established - self._opened
+        is_known = self._syns == 1 and handshake_ns >= _MIN_HANDSHAKE_SHARE * min_rtt_ns
+        return (handshake_ns / 1e9 if is_known else None), (begin_ns - self._established) / 1e9
+
+    def _fates(self, begin_ns: int, min_ack_ns: float) -> _Fates:
+        """Returns the fate of each transmission, with times since `begin_ns`.
+
+        Of the transmissions of a segment, the last one that was sent at least `min_ack_ns` before the ACK arrived, and
+        those before it were lost. Later transmissions were unnecessary, and it is unknown whether they arrived.
+        """
+        import numpy as np
+
+        count = len(self._sent)
+        fates = _Fates(np.full(count, np.nan), np.zeros(count, bool), np.zeros(count, bool))
+        for segment, transmissions in enumerate(self._transmissions):
+            acked_ns = self._acked[segment]
+            if acked_ns < 0:
+                fates.lost[transmissions[:-1]] = True
+                continue
+            in_time = [number for number in transmissions if acked_ns - self._sent[number][0] >= min_ack_ns]
+            arrived = max(in_time, default=transmissions[0])
+            fates.acked_s[arrived] = (acked_ns - begin_ns) / 1e9
+            fates.sacked[arrived] = self._sacked[segment]
+            fates.lost[[number for number in transmissions if number < arrived]] = True
+        return fates
 
     def observation(self, recording: Recording, subject: Subject, begin_ns: int | None = None) -> ObservedFlow:
         """Returns the flow, with times since its first data packet, or since `begin_ns` for a flow beside another one.
@@ -371,56 +422,39 @@ class _Replay:
                 "capture a longer transfer"
             )
         begin = self.begin_ns if begin_ns is None else begin_ns
-        first = self._starts[0]
-        least = min(rtt for _, rtt in self._samples)
-        check_base(f"{recording.file}: {subject.name}", least / 1e9)
-        soonest = _SOONEST * least
-        handshake, idle = self._handshake(self.begin_ns if self._first_message is None else self._first_message, least)
-        count = len(self._sent)
-        acked = np.full(count, np.nan)
-        lost = np.zeros(count, bool)
-        sacked = np.zeros(count, bool)
-        for place, tries in enumerate(self._tries):
-            at = self._acked[place]
-            arrived = -1
-            if at >= 0:
-                arrived = max(
-                    (attempt for attempt in tries if at - self._sent[attempt][0] >= soonest), default=tries[0]
-                )
-                acked[arrived] = (at - begin) / 1e9
-                sacked[arrived] = self._sacked[place]
-                # Later transmissions of the segment were unnecessary, and it is unknown whether they arrived.
-                lost[[attempt for attempt in tries if attempt < arrived]] = True
-            else:
-                lost[tries[:-1]] = True
+        min_rtt_ns = min(rtt for _, rtt in self._samples)
+        check_base(f"{recording.file}: {subject.name}", min_rtt_ns / 1e9)
+        first_data_ns = self.begin_ns if self._first_message is None else self._first_message
+        handshake_s, idle_s = self._handshake(first_data_ns, min_rtt_ns)
+        fates = self._fates(begin, _MIN_ACK_SHARE * min_rtt_ns)
         times = np.array([now for now, _, _ in self._sent], dtype=float)
         starts = np.array(self._starts, dtype=np.int64)
         samples, measured = np.array(self._samples, dtype=float), np.array(self._measured, dtype=float).reshape(-1, 2)
         acks = np.array(self._acks, dtype=np.int64)
-        last = max(self._sent[-1][0], self._acks[-1][0])
+        end = max(self._sent[-1][0], self._acks[-1][0])
         return ObservedFlow(
             file=recording.file,
             flow=subject.name,
             mss=self.mss,
-            headers=packet_bytes(0, timestamps=self._stamps) + (IPV6_BYTES if self._is_v6 else 0),
-            timestamps=self._stamps,
-            duration_s=(last - begin) / 1e9,
+            headers=packet_bytes(0, timestamps=self._has_timestamps) + (IPV6_BYTES if self._is_v6 else 0),
+            timestamps=self._has_timestamps,
+            duration_s=(end - begin) / 1e9,
             sent_s=(times - begin) / 1e9,
-            sent_byte=starts[[place for _, place, _ in self._sent]] - first,
+            sent_byte=starts[[index for _, index, _ in self._sent]] - self._starts[0],
             sent_bytes=np.array([length for _, _, length in self._sent], dtype=np.int64),
-            sent_lost=lost,
-            sent_acked_s=acked,
-            sent_sacked=sacked,
+            sent_lost=fates.lost,
+            sent_acked_s=fates.acked_s,
+            sent_sacked=fates.sacked,
             ack_s=(acks[:, 0] - begin) / 1e9,
             ack_delivered=acks[:, 1],
-            rtt_s=(samples[:, 0] - begin) / 1e9,
+            rtt_at_s=(samples[:, 0] - begin) / 1e9,
             rtt=samples[:, 1] / 1e9,
-            measured_s=(measured[:, 0] - begin) / 1e9,
-            measured=measured[:, 1] / 1e9,
-            handshake_s=handshake,
-            idle_s=idle,
+            sender_rtt_at_s=(measured[:, 0] - begin) / 1e9,
+            sender_rtt=measured[:, 1] / 1e9,
+            handshake_s=handshake_s,
+            idle_s=idle_s,
             window=None if self._scale is None else self._window,
-            window_full=self._full / len(self._acks),
+            window_full=self._window_full_acks / len(self._acks),
             ecn=self._ecn,
             reduced_s=(np.array(self._reduced, dtype=float) - begin) / 1e9,
             window_grows=self._window >= 2 * self._first_window,

@@ -24,7 +24,7 @@ _RESAMPLES: Final = 400
 _CONFIDENCE: Final = (0.025, 0.975)
 # Minimum numbers of packets in a piece: the first that leaves enough pieces is used. Minimum number of packets in all
 # pieces together.
-_PIECE: Final = (8, 4, 2)
+_PIECE_PACKETS: Final = (8, 4, 2)
 _FEWEST_PACKETS: Final = 48
 # Maximum number of pieces in which steps are searched, and minimum number of pieces for each rate.
 _MAX_PIECES: Final = 2000
@@ -58,9 +58,11 @@ def constant_rate(busy: BusyIntervals, packet_bits: float) -> FitEstimate | None
     """Returns the rate with its interval; None if the bottleneck was busy for too few packets."""
     if busy.bits.sum() < _FEWEST_PACKETS * packet_bits:
         return None
-    for least in _PIECE:
-        size = max(least * packet_bits, busy.bits.sum() / _BLOCKS) if least == _PIECE[0] else least * packet_bits
-        pieces = in_pieces(busy, size)
+    for min_packets in _PIECE_PACKETS:
+        min_bits = min_packets * packet_bits
+        if min_packets == _PIECE_PACKETS[0]:
+            min_bits = max(min_bits, busy.bits.sum() / _BLOCKS)
+        pieces = in_pieces(busy, min_bits)
         if pieces.bits.sum() >= _FEWEST_PACKETS * packet_bits:
             return _estimate(pieces, packet_bits)
     return None
@@ -70,14 +72,16 @@ def _estimate(pieces: BusyIntervals, packet_bits: float) -> FitEstimate:
     """Returns the median of the pieces' rates, weighted by bits, with a bootstrap interval."""
     rates = pieces.bits / pieces.length_s
     draw = np.random.default_rng(0).integers(0, len(rates), (_RESAMPLES, len(rates)))
-    low, high = np.quantile([_middle(rates[resample], pieces.bits[resample]) for resample in draw], _CONFIDENCE)
-    rate = _middle(rates, pieces.bits)
+    low, high = np.quantile(
+        [_weighted_median(rates[resample], pieces.bits[resample]) for resample in draw], _CONFIDENCE
+    )
+    rate = _weighted_median(rates, pieces.bits)
     # The times of the ACKs at both ends of a run are exact to within about one packet.
     slack = rate * packet_bits / float(pieces.bits.sum())
     return FitEstimate(rate, min(float(low), rate - slack), max(float(high), rate + slack))
 
 
-def _middle(values: Numbers, weights: Numbers) -> float:
+def _weighted_median(values: Numbers, weights: Numbers) -> float:
     """Returns the weighted median."""
     order = np.argsort(values)
     share = np.cumsum(weights[order])
@@ -89,35 +93,41 @@ def rate_steps(busy: BusyIntervals, packet_bits: float, half_rtt_s: float) -> tu
 
     The times of the steps are those of ACKs minus `half_rtt_s`, the delay from the bottleneck to the sender.
     """
-    pieces = in_pieces(busy, max(_PIECE[0] * packet_bits, busy.bits.sum() / _MAX_PIECES))
+    pieces = in_pieces(busy, max(_PIECE_PACKETS[0] * packet_bits, busy.bits.sum() / _MAX_PIECES))
     if len(pieces) < 2 * _MIN_PIECES:
         return ()
     logs = np.log(pieces.bits / pieces.length_s)
     noise = max(_MIN_NOISE, 1.4826 * float(np.median(np.abs(np.diff(logs)))) / 2**0.5)
     weights = 1 / (noise**2 + (pieces.jitter_s / pieces.length_s) ** 2)
-    edges = _joined(logs, weights, _segments(logs, weights, _PENALTY * float(np.log(len(logs)))))
-    edges = _long_enough(pieces, logs, weights, edges, 2 * half_rtt_s)
+    edges = _segments(logs, weights, _PENALTY * float(np.log(len(logs))))
+    edges = _join_equal_rates(logs, weights, edges)
+    edges = _join_short_rates(pieces, logs, weights, edges, 2 * half_rtt_s)
     if len(edges) == 2:
         return ()
     steps: list[RateStep] = []
-    for place, (first, last) in enumerate(pairwise(edges)):
-        own = BusyIntervals(*(getattr(pieces, field.name)[first:last] for field in fields(pieces)))
-        rate = _estimate(own, packet_bits)
+    for number, (first, last) in enumerate(pairwise(edges)):
+        pieces_of_rate = BusyIntervals(*(getattr(pieces, field.name)[first:last] for field in fields(pieces)))
+        rate = _estimate(pieces_of_rate, packet_bits)
         if not steps:
             steps.append(RateStep(0.0, 0.0, rate))
             continue
-        before = steps[-1].rate_bps.value
+        previous_bps = steps[-1].rate_bps.value
         # The step lies between the centres of the pieces on both sides of the edge.
-        begin, end = pieces.begin_s[edges[place] - 1], pieces.begin_s[first] + pieces.length_s[first]
-        seen_s, new_s = _edge(busy, begin, end, before, rate.value)
-        steps.append(RateStep(max(0.0, new_s - half_rtt_s), max(0.0, seen_s - half_rtt_s), rate))
+        begin_s, end_s = pieces.begin_s[edges[number] - 1], pieces.begin_s[first] + pieces.length_s[first]
+        last_s, first_s = _edge(busy, begin_s, end_s, previous_bps, rate.value)
+        steps.append(RateStep(max(0.0, first_s - half_rtt_s), max(0.0, last_s - half_rtt_s), rate))
     return tuple(steps)
 
 
-def _edge(busy: BusyIntervals, begin_s: float, end_s: float, before: float, after: float) -> tuple[float, float]:
-    """Returns the last time at which the previous rate is observed, and the first time of the next one."""
+def _edge(
+    busy: BusyIntervals, begin_s: float, end_s: float, before_bps: float, after_bps: float
+) -> tuple[float, float]:
+    """Returns the last time [s] of the rate before a step and the first time [s] of the rate after it.
+
+    The step lies between `begin_s` and `end_s`, where the deviations of busy intervals from both rates are smallest.
+    """
     inside = np.flatnonzero((busy.begin_s >= begin_s) & (busy.begin_s + busy.length_s <= end_s + 1e-9))
-    misfit = [np.abs(np.log(busy.bits[inside] / busy.length_s[inside] / rate)) for rate in (before, after)]
+    misfit = [np.abs(np.log(busy.bits[inside] / busy.length_s[inside] / rate)) for rate in (before_bps, after_bps)]
     costs = np.append(0.0, np.cumsum(misfit[0])) + np.append(np.cumsum(misfit[1][::-1])[::-1], 0.0)
     split = int(np.argmin(costs))
     last, first = inside[max(split - 1, 0)], inside[min(split, len(inside) - 1)]
@@ -138,8 +148,8 @@ def _segments(values: Numbers, weights: Numbers, penalty: float) -> list[int]:
     for end in range(_MIN_PIECES, count + 1):
         cost = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (total[end] - total[starts])
         reached = best[starts] + cost
-        place = int(np.argmin(reached))
-        best[end], previous[end] = reached[place] + penalty, starts[place]
+        nearest = int(np.argmin(reached))
+        best[end], previous[end] = reached[nearest] + penalty, starts[nearest]
         starts = np.append(starts[reached <= best[end]], end - _MIN_PIECES + 1)
     edges = [count]
     while edges[-1] > 0:
@@ -147,57 +157,57 @@ def _segments(values: Numbers, weights: Numbers, penalty: float) -> list[int]:
     return edges[::-1]
 
 
-def _joined(values: Numbers, weights: Numbers, edges: list[int]) -> list[int]:
+def _join_equal_rates(values: Numbers, weights: Numbers, edges: list[int]) -> list[int]:
     """Removes edges between indistinguishable rates, in order of increasing difference, and returns the rest."""
     kept = list(edges)
     while len(kept) > 2:
         pieces = list(pairwise(kept))
-        middles = [_middle(values[a:b], weights[a:b]) for a, b in pieces]
+        middles = [_weighted_median(values[a:b], weights[a:b]) for a, b in pieces]
         variances = [1 / weights[a:b].sum() for a, b in pieces]
         margins = [
             abs(middles[i + 1] - middles[i])
             - max(np.log1p(_MIN_STEP), _DEVIATIONS * (variances[i] + variances[i + 1]) ** 0.5)
             for i in range(len(middles) - 1)
         ]
-        least = int(np.argmin(margins))
-        if margins[least] >= 0:
+        smallest = int(np.argmin(margins))
+        if margins[smallest] >= 0:
             break
-        del kept[least + 1]
+        del kept[smallest + 1]
     return kept
 
 
-def _long_enough(
-    pieces: BusyIntervals, values: Numbers, weights: Numbers, edges: list[int], least_s: float
+def _join_short_rates(
+    pieces: BusyIntervals, values: Numbers, weights: Numbers, edges: list[int], rtt_s: float
 ) -> list[int]:
     """Joins short rates with the closer of their neighbours.
 
-    Such a short rate can be an artefact: within an RTT (`least_s`), a burst of delayed ACKs looks like a higher rate,
+    Such a short rate can be an artefact: within an RTT (`rtt_s`), a burst of delayed ACKs looks like a higher rate,
     and a host that pauses for some milliseconds looks like a lower one. A rate is therefore also short if the packets
     that were sent at this rate would have taken less than _PAUSE_S more or less at the neighbour's rate.
     """
     kept = list(edges)
     while len(kept) > 2:
-        spans = [pieces.begin_s[b - 1] + pieces.length_s[b - 1] - pieces.begin_s[a] for a, b in pairwise(kept)]
-        middles = [_middle(values[a:b], weights[a:b]) for a, b in pairwise(kept)]
+        spans_s = [pieces.begin_s[b - 1] + pieces.length_s[b - 1] - pieces.begin_s[a] for a, b in pairwise(kept)]
+        middles = [_weighted_median(values[a:b], weights[a:b]) for a, b in pairwise(kept)]
         closer = [
             min((j for j in (i - 1, i + 1) if 0 <= j < len(middles)), key=lambda j: abs(middles[j] - middles[i]))
             for i in range(len(middles))
         ]
-        shifts = [spans[i] * abs(float(np.expm1(middles[i] - middles[closer[i]]))) for i in range(len(middles))]
-        short = [i for i in range(len(middles)) if spans[i] < least_s or shifts[i] < _PAUSE_S]
+        shifts_s = [spans_s[i] * abs(float(np.expm1(middles[i] - middles[closer[i]]))) for i in range(len(middles))]
+        short = [i for i in range(len(middles)) if spans_s[i] < rtt_s or shifts_s[i] < _PAUSE_S]
         if not short:
             break
-        least = min(short, key=lambda i: spans[i])
-        del kept[max(closer[least], least)]
-        kept = _joined(values, weights, kept)
+        shortest = min(short, key=lambda i: spans_s[i])
+        del kept[max(closer[shortest], shortest)]
+        kept = _join_equal_rates(values, weights, kept)
     return kept
 
 
 def served_bits(steps: Sequence[tuple[float, float]], times_s: Numbers) -> Numbers:
     """Returns the bits that a busy bottleneck sends from 0 to each time; `steps` are (time, rate), the first at 0."""
-    at = np.array([time for time, _ in steps])
+    starts_s = np.array([time for time, _ in steps])
     rates = np.array([rate for _, rate in steps])
-    before = np.append(0.0, np.cumsum(np.diff(at) * rates[:-1]))
-    place = np.maximum(np.searchsorted(at, times_s, side="right") - 1, 0)
-    served: Numbers = before[place] + (times_s - at[place]) * rates[place]
+    bits_before = np.append(0.0, np.cumsum(np.diff(starts_s) * rates[:-1]))
+    step = np.maximum(np.searchsorted(starts_s, times_s, side="right") - 1, 0)
+    served: Numbers = bits_before[step] + (times_s - starts_s[step]) * rates[step]
     return served

@@ -106,87 +106,167 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
 
     Raises a one-line ScenarioError if the file lacks a flow's rates or RTTs.
     """
-    subject = _from_its_begin(_subject(recording, flow))
+    known = dict(fixed or {})
+    flow_data = _flow(recording, flow)
+    estimated = _estimated(flow_data)
+    control = _NAMES.get(flow_data.control, flow_data.control)
+    is_known_control = control in kinds(Congestion)
+    hypothesis = _hypothesis(flow_data, estimated, control if is_known_control else "cubic")
+    scenario = hypothesis.scenario(**known)
+    return FitReport(
+        file=recording.file,
+        flow=flow_data.subject.name,
+        duration_s=flow_data.duration_s,
+        mss=flow_data.mss,
+        scenario=scenario,
+        toml=short_toml(scenario, hypothesis.fields, known),
+        estimates=_rows(flow_data, estimated, str(scenario.switch.buffer)),
+        rate_steps=[],
+        controls={control: 1.0} if is_known_control else {},
+        queues={},
+        distance=None,
+        undetermined=_undetermined(flow_data, estimated, is_known_control=is_known_control),
+        doubts=(),
+        notes=(*_notes(flow_data.subject, flow_data.rate), *recording.notes),
+        series=_series(flow_data.subject, flow_data.rates, flow_data.rtt) | {"lost_s": estimated.lost_s},
+        is_transfer=not flow_data.is_used,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Flow:
+    """The chosen flow of a recording: its series, and the lengths of its packets."""
+
+    recording: Recording
+    subject: Subject
+    rate: Series
+    rtt: Series
+    rates: _Rates
+    # Payload of a full segment, and IP and TCP headers of each segment [bytes].
+    mss: int
+    headers: int
+    duration_s: float
+
+    @property
+    def packet_bytes(self) -> int:
+        """Length of a full segment's IP packet [bytes]."""
+        return self.mss + self.headers
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the file contains the rates that were used, instead of those of a transfer that filled the path."""
+        return _format(self.recording) in _USED
+
+    @property
+    def control(self) -> str:
+        """The file's name of the sender's congestion control; "" if it has none."""
+        return self.subject.facts.get("control", "")
+
+
+@dataclass(frozen=True, eq=False)
+class _Estimated:
+    """Estimates of a path in the form of the report's rows; `loss` is None if the file counts no losses."""
+
+    rate: dict[str, Any]
+    base_rtt: dict[str, Any]
+    loss: dict[str, Any] | None
+    # Times of the lost packets [s].
+    lost_s: list[float]
+    # Longest queue [packets] that the RTTs show.
+    longest_queue: float
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether there was a queue for so long that the rate is known, and not only bounded."""
+        return self.rate["high"] is not None
+
+
+def _flow(recording: Recording, number: int) -> _Flow:
+    """Returns a flow of a recording. Raises ScenarioError if the file lacks its rates or RTTs."""
+    subject = _from_its_begin(_subject(recording, number))
     rate, rtt = subject.rates, _rtt(subject)
     if rate is None or rtt is None or not rate.mean:
         raise ScenarioError(f"{recording.file}: {subject.name}: no {_lacking(rate is None)}; {_needed(recording)}")
     mss = int(subject.counters.get("mss", (_MSS, ""))[0])
     check_mss(f"{recording.file}: {subject.name}", mss)
-    headers = _headers(subject)
-    wire = mss + headers
-    rates = _rates(rate)
     duration_s = max(float(series.time_s.max()) for series in subject.series)
-    base = _base(subject, rtt, wire, float(rates.bps.max()))
+    return _Flow(recording, subject, rate, rtt, _rates(rate), mss, _headers(subject), duration_s)
+
+
+def _estimated(flow: _Flow) -> _Estimated:
+    """Returns the estimates of the path. Raises ScenarioError for an impossible base RTT or number of losses."""
+    recording, subject = flow.recording, flow.subject
+    base = _base(subject, flow.rtt, flow.packet_bytes, float(flow.rates.bps.max()))
     check_base(f"{recording.file}: {subject.name}", base["value"])
-    share = _wire_share(recording, subject, mss)
-    is_used = _format(recording) in _USED
-    lost_s: list[float] = []
-    if is_used:
-        bottleneck, loss = _highest(rates), _lost_pings(subject)
-    else:
-        writes = _writes(subject, rtt, share, mss) if _format(recording) in _WRITTEN else None
-        merged = _merged(_settled(recording, subject, rates), share, base["value"])
-        bottleneck = _rounded(subject, _rate(merged, rtt, base["value"], writes, wire), share)
-        loss, lost_s = _loss(recording.file, subject, rates, mss)
-    bps = float(bottleneck["value"])
-    longest = 0.0 if is_used else max(0.0, (float(rtt.numbers.max()) - base["value"]) * bps / 8 / wire)
-    unknowns = [
+    if flow.is_used:
+        return _Estimated(_highest(flow.rates), base, _lost_pings(subject), [], 0.0)
+    wire_share = _wire_share(recording, subject, flow.mss)
+    writes = _writes(subject, flow.rtt, wire_share, flow.mss) if _format(recording) in _WRITTEN else None
+    merged = _merged(_settled(recording, subject, flow.rates), wire_share, base["value"])
+    rate = _rounded(subject, _rate(merged, flow.rtt, base["value"], writes, flow.packet_bytes), wire_share)
+    loss, lost_s = _loss(recording.file, subject, flow.rates, flow.mss)
+    longest_wait_s = float(flow.rtt.numbers.max()) - base["value"]
+    longest_queue = max(0.0, longest_wait_s * float(rate["value"]) / 8 / flow.packet_bytes)
+    return _Estimated(rate, base, loss, lost_s, longest_queue)
+
+
+def _hypothesis(flow: _Flow, estimated: _Estimated, control: str) -> Hypothesis:
+    """Returns the path of the scenario, with the bandwidth-delay product as the buffer if queues are unknown."""
+    rate_bps, base_rtt_s, loss = float(estimated.rate["value"]), estimated.base_rtt["value"], estimated.loss
+    buffer = rate_bps * base_rtt_s / 8 / flow.packet_bytes if flow.is_used else estimated.longest_queue
+    # If there was no queue, losses were random.
+    has_random_losses = not estimated.has_queue and loss is not None and loss["value"] > 0
+    return Hypothesis(
+        rate_bps=rate_bps,
+        base_rtt_s=base_rtt_s,
+        buffer_packets=max(math.ceil(buffer), _MIN_BUFFER),
+        policy={"kind": "tail-drop"},
+        loss={"kind": "bernoulli", "probability": float(f"{loss['value']:.3g}")}
+        if loss and has_random_losses
+        else "none",
+        control=control,
+        mss=flow.mss,
+        headers=flow.headers,
+        timestamps=flow.headers > packet_bytes(0) + (IPV6_BYTES if _is_ipv6(flow.subject) else 0),
+        duration_s=float(max(1, round(flow.duration_s))),
+    )
+
+
+def _bernoulli(probability: float) -> dict[str, Any]:
+    """Returns a model of independent random losses."""
+    return {"kind": "bernoulli", "probability": float(f"{probability:.3g}")}
+
+
+def _rows(flow: _Flow, estimated: _Estimated, buffer: str) -> dict[str, dict[str, Any]]:
+    """Returns the rows of estimates; `buffer` is that of the scenario."""
+    min_packets = math.floor(estimated.longest_queue) + IN_TRANSMISSION
+    evidence = "RTTs show no queue" if flow.is_used else "the queue at the longest RTT in the file"
+    rows = {"rate": estimated.rate, "base RTT": estimated.base_rtt}
+    rows["buffer"] = {
+        "value": min_packets, "low": min_packets, "high": None, "unit": "packets",
+        "known": f"a lower bound: {evidence}; the scenario has {buffer}",
+    }  # fmt: skip
+    if estimated.loss is not None:
+        rows["loss"] = estimated.loss
+    return rows
+
+
+def _undetermined(flow: _Flow, estimated: _Estimated, *, is_known_control: bool) -> list[str]:
+    """Returns what the file does not determine, the most important first."""
+    unknowns = []
+    if not estimated.has_queue:
+        lacking = "the file has the rates that were used" if flow.is_used else "there was no queue for long enough"
+        unknowns.append(f"the rate of the bottleneck: {lacking}")
+    if not is_known_control:
+        named = f"{flow.control}, which longpipe does not have" if flow.control else "which the file does not name"
+        unknowns.append(f"the sender's congestion control, {named}: the scenario has cubic")
+    unknowns += [
         "whether losses were random or at a full queue, the buffer, and AQM: the file does not contain single packets",
         "other traffic: the fitted path has none",
     ]
-    if is_used:
+    if flow.is_used:
         unknowns.append("how the RTT varies without a queue, and outages: the delay of the fitted path is constant")
-    name = subject.facts.get("control", "")
-    control = _NAMES.get(name, name)
-    known = control in kinds(Congestion)
-    if not known:
-        named = f"{name}, which longpipe does not have" if name else "which the file does not name"
-        unknowns.insert(0, f"the sender's congestion control, {named}: the scenario has cubic")
-    if bottleneck["high"] is None:
-        lacking = "the file has the rates that were used" if is_used else "there was no queue for long enough"
-        unknowns.insert(0, f"the rate of the bottleneck: {lacking}")
-    # If there was no queue, losses were random.
-    random = bottleneck["high"] is None and loss is not None and loss["value"] > 0
-    hypothesis = Hypothesis(
-        rate_bps=bps,
-        base_rtt_s=base["value"],
-        buffer_packets=max(math.ceil(bps * base["value"] / 8 / wire if is_used else longest), _MIN_BUFFER),
-        policy={"kind": "tail-drop"},
-        loss={"kind": "bernoulli", "probability": float(f"{loss['value']:.3g}")} if loss and random else "none",
-        control=control if known else "cubic",
-        mss=mss,
-        headers=headers,
-        timestamps=headers > packet_bytes(0) + (IPV6_BYTES if _is_ipv6(subject) else 0),
-        duration_s=float(max(1, round(duration_s))),
-    )
-    scenario = hypothesis.scenario(**dict(fixed or {}))
-    rows: dict[str, dict[str, Any]] = {"rate": bottleneck, "base RTT": base}
-    least = math.floor(longest) + IN_TRANSMISSION
-    rows["buffer"] = {
-        "value": least, "low": least, "high": None, "unit": "packets",
-        "known": "a lower bound: " + ("RTTs show no queue" if is_used else "the queue at the longest RTT in the file")
-        + f"; the scenario has {scenario.switch.buffer}",
-    }  # fmt: skip
-    if loss is not None:
-        rows["loss"] = loss
-    return FitReport(
-        file=recording.file,
-        flow=subject.name,
-        duration_s=duration_s,
-        mss=mss,
-        scenario=scenario,
-        toml=short_toml(scenario, hypothesis.fields, dict(fixed or {})),
-        estimates=rows,
-        rate_steps=[],
-        controls={control: 1.0} if known else {},
-        queues={},
-        distance=None,
-        undetermined=unknowns,
-        doubts=(),
-        notes=(*_notes(subject, rate), *recording.notes),
-        series=_series(subject, rates, rtt) | {"lost_s": lost_s},
-        is_transfer=not is_used,
-    )
+    return unknowns
 
 
 def _notes(subject: Subject, rate: Series) -> Iterator[str]:
@@ -198,6 +278,7 @@ def _notes(subject: Subject, rate: Series) -> Iterator[str]:
 
 
 def _subject(recording: Recording, flow: int) -> Subject:
+    """Returns flow number `flow`. Raises ScenarioError if the file has no TCP or QUIC transfer of this number."""
     if _format(recording) not in FORMATS:
         raise ScenarioError(
             f"{recording.file}: {recording.format}, without a transfer that filled a path; needs a capture, or "
@@ -252,10 +333,12 @@ def _from_its_begin(subject: Subject) -> Subject:
 
 
 def _rtt(subject: Subject) -> Series | None:
+    """Returns the RTT samples, or else the smoothed RTTs."""
     return subject.of("rtt") or subject.of("smoothed rtt")
 
 
 def _lacking(is_rate: bool) -> str:
+    """Returns the name of the series that a file lacks."""
     return "rate over time" if is_rate else "RTTs over time"
 
 
@@ -271,20 +354,25 @@ def _needed(recording: Recording) -> str:
     }.get(_format(recording), "needs the file of the sender of a transfer")
 
 
-def _base(subject: Subject, rtt: Series, wire: int, fastest: float) -> dict[str, Any]:
-    """Returns the estimate of the base RTT: the minimum recorded by the kernel or the stack, or an upper bound."""
-    least = next((subject.counters[name][0] for name in _MIN_RTT if name in subject.counters), None)
+def _base(subject: Subject, rtt: Series, packet_length: int, max_bps: float) -> dict[str, Any]:
+    """Returns the estimate of the base RTT: the minimum recorded by the kernel or the stack, or an upper bound.
+
+    `packet_length` is that of full packets [bytes].
+    """
+    min_rtt_s = next((subject.counters[name][0] for name in _MIN_RTT if name in subject.counters), None)
     samples = subject.of("rtt")
-    if least is None and samples is not None:
-        least = float(samples.numbers.min())
-    if least is not None:
+    if min_rtt_s is None and samples is not None:
+        min_rtt_s = float(samples.numbers.min())
+    if min_rtt_s is not None:
+        # The lower end is half of a packet's transmission time below the minimum.
+        low_s = max(0.0, min_rtt_s - 4 * packet_length / max(max_bps, 1.0))
         return {
-            "value": least, "low": max(0.0, least - 4 * wire / max(fastest, 1.0)), "high": least, "unit": "s",
+            "value": min_rtt_s, "low": low_s, "high": min_rtt_s, "unit": "s",
             "known": "minimum RTT of the connection",
         }  # fmt: skip
-    smallest = float(rtt.numbers.min())
+    smoothed_s = float(rtt.numbers.min())
     return {
-        "value": smallest, "low": None, "high": smallest, "unit": "s",
+        "value": smoothed_s, "low": None, "high": smoothed_s, "unit": "s",
         "known": "an upper bound: minimum of the smoothed RTTs",
     }  # fmt: skip
 
@@ -348,28 +436,28 @@ def _merged(rates: _Rates, share: float, base: float) -> _Rates:
 def _rate(rates: _Rates, rtt: Series, base: float, writes: Writes | None, wire: int) -> dict[str, Any]:
     """Returns the estimate of the bottleneck's rate, from the intervals that begin and end with a queue.
 
-    `writes` is None if the rates are those of acknowledged bytes.
+    `writes` is None if the rates are those of acknowledged bytes, and `wire` is the length of a full packet [bytes].
     """
     begins, times, bps = rates.begin, rates.end, rates.bps
-    at_begin, at_end = (np.interp(at, rtt.time_s, rtt.numbers) for at in (begins, times))
-    busy = np.minimum(at_begin, at_end) > base * (1 + _QUEUED) + _QUEUED_S
+    rtt_at_begin, rtt_at_end = (np.interp(instants, rtt.time_s, rtt.numbers) for instants in (begins, times))
+    busy = np.minimum(rtt_at_begin, rtt_at_end) > base * (1 + _QUEUED) + _QUEUED_S
     # The first interval, and one after a gap, may have begun before the flow sent.
     busy &= np.append(False, begins[1:] <= times[:-1] + _GAP_S)
     if writes is None:
         # The application may have paused in intervals in a row without any data, whose RTTs are interpolated.
         is_empty = bps <= 0
         busy &= ~(is_empty & (np.append(is_empty[1:], False) | np.append(False, is_empty[:-1])))
-    taken = times - begins
-    acked = float(_ACKED_PACKETS * wire)
-    step = acked if writes is None else step_bytes(bps * taken / 8, writes.block, writes.longest)
+    lengths_s = times - begins
+    acked_bytes = float(_ACKED_PACKETS * wire)
+    step = acked_bytes if writes is None else step_bytes(bps * lengths_s / 8, writes.block, writes.longest)
     if np.count_nonzero(bps[busy]) < _MIN_INTERVALS:
-        carried = _carried(bps, taken, step, each=writes is None)
+        carried = _carried(bps, lengths_s, step, each=writes is None)
         return {
             "value": carried, "low": carried, "high": None, "unit": "bit/s",
             "known": "a lower bound: the rate that the path carried",
         }  # fmt: skip
     if writes is None:
-        rate_row, steps = _acknowledged(bps[busy], taken[busy], acked), ""
+        rate_row, steps = _acknowledged(bps[busy], lengths_s[busy], acked_bytes), ""
     else:
         rate_row = written_rate(times, bps, busy, step, writes.lag(times))
         steps = f", data written in steps of up to {step / 1e3:.0f} kB"
@@ -403,24 +491,24 @@ def _rounded(subject: Subject, row: dict[str, Any], share: float) -> dict[str, A
     """Returns the estimate of a rate with an interval that contains the rounding of the printed rates."""
     error = share * subject.counters.get("rounding of rates", (0.0, ""))[0]
     if row["high"] is None:
-        least = max(row["value"] - error, row["value"] / 2)
-        return row | {"value": least, "low": least}
+        bound = max(row["value"] - error, row["value"] / 2)
+        return row | {"value": bound, "low": bound}
     return row | {"low": max(row["low"] - error, 0.0), "high": row["high"] + error}
 
 
-def _carried(rates: Numbers, taken: Numbers, step: float, *, each: bool) -> float:
+def _carried(rates: Numbers, lengths_s: Numbers, step: float, *, each: bool) -> float:
     """Returns a rate that the path carried: in all intervals together or, if it is higher and `each`, in one interval.
 
     Of the bytes counted in any time, one step may have been carried before. If the file has few steps, the rate is half
     of the mean.
     """
-    mean = float(np.average(rates, weights=taken))
-    least = max(mean - 8 * step / float(taken.sum()), mean / 2)
-    return max(least, float((rates - 8 * step / taken).max())) if each else least
+    mean = float(np.average(rates, weights=lengths_s))
+    in_all_bps = max(mean - 8 * step / float(lengths_s.sum()), mean / 2)
+    return max(in_all_bps, float((rates - 8 * step / lengths_s).max())) if each else in_all_bps
 
 
-def _acknowledged(rates: Numbers, taken: Numbers, acked: float) -> FitEstimate:
-    """Returns the rate from the bytes acknowledged in intervals with a queue, which last `taken` seconds.
+def _acknowledged(rates: Numbers, lengths_s: Numbers, acked: float) -> FitEstimate:
+    """Returns the rate from the bytes acknowledged in intervals with a queue, which last `lengths_s`.
 
     An interval contains whole ACKs of up to `acked` bytes. If nearly all rates differ by at most one ACK, and none is
     higher, the estimate is their mean, because their median would be a multiple of one ACK per interval. Otherwise, the
@@ -428,7 +516,7 @@ def _acknowledged(rates: Numbers, taken: Numbers, acked: float) -> FitEstimate:
     affected by a few intervals without a queue, and its interval includes the mean of all intervals, which is exact
     within one step if there always was a queue.
     """
-    quantum = 8 * acked / float(np.median(taken))
+    quantum = 8 * acked / float(np.median(lengths_s))
     beyond = (rates - np.median(rates)) / quantum
     is_near = np.abs(beyond) <= 1 + _ROUNDING
     random = np.random.default_rng(0)
@@ -440,11 +528,12 @@ def _acknowledged(rates: Numbers, taken: Numbers, acked: float) -> FitEstimate:
         slack = quantum / len(near)
         return FitEstimate(float(near.mean()), low - slack, high + slack)
     starts = np.arange(0, len(rates), math.isqrt(len(rates)))
-    windows = np.add.reduceat(rates * taken, starts) / np.add.reduceat(taken, starts)
+    windows = np.add.reduceat(rates * lengths_s, starts) / np.add.reduceat(lengths_s, starts)
     draws = np.median(windows[random.integers(0, len(windows), (_RESAMPLES, len(windows)))], axis=1)
     low, high = np.quantile(draws, (0.025, 0.975)).tolist()
-    mean = float(np.average(rates, weights=taken))
-    step = max(float(np.subtract(*np.quantile(rates * taken, (0.9, 0.1)))), 8 * acked) / float(taken.sum())
+    mean = float(np.average(rates, weights=lengths_s))
+    spread_bits = float(np.subtract(*np.quantile(rates * lengths_s, (0.9, 0.1))))
+    step = max(spread_bits, 8 * acked) / float(lengths_s.sum())
     return FitEstimate(float(np.median(windows)), min(low, mean - step), max(high, mean + step))
 
 
@@ -486,8 +575,8 @@ def _loss(file: str, subject: Subject, rates: _Rates, mss: int) -> tuple[dict[st
         "known": f"{lost:.0f} retransmitted or lost packets, including those at a full queue",
         "count": round(lost), "packets": round(max(sent + lost, 1.0)),
     }  # fmt: skip
-    places = [] if series is None else np.repeat(series.time_s, counts.astype(int)).tolist()
-    return row, places
+    lost_s = [] if series is None else np.repeat(series.time_s, counts.astype(int)).tolist()
+    return row, lost_s
 
 
 def _series(subject: Subject, rates: _Rates, rtt: Series) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.fit.candidates import IN_TRANSMISSION
 from longpipe.fit.jitter import Order
+from longpipe.fit.path_fit import TAIL_DROP
 from longpipe.fit.report import IPV6_NOTE, FitReport
-from longpipe.fit.search import TAIL_DROP
 from longpipe.fit.sender import outages, pauses
 from longpipe.ip import IPV6_BYTES, packet_bytes
 from longpipe.scenario.short_file import short_toml
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from longpipe.fit.candidates import Hypothesis
     from longpipe.fit.estimate import FitEstimate
-    from longpipe.fit.search import PathFit
+    from longpipe.fit.path_fit import PathFit
     from longpipe.scenario import Scenario
 
 # Number of rates over time at and above which other traffic at the bottleneck is a likely cause.
@@ -36,12 +36,12 @@ _MAX_PRODUCTS: Final = 4.0
 
 def report(path_fit: PathFit) -> FitReport:
     """Returns the report on a fit."""
-    seen = path_fit.seen
+    observation = path_fit.observation
     return FitReport(
-        file=seen.file,
-        flow=seen.flow,
-        duration_s=seen.duration_s,
-        mss=seen.mss,
+        file=observation.file,
+        flow=observation.flow,
+        duration_s=observation.duration_s,
+        mss=observation.mss,
         scenario=scenario(path_fit),
         toml=short_toml(scenario(path_fit), _path(path_fit).fields, path_fit.fixed),
         estimates=estimates(path_fit),
@@ -79,15 +79,15 @@ def _doubts(fit: PathFit) -> Iterator[str]:
             "sender's buffer or its application, and would hide the congestion control; the scenario sets it as "
             "tcp.receiver_window, and a larger one predicts senders without this limit"
         )
-    silent = outages(fit.seen)
+    silent = outages(fit.observation)
     if silent:
         begin, end = max(silent, key=lambda interval: interval[1] - interval[0])
         yield (
             f"no data arrived for {end - begin:.3g} s from {begin:.4g} s on, although data was sent: an outage of the "
             "path? The fitted path has none, so that sender, queue and predictions are unreliable"
         )
-    idle = pauses(fit.seen)
-    share = sum(end - begin for begin, end in idle) / fit.seen.duration_s
+    idle = pauses(fit.observation)
+    share = sum(end - begin for begin, end in idle) / fit.observation.duration_s
     if share > _IDLE:
         begin, end = max(idle, key=lambda interval: interval[1] - interval[0])
         yield (
@@ -108,14 +108,15 @@ def _doubts(fit: PathFit) -> Iterator[str]:
 
 def _notes(fit: PathFit) -> Iterator[str]:
     """Yields a note for each assumption about the sender that the capture shows."""
-    if fit.seen.message_bytes:
-        yield f"the fit omits {fit.seen.message_bytes} bytes that the sender sent in messages before the transfer"
+    if fit.observation.message_bytes:
+        omitted = fit.observation.message_bytes
+        yield f"the fit omits {omitted} bytes that the sender sent in messages before the transfer"
     if fit.best.hypothesis.paced:
         yield "the sender paces its segments, as with Linux's queue discipline fq; the scenario sets tcp.pacing"
-    longer = fit.seen.headers - packet_bytes(0, timestamps=fit.seen.timestamps)
+    longer = fit.observation.headers - packet_bytes(0, timestamps=fit.observation.timestamps)
     if longer == IPV6_BYTES:
         yield IPV6_NOTE
-    yield from fit.seen.notes
+    yield from fit.observation.notes
 
 
 def scenario(path_fit: PathFit) -> Scenario:
@@ -136,7 +137,7 @@ def _path(fit: PathFit) -> Hypothesis:
     if fit.features.buffer is None and fit.best.queue == TAIL_DROP:
         # This is only a lower bound on the buffer, because the capture does not determine more.
         changed = changed.with_(buffer_packets=max(math.ceil(fit.features.longest), 1))
-    duration = max(1, round(fit.seen.duration_s))
+    duration = max(1, round(fit.observation.duration_s))
     return changed.with_(duration_s=float(duration))
 
 
@@ -147,7 +148,7 @@ def estimates(path_fit: PathFit) -> dict[str, dict[str, Any]]:
     `prior_high` is the largest buffer that predictions draw. For the loss, `count` of `packets` packets were lost at
     random.
     """
-    features, seen = path_fit.features, path_fit.seen
+    features, observation = path_fit.features, path_fit.observation
     rows: dict[str, dict[str, Any]] = {}
     if features.rate_bps is not None and path_fit.unexplained:
         rows["rate"] = {
@@ -178,7 +179,7 @@ def estimates(path_fit: PathFit) -> dict[str, dict[str, Any]]:
             "known": f"{known}; the scenario has {scenario(path_fit).switch.buffer}",
         }  # fmt: skip
         if path_fit.best.queue == TAIL_DROP:
-            product = features.rate_or_bound_bps * features.base_rtt_s.value / 8 / seen.packet_bytes
+            product = features.rate_or_bound_bps * features.base_rtt_s.value / 8 / observation.packet_bytes
             rows["buffer"]["prior_high"] = max(math.ceil(_MAX_PRODUCTS * product), minimum)
     count, packets = path_fit.random_losses, path_fit.packets_followed
     rows["loss"] = _row(path_fit.loss_probability, "per packet", f"{count} of {packets} packets, queue not full")
@@ -238,7 +239,7 @@ def undetermined(path_fit: PathFit) -> list[str]:
         lines.append("the drop policy of the queue: nothing was lost")
     if features.jitter is not None and features.jitter.order is None:
         lines.append("whether packets overtake each other: the jitter is too short; the fitted path keeps their order")
-    left = path_fit.seen.others + len(path_fit.seen.shared) - len(path_fit.others)
+    left = path_fit.observation.others + len(path_fit.observation.shared) - len(path_fit.others)
     if left:
         lines.append(f"the effect of {_connections(left)} in the capture: the fitted path does not have this traffic")
     elif path_fit.others:
@@ -253,11 +254,11 @@ def _connections(count: int) -> str:
 
 
 def _series(fit: PathFit) -> dict[str, list[float]]:
-    seen, series = fit.seen, fit.observed
+    observation, series = fit.observation, fit.observed
     return {
         "time_s": series.grid.tolist(),
         "delivered_bytes": series.delivered.tolist(),
         "rtt_s": series.rtt.tolist(),
         "in_flight_bytes": series.in_flight.tolist(),
-        "lost_s": seen.sent_s[seen.sent_lost].tolist(),
+        "lost_s": observation.sent_s[observation.sent_lost].tolist(),
     }

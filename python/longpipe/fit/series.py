@@ -55,8 +55,8 @@ def observed(flow: ObservedFlow, duration_s: float) -> FlowSeries:
     sent = np.maximum.accumulate(flow.sent_byte + flow.sent_bytes)
     delivered = _latest(flow.ack_s, flow.ack_delivered, grid)
     flight = _latest(flow.sent_s, sent, grid) - delivered
-    rtt = _latest(flow.measured_s, flow.measured, grid, np.nan)
-    return FlowSeries(grid, delivered, flight, rtt, flow.measured, int(flow.sent_lost.sum()))
+    rtt = _latest(flow.sender_rtt_at_s, flow.sender_rtt, grid, np.nan)
+    return FlowSeries(grid, delivered, flight, rtt, flow.sender_rtt, int(flow.sent_lost.sum()))
 
 
 def simulated(result: Result, duration_s: float, flow: int = 0) -> FlowSeries:

@@ -1,4 +1,4 @@
-"""Carries packets between devices in real time, in a separate thread."""
+"""Carries packets between devices in real time: a thread that runs the core's path, and its counters."""
 
 import os
 import socket
@@ -20,15 +20,15 @@ from longpipe.live.starved import waited_s, waited_since
 from longpipe.live.stolen import stolen_s, stolen_since
 from longpipe.run import control_error, register_classes
 
-Way = Literal["any", "tun", "packet"]
+DeviceKind = Literal["any", "tun", "packet"]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the thread."""
+    """Settings of the thread, and of the devices and programs of a live run."""
 
     # "tun", "packet" (AF_PACKET over a veth pair), or "any" for the first that works.
-    device: Way = "any"
+    device: DeviceKind = "any"
     # Use a user namespace even as root.
     as_user: bool = False
     # Time for which the thread spins instead of sleeping [s].
@@ -72,12 +72,22 @@ class Carrier:
         *,
         to_outside: bool = False,
     ) -> None:
+        """Prepares the thread, which runs within the context.
+
+        `files` are the files of the link log and of the capture, None without one. With `to_outside`, packets to
+        unknown addresses go to the last host.
+        """
+        # Counters that the thread updates.
         self.watch = _core.LiveWatch()
+        # Number of packets that packet sockets dropped.
         self.overrun = 0
+        # Description of the thread's scheduling priority.
         self._priority = ""
         self._awake = Awake(wanted=settings.awake)
-        self._before_s: float | None = None
-        self._taken_s: float | None = None
+        # Time [s] that the hypervisor had stolen from the machine before the run, and that it stole during the run;
+        # None if it is unknown.
+        self._stolen_before_s: float | None = None
+        self._stolen_s: float | None = None
         self._plan, self._seed, self._settings = plan, seed, settings
         register_classes(plan.scenario)
         record, capture = files
@@ -90,7 +100,6 @@ class Carrier:
         self._sockets = [
             socket.socket(fileno=os.dup(device.descriptor)) for device in attached if device.kind == "packet"
         ]
-        # If `to_outside`, packets to unknown addresses go to the last host.
         self._outside = len(attached) - 1 if to_outside else None
         self._hosts = [(device.addresses, device.descriptor, device.ethernet) for device in attached]
         self._stop, self._stopped = os.pipe()
@@ -98,14 +107,14 @@ class Carrier:
 
     def __enter__(self) -> "Carrier":
         self._awake.__enter__()
-        self._before_s, self._waiting_s = stolen_s(), waited_s()
+        self._stolen_before_s, self._waiting_s = stolen_s(), waited_s()
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         os.close(self._stopped)
         self._thread.join()
-        self._taken_s, self._waited_s = stolen_since(self._before_s), waited_since(self._waiting_s)
+        self._stolen_s, self._waited_s = stolen_since(self._stolen_before_s), waited_since(self._waiting_s)
         self._awake.__exit__()
         for device_socket in self._sockets:
             self.overrun += overrun(device_socket)
@@ -125,7 +134,7 @@ class Carrier:
             "overrun": overrun + self.overrun,
             "priority": self._priority,
             "halting": self._awake.text,
-            "stolen_s": self._taken_s,
+            "stolen_s": self._stolen_s,
             "waited_s": self._waited_s,
             "devices": devices,
             "flows": flows,
@@ -150,6 +159,7 @@ class Carrier:
         return {**counters_now, "delivered_bytes": dict(zip(names, by_host, strict=True))}
 
     def _check(self) -> None:
+        """Raises the error that ended the thread, if any, in one line."""
         if isinstance(self._error, _core.ScenarioError):
             raise ScenarioError(str(self._error)) from None
         if isinstance(self._error, _core.ControlError):
@@ -160,6 +170,7 @@ class Carrier:
             raise RunError(f"live: {self._error}; a defect of longpipe")
 
     def _carry(self) -> None:
+        """Runs the live path until the context ends; the target of the thread."""
         try:
             settings = self._settings
             priority = hurry(wanted=settings.real_time)

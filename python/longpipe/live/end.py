@@ -18,11 +18,14 @@ from typing import Any, Final, NoReturn, TextIO
 
 from longpipe.live import calls, device, sockets
 
+# Exit statuses of a shell for commands that do not exist or cannot be run.
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
-# Mount point of a temporary file system in memory.
-PLACES: Final = ("/run", "/mnt", "/tmp")  # noqa: S108 - a mount of this namespace alone
+# Candidate mount points of a temporary file system in memory; the first existing folder is used.
+MOUNT_POINTS: Final = ("/run", "/mnt", "/tmp")  # noqa: S108 - a mount of this namespace alone
+# Files of host names and name servers, which each end replaces.
 HOSTS: Final = "/etc/hosts"
 RESOLVERS: Final = "/etc/resolv.conf"
+# Signals that are passed to the command.
 FORWARDED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NAMESPACES: Final = calls.NEW_NETWORK | calls.NEW_MOUNTS | calls.NEW_PROCESSES
 
@@ -31,17 +34,17 @@ def main(number: str, parent: str) -> NoReturn:
     """Creates an end, and runs its command, as requested over the socket with this descriptor."""
     calls.die_with_parent(int(parent))
     with socket.socket(fileno=int(number)) as control:
-        wanted: dict[str, Any] = json.loads(control.recv(1 << 20))
+        request: dict[str, Any] = json.loads(control.recv(1 << 20))
         try:
-            made = _made(wanted)
+            host_device = _create(request)
         except OSError as error:
-            said = {"error": error.strerror or str(error), "errno": error.errno, "what": error.filename or ""}
-            control.send(json.dumps(said).encode())
+            failure = {"error": error.strerror or str(error), "errno": error.errno, "what": error.filename or ""}
+            control.send(json.dumps(failure).encode())
             sys.exit(1)
         calls.die_with_parent(int(parent))
-        message = {"device": made.kind, "ethernet": made.ethernet}
-        socket.send_fds(control, [json.dumps(message).encode()], [made.descriptor])
-        os.close(made.descriptor)
+        message = {"device": host_device.kind, "ethernet": host_device.ethernet}
+        socket.send_fds(control, [json.dumps(message).encode()], [host_device.descriptor])
+        os.close(host_device.descriptor)
         try:
             if not control.recv(1):
                 sys.exit(1)
@@ -49,23 +52,24 @@ def main(number: str, parent: str) -> NoReturn:
             # Ctrl-C came before the command started.
             sys.exit(128 + signal.SIGINT)
         control.setblocking(True)
-        sys.exit(_run(wanted["command"], control))
+        sys.exit(_run(request["command"], control))
 
 
-def _made(request: dict[str, Any]) -> device.Device:
+def _create(request: dict[str, Any]) -> device.Device:
+    """Creates the namespaces, the host's files and its network device. Returns the device."""
     _own_namespaces(as_user=request["as_user"])
     calls.mount("none", "/", "none", calls.RECURSIVE | calls.PRIVATE)
-    with _in_memory() as place:
-        if place is not None:
-            _put_over(HOSTS, place, Path(HOSTS).read_text(encoding="utf-8") + "\n".join(request["hosts"]) + "\n")
+    with _folder_in_memory() as folder:
+        if folder is not None:
+            _mount_over(HOSTS, folder, Path(HOSTS).read_text(encoding="utf-8") + "\n".join(request["hosts"]) + "\n")
             if request["outside"] == "there":
-                _put_over(RESOLVERS, place, f"nameserver {request['resolver']}\n")
-    made = device.opened(request["device"], request["mtu"])
+                _mount_over(RESOLVERS, folder, f"nameserver {request['resolver']}\n")
+    host_device = device.opened(request["device"], request["mtu"])
     device.configure(request["mtu"], request["address"], request["address_6"], request["outside"], request["others"])
     # All users may use ping.
     with contextlib.suppress(OSError):
         Path("/proc/sys/net/ipv4/ping_group_range").write_text("0 2147483647")
-    return made
+    return host_device
 
 
 def _own_namespaces(*, as_user: bool) -> None:
@@ -85,27 +89,30 @@ def _own_namespaces(*, as_user: bool) -> None:
 
 
 @contextlib.contextmanager
-def _in_memory() -> Iterator[Path | None]:
+def _folder_in_memory() -> Iterator[Path | None]:
     """Yields a temporary folder in memory, or None if it cannot be mounted.
 
     Files in it that are mounted elsewhere persist.
     """
-    place = next((place for place in PLACES if Path(place).is_dir()), None)
+    mount_point = str(next((folder for folder in MOUNT_POINTS if Path(folder).is_dir()), None))
     try:
-        calls.mount("longpipe", str(place), "tmpfs")
+        calls.mount("longpipe", mount_point, "tmpfs")
     except OSError:
         yield None
         return
-    yield Path(str(place))
-    calls.unmount(str(place))
+    yield Path(mount_point)
+    calls.unmount(mount_point)
 
 
-def _put_over(file: str, place: Path, text: str) -> None:
-    """Mounts a file over one of the machine's files, in this namespace; ignores failure, because names are optional."""
+def _mount_over(file: str, folder: Path, text: str) -> None:
+    """Replaces the machine's `file`, in this namespace, by a file with this text, which it creates in `folder`.
+
+    Ignores failure, because names are optional.
+    """
     with contextlib.suppress(OSError):
-        made = place / Path(file).name
-        made.write_text(text, encoding="utf-8")
-        calls.mount(str(made), str(Path(file).resolve()), "none", calls.BIND)
+        replacement = folder / Path(file).name
+        replacement.write_text(text, encoding="utf-8")
+        calls.mount(str(replacement), str(Path(file).resolve()), "none", calls.BIND)
 
 
 def _run(command: list[str], control: socket.socket) -> int:
@@ -116,6 +123,7 @@ def _run(command: list[str], control: socket.socket) -> int:
 
 
 def _run_in_child(command: list[str], control: socket.socket, counters: TextIO) -> int:
+    """Runs the command in a child process, samples its sockets, and sends the samples and `counters` to the parent."""
     child = os.fork()
     if child == 0:
         control.close()
@@ -133,8 +141,8 @@ def _run_in_child(command: list[str], control: socket.socket, counters: TextIO) 
             signal.sigtimedwait([signal.SIGCHLD], sockets.APART_S)
     status = ended[1]
     with contextlib.suppress(OSError):
-        said = {"dropped": device.dropped(counters), "connections": sampler.connections()}
-        control.send(json.dumps(said).encode())
+        report = {"dropped": device.dropped(counters), "connections": sampler.connections()}
+        control.send(json.dumps(report).encode())
     return _code(status)
 
 
@@ -145,8 +153,8 @@ def _first_process(command: list[str]) -> int:
         signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
         signal.sigwait(FORWARDED)
         return 0
-    runs = os.fork()
-    if runs == 0:
+    child = os.fork()
+    if child == 0:
         for signal_number in FORWARDED:
             signal.signal(signal_number, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -157,14 +165,16 @@ def _first_process(command: list[str]) -> int:
             sys.stderr.write(f"longpipe live: {command[0]}: cannot be run, {reason}\n")
             sys.stderr.flush()
             os._exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE)
-    _forward(runs)
+    _forward(child)
     while True:
         ended, status = os.wait()
-        if ended == runs:
+        if ended == child:
             return _code(status)
 
 
 def _forward(process: int) -> None:
+    """Passes signals that would end this process to the process with this ID instead."""
+
     def pass_on(number: int, _frame: FrameType | None) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, number)

@@ -1,4 +1,10 @@
-"""Real hosts of a scenario, and the scenario that the core runs between them."""
+"""Plan of a live run: which hosts of a scenario are real, and the scenario that the core runs between them.
+
+Real programs take the place of the simulated connections between real hosts. For the core, their packets belong to
+*external flows*, whose packets come from outside of the simulation. Each pair of real hosts has a fixed number of
+external flows, over the route of the first simulated flow between them, so that queues per flow can separate
+connections.
+"""
 
 import json
 from collections.abc import Mapping
@@ -48,9 +54,11 @@ class Plan:
 
     scenario: Scenario
     hosts: tuple[RealHost, ...]
-    # For each pair of hosts: both hosts' numbers, the first external flow, and the number of flows.
+    # For each pair of hosts: both hosts' numbers, the number of the first external flow, and the number of these flows.
     ways: tuple[tuple[int, int, int, int], ...]
+    # Scenario in the form for the core.
     resolved_json: str
+    # Maximum length of an IP packet [bytes].
     mtu: int
     # Names of the flows that are simulated in addition to the programs.
     simulated: tuple[str, ...]
@@ -62,10 +70,10 @@ class Plan:
 
 
 def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = None, alone: bool = False) -> Plan:
-    """Replaces simulated hosts by real ones: the named hosts, or the first flow's sender. A single host gets a partner.
+    """Replaces simulated hosts by real ones: the named hosts, or the first flow's sender.
 
-    Programs replace the flows of real hosts. Other flows are simulated unless `alone`. The default of `mtu` is a full
-    packet of the first flow. Raises ScenarioError.
+    A single host gets the other end of one of its flows as its partner. Programs replace the flows of real hosts. Other
+    flows are simulated unless `alone`. The default of `mtu` is a full packet of the first flow. Raises ScenarioError.
     """
     resolved = scenario.resolved
     nodes = {node["name"]: number for number, node in enumerate(resolved["nodes"])}
@@ -76,8 +84,9 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
         )
     ends = [_ends(resolved, flow) for flow in flows]
     real_hosts = _real_hosts(resolved, ends, names)
-    first = flows[0]["tcp"]
-    mtu = packet_bytes(first["mss_bytes"], first["timer"].get("timestamps", False)) if mtu is None else mtu
+    if mtu is None:
+        tcp_of_first = flows[0]["tcp"]
+        mtu = packet_bytes(tcp_of_first["mss_bytes"], tcp_of_first["timer"].get("timestamps", False))
     if not MIN_MTU <= mtu <= LARGEST_MTU:
         raise ScenarioError(f"--mtu: {mtu}; needs {MIN_MTU} to {LARGEST_MTU} bytes")
     simulated = (
@@ -86,29 +95,34 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
     external: list[dict[str, Any]] = []
     ways, tcp = [], _tcp(mtu)
     for number in _joining(real_hosts, ends):
-        a, b = ends[number]
+        sender, receiver = map(real_hosts.index, ends[number])
         if "rerouting" in flows[number]:
             name = flows[number]["name"]
             raise ScenarioError(
                 f"{scenario.name}: the routes of flow {name!r} change; a real program {CONSTANT_ROUTES}"
             )
-        ways.append((real_hosts.index(a), real_hosts.index(b), len(simulated) + len(external), FLOWS))
+        ways.append((sender, receiver, len(simulated) + len(external), FLOWS))
         external += [_external(flows[number], tcp, f"live-{number}-{n}") for n in range(FLOWS)]
-    core = {
-        **without_warm_up(resolved),
-        "engine": "reference",
-        "duration_ps": LONGEST_PS,
-        "flows": simulated + external,
-        "traces": {name: False if isinstance(value, bool) else value for name, value in resolved["traces"].items()},
-    }
     return Plan(
         scenario=scenario,
         hosts=tuple(RealHost(name, nodes[name]) for name in real_hosts),
         ways=tuple(ways),
-        resolved_json=canonical_json(core),
+        resolved_json=canonical_json(_core_scenario(resolved, simulated + external)),
         mtu=mtu,
         simulated=tuple(flow["name"] for flow in simulated),
     )
+
+
+def _core_scenario(resolved: Mapping[str, Any], flows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the scenario for the core: with other flows, without warm-up and traces, and without an end."""
+    traces = {name: False if isinstance(value, bool) else value for name, value in resolved["traces"].items()}
+    return {
+        **without_warm_up(resolved),
+        "engine": "reference",
+        "duration_ps": LONGEST_PS,
+        "flows": flows,
+        "traces": traces,
+    }
 
 
 def first_sender(scenario: Scenario) -> str:
@@ -128,10 +142,11 @@ def _real_hosts(resolved: Mapping[str, Any], ends: list[tuple[str, str]], names:
     hosts = list(dict.fromkeys(names or ends[0][:1]))
     if len(hosts) > 1:
         return hosts
-    other = next((b if a == hosts[0] else a for a, b in ends if hosts[0] in (a, b) and a != b), None)
-    if other is None:
+    # The other end of the first flow that connects the host with another one.
+    partner = next((b if a == hosts[0] else a for a, b in ends if hosts[0] in (a, b) and a != b), None)
+    if partner is None:
         raise ScenarioError(f"network: no flow connects {hosts[0]} with another host; needs one, for its route")
-    return [*hosts, other]
+    return [*hosts, partner]
 
 
 def _joining(hosts: list[str], ends: list[tuple[str, str]]) -> list[int]:
