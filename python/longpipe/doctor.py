@@ -81,6 +81,7 @@ def _python() -> Part:
 
 
 def _core() -> list[Part]:
+    """Returns the versions of the engine and of the scenario schema."""
     try:
         from longpipe import _core
         from longpipe.scenario.schema import schema_version
@@ -143,6 +144,7 @@ def _libraries() -> list[Part]:
 
 
 def _extras() -> list[Part]:
+    """Returns the libraries of the optional features."""
     extras = []
     for extra, use in EXTRAS.items():
         wanted = [
@@ -178,6 +180,7 @@ def _library(requirement: Requirement, use: str, get: str, *, required: bool = T
 
 
 def _program(program: Program) -> Part:
+    """Returns the version of an external program, or why it does not run."""
     get = f"get it: apt install {program.package} (Debian, Ubuntu)"
     if shutil.which(program.name) is None:
         return Part(program.name, "-", program.use, False, f"not installed; {get}")

@@ -151,6 +151,7 @@ def serve(create: Callable[[Setup], End]) -> None:
 
 
 def _serve(create: Callable[[Setup], End], source: BinaryIO, target: BinaryIO) -> None:
+    """Creates an end from the first message of `source`, and answers all further messages on `target`."""
     try:
         kind, body = _read(source)
         if kind != _SET_UP:
@@ -170,6 +171,7 @@ def _serve(create: Callable[[Setup], End], source: BinaryIO, target: BinaryIO) -
 
 
 def _answer(end: End, kind: int, body: bytes, target: BinaryIO) -> None:
+    """Answers one message of the simulator."""
     if kind == _RECEIVE:
         now, ecn = _RECEIVED.unpack_from(body)
         end.receive(now, body[_RECEIVED.size :], ecn)

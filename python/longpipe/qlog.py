@@ -114,6 +114,7 @@ def _framed(record: Mapping[str, Any]) -> str:
 
 
 def _header(result: Result, flow: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
+    """Returns the header of a flow's trace."""
     name = flow["name"]
     title = f"{result.scenario.name}, {name}, seed {result.seed}"
     description = _description(flow)
@@ -280,6 +281,7 @@ class _Packets:
             yield self._lost(row)
 
     def _sent(self, row: Row) -> Event:
+        """Returns the event of a transmission."""
         begin, length = int(row["sequence_bytes"]), int(row["length_bytes"])
         number, self._next_number = self._next_number, self._next_number + 1
         data: dict[str, Any] = {
@@ -315,6 +317,7 @@ class _Packets:
             i += 1
 
     def _acknowledged(self, rows: list[Row]) -> Event:
+        """Returns the event of an ACK, which acknowledges the packets whose bytes it covers for the first time."""
         covered = []
         for row in rows:
             begin, length = int(row["sequence_bytes"]), int(row["length_bytes"])

@@ -87,6 +87,7 @@ class Dimension:
 # The result is cached, because large networks repeat a few quantities.
 @lru_cache(maxsize=4096)
 def _split(dimension: Dimension, text: str) -> tuple[Fraction, str]:
+    """Splits a quantity into its number and the name of its unit. Raises ValueError for an unknown form."""
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{shown(text)}; {dimension.accepts()}")
@@ -128,6 +129,7 @@ def _without_float_error(number: Fraction, scale: Fraction) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def _parse(dimension: Dimension, text: str) -> int:
+    """Returns a quantity as a whole number of base units. Raises ValueError unless it is one."""
     number, unit = dimension.split(text)
     scale = dimension.units[unit]
     if number.denominator == scale.denominator == 1:

@@ -134,6 +134,7 @@ class Selection:
         return np.maximum(0.0, self._h2 * variance / (2 * zone) - zone * self.replications / 2)
 
     def _screen(self) -> None:
+        """Eliminates alternatives that violate a limit, and records the limits that others certainly satisfy."""
         for alternative in tuple(self.alive):
             for limit, tolerance in enumerate(self.allowances.tolerances):
                 if (alternative, limit) in self._passed:

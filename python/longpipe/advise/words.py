@@ -208,6 +208,7 @@ def changes(answer: Answer) -> Iterator[str]:
 
 
 def _factors(answer: Answer) -> Iterator[str]:
+    """Yields a line per factor of which other levels cost something: its share of the variation, and the costs."""
     for effect in answer.effects:
         costs = []
         for level, best in effect.best:
@@ -221,6 +222,7 @@ def _factors(answer: Answer) -> Iterator[str]:
 
 
 def _limits(answer: Answer) -> Iterator[str]:
+    """Yields a line per change of a limit that would change the choice."""
     for shift in answer.shifts:
         if shift.choice != answer.choice:
             other = "no alternative" if shift.choice is None else levels(answer, shift.choice)
@@ -228,6 +230,7 @@ def _limits(answer: Answer) -> Iterator[str]:
 
 
 def _situations(answer: Answer) -> Iterator[str]:
+    """Yields the situations without an acceptable alternative, and the one in which the choice loses most."""
     for fields, best, _ in answer.by_situation:
         if best is None:
             yield f"at {_fields(fields)} no alternative {acceptable(answer)}"
@@ -239,6 +242,7 @@ def _situations(answer: Answer) -> Iterator[str]:
 
 
 def _fields(fields: dict[str, object]) -> str:
+    """Returns the values of fields as text."""
     return ", ".join(f"{name} {value}" for name, value in fields.items())
 
 

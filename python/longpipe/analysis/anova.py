@@ -233,6 +233,10 @@ def anova(
 def _terms(
     cells: Cells, factors: tuple[str, ...], blocks: str | None, order: int | None, terms: Sequence[str] | None
 ) -> list[Term]:
+    """Returns the terms of the model: `terms`, or all up to `order`.
+
+    Raises ScenarioError if they cannot be estimated.
+    """
     if order is not None and terms is not None:
         raise ScenarioError(f"order: {order} together with terms; needs one of the two")
     if order is not None and not 1 <= order <= len(factors):

@@ -81,6 +81,7 @@ def _normality(residual: Floats) -> Row:
 
 
 def _equal_variance(anova: Anova, residual: Floats) -> Row:
+    """Returns the check of equal variances: the Brown-Forsythe test, if there are enough replications per cell."""
     cells = list(_rows_by_cell(anova))
     fewest = min(map(len, cells))
     if fewest >= 3:
@@ -143,6 +144,7 @@ def _rows_by_cell(anova: Anova) -> Iterator[Rows]:
 
 
 def _independence(anova: Anova, residual: Floats) -> Row:
+    """Returns the check that residuals are independent: of the seeds that runs share, or of the order of rows."""
     if anova.blocks is not None:
         return "independence", "", np.nan, np.nan, f"{anova.blocks} is removed as blocks"
     if anova.seeds is None:

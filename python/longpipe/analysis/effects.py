@@ -54,6 +54,7 @@ def fit(cells: Cells, terms: Sequence[Term]) -> Fit:
 
 
 def _balanced(cells: Cells, terms: Sequence[Term]) -> Fit:
+    """Returns the fit of a balanced design in closed form: effects are differences of means."""
     rows, names = len(cells.y), list(cells.axes)
     grid = cells.means.reshape(cells.shape)
     mean = float(cells.means.mean())
@@ -84,6 +85,7 @@ def _balanced(cells: Cells, terms: Sequence[Term]) -> Fit:
 
 
 def _least_squares(cells: Cells, terms: Sequence[Term]) -> Fit:
+    """Returns the fit of any design by least squares."""
     x, blocks = _model_matrix(cells, terms)
     solve = _solve(cells, x)
     parameter, covariance = solve @ cells.means, (solve / cells.counts) @ solve.T
@@ -134,6 +136,7 @@ def hat(cells: Cells, terms: Sequence[Term]) -> Floats:
 
 
 def _model_matrix(cells: Cells, terms: Sequence[Term]) -> tuple[Floats, dict[Term, Floats]]:
+    """Returns the model matrix and its block of columns for each term. Raises ScenarioError if it is too large."""
     sizes = [math.prod(len(cells.axes[name]) - 1 for name in term) for term in terms]
     if 1 + sum(sizes) > MAX_PARAMETERS:
         raise ScenarioError(
@@ -158,6 +161,7 @@ def _solve(cells: Cells, x: Floats) -> Floats:
 
 
 def _check_estimable(x: Floats, blocks: dict[Term, Floats]) -> None:
+    """Raises ScenarioError if a term cannot be separated from those before it; `x` is the model matrix."""
     if np.linalg.matrix_rank(x) == x.shape[1]:
         return
     first, before = 1, ["the mean"]

@@ -164,6 +164,7 @@ def parse_terms(terms: Iterable[str], factors: Sequence[str]) -> list[Term]:
 
 
 def _response(frame: pd.DataFrame, response: str) -> Floats:
+    """Returns the values of the response. Raises ScenarioError if any is not a finite number."""
     column = frame[response]
     if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_complex_dtype(column):
         raise ScenarioError(f"response: {response!r} {not_numbers(column)}")

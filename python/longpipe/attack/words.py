@@ -115,6 +115,7 @@ def _sides(defect: Defect, values: NDArray[Any]) -> str:
 
 
 def _interval(side: Side, values: NDArray[Any]) -> str:
+    """Returns the mean of a side's values with its 95 % interval and unit; "" if the side has no measure."""
     measure = side.measure
     if measure is None:
         return ""

@@ -53,7 +53,7 @@ MARK: Final = kinds_that(Policy, lambda model: model.marks in ("capable", "scala
 SELECTIVE: Final = kinds_that(Recovery, lambda model: "blocks" in model.model_fields)
 # Minimum number of changes for the warning; a path with fewer changes is assumed to remain constant afterwards
 # intentionally.
-FEWEST_STEPS: Final = 4
+MIN_STEPS: Final = 4
 
 # Matches a number in a warning, other than in a name.
 _NUMBERS: Final = re.compile(r"(?<![\w.])\d+(\.\d+)?")
@@ -82,25 +82,25 @@ def _by_importance(scenario: Scenario) -> Iterator[tuple[int, str]]:
     ranks: tuple[Iterable[str], ...] = (
         # The run does not use the values that were meant, transfers nothing, or has no steady state.
         doubts_of_files(scenario),
-        _pass_nothing(resolved),
+        _buckets_that_drop_all(resolved),
         overloads(resolved),
         # Buffers and windows have sizes that were not meant.
         replaced_rates(scenario),
         window_warnings(scenario),
         # Settings have no effect.
         replaced_delays(scenario),
-        _unsplit(scenario),
-        _mark_nothing(resolved),
-        _never_shape(resolved),
-        _never_grows(resolved),
-        _never_wait(resolved),
-        _never_reached(resolved),
+        _unsplit_connections(scenario),
+        _ecn_of_one_side(resolved),
+        _shapers_without_effect(resolved),
+        _autotuning_without_timestamps(resolved),
+        _sack_delay_without_effect(resolved),
+        _min_rto_without_effect(resolved),
         # Defaults apply.
         default_rates(scenario),
         default_delays(scenario),
         default_windows(scenario),
         default_segments(scenario),
-        _other_ways_back(scenario),
+        _differing_return_paths(scenario),
         _ended_series(resolved),
         default_buffer(scenario),
     )
@@ -115,9 +115,9 @@ def _merged(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         subject, _, text = line.partition(": ")
         subjects.setdefault(text, []).append(subject)
-    for text, own in subjects.items():
-        more = f" and {len(own) - _MAX_NAMED} more" if len(own) > _MAX_NAMED else ""
-        yield f"{', '.join(own[:_MAX_NAMED])}{more}: {text}"
+    for text, names in subjects.items():
+        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+        yield f"{', '.join(names[:_MAX_NAMED])}{more}: {text}"
 
 
 def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
@@ -134,12 +134,14 @@ def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
         for kind, line in kinds.items():
             lines_by_kind.setdefault(kind, []).append((scenario.name, line))
     ordered = (lines_by_kind[kind] for kind in sorted(lines_by_kind, key=lambda kind: kind[0]))
-    said = [f"{len(own)} of {len(scenarios)} points, as {own[0][0]}: {own[0][1]}" for own in ordered]
-    alike = [line for scenario in scenarios if (line := seedless(scenario))] if replications > 1 else []
-    if alike:
-        where = "" if len(alike) == len(scenarios) else f"{len(alike)} of {len(scenarios)} points: "
-        said.append(where + alike[0])
-    return said
+    lines = [f"{len(points)} of {len(scenarios)} points, as {points[0][0]}: {points[0][1]}" for points in ordered]
+    without_seed = [line for scenario in scenarios if (line := seedless(scenario))] if replications > 1 else []
+    if without_seed:
+        where = ""
+        if len(without_seed) < len(scenarios):
+            where = f"{len(without_seed)} of {len(scenarios)} points: "
+        lines.append(where + without_seed[0])
+    return lines
 
 
 def seedless(scenario: Scenario) -> str:
@@ -190,25 +192,27 @@ def _draws(traffic: Mapping[str, Any]) -> bool:
     return traffic["kind"] in DRAWN_TRAFFIC or bursts.get("times", {}).get("kind", "fixed") != "fixed"
 
 
-def _kind(chosen: str | Mapping[str, Any]) -> str:
-    return chosen if isinstance(chosen, str) else str(chosen["kind"])
+def _kind(part: str | Mapping[str, Any]) -> str:
+    """Returns the kind of a part of a scenario, which may be given as its name or as a table."""
+    return part if isinstance(part, str) else str(part["kind"])
 
 
-def _other_ways_back(scenario: Scenario) -> Iterator[str]:
+def _differing_return_paths(scenario: Scenario) -> Iterator[str]:
     """Yields a line per satellite path whose return path differs, because a user may have changed only one of them."""
     network = scenario.network
-    ways: list[tuple[str, Dumbbell | Link]] = []
+    links: list[tuple[str, Dumbbell | Link]] = []
     if network.kind == "dumbbell":
-        ways.append(("network", network))
+        links.append(("network", network))
     else:
-        ways += [(f"network.links[{k}]", link) for k, link in enumerate(network.links)]
-    for where, way in ways:
-        there, back = way.path, way.return_path
-        if there and there.kind == "satellites" and back and back.kind != "satellites":
-            yield f"{where}.return_path: {back.kind}; without it, the return path uses the satellites of {where}.path"
+        links += [(f"network.links[{k}]", link) for k, link in enumerate(network.links)]
+    for where, link in links:
+        forward, backward = link.path, link.return_path
+        if forward and forward.kind == "satellites" and backward and backward.kind != "satellites":
+            without = f"without it, the return path uses the satellites of {where}.path"
+            yield f"{where}.return_path: {backward.kind}; {without}"
 
 
-def _unsplit(scenario: Scenario) -> Iterator[str]:
+def _unsplit_connections(scenario: Scenario) -> Iterator[str]:
     """Yields a line per proxy and kind of connections that pass the proxy although it does not split them.
 
     Datagrams are not mentioned, because they have no connection.
@@ -233,36 +237,36 @@ def _unsplit(scenario: Scenario) -> Iterator[str]:
             yield f"{field}: {passing} unsplit; proxies split greedy and transfer"
 
 
-def _never_wait(resolved: Resolved) -> Iterator[str]:
+def _sack_delay_without_effect(resolved: Resolved) -> Iterator[str]:
     """Yields a line if `ack.sack_delay`, other than that of `linux-6`, has no effect without SACK and timestamps."""
     delays = [(flow["tcp"]["ack"].get("sack_delay_ps", 0), flow["tcp"]) for flow in resolved["flows"]]
-    asked = [tcp for delay, tcp in delays if delay not in (0, SACK_DELAY_PS)]
-    if any(_kind(tcp["recovery"]) not in SELECTIVE for tcp in asked):
+    with_delay = [tcp for delay, tcp in delays if delay not in (0, SACK_DELAY_PS)]
+    if any(_kind(tcp["recovery"]) not in SELECTIVE for tcp in with_delay):
         yield f"tcp.ack.sack_delay: no ACK waits without SACK; needs tcp.recovery {', '.join(SELECTIVE)}"
-    elif not all(tcp["timer"].get("timestamps") for tcp in asked):
+    elif not all(tcp["timer"].get("timestamps") for tcp in with_delay):
         yield "tcp.ack.sack_delay: no ACK waits while the RTT is unknown; needs tcp.timer.timestamps = true"
 
 
-def _never_grows(resolved: Resolved) -> Iterator[str]:
+def _autotuning_without_timestamps(resolved: Resolved) -> Iterator[str]:
     """Yields a line if `ack.growing_window` keeps the window at its initial size, because timestamps are off."""
     growing = [flow["tcp"] for flow in resolved["flows"] if flow["tcp"]["ack"].get("growing_window")]
     if not all(tcp["timer"].get("timestamps") for tcp in growing):
         yield "tcp.ack.growing_window: the window stays at 64 KiB; needs tcp.timer.timestamps = true to grow"
 
 
-def _never_reached(resolved: Resolved) -> Iterator[str]:
+def _min_rto_without_effect(resolved: Resolved) -> Iterator[str]:
     """Yields a warning if a minimum RTO is below the granularity G: the RTO is SRTT + max(G, 4 RTTVAR) (RFC 6298)."""
     timers = [flow["tcp"]["timer"] for flow in resolved["flows"] if flow["tcp"]["timer"]["kind"] == "fine"]
     low = next((timer for timer in timers if timer["min_rto_ps"] < timer["granularity_ps"]), None)
     if low is not None:
-        least, granularity = (TIME.format(low[name]) for name in ("min_rto_ps", "granularity_ps"))
+        min_rto, granularity = (TIME.format(low[name]) for name in ("min_rto_ps", "granularity_ps"))
         yield (
-            f"tcp.timer.min_rto: {least} has no effect, because an RTO is at least SRTT + tcp.timer.granularity, "
+            f"tcp.timer.min_rto: {min_rto} has no effect, because an RTO is at least SRTT + tcp.timer.granularity, "
             f"{granularity}; set tcp.timer.granularity, too, as in Linux, whose rto_min is both"
         )
 
 
-def _never_shape(resolved: Resolved) -> Iterator[str]:
+def _shapers_without_effect(resolved: Resolved) -> Iterator[str]:
     """Yields a line per link between routers whose rate is below the rate of CAKE's shaper.
 
     The shaper counts packets with overhead and framing, so the link's rate is that of full-sized packets counted so.
@@ -295,7 +299,7 @@ def _counted_bps(link: Resolved, packet: int) -> float:
     return float(link["rate_bps"]) * line_bytes(link, packet) / packet
 
 
-def _pass_nothing(resolved: Resolved) -> Iterator[str]:
+def _buckets_that_drop_all(resolved: Resolved) -> Iterator[str]:
     """Yields a line per policer or shaper that drops full packets of a flow over its link, whatever their rate."""
     conditioned = [(k, bucket) for k, link in enumerate(resolved["links"]) for bucket in buckets(link)]
     longest_of = _longest_packets(resolved, datagrams=True) if conditioned else {}
@@ -307,7 +311,7 @@ def _pass_nothing(resolved: Resolved) -> Iterator[str]:
             yield f"{where} drops all packets of {longest} B; needs {_ARTICLES[name]} {name} of at least one packet"
 
 
-def _mark_nothing(resolved: Resolved) -> Iterator[str]:
+def _ecn_of_one_side(resolved: Resolved) -> Iterator[str]:
     """Yields a line if queues are set to mark packets but no flow is ECN-capable, or vice versa."""
     kinds = {_kind(flow["tcp"].get("ecn", "off")) for flow in resolved["flows"] if flow["traffic"]["kind"] in OVER_TCP}
     capable = sorted(kinds - {"off"})
@@ -356,18 +360,19 @@ def _ended_series(resolved: Resolved) -> Iterator[str]:
     """Yields a line per path whose series of changes, or last route, ends before the run does."""
     duration_ps = resolved["duration_ps"]
     changing = [flow for flow in resolved["flows"] if "rerouting" in flow]
-    ways = [way for flow in changing for way in (flow, *flow["rerouting"]["changes"])]
+    routes = [route for flow in changing for route in (flow, *flow["rerouting"]["changes"])]
     # Series of links that routes use only temporarily may end.
-    left = {k for way in ways for k in (*way["route"], *way["return_route"])}
+    temporary = {k for route in routes for k in (*route["route"], *route["return_route"])}
     for k, link in enumerate(resolved["links"]):
         instants = _instants(link)
-        if len(instants) < FEWEST_STEPS or k in left:
+        if len(instants) < MIN_STEPS or k in temporary:
             continue
         longest = max(after - before for before, after in pairwise(instants))
         if duration_ps - instants[-1] <= longest or _has_recovered(link):
             continue
-        if (out := _last_outage_ps(link, duration_ps)) is not None and out - instants[-1] <= longest:
-            yield f"{port_name(resolved, k)}: an outage lasts from {seconds(out)} to the end of the run"
+        outage_ps = _last_outage_ps(link, duration_ps)
+        if outage_ps is not None and outage_ps - instants[-1] <= longest:
+            yield f"{port_name(resolved, k)}: an outage lasts from {seconds(outage_ps)} to the end of the run"
         else:
             yield f"{port_name(resolved, k)}: the path's series ends at {seconds(instants[-1])}; held from then on"
 

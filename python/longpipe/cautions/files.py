@@ -39,6 +39,7 @@ def _files(scenario: Scenario) -> list[str]:
 
 
 def _named_files(scenario: Scenario) -> Iterator[str]:
+    """Yields the data files that a scenario names: of paths and of traffic."""
     network = scenario.network
     for link in (network,) if network.kind == "dumbbell" else network.links:
         for path in (link.path, link.return_path):

@@ -244,6 +244,7 @@ def _question(options: Options, template: Template | None) -> Question:
 
 
 def _show(answer: Answer, folder: Path, command: str, *, stored: bool) -> None:
+    """Prints the answer: the choice, its confidence, the table of alternatives, and what would change it."""
     from longpipe.advise import words
     from longpipe.cli.toolkit.console import show_table, terminal
 

@@ -102,6 +102,7 @@ def _fitted(file: str, flow: int, controls: Sequence[str], fixed: dict[str, obje
 
 
 def _show(fit_report: FitReport) -> None:
+    """Prints a fit: warnings, estimates with intervals, and the probabilities of senders and queues."""
     from rich.table import Table
 
     from longpipe.fit.report import listed, with_interval

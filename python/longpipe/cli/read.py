@@ -63,6 +63,7 @@ def read(
 
 
 def _show(recording: Recording) -> None:
+    """Prints a recording: its tool and duration, and a table of its flows or paths."""
     from rich.markup import escape
     from rich.table import Table
 

@@ -147,6 +147,7 @@ def _show(
 
 
 def _stations(places: list[str], count: int, elevation: float | None) -> list[Station]:
+    """Returns the named stations and the `count` largest cities. Raises ScenarioError unless there are two."""
     from dataclasses import replace
 
     from longpipe.satellites import cities, station

@@ -85,6 +85,7 @@ def whatif(
 
 
 def _show(comparison: WhatIf, path: Path) -> None:
+    """Prints the measured values and the predicted changes with their intervals."""
     from rich.table import Table
     from rich.text import Text
 

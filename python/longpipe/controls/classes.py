@@ -185,6 +185,7 @@ def _place(cls: type | None, hook: str) -> str:
 
 
 def _imported(target: str) -> object:
+    """Imports the object that "MODULE:NAME" or "FILE.py:NAME" names. Raises ScenarioError if this fails."""
     place, colon, name = target.partition(":")
     if not (place and colon and name):
         raise ScenarioError(f"{FIELD}: {target!r}; {_NEEDS_CLASS}")
@@ -209,6 +210,7 @@ def _imported(target: str) -> object:
 
 
 def _module(name: str) -> ModuleType:
+    """Imports a module by its name, also from the current folder. Raises an error unless the user trusts it."""
     trust.require(name, trust.digest_of_name(name))
     # The current folder comes first, as with `python -m`; for a console script it is the script's folder.
     here = str(Path.cwd())
@@ -313,6 +315,7 @@ def _hooks(cls: type[Control]) -> list[str]:
 
 
 def _check(cls: type[Control], name: str) -> None:
+    """Raises ScenarioError if a class lacks hooks or attributes that a controller needs."""
     _check_attributes(cls, name)
     hooks = _hooks(cls)
     if issubclass(cls, PolicyControl):
@@ -372,6 +375,7 @@ def _wants(cls: type[Control], hooks: Sequence[str]) -> int:
 
 
 def _register(known_class: Known, base_settings: Callable[[type[Control], str], str | None]) -> None:
+    """Registers a class with the core, after it was unpickled and its hooks were compiled."""
     if known_class.cls is None:
         try:
             known_class.cls = _unpickled(known_class.content)
@@ -394,6 +398,7 @@ def _register(known_class: Known, base_settings: Callable[[type[Control], str], 
 
 
 def _address(cls: type[Control], hook: str, state: np.dtype[Any], name: str) -> int:
+    """Returns the address of a compiled hook; 0 for a method. Raises RunError if the hook cannot be compiled."""
     method = inspect.getattr_static(cls, hook)
     if not isinstance(method, compiled):
         return 0

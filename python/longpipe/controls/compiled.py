@@ -64,6 +64,7 @@ class compiled:  # noqa: N801 - a decorator
         return {}
 
     def _compile(self, state: np.dtype[Any]) -> Any:  # noqa: ANN401 - Numba's
+        """Returns the hook compiled by Numba as a C function of three pointers: state, record and result."""
         import numba
         from numba import carray, types
 

@@ -69,6 +69,7 @@ class _Digest:
         self._made: dict[int, tuple[object, bytes]] = {}
 
     def of(self, value: object) -> bytes:
+        """Returns the digest of a value: of its content, or of its position if it contains itself."""
         if value is None or isinstance(value, bool | int | complex | str | bytes):
             return _hash(type(value).__name__, repr(value).encode())
         if isinstance(value, float):
@@ -127,6 +128,7 @@ class _Digest:
         return _hash("class", cls.__name__.encode(), *map(self.of, cls.__bases__), *parts)
 
     def _of_function(self, function: types.FunctionType) -> bytes:
+        """Returns the digest of a function: its code, and the values and modules to which it refers."""
         if not is_of_user(function.__module__):
             return _hash("function", f"{function.__module__}:{function.__qualname__}".encode())
         code = function.__code__
@@ -146,6 +148,7 @@ class _Digest:
         return _hash("code", code.co_code, table, repr(shape).encode(), *map(self.of, code.co_consts))
 
     def _of_instance(self, instance: object) -> bytes:
+        """Returns the digest of an instance, from what pickle would store. Raises ScenarioError if that is unknown."""
         named = getattr(instance, "__qualname__", None)
         if isinstance(instance, types.BuiltinFunctionType | types.WrapperDescriptorType | types.MethodDescriptorType):
             return _hash("builtin", f"{getattr(instance, '__module__', '')}:{named}".encode())

@@ -91,6 +91,7 @@ def check_parameters(module: Object, parameters: Mapping[str, object]) -> None:
 
 
 def _of_source(path: Path) -> Object:
+    """Returns the object compiled from a C source, from the cache if it contains one."""
     # Which of the exporting modules are linked with the source is only known after it is compiled. The name of the
     # cached object therefore depends on all of them.
     sources = [read_source(path), *exporting_modules(path)]
@@ -111,6 +112,10 @@ def _cached_object(sources: list[Source], linux: str) -> Path:
 
 
 def _of_object(path: Path) -> Object:
+    """Returns a shared object or WebAssembly module that the user has built.
+
+    Raises ScenarioError if it is unsuitable.
+    """
     content = read_bytes(path, NEEDS, max_bytes=64 * MAX_BYTES)
     if not content.startswith((*MAGIC, WASM)):
         raise ScenarioError(

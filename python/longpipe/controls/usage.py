@@ -67,6 +67,7 @@ def _name_of(path: str, file: str, _progress: object) -> str:
 
 
 def _of_source(path: Path) -> Usage:
+    """Returns what a source file of a Linux module uses of the kernel, and what longpipe lacks of it."""
     source = read_source(path)
     check_module(path, [source])
     linux, missing = _checked(path, source)
@@ -102,6 +103,7 @@ def _checked(path: Path, source: Source) -> tuple[str, Mapping[str, str]]:
 
 
 def _fields(text: str, header: str, missing: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Returns the fields that a source accesses, by the kernel structure that contains them."""
     known = {structure: _names_in(header, structure) for structure in STRUCTURES}
     variables: dict[str, set[str]] = {name: {of} for name, of in _ACCESSORS.items()}
     for of, name in _VARIABLE.findall(text):

@@ -192,6 +192,7 @@ class Design:
         return self.base.with_(**{**fields, "name": self.name_of(point)})
 
     def _built(self) -> list[Scenario]:
+        """Returns the scenarios of all points. Raises one ScenarioError for the problems of all of them."""
         built, problems = [], {}
         remedies: list[MissingSetting] = []
         for point in self.points:
@@ -308,6 +309,7 @@ class Design:
         return levels[:200]
 
     def _check_distinct(self, scenarios: Iterable[Scenario]) -> None:
+        """Raises ScenarioError if two points have the same run."""
         known: dict[str, Scenario] = {}
         for scenario in scenarios:
             same = known.setdefault(scenario.digest(), scenario)
@@ -356,6 +358,7 @@ def _check_size(points: int, replications: int) -> None:
 
 
 def _blocks(fraction: Fraction, signs: Sequence[Sequence[int]], confounded: Sequence[str]) -> tuple[int, ...]:
+    """Returns the number of each point's block; products of factors in `confounded` are constant within a block."""
     words = [parse_word("confounded", text, text, fraction.factors) for text in confounded]
     lost = products(words)
     constant = {0, *(word for word, _ in fraction.relation)}

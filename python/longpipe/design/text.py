@@ -103,6 +103,7 @@ def _of_fields(old: Scenario, new: Scenario) -> Iterator[str]:
 
 
 def _of_factors(old: Design, new: Design) -> Iterator[str]:
+    """Yields a line per difference between the factors and levels of two designs."""
     factors = [{factor.name: factor.levels for factor in design.factors} for design in (old, new)]
     if list(factors[0]) != list(factors[1]):
         yield f"factors: {', '.join(factors[1])}; was {', '.join(factors[0])}"

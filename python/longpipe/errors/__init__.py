@@ -176,6 +176,7 @@ def _tables(model: type[BaseModel], path: str = "", depth: int = _DEPTH) -> Iter
 
 
 def _lines(error: ErrorDetails | str, model: type[BaseModel]) -> tuple[str, ...]:
+    """Returns the lines of a validation error: the field, its value, and what is accepted."""
     if isinstance(error, str):
         return (error,)
     cause = error.get("ctx", {}).get("error")
@@ -221,6 +222,7 @@ _NEEDS_BY_TYPE: Final = {
 
 
 def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> str:
+    """Returns the part of a validation error after the field's name."""
     context = error.get("ctx", {})
     given = shown(error["input"])
     match error["type"]:

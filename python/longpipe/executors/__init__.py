@@ -48,6 +48,7 @@ def executor_for(where: Where = None, workers: int | None = None, memory: str | 
 
 
 def _dask(where: object, memory: str | None) -> Executor | None:
+    """Returns the executor for a Dask cluster, client or address; None if `where` is none of these."""
     if isinstance(where, str):
         if not where.startswith("dask://"):
             return None

@@ -154,6 +154,7 @@ class _Campaign:
         return max(_FEWEST_TASKS, _TASKS_PER_THREAD * self._threads)
 
     def _outcomes(self, future: Future[_Answer]) -> Outcomes:
+        """Yields the outcomes of a finished task, or the failures of its runs."""
         try:
             # This blocks if the task's worker has died in the meantime, until Dask has repeated the task or reports an
             # error.
@@ -173,6 +174,7 @@ class _Campaign:
         yield list(zip(batch, outcomes, strict=True))
 
     def _failures(self, batch: list[Job], error: Exception) -> Outcomes:
+        """Yields the failures of a batch, unless its runs are to be executed again separately."""
         if not isinstance(error, KilledWorker):
             # An error arises here if the worker lacks longpipe, or has a version that cannot read the batch.
             _check_workers(self._client)
@@ -206,6 +208,8 @@ def _check_workers(client: Client) -> None:
 
 
 def _prober() -> Callable[[], str]:
+    """Returns the function that workers execute to report their version of longpipe; "" if they lack it."""
+
     # The function is nested, so that it is sent to the workers as code, instead of as a name that they might not have.
     def version() -> str:
         try:
@@ -247,6 +251,7 @@ def _connected(where: str | Client | Cluster) -> Iterator[Client]:
 
 
 def _client(where: str) -> Client:
+    """Returns a client for a scheduler file or an address. Raises an error if no scheduler answers."""
     place = where.removeprefix(SCHEME)
     try:
         if place.endswith(".json"):

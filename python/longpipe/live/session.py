@@ -120,6 +120,7 @@ def _open(
     *,
     to_outside: bool,
 ) -> list[End]:
+    """Opens the end of each real host, and closes all of them with `stack`."""
     ends = []
     for host in plan.hosts:
         end = open_end(
@@ -180,6 +181,7 @@ def _wait(
     progress: Callable[[dict[str, Any]], None] | None,
     longest_s: float | None,
 ) -> None:
+    """Waits until the first command ends, the carrier fails, or `longest_s` have passed; reports progress."""
     began = reported = time.monotonic()
     while first.status() is None and carrier.is_alive():
         time.sleep(_LOOK_S)

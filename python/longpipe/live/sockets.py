@@ -60,6 +60,7 @@ class Sampler:
         return sorted(sent, key=lambda counts: -counts["acked_bytes"])[:MOST]
 
     def _query(self, asked: socket.socket, family: int) -> None:
+        """Requests the state of all TCP sockets of an address family from the kernel (sock_diag), and records it."""
         extensions = 1 << (_INFO - 1) | 1 << (_MEMORY - 1)
         wanted = struct.pack("=BBBBI48x", family, socket.IPPROTO_TCP, extensions, 0, _STATES)
         asked.send(_HEADER.pack(_HEADER.size + len(wanted), _SOCK_DIAG_BY_FAMILY, _REQUEST_AND_DUMP, 0, 0) + wanted)

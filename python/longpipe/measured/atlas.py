@@ -78,6 +78,7 @@ def _named(name: str | None, address: str | None, family: int | None) -> str:
 
 
 def _subject(name: str, results: list[tuple[float, list[tuple[str, Any]]]], begin: float) -> Subject:
+    """Returns the RTTs and the losses of a probe's pings as a path."""
     rtts: list[tuple[float, float]] = []
     lost: list[tuple[float, float]] = []
     errors = duplicates = 0

@@ -18,20 +18,20 @@ from longpipe.measured.tcp import Connection, Direction
 
 NAME: Final = "pcap or pcapng"
 # Payload of full segments over Ethernet, with and without timestamps, assumed for captures without the handshake.
-_USUAL_MSS: Final = (1460, 1448)
-_LARGEST_MSS: Final = 9000 - 40
+_DEFAULT_MSS: Final = (1460, 1448)
+_MAX_MSS: Final = 9000 - 40
 # Counters that only a flow's data show, and those that only its ACKs show.
-_OF_DATA: Final = (
+_DATA_COUNTERS: Final = (
     "retransmitted packets", "retransmitted segments", "retransmitted", "reordered", "lost before the capture",
     "CE marks", "keep-alives",
 )  # fmt: skip
-_OF_ACKS: Final = (
+_ACK_COUNTERS: Final = (
     "acknowledged", "not captured", "duplicate ACKs", "SACK blocks", "window full", "zero windows",
 )  # fmt: skip
 # Times and lengths [bytes] of the data that longpipe's path lost, by source and target.
 Dropped = dict[tuple[bytes, bytes], list[tuple[int, int]]]
-# Limits, as shares of the RTT, up to which a capture point counts as located at an end.
-_AT_AN_END: Final = 0.05
+# Maximum distance from an end, as a share of the RTT, at which a capture point counts as located at that end.
+_END_SHARE: Final = 0.05
 
 
 def recognises(content: Content) -> bool:
@@ -66,10 +66,11 @@ def read(content: Content) -> Recording:
         notes.append(f"{copies.count} packets were captured at several interfaces; each flow is analysed at its sender")
     subjects = []
     for connection, side in flows:
-        of = connection.directions[side]
-        subject, said = _flow(connection, side, dropped.get((of.source, of.target), ()), begin)
+        direction = connection.directions[side]
+        dropped_of_flow = dropped.get((direction.source, direction.target), ())
+        subject, notes_on_flow = _flow(connection, side, dropped_of_flow, begin)
         subjects.append(subject)
-        notes += said
+        notes += notes_on_flow
     subjects.sort(key=lambda flow: -flow.counters["payload"][0])
     tool = source.application or "a capturing program"
     unknown = ("congestion window: a capture shows only the bytes in flight",)
@@ -81,6 +82,10 @@ def read(content: Content) -> Recording:
 def _connections(
     traffic: Traffic, others: Counter[str], clocks: Clocks, copies: Copies, dropped: Dropped
 ) -> list[Connection]:
+    """Returns the TCP connections of a capture, in the order of their first packets.
+
+    Adds other packets, times, copies and losses to the given collections.
+    """
     latest: dict[frozenset[bytes], Connection] = {}
     connections: list[Connection] = []
     for number, (packet, interface, segment) in enumerate(traffic, 1):
@@ -135,18 +140,18 @@ def _at_senders(traffic: Traffic, flows: list[tuple[Connection, int]]) -> list[t
                 connection = latest[sender, receiver] = Connection(sides)
                 by_pair.setdefault((sender, receiver), []).append(connection)
             connection.add(packet.time_ns, segment)
-    return [_seen_at_sender(seen, side, by_pair) for seen, side in flows]
+    return [_captured_at_sender(connection, side, by_pair) for connection, side in flows]
 
 
-def _seen_at_sender(
+def _captured_at_sender(
     connection: Connection, side: int, by_pair: dict[tuple[bytes, bytes], list[Connection]]
 ) -> tuple[Connection, int]:
     """Returns the connection and direction as captured at the sender; unchanged if ACKs were not captured there."""
     direction = connection.directions[side]
     for other in by_pair.get((direction.source, direction.target), ()):
-        place = 0 if other.directions[0].source == direction.source else 1
-        if other.initial == connection.initial and other.directions[1 - place].packets:
-            return other, place
+        side_of_other = 0 if other.directions[0].source == direction.source else 1
+        if other.initial == connection.initial and other.directions[1 - side_of_other].packets:
+            return other, side_of_other
     return connection, side
 
 
@@ -170,6 +175,7 @@ def _has_content(connection: Connection, side: int) -> bool:
 
 
 def _notes(traffic: Traffic, others: Counter[str]) -> Iterator[str]:
+    """Yields lines about defects of the capture and packets that were not analysed."""
     source = traffic.source
     yield from source.defects
     if traffic.copies and traffic.copies == traffic.originals:
@@ -187,13 +193,13 @@ def _notes(traffic: Traffic, others: Counter[str]) -> Iterator[str]:
 def _mss(connection: Connection, side: int) -> tuple[int, bool]:
     """Returns the largest payload of a packet on the wire, and whether it is only assumed."""
     direction, other = connection.directions[side], connection.directions[1 - side]
-    stamps = 12 if direction.has_timestamps else 0
+    option_bytes = 12 if direction.has_timestamps else 0
     options = [option for option in (direction.mss_option, other.mss_option) if option]
     if options:
-        return max(min(options) - stamps, 1), False
-    if direction.longest <= _LARGEST_MSS:
+        return max(min(options) - option_bytes, 1), False
+    if direction.longest <= _MAX_MSS:
         return max(direction.longest, 1), False
-    return _USUAL_MSS[bool(stamps)], True
+    return _DEFAULT_MSS[bool(option_bytes)], True
 
 
 def _flow(
@@ -227,24 +233,31 @@ def _flow(
 
 
 def _at(points: Iterable[tuple[int, float]], begin: int, scale: float = 1.0) -> Iterator[tuple[float, float]]:
+    """Yields points with times in seconds since `begin` [ns], and values times `scale`."""
     return (((now - begin) / 1e9, value * scale) for now, value in points)
 
 
 def _series(direction: Direction, mss: int, dropped: Sequence[tuple[int, int]], begin: int) -> tuple[Series, ...]:
-    moved, what = direction.data, "payload captured"
+    """Returns the series of a direction: rate, RTT, retransmissions, losses and bytes in flight.
+
+    `mss` is in bytes, and `begin` is the capture's first time [ns].
+    """
+    moved, source = direction.data, "payload captured"
     if direction.delivered:
-        moved, what = direction.delivered, "payload acknowledged or SACKed"
+        moved, source = direction.delivered, "payload acknowledged or SACKed"
     # The rate is that from the first data packet to the last ACK, however long the capture is.
     times = [now for now, _ in (*direction.data[:1], *moved)] or [begin]
     first_s, last_s = ((at - begin) / 1e9 for at in (min(times), max(times)))
-    again = ((now, -(-length // mss)) for now, length in direction.retransmissions)
+    retransmitted = ((now, -(-length // mss)) for now, length in direction.retransmissions)
     lost = ((now, -(-length // mss)) for now, length in dropped or direction.lost)
     missing = "segments missing at the capture point that arrived later, at the time of the gap"
     return kept(
-        binned_rate(list(_at(moved, begin)), first_s, last_s, what),
+        binned_rate(list(_at(moved, begin)), first_s, last_s, source),
         series("rtt", _at(direction.rtts, begin, 1e-9), "from a data packet to its ACK, both at the capture point"),
         series(
-            "retransmissions", _at(again, begin), "segments of a packet with data below the highest sequence number"
+            "retransmissions",
+            _at(retransmitted, begin),
+            "segments of a packet with data below the highest sequence number",
         ),
         series(
             "losses",
@@ -260,17 +273,19 @@ def _series(direction: Direction, mss: int, dropped: Sequence[tuple[int, int]], 
 
 
 def _counters(connection: Connection, side: int, mss: int) -> dict[str, tuple[float, str]]:
+    """Returns the counters of a direction with their units, without those that the capture cannot show."""
     direction, other = connection.directions[side], connection.directions[1 - side]
-    split = sum(-(-length // mss) for _, length in direction.data)
-    again = sum(-(-length // mss) for _, length in direction.retransmissions)
+    # With segmentation offload, a captured packet contains several segments.
+    segments = sum(-(-length // mss) for _, length in direction.data)
+    retransmitted = sum(-(-length // mss) for _, length in direction.retransmissions)
     counters: dict[str, tuple[float, str]] = {
         "packets": (direction.packets, "packets"),
         "data packets": (direction.data_packets, "packets"),
-        "segments": (split, "packets"),
+        "segments": (segments, "packets"),
         "payload": (direction.payload, "bytes"),
         "acknowledged": (direction.acknowledged, "bytes"),
         "retransmitted packets": (len(direction.retransmissions), "packets"),
-        "retransmitted segments": (again, "packets"),
+        "retransmitted segments": (retransmitted, "packets"),
         "retransmitted": (direction.retransmitted_bytes, "bytes"),
         "reordered": (direction.reordered, "packets"),
         "lost before the capture": (sum(-(-length // mss) for _, length in direction.lost), "packets"),
@@ -284,7 +299,7 @@ def _counters(connection: Connection, side: int, mss: int) -> dict[str, tuple[fl
         "mss": (mss, "bytes"),
     }
     # A direction that was not captured is unknown, rather than without events.
-    for unknown in (() if direction.packets else _OF_DATA) + (() if other.packets else _OF_ACKS):
+    for unknown in (() if direction.packets else _DATA_COUNTERS) + (() if other.packets else _ACK_COUNTERS):
         del counters[unknown]
     if connection.handshake_ns is not None:
         counters["handshake"] = (connection.handshake_ns / 1e9, "s")
@@ -305,6 +320,7 @@ def _sender_side(connection: Connection, side: int) -> int | None:
 
 
 def _facts(connection: Connection, side: int) -> dict[str, str]:
+    """Returns what a capture shows about a flow: timestamps, SACK, and the capture point."""
     direction, other = connection.directions[side], connection.directions[1 - side]
     facts = {"timestamps": "yes" if direction.has_timestamps else "no"} if direction.packets else {}
     permitted = [end.sack_permitted for end in (direction, other) if end.is_open]
@@ -314,8 +330,8 @@ def _facts(connection: Connection, side: int) -> dict[str, str]:
         facts["SACK"] = "yes"
     sender_side = _sender_side(connection, side)
     if sender_side is not None and direction.rtts:
-        beyond = min(rtt for _, rtt in direction.rtts)
-        share = sender_side / max(sender_side + beyond, 1)
-        place = "the sender" if share <= _AT_AN_END else "the receiver" if share >= 1 - _AT_AN_END else "neither end"
+        receiver_side = min(rtt for _, rtt in direction.rtts)
+        share = sender_side / max(sender_side + receiver_side, 1)
+        place = "the sender" if share <= _END_SHARE else "the receiver" if share >= 1 - _END_SHARE else "neither end"
         facts["captured at"] = place
     return facts

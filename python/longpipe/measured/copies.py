@@ -81,6 +81,7 @@ class Copies:
         return False
 
     def _equals(self, interface: int, now: int, segment: Segment) -> bool:
+        """Returns whether a packet with equal headers was captured at another interface a short time before."""
         # ECN marks are the only part of these headers that a router changes.
         key = segment._replace(ecn=0)
         seen = self._recent.get(key)
@@ -125,6 +126,7 @@ class Traffic:
     def _is_copy(
         self, recent: OrderedDict[tuple[int, Segment], int], interface: int, segment: Segment, now: int
     ) -> bool:
+        """Returns whether an equal packet was captured at this interface a short time before."""
         if not segment.ident and not self._is_doubled:
             return False
         # A switch may change the ECN field, as the only part of these headers.

@@ -76,6 +76,7 @@ def read(content: Content) -> Recording:
 
 
 def _of_json(where: str, history: object) -> _Samples:
+    """Returns the samples of a history as JSON, whose lists are ring buffers, from the oldest to the newest one."""
     names = {name: name if get(history, name) is not None else snake for name, snake in _LISTS.items()}
     lists = {name: get(history, own) for name, own in names.items()}
     lists_of_values = {name: values for name, values in lists.items() if isinstance(values, list)}
@@ -92,6 +93,7 @@ def _of_json(where: str, history: object) -> _Samples:
 
 
 def _of_csv(content: Content) -> tuple[int | None, _Samples]:
+    """Returns the Unix time [ns] of the first sample, and the samples of a history as CSV."""
     samples, begin, latest = _Samples(), None, None
     table = table_of(content.file, Texts(content.lines), _NEEDS)
     places = {name: table.heads.index(snake) for name, snake in _LISTS.items() if snake in table.heads}
@@ -115,6 +117,7 @@ def _number(value: object) -> float | None:
 
 
 def _subjects(samples: _Samples) -> Iterator[Subject]:
+    """Yields the pings and both directions of the rates."""
     drops = samples.of[_DROP]
     # If all pings of a second are lost, the dish repeats the RTT before.
     rtts = [

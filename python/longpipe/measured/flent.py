@@ -92,6 +92,8 @@ def _quantity(name: str, value: object) -> tuple[SeriesKind, float] | None:
 
 
 def _of_raw(where: str, raw: list[Any], quantity: tuple[SeriesKind, float] | None, begin: int) -> tuple[Series, ...]:
+    """Returns the series of flent's raw values, with times since `begin` [ns]."""
+
     def points(key: str, scale: float) -> Iterator[tuple[float, float]]:
         for k, point in enumerate(raw):
             place = f"{where}[{k}]"
@@ -123,6 +125,7 @@ def _intervals(ends: list[float], lengths: list[float | None]) -> list[tuple[flo
 def _of_grid(
     where: str, grid: list[Any], results: object, quantity: tuple[SeriesKind, float] | None
 ) -> tuple[Series, ...]:
+    """Returns the series of a result at the common times `grid`; none for an unknown quantity."""
     if quantity is None:
         return ()
     if not isinstance(results, list) or len(results) != len(grid):
@@ -145,6 +148,7 @@ def _of_grid(
 
 
 def _subject(name: str, of_series: tuple[Series, ...], meta: object) -> Subject:
+    """Returns the path or the flow with these series, and counters of netperf."""
     is_path = of_series[0].quantity == "rtt"
     control = text(meta, "CONG_CONTROL")
     counters = {}

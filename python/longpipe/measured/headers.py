@@ -194,6 +194,7 @@ def _of_labels(data: bytes, at: int) -> int | Other:
 
 
 def _of_ipv4(data: bytes, at: int, length: int) -> Segment | Other:
+    """Parses an IPv4 packet at byte `at`; `length` is that of the captured data."""
     if at + 20 > len(data):
         return _SHORT
     header = (data[at] & 15) * 4
@@ -209,6 +210,7 @@ def _of_ipv4(data: bytes, at: int, length: int) -> Segment | Other:
 
 
 def _of_ipv6(data: bytes, at: int, length: int) -> Segment | Other:
+    """Parses an IPv6 packet at byte `at`, skipping extension headers."""
     if at + 40 > len(data):
         return _SHORT
     ecn = int.from_bytes(data[at : at + 4], "big") >> 20 & 3
@@ -230,6 +232,7 @@ _HEAD: Final = struct.Struct(">HHIIBBH")
 
 
 def _of_tcp(data: bytes, at: int, size: int, hosts: tuple[bytes, bytes], ecn: int, ident: int) -> Segment | Other:
+    """Parses a TCP segment at byte `at`; `size` is its length with headers, and `hosts` are both addresses."""
     source, target = hosts
     if at + 20 > len(data):
         return _SHORT
@@ -252,6 +255,7 @@ _Options = tuple[int | None, int | None, bool, tuple[tuple[int, int], ...], tupl
 
 
 def _options(data: bytes) -> _Options:
+    """Parses the options of a TCP header: MSS, window scale, SACK permitted, SACK blocks and timestamps."""
     mss = scale = stamps = None
     permitted, at = False, 0
     sack: tuple[tuple[int, int], ...] = ()

@@ -87,6 +87,7 @@ def read(content: Content) -> Recording:
 
 
 def _run(file: str, content: Content) -> Recording | None:
+    """Returns the streams of one run of iperf 2; None if it has none."""
     streams = [stream for stream in _streams(content) if stream.moved]
     if not streams:
         return None
@@ -123,6 +124,7 @@ class _Header:
 
 
 def _streams(content: Content) -> list[_Stream]:
+    """Returns the streams of all tests in the output, with their intervals."""
     streams: list[_Stream] = []
     current: dict[str, _Stream] = {}
     header = _Header()
@@ -182,6 +184,7 @@ def _add(stream: _Stream, interval: re.Match[str], bps: float) -> bool:
 
 
 def _more(stream: _Stream, interval: re.Match[str]) -> None:
+    """Adds what an interval's line contains besides its rate: the sender's TCP state, or the receiver's losses."""
     end = stream.moved[-1][1]
     if sender := _SENDER.fullmatch(interval["rest"]):
         stream.again.append((end, float(sender["again"])))
@@ -195,6 +198,7 @@ def _more(stream: _Stream, interval: re.Match[str]) -> None:
 
 
 def _counters(stream: _Stream) -> Iterator[tuple[str, tuple[float, str]]]:
+    """Yields the counters of a stream with their units."""
     yield "payload", (round(sum(size for _, _, size in stream.moved)), "bytes")
     if stream.rounding_bps:
         yield "rounding of rates", (stream.rounding_bps, "bit/s")
@@ -208,6 +212,7 @@ def _counters(stream: _Stream) -> Iterator[tuple[str, tuple[float, str]]]:
 
 
 def _subject(stream: _Stream) -> Subject:
+    """Returns a stream as a flow."""
     of_flow = kept(
         rates(stream.moved, "payload, mean over the interval, with the digits that iperf prints"),
         series("smoothed rtt", stream.rtts, "the kernel's smoothed RTT at the end of the interval"),

@@ -78,6 +78,7 @@ def _tests(values: Placed) -> Iterator[Placed]:
 
 
 def _of_test(file: str, values: Placed) -> Recording:
+    """Returns one test, from an object or from the events of a stream."""
     where, value = values[0]
     if get(value, "event") is None:
         intervals = [
@@ -90,20 +91,20 @@ def _of_test(file: str, values: Placed) -> Recording:
         last = {event: data for _, event, data in events if isinstance(event, str)}
         error = last["error"] if isinstance(last.get("error"), str) else None
         start, end, name = last.get("start"), last.get("end"), "iperf3 JSON stream"
-    every = _streams(intervals)
-    streams = {socket: counted for socket, intervals in every.items() if (counted := _counted(intervals))}
+    all_intervals = _streams(intervals)
+    streams = {socket: counted for socket, intervals in all_intervals.items() if (counted := _counted(intervals))}
     if not streams:
         reason = f", iperf3 failed: {shortened(plain(error), 100)}" if error else ""
-        reason = ", all intervals were omitted (-O)" if every else reason
+        reason = ", all intervals were omitted (-O)" if all_intervals else reason
         raise ScenarioError(f"{where}: no interval of a stream{reason}; needs a test that sent data")
-    subjects = tuple(_subject(socket, placed, start, end) for socket, placed in streams.items())
+    subjects = tuple(_subject(socket, stream_intervals, start, end) for socket, stream_intervals in streams.items())
     notes = [f"iperf3 reports an error: {shortened(plain(error), 200)}"] if error else []
-    omitted_s = max(_length(every[socket]) - _length(counted) for socket, counted in streams.items())
+    omitted_s = max(_length(all_intervals[socket]) - _length(counted) for socket, counted in streams.items())
     if omitted_s > 0:
         notes.append(f"the first {omitted_s:.4g} s were omitted (-O) and are not counted")
     if end is None or end == {}:
         notes.append("the test is incomplete: it was interrupted")
-    length = max(interval.end for placed in streams.values() for interval in placed)
+    length = max(interval.end for stream_intervals in streams.values() for interval in stream_intervals)
     version = (text(start, "version") or "").removeprefix("iperf ") or None
     begin = _begin(where, start)
     return Recording(
@@ -133,6 +134,7 @@ def _streams(intervals: Iterable[tuple[str, Any]]) -> dict[int, list[_Interval]]
 
 
 def _interval(place: str, fields: dict[str, Any], previous_end: float) -> _Interval:
+    """Returns an interval of a stream; versions of iperf3 omit different ones of its begin, end and length."""
     begin, end, length = (optional(place, fields, name) for name in ("start", "end", "seconds"))
     if end is None:
         end = number(place, fields, "end") if begin is None or length is None else begin + length
@@ -143,6 +145,7 @@ def _interval(place: str, fields: dict[str, Any], previous_end: float) -> _Inter
 
 
 def _length(intervals: Sequence[_Interval]) -> float:
+    """Returns the total length [s] of intervals."""
     return sum(interval.end - interval.begin for interval in intervals)
 
 
@@ -162,30 +165,31 @@ def _counted(intervals: Sequence[_Interval]) -> list[_Interval]:
     return counted
 
 
-def _points(placed: list[_Interval], key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
+def _points(stream_intervals: list[_Interval], key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
     """Yields the end and value of each interval that has a value; iperf3 writes -1, or 0 for an RTT, for no value."""
-    for interval in placed:
+    for interval in stream_intervals:
         value = optional(interval.place, interval.fields, key)
         if value is not None and value >= 0 and not (key == "rtt" and value == 0):
             yield interval.end, value * scale
 
 
-def _moved(placed: list[_Interval]) -> Iterator[Moved]:
-    for interval in placed:
+def _moved(stream_intervals: list[_Interval]) -> Iterator[Moved]:
+    """Yields begin, end and bytes of each interval that has them."""
+    for interval in stream_intervals:
         if interval.moved is not None:
             yield interval.begin, interval.end, interval.moved
 
 
-def _is_sender(socket: int, placed: list[_Interval], start: object, summary: object) -> bool | None:
+def _is_sender(socket: int, stream_intervals: list[_Interval], start: object, summary: object) -> bool | None:
     """Returns whether the side that wrote the file sent the stream; None if the file does not tell.
 
     Versions up to 3.6 do not mark the intervals of a sender. A client sends unless the test is reversed.
     """
-    marks = [get(interval.fields, "sender") for interval in placed]
+    marks = [get(interval.fields, "sender") for interval in stream_intervals]
     marks += [get(summary, end, "sender") for end in ("sender", "receiver", "udp")]
-    known = next((mark for mark in marks if isinstance(mark, bool)), None)
-    if known is not None:
-        return known
+    stated = next((mark for mark in marks if isinstance(mark, bool)), None)
+    if stated is not None:
+        return stated
     is_client = None
     if get(start, "connecting_to") is not None or get(start, "accepted_connection") is not None:
         is_client = get(start, "connecting_to") is not None
@@ -195,7 +199,8 @@ def _is_sender(socket: int, placed: list[_Interval], start: object, summary: obj
     return is_client != bool(is_reverse)
 
 
-def _subject(socket: int, placed: list[_Interval], start: object, end: object) -> Subject:
+def _subject(socket: int, stream_intervals: list[_Interval], start: object, end: object) -> Subject:
+    """Returns a stream as a flow. `start` and `end` are the parts of the file with the settings and the summary."""
     protocol = text(start, "test_start", "protocol")
     ends = next(
         (connection for connection in get(start, "connected") or [] if get(connection, "socket") == socket), None
@@ -208,9 +213,9 @@ def _subject(socket: int, placed: list[_Interval], start: object, end: object) -
         ),
         None,
     )
-    is_sender = _is_sender(socket, placed, start, summary)
+    is_sender = _is_sender(socket, stream_intervals, start, summary)
     verb = {True: "sent", False: "received", None: "sent or received"}[is_sender]
-    moved = [interval.moved for interval in placed]
+    moved = [interval.moved for interval in stream_intervals]
     counters = {}
     if None not in moved:
         counters["payload"] = (float(sum(size for size in moved if size is not None)), "bytes")
@@ -228,11 +233,19 @@ def _subject(socket: int, placed: list[_Interval], start: object, end: object) -
     facts = {"protocol": protocol, "role": roles[is_sender], "control": text(end, "sender_tcp_congestion")}
     what = "of the socket at the end of the interval"
     measured = kept(
-        rates(_moved(placed), f"payload {verb}, mean over the interval"),
-        series("smoothed rtt", _points(placed, "rtt", 1e-6), f"the kernel's smoothed RTT {what}"),
-        series("cwnd", _points(placed, "snd_cwnd"), f"the kernel's window {what}"),
-        series("retransmissions", ((at, n) for at, n in _points(placed, "retransmits") if n), "in the interval"),
-        series("losses", ((at, n) for at, n in _points(placed, "lost_packets") if n), "datagrams, in the interval"),
+        rates(_moved(stream_intervals), f"payload {verb}, mean over the interval"),
+        series("smoothed rtt", _points(stream_intervals, "rtt", 1e-6), f"the kernel's smoothed RTT {what}"),
+        series("cwnd", _points(stream_intervals, "snd_cwnd"), f"the kernel's window {what}"),
+        series(
+            "retransmissions",
+            ((at, n) for at, n in _points(stream_intervals, "retransmits") if n),
+            "in the interval",
+        ),
+        series(
+            "losses",
+            ((at, n) for at, n in _points(stream_intervals, "lost_packets") if n),
+            "datagrams, in the interval",
+        ),
     )
     return Subject(_name(socket, ends), "flow", measured, counters, {key: fact for key, fact in facts.items() if fact})
 
@@ -261,10 +274,11 @@ def _name(socket: int, ends: object) -> str:
 
 
 def _unknown(streams: dict[int, list[_Interval]], subjects: Iterable[Subject]) -> tuple[str, ...]:
+    """Returns what the file does not contain."""
     unknown = ["packets: values cover whole intervals, and rates count payload at the application"]
     if any("role" not in subject.facts for subject in subjects):
         unknown.append("whether the payload was sent or received: the file lacks `sender`, as before iperf3 3.7")
-    has_rtts = any("rtt" in interval.fields for placed in streams.values() for interval in placed)
+    has_rtts = any("rtt" in interval.fields for stream_intervals in streams.values() for interval in stream_intervals)
     if not has_rtts and any(subject.facts.get("protocol") != "UDP" for subject in subjects):
         unknown.append("RTTs, windows and retransmissions: only a sender on Linux reports them; run iperf3 without -R")
     return tuple(unknown)

@@ -1,4 +1,4 @@
-"""JSON in measured files: single values, several values, JSON lines and JSON text sequences (RFC 7464).
+"""Tolerant reader of JSON in measured files: one value, several values, JSON lines, JSON text sequences (RFC 7464).
 
 Tools are interrupted, write "-nan", or print text around their JSON. Damaged parts are skipped, and a line about each
 kind of defect is returned. Values are never guessed: a number that is not a number becomes null.
@@ -26,14 +26,14 @@ RECORD_SEPARATOR: Final = "\x1e"
 _STRING: Final = r'"(?:[^"\\\n]++|\\[^\n])*+"'
 _TOKENS: Final = re.compile(rf"{_STRING}|[\[\]{{}}]")
 # Literals of printf for values that are not numbers, skipping strings.
-_NO_NUMBERS: Final = re.compile(
+_NOT_A_NUMBER: Final = re.compile(
     r'"(?:[^"\\]++|\\.)*+"|-?\b(?:nan|inf(?:inity)?)\b(?:\([^()\n"]{0,20}\))?', re.IGNORECASE
 )
 _COMMA_AT_END: Final = re.compile(rf"{_STRING}|,(?=\s*+[\]}}])")
 # Maximum depth of objects and lists, which is that of orjson.
-_DEEPEST: Final = 1024
+_MAX_DEPTH: Final = 1024
 _CLOSING: Final = {"{": "}", "[": "]"}
-_MAY_BE_NO_NUMBER: Final = re.compile(r"\b(?:nan|inf)", re.IGNORECASE)
+_MAYBE_NOT_A_NUMBER: Final = re.compile(r"\b(?:nan|inf)", re.IGNORECASE)
 # Maximum number of damaged elements that are removed from one value.
 _MAX_REPAIRS: Final = 20
 # Maximum number of characters that are searched for values: a multiple of the text's length and a constant.
@@ -41,7 +41,7 @@ _MAX_SEARCHED, _MIN_SEARCHED = 5, 1_000_000
 
 
 @dataclass
-class Found:
+class ParsedJson:
     """The values of a file, and a line about each kind of defect."""
 
     values: Placed = field(default_factory=list)
@@ -50,15 +50,16 @@ class Found:
 
 @dataclass
 class _Open:
-    """An object or list that has not ended: its bracket, its begin, and its complete elements that are not scalars."""
+    """An object or list that has not ended. Positions are indices of characters."""
 
     bracket: str
     begin: int
+    # Number of complete elements that are objects or lists.
     elements: int = 0
     # End of the last complete element.
+    end_of_element: int = 0
+    # End of the object or list itself; 0 if it is unknown.
     end: int = 0
-    # End of the object or list itself, as far as it is known.
-    closed: int = 0
 
 
 class _Damage(Exception):  # noqa: N818 - never leaves this module
@@ -70,6 +71,7 @@ class _Damage(Exception):  # noqa: N818 - never leaves this module
 
 
 def _loads(text: str) -> Any:  # noqa: ANN401 - any value
+    """Returns the value of a JSON text. Raises _Damage if it is not valid."""
     # Imported here because it takes 20 ms and most commands do not need it.
     import orjson
 
@@ -79,7 +81,7 @@ def _loads(text: str) -> Any:  # noqa: ANN401 - any value
         raise _Damage(error.msg, error.pos) from None
 
 
-def values(file: str, text: str, needs: str) -> Found:
+def values(file: str, text: str, needs: str) -> ParsedJson:
     """Returns the JSON values in a text. Raises ScenarioError if it has none."""
     items = sum(map(text.count, ",[{"))
     if items > MAX_ITEMS:
@@ -92,7 +94,7 @@ def values(file: str, text: str, needs: str) -> Found:
             raise ScenarioError(f"{file}: {kind}; needs {needs}")
         return parsed
     try:
-        return Found([(file, _loads(text))])
+        return ParsedJson([(file, _loads(text))])
     except _Damage as damage:
         return _Damaged(file, text).read(damage)
 
@@ -108,9 +110,9 @@ def _is_lines(text: str) -> bool:
         return False
 
 
-def _of_records(file: str, text: str) -> Found:
+def _of_records(file: str, text: str) -> ParsedJson:
     """Reads a value from each line or, after a record separator, from several lines."""
-    parsed = Found()
+    parsed = ParsedJson()
     damaged: list[tuple[int, str]] = []
     replaced = 0
     for number, record in _records(text):
@@ -158,41 +160,47 @@ class _Damaged:
         self._file = file
         usable, self._replaced = _numbers_only(text)
         self._text = _COMMA_AT_END.sub(lambda match: match[0] if match[0].startswith('"') else "", usable)
-        self._found = Found()
+        self._parsed = ParsedJson()
 
-    def read(self, first: _Damage) -> Found:
+    def read(self, first: _Damage) -> ParsedJson:
         """Returns the values; `first` is the defect that is reported if there are none."""
-        text, parsed = self._text, self._found
-        place, used, outside, budget = 0, 0, 0, _MAX_SEARCHED * len(text) + _MIN_SEARCHED
-        while budget > 0 and (begin := self._next(place)) is not None:
+        text, parsed = self._text, self._parsed
+        position = 0
+        # End of the last value, and number of characters outside of values.
+        end_of_value, outside = 0, 0
+        # Number of characters that may still be searched.
+        budget = _MAX_SEARCHED * len(text) + _MIN_SEARCHED
+        while budget > 0 and (begin := self._next(position)) is not None:
             end, stack = _extent(text, begin)
             budget -= (len(text) if end is None else end) - begin
             until, value = self._truncated(begin, stack) if end is None else self._whole(begin, end)
             if value is None:
-                place = begin + 1 if end is None else end
+                position = begin + 1 if end is None else end
                 continue
-            outside += len(text[used:begin].strip())
+            outside += len(text[end_of_value:begin].strip())
             is_first = not parsed.values and not text[:begin].strip()
             parsed.values.append((self._file if is_first else f"{self._file}:{self._line(begin)}", value))
-            place = used = until
+            position = end_of_value = until
         if not parsed.values:
             raise ScenarioError(f"{self._file}:{self._line(first.at)}: not JSON, {first}; needs JSON")
-        outside += len(text[used:].strip())
+        outside += len(text[end_of_value:].strip())
         if outside:
             parsed.defects.append(f"{outside} characters of text around the JSON are ignored")
         _note_numbers(self._replaced, parsed)
         return parsed
 
     def _line(self, at: int) -> int:
+        """Returns the number of the line that contains a position."""
         return bisect_right(self._line_ends, at - 1) + 1
 
     @cached_property
     def _line_ends(self) -> list[int]:
         return [match.start() for match in re.finditer("\n", self._text)]
 
-    def _next(self, place: int) -> int | None:
-        places = [at for at in (self._text.find("{", place), self._text.find("[", place)) if at >= 0]
-        return min(places, default=None)
+    def _next(self, position: int) -> int | None:
+        """Returns the position of the next opening bracket; None if there is none."""
+        brackets = [at for at in (self._text.find("{", position), self._text.find("[", position)) if at >= 0]
+        return min(brackets, default=None)
 
     def _whole(self, begin: int, end: int) -> tuple[int, Any]:
         """Returns the end and the value of an object or list, without damaged elements; None if it cannot be read."""
@@ -211,7 +219,7 @@ class _Damaged:
             return end, None
         if lines:
             count = "an element is" if len(lines) == 1 else f"{len(lines)} elements are"
-            self._found.defects.append(f"{count} damaged and skipped, at line {lines[0]}")
+            self._parsed.defects.append(f"{count} damaged and skipped, at line {lines[0]}")
         return end, value
 
     def _truncated(self, begin: int, stack: list[_Open]) -> tuple[int, Any]:
@@ -223,13 +231,13 @@ class _Damaged:
             return begin + 1, None
         closing = "".join(_CLOSING[opened.bracket] for opened in reversed(stack[: stack.index(best) + 1]))
         try:
-            value = _loads(self._text[begin : best.end] + closing)
+            value = _loads(self._text[begin : best.end_of_element] + closing)
         except _Damage:
             return begin + 1, None
         if not _is_content(value):
             return begin + 1, None
-        line = self._line(best.end)
-        self._found.defects.append(
+        line = self._line(best.end_of_element)
+        self._parsed.defects.append(
             f"the JSON ends early or is damaged; it is read up to its last whole element, at line {line}"
         )
         return len(self._text), value
@@ -245,7 +253,7 @@ def _extent(text: str, begin: int) -> tuple[int | None, list[_Open]]:
         piece = token[0]
         if piece in _CLOSING:
             stack.append(_Open(piece, token.start()))
-            if len(stack) > _DEEPEST:
+            if len(stack) > _MAX_DEPTH:
                 break
         elif piece in "]}":
             if _CLOSING[stack[-1].bracket] != piece:
@@ -254,7 +262,7 @@ def _extent(text: str, begin: int) -> tuple[int | None, list[_Open]]:
             if not stack:
                 return token.end(), []
             stack[-1].elements += 1
-            stack[-1].end = token.end()
+            stack[-1].end_of_element = token.end()
     return None, stack
 
 
@@ -269,19 +277,17 @@ def _without(piece: str, at: int) -> str | None:
     Of nested lists, the one with the most elements is the list of records.
     """
     stack, ends = _around(piece, at)
-    lists = [(opened.elements, place) for place, opened in enumerate(stack) if opened.bracket == "["]
+    lists = [(opened.elements, depth) for depth, opened in enumerate(stack) if opened.bracket == "["]
     if not lists:
         return None
-    count, place = max(lists, key=lambda opened: (opened[0], -opened[1]))
+    count, depth = max(lists, key=lambda opened: (opened[0], -opened[1]))
     if not count:
         return None
-    if place + 1 == len(stack):
+    if depth + 1 == len(stack):
         # The defect is between elements.
-        following = [
-            place_of_bracket for place_of_bracket in (piece.find("{", at), piece.find("[", at)) if place_of_bracket >= 0
-        ]
-        return piece[: ends[place]] + "," + piece[min(following) :] if following and ends[place] else None
-    begin, end = stack[place + 1].begin, stack[place + 1].closed
+        following = [bracket for bracket in (piece.find("{", at), piece.find("[", at)) if bracket >= 0]
+        return piece[: ends[depth]] + "," + piece[min(following) :] if following and ends[depth] else None
+    begin, end = stack[depth + 1].begin, stack[depth + 1].end
     if not end:
         return None
     before, after = piece[:begin].rstrip(), piece[end:].lstrip()
@@ -298,21 +304,21 @@ def _around(text: str, at: int) -> tuple[list[_Open], list[int]]:
     ends: list[int] = []
     for token in _TOKENS.finditer(text):
         if around is None and token.start() >= at:
-            around, ends = list(stack), [piece.end for piece in stack]
+            around, ends = list(stack), [opened.end_of_element for opened in stack]
         piece = token[0]
         if piece in _CLOSING:
             stack.append(_Open(piece, token.start()))
         elif piece in "]}" and stack:
-            stack.pop().closed = token.end()
+            stack.pop().end = token.end()
             if stack:
                 stack[-1].elements += 1
-                stack[-1].end = token.end()
-    return (stack, [piece.end for piece in stack]) if around is None else (around, ends)
+                stack[-1].end_of_element = token.end()
+    return (stack, [opened.end_of_element for opened in stack]) if around is None else (around, ends)
 
 
 def _numbers_only(text: str) -> tuple[str, int]:
     """Returns a text in which null replaces literals that are not numbers, and their count."""
-    if not _MAY_BE_NO_NUMBER.search(text):
+    if not _MAYBE_NOT_A_NUMBER.search(text):
         return text, 0
     count = 0
 
@@ -323,10 +329,11 @@ def _numbers_only(text: str) -> tuple[str, int]:
         count += 1
         return "null"
 
-    return _NO_NUMBERS.sub(null, text), count
+    return _NOT_A_NUMBER.sub(null, text), count
 
 
-def _note_numbers(count: int, parsed: Found) -> None:
+def _note_numbers(count: int, parsed: ParsedJson) -> None:
+    """Adds the defect that `count` values were not numbers."""
     if count:
         values_are = "a value is" if count == 1 else f"{count} values are"
         parsed.defects.append(f"{values_are} written as nan or inf, and unknown")

@@ -98,6 +98,7 @@ def looks_like(content: Content) -> str:
 
 
 def _of_json(content: Content) -> str:
+    """Returns what JSON content looks like, for the message about an unknown file."""
     try:
         value: Any = content.json_values[0][1]
     except ScenarioError:

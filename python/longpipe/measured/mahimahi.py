@@ -55,6 +55,7 @@ def _time(line: str) -> float | None:
 
 
 def _of_trace(content: Content) -> Recording:
+    """Returns the capacity of a trace, whose lines are the times [ms] at which a packet can be delivered."""
     instants = Columns(1)
     for line, text in content.lines:
         # `int` rejects some control characters that `strip` removes.
@@ -89,6 +90,7 @@ class _Head:
     facts: dict[str, str] = field(default_factory=dict)
 
     def add(self, comment: re.Match[str]) -> None:
+        """Adds a comment line of a log's head."""
         text = comment[2].strip()
         number = int(text) if _TIMESTAMP.fullmatch(text) else None
         if comment[1] == "base timestamp":
@@ -102,6 +104,7 @@ class _Head:
 
 
 def _of_log(content: Content) -> Recording:
+    """Returns the link of a log of mm-link, from its arrivals, departures, drops and delivery opportunities."""
     head = _Head()
     events = {kind: Columns(3) for kind in "+#-d"}
     for line, text in content.lines:

@@ -67,6 +67,7 @@ def _messages(content: Content) -> Placed:
 
 
 def _of_archive(file: str, where: str, value: object) -> Recording:
+    """Returns the tests of a result that a server of ndt7 archived."""
     subjects: list[Subject] = []
     begin = None
     for test in _TESTS:
@@ -80,6 +81,7 @@ def _of_archive(file: str, where: str, value: object) -> Recording:
 
 
 def _recording(file: str, first: tuple[str, object], subjects: list[Subject], begin: int | None) -> Recording:
+    """Returns the recording with these subjects; `first` is the place and value of the first message."""
     where, value = first
     if not subjects:
         raise ScenarioError(f"{where}: no measurement with TCPInfo or AppInfo; needs a test of ndt7 that sent data")

@@ -59,6 +59,7 @@ def _of_run(content: Content) -> Recording:
 
 
 def _of_tunnel(content: Content, end: str, init_ms: float) -> Recording:
+    """Returns the packets of one end of a tunnel, which began at Unix time `init_ms`."""
     packets = Columns(2)
     for line, text in content.lines[1:]:
         if not text.strip():
@@ -81,6 +82,7 @@ def _of_tunnel(content: Content, end: str, init_ms: float) -> Recording:
 
 
 def _of_merged(content: Content) -> Recording:
+    """Returns the flows of a log in which Pantheon has merged both ends of its tunnels."""
     entered: dict[str, Columns] = defaultdict(lambda: Columns(2))
     left: dict[str, Columns] = defaultdict(lambda: Columns(3))
     capacity = Columns(2)
@@ -122,6 +124,7 @@ def _of_merged(content: Content) -> Recording:
 
 
 def _flow(name: str, entered: Columns, left: Columns) -> Subject:
+    """Returns a flow with the rate and the delay of the packets that departed."""
     # The rate is that from the flow's first packet to its last departure.
     at = left.column(0)
     times = [row[0] for row in islice(entered, 1)] + ([at.min(), at.max()] if len(at) else []) or [0.0]

@@ -119,6 +119,7 @@ class CaptureFile:
         return None
 
     def _pcap(self) -> Iterator[Packet | None]:
+        """Yields the packets of a pcap file."""
         data = self.data
         order, ticks, size = PCAP_MAGIC[data[:4]]
         if len(data) < 24:
@@ -172,6 +173,7 @@ class CaptureFile:
         return 10**6 if is_long and 10**6 * (1 - _WRONG_SHARE) <= most < 10**6 else ticks
 
     def _pcapng(self) -> Iterator[Packet | None]:
+        """Yields the packets of a pcapng file; None for a packet with an impossible time."""
         data, at, number, order, end = self.data, 0, 0, "<", len(self.data)
         while at < end:
             if at + 12 > end:
@@ -208,6 +210,7 @@ class CaptureFile:
         raise _DamagedError(f"no byte-order mark of pcapng at byte {at + 8}")
 
     def _add_interface(self, order: str, body: bytes, at: int) -> None:
+        """Adds the interface of an interface description block, with the resolution of its times."""
         if len(body) < 8 or len(self._interfaces) >= _MAX_INTERFACES:
             raise _DamagedError(f"interface block at byte {at}")
         interface = Interface(struct.unpack_from(f"{order}H", body)[0])
@@ -227,6 +230,7 @@ class CaptureFile:
                 self.dropped += struct.unpack(f"{order}Q", value)[0]
 
     def _packet(self, kind: int, order: str, body: bytes, number: int) -> Packet | None:
+        """Returns the packet of a block of this kind."""
         size = {_ENHANCED: 20, _OBSOLETE: 20, _SIMPLE: 4}[kind]
         if len(body) < size:
             raise _DamagedError(f"packet {number} has a block of {len(body)} bytes")

@@ -181,6 +181,7 @@ class _Log:
         return run
 
     def _reply(self, number: int, reply: re.Match[str]) -> None:
+        """Adds a reply to the run of ping to which it belongs, or begins a new run."""
         if reply["at"] is None:
             raise ScenarioError(f"{self.file}:{number}: a reply without its time; needs `ping -D`")
         at, address = scaled(reply["at"], _NS) or 0, address_of(reply["source"])
@@ -205,6 +206,7 @@ def _named(name: str, address: str) -> str:
 
 
 def _recording(file: str, run: _Run) -> Recording:
+    """Returns a run of ping as a path with RTTs and losses."""
     import numpy as np
 
     seqs, requests, rtts, _ = run.replies.arrays()

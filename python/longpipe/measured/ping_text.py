@@ -261,6 +261,7 @@ def _json_lines(content: Content) -> Iterator[tuple[int, str]]:
 
 
 def _json_line(where: str, kind: str, host: str, record: object) -> str:
+    """Returns a line of fping's JSON output in the form of its text output."""
     if kind == "vSum":
         values = [{"rtt": value} for value in fields.rows(where, record, "values")]
         return f"{host} : " + " ".join(
@@ -330,6 +331,7 @@ def _run(file: str, content: Content) -> Recording | None:
 
 
 def _of_unix(content: Content) -> dict[str, _Path]:
+    """Returns the path of ping's output on Linux, macOS or BSD, by its name."""
     name, path = "", _Path(Replies(content.file))
     for number, line in content.lines:
         if head := _HEAD.fullmatch(line):
@@ -376,6 +378,7 @@ def _of_windows(content: Content) -> dict[str, _Path]:
 
 
 def _of_fping(content: Content) -> dict[str, _Path]:
+    """Returns the paths of fping's output by their names."""
     paths: dict[str, _Path] = {}
     for number, line in content.lines:
         if match := _FPING.fullmatch(line):

@@ -47,7 +47,7 @@ _SECONDS_MS: Final = 1e3
 # Initial RTT of RFC 9002, which stacks report before the first sample, in s and ms.
 _INITIAL_RTTS: Final = (0.333, 333.0)
 # Factor by which another unit of RTTs must fit better than milliseconds, and the tolerance of a bound.
-_BETTER: Final = 10.0
+_MIN_BETTER_FACTOR: Final = 10.0
 _TOLERANCE: Final = 1.1
 # Number of reports of the data in flight that their mean needs.
 _MIN_FLIGHTS: Final = 10
@@ -69,6 +69,7 @@ def recognises(content: Content) -> bool:
 
 
 def _is_header(value: object) -> bool:
+    """Returns whether a JSON value begins a file of qlog."""
     schema = text(value, "file_schema") or ""
     return get(value, "qlog_version") is not None or schema.startswith("urn:ietf:params:qlog:")
 
@@ -100,6 +101,7 @@ def read(content: Content) -> Recording:
 
 
 def _of_file(file: str, values: Placed) -> Recording:
+    """Returns the flows of one file of qlog. Raises ScenarioError if it has no packets or metrics."""
     where, value = values[0]
     traces = _traces(values)
     subjects: list[Subject] = []
@@ -145,17 +147,18 @@ def _traces(values: Placed) -> list[_Trace]:
 def _named(place: str, names: object, events: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """Yields the events of drafts 00 and 01, which are lists of fields, as objects."""
     listed = names if isinstance(names, list) else []
-    known = [_FIELDS.get(str(name).lower(), "") for name in listed]
-    if not {"time", "event", "data"} <= set(known):
+    field_names = [_FIELDS.get(str(name).lower(), "") for name in listed]
+    if not {"time", "event", "data"} <= set(field_names):
         raise ScenarioError(f"{place}.event_fields: {shown(names)}; needs a time, event and data")
     for where, fields in events:
-        if not isinstance(fields, list) or len(fields) != len(known):
-            raise ScenarioError(f"{where}: {shown(fields)}; needs a list of {len(known)} fields")
-        event = dict(zip(known, fields, strict=True))
+        if not isinstance(fields, list) or len(fields) != len(field_names):
+            raise ScenarioError(f"{where}: {shown(fields)}; needs a list of {len(field_names)} fields")
+        event = dict(zip(field_names, fields, strict=True))
         yield where, {"time": event["time"], "name": str(event["event"]), "data": event["data"]}
 
 
 def _vantage(trace: object) -> str:
+    """Returns the end that wrote a trace: client, server or network."""
     return text(trace, "vantage_point", "type") or "connection"
 
 
@@ -220,6 +223,7 @@ def _events(trace: _Trace) -> list[Event]:
 
 
 def _event(place: str, at: float, fields: dict[str, Any]) -> Event:
+    """Returns an event at a time [s], without the namespace of its name."""
     data = fields.get("data")
     return place, at, (text(fields, "name") or "").rpartition(":")[2], data if isinstance(data, dict) else {}
 
@@ -227,9 +231,9 @@ def _event(place: str, at: float, fields: dict[str, Any]) -> Event:
 def _divisor(times: list[float]) -> float:
     """Returns the divisor that makes absolute times [ms] after the year 2100 plausible; 1 if there is none."""
     typical = median_low(times) if times else 0.0
-    least, most = _EXPECTED_MS
+    earliest, latest = _EXPECTED_MS
     is_late = typical > _YEAR_2100_MS
-    return next((divisor for divisor in (1e3, 1e6) if is_late and least <= typical / divisor <= most), 1.0)
+    return next((divisor for divisor in (1e3, 1e6) if is_late and earliest <= typical / divisor <= latest), 1.0)
 
 
 def _unit(about: object) -> float:
@@ -269,7 +273,7 @@ def _rtt_unit(metrics: Metrics, sent: list[tuple[float, float]], begin: float) -
     def distance(unit: float) -> float:
         return max(typical * unit / expected, expected / (typical * unit))
 
-    return _SECONDS_MS if distance(1.0) >= _BETTER * distance(_SECONDS_MS) else 1.0
+    return _SECONDS_MS if distance(1.0) >= _MIN_BETTER_FACTOR * distance(_SECONDS_MS) else 1.0
 
 
 def _rtt_in_flight(metrics: Metrics, sent: list[tuple[float, float]]) -> float | None:
@@ -293,9 +297,9 @@ def _subject(
                 yield at, value * scale
 
     sent, acked = _packets(events, first)
-    known = [(at, size) for at, size in sent if size is not None]
+    with_size = [(at, size) for at, size in sent if size is not None]
     # Relative times are those since the connection began.
-    rtt_unit = unit if unit != 1.0 else _rtt_unit(metrics, known, first if 0 <= first < _LATEST_RELATIVE_S else 0.0)
+    rtt_unit = unit if unit != 1.0 else _rtt_unit(metrics, with_size, first if 0 <= first < _LATEST_RELATIVE_S else 0.0)
     if rtt_unit != unit:
         defects.append("RTTs are read as seconds, because milliseconds contradict the times of the events")
     rtt_s = rtt_unit / 1e3

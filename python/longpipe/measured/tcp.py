@@ -127,12 +127,14 @@ class Direction:
             self.next += 1
 
     def _echo(self, now: int, segment: Segment) -> None:
+        """Updates the part of the RTT at the sender's side, if a data packet echoes the latest timestamp of an ACK."""
         self.has_timestamps = True
         if segment.length and self._stamp and segment.timestamps and segment.timestamps[1] == self._stamp[0]:
             delay_ns = now - self._stamp[1]
             self.sender_side_ns = delay_ns if self.sender_side_ns is None else min(self.sender_side_ns, delay_ns)
 
     def _data(self, now: int, begin: int, length: int, reordering_ns: int) -> None:
+        """Processes the payload of a packet: new data, a retransmission, a reordered packet or a keep-alive."""
         end = begin + length
         if self.next is not None and length == 1 and begin == self.next - 1 and (self.una or 0) >= self.next:
             self.keep_alives += 1
@@ -181,11 +183,11 @@ class Direction:
             self.lost.append((missing_since, filled))
         self.retransmissions.append((now, length))
         self.retransmitted_bytes += end - begin
-        place = max(bisect_right(self._starts, begin, self._head) - 1, self._head)
-        while place < len(self._starts) and self._starts[place] < end:
-            if self._ends[place] > begin:
-                self._marks[place] |= _RETRANSMITTED
-            place += 1
+        index = max(bisect_right(self._starts, begin, self._head) - 1, self._head)
+        while index < len(self._starts) and self._starts[index] < end:
+            if self._ends[index] > begin:
+                self._marks[index] |= _RETRANSMITTED
+            index += 1
 
     def _append(self, begin: int, end: int, now: int, mark: int) -> None:
         """Adds a range with the highest sequence numbers."""
@@ -196,14 +198,14 @@ class Direction:
 
     def _insert(self, begin: int, end: int, now: int, mark: int) -> None:
         """Inserts a range that fills a hole, up to the next range that is known."""
-        place = bisect_left(self._starts, begin, self._head)
-        if place < len(self._starts) and self._starts[place] < end:
-            end = self._starts[place]
+        index = bisect_left(self._starts, begin, self._head)
+        if index < len(self._starts) and self._starts[index] < end:
+            end = self._starts[index]
         if begin < end:
-            self._starts.insert(place, begin)
-            self._ends.insert(place, end)
-            self._times.insert(place, now)
-            self._marks.insert(place, mark)
+            self._starts.insert(index, begin)
+            self._ends.insert(index, end)
+            self._times.insert(index, now)
+            self._marks.insert(index, mark)
 
     def on_ack(self, now: int, segment: Segment, scale: int) -> None:
         """Processes an ACK from the other end for this direction's data; `scale` is the other end's window scale."""
@@ -229,6 +231,7 @@ class Direction:
             self.in_flight.append((now, max(0, self.next - max(ack, self.una) - self._sacked)))
 
     def _acknowledge(self, now: int, ack: int) -> None:
+        """Processes an ACK that advances SND.UNA."""
         una = self.una or ack
         # End of the acknowledged payload, which excludes the FIN.
         last = ack if self.fin is None else min(ack, self.fin)
@@ -256,28 +259,28 @@ class Direction:
         The time is None if the sample is ambiguous: an acknowledged range was retransmitted (Karn's rule), or the last
         one was SACKed earlier.
         """
-        sent, sacked, ambiguous, place = None, 0, False, self._head
-        while place < len(self._starts) and self._starts[place] < ack:
-            ambiguous |= bool(self._marks[place] & _RETRANSMITTED)
-            was_sacked = self._marks[place] & _SACKED
+        sent, sacked, ambiguous, index = None, 0, False, self._head
+        while index < len(self._starts) and self._starts[index] < ack:
+            ambiguous |= bool(self._marks[index] & _RETRANSMITTED)
+            was_sacked = self._marks[index] & _SACKED
             if was_sacked:
-                sacked += min(self._ends[place], ack) - self._starts[place]
-            sent = self._times[place] if self._ends[place] >= ack and not was_sacked else None
-            if self._ends[place] > ack:
-                self._starts[place] = ack
+                sacked += min(self._ends[index], ack) - self._starts[index]
+            sent = self._times[index] if self._ends[index] >= ack and not was_sacked else None
+            if self._ends[index] > ack:
+                self._starts[index] = ack
                 break
-            place += 1
-        self._head = place
-        if place > _BLOCK:
+            index += 1
+        self._head = index
+        if index > _BLOCK:
             for ranges in (self._starts, self._ends, self._times, self._marks):
-                del ranges[:place]
+                del ranges[:index]
             self._head = 0
         return None if ambiguous else sent, sacked
 
     def _select(self, now: int, sack: tuple[tuple[int, int], ...]) -> None:
         """Marks the ranges of SACK blocks, and samples the RTT of the highest range of the most recent block."""
         blocks: dict[int, int] = {}
-        for place, (left, right) in enumerate(sack):
+        for index, (left, right) in enumerate(sack):
             begin, end = self.unwrapped(left), self.unwrapped(right)
             if self.una is None or begin < self.una or end <= begin or end > (self.next or 0):
                 continue
@@ -288,7 +291,7 @@ class Direction:
             self._sacked += new_bytes
             if new_bytes:
                 self.delivered.append((now, new_bytes))
-            if place == 0 and sent is not None and now >= sent:
+            if index == 0 and sent is not None and now >= sent:
                 self.rtts.append((now, now - sent))
         self._blocks = blocks
 
@@ -297,12 +300,12 @@ class Direction:
 
         Returns when the last one was captured (None if ambiguous), and how many bytes are new.
         """
-        place, sent, new_bytes = bisect_left(self._starts, begin, self._head), None, 0
-        while place < len(self._starts) and self._ends[place] <= end:
-            sent = self._times[place] if not self._marks[place] and self._ends[place] == end else None
-            new_bytes += 0 if self._marks[place] & _SACKED else self._ends[place] - self._starts[place]
-            self._marks[place] |= _SACKED
-            place += 1
+        index, sent, new_bytes = bisect_left(self._starts, begin, self._head), None, 0
+        while index < len(self._starts) and self._ends[index] <= end:
+            sent = self._times[index] if not self._marks[index] and self._ends[index] == end else None
+            new_bytes += 0 if self._marks[index] & _SACKED else self._ends[index] - self._starts[index]
+            self._marks[index] |= _SACKED
+            index += 1
         return sent, new_bytes
 
 
@@ -351,6 +354,7 @@ class Connection:
             receiver.on_ack(now, segment, (sender.scale or 0) if scaled else 0)
 
     def _handshake(self, now: int, segment: Segment, sender: Direction) -> None:
+        """Records the options and the time of a SYN or SYN-ACK."""
         sender.mss_option, sender.scale = segment.mss, segment.scale
         sender.sack_permitted = segment.sack_permitted
         if segment.flags & ACK:

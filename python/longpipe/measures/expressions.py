@@ -257,6 +257,7 @@ class _Dimensions:
         raise AssertionError(ast.dump(node))
 
     def _of_call(self, name: str, dimensions: Sequence[Dimension]) -> Dimension:
+        """Returns the dimension of a function's value. Raises an error for an argument with an unsuitable one."""
         (first, *_) = dimensions
         if name in _EXTREMES:
             return same_dimension(dimensions, self.text, self.field)
@@ -270,6 +271,7 @@ class _Dimensions:
         return NUMBER
 
     def _raised(self, base: Dimension, exponent: ast.expr) -> Dimension:
+        """Returns the dimension of a power; an exponent has to be a number."""
         if self.of(exponent) not in (None, NUMBER):
             raise self._error("an exponent with a unit; needs a number")
         if base is None or base == NUMBER:

@@ -302,6 +302,7 @@ _OF_LIMITS: Final = ("window_used", "idle")
 
 
 def _flow_rows(result: Result, measure: NamedMeasure) -> Rows:
+    """Returns the rows of flows, with the columns that only some measures need."""
     columns = result.part("flows")
     if measure.quantity == "duration":
         times = zip(columns["start_s"], columns["completion_s"], strict=True)
@@ -315,6 +316,7 @@ def _flow_rows(result: Result, measure: NamedMeasure) -> Rows:
 
 
 def _port_rows(result: Result, measure: NamedMeasure) -> Rows:
+    """Returns the rows of ports, with names that are equal for packets and cells."""
     unit = "packets" if result.scenario.framing == "ip" else "cells"
     rows = []
     for row in measure.rows(result.part("ports"), "port"):
@@ -337,6 +339,7 @@ def _port_rows(result: Result, measure: NamedMeasure) -> Rows:
 
 
 def _queue_rows(result: Result, measure: NamedMeasure) -> Rows:
+    """Returns the rows of queues by class, named PORT:QUEUE."""
     columns = result.part("queues")
     names = [f"{port}:{queue}" for port, queue in zip(columns.get("port", ()), columns.get("queue", ()), strict=True)]
     return [
@@ -350,21 +353,25 @@ def _queue_rows(result: Result, measure: NamedMeasure) -> Rows:
 
 
 def _web_rows(result: Result, measure: NamedMeasure) -> Rows:
+    """Returns the response times by class of files, and the waiting times."""
     waiting = dict(result.part("waiting"))
     waiting |= {"name": [ALL] * len(next(iter(waiting.values()), ()))}
     return [*measure.rows(result.part("response_times"), "class"), *measure.rows(waiting, "name")]
 
 
 def _datagram_rows(result: Result, measure: NamedMeasure) -> Rows:
+    """Returns the rows of datagrams, with the number of those that should have arrived."""
     rows = measure.rows(result.part("datagrams"), "flow")
     return [{**row, "expected": row["received"] + row["lost"]} for row in rows]
 
 
 def _arriving_rows(result: Result, measure: NamedMeasure) -> Rows:
+    """Returns the slowdowns of flows of all sizes together."""
     return [row for row in measure.rows(result.part("slowdowns"), "flow") if row["size"] == ALL]
 
 
 def _video_rows(result: Result, measure: NamedMeasure) -> Rows:
+    """Returns the rows of videos, with the time from the begin of playback to its end."""
     rows = measure.rows(result.part("videos"), "flow")
     return [{**row, "watched_s": row["played_s"] + row["stalled_s"]} for row in rows]
 

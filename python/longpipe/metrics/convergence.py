@@ -138,6 +138,7 @@ class _Bottleneck:
 
 
 def _of(sharing: _Sharing, bottleneck: _Bottleneck) -> float:
+    """Returns the time [s] from which on a flow has its fair share of the bottleneck; NaN if it never has."""
     import numpy as np
 
     over_s = max(ROUND_TRIPS * sharing.path.round_trip_s, (sharing.end_s - sharing.start_s) / _MAX_INTERVALS)

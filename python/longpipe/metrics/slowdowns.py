@@ -95,6 +95,7 @@ def _size(size_bytes: int) -> str:
 
 
 def _row(rows: pd.DataFrame) -> dict[str, Any]:
+    """Returns the statistics of the flows in `rows`: completion times, and slowdowns with their interval."""
     done = rows[rows["completion_s"].notna()]
     slowdown = done["slowdown"].to_numpy()
     mean = float(slowdown.mean()) if len(done) else math.nan

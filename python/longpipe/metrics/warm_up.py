@@ -99,6 +99,7 @@ def _at(column: Any, places: list[int]) -> Any:  # noqa: ANN401 - a list or an a
 def _difference(
     table: str, whole: Columns, before: Columns, instant_ps: int, resolved: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """Returns the columns of a table for the time after the warm-up, from those of the whole run and of the warm-up."""
     difference: dict[str, Any] = {}
     duration_ps = int(resolved["duration_ps"])
     for name, column in whole.items():

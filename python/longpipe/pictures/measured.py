@@ -99,6 +99,7 @@ def _label(kind: _Panel, interval_s: float) -> str:
 
 
 def _draw(panel: Axes, kind: _Panel, subject: Subject, colour: str, interval_s: float) -> None:
+    """Draws the series of a recorded flow or path into a panel."""
     for series in _shown(kind, subject):
         style = _style(kind.styles[series.quantity])
         if series.quantity in _COUNTED:

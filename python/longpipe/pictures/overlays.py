@@ -132,6 +132,7 @@ def _overlay_runs(
     log: bool,
     ax: Axes | None,
 ) -> Figure:
+    """Draws a picture with a line for each run."""
     check_selected(kind, chosen)
     picture = kind_of(kind)
     line = picture.line
@@ -206,6 +207,7 @@ def _overlay_flows(
     log: bool,
     ax: Axes | None,
 ) -> Figure:
+    """Draws a picture with a line for each flow of a run."""
     picture = kind_of(kind)
     line = cast("Line", picture.line)
     rows = trace(run, picture.traces[0])

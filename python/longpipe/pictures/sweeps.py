@@ -94,6 +94,7 @@ class _SweepData:
 def _sweep_data(
     study: Study, x: str, y: Specification | None, by: str | None, level: float, where: Iterable[str]
 ) -> _SweepData:
+    """Returns the means of a response by the factors `x` and `by`. Raises ScenarioError if the study lacks these."""
     _check_study(study)
     if by == x:
         raise ScenarioError(f"by: {by!r} is also on the horizontal axis; needs another factor")
@@ -330,6 +331,7 @@ def _below(panel: Axes, rows: pd.DataFrame, own_colour: str, aside: float) -> No
 
 
 def _range_up(panel: Axes, edges: pd.DataFrame, *, from_zero: bool) -> None:
+    """Sets the vertical range so that it contains all values and intervals."""
     values = edges.to_numpy()[np.isfinite(edges.to_numpy())]
     if not values.size:
         return
@@ -385,6 +387,7 @@ def _axis(levels: Iterable[Any]) -> _Axis:
 
 
 def _levels_along(panel: Axes, axis: _Axis) -> None:
+    """Sets the scale and the ticks of the horizontal axis for the levels of a factor."""
     if axis.logarithmic:
         if axis.linear_to is None:
             panel.set_xscale("log")

@@ -222,6 +222,7 @@ def with_margin(value: float, margin: float, decimals: int) -> str:
 
 
 def _finding(condition: Mapping[str, Any]) -> Finding:
+    """Returns the evidence of a judged condition: its text and its position beside the limits."""
     above, below, mean, low, high, compared = (
         math.nan if condition[name] is None else float(condition[name])
         for name in ("above", "below", "mean", "low", "high", "compared")
@@ -246,6 +247,7 @@ def _finding(condition: Mapping[str, Any]) -> Finding:
 
 
 def _span(above: float, below: float, mean: float, low: float, high: float, compared: float, words: str) -> Span:
+    """Returns the positions of limits, interval and mean on a common axis from 0 to 1."""
     shown = [value for value in (above, below, mean, low, high, compared) if not math.isnan(value)]
     margin = 0.15 * (max(shown) - min(shown)) or 1.0
     least, most = min(shown) - margin, max(shown) + margin

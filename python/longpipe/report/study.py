@@ -123,6 +123,7 @@ def _curves(study: Study, chosen: Sequence[str], palette: Palette) -> Iterator[P
 
 
 def _results(study: Study, finished: pd.DataFrame, measures: list[str], chosen: Sequence[str]) -> Grid:
+    """Returns the table of means per point, with intervals for the chosen measures."""
     shown = {name: readable(name, study.design.asked) for name in measures}
     points = _points(study, finished, measures)
     levels = list(study.design.levels(1))
@@ -212,6 +213,7 @@ def _failures(study: Study, runs: pd.DataFrame) -> Iterator[Section]:
 
 
 def _provenance(study: Study, runs: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> Section:
+    """Returns the section on the study's store, engine, seeds and machines, with its files."""
     finished = runs[runs["state"] == "finished"]
     first, last = finished["finished_at"].min(), finished["finished_at"].max()
     machines = ", ".join(f"{name} ({count} runs)" for name, count in finished["machine"].value_counts().items())

@@ -754,6 +754,7 @@ def _frame(columns: Columns) -> pd.DataFrame:
 
 
 def _named(columns: Columns, names: Mapping[str, Any]) -> pd.DataFrame:
+    """Returns columns as a frame in which names replace the core's codes."""
     import numpy as np
     import pandas as pd
 

@@ -30,6 +30,7 @@ def read_folder(folder: Path) -> tuple[list[Elements], np.ndarray]:
 
 
 def _pairs(file: Path, count: int) -> list[tuple[int, int]]:
+    """Reads the pairs of satellites that are linked; the satellites have the numbers from 0 to `count` - 1."""
     pairs: list[tuple[int, int]] = []
     for number, line in enumerate(read_lines(file, _NEEDS), 1):
         words = line.split()

@@ -186,6 +186,7 @@ def _catalogue_number(fields: Fields) -> int:
 
 
 def _number(where: str, fields: Fields, name: str) -> float:
+    """Returns a number of an OMM. Raises ScenarioError if it is missing or out of its bounds."""
     value = fields.get(name)
     if value in (None, "") and name in _ZERO:
         return 0.0

@@ -95,6 +95,7 @@ def _checked(where: str, line: str, number: str) -> str:
 
 
 def _elements(where: str, name: str, first: str, second: str) -> Elements:
+    """Returns the elements of a satellite from both lines of a TLE."""
     from sgp4.api import Satrec
     from sgp4.conveniences import sat_epoch_datetime
 

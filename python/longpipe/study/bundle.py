@@ -212,6 +212,7 @@ def _changed(path: Path, archive: zipfile.ZipFile, checksums: Any) -> list[str]:
 
 
 def _runs(path: Path, index: Any) -> tuple[BundledRun, ...]:  # noqa: ANN401 - any JSON value
+    """Returns the runs that the index of a bundle lists. Raises ScenarioError if the index is invalid."""
     if not isinstance(index, dict) or index.get("format") != FORMAT:
         given = index.get("format") if isinstance(index, dict) else index
         raise ScenarioError(f"{path}: format: {shown(given)}; this longpipe reads {FORMAT}")

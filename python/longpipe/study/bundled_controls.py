@@ -67,6 +67,7 @@ def controls_of(scenarios: Iterable[Scenario]) -> dict[str, BundledControl]:
 
 
 def _stack(digest: str, scenario: Scenario) -> BundledControl:
+    """Returns a user's stack for a bundle. Raises ScenarioError if it is a program, which a bundle cannot contain."""
     from longpipe import own_stacks
     from longpipe.scenario.own_names import name_of_stack
 
@@ -81,6 +82,7 @@ def _stack(digest: str, scenario: Scenario) -> BundledControl:
 
 
 def _known(digest: str, scenario: Scenario) -> BundledControl:
+    """Returns a user's controller for a bundle. Raises ScenarioError if it is missing or has changed."""
     from longpipe.controls import classes, objects
     from longpipe.scenario.own_names import name_of_control
 

@@ -11,14 +11,24 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from longpipe.study.progress import Progress
 
-# Number of groups of successive runs whose times are compared, and minimum number of groups for a range.
+# Number of groups of successive runs whose times are compared (twice as many are merged), and minimum number of groups
+# for a range.
 GROUPS: Final = 8
-FEWEST: Final = 4
+MIN_GROUPS: Final = 4
 # Two-sided 95 % quantiles of Student's t for 3, 4, ... degrees of freedom; the last one also serves for more.
-_T: Final = (3.18, 2.78, 2.57, 2.45, 2.36)
-# Work, time and number of some runs.
-_Group = tuple[float, float, float]
-_NOTHING: Final[_Group] = (0.0, 0.0, 0.0)
+_T_QUANTILES: Final = (3.18, 2.78, 2.57, 2.45, 2.36)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Successive runs: their work, in the units of `design.cost`, their time and their number."""
+
+    work: float = 0.0
+    seconds: float = 0.0
+    runs: float = 0.0
+
+    def __add__(self, other: _Group) -> _Group:
+        return _Group(self.work + other.work, self.seconds + other.seconds, self.runs + other.runs)
 
 
 @dataclass(frozen=True)
@@ -43,10 +53,10 @@ class Remaining:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._last: Progress | None = None
-        # Work, time and number of successive runs, merged in pairs whenever there are too many groups.
+        # Complete groups, merged in pairs whenever there are too many, and the group to which runs are added.
         self._groups: list[_Group] = []
-        self._open = _NOTHING
-        self._per_group = 1
+        self._open = _Group()
+        self._runs_per_group = 1
 
     def update(self, now: Progress) -> None:
         """Adds what has ended since the previous call. A campaign that grows begins a new series of runs."""
@@ -56,7 +66,7 @@ class Remaining:
             return
         if _ended(now) > _ended(before):
             seconds = at_s - self._since_s - (now.waited_s - before.waited_s)
-            self._add((_work(now) - _work(before), max(seconds, 0.0), _ended(now) - _ended(before)))
+            self._add(_Group(_work(now) - _work(before), max(seconds, 0.0), _ended(now) - _ended(before)))
             self._since_s = at_s
             self._last = now
         else:
@@ -64,58 +74,60 @@ class Remaining:
             self._last = replace(now, waited_s=before.waited_s)
 
     def _add(self, group: _Group) -> None:
-        self._open = _sum(self._open, group)
-        if self._open[2] < self._per_group:
+        """Adds runs to the open group, and closes it if it is complete."""
+        self._open += group
+        if self._open.runs < self._runs_per_group:
             return
         self._groups.append(self._open)
-        self._open = _NOTHING
+        self._open = _Group()
         if len(self._groups) == 2 * GROUPS:
-            self._groups = [_sum(a, b) for a, b in zip(self._groups[::2], self._groups[1::2], strict=True)]
-            self._per_group *= 2
+            self._groups = [a + b for a, b in zip(self._groups[::2], self._groups[1::2], strict=True)]
+            self._runs_per_group *= 2
 
     def left(self) -> Left | None:
         """Returns the remaining time from now on; None before the first run has ended."""
-        done, seconds, runs = self._open
-        for group in self._groups:
-            done, seconds, runs = _sum((done, seconds, runs), group)
-        if self._last is None or done <= 0:
+        total = sum(self._groups, self._open)
+        if self._last is None or total.work <= 0:
             return None
         # Runs in progress are half done on average.
-        half = min(0.5 * self._last.executing * done / runs, _left(self._last))
-        done += half
-        share = (_left(self._last) - half) / done
-        expected = seconds * share
-        low, high = (expected * factor for factor in self._last.spread)
-        margin = 1 + (self._margin(share) if share > 0 else 0.0)
+        work_in_progress = min(0.5 * self._last.executing * total.work / total.runs, _left(self._last))
+        # Remaining work as a multiple of the work that is done.
+        ratio = (_left(self._last) - work_in_progress) / (total.work + work_in_progress)
+        expected_s = total.seconds * ratio
+        low_s, high_s = (expected_s * factor for factor in self._last.spread)
+        margin = 1 + (self._margin(ratio) if ratio > 0 else 0.0)
         # A part of this time has passed since the last run ended.
         passed_s = self._clock() - self._since_s
-        expected, low, high = (max(one - passed_s, 0.0) for one in (expected, low / margin, high * margin))
-        return Left(expected, low, high, runs / seconds if seconds else math.inf)
+        return Left(
+            expected_s=max(expected_s - passed_s, 0.0),
+            low_s=max(low_s / margin - passed_s, 0.0),
+            high_s=max(high_s * margin - passed_s, 0.0),
+            runs_per_s=total.runs / total.seconds if total.seconds else math.inf,
+        )
 
-    def _margin(self, share: float) -> float:
-        """Returns the relative margin of the remaining time if `share` times the work so far remains; 0 if unknown."""
+    def _margin(self, ratio: float) -> float:
+        """Returns the relative margin of the remaining time if `ratio` times the work so far remains; 0 if unknown."""
         groups = len(self._groups)
-        total = sum(seconds for _, seconds, _ in self._groups)
-        if groups < FEWEST or not total:
+        total_s = sum(group.seconds for group in self._groups)
+        if groups < MIN_GROUPS or not total_s:
             return 0.0
-        ratio = total / sum(work for work, _, _ in self._groups)
-        squares = sum((seconds - ratio * work) ** 2 for work, seconds, _ in self._groups)
-        # Standard deviation of the remaining time divided by `share`: from the remaining groups, and from the ratio.
-        deviation = math.sqrt(groups * squares / (groups - 1) * (1 + 1 / share))
-        return _T[min(groups - FEWEST, len(_T) - 1)] * deviation / total
-
-
-def _sum(one: _Group, other: _Group) -> _Group:
-    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+        s_per_work = total_s / sum(group.work for group in self._groups)
+        squares = sum((group.seconds - s_per_work * group.work) ** 2 for group in self._groups)
+        # Standard deviation of the remaining time divided by `ratio`: from the remaining groups, and from `s_per_work`.
+        deviation_s = math.sqrt(groups * squares / (groups - 1) * (1 + 1 / ratio))
+        return _T_QUANTILES[min(groups - MIN_GROUPS, len(_T_QUANTILES) - 1)] * deviation_s / total_s
 
 
 def _ended(now: Progress) -> int:
+    """Returns the number of runs that have ended."""
     return now.done + now.failed
 
 
 def _work(now: Progress) -> float:
+    """Returns the work of the runs that have ended; their number if the campaign has no measure of work."""
     return now.worked or float(_ended(now))
 
 
 def _left(now: Progress) -> float:
+    """Returns the remaining work, or number of runs."""
     return now.left if now.worked else float(now.wanted - now.ended)

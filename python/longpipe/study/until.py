@@ -261,6 +261,7 @@ def _without_skewness(t: float, shift: float) -> float:
 def _precision(
     design: Design, runs: pd.DataFrame, metric: str, margin: float, relative: bool, level: float
 ) -> pd.DataFrame:
+    """Returns a row per point: its mean, the margin reached, and the number of replications that the margin needs."""
     names = [factor.name for factor in design.factors]
     rows = []
     for point, group in runs.groupby("point"):

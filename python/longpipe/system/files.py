@@ -181,6 +181,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def _write_in_place(path: Path, content: bytes) -> None:
+    """Appends content to an existing file, such as a device or a named pipe, without replacing it."""
     try:
         # Without O_NONBLOCK, opening a named pipe waits for a reader.
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_NONBLOCK", 0))

@@ -42,6 +42,7 @@ def taken(path: Path) -> int | None:
 
 
 def _is_ours(file: int) -> bool:
+    """Returns whether this process holds the lock on an open file, which it tries to take."""
     try:
         if sys.platform == "win32":
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)

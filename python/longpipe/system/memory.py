@@ -114,6 +114,7 @@ def _number(path: Path) -> int | None:
 
 
 def _own() -> list[int]:
+    """Returns the bytes that the limit on this process's address space leaves; empty without a limit."""
     if sys.platform == "win32":
         return []
     import resource

@@ -205,6 +205,7 @@ class _Watchdog:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), None)
 
     def _watch(self) -> None:
+        """Ends the user's code when it exceeds its limit of processor time or of duration."""
         clock = _clock_of(self._thread)
         begin, begin_cpu_s = time.monotonic(), clock()
         while not self._ended.wait(_POLL_S):

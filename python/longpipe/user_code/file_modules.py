@@ -128,6 +128,7 @@ def _import(
     fromlist: Sequence[str] | None = (),
     level: int = 0,
 ) -> ModuleType:
+    """Replaces `import` in a user's file, so that modules beside the file are those that were read with it."""
     top, dot, rest = name.partition(".")
     file = None if level else _known[importer].siblings.get(top)
     if file is not None:
@@ -137,6 +138,7 @@ def _import(
 
 
 def _load(name: str) -> ModuleType:
+    """Executes a module of the user's files unless it is loaded. Raises the error of its execution."""
     with _lock:
         if name not in sys.modules:
             file = _known[name]

@@ -84,6 +84,7 @@ def _reproduced(results: Path) -> list[str]:
 
 
 def _statements(names: list[str], results: Path, *, is_study: bool) -> None:
+    """Prints the statements of papers with their verdicts."""
     if is_study:
         raise ScenarioError(f"--statements: {' '.join(names)}; needs papers: {', '.join(IDS)}")
     if not names:
@@ -107,6 +108,7 @@ def _papers(names: list[str], results: Path) -> str:
 
 
 def _study(names: list[str], responses: list[str], store: str | None) -> str:
+    """Returns the report on a study as HTML."""
     if len(names) > 1:
         raise ScenarioError(f"STUDY: {' '.join(names)}; needs one study, or papers alone: {', '.join(IDS)}")
     from longpipe.report.study import page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,11 +59,13 @@ def table(paper: Replication, caption: Caption, rows: pd.DataFrame) -> Grid:
         entries = by_configuration.setdefault(tuple(record[name] for name in varying), {})
         entries[record[paper.columns]] = record
     name, notes, lines = caption_name(paper, caption), Footnotes(paper.reasons), []
-    width = 3 if paper.data else 1
+    cells_per_level = 3 if paper.data else 1
     for values, entries in by_configuration.items():
         cells = [_level(value) for value in values]
         for level in levels:
-            cells += _entry(entries[level], paper, notes, name) if level in entries else [Cell(NOTHING)] * width
+            cells += (
+                _entry(entries[level], paper, notes, name) if level in entries else [Cell(NOTHING)] * cells_per_level
+            )
         lines.append(tuple(cells))
     return Grid(
         name,
@@ -121,6 +124,7 @@ def variants(paper: Replication, results: Tables) -> tuple[str, Grid]:
 
 
 def _variants_grid(paper: Replication, rows_of_variants: pd.DataFrame, name: str) -> Grid:
+    """Returns the table with a row per variant: errors by series, then means of the selected rows."""
     parts = ((errors(rows_of_variants, paper.series), "error, "), (watched(paper, rows_of_variants), "mean, "))
     columns, by_variant = [Column("variant")], {str(v): [Cell(str(v))] for v in rows_of_variants["variant"].unique()}
     for frame, what in parts:
@@ -137,36 +141,44 @@ def _variants_grid(paper: Replication, rows_of_variants: pd.DataFrame, name: str
 
 
 def _level(value: Any) -> Cell:  # noqa: ANN401 - any type of level
+    """Returns the cell of a factor's level: its name on the page, or its number."""
     if isinstance(value, str):
         return Cell(NAMES.get(value, value))
     return Cell(f"{value:g}", float(value))
 
 
 def _entry(record: Record, paper: Replication, notes: Footnotes, name: str) -> list[Cell]:
+    """Returns the cells of one configuration: published value, replicated mean, and difference.
+
+    A large difference is highlighted and has a footnote with its reason, added to `notes`; `name` is the table's id. If
+    the paper prints no numbers, only the mean is returned.
+    """
     mean, decimals = float(record["mean"]), paper.decimals
     margin = (float(record["mean_high"]) - float(record["mean_low"])) / 2
-    interval = "" if margin != margin else f" ±{decimal(margin, decimals)}"
+    interval = "" if math.isnan(margin) else f" ±{decimal(margin, decimals)}"
     # The mean is a link to its scenario.
     scenario = anchor(paper.id, cell_name(paper.factors, record))
     shown = Cell(decimal(mean, decimals) + interval, mean, link=f"#{scenario}")
     if not paper.data:
         return [shown]
     published = float(record["published"])
-    off = difference(mean, published, decimals)
-    text, mark, link = signed(off, decimals), "", ""
+    deviation = difference(mean, published, decimals)
+    text, mark, link = signed(deviation, decimals), "", ""
     error = paper.standard_errors.get((str(record["table"]), str(record["metric"])))
-    far = abs(off) > LARGE_DIFFERENCE
+    is_large = abs(deviation) > LARGE_DIFFERENCE
     if error is not None:
         text += f" ({abs(mean - published) / error:.1f} s_e)"
-        far = far or abs(mean - published) > MANY_ERRORS * error
-    if far:
+        is_large = is_large or abs(mean - published) > MANY_ERRORS * error
+    if is_large:
         number = notes.number(record)
         text, mark, link = f"{text} [{number}]", "far", f"#{name}-reason-{number}"
     return [Cell(decimal(published, decimals), published), shown, Cell(text, mean - published, mark, link)]
 
 
 def _footer(rows: pd.DataFrame, paper: Replication, levels: list[Any]) -> list[tuple[Cell, ...]]:
-    averages, errors, biases, single, decimals = [], [], [], [], paper.decimals
+    """Returns the lines below a table: averages of each column and, if the paper prints numbers, their errors."""
+    averages, errors, biases, single_errors = [], [], [], []
+    decimals = paper.decimals
     for level in levels:
         of_level = rows[rows[paper.columns] == level]
         mean = of_level["mean"].mean()
@@ -174,42 +186,42 @@ def _footer(rows: pd.DataFrame, paper: Replication, levels: list[Any]) -> list[t
             averages.append(Cell(decimal(mean, decimals)))
             continue
         published, deviations = of_level["published"].mean(), of_level["mean"] - of_level["published"]
-        off = difference(mean, published, decimals)
-        averages += [Cell(decimal(published, decimals)), Cell(decimal(mean, decimals)), Cell(signed(off, decimals))]
+        deviation = signed(difference(mean, published, decimals), decimals)
+        averages += [Cell(decimal(published, decimals)), Cell(decimal(mean, decimals)), Cell(deviation)]
         errors += [Cell(""), Cell(number(deviations.abs().mean())), Cell("")]
         biases += [Cell(""), Cell(""), Cell(signed(deviations.mean(), 3))]
-        once = (of_level["deterministic"] - of_level["published"]).abs().mean()
-        single += [Cell(""), Cell(number(once)), Cell("")]
+        error_of_single = (of_level["deterministic"] - of_level["published"]).abs().mean()
+        single_errors += [Cell(""), Cell(number(error_of_single)), Cell("")]
     lines = [(Cell("average"), *averages)]
     if paper.data:
         lines += [(Cell("mean absolute error"), *errors), (Cell("bias: mean difference"), *biases)]
         if rows["deterministic"].notna().any():
-            lines.append((Cell("error of the single run"), *single))
+            lines.append((Cell("error of the single run"), *single_errors))
     return lines
 
 
 def _note(rows: pd.DataFrame, paper: Replication, caption: Caption) -> str:
+    """Returns the explanation below a table: its columns, the limits of highlighting, and its errors."""
     seeds = seeds_text(rows, paper.factors, NAMES)
     if paper.data is None:
         return f"mean ± half its 95 % interval: over {seeds}. The paper prints a curve without numbers."
     distances = distance(rows)
     error = paper.standard_errors.get((caption.table, caption.metric))
+    of_single = ""
+    if not math.isnan(distances["single"]):
+        of_single = f", error of the single run {number(distances['single'])}"
     of_paper = "" if error is None else f" or {MANY_ERRORS:g} times the paper's own standard error s_e of {error:g}"
     return (
         f"publ.: printed in the paper. mean ± half its 95 % interval: over {seeds}. diff.: mean minus published value, "
         f"highlighted with a reason beyond ±{LARGE_DIFFERENCE:g}{of_paper}, limits of longpipe's own. Mean "
         f"absolute error {number(distances['error'])}, bias {signed(distances['difference'], 3)}"
-        + (
-            "."
-            if distances["single"] != distances["single"]
-            else f", error of the single run {number(distances['single'])}."
-        )
+        f"{of_single}."
     )
 
 
 def decimal(value: float, decimals: int) -> str:
     """Formats a number with the paper's number of decimals."""
-    if value != value:
+    if math.isnan(value):
         return NOTHING
     return f"{rounded(value, decimals):z.{decimals}f}".replace("-", MINUS)
 

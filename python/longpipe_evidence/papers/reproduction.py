@@ -92,6 +92,7 @@ class Reproduction:
         return json.dumps(report, indent=2, allow_nan=False) + "\n"
 
     def _table(self, table: str) -> dict[str, Any]:
+        """Returns a printed table with its errors as values for JSON."""
         factors, column = list(self.paper.factors), self.paper.columns
         by_column = self.errors("table", column).xs(table, level="table")
         numbers = ["published", "deterministic", "mean", "low", "high", "mean_low", "mean_high"]

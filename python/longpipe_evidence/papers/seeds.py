@@ -39,6 +39,7 @@ def counted(seeds: int) -> str:
 
 
 def _of_defined(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str]) -> str:
+    """Returns the number of seeds as text, with a note on configurations with fewer and on wide intervals."""
     counts = rows["seeds"]
     seeds, fewest = int(counts.max()), int(counts.min())
     said = counted(seeds)

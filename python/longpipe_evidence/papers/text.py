@@ -1,4 +1,7 @@
-"""Reproductions as text: published and simulated tables, claims, variants; differences are shown from 96 columns on."""
+"""Output of `longpipe reproduce`: tables of published and simulated values, claims with verdicts, and variants.
+
+Differences are shown in terminals that are at least 96 columns wide.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,11 @@ if TYPE_CHECKING:
     from longpipe_evidence.papers.replication import Replication
     from longpipe_evidence.papers.reproduction import Reproduction
 
+# Width of texts in reports [characters].
 REPORT_WIDTH: Final = 100
 
 STYLES = {Verdict.HOLDS: "green", Verdict.IN_PART: "yellow", Verdict.UNDECIDED: "yellow", Verdict.FAILS: "red"}
+# Minimum width of a terminal [characters] that shows differences.
 WIDTH_WITH_DIFFERENCES = 96
 # Maximum number of rows of a printed table; longer ones are only written to a file.
 MAX_ROWS = 60
@@ -91,27 +96,25 @@ def show_sensitivity(
 
 
 def _table(reproduction: Reproduction, caption: Caption, *, differences: bool) -> Table:
+    """Returns a printed table: a row per configuration, with a column per level of the paper's columns.
+
+    The entries are those of `_entry`. If the paper prints numbers, averages and errors follow.
+    """
     paper, metric = reproduction.paper, caption.metric
     rows = reproduction.rows[(reproduction.rows["table"] == caption.table) & (reproduction.rows["metric"] == metric)]
-    # Errors of the replicated means, and of the single run if there is one.
-    errors = {"mean": "error", "deterministic": "single run"}
-    errors = {of: label for of, label in errors.items() if rows[of].notna().any()}
-    title = f"{caption.kind} {caption.number}: {caption.title}"
-    if paper.data:
-        title += f"; mean absolute error {_short(_error(rows, 'mean'), 3)}"
-        if "deterministic" in errors:
-            title += f", of the single run {_short(_error(rows, 'deterministic'), 3)}"
-    table = _plain_table(title)
+    has_single_run = bool(rows["deterministic"].notna().any())
+    table = _plain_table(_title(paper, caption, rows, has_single_run=has_single_run))
     varying = [name for name in paper.factors if name != paper.columns and len(rows[name].unique()) > 1]
     factors = {name: paper.factors[name] for name in varying}
     columns = {level: name for level, name in paper.column_names.items() if (rows[paper.columns] == level).any()}
-    configurations = [tuple(map(_level, levels)) for levels, _ in rows.groupby(list(factors), sort=False)]
+    groups = list(rows.groupby(list(factors), sort=False))
+    configurations = [tuple(map(_level, levels)) for levels, _ in groups]
     widths = [max(map(len, column)) for column in zip(factors.values(), *configurations, strict=True)]
     table.add_column(f"\n{_aligned(factors.values(), widths)}", no_wrap=True)
     for name in columns.values():
         head = f"{name}\n{'publ' if paper.data else 'once':>4} {'mean':>4}{'±95%':<4}"
         table.add_column(f"{head} {'diff':>4}" if differences else head, no_wrap=True)
-    for configuration, (_, group) in zip(configurations, rows.groupby(list(factors), sort=False), strict=True):
+    for configuration, (_, group) in zip(configurations, groups, strict=True):
         entries = {record[paper.columns]: record for record in group.to_dict("records")}
         table.add_row(
             _aligned(configuration, widths),
@@ -123,36 +126,52 @@ def _table(reproduction: Reproduction, caption: Caption, *, differences: bool) -
         return table
     averages = {record[paper.columns]: record for record in reproduction.averages(caption).to_dict("records")}
     table.add_row("average", *(_entry(averages[level], differences=differences) for level in columns), style="bold")
-    for of, label in errors.items():
-        by_column = [_error(rows[rows[paper.columns] == level], of) for level in columns]
-        table.add_row(label, *(f"{'':>5}{_short(value, 3)}" for value in by_column), style="dim")
+    for column, label in (("mean", "error"), *((("deterministic", "single run"),) if has_single_run else ())):
+        errors_by_level = [_error(rows[rows[paper.columns] == level], column) for level in columns]
+        table.add_row(label, *(f"{'':>5}{_short(error, 3)}" for error in errors_by_level), style="dim")
     table.caption = (
         f"publ: published; mean ±95%: its interval, of {seeds}\n"
         f"{'diff: mean - published; ' if differences else ''}"
         "error: mean absolute error of the means"
-        f"{'; single run: that of the single run' if 'deterministic' in errors else ''}"
+        f"{'; single run: that of the single run' if has_single_run else ''}"
     )
     return table
 
 
+def _title(paper: Replication, caption: Caption, rows: pd.DataFrame, *, has_single_run: bool) -> str:
+    """Returns the caption of a printed table, followed by its mean absolute errors if the paper prints numbers."""
+    title = f"{caption.kind} {caption.number}: {caption.title}"
+    if paper.data:
+        title += f"; mean absolute error {_short(_error(rows, 'mean'), 3)}"
+        if has_single_run:
+            title += f", of the single run {_short(_error(rows, 'deterministic'), 3)}"
+    return title
+
+
 def _aligned(texts: Iterable[str], widths: Iterable[int]) -> str:
+    """Returns texts in a line, each right-aligned in its width [characters]."""
     return " ".join(f"{text:>{width}}" for text, width in zip(texts, widths, strict=True))
 
 
-def _error(rows: pd.DataFrame, of: str) -> float:
-    return float((rows[of] - rows["published"]).abs().mean())
+def _error(rows: pd.DataFrame, column: str) -> float:
+    """Returns the mean absolute difference of a column from the published values."""
+    return float((rows[column] - rows["published"]).abs().mean())
 
 
 def _entry(record: Record, *, differences: bool) -> str:
-    first = record["deterministic"] if math.isnan(record["published"]) else record["published"]
-    off = difference(record["mean"], first)
+    """Returns the entry of a configuration: the published value, the mean with its interval, and the difference.
+
+    If the paper prints no number, the entry contains the value of the single run instead.
+    """
+    reference = record["deterministic"] if math.isnan(record["published"]) else record["published"]
+    deviation = difference(record["mean"], reference)
     margin = (record["mean_high"] - record["mean_low"]) / 2
     interval = "" if math.isnan(margin) else f"±{_short(margin, 2):.3}"
-    shown = f"{'-' if off < 0 else '+'}{_short(abs(off), 2)}"
-    if abs(off) > LARGE_DIFFERENCE:
-        shown = f"[bold yellow]{shown}[/]"
-    entry = f"{_short(first, 2):>4} {_short(record['mean'], 2):>4}{interval:<4}"
-    return f"{entry} {shown}" if differences else entry
+    signed = f"{'-' if deviation < 0 else '+'}{_short(abs(deviation), 2)}"
+    if abs(deviation) > LARGE_DIFFERENCE:
+        signed = f"[bold yellow]{signed}[/]"
+    entry = f"{_short(reference, 2):>4} {_short(record['mean'], 2):>4}{interval:<4}"
+    return f"{entry} {signed}" if differences else entry
 
 
 def show_claims(claims: Iterable[Judgement], console: Console, title: str) -> None:
@@ -168,6 +187,7 @@ def show_claims(claims: Iterable[Judgement], console: Console, title: str) -> No
 
 
 def _summary(name: str, frame: pd.DataFrame) -> Table:
+    """Returns a frame as a table under its name."""
     table = _plain_table(name[:1].upper() + name[1:])
     for column in frame.columns:
         head = escape(str(column).replace("_", "\n"))
@@ -178,6 +198,7 @@ def _summary(name: str, frame: pd.DataFrame) -> Table:
 
 
 def _plain_table(title: str) -> Table:
+    """Returns an empty table with a title."""
     return terminal_table(
         title=escape(title), title_justify="left", title_style="bold", caption_justify="left", caption_style="dim"
     )
@@ -202,16 +223,19 @@ class _Variants:
                 self._rows.setdefault(str(variant), []).append(cell)
 
     def table(self) -> Table:
+        """Returns the table with all columns added so far."""
         for variant, cells in self._rows.items():
             self._table.add_row(variant, *cells)
         return self._table
 
 
 def _plain(value: float) -> str:
+    """Formats a number with at most three decimals; NaN is a dash."""
     return NOTHING if math.isnan(value) else f"{value:.3f}".rstrip("0").rstrip(".")
 
 
 def _level(level: object) -> str:
+    """Returns the name of a factor's level in the output."""
     return NAMES.get(level, level) if isinstance(level, str) else str(level)
 
 

@@ -45,6 +45,7 @@ class _Packets:
 
 
 def _observed(result: "Result") -> _Packets:
+    """Returns the packets at the bottleneck in the order of arrival: times, transmission times and waits [s]."""
     network: Any = result.scenario.network
     rate_bps = float(RATE.parse(network.trunk_rate))
     frame = result.traces["delay"]

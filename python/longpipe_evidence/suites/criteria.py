@@ -63,6 +63,7 @@ def verdicts(criterion: Criterion, outcome: PartOutcome) -> list[Verdict]:
 def _judged(
     criterion: Criterion, control: str, rows: pd.DataFrame, baseline: pd.DataFrame, others: Sequence[str]
 ) -> Verdict:
+    """Returns the verdict on a control: the worst one at any level of the other factors."""
     margins = criterion.margin(rows, baseline)
     points = margins.groupby(level=list(others)) if others else [("", margins)]
     estimates = [(point, estimate(values.to_numpy())) for point, values in points]

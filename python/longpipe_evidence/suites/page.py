@@ -60,6 +60,7 @@ def file_name(outcome: PartOutcome) -> str:
 
 
 def _sections(outcomes: Sequence[PartOutcome]) -> Iterator[Section]:
+    """Yields a section per part: its table, its pictures and its files."""
     for outcome in outcomes:
         part, name = outcome.part, file_name(outcome)
         files = Downloads(

@@ -44,6 +44,7 @@ def _flow(name: str = "media", at_s: float = 0, **more: object) -> dict[str, Any
 
 
 def _scenario(case: str, rate_bps: float, *flows: dict[str, Any], duration_s: int, **network: object) -> dict[str, Any]:
+    """Returns the fields of a test case of RFC 8867 with these flows."""
     return {
         "name": f"RFC 8867 {case}",
         "framing": "ip",

@@ -51,6 +51,7 @@ def _scenario(
     duration: str = "40 s",
     **link: Any,  # noqa: ANN401 - fields
 ) -> dict[str, Any]:
+    """Returns the fields of a test case of RFC 9743 with these groups of flows."""
     return {
         "name": f"RFC 9743 {name}",
         "framing": "ip",

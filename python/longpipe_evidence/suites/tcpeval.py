@@ -59,6 +59,7 @@ def _dumbbell(
 
 
 def _scenario(name: str, duration: str, network: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields of a test case of TCPEVAL."""
     return {
         "name": f"tcpeval {name}",
         "framing": "ip",
@@ -96,6 +97,7 @@ RAMPS: Final = {"80 80": (0, 0, 38, 38), "120 30": (23, 12, 35, 1), "30 120": (1
 
 
 def _ramp(delays: tuple[float, ...]) -> dict[str, Any]:
+    """Returns the network for two opposite flows and cross traffic; `delays` are those of their ends [ms]."""
     central = _link("r1", "r2", "10 Mbit/s", 2, buffer="67 packets")
     network = _dumbbell(central, _clients(5e6, 10), "1 Gbit/s")
     ends = [f"t{k}" for k in (1, 2, 3, 4)]

@@ -61,6 +61,7 @@ class _Prague:
             self._end_round(now_s)
 
     def _reduce(self, marks: int, now_s: float) -> None:
+        """Processes the marks of an ACK: reduces the window once per round trip by half of the mean share of marks."""
         self.marks += marks
         if not self.was_marked:
             self.was_marked = True
@@ -119,6 +120,7 @@ class _Cubic:
             self._grow(acked, now_s, rtt_s)
 
     def _grow(self, acked: float, now_s: float, rtt_s: float) -> None:
+        """Increases the window for acknowledged packets: the cubic function or the Reno-friendly window (RFC 9438)."""
         if self.epoch_s is None:
             self.epoch_s, self.friendly = now_s, self.window
             self.origin = max(self.window, self.w_max)

@@ -119,6 +119,7 @@ def _is_bound(row: Row, name: str) -> bool:
 
 
 def _rate(row: Row) -> str:
+    """Returns the deviation of a fitted rate that exceeds the tolerance, as text; "" if there is none."""
     off = columns_of(row, "rate")[0] / row["true_rate"] - 1
     if _is_bound(row, "rate"):
         return f"at least {off:+.2%}" if off > RATE_WITHIN else ""
@@ -126,11 +127,13 @@ def _rate(row: Row) -> str:
 
 
 def _base(row: Row) -> str:
+    """Returns the deviation of a fitted base RTT that exceeds the tolerance, as text; "" if there is none."""
     off = columns_of(row, "base RTT")[0] - row["true_base"]
     return f"{1e3 * off:+.2f} ms" if abs(off) > max(BASE_WITHIN * row["true_base"], BASE_WITHIN_S) else ""
 
 
 def _buffer(row: Row) -> str:
+    """Returns the deviation of a fitted buffer that exceeds the tolerance, as text; "" if there is none."""
     value, low, high = columns_of(row, "buffer")
     truth = row["true_buffer"]
     if row["drops"]:
@@ -144,6 +147,7 @@ def _buffer(row: Row) -> str:
 
 
 def _queue(row: Row) -> str:
+    """Returns the fitted queue discipline and the true one, as text; "" if the fit is right."""
     return "" if is_queue_right(row) else f"{row['queue']} {row['queue_share']:.0%}, is {queue_of_linux(row)}"
 
 
@@ -161,10 +165,12 @@ def _sender(row: Row, runs: pd.DataFrame) -> str:
 
 
 def _covers(name: str) -> Callable[[Row], str]:
+    """Returns a function that judges whether the interval of a quantity contains its true value."""
     return lambda row: _covered(row, name)
 
 
 def _covered(row: Row, name: str) -> str:
+    """Returns the interval of a quantity and its true value, as text; "" if the interval contains the value."""
     _, low, high = columns_of(row, name)
     truth = {
         "rate": row["true_rate"], "base RTT": row["true_base"], "buffer": row["true_buffer"], "loss": row["loss"]
@@ -175,6 +181,7 @@ def _covered(row: Row, name: str) -> str:
 
 
 def _linux(row: Row, runs: pd.DataFrame, control: str) -> pd.DataFrame:
+    """Returns Linux's runs of a control over a fitted path."""
     is_own = (runs["kind"] == "path") & (runs["number"] == row["number"]) & (runs["control"] == control)
     own_runs: pd.DataFrame = runs[is_own]
     return own_runs
@@ -207,6 +214,7 @@ def _predicted(row: Row, runs: pd.DataFrame) -> str:
 
 
 def _deviating(row: Row, runs: pd.DataFrame) -> str:
+    """Returns the predictions that deviate from Linux by more than is tolerated, as text."""
     return _beyond(row, runs, {(control, name): most for control in PREDICTED for name, most in TOLERATED.items()})
 
 
@@ -250,6 +258,7 @@ def _mean_covered(row: Row, runs: pd.DataFrame) -> str:
 
 
 def _beyond(row: Row, runs: pd.DataFrame, within: dict[tuple[str, str], float]) -> str:
+    """Returns the deviations that exceed the tolerances `within`, by control and measure, as text."""
     return ", ".join(
         f"{control} {name} {off:+.1%}"
         for control, name, off in _deviations(row, runs)

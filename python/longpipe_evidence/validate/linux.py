@@ -238,6 +238,7 @@ def _packets_at_most(case: LinuxCase) -> float:
 
 
 def _read(case: LinuxCase, share: Path) -> LinuxRun:
+    """Returns the results that the guest has written to the shared folder."""
     told = json.loads((share / "result.json").read_text())
     queue = told["queue"]
     pcap = (share / "sender.pcap").read_bytes() if case.capture else None

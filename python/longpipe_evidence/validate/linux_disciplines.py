@@ -176,6 +176,7 @@ def _fq(words: Words) -> dict[str, Any]:
 
 
 def _pie(words: Words) -> dict[str, Any]:
+    """Returns longpipe's policy for arguments of tc's pie."""
     policy: dict[str, Any] = {
         "kind": "pie",
         "rules": "linux",
@@ -193,6 +194,7 @@ def _pie(words: Words) -> dict[str, Any]:
 
 
 def _red(words: Words) -> dict[str, Any]:
+    """Returns longpipe's policy for arguments of tc's red."""
     least, mean, burst = _bytes(words["min"]), _bytes(words["avpkt"]), int(words["burst"])
     policy = {
         "kind": "red",

@@ -100,6 +100,7 @@ def runs(controls: Sequence[LinuxControl], draws: int) -> list[tuple[LinuxContro
 
 
 def _over_longpipe(control: LinuxControl, seed: int) -> EndRun:
+    """Returns the results of a simulated flow, with goodput between `BEGIN_S` and `END_S`."""
     case = LinuxCase(flows=(LinuxFlow(control=control),))
     # Counters are those at the end of a run, so that the difference of two runs covers the interval.
     early, _ = _timed(lambda: simulate(scenario(case, BEGIN_S), seed=seed))

@@ -122,6 +122,7 @@ def collect(file: Path, controls: Sequence[LinuxControl], paths: int, tell: Call
 
 
 def _row(run: Run, result: LinuxRun, seed: int) -> dict[str, object]:
+    """Returns the row of a run in the file of results."""
     return {
         **dict(zip(KEY, run, strict=True)),
         **{name: getattr(result.case, name) for name in DRAWN},

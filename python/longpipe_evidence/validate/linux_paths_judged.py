@@ -49,6 +49,7 @@ def judged(frame: pd.DataFrame) -> list[PathJudgement]:
 
 
 def _judged(control: Any, path: int, rows: pd.DataFrame) -> PathJudgement:  # noqa: ANN401 - a name, checked below
+    """Compares the means of Linux's draws on a path with longpipe's, for a control."""
     case = draw(control, path)[0]
     for name in DRAWN:
         if set(rows[name]) != {getattr(case, name)}:

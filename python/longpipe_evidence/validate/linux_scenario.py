@@ -189,6 +189,7 @@ def _check_links(
 
 
 def _check_motion(motion: Mapping[str, Any], field: str) -> None:
+    """Raises ScenarioError if a time-varying link has features that Linux's path lacks."""
     if others := sorted(motion.keys() - {"delay", "order", "service"}):
         raise ScenarioError(f"{field}: {', '.join(others)}; Linux's path only has changes of rate and delay")
     if "delay" in motion and motion["delay"]["between"] != "hold":
@@ -279,6 +280,10 @@ def _discipline(policy: Mapping[str, Any]) -> str:
 
 
 def _jitter(trunk: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Returns mean and half-width of the trunk's jitter; None without jitter.
+
+    Raises ScenarioError for other conditioners.
+    """
     conditioners = trunk.get("conditioners") or ()
     if not conditioners:
         return None

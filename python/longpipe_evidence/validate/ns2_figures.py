@@ -84,6 +84,7 @@ def drops(comparison: Comparison) -> Figure:
 
 
 def _panel(axes: Axes, points: pd.DataFrame, size: float) -> None:
+    """Draws the segments sent and lost in both simulators."""
     plain(axes)
     for simulator, event, label, marker, colour, scale in (
         ("ns-2", "sent", "sent by ns-2", "o", NS2, 4.0),

@@ -103,6 +103,7 @@ class _Sender:
         self.sent += step.kind == "send"
 
     def _on_ack(self, step: Step) -> Iterator[Rule]:
+        """Processes an ACK, and yields the rules of ns-2 that it shows."""
         self.fast = False
         if step.value > self.una:
             self.una, self.since_timeout = int(step.value), None
@@ -153,6 +154,7 @@ class _Sender:
             yield Rule.FORGETS_SRTT
 
     def _on_send(self, step: Step) -> Iterator[Rule]:
+        """Processes a transmission, and yields the rules of ns-2 that it shows."""
         if self.expired:
             self.expired, self.expired_s, self.expired_sent = False, step.s, self.sent
         self.fast = False

@@ -177,6 +177,7 @@ def _simulated(path: LivePath, duration_s: float, seed: int) -> Transfer:
 
 
 def _live(path: LivePath, duration_s: float, settings: Settings) -> tuple[Transfer, Certificate]:
+    """Transfers a file between real stacks over a live path. Returns its results and the certificate."""
     program = str(stacks.transfer())
     same = [f"congestion={path.control}", f"most_bytes={LONGEST_PACKET - HEADERS_BYTES}"]
     sending = [program, "send", f"sink1:{PORT}", f"size={path.size_bytes(duration_s)}", *same]

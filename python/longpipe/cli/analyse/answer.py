@@ -111,6 +111,7 @@ def _anova(frame: pd.DataFrame, response: str, question: Question) -> Anova:
 
 
 def _tables(fitted: Anova, question: Question) -> dict[str, pd.DataFrame]:
+    """Returns the tables of the analysis by name: variation, effects, checks, and those that the question requests."""
     level, most = question.level, len(question.factors)
     with warnings.catch_warnings():
         # The warning is redundant, because the table of checks reports it.
@@ -125,6 +126,7 @@ def _tables(fitted: Anova, question: Question) -> dict[str, pd.DataFrame]:
 
 
 def _report(fitted: Anova, question: Question, tables: dict[str, pd.DataFrame]) -> str:
+    """Returns the analysis as JSON text."""
     low, high = fitted.mean_interval(question.level)
     report = {
         "response": fitted.response,

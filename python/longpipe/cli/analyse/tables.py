@@ -62,6 +62,7 @@ def _describe(anova: Anova) -> str:
 
 
 def _variation(variation: pd.DataFrame) -> Table:
+    """Returns the table of the allocation of variation."""
     table = _table("Allocation of variation", "component", "sum of\nsquares", "%", "df", "mean\nsquare", "F", "p")
     for row in variation.to_dict("records"):
         table.add_row(
@@ -78,6 +79,7 @@ def _variation(variation: pd.DataFrame) -> Table:
 
 
 def _effects(effects: pd.DataFrame, anova: Anova, title: str, percent: str) -> Table:
+    """Returns the table of main effects with their intervals; those that certainly differ from 0 are bold."""
     main = {name_of(term) for term in anova.terms if len(term) == 1}
     shown = effects[effects["component"].isin(main)]
     table = _table(title, "factor", "level", "effect", "error", f"low\n{percent}", f"high\n{percent}")
@@ -101,6 +103,7 @@ def _bootstrap(effects: pd.DataFrame, anova: Anova, percent: str) -> Table:
 
 
 def _checks(checks: pd.DataFrame) -> Table:
+    """Returns the table of the tests of assumptions, with advice on those that fail."""
     title = f"Assumptions of the tests and intervals; fails if p is below {ALPHA:g}"
     table = _table(title, "assumption", "verdict", "test", "p", "")
     for row in checks.to_dict("records"):

@@ -1,4 +1,4 @@
-"""Actions of `longpipe design`: plan, cost, runs."""
+"""What `longpipe design` does with its options: builds the design, prints its cost, runs it, and prints the means."""
 
 import math
 import re
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rich.markup import escape
+from rich.table import Table
 
 from longpipe.cli.design.following import commands
 from longpipe.cli.design.means import limits_by_point, means
@@ -92,18 +93,18 @@ def parse_factor(text: str, base: Scenario | None = None, option: str = "--facto
 
     A range such as "0.05..4 BDP" stands for its levels that give different runs of the scenario `base`.
     """
-    left, equals, right = text.partition("=")
-    name, _, field = left.rpartition(":")
-    if not (field.strip() and equals and right.strip()):
+    name_and_field, equals, levels_text = text.partition("=")
+    name, _, field = name_and_field.rpartition(":")
+    if not (field.strip() and equals and levels_text.strip()):
         raise ScenarioError(f"{option}: {text!r}; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno")
     field = field.strip()
     check_path(option, field)
-    if base is not None and (span := Range.parse(right, option)) is not None:
-        return Factor.over(field, span.levels_of(base, field), name.strip() or None)
+    if base is not None and (value_range := Range.parse(levels_text, option)) is not None:
+        return Factor.over(field, value_range.levels_of(base, field), name.strip() or None)
     try:
-        levels = parse_toml(f"levels = [{right}]", option)["levels"]
+        levels = parse_toml(f"levels = [{levels_text}]", option)["levels"]
     except NoTomlError:
-        levels = [_level(field, level, option) for level in _split(right)]
+        levels = [_level(field, level, option) for level in _split(levels_text)]
         if any(isinstance(level, _Labelled) or level is None for level in levels):
             return Factor.over(field, _labelled(field, levels), name.strip() or None)
     return Factor.over(field, levels, name.strip() or None)
@@ -163,16 +164,18 @@ def show_plan(
     """Prints factors, cost, aliases of a fraction, and warnings.
 
     `measure` measures the cost on first runs, which take a few seconds, or returns None if it cannot. With `until`, the
-    cost is that of the replications before the first decision, followed by the range of the number of runs.
+    cost is that of the replications before the first decision, followed by the range of the number of runs; `most` is
+    the maximum number of replications.
     """
     console = terminal()
     for factor in design.factors:
         levels = ", ".join(map(str, factor.levels))
         console.print(f"[bold]{escape(factor.name)}[/]: {escape(levels)}")
-    least = design if until is None else replace(design, replications=first_replications(design.replications, most))
-    console.print(str(measure(least) or least.cost()), markup=False)
+    # The part of the design that is run in any case.
+    certain = design if until is None else replace(design, replications=first_replications(design.replications, most))
+    console.print(str(measure(certain) or certain.cost()), markup=False)
     if until is not None:
-        first, points = least.replications, len(design.points)
+        first, points = certain.replications, len(design.points)
         console.print(
             f"At least these {points * first} runs ({first} per point), at most {points * most} ({most} per point), "
             f"until {margin_text(design, until)}.",
@@ -199,8 +202,12 @@ def run(
     until: str | None,
     most: int,
 ) -> None:
-    """Runs a design as a study and prints the means and, if the runs are kept, suggested commands."""
-    sequential = failed = None
+    """Runs a design as a study and prints the means and, if the runs are kept, suggested commands.
+
+    `until` is the margin up to which replications are added, at most `most` per point; None for a fixed number.
+    """
+    sequential: Sequential | None = None
+    failed: StudyError | None = None
     with opened_store(None, no_store=True) if execution.no_store else opened(execution.store) as store:
         with changes_shown():
             study = Study(design, store, name)
@@ -208,7 +215,7 @@ def run(
         memory = share(execution.memory, execution.workers or cores())
         try:
             with resumable(study):
-                show_plan(design, lambda least: study_cost(store, least, memory), until=until, most=most)
+                show_plan(design, lambda part: study_cost(store, part, memory), until=until, most=most)
             with changes_shown(), resumable(study), Bar(name) as bar:
                 if until is None:
                     study.run(progress=bar.update, **execution.arguments)
@@ -225,23 +232,26 @@ def run(
         raise failed
     if csv is not None:
         write_csv(csv, runs)
+    table = means(design, runs, limited, until=None if sequential is None else sequential.metric)
+    _show_results(design, table, len(runs), csv)
     console = terminal()
-    console.print()
-    show_table(
-        console,
-        means(design, runs, limited, until=None if sequential is None else sequential.metric),
-        len(design.factors),
-    )
-    if csv is not None and not is_stdout(csv):
-        console.print(f"\n{len(runs)} runs: {csv}", markup=False, soft_wrap=True)
     if sequential is not None:
         outcome = _outcome(sequential, margin_text(design, str(until)))
         console.print(outcome, style="" if sequential.reached else "yellow", markup=False, soft_wrap=True)
     if failed is not None:
         raise failed
-    table = None if is_stdout(csv) else csv
-    if not execution.no_store and (following := list(commands(design, runs, name, table, execution.store))):
-        console.print("\n".join(["", "Next:", *following]), markup=False, soft_wrap=True)
+    csv_file = None if is_stdout(csv) else csv
+    if not execution.no_store and (suggested := list(commands(design, runs, name, csv_file, execution.store))):
+        console.print("\n".join(["", "Next:", *suggested]), markup=False, soft_wrap=True)
+
+
+def _show_results(design: Design, table: Table, runs: int, csv: Path | None) -> None:
+    """Prints the table of means, and the file that contains the runs."""
+    console = terminal()
+    console.print()
+    show_table(console, table, len(design.factors))
+    if csv is not None and not is_stdout(csv):
+        console.print(f"\n{runs} runs: {csv}", markup=False, soft_wrap=True)
 
 
 def _note_stored(design: Design, study: Study) -> None:
@@ -251,11 +261,10 @@ def _note_stored(design: Design, study: Study) -> None:
         "replications per point": (design.replications, stored.replications),
         "points": (len(design.points), len(stored.points)),
     }
-    for what, (asked, there) in counts.items():
-        if there > asked:
-            echo(
-                f"note: study {study.name!r} has {there} {what}, not {asked}: the results include all of them", err=True
-            )
+    for what, (requested, in_study) in counts.items():
+        if in_study > requested:
+            note = f"study {study.name!r} has {in_study} {what}, not {requested}: the results include all of them"
+            echo(f"note: {note}", err=True)
 
 
 def _outcome(sequential: Sequential, until: str) -> str:
@@ -266,8 +275,8 @@ def _outcome(sequential: Sequential, until: str) -> str:
     replications, points = sequential.design.replications, len(sequential.precision)
     if sequential.reached:
         return f"{until}: reached at every point after {replications} replications"
-    wide = points - int(sequential.precision["reached"].sum())
-    rest = f"{until}: {wide} of {points} points need more than the {replications} replications of --most"
+    too_wide = points - int(sequential.precision["reached"].sum())
+    rest = f"{until}: {too_wide} of {points} points need more than the {replications} replications of --most"
     if not math.isfinite(sequential.wanted):
         return f"{rest}; a mean is 0, so no number of replications reaches a relative margin: use one such as ±0.01"
     # A margin that is reached has to hold again with a tenth more replications.

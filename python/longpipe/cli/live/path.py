@@ -69,6 +69,7 @@ class AtCommand(NeedingCommand):
 
 
 def _joined(args: Sequence[str]) -> list[str]:
+    """Joins the two values of each --at, because the parser accepts one value per option."""
     joined: list[str] = []
     place = 0
     while place < len(args) and args[place] != "--":

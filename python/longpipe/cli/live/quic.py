@@ -57,6 +57,7 @@ def quic(
 
 
 def _carried(planned: "Plan", interfaces: tuple[str, str], seed: int) -> "Certificate":
+    """Carries packets between the interfaces until a signal arrives. Returns the certificate."""
     from longpipe.live.between import between
     from longpipe.live.quic_wait import ready_to_be_waited_for, wait_for_server
 

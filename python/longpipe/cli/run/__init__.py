@@ -226,6 +226,7 @@ def completed(
 
 
 def _captures(texts: list[str]) -> dict[str, str]:
+    """Parses --capture options: the file for each place. Raises ScenarioError if a place has two files."""
     captures: dict[str, str] = {}
     for text in texts:
         place, _, path = text.partition("=")

@@ -91,6 +91,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
 
 
 def _print_limits(limited: Sequence[FlowLimit], result: Result, console: Console) -> None:
+    """Prints what limited each flow, with remedies and notes, a line each."""
     heads = ["limited by", *[""] * len(limited)]
     lines = list(zip(heads, limit_lines(limited), strict=False))
     lines += [("remedy", line) for line in remedy_lines(limited)]
@@ -106,6 +107,7 @@ def _print_limits(limited: Sequence[FlowLimit], result: Result, console: Console
 
 
 def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float, died: Collection[str]) -> Table:
+    """Returns the table of TCP flows; the last row summarizes those beyond `max_rows`."""
     table = terminal_table(
         "flow", "throughput\n[Mbit/s]", "segments\nsent", "resent", "timeouts", "fast re-\ntransmits"
     )
@@ -157,6 +159,7 @@ def _flows(flows: list[Row], limited: Sequence[FlowLimit], max_rows: float, died
 
 
 def _ports(ports: list[Row], framing: Framing, max_rows: float) -> Table:
+    """Returns the table of the switch ports that carried traffic, those with the most losses first."""
     unit = "packets" if framing == "ip" else "cells"
 
     def lost(row: Row, *causes: str) -> int:
@@ -240,6 +243,7 @@ def _guaranteed(flows: list[Row], max_rows: float) -> Table:
 
 
 def _datagrams(flows: list[Row], max_rows: float) -> Table:
+    """Returns the table of flows of datagrams; if there are more than `max_rows`, those that sent most."""
     # Runs of engine 13 and earlier count duplicates as arrived.
     duplicates = ["duplicates"] if any(row.get("duplicates") for row in flows) else []
     delays = ("delay\n[ms]", "95 %\n[ms]", "99 %\n[ms]", "jitter\n[ms]")

@@ -166,6 +166,7 @@ def export(name: str | None, url: str | None, where: Sequence[str], output: Path
 
 
 def _show_status(study: Study, console: Console) -> None:
+    """Prints the state of a study's runs, and the first failures."""
     found = study.status()
     console.print(f"[bold]{escape(found.name)}[/]: {found}")
     console.print(f"engine {found.engine}, changed {found.changed_at:%Y-%m-%d %H:%M} UTC", markup=False)

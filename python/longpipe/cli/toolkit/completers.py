@@ -114,6 +114,7 @@ def _argument(context: typer.Context) -> str:
 
 
 def _of_study(context: typer.Context) -> tuple[list[str], list[str]]:
+    """Returns the factors and the measures of the study on the command line; none if it cannot be opened."""
     from longpipe.cli.toolkit.storing import opened
     from longpipe.measures.defaults import names
     from longpipe.study import Study

@@ -121,6 +121,7 @@ def _widened(minima: dict[int, int], maxima: dict[int, int], room: int) -> dict[
 
 
 def _part(table: Table, widths: dict[int, int], room: int) -> Table:
+    """Returns a table of the columns with these numbers and widths, in a terminal with `room` columns of characters."""
     part = Table(
         box=table.box, pad_edge=table.pad_edge, padding=table.padding,
         header_style=table.header_style, show_header=table.show_header,

@@ -49,6 +49,7 @@ class OnDemand(MutableMapping[str, Any]):
 
 
 def _command(name: str, home: str) -> Any:  # noqa: ANN401 - Click's Command
+    """Returns the command `name` that the module `home` defines, as a function or as a group."""
     module = import_module(home)
     parent = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False, add_completion=False)
     # With a callback, Typer makes it a group even if it has a single command.

@@ -40,6 +40,7 @@ class _Shown:
         raise NotImplementedError
 
     def _show(self, completed: float, total: float, **fields: Any) -> None:  # noqa: ANN401 - as in `add_task`
+        """Updates the display, which appears after `PATIENCE_S` in a terminal."""
         late = time.monotonic() - self._began_s > PATIENCE_S
         if self._display is None and late and self._console.is_terminal:
             from rich.progress import Progress as Display
@@ -161,6 +162,7 @@ class Bar(_Shown):
         return since_s > REPORT_S or (is_long and since_s > FIRST_REPORT_S)
 
     def _runs(self, now: "Progress") -> str:
+        """Returns the progress of a campaign: numbers of runs, rate, and remaining time."""
         # Imported here because at this point the caller of a campaign has already loaded studies.
         from longpipe.design.cost import duration_text
 

@@ -72,6 +72,7 @@ class Fields:
         return self._known[k]
 
     def _of_link(self, k: int) -> LinkFields | None:
+        """Returns the scenario fields that determine a link; None if no field does."""
         link = self.resolved["links"][k]
         ends = self._names[link["from"]], self._names[link["to"]]
         if isinstance(self._network, Dumbbell):
@@ -148,6 +149,7 @@ class Fields:
 
 
 def _of_dumbbell(network: Dumbbell, ends: tuple[str, str], policy: Policy) -> LinkFields:
+    """Returns the fields of a dumbbell that determine the link between two nodes."""
     if ends == _TRUNK:
         return LinkFields(
             rate="network.trunk_rate",

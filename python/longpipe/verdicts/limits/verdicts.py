@@ -99,6 +99,7 @@ def strongest(e: Evidence) -> Kind:
 
 
 def _limit(e: Evidence) -> FlowLimit:
+    """Returns what limited a flow, with the evidence."""
     names = e.ports.names
     if not e.has_started:
         return FlowLimit(

@@ -119,6 +119,7 @@ def reproduce(
 
 
 def _check(papers: list[str], json: str | None, chosen: list[Part]) -> None:
+    """Raises ScenarioError for unknown papers and for options that exclude each other."""
     if chosen and json is not None:
         raise ScenarioError(f"--json: not with --{chosen[0]}, which writes CSV files")
     if len(chosen) > 1:
@@ -131,6 +132,7 @@ def _check(papers: list[str], json: str | None, chosen: list[Part]) -> None:
 
 
 def _check_today(context: typer.Context, papers: list[str], seeds: int | None, *, others: bool) -> None:
+    """Raises ScenarioError for options that --today does not have."""
     if others:
         raise ScenarioError(
             "--today: not with --sensitivity, --readings, --beyond, --table or --json; it writes a page and CSV files"

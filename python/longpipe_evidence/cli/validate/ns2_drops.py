@@ -97,6 +97,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _show(comparison: Comparison, console: Console) -> None:
+    """Prints the order of transmissions in both simulators, and where it differs."""
     heads = ("order", "longpipe\n[s]", "longpipe\nsegment", "ns-2\n[s]", "ns-2\nsegment", "")
     table = terminal_table(*heads, left=0, no_wrap=False)
     sent = comparison.sent

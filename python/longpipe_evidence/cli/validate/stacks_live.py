@@ -72,6 +72,7 @@ def stacks_live(
 
 
 def _table(comparisons: "list[LiveComparison]") -> Table:
+    """Returns the table that compares real transfers with simulated ones."""
     from longpipe.cli.toolkit.console import terminal_table
 
     compared = ("\nsimulated", "\napart")

@@ -85,6 +85,7 @@ def _draw(comparison: TransferComparison, path: Path) -> list[Path]:
 
 
 def _show(table: pd.DataFrame, console: Console) -> None:
+    """Prints the transfers beside those of ns-2."""
     heads = (
         "TCP",
         "W*",

@@ -64,6 +64,7 @@ def experiments() -> list[Experiment]:
 
 
 def _scenario(factors: Factors) -> Scenario:
+    """Returns the scenario of the paper's figures with these factors."""
     link = LINKS[str(factors["network"])]
     return BASE.with_(
         **{

@@ -50,6 +50,7 @@ def experiments(sources: Iterable[int] = SOURCES) -> list[Experiment]:
 
 
 def _scenario(factors: Factors) -> Scenario:
+    """Returns a scenario beyond the paper with these factors."""
     network = str(factors["network"])
     return BASE.with_(
         **{

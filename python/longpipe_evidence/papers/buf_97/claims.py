@@ -77,6 +77,7 @@ def _levels_off(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _knee_sharpens(runs: pd.DataFrame) -> Iterator[Condition]:
+    """Yields whether more sources gain more from a larger buffer."""
     for network, link in LINKS.items():
         chosen = _figures(runs, network)
         gains = {

@@ -150,6 +150,7 @@ def _curve(axes: Axes, points: pd.DataFrame, label: str, colour: str, marker: st
 
 
 def _buffer_axis(axes: Axes, cells: tuple[int, ...], round_trip_cells: int) -> None:
+    """Labels the horizontal axis in round trips, and in cells at the top."""
     _plain(axes)
     axes.set_xscale("log", base=2)
     ticks = [2.0**k for k in range(-6, 2)]

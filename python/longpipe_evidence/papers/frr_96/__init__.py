@@ -52,6 +52,7 @@ def experiments() -> list[Experiment]:
 
 
 def _tables() -> list[Experiment]:
+    """Returns the experiments of the paper's tables."""
     experiments = []
     for (tcp, table), network, sources in product(FLAVORS.items(), LAN_AND_WAN, SOURCES):
         for buffer, policy in product(BUFFERS_CELLS[network], POLICIES):
@@ -68,6 +69,7 @@ def _tables() -> list[Experiment]:
 
 
 def _zero_loss() -> list[Experiment]:
+    """Returns the experiments with the paper's largest queues, and parts and multiples of them, as the buffer."""
     experiments = []
     for ((network, sources), peak), (part, share) in product(PEAK_CELLS.items(), ZERO_LOSS_PARTS.items()):
         factors: Factors = {
@@ -115,6 +117,7 @@ def _fba_parameters() -> list[Experiment]:
 
 
 def _scenario(factors: Factors) -> Scenario:
+    """Returns the scenario with these factors."""
     return BASE.with_(
         **{
             "name": " ".join(str(level) for level in factors.values()),

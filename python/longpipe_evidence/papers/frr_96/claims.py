@@ -110,6 +110,7 @@ def _paper_s_parameters_are_best(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _more_duplicates(runs: pd.DataFrame) -> Iterator[Condition]:
+    """Yields whether Reno retransmits more segments needlessly than vanilla TCP over the WAN."""
     of_wan = _of_tables(runs)
     of_wan = of_wan[of_wan["network"] == "wan"]
     more = mean_by_seed(of_wan, "duplicates", tcp="reno") - mean_by_seed(of_wan, "duplicates", tcp="vanilla")
@@ -140,6 +141,8 @@ def _fairness_beyond_epd(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _zero_loss(runs: pd.DataFrame) -> Iterator[Condition]:
+    """Yields whether the paper's buffers suffice to lose no cell, and whether half of them does not."""
+
     def each(metric: str, part: str) -> pd.DataFrame:
         """Returns one row per seed, and one column per network and number of sources."""
         chosen = {at: mean_by_seed(runs, metric, part=part, network=at[0], sources=at[1]) for at in PEAK_CELLS}

@@ -71,6 +71,7 @@ def _limit(axes: Axes, lowest: pd.Series) -> None:
 
 
 def _panel(axes: Axes, points: pd.DataFrame) -> None:
+    """Draws published and simulated fairness and efficiency, joined by a line per configuration."""
     axes.grid(color="0.9")
     axes.set_axisbelow(True)
     for _, buffers in points.groupby("sources"):
@@ -88,6 +89,7 @@ def _panel(axes: Axes, points: pd.DataFrame) -> None:
 
 
 def _legend(points: pd.DataFrame) -> list[Line2D]:
+    """Returns the entries of the legend: sources by marker, and buffers by color."""
     sources = sorted(points["sources"].unique())
     interval = "mean, 95 % interval" if points["mean_low_efficiency"].notna().any() else "with 1 seed, no interval"
 

@@ -109,6 +109,7 @@ def _long_bursts() -> Iterator[Experiment]:
 
 @cache
 def _tables() -> list[Experiment]:
+    """Returns the experiments of the paper's tables."""
     experiments = []
     scenarios: dict[tuple[Any, ...], Scenario] = {}
     for row in PAPER.published().to_dict("records"):
@@ -123,6 +124,7 @@ def _tables() -> list[Experiment]:
 
 
 def _scenario(factors: Factors) -> Scenario:
+    """Returns the scenario with these factors."""
     rate = float(factors["guaranteed_rate"])
     return BASE.with_(
         **{

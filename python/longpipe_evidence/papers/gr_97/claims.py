@@ -122,6 +122,7 @@ def _selective_drop_under_priority(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _starvation_decides(runs: pd.DataFrame) -> Iterator[Condition]:
+    """Yields whether a guaranteed rate helps over a satellite with long bursts, and more than with short ones."""
     long = runs[runs["part"] == LONG_BURSTS]
     short = _of_rates(runs, "satellite")
     short = short[(short["buffer_cells"] == long["buffer_cells"].iloc[0]) & (short["policy"] == "selective-drop")]
@@ -150,6 +151,7 @@ def _timeout_near_a_second(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _bursts_flattened(runs: pd.DataFrame) -> Iterator[Condition]:
+    """Yields whether a guaranteed rate leaves VBR the expected share of the link in a burst."""
     chosen = _of_rates(runs, "wan")
     alone = mean_by_seed(chosen, "vbr_longest_delay_s", guaranteed_rate=0.0)
     for rate, share in FLATTENED.items():

@@ -157,6 +157,7 @@ def starved_runs(reproduction: Reproduction) -> Figure:
 
 
 def _panel(axes: Axes, chosen: pd.DataFrame, factor: str, *, joined: bool) -> None:
+    """Draws published and simulated fairness and efficiency, with a color per level of `factor`."""
     plain(axes)
     axes.set_xlim(0, 1.04)
     axes.set_ylim(0, 1.09)

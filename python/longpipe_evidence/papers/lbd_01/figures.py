@@ -158,6 +158,7 @@ def _bits(reproduction: TransferReproduction) -> float:
 
 
 def _line(axes: Axes, tcp: str, x: pd.Series, y: pd.Series, *, beyond: bool) -> None:
+    """Draws a line for a TCP; those that the paper does not have are dashed."""
     plain(axes)
     axes.plot(
         x,
@@ -172,6 +173,7 @@ def _line(axes: Axes, tcp: str, x: pd.Series, y: pd.Series, *, beyond: bool) -> 
 
 
 def _sequence(axes: Axes, course: Course, until_s: float) -> None:
+    """Draws the packets sent, acknowledged and lost over time."""
     plain(axes)
     parts = (
         (course.acknowledged, "acknowledged", ".", SKY, 1.0),

@@ -121,6 +121,7 @@ def _slopes(numbers: pd.DataFrame) -> Grid:
 
 
 def _numbers(numbers: pd.DataFrame) -> Grid:
+    """Returns the table of the numbers that the paper prints, except those of Table 2."""
     columns = (
         Column("quantity"),
         Column("W*", number=True),
@@ -164,6 +165,7 @@ def _link(transfer: Transfer) -> str:
 
 
 def _utilization(runs: pd.DataFrame, buffer: float) -> Grid:
+    """Returns the table of utilizations by W* and TCP, at one size of the buffer [W*]."""
     wide = runs[runs["buffer_bdp"] == buffer].pivot_table("utilization", index="w_star_packets", columns="tcp")
     wide = wide[[*FLAVORS, *FLAVORS_BEYOND]].rename_axis(columns=None).reset_index()
     return grid(

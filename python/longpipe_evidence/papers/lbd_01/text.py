@@ -53,6 +53,7 @@ def of_beyond(frame: pd.DataFrame) -> Findings:
 
 
 def _show(paper: Paper, reproduction: TransferReproduction, console: Console) -> None:
+    """Prints the utilizations, the printed numbers beside the simulated ones, and the claims."""
     console.print(paper.title, style="bold", highlight=False)
     console.print(paper.conditions, style="dim", highlight=False)
     console.print()

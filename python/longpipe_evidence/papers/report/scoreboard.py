@@ -35,6 +35,7 @@ def summary(folders: Iterable[Results]) -> str:
 
 
 def _verdicts(folders: list[Results]) -> Grid:
+    """Returns the table of the number of claims by document and verdict."""
     columns = (
         Column("document"),
         Column("claims", number=True),
@@ -63,6 +64,7 @@ def _verdicts(folders: list[Results]) -> Grid:
 
 
 def _claims(folders: list[Results]) -> Grid:
+    """Returns the table of all claims with their verdicts and the decisive evidence."""
     columns = (
         Column("claim"),
         Column("conclusion of the document"),
@@ -88,6 +90,7 @@ def _settings(folders: list[Results]) -> Grid:
 
 
 def _distances(folders: list[Results]) -> Grid:
+    """Returns the table of the errors of each printed table."""
     columns = (
         Column("document"),
         Column("table"),
@@ -114,6 +117,8 @@ def _distances(folders: list[Results]) -> Grid:
 
 
 def _distance(document: str, distance: Distance) -> tuple[Cell, ...]:
+    """Returns a row of the table of errors."""
+
     def cell(name: str, *, percent: bool = False) -> Cell:
         value = float(distance.numbers.get(name, float("nan")))
         if value != value:

@@ -64,6 +64,7 @@ def _pictures(results: Results, part: Part, palette: Palette) -> Iterator[Pictur
 
 
 def _sensitivity(paper: Paper, results: Results) -> Section:
+    """Returns the section on the choices that a paper leaves open, with frozen results if there are no new ones."""
     name, title = f"{paper.id}-sensitivity", "Sensitivity to choices that the paper leaves open"
     own = results.has(Part.SENSITIVITY)
     source = results if own else frozen(paper.id)

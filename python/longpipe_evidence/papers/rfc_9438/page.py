@@ -52,6 +52,7 @@ def distances(results: Tables) -> Iterator[Distance]:
 
 
 def _table(rows: pd.DataFrame, table: str) -> Grid:
+    """Returns a table of the RFC: printed and simulated values."""
     columns = (
         Column("loss", number=True),
         Column("control"),

@@ -27,6 +27,7 @@ def _long_bursts_hurt(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _guarantee_dominates(runs: pd.DataFrame) -> Iterator[Condition]:
+    """Yields whether the guaranteed rate explains most of the variation of efficiency, and raises it."""
     shares = {}
     for seed, of_seed in runs[runs["network"] == NEAR].groupby("seed"):
         variation = anova(of_seed, "efficiency", FACTORS, order=2).variation.set_index("component")["percent"]
@@ -47,6 +48,7 @@ def _bursts_are_tolerated(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _helps_past_a_round_trip(runs: pd.DataFrame) -> Iterator[Condition]:
+    """Yields whether a guaranteed rate helps more if bursts are longer than the round trip."""
     for network in ("meo", "geo"):
         round_trip_ms = TIME.parse(PATHS[network].round_trip) / 1e9
         of_network = runs[runs["network"] == network]

@@ -108,6 +108,7 @@ def of_design(design: Design) -> Iterator[Experiment]:
 
 @cache
 def _base() -> Scenario:
+    """Returns the scenario that all designs have in common."""
     return Scenario().with_(
         **{
             "framing": "ip",
@@ -170,6 +171,7 @@ def _bursts(factors: Factors) -> dict[str, Any]:
 
 
 def _web(factors: Factors) -> dict[str, Any]:
+    """Returns the changes for web pages with these factors."""
     path = PATHS[str(factors["network"])]
     return {
         **_on_path(path, factors),
@@ -182,6 +184,7 @@ def _web(factors: Factors) -> dict[str, Any]:
 
 
 def _transfer(factors: Factors) -> dict[str, Any]:
+    """Returns the changes for a single transfer with these factors, as in lbd-01."""
     w_star = int(factors["w_star_packets"])
     return {
         "network.sources": 1,

@@ -32,6 +32,7 @@ def by_sender(runs: pd.DataFrame) -> Figure:
 
 
 def _grid(runs: pd.DataFrame, factor: str, names: dict[str, str], title: str) -> Figure:
+    """Draws efficiency and fairness over the buffer for each link, with a line per level of a factor."""
     chosen = runs[runs["design"] == "long-lived"]
     figure = Figure(figsize=(13, 7), layout="constrained")
     panels = figure.subplots(2, len(PATHS), sharex=True, sharey="row")

@@ -67,6 +67,7 @@ def _needless(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _little_beyond(runs: pd.DataFrame) -> Iterator[Condition]:
+    """Yields whether Selective Drop and FBA change efficiency little, and what they change in fairness."""
     for network in PATHS:
         drop, fba, tail = ({"network": network, "policy": policy} for policy in ("selective-drop", "fba", "tail-drop"))
         for more, name in ((drop, "Selective Drop"), (fba, "FBA")):
@@ -81,6 +82,7 @@ def _little_beyond(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _senders_matter_most(runs: pd.DataFrame) -> Iterator[Condition]:
+    """Yields whether the sender explains most of the variation of efficiency over GEO, and in which order."""
     chosen = runs[runs["network"] == "geo"]
     factors = ("tcp", "policy", "buffer_rtt", "sources")
     shares = {}
@@ -135,6 +137,7 @@ def _half_is_enough(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _knee_sharpens(runs: pd.DataFrame) -> Iterator[Condition]:
+    """Yields whether more sources gain more from a larger buffer, on each link."""
     for network in PATHS:
         at: dict[str, object] = {"network": network, "policy": "tail-drop"}
         gains = {

@@ -63,6 +63,7 @@ def page(results: Results, by_document: Mapping[str, list[Answer]]) -> str:
 
 
 def _counts(by_document: Mapping[str, list[Answer]]) -> Grid:
+    """Returns the table of the number of conclusions by document and answer."""
     columns = (Column("document"), Column("conclusions", number=True), *(Column(name, number=True) for name in ANSWERS))
     rows = []
     for document, answers in by_document.items():
@@ -78,6 +79,7 @@ def _counts(by_document: Mapping[str, list[Answer]]) -> Grid:
 
 
 def _answers(by_document: Mapping[str, list[Answer]]) -> Grid:
+    """Returns the table of all conclusions with their answers, reasons and evidence."""
     heads = ("statement", "conclusion", "in 2026", "asked today", "reason, and evidence with its 95 % interval")
     rows = []
     for document, answers in by_document.items():
@@ -114,6 +116,7 @@ def evidence(answer: Answer) -> str:
 
 
 def _paths() -> Grid:
+    """Returns the table of the links."""
     heads = ("link", "rate", "round trip", "long-lived flows run for", "web clients", "source")
     columns = tuple(Column(head) for head in heads)
     rows = tuple(
@@ -131,6 +134,7 @@ def _paths() -> Grid:
 
 
 def _settings() -> Grid:
+    """Returns the table of senders, queues and traffic."""
     rows = (
         ("senders", "Linux 6 with " + ", ".join(SENDERS.values()) + ", from the oldest to the newest"),
         (
@@ -153,6 +157,7 @@ def _level_text(level: object) -> str:
 
 
 def _designs(runs: pd.DataFrame) -> Grid:
+    """Returns the table of the designs with their factors and numbers of runs."""
     heads = ("design", "in place of", "factors and levels")
     columns = (*(Column(head) for head in heads), Column("runs", number=True))
     rows = []

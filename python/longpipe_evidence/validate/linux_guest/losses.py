@@ -121,6 +121,7 @@ def _program(seen: int, listed: int) -> bytes:
 
 
 def _load(program: bytes) -> int:
+    """Loads a BPF program into the kernel. Returns its descriptor; raises OSError with the verifier's log."""
     code = ctypes.create_string_buffer(program, len(program))
     licence = ctypes.create_string_buffer(b"Apache-2.0")
     log = ctypes.create_string_buffer(1 << 16)

@@ -51,6 +51,7 @@ class Notes:
             self._run(statement, line + statement.lineno - 1)
 
     def _run(self, statement: ast.stmt, line: int) -> None:
+        """Executes one statement of a script's Python code."""
         match statement:
             case ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
                 pass
@@ -74,6 +75,7 @@ class Notes:
             raise DiffersError(f"{ast.unparse(test)}; {values}", line)
 
     def _value(self, expression: ast.expr, line: int) -> Any:  # noqa: ANN401 - a result of any type
+        """Returns the value of an expression. Raises NotUnderstoodError if it uses unknown names."""
         names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
         if names - self.named.keys():
             raise NotUnderstoodError(ast.unparse(expression), line)

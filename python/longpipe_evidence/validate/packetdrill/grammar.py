@@ -93,6 +93,7 @@ def _ps(seconds: str) -> int:
 
 
 def _statement() -> pp.ParserElement:
+    """Returns the grammar of one statement: a time, followed by a packet, a call, or code."""
     # The lengths ensure that numbers fit in 64 bits, and times have a resolution of 1 ps.
     number = pp.Regex(r"[0-9]{1,12}(?:\.[0-9]{1,12})?|\.[0-9]{1,12}")
     integer = pp.Regex(r"[0-9]{1,18}").set_parse_action(lambda tokens: int(tokens[0]))
@@ -159,6 +160,7 @@ def _when(tokens: pp.ParseResults) -> When:
 
 
 def _packet(tokens: pp.ParseResults) -> Packet:
+    """Returns a parsed packet."""
     options: dict[str, object] | None = {}
     for option in tokens["options"][0] if "options" in tokens else ():
         if option is None:

@@ -129,6 +129,7 @@ class _Player:
             self.sent += (_Sent(self.now_ps, start, end, ect) for start, end, ect in self.endpoint.poll(self.now_ps))
 
     def _call(self, call: Call, statement: Statement) -> None:
+        """Performs a system call of the script; most of them have no effect on the simulated sender."""
         if call.name in _CLOSES:
             raise _EndOfDataError
         if call.name == "setsockopt":
@@ -143,6 +144,7 @@ class _Player:
             raise NotUnderstoodError(statement.text, statement.line)
 
     def _deliver(self, packet: Packet, statement: Statement) -> None:
+        """Delivers a packet of the script to the sender. Raises NotUnderstoodError unless it is an ACK or a SYN."""
         if packet.flags.startswith("S"):
             return self._take_syn(packet)
         # `Endpoint.ack` accepts neither data, nor timestamps, nor a window of 0.

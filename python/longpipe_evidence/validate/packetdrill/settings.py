@@ -66,6 +66,7 @@ class Settings:
         return paced
 
     def _take_word(self, word: str, words: str, line: int) -> None:
+        """Processes one assignment of a script's sysctl settings."""
         if _WITHOUT_EFFECT.fullmatch(word):
             return
         setting = _SETTING.fullmatch(word)

@@ -62,6 +62,7 @@ def ends(
 
 
 def _table(comparisons: "list[EndComparison]") -> Table:
+    """Returns the table of longpipe's results as ends of Linux's path, with Linux's own results in parentheses."""
     from longpipe.cli.toolkit.console import terminal_table
 
     heads = ("control", "goodput [Mbit/s]", "median RTT [ms]", "lost packets", "CPU [s]")
