@@ -12,10 +12,11 @@ from longpipe.analysis.factors import Floats, check_factors, check_level, text_o
 from longpipe.analysis.whole_table import WholeTable
 from longpipe.errors import ScenarioError
 
+# Maximum number of levels, or of combinations of levels, that are compared.
 MAX_LEVELS = 200
 
 
-def tukey(found: Anova, *factors: str, level: float = 0.9) -> pd.DataFrame:
+def tukey(anova: Anova, *factors: str, level: float = 0.9) -> pd.DataFrame:
     """Returns the differences between all pairs of levels of a factor, or of combinations of levels of several factors.
 
     The intervals contain all true differences simultaneously with confidence level `level` (0 to 1); the confidence is
@@ -26,21 +27,21 @@ def tukey(found: Anova, *factors: str, level: float = 0.9) -> pd.DataFrame:
     factor, more than 200 combinations, or a model without an error term.
     """
     check_level(level)
-    check_factors(factors, found.factors)
-    if found.error_df == 0:
+    check_factors(factors, anova.factors)
+    if anova.error_df == 0:
         raise ScenarioError("tukey: a saturated model has no error term; needs a lower order or replications")
-    axes = [found.cells.axes[name] for name in factors]
+    axes = [anova.cells.axes[name] for name in factors]
     labels = [", ".join(map(text_of, levels)) for levels in product(*axes)]
     if len(labels) > MAX_LEVELS:
         raise ScenarioError(f"factors: {len(labels)} combinations of levels to compare; needs at most {MAX_LEVELS}")
-    means = found.means(*factors)["mean"].to_numpy()
+    means = anova.means(*factors)["mean"].to_numpy()
     pairs = np.array(list(combinations(range(len(labels)), 2)))
     difference = means[pairs[:, 0]] - means[pairs[:, 1]]
-    error = found.standard_error * _scales(found, factors, pairs)
-    quantile = float(stats.studentized_range.ppf(level, len(labels), found.error_df)) / np.sqrt(2)
+    error = anova.standard_error * _scales(anova, factors, pairs)
+    quantile = float(stats.studentized_range.ppf(level, len(labels), anova.error_df)) / np.sqrt(2)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.sqrt(2) * np.abs(difference) / error
-    p_value = np.clip(stats.studentized_range.sf(ratio, len(labels), found.error_df), 0, 1)
+    p_value = np.clip(stats.studentized_range.sf(ratio, len(labels), anova.error_df), 0, 1)
     low, high = difference - quantile * error, difference + quantile * error
     return WholeTable(
         {
@@ -59,12 +60,13 @@ def tukey(found: Anova, *factors: str, level: float = 0.9) -> pd.DataFrame:
 def _scales(anova: Anova, factors: tuple[str, ...], pairs: Floats) -> Floats:
     """Returns the differences' standard errors in units of s_e, with shape (pairs,)."""
     cells = anova.cells
-    inner = [
+    # Main effects and interactions of the compared factors.
+    terms = [
         tuple(n for n in anova.factors if n in part)
         for size in range(1, len(factors) + 1)
         for part in combinations(factors, size)
     ]
-    if cells.balanced and set(inner) <= set(anova.terms):
+    if cells.balanced and set(terms) <= set(anova.terms):
         per_mean = len(cells.y) / np.prod([len(cells.axes[name]) for name in factors])
         return np.full(len(pairs), np.sqrt(2 / per_mean))
     weights = mean_weights(cells, anova.terms, factors)

@@ -1,4 +1,4 @@
-"""Sensitivity results in the package, so that a report shows them without computing them.
+"""Frozen results: the sensitivity results of papers that come with the package, so that reports need not compute them.
 
 `python -m longpipe_evidence.papers.frozen results/PAPER` replaces the results of a paper by those in its folder, and
 `python -m longpipe_evidence.papers.frozen results/today` replaces the runs of `--today`.
@@ -21,7 +21,7 @@ from longpipe_evidence.papers import IDS, PAPERS, package_of
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-# Tables of a sensitivity run that a page may show; each paper has one of them.
+# Tables of a sensitivity run that a page may show, in the order of preference.
 TABLES: Final = ("sensitivity-rows", "sensitivity")
 RECORD: Final = "frozen.json"
 
@@ -54,11 +54,11 @@ def frozen(paper: str) -> Frozen | None:
     return Frozen(paper) if _file(paper, RECORD).is_file() else None
 
 
-def write_compressed(file: Path, into: Path) -> None:
-    """Writes a CSV file with 6 significant digits into a package; the same file gives the same bytes."""
+def write_compressed(file: Path, folder: Path) -> None:
+    """Writes a CSV file with 6 significant digits, compressed, to a folder; the same file gives the same bytes."""
     compression = {"method": "gzip", "mtime": 0}
     frame = pd.read_csv(file, dtype={"table": str})
-    frame.to_csv(into / f"{file.name}.gz", index=False, float_format="%.6g", compression=compression)
+    frame.to_csv(folder / f"{file.name}.gz", index=False, float_format="%.6g", compression=compression)
 
 
 def freeze(folder: Path) -> None:
@@ -70,25 +70,26 @@ def freeze(folder: Path) -> None:
 
         results.freeze(folder, records["today"])
         return
-    of_part, paper = records["sensitivity"], records["sensitivity"]["document"]
     from longpipe.store import engine_version
 
-    into = Path(str(_file(paper, RECORD))).parent
-    for name in TABLES:
-        file = folder / f"{name}.csv"
-        if file.is_file() and (name == TABLES[0] or not (folder / f"{TABLES[0]}.csv").is_file()):
-            write_compressed(file, into)
-    seeds = None if PAPERS[paper].seeds is None else of_part["seeds"]
+    sensitivity = records["sensitivity"]
+    paper = sensitivity["document"]
+    package = Path(str(_file(paper, RECORD))).parent
+    tables = [file for name in TABLES if (file := folder / f"{name}.csv").is_file()]
+    if tables:
+        write_compressed(tables[0], package)
+    seeds = None if PAPERS[paper].seeds is None else sensitivity["seeds"]
     record = {
         "seeds": seeds,
         "command": f"longpipe reproduce {paper} --sensitivity" + ("" if seeds is None else f" --seeds {seeds}"),
         "engine": engine_version(),
-        "finished": of_part["finished_at"][:10],
+        "finished": sensitivity["finished_at"][:10],
     }
-    (into / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    (package / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 
 def _file(paper: str, name: str) -> Traversable:
+    """Returns a file in the package of a paper."""
     return resources.files(package_of(paper)) / name
 
 

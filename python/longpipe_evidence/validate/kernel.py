@@ -21,7 +21,7 @@ _AVAILABLE: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 @dataclass(frozen=True)
-class Both:
+class Compared:
     """A quantity in the kernel's run and in the simulated run."""
 
     kernel: float
@@ -30,9 +30,9 @@ class Both:
     @property
     def apart(self) -> float:
         """Returns the difference of the kernel's value from the simulated one, as a fraction of the latter."""
-        return (
-            self.kernel / self.longpipe - 1 if self.longpipe else 0.0 if self.kernel == self.longpipe else float("inf")
-        )
+        if self.longpipe:
+            return self.kernel / self.longpipe - 1
+        return 0.0 if self.kernel == 0 else float("inf")
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class KernelComparison:
     """Comparison of one congestion control."""
 
     control: str
-    goodput_bps: Both
+    goodput_bps: Compared
     # Mean queue while the sender sends [packet].
-    queue_packets: Both
-    lost_packets: Both
+    queue_packets: Compared
+    lost_packets: Compared
     certificate: Certificate
 
 
@@ -98,23 +98,23 @@ def compare(
     if control not in available():
         raise ScenarioError(f"--control: {control!r}; {nearest(control, available())}, of this kernel")
     case = scenario(control, rate=rate, round_trip=round_trip, buffer=buffer, duration=duration, **changes)
-    seconds = TIME.parse(case.duration) / 1e12
-    made = plan(case, ("source1", "sink1"), mtu=packet_bytes(MSS, timestamps=True))
-    sending = ["send", "sink1", str(PORT), f"{seconds:g}", control]
-    text, done = answer(made, sending, ["receive", str(PORT)], Settings(), seed=seed)
+    duration_s = TIME.parse(case.duration) / 1e12
+    live_plan = plan(case, ("source1", "sink1"), mtu=packet_bytes(MSS, timestamps=True))
+    sending = ["send", "sink1", str(PORT), f"{duration_s:g}", control]
+    goodput_text, session = answer(live_plan, sending, ["receive", str(PORT)], Settings(), seed=seed)
     simulated = simulate(case, seed)
     trunk: dict[Any, Any] = simulated.ports.set_index("port").loc[TRUNK].to_dict()
-    ports = done.certificate.ports
-    place = list(ports["port"]).index(TRUNK)
+    ports = session.certificate.ports
+    row = list(ports["port"]).index(TRUNK)
     # The queue is empty before the sender starts, and nearly empty when it ends.
-    queue = float(ports["mean_queue_packets"][place]) * done.certificate.elapsed_s / seconds
+    mean_queue = float(ports["mean_queue_packets"][row]) * session.certificate.elapsed_s / duration_s
     return KernelComparison(
         control=control,
-        goodput_bps=Both(float(text), 8 * int(simulated.flows["delivered_bytes"].sum()) / seconds),
-        queue_packets=Both(queue, float(trunk["mean_queue_packets"])),
-        lost_packets=Both(
-            float(ports["packets_lost_overflow"][place] + ports["packets_lost_aqm"][place]),
+        goodput_bps=Compared(float(goodput_text), 8 * int(simulated.flows["delivered_bytes"].sum()) / duration_s),
+        queue_packets=Compared(mean_queue, float(trunk["mean_queue_packets"])),
+        lost_packets=Compared(
+            float(ports["packets_lost_overflow"][row] + ports["packets_lost_aqm"][row]),
             float(trunk["packets_lost_overflow"] + trunk["packets_lost_aqm"]),
         ),
-        certificate=done.certificate,
+        certificate=session.certificate,
     )

@@ -71,8 +71,8 @@ TCP: Final[dict[str, Any]] = {
 
 def longpipe_name(control: str) -> str | None:
     """Returns longpipe's name for one of Linux's congestion controls; None if longpipe lacks it."""
-    known = kinds(Congestion)
-    return next((name for name in NAMES.get(control, (control,)) if name in known), None)
+    available = kinds(Congestion)
+    return next((name for name in NAMES.get(control, (control,)) if name in available), None)
 
 
 def missing(case: LinuxCase) -> str | None:
@@ -80,8 +80,8 @@ def missing(case: LinuxCase) -> str | None:
     unknown = [flow.control for flow in case.flows if longpipe_name(flow.control) is None]
     if unknown:
         return f"longpipe has no {', '.join(dict.fromkeys(unknown))}"
-    known = switch_of(case.guest["discipline"], RATE.parse(case.rate))
-    return None if known else f"longpipe has no {case.discipline} of tc"
+    switch = switch_of(case.guest["discipline"], RATE.parse(case.rate))
+    return None if switch else f"longpipe has no {case.discipline} of tc"
 
 
 def scenario(case: LinuxCase, *, tick_s: float | None = None) -> Scenario:
@@ -94,40 +94,31 @@ def scenario(case: LinuxCase, *, tick_s: float | None = None) -> Scenario:
     if lacks is not None:
         raise ScenarioError(f"{lacks}; accepts {', '.join(kinds(Congestion))}")
     wire = packet_bytes(MSS, timestamps=True)
-    discipline, rate_bps = case.guest["discipline"], RATE.parse(case.rate)
-    bucket = None if case.rates or case.shape else token_bucket(discipline, rate_bps)
-    switch, conditioners = (bucket[0], [bucket[1]]) if bucket else (switch_of(discipline, rate_bps), [])
-    if bucket:
-        rate = BEFORE_BUCKET_BPS // SPEED_UP
-    else:
-        rate = DEVICE_BPS if case.shapes_itself else int(Fraction(rate_bps * wire, PACKET_BYTES))
     round_trip_ps = TIME.parse(case.round_trip)
-    links = bottleneck(rate, wire, wire - MSS, round_trip_ps)
-    if bucket:
-        delay_ps = max(0, round_trip_ps // 2 - transmission_ps(wire, BEHIND_BUCKET_BPS))
-        links |= {"trunk_rate": f"{BEHIND_BUCKET_BPS} bit/s", "trunk_delay": f"{delay_ps} ps"}
     tick_ps = round(1e12 * (ticks.after([case]) if tick_s is None else tick_s))
+    device = _device(case, wire)
+    packet_ps = transmission_ps(wire, device.rate_bps) // SPEED_UP
     paced = _is_bbr(case)
-    loss: object = "none"
-    if case.lose:
-        loss = {"kind": "packets", "indices": case.lose}
-    elif case.loss:
-        loss = {"kind": "bernoulli", "probability": case.loss}
+    return_delay_ps = TIME.parse(device.links["return_delay"]) + (PACED_LONGER_PS if paced else LONGER_PS)
+    network: dict[str, Any] = {
+        "kind": "dumbbell",
+        "group": [_group(case, number, tick_ps, packet_ps) for number in range(len(case.flows))],
+        **device.links,
+        "return_delay": f"{return_delay_ps} ps",
+        "trunk_loss": _loss(case),
+    }
+    conditioners = [*device.conditioners, *_jitter(case)]
+    if conditioners:
+        network["conditioners"] = conditioners
+    if case.rates or case.round_trips:
+        longer_ps = return_delay_ps - round_trip_ps // 2
+        network |= {"path": _path(case, wire), "return_path": _return_path(case, longer_ps)}
     fields: dict[str, Any] = {
         "name": "linux",
         "framing": "ip",
         "duration": case.duration,
-        "network": {
-            "kind": "dumbbell",
-            "group": [
-                _group(case, number, tick_ps, transmission_ps(wire, rate) // SPEED_UP)
-                for number in range(len(case.flows))
-            ],
-            **links,
-            "return_delay": f"{TIME.parse(links['return_delay']) + (PACED_LONGER_PS if paced else LONGER_PS)} ps",
-            "trunk_loss": loss,
-        },
-        "switch": switch,
+        "network": network,
+        "switch": device.switch,
         "tcp": {
             **TCP,
             "initial_rtt": f"{round_trip_ps + HANDSHAKE_LONGER_PS} ps" if paced else case.round_trip,
@@ -136,15 +127,55 @@ def scenario(case: LinuxCase, *, tick_s: float | None = None) -> Scenario:
         },
         "traces": {"cwnd": True, "rtt": True, "sequence": True},
     }
-    if case.jitter is not None:
-        mean, half = case.jitter
-        conditioners.append({"kind": "jitter", "delay": mean, "jitter": half, "order": "fifo"})
-    if conditioners:
-        fields["network"] |= {"conditioners": conditioners}
-    if case.rates or case.round_trips:
-        back_ps = TIME.parse(fields["network"]["return_delay"]) - round_trip_ps // 2
-        fields["network"] |= {"path": _path(case, wire), "return_path": _return_path(case, back_ps)}
     return Scenario(**fields)
+
+
+@dataclass(frozen=True)
+class _Device:
+    """The bottleneck: its rate, and the fields of the scenario that represent Linux's discipline on its device."""
+
+    rate_bps: int
+    # None for a discipline that longpipe lacks, which `missing` refuses.
+    switch: dict[str, Any] | None
+    conditioners: list[dict[str, Any]]
+    links: dict[str, Any]
+
+
+def _device(case: LinuxCase, wire: int) -> _Device:
+    """Returns the bottleneck of a case: a token bucket in front of a fast device, or a serial line.
+
+    `wire` is the length of a full packet [bytes].
+    """
+    discipline, rate_bps = case.guest["discipline"], RATE.parse(case.rate)
+    round_trip_ps = TIME.parse(case.round_trip)
+    bucket = None if case.rates or case.shape else token_bucket(discipline, rate_bps)
+    if bucket:
+        switch, conditioner = bucket
+        device_bps = BEFORE_BUCKET_BPS // SPEED_UP
+        delay_ps = max(0, round_trip_ps // 2 - transmission_ps(wire, BEHIND_BUCKET_BPS))
+        links = bottleneck(device_bps, wire, wire - MSS, round_trip_ps)
+        links |= {"trunk_rate": f"{BEHIND_BUCKET_BPS} bit/s", "trunk_delay": f"{delay_ps} ps"}
+        return _Device(device_bps, switch, [conditioner], links)
+    device_bps = DEVICE_BPS if case.shapes_itself else int(Fraction(rate_bps * wire, PACKET_BYTES))
+    links = bottleneck(device_bps, wire, wire - MSS, round_trip_ps)
+    return _Device(device_bps, switch_of(discipline, rate_bps), [], links)
+
+
+def _loss(case: LinuxCase) -> object:
+    """Returns the losses on the link: of packets by their numbers, random ones, or none."""
+    if case.lose:
+        return {"kind": "packets", "indices": case.lose}
+    if case.loss:
+        return {"kind": "bernoulli", "probability": case.loss}
+    return "none"
+
+
+def _jitter(case: LinuxCase) -> list[dict[str, Any]]:
+    """Returns the conditioner that delays packets randomly, if the case has jitter."""
+    if case.jitter is None:
+        return []
+    mean, half = case.jitter
+    return [{"kind": "jitter", "delay": mean, "jitter": half, "order": "fifo"}]
 
 
 def _is_bbr(case: LinuxCase) -> bool:
@@ -232,13 +263,13 @@ class LinuxComparison:
         rows = []
         for number, flow in enumerate(self.linux.case.flows):
             begin, end = self.steady_s
-            theirs = self.linux.of(number)
-            pairs = {"linux": (theirs, self.linux.retransmissions[number])}
+            # Series and number of retransmissions of the flow, by simulator.
+            runs = {"linux": (self.linux.of(number), self.linux.retransmissions[number])}
             if self.longpipe is not None:
-                again = int(self.longpipe.flows["retransmitted_segments"].iloc[number])
-                pairs["longpipe"] = self.windows[self.windows["flow"] == number].set_index("time_s"), again
+                series = self.windows[self.windows["flow"] == number].set_index("time_s")
+                runs["longpipe"] = series, int(self.longpipe.flows["retransmitted_segments"].iloc[number])
             row: dict[str, Any] = {"control": flow.control}
-            for name, (series, retransmissions) in pairs.items():
+            for name, (series, retransmissions) in runs.items():
                 acked = series["bytes_acked"]
                 steady = series[(series.index > begin) & (series.index <= end)]
                 row[f"{name}_goodput_mbps"] = (acked[end] - acked[begin]) * 8 / (end - begin) / 1e6
@@ -329,17 +360,17 @@ def compare(case: LinuxCase, *, alone: bool = False, **changes: object) -> Linux
     Raises ScenarioError if the guest is unavailable.
     """
     # Errors in the changes are reported before the long run.
-    own = None if alone or missing(case) is not None else scenario(case).with_(**changes)
-    theirs = run(case)
-    if own is not None and _is_bbr(case) and "tcp.initial_rtt" not in changes:
+    longpipe_case = None if alone or missing(case) is not None else scenario(case).with_(**changes)
+    linux = run(case)
+    if longpipe_case is not None and _is_bbr(case) and "tcp.initial_rtt" not in changes:
         # The first minimum RTT is the handshake's.
-        own = own.with_(**{"tcp.initial_rtt": f"{int(theirs.of(0)['min_rtt_us'].iloc[0])} us"})
-    return LinuxComparison(theirs, None if own is None else simulate(own, seed=case.seed))
+        longpipe_case = longpipe_case.with_(**{"tcp.initial_rtt": f"{int(linux.of(0)['min_rtt_us'].iloc[0])} us"})
+    return LinuxComparison(linux, None if longpipe_case is None else simulate(longpipe_case, seed=case.seed))
 
 
 def at(times: Any, trace: pd.DataFrame, flow: str, column: str) -> Any:  # noqa: ANN401 - arrays
     """Returns the latest value of a flow's column at each time; NaN before the first value."""
     rows = trace[trace["flow"] == flow]
-    place = np.searchsorted(rows["time_s"].to_numpy(), times, side="right") - 1
+    index = np.searchsorted(rows["time_s"].to_numpy(), times, side="right") - 1
     values = rows[column].to_numpy(dtype=float)
-    return np.where(place >= 0, values[place], np.nan) if len(values) else np.full(len(times), np.nan)
+    return np.where(index >= 0, values[index], np.nan) if len(values) else np.full(len(times), np.nan)

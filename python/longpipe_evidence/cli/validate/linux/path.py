@@ -94,7 +94,7 @@ def path(
     if csv is not None:
         write_output(csv, comparison.series.to_csv(index=False))
     if not is_stdout(csv):
-        shown.show(comparison, judged, asked=not alone)
+        shown.show(comparison, judged, with_longpipe=not alone)
         if csv is not None:
             echo(f"Series: {csv}")
     if pcap is not None and comparison.linux.pcap is not None:

@@ -1,4 +1,4 @@
-"""Output of `longpipe validate linux path`."""
+"""Output of `longpipe validate linux path`: the results of Linux and longpipe on one path, and where they differ."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,7 @@ from longpipe.cli.toolkit.console import show_table, terminal, terminal_table
 from longpipe_evidence.validate.linux_compare import LinuxComparison, missing
 from longpipe_evidence.validate.linux_judged import COUNTS, FEW_PACKETS, QUANTITIES, Judgement, only_shares_differ
 
+# Heading and number format of each compared quantity.
 LABELS = {
     "goodput_mbps": ("goodput\n[Mbit/s]", "{:.3f}"),
     "srtt_ms": ("median\nround trip\n[ms]", "{:.1f}"),
@@ -13,10 +14,10 @@ LABELS = {
 }
 
 
-def show(comparison: LinuxComparison, judged: Sequence[Judgement], *, asked: bool) -> None:
+def show(comparison: LinuxComparison, judged: Sequence[Judgement], *, with_longpipe: bool) -> None:
     """Prints a row for each flow and simulator, the losses and the verdict.
 
-    `asked` is whether a comparison with longpipe was requested.
+    `with_longpipe` is whether a comparison with longpipe was requested, and not only Linux's results.
     """
     console = terminal()
     table = terminal_table("flow", "in", *(label for label, _ in LABELS.values()), left=2, no_wrap=False)
@@ -24,8 +25,8 @@ def show(comparison: LinuxComparison, judged: Sequence[Judgement], *, asked: boo
     for row in comparison.flows.to_dict("records"):
         for simulator in simulators:
             values = [form.format(row[f"{simulator}_{name}"]) for name, (_, form) in LABELS.items()]
-            named = f"Linux {comparison.linux.kernel}" if simulator == "linux" else simulator
-            table.add_row(row["control"] if simulator == "linux" else "", named, *values)
+            label = f"Linux {comparison.linux.kernel}" if simulator == "linux" else simulator
+            table.add_row(row["control"] if simulator == "linux" else "", label, *values)
     show_table(console, table, 2)
     begin, end = comparison.steady_s
     lost = ", ".join(
@@ -39,7 +40,7 @@ def show(comparison: LinuxComparison, judged: Sequence[Judgement], *, asked: boo
         console.print(f"packets marked: {', '.join(counts)}")
     if limited:
         console.print(f"Linux's receive window limited the sender for {limited:g} s")
-    if asked and (lacks := missing(comparison.linux.case)) is not None:
+    if with_longpipe and (lacks := missing(comparison.linux.case)) is not None:
         console.print(f"Linux alone: {lacks}")
     for line in _verdict(comparison, judged):
         console.print(line)
@@ -53,10 +54,10 @@ def _verdict(comparison: LinuxComparison, judged: Sequence[Judgement]) -> list[s
         for judgement in judged:
             few = f" or {FEW_PACKETS} packets" if judgement.quantity in COUNTS else ""
             by_tolerance.setdefault(f"{100 * judgement.tolerance:g} %{few}", []).append(QUANTITIES[judgement.quantity])
-        parts = (f"{', '.join(dict.fromkeys(names))} (within {most})" for most, names in by_tolerance.items())
+        parts = (f"{', '.join(dict.fromkeys(names))} (within {tolerance})" for tolerance, names in by_tolerance.items())
         lines.append(f"judged: {'; '.join(parts)}")
-        apart = [_deviation(comparison, judgement) for judgement in judged if not judgement.agrees]
-        lines.append(f"differ: {'; '.join(apart)}" if apart else "all agree")
+        deviations = [_deviation(comparison, judgement) for judgement in judged if not judgement.agrees]
+        lines.append(f"differ: {'; '.join(deviations)}" if deviations else "all agree")
         if only_shares_differ(judged):
             lines.append(
                 "the flows' total agrees, but not their shares, which can depend on the start times: which packets a "
@@ -66,10 +67,9 @@ def _verdict(comparison: LinuxComparison, judged: Sequence[Judgement]) -> list[s
 
 
 def _deviation(comparison: LinuxComparison, judgement: Judgement) -> str:
+    """Returns a quantity, its flow if there are several, and the relative difference."""
     flows = comparison.linux.case.flows
-    of = (
-        f" of flow {judgement.flow + 1} ({flows[judgement.flow].control})"
-        if judgement.flow is not None and len(flows) > 1
-        else ""
-    )
-    return f"{QUANTITIES[judgement.quantity]}{of} {100 * judgement.difference:+.1f} %"
+    flow = ""
+    if judgement.flow is not None and len(flows) > 1:
+        flow = f" of flow {judgement.flow + 1} ({flows[judgement.flow].control})"
+    return f"{QUANTITIES[judgement.quantity]}{flow} {100 * judgement.difference:+.1f} %"
