@@ -1,4 +1,4 @@
-"""The answer in words, for the terminal and for the page."""
+"""Sentences of `longpipe advise`: the choice, its confidence, and what would change it, for terminal and page."""
 
 from __future__ import annotations
 
@@ -71,34 +71,50 @@ def acceptable(answer: Answer) -> str:
 
 def confidence(answer: Answer, *, stored: bool = True) -> str:
     """Returns the confidence of the choice and its maximum shortfall; `stored` is true if runs are kept."""
-    advice = answer.advice
-    question, goal = advice.question, advice.question.goal
-    sure = f"{100 * (1 - question.error):g} %"
-    if answer.certified:
-        text = f"With {sure} confidence"
-        if answer.choice is None:
-            violating = len(answer.rows) - len(answer.undefined)
-            if not violating:
-                return "Every alternative was eliminated after its first run without a value, whatever the limits."
-            others = "other " if answer.undefined else ""
-            who = f"the {others}alternative" if violating == 1 else f"each of {violating} {others}alternatives"
-            return f"{text}: {who} violates a limit by more than its tolerance."
-        text += f": the best of {len(answer.rows)} alternatives"
-        text += " that satisfy the limits" if question.bounds else ""
-        text += f", or within {shown(goal, advice.zone)} of the best (the indifference zone)."
-    else:
-        spent = f"the budget of {advice.budget} ended" if advice.budget else "the maximum of replications was reached"
-        if answer.choice is None:
-            return f"Not certified: {spent} after {advice.runs} runs; {_continuation(answer, stored=stored)}"
-        text = f"Not certified: {spent} {_progress(answer)}; {_continuation(answer, stored=stored)}"
+    text = _selection(answer, stored=stored)
+    if answer.choice is None:
+        return text
     if math.isnan(answer.cost):
         return f"{text} The maximum loss is unknown: it needs two replications of each alternative."
     if not answer.is_bounded:
         text += " The runs are too few to bound how much worse than another alternative it is."
         return text if answer.certified else text + _certifying(answer)
+    goal = answer.advice.question.goal
     worst = f"{shown(goal, answer.cost)} worse than another" if answer.cost else "no worse than any other"
-    text += f" At worst it is {worst} alternative (one-sided, simultaneous {sure} limits)."
+    text += f" At worst it is {worst} alternative (one-sided, simultaneous {_confidence_level(answer)} limits)."
     return text if answer.certified else text + _evidence(answer)
+
+
+def _confidence_level(answer: Answer) -> str:
+    """Returns the confidence level of the question in percent."""
+    return f"{100 * (1 - answer.advice.question.error):g} %"
+
+
+def _selection(answer: Answer, *, stored: bool) -> str:
+    """Returns what the selection has certified, or why it ended before, and how to continue."""
+    advice = answer.advice
+    if answer.certified:
+        return _certified(answer)
+    end = f"the budget of {advice.budget} ended" if advice.budget else "the maximum of replications was reached"
+    progress = f"after {advice.runs} runs" if answer.choice is None else _progress(answer)
+    return f"Not certified: {end} {progress}; {_continuation(answer, stored=stored)}"
+
+
+def _certified(answer: Answer) -> str:
+    """Returns what is certain of the choice, or of all alternatives if none satisfies the limits."""
+    question = answer.advice.question
+    text = f"With {_confidence_level(answer)} confidence"
+    if answer.choice is not None:
+        satisfying = " that satisfy the limits" if question.bounds else ""
+        zone = shown(question.goal, answer.advice.zone)
+        best = f"the best of {len(answer.rows)} alternatives{satisfying}"
+        return f"{text}: {best}, or within {zone} of the best (the indifference zone)."
+    violating = len(answer.rows) - len(answer.undefined)
+    if not violating:
+        return "Every alternative was eliminated after its first run without a value, whatever the limits."
+    others = "other " if answer.undefined else ""
+    which = f"the {others}alternative" if violating == 1 else f"each of {violating} {others}alternatives"
+    return f"{text}: {which} violates a limit by more than its tolerance."
 
 
 def _evidence(answer: Answer) -> str:
@@ -192,7 +208,7 @@ def worse(answer: Answer, difference: Difference) -> str:
         return "the choice"
     if difference.mean == difference.low == difference.high == 0:
         return "equal in every run"
-    interval = "" if difference.low != difference.low else f" ({low} to {high})"
+    interval = "" if math.isnan(difference.low) else f" ({low} to {high})"
     of = f" {unit(goal)}" if unit(goal) else ""
     if difference.mean < 0:
         return f"better by {mean[1:]}{interval}{of}, undecided"
@@ -216,7 +232,7 @@ def _factors(answer: Answer) -> Iterator[str]:
                 costs.append(f"{level}: none {acceptable(answer)}")
             elif best.alternative != answer.choice:
                 costs.append(f"{level}: {worse(answer, best)}")
-        share = "" if effect.share != effect.share else f" explains {100 * effect.share:.0f} % of the variation"
+        share = "" if math.isnan(effect.share) else f" explains {100 * effect.share:.0f} % of the variation"
         if costs:
             yield f"{effect.factor}{share}; the best with {'; '.join(costs)}"
 
@@ -270,7 +286,7 @@ def conditions(answer: Answer) -> Iterator[str]:
         for uncertain in question.uncertain:
             low, high = (uncertain.range.value(end) for end in (uncertain.range.low, uncertain.range.high))
             yield f"{uncertain.field}: {low} to {high}, uncertain"
-    if advice.zone == advice.zone:
+    if not math.isnan(advice.zone):
         yield f"indifference zone of {question.goal.name}: {shown(question.goal, advice.zone)}"
     for limit in question.bounds:
         yield f"tolerance of {limit_text(limit)}: {shown(limit.measure, tolerance(limit, question.tolerance))}"

@@ -1,5 +1,6 @@
 """The scoreboard of all reproduced documents: claims, and distances of tables from the published ones."""
 
+import math
 from collections.abc import Iterable
 
 from longpipe.analysis.claims import Verdict
@@ -121,7 +122,7 @@ def _distance(document: str, distance: Distance) -> tuple[Cell, ...]:
 
     def cell(name: str, *, percent: bool = False) -> Cell:
         value = float(distance.numbers.get(name, float("nan")))
-        if value != value:
+        if math.isnan(value):
             return Cell(NOTHING)
         return Cell(f"{100 * value:.0f} %" if percent else number(value), value)
 
