@@ -124,6 +124,8 @@ KNOBS: dict[str, tuple[object, ...]] = {
 WRONG: list[dict[str, Any]] = [
     {"duration": "5"},
     {"duration": 5},
+    {"duration": "1e-30 s"},
+    {"duration": "1.23456789 ps"},
     {"tcp": {"recovry": "rack"}},
     {"network": {"kind": "dumbbell", "return_policy": "ack-filter"}},
     {"framing": "ip", "network": {"group": [{"name": "a", "class": 2}]}, "switch": {"policy": "weighted-priority"}},
@@ -268,6 +270,18 @@ def test_500_random_settings_of_the_knobs_are_resolved_or_refused_as_python_does
     assert_equal(tables)
     accepted = sum("core" in of_python(table) for table in tables)
     assert 100 < accepted < 400
+
+
+@built
+def test_quantities_computed_with_floats_are_read_as_in_python() -> None:
+    draw = random.Random(2)
+    tables: list[dict[str, Any]] = []
+    for _ in range(200):
+        first, second = round(draw.uniform(10, 100), draw.randint(0, 6)), round(draw.uniform(0, 9), draw.randint(0, 6))
+        unit = draw.choice(["us", "ms", "s", "min"])
+        tables.append({"duration": f"{first - second} {unit}", "network": {"kind": "dumbbell", "sources": 1}})
+    assert_equal(tables)
+    assert any(len(table["duration"]) > 16 and "core" in of_python(table) for table in tables)
 
 
 @built

@@ -6,6 +6,28 @@ import { Rational } from "./rational";
 export const UNLIMITED = "unlimited";
 const QUANTITY = /^([+-]?(?:\d{1,24}(?:\.\d{1,24})?|\.\d{1,24})(?:[eE][+-]?\d{1,2})?)\s*([^\d\s.+-].{0,23})?$/u;
 
+/** Maximum number of digits before, and after, the decimal point. */
+const MAX_DIGITS = 24;
+/** Relative error of a float that is the result of an operation with rounding. */
+const FLOAT_ERROR = Rational.of(1n, 2n ** 51n);
+
+/** Returns whether a number has a decimal form that can be read again. */
+function isDecimal(number: Rational): boolean {
+    return 10n ** BigInt(MAX_DIGITS) % number.bottom === 0n;
+}
+
+/** Returns a number whose value in base units is an integer, if only the last digits of a float differ from it. */
+function withoutFloatError(number: Rational, scale: Rational): Rational {
+    const value = number.times(scale);
+    if (number.whole || value.whole) return number;
+    const nearest = Rational.of(value.plus(Rational.of(1n, 2n)).floor());
+    const size = Rational.of(value.top < 0n ? -value.top : value.top, value.bottom);
+    const error = value.plus(Rational.of(-nearest.top));
+    if ((error.top < 0n ? Rational.of(-error.top, error.bottom) : error).compare(size.times(FLOAT_ERROR)) > 0) return number;
+    const rounded = nearest.over(scale);
+    return isDecimal(rounded) ? rounded : number;
+}
+
 /** A problem with a value, without the name of its field. */
 export class ValueProblem extends Error {}
 
@@ -39,10 +61,13 @@ export class Dimension {
         const plural = Object.entries(this.data.singular).find(([, singular]) => singular === written)?.[0];
         const named = this.data.aliases[written] ?? plural ?? written;
         const [count, unit] = this.data.multiples[named] ?? ["1", named];
-        if (!this.scales.has(unit)) {
+        const number = Rational.parse(found[1] as string).times(Rational.parse(count));
+        if (!isDecimal(number)) throw new ValueProblem(`${repr(text)}; needs a number of at most ${MAX_DIGITS} decimals`);
+        const scale = this.scales.get(unit);
+        if (scale === undefined) {
             throw new ValueProblem(`${repr(text)} is not a ${this.name}${this.meant(written)}; ${this.accepts()}`);
         }
-        return [Rational.parse(found[1] as string).times(Rational.parse(count)), unit];
+        return [withoutFloatError(number, scale), unit];
     }
 
     /** Returns the unit that was probably meant if the case is wrong, or the dimension is another one. */
