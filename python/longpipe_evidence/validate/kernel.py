@@ -21,7 +21,7 @@ _AVAILABLE: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedQuantity:
     """A quantity in the kernel's run and in the simulated run."""
 
     kernel: float
@@ -40,10 +40,10 @@ class KernelComparison:
     """Comparison of one congestion control."""
 
     control: str
-    goodput_bps: Compared
+    goodput_bps: ComparedQuantity
     # Mean queue while the sender sends [packet].
-    queue_packets: Compared
-    lost_packets: Compared
+    queue_packets: ComparedQuantity
+    lost_packets: ComparedQuantity
     certificate: Certificate
 
 
@@ -110,9 +110,11 @@ def compare(
     mean_queue = float(ports["mean_queue_packets"][row]) * session.certificate.elapsed_s / duration_s
     return KernelComparison(
         control=control,
-        goodput_bps=Compared(float(goodput_text), 8 * int(simulated.flows["delivered_bytes"].sum()) / duration_s),
-        queue_packets=Compared(mean_queue, float(trunk["mean_queue_packets"])),
-        lost_packets=Compared(
+        goodput_bps=ComparedQuantity(
+            float(goodput_text), 8 * int(simulated.flows["delivered_bytes"].sum()) / duration_s
+        ),
+        queue_packets=ComparedQuantity(mean_queue, float(trunk["mean_queue_packets"])),
+        lost_packets=ComparedQuantity(
             float(ports["packets_lost_overflow"][row] + ports["packets_lost_aqm"][row]),
             float(trunk["packets_lost_overflow"] + trunk["packets_lost_aqm"]),
         ),

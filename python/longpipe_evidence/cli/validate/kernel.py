@@ -33,7 +33,7 @@ def kernel(
     # Imported here because pandas and the engine take a second to load.
     from longpipe.cli.toolkit.naming import change
     from longpipe.live.machine import check_machine
-    from longpipe_evidence.validate.kernel import Compared, available, compare
+    from longpipe_evidence.validate.kernel import ComparedQuantity, available, compare
 
     check_machine()
     fields = dict(change(text) for text in changes or [])
@@ -47,7 +47,7 @@ def kernel(
         )
         for simulator in ("kernel", "longpipe"):
 
-            def of(both: Compared, simulator: str = simulator) -> float:
+            def of(both: ComparedQuantity, simulator: str = simulator) -> float:
                 return float(getattr(both, simulator))
 
             table.add_row(
