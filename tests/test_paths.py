@@ -280,7 +280,7 @@ def test_files_that_are_wrong_are_named_by_line(tmp_path: Path, name: str, text:
         ({"outages": {"every": "1 s", "gap": "1 s"}}, "network.path.outages.gap: 1 s; needs less than every, 1 s"),
         ({"shell": "oneweb", "from": "London", "to": "Sydney"}, "network.path: London - Sydney: no route over oneweb at any instant; needs stations that see the same satellite, or satellites that links connect"),
         ({"shell": "oneweb", "from": "London", "to": "Sydney", "begin": "soon"}, "network.path.begin: 'soon'; needs a time after the shell's epoch, 2000-01-01T00:00:00, as in '60 s', or a date and time in UTC, as in 2000-01-01T00:01"),
-        ({"kind": "orbit"}, "network.path: 'orbit'; accepts moving, file, coded, satellites, elements"),
+        ({"kind": "orbit"}, "network.path: 'orbit'; accepts moving, file, coded, satellites, elements, starlink"),
     ],
 )  # fmt: skip
 def test_paths_that_cannot_be_are_rejected(path: object, said: str) -> None:
@@ -342,7 +342,8 @@ def test_what_cells_cannot_have_is_rejected(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", MOVING)
 def test_examples_of_paths_that_move_run_and_are_drawn(name: str) -> None:
     scenario = Scenario.example(name).with_(duration="20 s")
-    assert 0.2 < simulate(scenario).efficiency < 1
+    # CUBIC is limited by losses where they are not caused by congestion.
+    assert 0.2 < simulate(scenario.with_(**{"tcp.congestion": "bbr"})).efficiency < 1
     series = path_series(scenario)
     assert set(series) == {"switch1->switch2", "switch2->switch1"}
     down = series["switch1->switch2"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from longpipe.scenario.network import Dumbbell, Link
 from longpipe.scenario.series import mean_rate_bps
 from longpipe.scenario.starlink import Starlink
+from longpipe.scenario.starlink_draws import Drawn
 from longpipe.units import RATE, TIME
 
 if TYPE_CHECKING:
@@ -42,6 +43,17 @@ class _Direction(NamedTuple):
         """Returns the direction's "rate" or "delay" as written; None for an absent field or a dumbbell's default."""
         text: str | None = getattr(self.link, self.prefix + name)
         return None if text == type(self.link).model_fields[self.prefix + name].default else text
+
+    def slot_rates_bps(self) -> set[int]:
+        """Returns the quantiles from which a Starlink path draws its rates [bit/s]; empty for other paths.
+
+        A short run has only some of these rates.
+        """
+        path = self.link.path if self.path == "path" else self.link.return_path
+        if not isinstance(path, Starlink):
+            return set()
+        is_opposite = self.path == "path" and self.prefix == "return_"
+        return set(Drawn(self.path, path.opposite() if is_opposite else path, 0).slot_rates_bps)
 
     def replaced(self, name: str, effect: str, values: str) -> str:
         """Returns a line about the direction's "rate" or "delay", which its path replaces by `values`."""
@@ -129,7 +141,7 @@ def _rates(direction: _Direction, duration_ps: int) -> tuple[set[int], str]:
     if service["kind"] == "opportunities":
         mean_bps = round(mean_rate_bps(service, duration_ps))
         return {mean_bps}, f"a mean rate of {RATE.format(int(float(f'{mean_bps:.4g}')))}"
-    rates_bps = {step[1] for step in service["steps"]}
+    rates_bps = {step[1] for step in service["steps"]} | direction.slot_rates_bps()
     return rates_bps, _range("rate", *(RATE.format(bound(rates_bps)) for bound in (min, max)))
 
 

@@ -137,7 +137,8 @@ class Drawn:
         return self._quantiles("base_rtt", TIME.parse)
 
     @cached_property
-    def _slot_rates(self) -> list[int]:
+    def slot_rates_bps(self) -> list[int]:
+        """Returns the quantiles of the rate of a slot."""
         return self._quantiles(f"{self.path.direction}_rate", RATE.parse)
 
     def _quantiles(self, name: str, parse: Any) -> list[int]:  # noqa: ANN401 - a function of a text
@@ -161,7 +162,7 @@ class Drawn:
         steps = Points()
         for slot in self._slots():
             down, up, _ = self._levels(slot)
-            level = between_quantiles(self._slot_rates, down if self.path.direction == "down" else up)
+            level = between_quantiles(self.slot_rates_bps, down if self.path.direction == "down" else up)
             draws = self._random(f"second/{self.path.direction}", slot)
             for second in range(SECONDS_OF_SLOT):
                 factor = 1 - noise + 2 * noise * draws.random()
