@@ -143,7 +143,7 @@ impl TimeVaryingDraft {
                 knots_ps,
                 between: if *linear { Between::Linear } else { Between::Hold },
                 at: if *at_start { Instant::Start } else { Instant::End },
-                grant_ps: grant.map(|share| 1 + part(duration / 50, share)),
+                grant_ps: grant.map(|share| (1 + part(duration / 50, share)).min(1_000 * SECOND)),
             }
         });
         let alone = matches!(service, Some(ServiceConfig::Opportunities { .. }));
