@@ -142,7 +142,7 @@ def test_a_killed_copy_is_continued(kind: str, large: str, tmp_path: Path, reque
         process.send_signal(signal.SIGKILL)
         process.wait()
         counts.append(count(there))
-    assert 0 < counts[1] < 6000
+    assert any(0 < number < 6000 for number in counts)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=120)
     assert contents(there) == contents(large)
 
