@@ -56,6 +56,7 @@ struct ValueRange {
 }
 
 impl ValueRange {
+    /// Returns `bins` intervals without a value.
     fn new(bins: usize) -> ValueRange {
         ValueRange {
             low: vec![f64::NAN; bins],
@@ -65,13 +66,24 @@ impl ValueRange {
         }
     }
 
-    fn say(&mut self, bin: usize, value: f64) {
+    /// Records a value at a time in the plot or before it; a later time is ignored.
+    fn record(&mut self, view: &View, now: Time, value: f64) {
+        match view.bin(now) {
+            Some(bin) => self.record_in(bin, value),
+            None if now.0 < view.from_ps => self.before = value,
+            None => {}
+        }
+    }
+
+    /// Records a value in an interval.
+    fn record_in(&mut self, bin: usize, value: f64) {
         // If one argument is NaN, `min` and `max` return the other one.
         self.low[bin] = self.low[bin].min(value);
         self.high[bin] = self.high[bin].max(value);
         self.last[bin] = value;
     }
 
+    /// Returns the values as arrays for JavaScript.
     fn columns(&self) -> Object {
         let columns = Object::new();
         put(&columns, "low", &floats(self.low.iter().copied()));
@@ -90,13 +102,15 @@ struct Marks {
 }
 
 impl Marks {
-    fn put(&mut self, now: Time, sequence: u64) {
+    /// Adds a point, unless the plot has `MAX_MARKS` already.
+    fn add(&mut self, now: Time, sequence: u64) {
         if self.time_s.len() < MAX_MARKS {
             self.time_s.push(now.as_seconds());
             self.sequence_bytes.push(sequence as f64);
         }
     }
 
+    /// Returns the points as arrays for JavaScript.
     fn columns(&self) -> Object {
         let columns = Object::new();
         put(&columns, "time_s", &floats(self.time_s.iter().copied()));
@@ -123,7 +137,8 @@ pub struct Picture {
     ports: Vec<Option<Box<ValueRange>>>,
     /// Bytes that arrived, summed over all flows, including those without a curve of their own.
     arrived: Vec<f64>,
-    had: Vec<Arrived>,
+    /// Data of each flow that have arrived, by which retransmitted data are counted once.
+    received: Vec<Arrived>,
     sequence: Flow,
     sent: ValueRange,
     acknowledged: ValueRange,
@@ -151,7 +166,7 @@ impl Picture {
             flows: vec![flow; flows],
             ports: vec![None; links],
             arrived: vec![0.0; bins],
-            had: Vec::new(),
+            received: Vec::new(),
             sequence: Flow::new(sequence),
             sent: ValueRange::new(bins),
             acknowledged: ValueRange::new(bins),
@@ -190,7 +205,8 @@ impl Picture {
         picture
     }
 
-    fn arrive(&mut self, now: Time, flow: Flow, bytes: u32) {
+    /// Counts bytes that reach a receiver for the first time.
+    fn count_arrived(&mut self, now: Time, flow: Flow, bytes: u32) {
         if let Some(bin) = self.view.bin(now) {
             self.arrived[bin] += f64::from(bytes);
             if let Some(picture) = self.flows.get_mut(flow.index()) {
@@ -208,34 +224,21 @@ impl Picture {
             }
             self.in_flight.pop_front();
             if sent != frame && self.view.bin(at).is_some() {
-                self.lost.put(at, sequence);
+                self.lost.add(at, sequence);
             }
         }
     }
 
-    fn reach(&mut self, now: Time, bytes_received: u64) {
+    /// Records that the receiver of flow `sequence` has `bytes_received` bytes in order.
+    fn record_received(&mut self, now: Time, bytes_received: u64) {
         self.bytes_received = self.bytes_received.max(bytes_received);
-        match self.view.bin(now) {
-            Some(bin) => self.acknowledged.say(bin, self.bytes_received as f64),
-            None if now.0 < self.view.from_ps => self.acknowledged.before = self.bytes_received as f64,
-            None => {}
-        }
+        self.acknowledged.record(&self.view, now, self.bytes_received as f64);
     }
 
     fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {
-        let Some(course) = self.flows.get_mut(flow.index()) else {
-            return;
-        };
-        match self.view.bin(now) {
-            Some(bin) => {
-                course.cwnd.say(bin, cwnd);
-                course.ssthresh.say(bin, ssthresh);
-            }
-            None if now.0 < self.view.from_ps => {
-                course.cwnd.before = cwnd;
-                course.ssthresh.before = ssthresh;
-            }
-            None => {}
+        if let Some(picture) = self.flows.get_mut(flow.index()) {
+            picture.cwnd.record(&self.view, now, cwnd);
+            picture.ssthresh.record(&self.view, now, ssthresh);
         }
     }
 
@@ -244,12 +247,8 @@ impl Picture {
         if port.is_none() && held < 2 {
             return;
         }
-        let course = port.get_or_insert_with(|| Box::new(ValueRange::new(self.view.bins)));
-        match self.view.bin(now) {
-            Some(bin) => course.say(bin, held as f64),
-            None if now.0 < self.view.from_ps => course.before = held as f64,
-            None => {}
-        }
+        let lengths = port.get_or_insert_with(|| Box::new(ValueRange::new(self.view.bins)));
+        lengths.record(&self.view, now, held as f64);
     }
 
     fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
@@ -259,10 +258,10 @@ impl Picture {
         self.in_flight.push_back((frame, now, segment.sequence));
         if let Some(bin) = self.view.bin(now) {
             if segment.retransmission {
-                self.retransmitted.put(now, segment.sequence);
+                self.retransmitted.add(now, segment.sequence);
             } else {
-                self.sent
-                    .say(bin, (segment.sequence + u64::from(segment.length)) as f64);
+                let end = segment.sequence + u64::from(segment.length);
+                self.sent.record_in(bin, end as f64);
             }
         }
     }
@@ -272,11 +271,11 @@ impl Picture {
             return;
         }
         let index = flow.index();
-        if index >= self.had.len() {
-            self.had.resize(index + 1, Arrived::default());
+        if index >= self.received.len() {
+            self.received.resize(index + 1, Arrived::default());
         }
-        let fresh = self.had[index].take(segment.sequence, segment.length);
-        self.arrive(now, flow, fresh);
+        let new_bytes = self.received[index].take(segment.sequence, segment.length);
+        self.count_arrived(now, flow, new_bytes);
         if flow == self.sequence {
             self.remove_in_flight(frame);
         }
@@ -289,7 +288,7 @@ impl Picture {
         self.in_flight.push_back((frame, now, self.bytes_sent));
         self.bytes_sent += u64::from(datagram.length);
         if let Some(bin) = self.view.bin(now) {
-            self.sent.say(bin, self.bytes_sent as f64);
+            self.sent.record_in(bin, self.bytes_sent as f64);
         }
     }
 
@@ -297,9 +296,9 @@ impl Picture {
         if !first {
             return;
         }
-        self.arrive(now, flow, datagram.length);
+        self.count_arrived(now, flow, datagram.length);
         if flow == self.sequence {
-            self.reach(now, self.bytes_received + u64::from(datagram.length));
+            self.record_received(now, self.bytes_received + u64::from(datagram.length));
             self.remove_in_flight(frame);
         }
     }
@@ -322,7 +321,7 @@ impl Probe for Picture {
             Event::Sent(now, flow, frame, segment) => self.sent(now, flow, frame, segment),
             Event::Received(now, flow, frame, segment) => self.received(now, flow, frame, segment),
             Event::Acknowledged(now, flow, frame, ack) if flow == self.sequence && frame & REQUEST == 0 => {
-                self.reach(now, ack.acknowledgement);
+                self.record_received(now, ack.acknowledgement);
             }
             Event::SentDatagram(now, flow, frame, datagram) => self.sent_datagram(now, flow, frame, datagram),
             Event::ReceivedDatagram(now, flow, frame, datagram, first) => {

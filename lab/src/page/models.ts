@@ -72,15 +72,18 @@ export function chartsOf(now: Drawn, pinned: Drawn | null, sequence: number, pal
     };
 }
 
-function until(drawn: Drawn): number {
+/** Returns the number of bins of the view that the run has reached. */
+function reachedBins(drawn: Drawn): number {
     const { view, progress } = drawn;
     // During a run the whole run is visible, so the end of the view is that of the run.
-    const reached = ((progress * view.to_s - view.from_s) / (view.to_s - view.from_s)) * view.bins;
-    return progress >= 1 ? view.bins : reached - 1;
+    const binsInProgress = ((progress * view.to_s - view.from_s) / (view.to_s - view.from_s)) * view.bins;
+    return progress >= 1 ? view.bins : binsInProgress - 1;
 }
 
+/** A flow that the charts show. */
 interface ShownFlow {
-    place: number;
+    /** Index among all flows of the run. */
+    index: number;
     flow: FlowPicture;
     name: string;
     overTcp: boolean;
@@ -89,13 +92,13 @@ interface ShownFlow {
 
 /** Returns the first flows; the flow whose segments are shown replaces the last one if it is not among them. */
 function shownFlows(now: Drawn, sequence: number, colours: string[]): ShownFlow[] {
-    const places = now.picture.flows.map((_, i) => i).slice(0, MAX_FLOWS);
-    if (sequence >= MAX_FLOWS && now.picture.flows[sequence] !== undefined) places[MAX_FLOWS - 1] = sequence;
-    return places.map((place, i) => ({
-        place,
-        flow: now.picture.flows[place] as FlowPicture,
-        name: nameOf(now, place),
-        overTcp: now.tcpNames[place] !== null,
+    const indices = now.picture.flows.map((_, i) => i).slice(0, MAX_FLOWS);
+    if (sequence >= MAX_FLOWS && now.picture.flows[sequence] !== undefined) indices[MAX_FLOWS - 1] = sequence;
+    return indices.map((index, i) => ({
+        index,
+        flow: now.picture.flows[index] as FlowPicture,
+        name: nameOf(now, index),
+        overTcp: now.tcpNames[index] !== null,
         colour: colours[i % colours.length] as string,
     }));
 }
@@ -104,56 +107,62 @@ function shownFlows(now: Drawn, sequence: number, colours: string[]): ShownFlow[
  * Returns a flow's name, followed by that of its TCP variant if it is the only flow, or if the variants of the flows
  * differ.
  */
-function nameOf(drawn: Drawn, place: number): string {
-    const [name, tcp] = [drawn.flowNames[place] ?? "", drawn.tcpNames[place] ?? null];
-    const kinds = new Set(drawn.tcpNames.filter((one) => one !== null));
-    return tcp !== null && (kinds.size > 1 || drawn.flowNames.length === 1) ? `${name}, ${tcp}` : name;
+function nameOf(drawn: Drawn, index: number): string {
+    const [name, tcp] = [drawn.flowNames[index] ?? "", drawn.tcpNames[index] ?? null];
+    const variants = new Set(drawn.tcpNames.filter((variant) => variant !== null));
+    return tcp !== null && (variants.size > 1 || drawn.flowNames.length === 1) ? `${name}, ${tcp}` : name;
 }
 
-function pinnedName(pinned: Drawn, place: number): string {
-    return ["pinned " + (pinned.flowNames[place] ?? ""), pinned.tcpNames[place]].filter((one) => one != null).join(", ");
+/** Returns the name of a flow of the run for comparison, followed by that of its TCP variant, if any. */
+function pinnedName(pinned: Drawn, index: number): string {
+    return ["pinned " + (pinned.flowNames[index] ?? ""), pinned.tcpNames[index]].filter((part) => part != null).join(", ");
 }
 
+/** Returns the chart of congestion windows, with ssthresh if one flow is shown, and the first TCP flow of the run for comparison. */
 function windows(now: Drawn, pinned: Drawn | null, palette: Palette, shown: ShownFlow[]): Chart {
-    const flows = shown.filter((one) => one.overTcp);
-    const most = Math.max(...flows.map(({ flow }) => peak(flow.cwnd_bytes)), 1);
-    const [unit, scale] = byteUnit(most);
+    const flows = shown.filter((flow) => flow.overTcp);
+    const maxWindow = Math.max(...flows.map(({ flow }) => peak(flow.cwnd_bytes)), 1);
+    const [unit, scale] = byteUnit(maxWindow);
     const lines: Line[] = [];
-    const first = pinned?.tcpNames.findIndex((one) => one !== null) ?? -1;
-    const behind = pinned?.picture.flows[first];
-    if (pinned !== null && behind !== undefined) {
-        const values = stepLine(behind.cwnd_bytes, scale, until(pinned));
-        lines.push({ label: pinnedName(pinned, first), colour: palette.pinned, values, width: 2 });
+    const pinnedIndex = pinned?.tcpNames.findIndex((variant) => variant !== null) ?? -1;
+    const pinnedFlow = pinned?.picture.flows[pinnedIndex];
+    if (pinned !== null && pinnedFlow !== undefined) {
+        const values = stepLine(pinnedFlow.cwnd_bytes, scale, reachedBins(pinned));
+        lines.push({ label: pinnedName(pinned, pinnedIndex), colour: palette.pinned, values, width: 2 });
     }
     for (const { flow, name, colour } of flows) {
-        lines.push({ label: name, colour, values: stepLine(flow.cwnd_bytes, scale, until(now)) });
+        lines.push({ label: name, colour, values: stepLine(flow.cwnd_bytes, scale, reachedBins(now)) });
     }
-    const only = flows[0]?.flow;
-    if (only !== undefined && flows.length === 1) {
-        const values = stepLine(only.ssthresh_bytes, scale, until(now)).map((one) => (one !== null && one > 4 * most * scale ? null : one));
-        const other = palette.lines.find((one) => one !== flows[0]?.colour) as string;
-        lines.push({ label: "ssthresh", colour: other, values, dash: [6, 4] });
+    const onlyFlow = flows.length === 1 ? flows[0] : undefined;
+    if (onlyFlow !== undefined) {
+        // An initial ssthresh far above the window would hide the window.
+        const limit = 4 * maxWindow * scale;
+        const values = stepLine(onlyFlow.flow.ssthresh_bytes, scale, reachedBins(now)).map((value) => (value !== null && value > limit ? null : value));
+        const otherColour = palette.lines.find((colour) => colour !== onlyFlow.colour) as string;
+        lines.push({ label: "ssthresh", colour: otherColour, values, dash: [6, 4] });
     }
     return { title: "cwnd", unit, lines };
 }
 
+/** Returns the chart of the longest queues, with the longest one of the run for comparison. */
 function queues(now: Drawn, pinned: Drawn | null, palette: Palette): Chart {
     const lines: Line[] = [];
-    const behind = pinned === null ? undefined : ports(pinned)[0];
-    if (pinned !== null && behind !== undefined) {
-        lines.push({ label: `pinned ${pinned.portNames[behind]}`, colour: palette.pinned, values: heldAt(pinned, behind), width: 2 });
+    const pinnedPort = pinned === null ? undefined : ports(pinned)[0];
+    if (pinned !== null && pinnedPort !== undefined) {
+        lines.push({ label: `pinned ${pinned.portNames[pinnedPort]}`, colour: palette.pinned, values: queueLength(pinned, pinnedPort), width: 2 });
     }
     for (const [i, port] of ports(now).entries()) {
-        lines.push({ label: now.portNames[port] ?? "", colour: palette.lines[i] as string, values: heldAt(now, port) });
+        lines.push({ label: now.portNames[port] ?? "", colour: palette.lines[i] as string, values: queueLength(now, port) });
     }
     return { title: "queue", unit: now.counted, lines };
 }
 
-function heldAt(drawn: Drawn, port: number): (number | null)[] {
+/** Returns the queue length of a port in each bin; between two records it falls at the rate of the port. */
+function queueLength(drawn: Drawn, port: number): (number | null)[] {
     const course = drawn.picture.ports[port];
     const { from_s, to_s, bins } = drawn.view;
-    const drain = ((drawn.portRates[port] ?? 0) * (to_s - from_s)) / bins;
-    return course ? queueLine(course, drain, until(drawn), drawn.portPeaks[port] ?? 0) : [];
+    const drainPerBin = ((drawn.portRates[port] ?? 0) * (to_s - from_s)) / bins;
+    return course ? queueLine(course, drainPerBin, reachedBins(drawn), drawn.portPeaks[port] ?? 0) : [];
 }
 
 /** Returns the ports with the longest queues. */
@@ -163,17 +172,19 @@ function ports(drawn: Drawn): number[] {
     return order.sort((a, b) => (peaks[b] as number) - (peaks[a] as number)).slice(0, MAX_PORTS);
 }
 
+/** Returns the chart of RTT samples of the flow whose segments are shown. */
 function roundTrips(now: Drawn, pinned: Drawn | null, palette: Palette): Chart {
     const lines: Line[] = [];
     if (pinned !== null && pinned.rtt !== null) {
-        lines.push({ label: pinnedName(pinned, pinned.view.sequence), colour: palette.pinned, values: samples(pinned.rtt, 1e3, until(pinned), pinned.view), width: 2 });
+        lines.push({ label: pinnedName(pinned, pinned.view.sequence), colour: palette.pinned, values: samples(pinned.rtt, 1e3, reachedBins(pinned), pinned.view), width: 2 });
     }
     if (now.rtt !== null) {
-        lines.push({ label: nameOf(now, now.view.sequence), colour: palette.lines[0] as string, values: samples(now.rtt, 1e3, until(now), now.view) });
+        lines.push({ label: nameOf(now, now.view.sequence), colour: palette.lines[0] as string, values: samples(now.rtt, 1e3, reachedBins(now), now.view) });
     }
     return { title: "RTT", unit: "ms", lines };
 }
 
+/** Returns the chart of the throughput of all flows together, and of each shown flow if there are several. */
 function throughput(now: Drawn, pinned: Drawn | null, palette: Palette, shown: ShownFlow[]): Chart {
     const lines: Line[] = [];
     if (pinned !== null) {
@@ -181,18 +192,19 @@ function throughput(now: Drawn, pinned: Drawn | null, palette: Palette, shown: S
         lines.push({ label: "pinned, all flows", colour: palette.pinned, values, width: 2 });
     }
     lines.push({ label: "all flows", colour: palette.ink, values: arriving(now, now.picture.arrived_bytes, now.totalRate), width: 2 });
-    for (const { flow, name, colour, place } of shown) {
+    for (const { flow, name, colour, index } of shown) {
         if (shown.length === 1) break;
-        lines.push({ label: name, colour, values: arriving(now, flow.arrived_bytes, now.flowRates[place] as number) });
+        lines.push({ label: name, colour, values: arriving(now, flow.arrived_bytes, now.flowRates[index] as number) });
     }
     return { title: "throughput", unit: "Mbit/s", lines };
 }
 
 /** Returns the throughput [Mbit/s] of data that arrived over links whose rates add up to `rateBps`. */
 function arriving(drawn: Drawn, bytes: Float64Array, rateBps: number): (number | null)[] {
-    return rates(spread(bytes, rateBps, drawn.view), drawn.view, until(drawn));
+    return rates(spread(bytes, rateBps, drawn.view), drawn.view, reachedBins(drawn));
 }
 
+/** Returns the chart of the sequence numbers of one flow. */
 function sequences(now: Drawn, flow: number, colours: string[]): Chart {
     const { sent, acknowledged, resent, lost } = now.picture.sequence;
     const [unit, scale] = byteUnit(Math.max(peak(sent), 1));
@@ -200,8 +212,8 @@ function sequences(now: Drawn, flow: number, colours: string[]): Chart {
         title: "sequence",
         unit,
         lines: [
-            { label: `${now.flowNames[flow] ?? ""} sent`, colour: colours[0] as string, values: nondecreasingLine(sent, scale, until(now)) },
-            { label: now.tcpNames[flow] === null ? "arrived" : "acknowledged", colour: colours[2] as string, values: nondecreasingLine(acknowledged, scale, until(now)) },
+            { label: `${now.flowNames[flow] ?? ""} sent`, colour: colours[0] as string, values: nondecreasingLine(sent, scale, reachedBins(now)) },
+            { label: now.tcpNames[flow] === null ? "arrived" : "acknowledged", colour: colours[2] as string, values: nondecreasingLine(acknowledged, scale, reachedBins(now)) },
         ],
         marks: [
             { marks: resent, scale, colour: colours[3] as string, shape: "dot", label: "retransmitted" },
