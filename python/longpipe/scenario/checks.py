@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import MissingSetting, ScenarioError
 from longpipe.scenario import conditioning
+from longpipe.scenario.conditioning import BESIDE_ACCESS
 from longpipe.scenario.framings import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.identity_cache import by_identity
 from longpipe.scenario.network import Dumbbell
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
 
-# Conditioners that act before the queue discipline, so that links with medium access may have them.
-BESIDE_ACCESS: Final = ("policer", "duplication")
 # The requirement of flows whose routes cannot change.
 CONSTANT_ROUTES: Final = "needs a path with constant routes: a constellation without path.as = 'graph'"
 
@@ -238,9 +237,9 @@ def _access_problems(framing: Framing, network: Network, topology: Topology) -> 
         path = (link.return_path or link.path) if back else link.path
         if path is not None:
             yield f"{field}: {access.kind}; needs a constant link, without a path in its direction"
-        for one in link.return_conditioners if back else link.conditioners:
-            if one.kind not in BESIDE_ACCESS:
-                yield f"{field}: {access.kind}; not together with {one.kind}, needs {', '.join(BESIDE_ACCESS)}"
+        for conditioner in link.return_conditioners if back else link.conditioners:
+            if not conditioner.beside_access:
+                yield f"{field}: {access.kind}; not together with {conditioner.kind}, needs {', '.join(BESIDE_ACCESS)}"
 
 
 def _send_jitter(topology: Topology) -> dict[str, str]:

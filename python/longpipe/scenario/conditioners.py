@@ -15,6 +15,7 @@ from longpipe.units import RATE, SIZE, TIME
 class Policer(Conditioning):
     """A token bucket that drops or marks packets that exceed a rate, and never delays them (Linux: `tc police`)."""
 
+    beside_access: ClassVar[bool] = True
     has_bucket: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
     kind: Literal["policer"] = "policer"
@@ -128,6 +129,7 @@ class Duplication(Conditioning):
     """Packets that arrive twice at the port (Linux: `netem duplicate`); the copy is not duplicated again."""
 
     draws: ClassVar[bool] = True
+    beside_access: ClassVar[bool] = True
     disorders: ClassVar[bool] = True
     kind: Literal["duplication"] = "duplication"
     probability: float = Field(ge=0, le=1, description="A probability that a packet arrives twice, as in .01")

@@ -11,6 +11,8 @@ from longpipe.units import TIME
 
 # Token buckets, in the order in which packets pass them.
 BUCKETS: Final = kinds_that(Conditioner, lambda model: model.has_bucket)
+# Conditioners that a link with medium access may have.
+BESIDE_ACCESS: Final = kinds_that(Conditioner, lambda model: model.beside_access)
 
 
 def problems(own: Sequence[Conditioner]) -> Iterator[tuple[str, str]]:

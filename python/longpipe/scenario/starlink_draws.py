@@ -12,7 +12,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
-from importlib import resources
 from itertools import pairwise
 from random import Random
 from typing import Any, Final
@@ -50,6 +49,7 @@ def parameter_sets() -> dict[int, dict[str, Any]]:
 def parameter_rows() -> list[dict[str, str]]:
     """Returns the rows of `starlink.csv`: field, the value of each year as JSON, and the source."""
     import csv
+    from importlib import resources
 
     text = (resources.files(__package__) / "starlink.csv").read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))

@@ -26,6 +26,7 @@ impl Parameters for DuplicationConfig {
     const FACTS: Facts = Facts {
         draws: true,
         disorders: true,
+        beside_access: true,
         ..Facts::NONE
     };
 }

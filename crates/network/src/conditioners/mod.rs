@@ -34,6 +34,8 @@ pub struct Facts {
     pub has_bucket: bool,
     /// Whether packets may overtake each other or arrive twice.
     pub disorders: bool,
+    /// Whether a link with medium access may have the conditioner, which then does not decide when packets leave.
+    pub beside_access: bool,
 }
 
 impl Facts {
@@ -43,6 +45,7 @@ impl Facts {
         repeats: false,
         has_bucket: false,
         disorders: false,
+        beside_access: false,
     };
 }
 

@@ -57,6 +57,7 @@ impl Parameters for PolicerConfig {
     const FACTS: Facts = Facts {
         repeats: true,
         has_bucket: true,
+        beside_access: true,
         ..Facts::NONE
     };
 }
