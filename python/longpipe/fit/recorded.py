@@ -177,7 +177,7 @@ class _Estimated:
 
     @property
     def has_queue(self) -> bool:
-        """Whether there was a queue for so long that the rate is known, and not only bounded."""
+        """Returns whether a queue lasted long enough to determine the rate; otherwise, only a lower bound is known."""
         return self.rate["high"] is not None
 
 
