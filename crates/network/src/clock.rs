@@ -36,7 +36,7 @@ pub(crate) enum Actor {
     Start(Flow),
     /// A VBR source.
     Source(usize),
-    /// A port that processes cells in sweeps, or that has a dequeue-time discipline.
+    /// A port that has a dequeue-time discipline.
     Port(usize),
 }
 

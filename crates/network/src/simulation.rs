@@ -62,8 +62,7 @@ impl<P: Probe> Simulation<P> {
         let lookahead = (&guarantees, &early);
         let run: Box<dyn AnyRun<P>> = match (scenario.framing, scenario.engine) {
             (Framing::Aal5, _) => {
-                let watched = (!probe.is_idle(), probe.wants(Detail::Cells));
-                let atm = Atm::new(scenario, &topology, lookahead, seed, watched);
+                let atm = Atm::new(scenario, &topology, lookahead, seed, probe.wants(Detail::Cells));
                 let at = (seed, &topology.entries()[..], atm.interval(scenario));
                 let hosts = hosts((scenario, slots), &topology, early, at, probe);
                 let mut run = Run::new(hosts, atm);

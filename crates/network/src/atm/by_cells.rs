@@ -56,7 +56,7 @@ impl Atm {
                     }
                     None => self.deliver(hosts, link),
                 },
-                Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) => self.deliver(hosts, link),
+                Feed::Trains(_) | Feed::Transit(_) => self.deliver(hosts, link),
                 Feed::Vbr(_) => {}
             }
             let Some((time, order)) = self.next_arrival(link) else {
@@ -152,12 +152,8 @@ impl Atm {
         }
     }
 
-    /// Handles the departures and drops of cells at a port with a queue per VC. Returns whether the link has such a
-    /// port.
-    pub(super) fn depart<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) -> bool {
-        let Feed::PerVc(_) = &self.links[link.index()].feed else {
-            return false;
-        };
+    /// Handles the departures and drops of cells at a port with a queue per VC.
+    pub(super) fn depart<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         while let Feed::PerVc(port) = &mut self.links[link.index()].feed {
             let Some(left) = port.depart(hosts.clock.now) else {
                 let next = port.next_departure();
@@ -166,7 +162,6 @@ impl Atm {
             };
             self.carry_left(hosts, link, left);
         }
-        true
     }
 
     /// Passes on a cell that has left a port with a queue per VC, unless an outage drops or loses it.

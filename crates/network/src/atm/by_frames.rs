@@ -1,6 +1,5 @@
 //! Event handling of the train engine: a frame is represented by its first and last cell.
 
-use super::by_sweeps;
 use super::interface::{Accepted, ScheduledFrame};
 use super::lanes::Edge;
 use super::link::{FedWire, Feed};
@@ -61,7 +60,7 @@ impl Atm {
         None
     }
 
-    /// Queues a frame at its host's interface, or passes it to the sweep ports.
+    /// Queues a frame at its host's interface.
     #[inline(never)]
     fn wait_at_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, frame: ScheduledFrame, options: &Options) {
         let Feed::Nic(nic) = &mut self.links[link.index()].feed else {
@@ -71,18 +70,12 @@ impl Atm {
         if first > hosts.clock.end {
             return nic.release_from(frame.slot);
         }
-        if self.sweeps.carry(frame.packet.vc()) {
-            nic.send(frame.cells);
-            return by_sweeps::send(self, hosts, frame, first, options);
-        }
         if frame.by_edges {
             self.in_transit.keep_options(&frame.packet, options);
             self.in_transit.acks_elsewhere += frame.packet.vc().way() as u64;
         }
-        if let Feed::Nic(nic) = &mut self.links[link.index()].feed {
-            if nic.wait(frame) {
-                self.schedule(hosts, link);
-            }
+        if nic.wait(frame) {
+            self.schedule(hosts, link);
         }
     }
 

@@ -1,5 +1,5 @@
-//! Completes, at the end of the run, the counters of ports with trains or sweeps, and of the ports upstream and
-//! downstream of them.
+//! Completes, at the end of the run, the counters of ports with trains, and of the ports upstream and downstream
+//! of them.
 
 use super::link::{FedWire, Feed};
 use super::port::transit::Passed;
@@ -10,7 +10,6 @@ use longpipe_events::{Span, Time};
 
 /// Completes the counters of all ports.
 pub(super) fn settle(atm: &mut Atm, now: Time) {
-    settle_sweeps(atm, now);
     for edge in atm.in_transit.iter().filter(|edge| !edge.first) {
         let link = atm.topology.steps[edge.packet.step() as usize - 1].link;
         if let Feed::Nic(nic) = &mut atm.links[link.index()].feed {
@@ -44,24 +43,6 @@ pub(super) fn settle(atm: &mut Atm, now: Time) {
             settle_path(passed, &atm.topology, &mut atm.links, step, now);
         }
         atm.links[link].feed = Feed::Trains(port);
-    }
-}
-
-/// Completes the counters of all sweep ports.
-fn settle_sweeps(atm: &mut Atm, now: Time) {
-    atm.sweeps.finish(now);
-    for (link, cells) in atm.sweeps.unread() {
-        if let Feed::Nic(nic) = &mut atm.links[link.index()].feed {
-            nic.keep(cells);
-        }
-    }
-    for (port, step) in atm.sweeps.last_ports() {
-        let local = atm.topology.steps[step as usize].local;
-        let passed = atm.sweeps.passed_on(port, local);
-        settle_path(passed, &atm.topology, &mut atm.links, step, now);
-    }
-    for (link, account) in atm.sweeps.accounts(now) {
-        atm.links[link.index()].feed = Feed::Swept(Box::new(account));
     }
 }
 

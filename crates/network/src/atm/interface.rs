@@ -224,11 +224,6 @@ impl Nic {
         self.cells_out -= end - arrived.clamp(first, end);
     }
 
-    /// Counts the cells of entire frames that have not arrived by the end of the run.
-    pub fn keep(&mut self, cells: u64) {
-        self.cells_out -= cells;
-    }
-
     /// Returns the number of cells that have arrived downstream.
     pub fn cells_out(&self) -> u64 {
         self.cells_out

@@ -3,7 +3,6 @@
 use crate::atm::interface::Nic;
 use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::per_vc::PerVcPort;
-use crate::atm::port::sweep::SweepCounters;
 use crate::atm::port::time_varying::TimeVaryingCellPort;
 use crate::atm::port::trains::TrainPort;
 use crate::atm::port::transit::Transit;
@@ -42,8 +41,6 @@ pub enum Feed {
     Trains(Box<TrainPort>),
     /// A switch port without a queue, downstream of a train port or of another port without a queue.
     Transit(Transit),
-    /// A switch port that processes cells in sweeps, with its counters at the end of the run.
-    Swept(Box<SweepCounters>),
     /// A VBR source, given by its number; its cells are processed by the port at the link's end.
     Vbr(usize),
 }
@@ -55,7 +52,7 @@ impl Feed {
             Feed::Port(port) => Some(port),
             Feed::PerVc(port) => Some(&mut **port),
             Feed::TimeVarying(port) => Some(&mut **port),
-            Feed::Nic(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) | Feed::Vbr(_) => None,
+            Feed::Nic(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Vbr(_) => None,
         }
     }
 
@@ -119,12 +116,12 @@ impl FedWire {
                 self.deliveries.first().map(|next| (next.arrival, next.packet.vc()))
             }
             Feed::TimeVarying(port) if port.host || !self.end.host => port.wire.first(),
-            Feed::TimeVarying(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) if self.end.host => {
+            Feed::TimeVarying(_) | Feed::Trains(_) | Feed::Transit(_) if self.end.host => {
                 self.deliveries.first().map(|next| (next.arrival, next.packet.vc()))
             }
             Feed::Port(port) => port.wire.first(),
             Feed::PerVc(port) => port.wire.first(),
-            Feed::TimeVarying(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) | Feed::Vbr(_) => None,
+            Feed::TimeVarying(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Vbr(_) => None,
         }
     }
 }

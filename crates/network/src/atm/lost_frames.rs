@@ -9,7 +9,7 @@ use crate::packets::aal5::Cell;
 use crate::packets::contents::Contents;
 use crate::packets::drops::{DropCause, Dropped, LostData};
 use crate::packets::in_transit::REQUEST;
-use crate::packets::{Circuit, Link, Packet};
+use crate::packets::{Circuit, Link};
 use longpipe_events::Time;
 use longpipe_tcp::segment::Opening;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -80,22 +80,6 @@ impl Atm {
         match self.lost_frames.insert(cell.vc, cell.frame, (time, cause)) {
             CellLoss::First => hosts.report_loss(&dropped(), u64::from(cell.frame)),
             CellLoss::Earlier => hosts.note_loss(&dropped(), u64::from(cell.frame)),
-            CellLoss::Later => {}
-        }
-    }
-
-    /// Records the loss of a cell of a packet in a sweep port, where `frame` is the number of the packet's frame.
-    pub(super) fn lose_cell_of<P: Probe>(
-        &mut self,
-        hosts: &mut Hosts<P>,
-        packet: &Packet,
-        frame: u32,
-        (link, time, cause): (Link, Time, DropCause),
-    ) {
-        let dropped = Dropped::new(time, link, packet, cause);
-        match self.lost_frames.insert(packet.vc(), frame, (time, cause)) {
-            CellLoss::First => hosts.report_loss(&dropped, u64::from(packet.frame())),
-            CellLoss::Earlier => hosts.note_loss(&dropped, u64::from(packet.frame())),
             CellLoss::Later => {}
         }
     }

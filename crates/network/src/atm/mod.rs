@@ -2,7 +2,6 @@
 
 mod by_cells;
 pub(crate) mod by_frames;
-mod by_sweeps;
 mod conformance;
 mod end_of_run;
 mod frame_errors;
@@ -14,7 +13,6 @@ pub mod port;
 pub(crate) mod port_selection;
 mod report;
 mod shortcut;
-pub(crate) mod sweeps;
 pub mod vbr;
 
 use crate::hosts::medium::Medium;
@@ -39,7 +37,6 @@ use link::{FedWire, Feed};
 use longpipe_events::{Span, Time};
 use lost_frames::LostFrames;
 use port_selection::Plan;
-use sweeps::Sweeps;
 use vbr::on_off::Meter;
 
 /// Switches and links of a run, for cell-by-cell simulation and for trains.
@@ -52,10 +49,6 @@ pub(crate) struct Atm {
     pub in_transit: EdgesInTransit,
     /// For each VC, whether its frames are represented by their edges.
     pub by_edges: Vec<bool>,
-    /// For each VC, whether the frames carry the contents of its packets.
-    pub travels: Vec<bool>,
-    /// Sweep ports: output ports that process many cells in one pass (see `port/sweep`).
-    pub sweeps: Sweeps,
     /// For each VC of a flow, the reassembly state at the receiving host.
     pub reassemblers: Vec<Reassembler>,
     /// Frames that have lost a cell, in cell-by-cell simulation.
@@ -70,17 +63,16 @@ pub(crate) struct Atm {
 }
 
 impl Atm {
-    /// Creates the switches and links of a scenario, all idle. The flags state whether a probe is attached and whether
-    /// the probe observes every cell.
+    /// Creates the switches and links of a scenario, all idle. `every_cell` states whether a probe observes every cell.
     pub fn new(
         scenario: &Scenario,
         topology: &Topology,
         (guarantees, early): (&Guarantees, &EarlyHosts),
         seed: u64,
-        watched: (bool, bool),
+        every_cell: bool,
     ) -> Atm {
-        let plan = Plan::new(scenario, topology, seed, watched);
-        let (mut links, sweeps) = plan.links();
+        let plan = Plan::new(scenario, topology, seed, every_cell);
+        let mut links = plan.links();
         let trains = |link: &&FedWire| matches!(link.feed, Feed::Trains(_));
         if links.iter().filter(trains).count() <= lanes::LANES {
             let ack_lookaheads = acks::ack_lookaheads(scenario, topology, guarantees, early);
@@ -92,12 +84,9 @@ impl Atm {
         }
         let circuits = Circuit::of_flows(scenario.flows.len());
         let by_edges = port_selection::by_edges(topology, &links);
-        let travels = (0..circuits).map(|vc| by_edges[vc] || sweeps.carry(Circuit(vc as u32)));
         Atm {
-            travels: travels.collect(),
             by_edges,
             links,
-            sweeps,
             topology: topology.clone(),
             ties: TieRule::new(scenario.ties, seed),
             in_transit: EdgesInTransit::new(circuits),
@@ -125,7 +114,7 @@ impl Medium for Atm {
 
     #[inline(always)]
     fn travels(&self, vc: Circuit) -> bool {
-        self.travels[vc.index()]
+        self.by_edges[vc.index()]
     }
 
     #[inline(always)]
@@ -161,14 +150,11 @@ impl Medium for Atm {
     }
 
     fn on_port<P: Probe>(&mut self, hosts: &mut Hosts<P>, port: usize) {
-        if !self.depart(hosts, Link::new(port)) {
-            by_sweeps::sweep(self, hosts, port as u32);
-        }
+        self.depart(hosts, Link::new(port));
     }
 
     fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
         (0..self.meters.len()).for_each(|source| vbr::carry_vbr(self, hosts, source));
-        by_sweeps::finish(self, hosts);
         self.watch_wires(hosts);
         self.report_frames_lost_in_part(hosts);
     }

@@ -1,7 +1,5 @@
 //! Selects the ports that are simulated without an event per cell, and builds a run's links for either engine.
 
-mod sweeps;
-
 use crate::atm::interface::Nic;
 use crate::atm::link::{Deliveries, FedWire, Feed};
 use crate::atm::port::admission::{Admission, AqmOfFrames};
@@ -13,7 +11,6 @@ use crate::atm::port::time_varying::TimeVaryingCellPort;
 use crate::atm::port::trains::{TrainParameters, TrainPort};
 use crate::atm::port::transit::Transit;
 use crate::atm::port::CellPort;
-use crate::atm::sweeps::Sweeps;
 use crate::impairments::loss::Loss;
 use crate::packets::aal5::frame_cells;
 use crate::packets::Circuit;
@@ -34,8 +31,6 @@ pub struct Plan<'a> {
     seed: u64,
     /// Whether a probe observes every cell.
     by_cells: bool,
-    /// Whether the run is untraced.
-    unwatched: bool,
     ties: TieRule,
     /// For each link, the links from which cells continue to its port, without duplicates.
     inputs: Vec<Vec<usize>>,
@@ -50,12 +45,7 @@ pub struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     /// Classifies every port. If a probe observes individual cells (`by_cells`), no port uses trains.
-    pub fn new(
-        scenario: &'a Scenario,
-        topology: &'a Topology,
-        seed: u64,
-        (watched, by_cells): (bool, bool),
-    ) -> Plan<'a> {
+    pub fn new(scenario: &'a Scenario, topology: &'a Topology, seed: u64, by_cells: bool) -> Plan<'a> {
         let mut inputs = vec![Vec::new(); scenario.links.len()];
         let mut circuits = vec![Vec::new(); scenario.links.len()];
         let mut earliest = vec![Time(u64::MAX); scenario.links.len()];
@@ -88,7 +78,6 @@ impl<'a> Plan<'a> {
             topology,
             seed,
             by_cells,
-            unwatched: !watched,
             ties: TieRule::new(scenario.ties, seed),
             inputs,
             circuits,
@@ -228,8 +217,8 @@ impl<'a> Plan<'a> {
         self.transit.clone()
     }
 
-    /// Builds all links and the sweep ports in the idle state. The links of VBR sources have interfaces.
-    pub fn links(&self) -> (Vec<FedWire>, Sweeps) {
+    /// Builds all links in the idle state. The links of VBR sources have interfaces.
+    pub fn links(&self) -> Vec<FedWire> {
         let trains: Vec<bool> = (0..self.scenario.links.len())
             .map(|link| self.takes_trains(link))
             .collect();
@@ -247,12 +236,10 @@ impl<'a> Plan<'a> {
                 past.iter().for_each(|&link| behind[link] = true);
             }
         }
-        let swept = self.swept(&trains);
         let mut lanes = 0..;
-        let feeds = (0..trains.len()).map(|link| match (trains[link], behind[link] || swept.behind[link]) {
+        let feeds = (0..trains.len()).map(|link| match (trains[link], behind[link]) {
             (true, _) => Feed::Trains(Box::new(self.train_port(link, lanes.next().unwrap_or(0)))),
             (_, true) => Feed::Transit(self.transit_port(link)),
-            _ if swept.ports[link] => Feed::Swept(Box::default()),
             _ => self.plain(link),
         });
         let links = feeds.zip(&self.topology.ends).map(|(feed, &end)| FedWire {
@@ -261,7 +248,7 @@ impl<'a> Plan<'a> {
             earliest_event: Time::ZERO,
             deliveries: Deliveries::default(),
         });
-        (links.collect(), self.sweeps(&swept.ports))
+        links.collect()
     }
 
     fn plain(&self, link: usize) -> Feed {

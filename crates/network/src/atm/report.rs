@@ -77,7 +77,6 @@ fn class_reports(index: usize, link: &mut FedWire, vcs: [u32; 2], transit: bool,
     };
     let (counters, held, vbr) = match &mut link.feed {
         Feed::Trains(port) => (port.counters_at(now), port.held_at_end(now), port.vbr_mut()),
-        Feed::Swept(account) => (account.counters, account.held.iter().sum(), None),
         Feed::Transit(port) => {
             let counters = QueueCounters {
                 cells_in: port.cells_in,
@@ -107,7 +106,6 @@ fn held_by_vc(feed: &mut Feed, class: Class, vcs: usize, now: Time) -> Vec<u64> 
     match feed {
         Feed::Trains(port) => port.held_by_vc(now),
         Feed::Transit(port) => port.held.clone(),
-        Feed::Swept(account) => account.held.clone(),
         feed => feed
             .cell_queue()
             .map_or_else(Vec::new, |queue| (0..vcs).map(|vc| queue.vc_held(vc)).collect()),

@@ -92,7 +92,7 @@ impl Atm {
         left_trunk: Time,
     ) -> Option<Option<ScheduledFrame>> {
         let (flow, acks) = (packet.vc().flow(), packet.vc().reverse());
-        if !self.travels[acks.index()] {
+        if !self.by_edges[acks.index()] {
             return None;
         }
         let state = &mut hosts.flows[flow.index()];
@@ -112,10 +112,10 @@ impl Atm {
     #[inline(always)]
     pub(crate) fn take_ack_frame_on_fast_path<P: Probe>(&mut self, hosts: &mut Hosts<P>, packet: Packet) -> bool {
         let (flow, data) = (packet.vc().flow(), packet.vc().reverse());
-        let (now, travels) = (hosts.clock.now, self.travels[data.index()]);
+        let (now, by_edges) = (hosts.clock.now, self.by_edges[data.index()]);
         let state = &mut hosts.flows[flow.index()];
         // Only the general path stores the contents of packets that frames do not carry.
-        if !travels || !state.sender.try_fast_path(now, packet.sequence()) {
+        if !by_edges || !state.sender.try_fast_path(now, packet.sequence()) {
             return false;
         }
         let Entry { link, step } = state.way;

@@ -55,8 +55,7 @@ pub(crate) trait Medium: Send + Sized {
     /// Handles the scheduled update of a VBR source.
     fn on_source<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _source: usize) {}
 
-    /// Handles the scheduled event of a port: a sweep over the cells that have arrived, or the next departure from a
-    /// queue discipline.
+    /// Handles the scheduled event of a port: the next departure from a queue discipline.
     fn on_port<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _port: usize) {}
 
     /// Completes the state at the end of the run.

@@ -80,11 +80,6 @@ impl GridSums {
         GridSums { grid, cycle, whole }
     }
 
-    /// Returns the grid.
-    pub fn grid(&self) -> SlotGrid {
-        self.grid
-    }
-
     /// Returns the sum over slots `from..to`.
     #[inline(always)]
     pub fn of(&self, from: u64, to: u64) -> StartSum {

@@ -11,7 +11,6 @@ mod frame;
 pub mod per_vc;
 pub mod red;
 pub(crate) mod slot_source;
-pub mod sweep;
 pub mod time_varying;
 pub mod trains;
 pub mod transit;
