@@ -3,11 +3,9 @@
 use crate::common::chains::any_chain;
 use crate::common::compare::{compare, compare_engines};
 use crate::common::random::{any_dumbbell, any_parking_lot, cases, with_web};
-use crate::common::{add_vbr, run, SECOND};
-use longpipe_network::scenario::{Engine, Scenario, SchedulerConfig};
+use crate::common::{add_vbr, SECOND};
+use longpipe_network::scenario::{Scenario, SchedulerConfig};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 /// Checks that all engines give equal results, with and without a probe, and that their traces are equal.
 fn agree(mut scenario: Scenario, seed: u64, traced: bool) -> Result<(), TestCaseError> {
