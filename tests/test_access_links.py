@@ -1,12 +1,18 @@
 """Links with medium access: resolution, errors, counters, and agreement of both engines."""
 
-from typing import Any
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
 
+import numpy as np
 import pytest
 
-from longpipe import Scenario, ScenarioError, simulate
+from longpipe import Scenario, ScenarioError, pictures, simulate
 from longpipe.cautions.cautions import seedless
 from longpipe.lab import beyond
+from longpipe_evidence.validate import access
+
+FOLDER: Final = Path(__file__).parent / "data" / "access"
 
 GEO: dict[str, Any] = {
     "framing": "ip",
@@ -57,6 +63,109 @@ def test_upload_is_limited_by_access() -> None:
     assert 50e3 < result.throughputs_bps[0] < 100e3
 
 
+def test_remedy_of_access_raises_the_goodput() -> None:
+    upload = {"network.access": {"kind": "dvb-rcs2", "requests": "rbdc", "max_rate": "100 kbit/s"}}
+    changes = {**upload, "network.return_access": None, "network.trunk_rate": "453 kbit/s", "duration": "120 s"}
+    before = simulate(geo(**changes))
+    remedy = before.flow_limits[0].remedy
+    assert remedy is not None
+    assert remedy.in_words == "set network.access.free_rate to 453 kbit/s"
+    after = simulate(remedy.applied_to(before.scenario))
+    assert after.throughputs_bps[0] > 3 * before.throughputs_bps[0]
+    assert after.flow_limits[0].limited_by != "access"
+
+
+def test_trace_of_grants_agrees_with_the_counters() -> None:
+    result = simulate(geo(**{"traces.grants": True, "network.return_access.request_loss": 0.1}))
+    rows = result.traces["grants"]
+    port = result.ports.set_index("port").loc["switch2->switch1"]
+    assert set(rows["port"]) == {"switch2->switch1"}
+    counts = rows["action"].value_counts()
+    assert counts["transmission"] == port["grants_used"]
+    assert counts["request"] + counts["lost-request"] == port["requests"]
+    assert counts["lost-request"] == port["requests_lost"]
+    # Each grant is a number of bursts of 38 bytes, and a volume is requested in steps of at most 512 bytes.
+    assert (rows["bytes"][rows["action"] == "grant"] % 38 == 0).all()
+    assert rows["time_s"].is_monotonic_increasing
+    assert rows["waited_s"].sum() == pytest.approx(port["waiting_for_grant_s"], abs=1.2)
+
+
+def test_random_access_shortens_the_wait_of_the_first_packet() -> None:
+    transfer = {"traffic": {"kind": "transfer", "size": "500 B"}, "tcp.handshake": True, "duration": "10 s"}
+    granted = simulate(geo(**transfer))
+    random = simulate(geo(**transfer, **{"network.return_access.random_access": "crdsa"}))
+    # Kuhn et al. 2013 report 500 ms for the first ten datagrams.
+    assert 0.4 < granted.flows["completion_s"][0] - random.flows["completion_s"][0] < 0.9
+    port = random.ports.set_index("port").loc["switch2->switch1"]
+    assert port["attempts"] >= 2
+    assert port["collisions"] == 0
+
+
+def test_losses_of_random_access_are_counted_as_access() -> None:
+    own = {"kind": "dvb-rcs2", "requests": "none", "random_access": "slotted-aloha", "random_access_load": 1.0}
+    traffic = {"kind": "poisson", "rate": "1 kbit/s", "payload": "3 B"}
+    changes = {"network.access": own, "network.return_access": None, "network.trunk_rate": "453 kbit/s"}
+    runs = [
+        simulate(geo(traffic=traffic, duration="200 s", engine=engine, **{**changes, "traces.drops": True}))
+        for engine in ("trains", "reference")
+    ]
+    assert runs[0].state_hash == runs[1].state_hash
+    port = runs[0].ports.set_index("port").loc["switch1->switch2"]
+    assert port["packets_lost_access"] > 0
+    assert set(runs[0].traces["drops"]["cause"]) == {"access"}
+    assert port["collisions"] / port["attempts"] == pytest.approx(0.632, abs=0.06)
+    assert runs[0].flow_limits[0].limited_by == "random loss"
+
+
+def test_numbers_of_access_are_within_their_tolerance() -> None:
+    chosen = access.rows(FOLDER)
+    assert len(chosen) == 35
+    few = chosen[chosen["conditions"].str.contains("G=0.5|G=0.8|case=")]
+    compared = list(access.compare(few, 4000))
+    assert len(compared) == 11
+    assert [one for one in compared if not one.holds] == []
+
+
+def test_table_without_the_columns_is_rejected(tmp_path: Path) -> None:
+    (tmp_path / "random-access.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ScenarioError, match=r"random-access\.csv'; needs the columns quantity,conditions"):
+        access.rows(tmp_path)
+
+
+def test_picture_of_grants_names_port_and_waits() -> None:
+    result = simulate(geo(**{"traces.grants": True}))
+    figure = pictures.grants(result)
+    assert figure.get_suptitle().endswith("waiting time for a transmission at switch2->switch1")
+    waits = pictures.grant_points(result)["waited_s"]
+    shown = [np.asarray(line.get_ydata(), dtype=float).max() for line in figure.axes[0].lines]
+    assert max(shown) == pytest.approx(1e3 * waits.max())
+    with pytest.raises(ScenarioError, match=r"^port: 'switch1->switch2' sent no data by medium access"):
+        pictures.grants(result, port="switch1->switch2")
+    static = simulate(geo(**{"traces.grants": True, "network.return_access": None}))
+    with pytest.raises(ScenarioError, match=r"^port: no port with medium access sent data in the time shown"):
+        pictures.grants(static)
+
+
+def test_picture_of_paths_says_that_it_omits_waits() -> None:
+    with pytest.raises(ScenarioError, match=r"the picture grants shows the waits at switch2->switch1$"):
+        pictures.path(geo())
+    moving = {"kind": "moving", "rate": [["0 s", "20 Mbit/s"], ["9 s", "5 Mbit/s"]]}
+    names = ("server", "gateway", "modem", "router", "home")
+    links: list[dict[str, Any]] = [
+        {"between": list(pair), "rate": "20 Mbit/s", "delay": "1 ms"} for pair in pairwise(names)
+    ]
+    links[1] |= {"return_rate": "453 kbit/s", "return_access": {"kind": "dvb-rcs2"}}
+    links[2] |= {"path": moving}
+    network = {
+        "kind": "graph",
+        "nodes": [{"name": name, "kind": "host" if name in ("server", "home") else "switch"} for name in names],
+        "links": links,
+        "flows": [{"name": "flow", "from": "server", "to": "home"}],
+    }
+    scenario = Scenario.model_validate(GEO | {"network": network, "switch": {"buffer": "99 packets"}})
+    assert "without waits for transmissions at modem->gateway" in pictures.path(scenario).get_suptitle()
+
+
 def test_terminals_of_a_cell_share_its_capacity() -> None:
     ends = [f"{role}{i}" for role in ("home", "server") for i in range(3)]
     access = {"kind": "dvb-rcs2", "cell": "beam", "requests": "rbdc"}
@@ -90,6 +199,7 @@ def test_terminals_of_a_cell_share_its_capacity() -> None:
         ({"network.return_access.constant_rate": "1 Mbit/s"}, "network.return_access.constant_rate: 1000000 bit/s; needs constant rates that fit"),
         ({"network.return_access.preset": "sns3", "network.trunk_delay": "400 ms"}, "network.return_access.preset: sns3; needs a link delay of at most 300 ms, not 400 ms"),
         ({"network.return_access.requests": "none"}, "network.return_access.requests: none; needs rbdc or vbdc"),
+        ({"network.return_access.random_access": "crdsa", "network.return_access.random_access_slots": 200}, "network.return_access.random_access_slots: 200; needs at least 3, the copies of a burst, and at most 149, the bursts of a superframe"),
         ({"network.return_access.waveform": 2}, "network.return_access.waveform: 2; "),
     ],
 )  # fmt: skip

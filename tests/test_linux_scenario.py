@@ -104,6 +104,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"tcp__handshake": False}, "tcp.handshake: differs from profile = 'linux-6'"),
     ({"tcp__receiver_window": "20 KB"}, "tcp.receiver_window_bytes: differs from profile = 'linux-6'"),
     ({"network__return_rate": "400 kbit/s"}, "network.return_rate: 400000 bit/s"),
+    ({"network__return_access": {"kind": "dvb-rcs2"}}, "network.return_access: present; Linux's path has none"),
     ({"network__access_rate": "1 Mbit/s"}, "network.access_rate: below network.trunk_rate"),
     ({"network__return_loss": {"kind": "bernoulli", "probability": 0.1}}, "network.return_loss: bernoulli"),
     ({"network__path": {**STEP, "between": "linear"}}, "network.path.between: linear"),

@@ -32,8 +32,11 @@ PYTHON: dict[str, Any] = {
 
 # Stored traces contain these names, and traces of the core their numbers, from 0.
 TRACES = {
-    "cause": "marked overflow aqm injected_loss outage bit_error partial_frame ack_filter no_route policer flow_limit",
-    "drop_cause": "none ecn overflow aqm injected_loss outage bit_error partial_frame ack_filter no_route policer flow_limit",
+    "cause": "marked overflow aqm injected_loss outage bit_error partial_frame ack_filter no_route policer flow_limit"
+    " access",
+    "drop_cause": "none ecn overflow aqm injected_loss outage bit_error partial_frame ack_filter no_route policer flow_limit"
+    " access",
+    "action": "request lost-request grant transmission attempt collision",
     "kind": "dropped retransmit declared-lost fast-retransmit timeout reduction undo state",
     "event_cause": "none fast-retransmit partial-ack scoreboard rack timeout tail-loss-probe rescue ecn idle eifel d-sack"
     " f-rto open cwr recovery loss",

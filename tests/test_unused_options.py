@@ -68,6 +68,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (folder / "base.toml").write_text(base.to_toml())
     (folder / "arrivals.toml").write_text(ARRIVALS)
+    # The default port is the other one, because these ACKs wait for less time.
+    accesses = {"network.access": {}, "network.return_access": {"constant_rate": "5 Mbit/s"}}
+    changes = {name: {"kind": "dvb-rcs2", **fields} for name, fields in accesses.items()}
+    (folder / "access.toml").write_text(base.with_(**changes).to_toml())
     factors = [
         Factor.over("switch.buffer", ["5 packets", "50 packets"], "buffer"),
         Factor.over("tcp.congestion", ["aimd", "cubic"], "cc"),
@@ -94,6 +98,8 @@ def test_each_option_of_plot_changes_the_picture_or_is_rejected(kind: str, place
         words = ["fibers", "--x", "buffer", "--store", "runs.db"]
     elif kind_of(kind).traces == ():
         words[0] = "arrivals.toml"
+    elif kind == "grants":
+        words[0] = "access.toml"
     plain = picture(place, words)
     assert not plain.startswith("error"), plain
     for option, value in (OF_STUDIES if kind == "--x" else OF_RUNS).items():
@@ -109,7 +115,7 @@ def test_each_option_of_plot_changes_the_picture_or_is_rejected(kind: str, place
         (["plot", "base.toml", "rtt", "--by", "cc"], "--by: only for studies; needs --x FACTOR"),
         (["plot", "base.toml", "rtt", "--map"], "--map: only for studies; needs --x FACTOR"),
         (["plot", "fibers", "--x", "buffer", "--seed", "1", "--store", "runs.db"], "--seed: not with --x, which draws"),
-        (["plot", "base.toml", "queue", "--flow", "flow1"], "--flow: not with queue, which stacks all flows"),
+        (["plot", "base.toml", "queue", "--flow", "flow1"], "--flow: not with queue, which shows no single flow"),
         (["plot", "base.toml", "path", "--seed", "2"], "--seed: not with path, which draws the links of a scenario"),
         (["plot", "csv", "rtt", "--seed", "2"], "--seed: csv contains a finished run; needs a scenario to run"),
         (["run", "base.toml", "--qlog-dialect", "0.3"], "--qlog-dialect: needs --qlog DIR"),

@@ -163,7 +163,7 @@ FAMILIES: Final = (
         part="access",
         module="access",
         about="Medium access of IP links that react to traffic.",
-        base="longpipe.scenario.base.Model",
+        base="longpipe.scenario.medium_access.MediumAccess",
         union="Access",
     ),
     Family(

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from longpipe.pictures.events import loss_events, phases, slow_start_exits
     from longpipe.pictures.kinds.completions import completion_points, slowdowns
     from longpipe.pictures.kinds.delay import delay, delay_cdf, delay_points, drop_counts, drops
+    from longpipe.pictures.kinds.grants import grant_points, grants
     from longpipe.pictures.kinds.kind import Kind
     from longpipe.pictures.kinds.network import network
     from longpipe.pictures.kinds.path import path, path_series
@@ -34,6 +35,8 @@ __all__ = [
     "delay_points",
     "drop_counts",
     "drops",
+    "grant_points",
+    "grants",
     "heat",
     "loss_events",
     "network",
@@ -74,6 +77,7 @@ KINDS: Final = {
     "delay": "delay",
     "delay-cdf": "delay",
     "drops": "delay",
+    "grants": "grants",
     "shares": "share",
     "slowdowns": "completions",
     "path": "path",
@@ -99,6 +103,7 @@ if not TYPE_CHECKING:
                 "events": ("loss_events", "phases", "slow_start_exits"),
                 "kinds.completions": ("completion_points",),
                 "kinds.delay": ("delay_points", "drop_counts"),
+                "kinds.grants": ("grant_points",),
                 "kinds.network": ("network",),
                 "kinds.path": ("path_series",),
                 "kinds.queue": ("queue_by_flow",),

@@ -5,11 +5,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import LATER, Model, kind_or_table, quantity
+from longpipe.scenario.base import LATER, kind_or_table, quantity
+from longpipe.scenario.medium_access import MediumAccess
 from longpipe.units import RATE, SIZE, TIME
 
 
-class DvbRcs2(Model):
+class DvbRcs2(MediumAccess):
     """Return link of DVB-RCS2: terminals of a beam request capacity, and send in bursts that the gateway grants.
 
     The rate of the link is that of a carrier whose bursts are all used. Fields that are absent have the values of the
@@ -18,6 +19,7 @@ class DvbRcs2(Model):
 
     label: ClassVar[str] = "DVB-RCS2"
     draws: ClassVar[bool] = True
+    remedy: ClassVar[str] = "free_rate"
     kind: Literal["dvb-rcs2"] = "dvb-rcs2"
     cell: Annotated[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None, LATER] = Field(
         default=None,
@@ -76,6 +78,37 @@ class DvbRcs2(Model):
     alpdu_overhead: Annotated[str, quantity(SIZE, "0 B", "100 B")] | None = Field(
         default=None,
         description="Bytes that RLE adds to each packet, in addition to fragment headers [bytes]; 3 B (protocol type and sequence number), or 0 B with sns3",
+    )
+    random_access: Annotated[Literal["none", "slotted-aloha", "crdsa"], LATER] = Field(
+        default="none",
+        description="How a terminal without granted bursts sends requests, first packets and small bursts: 'none' (requests have control slots of their own), 'slotted-aloha', or 'crdsa' with interference cancellation",
+    )
+    random_access_slots: Annotated[Annotated[int, Field(ge=2, le=2047)] | None, LATER] = Field(
+        default=None,
+        description="Slots of a superframe for random access, on a carrier of its own; those of a carrier, at most 2047, if absent",
+    )
+    replicas: Annotated[int, LATER] = Field(
+        default=3, ge=2, le=8, description="Copies that crdsa sends of each burst, in different slots; SNS3"
+    )
+    random_access_bursts: Annotated[int, LATER] = Field(
+        default=3,
+        ge=1,
+        le=16,
+        description="Maximum number of bursts that the terminal sends by random access in a superframe; SNS3",
+    )
+    random_access_load: Annotated[float, LATER] = Field(
+        default=0.0,
+        ge=0,
+        le=3,
+        description="Mean number of bursts of terminals outside the scenario in a slot for random access, each counted once",
+    )
+    backoff_probability: Annotated[Annotated[float, Field(ge=0, le=1)] | None, LATER] = Field(
+        default=None,
+        description="Probability that a terminal waits for backoff before it begins to use random access; 0, or 10000/65535 with sns3",
+    )
+    backoff: Annotated[Annotated[str, quantity(TIME, "0 s", "100 s")] | None, LATER] = Field(
+        default=None,
+        description="Time for which a terminal waits before random access, in whole superframes [time]; SNS3",
     )
 
 

@@ -33,6 +33,10 @@ class Traces(Model):
         default=False,
         description="Lost packets with port, flow, first data byte and cause, and packets marked by router ports",
     )
+    grants: Annotated[bool, LATER] = Field(
+        default=False,
+        description="Requests, grants and transmissions of each port with medium access, with the time for which data waited",
+    )
     control: Annotated[bool, LATER] = Field(
         default=False,
         description="State of each sender at each change: BBR's state and bandwidth estimate, the pacing rate, the recovery state",

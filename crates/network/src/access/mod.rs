@@ -27,22 +27,74 @@ pub struct AccessReport {
     pub used: u64,
     /// Bytes that transmissions with data could have carried in addition, and headers of the access.
     pub overhead_bytes: u64,
+    /// Transmissions without a grant, which may collide.
+    pub attempts: u64,
+    /// Transmissions without a grant that were lost in collisions.
+    pub collisions: u64,
     /// Time in which data waited for a transmission.
     pub waiting: Span,
 }
 
+/// What happens at a station. The names of the variants stand in traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
+#[repr(u8)]
+pub enum StationAction {
+    /// The station sends a request.
+    Request,
+    /// The station sends a request that does not reach the controller of the cell.
+    LostRequest,
+    /// The grant of transmissions reaches the station.
+    Grant,
+    /// A granted transmission begins.
+    Transmission,
+    /// A transmission without a grant begins.
+    Attempt,
+    /// A transmission without a grant begins, and is lost in a collision.
+    Collision,
+}
+
+/// An event of a station, for its trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StationEvent {
+    /// What happens.
+    pub action: StationAction,
+    /// Bytes that are requested, granted or sent.
+    pub bytes: u64,
+    /// Requested rate [bit/s]; 0 if none is requested.
+    pub rate_bps: u64,
+    /// Time for which data have waited when a transmission begins; 0 for other events.
+    pub waited: Span,
+}
+
+impl StationEvent {
+    /// Creates the event of an action with this number of bytes.
+    pub(crate) fn new(action: StationAction, bytes: u64) -> StationEvent {
+        StationEvent {
+            action,
+            bytes,
+            rate_bps: 0,
+            waited: Span(0),
+        }
+    }
+}
+
 impl AccessReport {
-    /// Returns the counters for the hash of the final state.
-    pub(crate) fn words(self) -> [u64; 6] {
+    /// Returns the counters for the hash of the final state; those of attempts only if there are any.
+    pub(crate) fn words(self) -> impl Iterator<Item = u64> {
         let AccessReport {
             requests,
             requests_lost,
             granted,
             used,
             overhead_bytes,
+            attempts,
+            collisions,
             waiting,
         } = self;
-        [requests, requests_lost, granted, used, overhead_bytes, waiting.0]
+        let words = [requests, requests_lost, granted, used, overhead_bytes, waiting.0];
+        let of_attempts = (attempts > 0).then_some([attempts, collisions]);
+        words.into_iter().chain(of_attempts.into_iter().flatten())
     }
 }
 
@@ -70,6 +122,12 @@ pub(crate) trait Stations {
 
     /// Passes the earliest packet that was taken from the queue of a station to the wire: its transmission has ended.
     fn leave(&mut self, station: usize, now: Time);
+
+    /// Loses the earliest packet that was taken from the queue of a station: its transmissions have failed.
+    fn discard(&mut self, station: usize, now: Time);
+
+    /// Records an event of a station at a time, which may differ from the present, if the run has a trace of grants.
+    fn record(&mut self, station: usize, at: Time, event: StationEvent);
 }
 
 /// Medium access of a cell.

@@ -100,6 +100,9 @@ impl Ip {
     fn settle_cell<P: Probe>(&mut self, hosts: &mut Hosts<P>, cell: u32) {
         self.cells
             .collect_reports(cell, |link, queue| report_from(hosts, link, queue));
+        for (time, link, event) in self.cells.take_recorded(cell) {
+            hosts.probe.observe(Event::Station(time, link, event));
+        }
         for Left { link, packet, arrival } in self.cells.take_left(cell) {
             let left = StartedTransmission {
                 queued: packet,

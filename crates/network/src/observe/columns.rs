@@ -1,5 +1,6 @@
 //! Traces of a run as tables: the names and values of their columns, and the names of numbered values.
 
+use crate::access::StationAction;
 use crate::observe::recorder::Recorder;
 use crate::observe::traces::DelayTrace;
 use crate::packets::drops::DropCause;
@@ -48,6 +49,7 @@ pub fn value_names() -> Vec<(&'static str, Vec<&'static str>)> {
         ("cause", and("marked", DropCause::VARIANTS)),
         ("drop_cause", causes_of_reductions()),
         ("kind", and("dropped", EventKind::VARIANTS)),
+        ("action", StationAction::VARIANTS.to_vec()),
         ("event_cause", EventCause::VARIANTS.to_vec()),
         ("stage", Stage::VARIANTS.to_vec()),
         ("state", CongestionState::VARIANTS.to_vec()),
@@ -86,6 +88,7 @@ impl Recorder {
         let (windows, queues, sequences, timers) = (self.windows, self.queues, self.sequences, self.timers);
         let (of_circuits, delays, drops, events) = (self.vc_queues, self.delays, self.drops, self.events);
         let (controls, flights, arrivals, packets) = (self.controls, self.flights, self.arrivals, self.packets);
+        let grants = self.grants;
         let waited = waits(&delays, scenario);
         traces! { wanted,
             cwnd {
@@ -135,6 +138,14 @@ impl Recorder {
                 "flow": U32(drops.flow),
                 "sequence_bytes": I64(drops.sequence),
                 "cause": U8(drops.cause),
+            }
+            grants {
+                "time_s": Times(grants.time),
+                "port": U32(grants.port),
+                "action": U8(grants.action),
+                "bytes": U64(grants.bytes),
+                "rate_bps": U64(grants.rate_bps),
+                "waited_s": Times(grants.waited),
             }
             events {
                 "time_s": Times(events.time),

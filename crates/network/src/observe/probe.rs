@@ -1,5 +1,6 @@
 //! Interface for observers of a run. The probe `()` observes nothing and adds no code.
 
+use crate::access::StationEvent;
 use crate::observe::capture::StackBytes;
 use crate::observe::stack_packets::StackPacket;
 use crate::packets::aal5::Cell;
@@ -91,6 +92,8 @@ pub enum Event<'a> {
     Dropped(&'a Dropped),
     /// A router's port marks a packet of a flow with CE (RFC 3168).
     Marked(Time, Link, Flow),
+    /// An event of the station with medium access at a link's port. Its time may lie in the future.
+    Station(Time, Link, StationEvent),
     /// A segment is passed to the sender's interface.
     Sent(Time, Flow, u32, &'a DataSegment),
     /// A segment reaches the receiver.

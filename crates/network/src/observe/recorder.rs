@@ -4,8 +4,8 @@ use crate::observe::arrived::Arrived;
 use crate::observe::probe::{Detail, Event, Probe, Slot};
 use crate::observe::stack_packets::PacketTrace;
 use crate::observe::traces::{
-    ArrivalTrace, ControlTrace, DelayTrace, DropTrace, EventTrace, FlightTrace, QueueTrace, SequenceTrace, TimerTrace,
-    WindowTrace,
+    ArrivalTrace, ControlTrace, DelayTrace, DropTrace, EventTrace, FlightTrace, GrantTrace, QueueTrace, SequenceTrace,
+    TimerTrace, WindowTrace,
 };
 use crate::observe::vc_queue::VcQueues;
 use crate::packets::contents::Contents;
@@ -59,6 +59,8 @@ pub struct Recorder {
     pub delays: DelayTrace,
     /// Lost and marked packets.
     pub drops: DropTrace,
+    /// Events of stations with medium access.
+    pub grants: GrantTrace,
     /// Events of senders.
     pub events: EventTrace,
     /// First arrivals of data at receivers, and arrivals of the packets of real stacks.
@@ -133,7 +135,34 @@ impl Recorder {
         flow.truncate(within);
         sequence.truncate(within);
         cause.truncate(within);
+        self.finish_grants(end);
         self.finish_events(end);
+    }
+
+    fn finish_grants(&mut self, end: Time) {
+        let GrantTrace {
+            time,
+            port,
+            action,
+            bytes,
+            rate_bps,
+            waited,
+        } = &mut self.grants;
+        let order = sorted(time.len(), &|row| (time[row], port[row], action[row], 0));
+        // Grants that reach their stations after the end of the run were reported in advance.
+        let within = time.iter().filter(|&&time| time <= end.0).count();
+        permute(&order, time);
+        permute(&order, port);
+        permute(&order, action);
+        permute(&order, bytes);
+        permute(&order, rate_bps);
+        permute(&order, waited);
+        time.truncate(within);
+        port.truncate(within);
+        action.truncate(within);
+        bytes.truncate(within);
+        rate_bps.truncate(within);
+        waited.truncate(within);
     }
 
     fn finish_events(&mut self, end: Time) {
@@ -430,6 +459,7 @@ impl Probe for Recorder {
                 let vc = self.circuit(vc);
                 self.vc_queues.add(link, arrival, end, vc.0);
             }
+            Event::Station(time, link, event) => self.grants.put(time, link, event),
             Event::Sender(flow, event) => self.sender_event(flow, event),
             Event::Dropped(dropped) => self.dropped(dropped),
             Event::Marked(now, link, flow) if wanted.drops => {

@@ -1,5 +1,6 @@
 //! Columns of the traces that a run records.
 
+use crate::access::StationEvent;
 use crate::packets::{Flow, Link};
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
@@ -126,6 +127,34 @@ impl DropTrace {
         self.flow.put(flow.0);
         self.sequence.put(sequence.map_or(-1, |sequence| sequence as i64));
         self.cause.put(cause);
+    }
+}
+
+/// Requests, grants and transmissions of stations with medium access.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GrantTrace {
+    /// Time [ps] at the station.
+    pub time: Vec<u64>,
+    /// Link index.
+    pub port: Vec<u32>,
+    /// Number of the `StationAction`.
+    pub action: Vec<u8>,
+    /// Bytes that are requested, granted or sent.
+    pub bytes: Vec<u64>,
+    /// Requested rate [bit/s]; 0 if none is requested.
+    pub rate_bps: Vec<u64>,
+    /// Time [ps] for which data have waited when a transmission begins; 0 for other events.
+    pub waited: Vec<u64>,
+}
+
+impl GrantTrace {
+    pub(super) fn put(&mut self, time: Time, link: Link, event: StationEvent) {
+        self.time.put(time.0);
+        self.port.put(link.0);
+        self.action.put(event.action as u8);
+        self.bytes.put(event.bytes);
+        self.rate_bps.put(event.rate_bps);
+        self.waited.put(event.waited.0);
     }
 }
 

@@ -44,6 +44,9 @@ pub enum DropCause {
     /// The queue of the packet's flow was full, although the buffer was not (`flow_limit` of `fq`).
     #[strum(props(counters = "overflow", limit = "buffer"))]
     FlowLimit = 10,
+    /// The transmissions of medium access failed: a collision of random access.
+    #[strum(props(counters = "access", limit = "random loss"))]
+    Access = 11,
 }
 
 /// Facts about a cause of losses.

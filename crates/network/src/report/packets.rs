@@ -53,6 +53,8 @@ pub struct PacketReport {
     pub lost_injected: u64,
     /// Packets that a policer dropped.
     pub lost_policer: u64,
+    /// Packets that medium access lost: their transmissions failed.
+    pub lost_access: u64,
     /// Packets that were marked, and admitted or sent.
     pub packets_marked: u64,
     /// Packets held at the end.
@@ -96,6 +98,7 @@ impl PacketReport {
             DropCause::InjectedLoss => self.lost_injected += 1,
             DropCause::Overflow => self.lost_overflow += 1,
             DropCause::Policer => self.lost_policer += 1,
+            DropCause::Access => self.lost_access += 1,
             _ => self.lost_aqm += 1,
         }
         self.bytes_lost += bytes;
@@ -127,7 +130,7 @@ impl PacketReport {
     /// routes count as having left the port.
     pub(crate) fn packets_lost(&self) -> u64 {
         let time_varying = self.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
-        self.lost_overflow + self.lost_aqm + self.lost_injected + self.lost_policer + time_varying
+        self.lost_overflow + self.lost_aqm + self.lost_injected + self.lost_policer + self.lost_access + time_varying
     }
 
     /// Returns the report with the counters of packets that bit errors corrupted, and of packets and bytes without a
@@ -173,6 +176,7 @@ impl PacketReport {
         let corrupted = Some(self.corrupted).filter(|&corrupted| corrupted > 0);
         let no_route = Some(self.no_route).filter(|&no_route| no_route > 0);
         let policed = Some(self.lost_policer).filter(|&policed| policed > 0);
+        let lost_access = Some(self.lost_access).filter(|&lost| lost > 0);
         let duplicated = Some(self.packets_duplicated).filter(|&duplicated| duplicated > 0);
         let marked = Some(self.packets_marked).filter(|&marked| marked > 0);
         let access = self.access.map(AccessReport::words);
@@ -181,6 +185,7 @@ impl PacketReport {
             .chain(corrupted)
             .chain(no_route)
             .chain(policed)
+            .chain(lost_access)
             .chain(duplicated)
             .chain(marked)
             .chain(time_varying.into_iter().flatten())

@@ -2,9 +2,9 @@
 
 use super::refusal::{accept, refuse, ScenarioError};
 use super::{Framing, LinkConfig, Scenario};
-pub use crate::access::dvb_rcs2::{Category, DvbRcs2Config, Preset};
+pub use crate::access::dvb_rcs2::{Category, DvbRcs2Config, Preset, RandomAccess};
 use crate::access::{problem_of_cell, NewStation};
-pub use crate::access::{AccessConfig, AccessReport};
+pub use crate::access::{AccessConfig, AccessReport, StationAction};
 use longpipe_events::Span;
 use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;

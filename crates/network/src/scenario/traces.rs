@@ -36,6 +36,10 @@ pub struct TraceConfig {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[field(default = false, later)]
     pub drops: bool,
+    /// Requests, grants and transmissions of each port with medium access, with the time for which data waited.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[field(default = false, later)]
+    pub grants: bool,
     /// State of each sender at each change: BBR's state and bandwidth estimate, the pacing rate, the recovery
     /// state.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -70,6 +74,7 @@ impl TraceConfig {
             || self.vc_queue
             || self.delay
             || self.drops
+            || self.grants
             || self.arrivals
             || self.control
             || self.events

@@ -108,6 +108,7 @@ fn the_memory_of_traces_and_requests_counts_towards_the_limit() {
         vc_queue_interval_ps: 1_000_000_000,
         delay: true,
         drops: true,
+        grants: true,
         events: true,
         arrivals: true,
         control: true,

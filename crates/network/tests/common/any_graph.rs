@@ -393,6 +393,7 @@ impl RunDraft {
             vc_queue_interval_ps: (duration / self.samples).max(1),
             delay: wanted(0),
             drops: wanted(4),
+            grants: wanted(1),
             arrivals: wanted(2),
             control: wanted(3),
             events: wanted(4),

@@ -6,6 +6,7 @@ use super::witness::Witness;
 use longpipe_events::{Stream, Time};
 use longpipe_network::observe::traces::DropTrace;
 use longpipe_network::report::packets::PacketReport;
+use longpipe_network::scenario::access::StationAction;
 use longpipe_network::scenario::{Engine, FlowConfig, Framing, Scenario, TrafficConfig};
 use longpipe_network::{DropCause, Probe, Recorder, Report, Simulation};
 use longpipe_tcp::journal::attribution::Totals;
@@ -261,6 +262,7 @@ fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
         ("queues of VCs", vc_queues(one) != vc_queues(other)),
         ("delays", one.delays != other.delays),
         ("drops", one.drops != other.drops),
+        ("grants", one.grants != other.grants),
         ("events", events(one) != events(other)),
         ("arrivals", one.arrivals != other.arrivals),
         ("flights", one.flights != other.flights),
@@ -275,7 +277,7 @@ fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
 }
 
 /// Returns the packets that ports count as lost, by the cause to whose counter they belong.
-fn losses(report: &Report) -> [(DropCause, u64); 7] {
+fn losses(report: &Report) -> [(DropCause, u64); 8] {
     let sum = |count: fn(&PacketReport) -> u64| report.packet_ports.iter().map(count).sum();
     let outage = |port: &PacketReport| port.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
     [
@@ -283,6 +285,7 @@ fn losses(report: &Report) -> [(DropCause, u64); 7] {
         (DropCause::Aqm, sum(|port| port.lost_aqm)),
         (DropCause::InjectedLoss, sum(|port| port.lost_injected)),
         (DropCause::Policer, sum(|port| port.lost_policer)),
+        (DropCause::Access, sum(|port| port.lost_access)),
         (DropCause::Outage, sum(outage)),
         (DropCause::BitError, sum(|port| port.corrupted)),
         (DropCause::NoRoute, sum(|port| port.no_route)),
@@ -341,6 +344,15 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
         if scenario.traces.drops && scenario.framing == Framing::Ip && recorded != counted {
             let kind = format!("not all drops are recorded: {}", counted_as.name());
             return Err(unequal(&kind, recorded, counted));
+        }
+    }
+    if scenario.traces.grants {
+        let used = report.packet_ports.iter().filter_map(|port| port.access);
+        let used: u64 = used.map(|access| access.used).sum();
+        let is_transmission = |action: &&u8| **action == StationAction::Transmission as u8;
+        let recorded = recorder.grants.action.iter().filter(is_transmission).count() as u64;
+        if recorded != used {
+            return Err(unequal("not all transmissions are recorded", recorded, used));
         }
     }
     let marked: u64 = report.packet_ports.iter().map(|port| port.packets_marked).sum();

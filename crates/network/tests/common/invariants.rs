@@ -70,7 +70,7 @@ fn check_mean(mean: Option<f64>, peak: f64, detail: impl FnOnce() -> String) -> 
 fn check_packet_port(link: &LinkConfig, port: &PacketReport, duration_ps: u64) -> Result<(), Finding> {
     let detail = || format!("{port:?}");
     let moving = port.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
-    let lost = port.lost_overflow + port.lost_aqm + port.lost_injected + port.lost_policer + moving;
+    let lost = port.lost_overflow + port.lost_aqm + port.lost_injected + port.lost_policer + port.lost_access + moving;
     let packets = port.packets_in + port.packets_duplicated == port.packets_out + lost + port.packets_held;
     let bytes = port.bytes_in + port.bytes_duplicated == port.bytes_out + port.bytes_lost + port.bytes_held;
     holds(packets && bytes, "a port loses count", detail)?;

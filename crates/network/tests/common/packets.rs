@@ -9,7 +9,7 @@ use longpipe_tcp::config::TcpConfig;
 pub fn lost(report: &Report) -> u64 {
     let ports = report.packet_ports.iter();
     ports
-        .map(|port| port.lost_overflow + port.lost_aqm + port.lost_injected + port.lost_policer)
+        .map(|port| port.lost_overflow + port.lost_aqm + port.lost_injected + port.lost_policer + port.lost_access)
         .sum()
 }
 

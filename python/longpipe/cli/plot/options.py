@@ -45,7 +45,7 @@ _WITHOUT_EFFECT: Final[tuple[tuple[str, Callable[[Kind, Given], object], str], .
     (
         "--flow",
         lambda kind, given: given["flow"] and not kind.selects_flows,
-        "not with {name}, which stacks all flows; needs a picture of flows, such as delay",
+        "not with {name}, which shows no single flow; needs a picture of flows, such as delay",
     ),
     (
         "--all",

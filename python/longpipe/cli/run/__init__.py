@@ -43,6 +43,7 @@ class Trace(StrEnum):
     RTT = "rtt"
     DELAY = "delay"
     DROPS = "drops"
+    GRANTS = "grants"
     ARRIVALS = "arrivals"
     CONTROL = "control"
     EVENTS = "events"

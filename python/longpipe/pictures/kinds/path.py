@@ -140,15 +140,19 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None, called: 
     """
     tables = path_series(scenario, span_s)
     if not tables:
-        raise ScenarioError("path: no link is time-varying; needs network.path, or path of a link in a graph")
+        waiting = _accesses(scenario)
+        grants = f"; the picture grants shows the waits at {', '.join(waiting)}" if waiting else ""
+        raise ScenarioError(f"path: no link is time-varying; needs network.path, or path of a link in a graph{grants}")
     lossy = any((table["loss"] > 0).any() for table in tables.values())
     end_s = max(float(table["time_s"].iloc[-1]) for table in tables.values())
     coded = any("esn0_db" in table for table in tables.values())
     shown = span_s or (0.0, end_s)
     links = scenario.resolved["links"]
     scheduled = any(link.get("motion", {}).get("service", {}).get("kind") == "opportunities" for link in links)
-    note = f"rates of schedules are means over {interval_s(shown):g} s each" if scheduled else ""
-    title = titled(f"{called or scenario.name}: links over time", note)
+    notes = [f"rates of schedules are means over {interval_s(shown):g} s each"] if scheduled else []
+    if waiting := _accesses(scenario):
+        notes.append(f"without waits for transmissions at {', '.join(waiting)} (picture grants)")
+    title = titled(f"{called or scenario.name}: links over time", "; ".join(notes))
     figure, axes = panels(2 + lossy + coded, title, shown)
     # The panel of Es/N0, if there is one, is above the others.
     below = axes[coded:]
@@ -166,6 +170,13 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None, called: 
         axes[0].set_ylabel("Es/N0 [dB]")
     legend(figure, [below[0]])
     return figure
+
+
+def _accesses(scenario: Scenario) -> list[str]:
+    """Returns the names of the directed links with medium access, whose delays depend on the traffic."""
+    resolved = scenario.resolved
+    names = [node["name"] for node in resolved["nodes"]]
+    return [f"{names[link['from']]}->{names[link['to']]}" for link in resolved["links"] if "access" in link]
 
 
 def _shade_outages(axes: list[Axes], tables: list[pd.DataFrame], end_s: float) -> None:

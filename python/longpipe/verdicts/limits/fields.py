@@ -33,10 +33,12 @@ class LinkFields(NamedTuple):
     loss: str = ""
     conditioners: str = ""
     path: str = ""
+    access: str = ""
     policy_now: Any = None
     conditioners_now: tuple[Any, ...] = ()
     path_now: Any = None
     loss_now: Any = None
+    access_now: Any = None
 
     def first(self, kind: str) -> int | None:
         """Returns the number of the first conditioner of a kind; None if there is none."""
@@ -99,10 +101,12 @@ class Fields:
             loss=f"{prefix}loss",
             conditioners=f"{prefix}conditioners",
             path=f"{where}return_path" if own_path else f"{where}path",
+            access=f"{prefix}access",
             policy_now=(way.host_policy or TailDrop()) if at_host else policy,
             conditioners_now=way.return_conditioners if is_back else way.conditioners,
             path_now=way.return_path if own_path else way.path,
             loss_now=way.return_loss if is_back else way.loss,
+            access_now=way.return_access if is_back else way.access,
         )
 
     def of_satellites(self, flow: Resolved) -> LinkFields | None:
@@ -158,10 +162,12 @@ def _of_dumbbell(network: Dumbbell, ends: tuple[str, str], policy: Policy) -> Li
             loss="network.trunk_loss",
             conditioners="network.conditioners",
             path="network.path",
+            access="network.access",
             policy_now=policy,
             conditioners_now=network.conditioners,
             path_now=network.path,
             loss_now=network.trunk_loss,
+            access_now=network.access,
         )
     if ends == _TRUNK[::-1]:
         own_path = network.return_path is not None
@@ -172,10 +178,12 @@ def _of_dumbbell(network: Dumbbell, ends: tuple[str, str], policy: Policy) -> Li
             loss="network.return_loss",
             conditioners="network.return_conditioners",
             path="network.return_path" if own_path else "network.path",
+            access="network.return_access",
             policy_now=network.return_policy or policy,
             conditioners_now=network.return_conditioners,
             path_now=network.return_path if own_path else network.path,
             loss_now=network.return_loss,
+            access_now=network.return_access,
         )
     if not any(end.startswith(_HOSTS) for end in ends):
         # A link of the satellites between the switches.

@@ -18,6 +18,7 @@ from longpipe.verdicts.limits.remedy import (
     faster,
     faster_bucket,
     faster_shaper,
+    granted,
     in_order,
     steady_delay,
 )
@@ -155,6 +156,12 @@ class Access(Kind):
             return Strength.STRONG
         # ACKs that wait lengthen the RTT, which limits a flow only if nothing else does.
         return Strength.WEAK if evidence.waiting_for_grants(evidence.return_route) >= HALF else Strength.NONE
+
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        ports = evidence.route if evidence.waiting_for_grants(evidence.route) >= HALF else evidence.return_route
+        most = max(ports, key=lambda port: evidence.waiting_for_grants([port]))
+        fields = evidence.run.fields.of_link(most)
+        return None if fields is None or fields.access_now is None else granted(evidence, most, fields)
 
 
 class LossCause(Kind):

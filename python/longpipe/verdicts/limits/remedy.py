@@ -87,6 +87,18 @@ def faster_shaper(evidence: Evidence, link: int) -> Remedy | None:
     return None if tbf is None else faster_bucket(fields, tbf)
 
 
+def granted(evidence: Evidence, link: int, fields: LinkFields) -> Remedy | None:
+    """Returns capacity of the rate of a directed link that its medium access grants without a request; None if it does.
+
+    Such capacity is what other stations leave, so that it suits a cell of any number of stations.
+    """
+    rate_bps = evidence.run.resolved["links"][link]["rate_bps"]
+    name = fields.access_now.remedy
+    if not name or RATE.parse(getattr(fields.access_now, name)) >= rate_bps:
+        return None
+    return Remedy(f"{fields.access}.{name}", _rate(rate_bps))
+
+
 def faster_bucket(fields: LinkFields, i: int) -> Remedy:
     """Returns twice the rate of a policer or `tbf`, or of all its rates if it has a peak rate."""
     bucket = fields.conditioners_now[i]

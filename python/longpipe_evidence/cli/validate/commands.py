@@ -2,6 +2,7 @@
 
 import typer
 
+from longpipe_evidence.cli.validate.access import access
 from longpipe_evidence.cli.validate.fit import fit
 from longpipe_evidence.cli.validate.kernel import kernel
 from longpipe_evidence.cli.validate.linux import app as linux
@@ -17,6 +18,7 @@ from longpipe_evidence.cli.validate.starlink import starlink
 
 app = typer.Typer(rich_markup_mode="rich")
 app.add_typer(linux, name="linux")
+app.command("access")(access)
 app.command("ns2")(ns2)
 app.command("ns2-random")(ns2_random)
 app.command("ns2-drops")(ns2_drops)

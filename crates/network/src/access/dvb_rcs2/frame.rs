@@ -85,6 +85,8 @@ pub(super) struct Filled {
     pub completed: u64,
     /// Bytes of packets, with the overhead of their ALPDUs.
     pub bytes: u64,
+    /// Whether the next burst carries a part of its last packet.
+    pub continues: bool,
 }
 
 /// Fills a burst with the rest of a packet, of which `rest` bytes have not been sent, and with the packets that `take`
@@ -103,6 +105,7 @@ pub(super) fn fill(burst: u64, rest: &mut u64, overhead: u64, mut take: impl FnM
             if whole + HEADER > room {
                 *rest = whole - (room - START_HEADER);
                 filled.bytes += room - START_HEADER;
+                filled.continues = true;
                 return filled;
             }
             room -= whole + HEADER;
@@ -113,6 +116,7 @@ pub(super) fn fill(burst: u64, rest: &mut u64, overhead: u64, mut take: impl FnM
         if *rest + HEADER > room {
             *rest -= room - HEADER;
             filled.bytes += room - HEADER;
+            filled.continues = true;
             return filled;
         }
         room -= *rest + HEADER;

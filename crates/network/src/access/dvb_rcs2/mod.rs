@@ -3,7 +3,7 @@
 //!
 //! All superframes are counted in the gateway's time of reception: terminals send earlier, by their propagation delay.
 //! A terminal evaluates its requests periodically, or on demand, and sends a request in its control slot, of which each
-//! superframe has one for each terminal. The NCC decides on the plan of a superframe a lead before it; the lead includes
+//! superframe has one for each terminal, or by random access. The NCC decides on the plan of a superframe a lead before it; the lead includes
 //! both one-way delays. The slots of a plan begin in the middle of the superframe, and continue at its beginning: a
 //! terminal that is alone then has the mean place of a terminal in a loaded beam.
 //!
@@ -13,27 +13,31 @@
 mod allocation;
 mod frame;
 mod parameters;
+mod random_access;
 mod requests;
 
-use super::{AccessReport, MediumAccess, NewStation, Stations};
+use super::{AccessReport, MediumAccess, NewStation, StationAction, StationEvent, Stations};
 use allocation::Ncc;
-use frame::{fill, OwnSlots, Slots};
+use frame::{fill, Filled, OwnSlots, Slots};
 use longpipe_events::{Span, Stream, Time};
 use parameters::config;
-pub use parameters::{Category, DvbRcs2Config, Preset};
-use requests::{Evaluation, Limits, Rule};
+pub use parameters::{Category, DvbRcs2Config, Preset, RandomAccess};
+use random_access::{Channel, OwnRules, CONSECUTIVE, IDLE};
+use requests::{Evaluation, Limits, Request, Rule};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// Events of a beam, in the order in which simultaneous ones are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Action {
-    /// The burst of a terminal ends in which the last bytes of packets were sent.
+    /// Transmissions of packets of a terminal end.
     EndBurst(usize),
     /// The NCC decides on the plan of a superframe.
     Plan(u64),
     /// A terminal evaluates its requests.
     Evaluate(usize),
+    /// Terminals prepare their random access in a superframe.
+    RandomAccess(u64),
     /// A burst of a terminal begins.
     BeginBurst(usize),
 }
@@ -76,8 +80,17 @@ struct Terminal {
     next: Option<(u64, u64)>,
     /// End of the last burst.
     free: Time,
-    /// Packets whose last bytes are in the current burst.
-    completing: u64,
+    /// Ends of the transmissions of packets, in order, and whether the packet is lost.
+    ending: VecDeque<(Time, bool)>,
+    /// Whether a fragment of the packet of which a part has been sent is lost.
+    is_broken: bool,
+    random_access: OwnRules,
+    /// Requests that wait for random access.
+    outbox: VecDeque<Request>,
+    /// Superframe after the last one with random access, and the number of consecutive ones.
+    consecutive: (u64, u64),
+    /// First superframe in which the terminal may use random access.
+    not_before: u64,
     /// Time since which data wait.
     waits_since: Option<Time>,
     /// Bursts in all superframes before `unplanned`.
@@ -95,7 +108,10 @@ pub(crate) struct DvbRcs2 {
     superframe_ps: u64,
     lead_ps: u64,
     processing_ps: u64,
+    /// Longest propagation delay [ps] of a terminal.
+    longest_ps: u64,
     ncc: Ncc,
+    channel: Option<Channel>,
     terminals: Vec<Terminal>,
     /// Plans of consecutive superframes, which are not all over.
     plans: VecDeque<Plan>,
@@ -133,7 +149,12 @@ impl Terminal {
             rest: 0,
             next: None,
             free: Time::ZERO,
-            completing: 0,
+            ending: VecDeque::new(),
+            is_broken: false,
+            random_access: config.own_random_access(config.capacity(station.rate_bps)),
+            outbox: VecDeque::new(),
+            consecutive: (0, 0),
+            not_before: 0,
             waits_since: None,
             granted: 0,
             report: AccessReport::default(),
@@ -146,12 +167,68 @@ impl Terminal {
         Time(self.phase_ps + periods * self.interval_ps)
     }
 
-    /// Adds the time in which data have waited until `now`.
-    fn stop_waiting(&mut self, now: Time) {
-        if let Some(since) = self.waits_since.take() {
-            self.report.waiting = Span(self.report.waiting.0 + now.0.saturating_sub(since.0));
+    /// Adds the time in which data have waited until `now`, and returns it.
+    fn stop_waiting(&mut self, now: Time) -> Span {
+        let waited = self.waits_since.take().map_or(0, |since| now.0.saturating_sub(since.0));
+        self.report.waiting = Span(self.report.waiting.0 + waited);
+        Span(waited)
+    }
+
+    /// Returns whether the terminal uses random access in a superframe, for which it may draw a back-off.
+    fn may_access(&mut self, superframe: u64, channel: &mut Channel, superframe_ps: u64) -> bool {
+        if superframe < self.not_before {
+            return false;
+        }
+        let OwnRules {
+            backoff_probability,
+            backoff,
+            ..
+        } = self.random_access;
+        let begins = self.consecutive.0 != superframe;
+        if begins && backoff_probability > 0.0 && channel.fraction() < backoff_probability {
+            self.not_before = superframe + backoff.0.div_ceil(superframe_ps);
+            return false;
+        }
+        true
+    }
+
+    /// Counts a superframe with random access; after several consecutive ones, the terminal leaves the next ones to
+    /// others.
+    fn use_frame(&mut self, superframe: u64) {
+        let (next, count) = self.consecutive;
+        let count = if next == superframe { count + 1 } else { 1 };
+        self.consecutive = (superframe + 1, count);
+        if count == CONSECUTIVE {
+            self.not_before = superframe + 1 + IDLE;
         }
     }
+
+    /// Records the ends of the packets that a burst completes. If the burst is lost, the packets of which it carries a
+    /// part are lost.
+    fn complete(&mut self, filled: &Filled, end: Time, is_lost: bool) {
+        self.is_broken |= is_lost;
+        for _ in 0..filled.completed {
+            self.ending.push_back((end, self.is_broken));
+            self.is_broken = is_lost;
+        }
+        self.is_broken &= filled.continues;
+    }
+
+    /// Returns the data bytes of a burst, and counts its other bytes as overhead.
+    fn count_bytes(&mut self, filled: &Filled, burst_bytes: u64) -> u64 {
+        let data = filled.bytes.saturating_sub(filled.completed * self.overhead);
+        self.report.overhead_bytes += burst_bytes - data;
+        data
+    }
+}
+
+/// Returns whether a plan grants a terminal bursts in a superframe.
+fn is_granted(plans: &VecDeque<Plan>, superframe: u64, number: usize) -> bool {
+    let first = plans.front().map_or(0, |plan| plan.superframe);
+    let plan = superframe
+        .checked_sub(first)
+        .and_then(|place| plans.get(place as usize));
+    plan.is_some_and(|plan| plan.slots[number].number > 0)
 }
 
 impl DvbRcs2 {
@@ -169,6 +246,10 @@ impl DvbRcs2 {
             superframe_ps: first.superframe_ps(),
             lead_ps: first.lead_ps(longest),
             processing_ps: first.processing_ps(),
+            longest_ps: longest,
+            channel: first
+                .random_access(capacity)
+                .map(|rules| Channel::new(rules, seed, stations[0].link)),
             ncc: Ncc::new(capacity, first.division(), accounts.collect()),
             terminals: stations.iter().enumerate().map(terminal).collect(),
             plans: VecDeque::new(),
@@ -195,14 +276,19 @@ impl DvbRcs2 {
     }
 
     /// Adds the plan of the next superframe.
-    fn add_plan(&mut self, bursts: &[u64], decided: Time) {
+    fn add_plan(&mut self, bursts: &[u64], decided: Time, stations: &mut impl Stations) {
         self.plans.push_back(Plan {
             superframe: self.unplanned,
             sent: Time(decided.0 + self.processing_ps),
             slots: self.slots_of(bursts),
         });
-        for (terminal, &bursts) in self.terminals.iter_mut().zip(bursts) {
+        for (number, (terminal, &bursts)) in self.terminals.iter_mut().zip(bursts).enumerate() {
             terminal.granted += bursts;
+            if bursts > 0 {
+                let reached = Time(decided.0 + self.processing_ps + terminal.delay);
+                let event = StationEvent::new(StationAction::Grant, bursts * self.burst_bytes);
+                stations.record(number, reached, event);
+            }
         }
         self.unplanned += 1;
     }
@@ -222,7 +308,7 @@ impl DvbRcs2 {
     }
 
     /// Makes the NCC decide on each plan from now on. Until now, no terminal has requested anything.
-    fn activate(&mut self, now: Time) {
+    fn activate(&mut self, now: Time, stations: &mut impl Stations) {
         self.is_active = true;
         // Superframes that the gateway has received are over for all terminals, which send before that.
         let over = now.0 / self.superframe_ps;
@@ -238,7 +324,7 @@ impl DvbRcs2 {
         while self.decision(self.unplanned).is_none_or(|decided| decided < now) {
             let decided = self.decision(self.unplanned).unwrap_or(Time::ZERO);
             let plan = self.ncc.idle_plan(self.unplanned);
-            self.add_plan(&plan, decided);
+            self.add_plan(&plan, decided, stations);
         }
         if let Some(decided) = self.decision(self.unplanned) {
             self.events.push(Reverse((decided, Action::Plan(self.unplanned))));
@@ -248,7 +334,7 @@ impl DvbRcs2 {
     /// Decides on the plan of a superframe.
     fn plan(&mut self, now: Time, superframe: u64, stations: &mut impl Stations) {
         let bursts = self.ncc.plan(now, superframe);
-        self.add_plan(&bursts, now);
+        self.add_plan(&bursts, now, stations);
         // A terminal at any distance has sent its part of a superframe when the gateway receives the next one.
         let over = now.0 / self.superframe_ps;
         while self.plans.front().is_some_and(|plan| plan.superframe < over) {
@@ -258,7 +344,9 @@ impl DvbRcs2 {
         for number in 0..self.terminals.len() {
             self.find_burst(now, number, stations);
         }
-        let has_data = |terminal: &Terminal| terminal.waits_since.is_some() || terminal.evaluates.is_some();
+        let has_data = |terminal: &Terminal| {
+            terminal.waits_since.is_some() || terminal.evaluates.is_some() || !terminal.outbox.is_empty()
+        };
         self.is_active = self.ncc.is_active() || self.terminals.iter().any(has_data);
         if self.is_active {
             let decided = Time(now.0 + self.superframe_ps);
@@ -278,7 +366,8 @@ impl DvbRcs2 {
         }
     }
 
-    /// Evaluates the requests of a terminal, and sends the request, if any, in its next control slot.
+    /// Evaluates the requests of a terminal, and sends the request, if any, in its next control slot. With random access,
+    /// only terminals with granted bursts have control slots.
     fn evaluate(&mut self, now: Time, number: usize, stations: &mut impl Stations) {
         self.count_assigned(number, now);
         let terminal = &mut self.terminals[number];
@@ -290,21 +379,162 @@ impl DvbRcs2 {
             assigned_bytes: std::mem::take(&mut terminal.assigned_bytes),
         };
         if let Some(request) = terminal.rule.evaluate(&terminal.limits, &seen) {
-            terminal.report.requests += 1;
             let earliest = now.0 + terminal.delay;
-            let periods = earliest
+            let superframe = earliest
                 .saturating_sub(terminal.control_ps)
                 .div_ceil(self.superframe_ps);
-            let received = Time(terminal.control_ps + periods * self.superframe_ps);
-            match terminal.losses.fraction() < terminal.request_loss {
-                true => terminal.report.requests_lost += 1,
-                false => self.ncc.receive(number, received, request),
+            let waits =
+                self.channel.is_some() && (!terminal.outbox.is_empty() || !is_granted(&self.plans, superframe, number));
+            match waits {
+                true => terminal.outbox.push_back(request),
+                false => {
+                    let received = Time(terminal.control_ps + superframe * self.superframe_ps);
+                    self.send_request(now, number, request, Some(received), stations);
+                }
             }
+            self.await_random_access(now);
         }
+        let terminal = &mut self.terminals[number];
         let continues = seen.queued_bytes > 0 || terminal.rule.is_pending();
         terminal.evaluates = continues.then(|| terminal.evaluation_from(Time(now.0 + 1)));
         if let Some(next) = terminal.evaluates {
             self.events.push(Reverse((next, Action::Evaluate(number))));
+        }
+    }
+
+    /// Sends a request, which the gateway receives at the given time unless it is lost; None stands for a collision.
+    fn send_request(
+        &mut self,
+        now: Time,
+        number: usize,
+        request: Request,
+        received: Option<Time>,
+        stations: &mut impl Stations,
+    ) {
+        let terminal = &mut self.terminals[number];
+        terminal.report.requests += 1;
+        let received = received.filter(|_| terminal.losses.fraction() >= terminal.request_loss);
+        let action = match received {
+            Some(_) => StationAction::Request,
+            None => StationAction::LostRequest,
+        };
+        stations.record(number, now, request.event(action));
+        match received {
+            Some(received) => self.ncc.receive(number, received, request),
+            None => terminal.report.requests_lost += 1,
+        }
+    }
+
+    /// Schedules the random access of the next superframe whose terminals have not prepared it.
+    fn await_random_access(&mut self, now: Time) {
+        if let Some(channel) = self.channel.as_mut().filter(|channel| !channel.is_due) {
+            channel.is_due = true;
+            let superframe = (now.0 + self.longest_ps).div_ceil(self.superframe_ps);
+            let at = Time(superframe * self.superframe_ps - self.longest_ps);
+            self.events.push(Reverse((at, Action::RandomAccess(superframe))));
+        }
+    }
+
+    /// Lets terminals without granted bursts in a superframe send requests and data by random access. All terminals
+    /// prepare it when the terminal with the longest propagation delay does.
+    fn random_access(&mut self, now: Time, superframe: u64, stations: &mut impl Stations) {
+        let Some(mut channel) = self.channel.take() else { return };
+        channel.is_due = false;
+        let begin = superframe * self.superframe_ps;
+        // Requests and fillings of the bursts of each terminal that sends any.
+        let mut senders: Vec<(usize, Vec<Request>, Vec<Filled>)> = vec![];
+        for number in 0..self.terminals.len() {
+            let terminal = &mut self.terminals[number];
+            if is_granted(&self.plans, superframe, number) {
+                let received = Time(begin + terminal.control_ps);
+                while let Some(request) = self.terminals[number].outbox.pop_front() {
+                    self.send_request(now, number, request, Some(received), stations);
+                }
+                continue;
+            }
+            let has_data = terminal.rest > 0 || stations.waiting_bytes(number) > 0;
+            let is_idle = !has_data && terminal.outbox.is_empty();
+            if is_idle || !terminal.may_access(superframe, &mut channel, self.superframe_ps) {
+                continue;
+            }
+            let own = terminal.random_access.bursts as usize;
+            let requests: Vec<Request> = (0..own).map_while(|_| terminal.outbox.pop_front()).collect();
+            let overhead = terminal.overhead;
+            let mut bursts = vec![];
+            while requests.len() + bursts.len() < own {
+                let filled = fill(channel.rules.burst_bytes, &mut terminal.rest, overhead, || {
+                    stations.take(number, now)
+                });
+                if filled.bytes == 0 {
+                    break;
+                }
+                bursts.push(filled);
+            }
+            if requests.len() + bursts.len() > 0 {
+                senders.push((number, requests, bursts));
+            }
+        }
+        let counts: Vec<u64> = (senders.iter())
+            .map(|(_, requests, bursts)| (requests.len() + bursts.len()) as u64)
+            .collect();
+        let mut decoded = channel.frame(&counts).into_iter();
+        for (number, requests, bursts) in senders {
+            let terminal = &mut self.terminals[number];
+            let at = Time(begin - terminal.delay.min(begin));
+            terminal.use_frame(superframe);
+            terminal.report.attempts += (requests.len() + bursts.len()) as u64;
+            let mut slots = decoded.by_ref().take(requests.len() + bursts.len());
+            for request in requests {
+                let slot = slots.next().flatten();
+                self.terminals[number].report.collisions += u64::from(slot.is_none());
+                let received = slot.map(|slot| Time(begin + self.slots.start(slot + 1)));
+                self.send_request(at, number, request, received, stations);
+            }
+            let terminal = &mut self.terminals[number];
+            let mut waited = if bursts.is_empty() {
+                Span(0)
+            } else {
+                terminal.stop_waiting(at)
+            };
+            let mut end = at;
+            for filled in bursts {
+                let slot = slots.next().flatten();
+                terminal.report.collisions += u64::from(slot.is_none());
+                // Packets leave in order, and lost ones do not delay others.
+                end = slot.map_or(end, |slot| end.max(Time(at.0 + self.slots.start(slot + 1))));
+                terminal.complete(&filled, end, slot.is_none());
+                let action = match slot {
+                    Some(_) => StationAction::Attempt,
+                    None => StationAction::Collision,
+                };
+                let bytes = terminal.count_bytes(&filled, self.burst_bytes);
+                let waited = std::mem::take(&mut waited);
+                stations.record(
+                    number,
+                    at,
+                    StationEvent {
+                        waited,
+                        ..StationEvent::new(action, bytes)
+                    },
+                );
+                if filled.completed > 0 {
+                    self.events.push(Reverse((end, Action::EndBurst(number))));
+                }
+            }
+            terminal.free = terminal.free.max(Time(at.0 + self.superframe_ps));
+            let has_data = terminal.rest > 0 || stations.waiting_bytes(number) > 0;
+            if terminal.waits_since.is_none() && has_data {
+                terminal.waits_since = Some(terminal.free);
+            } else if !has_data {
+                terminal.waits_since = None;
+            }
+        }
+        self.channel = Some(channel);
+        let is_pending = |(number, terminal): (usize, &Terminal)| {
+            terminal.rest > 0 || stations.waiting_bytes(number) > 0 || !terminal.outbox.is_empty()
+        };
+        if self.terminals.iter().enumerate().any(is_pending) {
+            self.await_random_access(Time(now.0 + 1));
         }
     }
 
@@ -340,12 +570,14 @@ impl DvbRcs2 {
         let end = superframe * self.superframe_ps + self.slots.start(slot + 1) - terminal.delay;
         terminal.free = Time(end);
         if filled.bytes > 0 {
-            terminal.stop_waiting(now);
+            let waited = terminal.stop_waiting(now);
             terminal.report.used += 1;
-            terminal.report.overhead_bytes += self.burst_bytes - filled.bytes + filled.completed * overhead;
+            let bytes = terminal.count_bytes(&filled, self.burst_bytes);
+            let event = StationEvent::new(StationAction::Transmission, bytes);
+            stations.record(number, now, StationEvent { waited, ..event });
+            terminal.complete(&filled, Time(end), false);
         }
         if filled.completed > 0 {
-            terminal.completing = filled.completed;
             self.events.push(Reverse((Time(end), Action::EndBurst(number))));
         }
         if terminal.rest > 0 || stations.waiting_bytes(number) > 0 {
@@ -357,8 +589,13 @@ impl DvbRcs2 {
     }
 
     fn end_burst(&mut self, now: Time, number: usize, stations: &mut impl Stations) {
-        for _ in 0..std::mem::take(&mut self.terminals[number].completing) {
-            stations.leave(number, now);
+        let ending = &mut self.terminals[number].ending;
+        while let Some(&(_, is_lost)) = ending.front().filter(|(end, _)| *end <= now) {
+            ending.pop_front();
+            match is_lost {
+                true => stations.discard(number, now),
+                false => stations.leave(number, now),
+            }
         }
     }
 }
@@ -379,8 +616,9 @@ impl MediumAccess for DvbRcs2 {
             self.events.push(Reverse((at, Action::Evaluate(station))));
         }
         if !self.is_active {
-            self.activate(now);
+            self.activate(now, stations);
         }
+        self.await_random_access(now);
         self.find_burst(now, station, stations);
         // An evaluation on demand is due now.
         self.wake(now, stations);
@@ -400,6 +638,7 @@ impl MediumAccess for DvbRcs2 {
                 Action::EndBurst(number) => self.end_burst(time, number, stations),
                 Action::Plan(superframe) => self.plan(time, superframe, stations),
                 Action::Evaluate(number) => self.evaluate(time, number, stations),
+                Action::RandomAccess(superframe) => self.random_access(time, superframe, stations),
                 Action::BeginBurst(number) => self.begin_burst(time, number, stations),
             }
         }

@@ -2,10 +2,11 @@
 
 use super::allocation::{Account, Capacity, Division};
 use super::frame::{Slots, BURST_BYTES, FIRST_WAVEFORM};
+use super::random_access::{OwnRules, Rules};
 use super::requests::{Limits, Rule};
 use super::DvbRcs2;
 use crate::access::{AccessConfig, NewStation, Parameters};
-use longpipe_events::{Time, PS_PER_SECOND};
+use longpipe_events::{Span, Time, PS_PER_SECOND};
 use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
@@ -22,7 +23,7 @@ const SNS3_ROUND_TRIP_PS: u64 = 560 * MS;
 /// preset.
 #[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
-#[described(label = "DVB-RCS2", draws)]
+#[described(label = "DVB-RCS2", draws, fact("remedy", "free_rate"))]
 pub struct DvbRcs2Config {
     /// Name of the beam whose capacity the links with this name share; a beam for this link alone if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,6 +72,66 @@ pub struct DvbRcs2Config {
     /// number), or 0 B with sns3.
     #[field(range = "[0 B, 100 B]")]
     pub alpdu_overhead_bytes: Option<u64>,
+    /// How a terminal without granted bursts sends requests, first packets and small bursts: 'none' (requests have
+    /// control slots of their own), 'slotted-aloha', or 'crdsa' with interference cancellation.
+    #[serde(default, skip_serializing_if = "RandomAccess::is_none")]
+    #[field(default = "none", later)]
+    pub random_access: RandomAccess,
+    /// Slots of a superframe for random access, on a carrier of its own; those of a carrier, at most 2047, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[2, 2047]", later)]
+    pub random_access_slots: Option<u32>,
+    /// Copies that crdsa sends of each burst, in different slots; SNS3.
+    #[serde(default = "replicas", skip_serializing_if = "are_usual")]
+    #[field(range = "[2, 8]", default = 3, later)]
+    pub replicas: u32,
+    /// Maximum number of bursts that the terminal sends by random access in a superframe; SNS3.
+    #[serde(default = "replicas", skip_serializing_if = "are_usual")]
+    #[field(range = "[1, 16]", default = 3, later)]
+    pub random_access_bursts: u32,
+    /// Mean number of bursts of terminals outside the scenario in a slot for random access, each counted once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[field(range = "[0, 3]", default = 0.0, later)]
+    pub random_access_load: f64,
+    /// Probability that a terminal waits for backoff before it begins to use random access; 0, or 10000/65535 with sns3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[0, 1]", later)]
+    pub backoff_probability: Option<f64>,
+    /// Time for which a terminal waits before random access, in whole superframes [time]; SNS3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[0 s, 100 s]", later)]
+    pub backoff_ps: Option<u64>,
+}
+
+fn replicas() -> u32 {
+    3
+}
+
+fn are_usual(number: &u32) -> bool {
+    *number == replicas()
+}
+
+fn is_zero(load: &f64) -> bool {
+    *load == 0.0
+}
+
+/// Kinds of random access.
+#[derive(Clone, Copy, Debug, Default, FromJson, Serialize, PartialEq, Eq, Described)]
+#[serde(rename_all = "kebab-case")]
+pub enum RandomAccess {
+    /// None.
+    #[default]
+    None,
+    /// Slotted ALOHA: each burst in one slot.
+    SlottedAloha,
+    /// CRDSA: copies of each burst in several slots, and interference cancellation.
+    Crdsa,
+}
+
+impl RandomAccess {
+    fn is_none(&self) -> bool {
+        *self == RandomAccess::None
+    }
 }
 
 /// Systems whose rules and values a beam has.
@@ -180,6 +241,38 @@ impl DvbRcs2Config {
         }
     }
 
+    /// Returns the rules of random access in the beam, if there is any.
+    pub(super) fn random_access(&self, capacity: Capacity) -> Option<Rules> {
+        let (replicas, signaling_bytes) = match self.random_access {
+            RandomAccess::None => return None,
+            RandomAccess::SlottedAloha => (1, ALOHA_SIGNALING_BYTES),
+            RandomAccess::Crdsa => (u64::from(self.replicas), CRDSA_SIGNALING_BYTES),
+        };
+        Some(Rules {
+            slots: self
+                .random_access_slots
+                .map_or(capacity.bursts.min(MAX_SLOTS), u64::from),
+            replicas,
+            burst_bytes: self.burst_bytes() - signaling_bytes,
+            load: self.random_access_load,
+        })
+    }
+
+    /// Returns the rules of random access of this terminal, which sends one burst at a time.
+    pub(super) fn own_random_access(&self, capacity: Capacity) -> OwnRules {
+        let fitting = |rules: Rules| (rules.slots / rules.replicas).min(capacity.bursts);
+        let sns3 = if self.preset == Preset::Sns3 {
+            SNS3_BACKOFF_PROBABILITY
+        } else {
+            0.0
+        };
+        OwnRules {
+            bursts: u64::from(self.random_access_bursts).min(self.random_access(capacity).map_or(0, fitting)),
+            backoff_probability: self.backoff_probability.unwrap_or(sns3),
+            backoff: Span(self.backoff_ps.unwrap_or(SNS3_BACKOFF_PS)),
+        }
+    }
+
     /// Returns the number of bursts that a rate needs in each superframe.
     fn bursts(&self, rate_bps: u64) -> u64 {
         let bits = u128::from(rate_bps) * u128::from(self.superframe_ps());
@@ -234,6 +327,10 @@ impl DvbRcs2Config {
                 ("waveform", config.waveform.to_string()),
                 ("processing", time(config.processing_ps())),
                 ("request_interval", time(config.interval_ps())),
+                ("random_access", format!("{:?}", config.random_access)),
+                ("random_access_slots", format!("{:?}", config.random_access_slots)),
+                ("replicas", config.replicas.to_string()),
+                ("random_access_load", config.random_access_load.to_string()),
             ]
         };
         let pairs = fields(self).into_iter().zip(fields(other));
@@ -244,6 +341,14 @@ impl DvbRcs2Config {
     }
 }
 
+/// Bytes of each burst that identify the terminal, and with CRDSA the slots of the copies (SNS3).
+const ALOHA_SIGNALING_BYTES: u64 = 3;
+const CRDSA_SIGNALING_BYTES: u64 = 5;
+/// Maximum number of slots of a frame (EN 301 545-2 section 7.5.1.3).
+const MAX_SLOTS: u64 = 2047;
+/// Probability and duration [ps] of SNS3's back-off at low load.
+const SNS3_BACKOFF_PROBABILITY: f64 = 10_000.0 / 65_535.0;
+const SNS3_BACKOFF_PS: u64 = 250 * MS;
 /// Maximum number of plans that are in effect later.
 const MAX_PLANS: u64 = 1000;
 /// Superframes after which the NCC of SNS3 forgets a volume (VolumeBacklogPersistence).
@@ -305,14 +410,30 @@ impl Parameters for DvbRcs2Config {
                 );
                 return Some((number, Problem::new("superframe", time(own.superframe_ps()), accepted)));
             }
+            if let Some(rules) = own.random_access(capacity) {
+                if rules.slots > capacity.bursts || rules.slots < rules.replicas {
+                    let accepted = format!(
+                        "needs at least {}, the copies of a burst, and at most {}, the bursts of a superframe",
+                        rules.replicas, capacity.bursts
+                    );
+                    return Some((
+                        number,
+                        Problem::new("random_access_slots", rules.slots.to_string(), accepted),
+                    ));
+                }
+            }
             constant += own.account().constant_bursts;
             if own.account().constant_bursts > capacity.bursts || constant > capacity.bursts * capacity.carriers {
                 let accepted = "needs constant rates that fit into the superframes of a carrier and of the beam";
                 let value = format!("{} bit/s", own.constant_rate_bps);
                 return Some((number, Problem::new("constant_rate", value, accepted)));
             }
-            if own.constant_rate_bps == 0 && own.free_rate_bps == 0 && own.requests == Category::None {
-                let accepted = "needs rbdc or vbdc without a constant or a free rate";
+            if own.constant_rate_bps == 0
+                && own.free_rate_bps == 0
+                && own.requests == Category::None
+                && own.random_access.is_none()
+            {
+                let accepted = "needs rbdc or vbdc without a constant or a free rate, or random access";
                 return Some((number, Problem::new("requests", "none", accepted)));
             }
         }

@@ -1,6 +1,7 @@
 //! Capacity requests of a terminal: RBDC, VBDC and AVBDC by the rules of SNS3 (sns3-satellite e543342,
 //! satellite-request-manager.cc) and of OpenSAND (9fff1c0, DamaAgentRcs2Legacy.cpp).
 
+use crate::access::{StationAction, StationEvent};
 use longpipe_events::Time;
 use std::collections::VecDeque;
 
@@ -24,6 +25,19 @@ pub(super) enum Request {
     Volume(u64),
     /// AVBDC: a volume [byte], which replaces the previous ones.
     AbsoluteVolume(u64),
+}
+
+impl Request {
+    /// Returns the event of the request in traces.
+    pub fn event(self, action: StationAction) -> StationEvent {
+        match self {
+            Request::Rate(kbps) => StationEvent {
+                rate_bps: 1000 * kbps,
+                ..StationEvent::new(action, 0)
+            },
+            Request::Volume(bytes) | Request::AbsoluteVolume(bytes) => StationEvent::new(action, bytes),
+        }
+    }
 }
 
 /// What a terminal sees when it evaluates its requests.

@@ -5,7 +5,7 @@
 //! transmitter of its own: a packet leaves when the access ends its transmission, in the order in which it was taken.
 
 use super::egress_queue::{EgressQueue, QueuedPacket};
-use crate::access::{AnyAccess, MediumAccess, NewStation, Stations};
+use crate::access::{AnyAccess, MediumAccess, NewStation, StationEvent, Stations};
 use crate::packets::{Circuit, Link, Options, Packet};
 use crate::report::packets::PacketReport;
 use crate::scenario::Scenario;
@@ -53,6 +53,9 @@ struct Queues {
     left: Vec<Left>,
     /// Stations from whose queues packets have been taken since the caller last collected reports.
     touched: Vec<usize>,
+    /// Whether events of stations are recorded, and those that the caller has not collected.
+    records: bool,
+    recorded: Vec<(Time, Link, StationEvent)>,
 }
 
 impl Stations for Queues {
@@ -77,6 +80,21 @@ impl Stations for Queues {
             station.earliest = arrival + Span(1);
             let link = station.link;
             self.left.push(Left { link, packet, arrival });
+        }
+    }
+
+    fn discard(&mut self, station: usize, now: Time) {
+        self.touched.push(station);
+        let Station { queue, begun, .. } = &mut self.stations[station];
+        if let Some(packet) = begun.pop_front() {
+            queue.discard_one(now, &packet);
+        }
+    }
+
+    #[inline]
+    fn record(&mut self, station: usize, at: Time, event: StationEvent) {
+        if self.records {
+            self.recorded.push((at, self.stations[station].link, event));
         }
     }
 }
@@ -124,6 +142,8 @@ impl Cells {
                     stations: stations.iter().map(station).collect(),
                     left: Vec::new(),
                     touched: Vec::new(),
+                    records: scenario.traces.grants,
+                    recorded: Vec::new(),
                 },
                 event: None,
             });
@@ -181,6 +201,11 @@ impl Cells {
     /// Removes and returns the packets that have left the ports of a cell.
     pub fn take_left(&mut self, cell: u32) -> Vec<Left> {
         std::mem::take(&mut self.cells[cell as usize].queues.left)
+    }
+
+    /// Removes and returns the recorded events of the stations of a cell, with their times and links.
+    pub fn take_recorded(&mut self, cell: u32) -> Vec<(Time, Link, StationEvent)> {
+        std::mem::take(&mut self.cells[cell as usize].queues.recorded)
     }
 
     /// Passes the queues of a cell that may have reports to `collect`, with their links.

@@ -649,6 +649,21 @@ impl EgressQueue {
         self.report.bytes_out += packet.bytes();
         self.in_service.0 -= 1;
         self.in_service.1 -= packet.bytes();
+        self.settle_service(now);
+    }
+
+    /// Counts a packet in transmission as lost.
+    pub fn discard_one(&mut self, now: Time, packet: &QueuedPacket) {
+        count_exits(&mut self.packet_time, 1, now);
+        self.in_service.0 -= 1;
+        self.in_service.1 -= packet.bytes();
+        self.lose(now, &packet.packet, DropCause::Access);
+        self.removed.push(Removed::new(packet, now));
+        self.settle_service(now);
+    }
+
+    /// If no packet is in transmission, and none waits, informs the discipline.
+    fn settle_service(&mut self, now: Time) {
         if self.in_service.0 == 0 {
             self.emptied = now;
             if self.backlog().0 == 0 {

@@ -382,6 +382,9 @@ impl Reference {
             let lost = report_queue(hosts, link, queue);
             lose(hosts, horizon.as_deref_mut(), link, &lost);
         });
+        for (time, link, event) in self.cells.take_recorded(place.cell) {
+            hosts.probe.observe(Event::Station(time, link, event));
+        }
         for Left { link, packet, arrival } in self.cells.take_left(place.cell) {
             let arrived = (!self.ports[link.index()].is_host()).then_some(packet.arrival);
             let options = packet.options();
