@@ -52,6 +52,8 @@ def _possible(tcp: dict[str, Any]) -> dict[str, Any]:
     if tcp["handshake"]:
         needed |= {"initial_rtt": "0 s", "preconnect": "0 s"}
     if control.is_model or not recovers:
+        needed |= {"careful_resume": "off", "rapid_start": "off"}
+    elif tcp["rapid_start"] != "off":
         needed["careful_resume"] = "off"
     if control.is_model:
         needed["rate_limited"] = "control"
@@ -85,6 +87,7 @@ tcps = st.fixed_dictionaries(
         "handshake": st.booleans(),
         "pacing": st.booleans(),
         "careful_resume": st.sampled_from(["off", "previous", {"kind": "saved", "cwnd": "20 KB", "rtt": "30 ms"}]),
+        "rapid_start": st.sampled_from(["off", "draft", "quicly"]),
         "rate_limited": st.sampled_from(["control", "none", "linux", "rfc9002", {"kind": "ietf", "shrink": True}]),
         "timer": timers,
         "ack": kinds(
@@ -149,7 +152,13 @@ def graphs(draw: st.DrawFn) -> dict[str, Any]:
     pairs = st.lists(st.integers(0, len(places) - 1), min_size=2, max_size=2, unique=True)
     ends = draw(st.lists(pairs, min_size=1, max_size=4))
     flows: list[dict[str, Any]] = [{"name": f"f{i}", "from": f"h{a}", "to": f"h{b}"} for i, (a, b) in enumerate(ends)]
-    flows[0]["tcp"] = {"recovery": "vanilla", "congestion": "aimd", "mss": "100 B", "careful_resume": "off"}
+    flows[0]["tcp"] = {
+        "recovery": "vanilla",
+        "congestion": "aimd",
+        "mss": "100 B",
+        "careful_resume": "off",
+        "rapid_start": "off",
+    }
     nodes = [{"name": f"s{i}", "kind": "switch"} for i in range(switches)]
     nodes += [{"name": f"h{i}", "kind": "host", "send_jitter": draw(times("0 s", "1 ms"))} for i in range(len(places))]
     return {"kind": "graph", "nodes": nodes, "links": links, "flows": flows}

@@ -56,6 +56,29 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
             )
             for kind in sorted(MODELS)
         ),
+        (
+            {"tcp.profile": "linux-6", "tcp.rapid_start": "draft", "tcp.careful_resume": "previous"},
+            "tcp.careful_resume: previous with rapid_start = draft; needs 'off', because each sets the window in the "
+            "first recovery",
+        ),
+    ],
+    ("Tcp", "rapid_start"): [
+        (
+            {"tcp.recovery": "sack", "tcp.rapid_start": "draft"},
+            "tcp.rapid_start: draft with sack; needs recovery = 'rack'",
+        ),
+        *(
+            (
+                {
+                    "tcp.recovery": "rack",
+                    "tcp.ecn": "accurate" if kind == "prague" else "off",
+                    "tcp.congestion": kind,
+                    "tcp.rapid_start": "quicly",
+                },
+                f"tcp.rapid_start: quicly with {kind}; needs a control that only sets a window, such as 'cubic'",
+            )
+            for kind in sorted(MODELS)
+        ),
     ],
     ("Tcp", "rate_limited"): [
         (

@@ -1,4 +1,4 @@
-"""How connections start over long paths: SEARCH, and Careful Resume (RFC 9959)."""
+"""How connections start over long paths: SEARCH, Rapid Start, and Careful Resume (RFC 9959)."""
 
 from typing import Any
 
@@ -36,6 +36,32 @@ def test_careful_resume_halves_the_time_of_picoquics_satellite_transfer() -> Non
     assert without.flows["completion_s"][0] == pytest.approx(9.25, abs=0.01)
     # picoquic permits 5.0 s.
     assert resumed.flows["completion_s"][0] == pytest.approx(4.51, abs=0.01)
+
+
+@pytest.mark.parametrize("rule", ["draft", "quicly"])
+def test_rapid_start_saves_three_round_trips_of_the_satellite_transfer(rule: str) -> None:
+    completion_s = geo(**{"tcp.rapid_start": rule}).flows["completion_s"][0]
+    assert completion_s == pytest.approx(7.48, abs=0.01)
+
+
+# The link holds 417 packets and its buffer half of them.
+@pytest.mark.parametrize("rule", ["draft", "quicly"])
+@pytest.mark.parametrize(("control", "beta"), [("linux-reno", 0.5), ("cubic", 0.7)])
+def test_rapid_start_leaves_beta_of_what_passed_the_bottleneck(rule: str, control: str, beta: float) -> None:
+    network = {"access_rate": "1 Gbit/s", "trunk_rate": "50 Mbit/s", "trunk_delay": "50 ms"}
+    result = geo(
+        **{
+            "network": {**GEO["network"], **network, "return_rate": None},
+            "switch.buffer": "0.5 BDP",
+            "tcp": {"profile": "linux-6", "congestion": control, "rapid_start": rule},
+            "traffic.size": "5 MB",
+            "traces.cwnd": True,
+        }
+    )
+    windows = result.traces["cwnd"]["cwnd_bytes"] / 1448
+    passed = windows.max() - result.flows["retransmitted_segments"][0]
+    least = windows[windows.idxmax() :].min()
+    assert beta - 0.03 < least / passed < beta + 0.06
 
 
 def test_the_trace_and_pictures_have_the_phases_of_careful_resume() -> None:

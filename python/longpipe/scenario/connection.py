@@ -99,27 +99,33 @@ class Connection(Model):
             for kind, control in sorted(models_by_kind(Congestion).items())
             for constraint in _constraints_of(kind, control)
         ),
+        *(
+            Constraint(
+                field,
+                f"{value} is not 'off' and recovery.kind is not '{RECOVERY_OF_MODELS}'",
+                f"{{{value}}} with {{recovery.kind}}; needs recovery = {RECOVERY_OF_MODELS!r}",
+                remedy=("recovery", RECOVERY_OF_MODELS),
+            )
+            for field, value in (("careful_resume", "careful_resume.kind"), ("rapid_start", "rapid_start"))
+        ),
+        *(
+            Constraint(
+                field,
+                f"{value} is not '{off}' and congestion.kind is '{kind}'",
+                f"{{{value}}} with {kind}; needs a control that only sets a window, such as 'cubic'",
+            )
+            for field, value, off in (
+                ("careful_resume", "careful_resume.kind", "off"),
+                ("rapid_start", "rapid_start", "off"),
+                ("rate_limited", "rate_limited.kind", "control"),
+            )
+            for kind in sorted((*MODELS, *OWN))
+        ),
         Constraint(
             "careful_resume",
-            f"careful_resume.kind is not 'off' and recovery.kind is not '{RECOVERY_OF_MODELS}'",
-            f"{{careful_resume.kind}} with {{recovery.kind}}; needs recovery = {RECOVERY_OF_MODELS!r}",
-            remedy=("recovery", RECOVERY_OF_MODELS),
-        ),
-        *(
-            Constraint(
-                "careful_resume",
-                f"careful_resume.kind is not 'off' and congestion.kind is '{kind}'",
-                f"{{careful_resume.kind}} with {kind}; needs a control that only sets a window, such as 'cubic'",
-            )
-            for kind in sorted((*MODELS, *OWN))
-        ),
-        *(
-            Constraint(
-                "rate_limited",
-                f"rate_limited.kind is not 'control' and congestion.kind is '{kind}'",
-                f"{{rate_limited.kind}} with {kind}; needs a control that only sets a window, such as 'cubic'",
-            )
-            for kind in sorted((*MODELS, *OWN))
+            "careful_resume.kind is not 'off' and rapid_start is not 'off'",
+            "{careful_resume.kind} with rapid_start = {rapid_start}; needs 'off', because each sets the window in the "
+            "first recovery",
         ),
     )
 

@@ -117,6 +117,10 @@ class Tcp(Connection):
         default=CarefulResumeOff.unchecked(),
         description="Careful Resume, a start with the window of an earlier connection: off, previous or saved; RFC 9959",
     )
+    rapid_start: Annotated[Literal["off", "draft", "quicly"], LATER] = Field(
+        default="off",
+        description="Rapid Start, growth to three times the window per RTT while RTTs show no queue: off, draft or quicly; draft-kazuho-ccwg-rapid-start",
+    )
     rate_limited: Annotated[Part[RateLimited], LATER] = part(
         default=GrowthByControl.unchecked(),
         description="Growth of the window while it is not full: by the congestion control (the default), none, linux, rfc9002 or ietf",

@@ -40,7 +40,7 @@ use longpipe_tcp::config::{
     RecoveryKind, RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart,
     VanillaConfig, DEFAULT_HZ,
 };
-use longpipe_tcp::congestion::{CarefulResumeConfig, RateLimitedConfig};
+use longpipe_tcp::congestion::{CarefulResumeConfig, RapidStartConfig, RateLimitedConfig};
 use witness::Witness;
 
 /// One second [ps].
@@ -109,6 +109,7 @@ pub fn tcp(kind: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
         pacing_burst_segments: None,
         hz: DEFAULT_HZ,
         careful_resume: CarefulResumeConfig::default(),
+        rapid_start: RapidStartConfig::default(),
         rate_limited: RateLimitedConfig::default(),
         timer: TimerConfig::Coarse {
             tick_ps: SECOND / 10,

@@ -7,7 +7,7 @@
 
 use super::{AckConfig, EcnConfig, TcpConfig, TimerConfig};
 use crate::congestion::{
-    AimdConfig, CarefulResumeConfig, CongestionConfig, RateLimitedConfig, VegasConfig, DEFAULT_HZ,
+    AimdConfig, CarefulResumeConfig, CongestionConfig, RapidStartConfig, RateLimitedConfig, VegasConfig, DEFAULT_HZ,
 };
 use crate::recovery::{NewRenoConfig, RecoveryConfig, RenoConfig, SackConfig, TahoeConfig};
 use longpipe_json::{Error, FromJson, Json};
@@ -46,6 +46,8 @@ struct Flat {
     hz: Option<u32>,
     #[serde(default)]
     careful_resume: CarefulResumeConfig,
+    #[serde(default)]
+    rapid_start: RapidStartConfig,
     #[serde(default)]
     rate_limited: RateLimitedConfig,
     timer: TimerConfig,
@@ -119,6 +121,7 @@ impl Flat {
             pacing_burst_segments: flat.pacing_burst_segments,
             hz: flat.hz.unwrap_or(DEFAULT_HZ),
             careful_resume: flat.careful_resume,
+            rapid_start: flat.rapid_start,
             rate_limited: flat.rate_limited,
             timer: flat.timer,
             ack: flat.ack,

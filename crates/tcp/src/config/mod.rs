@@ -4,7 +4,8 @@ mod flat;
 mod timer;
 
 pub use crate::congestion::{
-    AimdConfig, CarefulResumeConfig, CongestionConfig, CongestionKind, RateLimitedConfig, VegasConfig, DEFAULT_HZ,
+    AimdConfig, CarefulResumeConfig, CongestionConfig, CongestionKind, RapidStartConfig, RateLimitedConfig,
+    VegasConfig, DEFAULT_HZ,
 };
 use crate::described::{is_default, Described};
 use crate::problem::Problem;
@@ -134,6 +135,11 @@ pub struct TcpConfig {
     #[serde(skip_serializing_if = "is_default")]
     #[field(default = "off", later)]
     pub careful_resume: CarefulResumeConfig,
+    /// Rapid Start, growth to three times the window per RTT while RTTs show no queue: off, draft or quicly;
+    /// draft-kazuho-ccwg-rapid-start.
+    #[serde(skip_serializing_if = "is_default")]
+    #[field(default = "off", later)]
+    pub rapid_start: RapidStartConfig,
     /// Growth of the window while it is not full: by the congestion control (the default), none, linux, rfc9002 or ietf.
     #[serde(skip_serializing_if = "is_default")]
     #[field(default = "control", later)]
@@ -271,7 +277,8 @@ impl TcpConfig {
 
     /// Returns whether the sender is paced.
     pub fn paces(&self) -> bool {
-        self.pacing || self.congestion.facts().is_model || !self.careful_resume.is_off()
+        let starts_paced = !self.careful_resume.is_off() || !self.rapid_start.is_off();
+        self.pacing || self.congestion.facts().is_model || starts_paced
     }
 
     /// Returns the maximum lengths [byte] of an IP packet with data and of an IP packet with an ACK.
@@ -380,8 +387,18 @@ impl TcpConfig {
             return Some(Problem::new("recovery", recovery, accepted));
         }
         let has_window = !matches!(self.congestion, CongestionConfig::Module(_)) && !control.is_model;
-        if !(self.careful_resume.is_off() || has_window && recovery.detects_each_loss) {
-            let accepted = "needs recovery = rack and a congestion control that sets only a window";
+        let starts = [
+            ("careful_resume", self.careful_resume.is_off()),
+            ("rapid_start", self.rapid_start.is_off()),
+        ];
+        for (field, is_off) in starts {
+            if !(is_off || has_window && recovery.detects_each_loss) {
+                let accepted = "needs recovery = rack and a congestion control that sets only a window";
+                return Some(Problem::new(field, "on", accepted));
+            }
+        }
+        if starts.iter().all(|(_, is_off)| !is_off) {
+            let accepted = "needs off with rapid_start, because each sets the window in the first recovery";
             return Some(Problem::new("careful_resume", "on", accepted));
         }
         if !self.rate_limited.is_by_control() && !has_window {
@@ -587,6 +604,7 @@ pub(crate) mod tests {
             pacing_burst_segments: None,
             hz: DEFAULT_HZ,
             careful_resume: CarefulResumeConfig::default(),
+            rapid_start: RapidStartConfig::default(),
             rate_limited: RateLimitedConfig::default(),
             timer: TimerConfig::Coarse {
                 tick_ps: 100_000_000_000,

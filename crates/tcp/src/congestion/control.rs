@@ -3,49 +3,84 @@
 
 use crate::congestion::flight::Flight;
 use crate::congestion::path_model::Model;
+use crate::congestion::Congestion;
 use longpipe_events::{Span, Stream, Time};
 
 /// A congestion controller: computes cwnd, ssthresh and, optionally, a pacing rate. It has no access to the sender's
 /// state other than `Flight`.
+///
+/// A controller may wrap another one. The methods that a wrapper does not define are those of the wrapped controller.
 pub trait Control {
-    /// Returns the inputs that the controller needs in addition to ACKs and reductions.
-    fn wants(&self) -> Wants {
-        Wants::default()
-    }
-
-    /// Sets the random stream of the controller.
-    fn draw_from(&mut self, _draws: Stream) {}
-
-    /// Returns the controller's model of the path, if it has one.
-    fn model(&self) -> Option<Model> {
+    /// Returns the controller that this one wraps, if any.
+    fn wrapped(&self) -> Option<&Congestion> {
         None
     }
 
+    /// Returns a mutable reference to the controller that this one wraps, if any.
+    fn wrapped_mut(&mut self) -> Option<&mut Congestion> {
+        None
+    }
+
+    /// Returns the inputs that the controller needs in addition to ACKs and reductions.
+    fn wants(&self) -> Wants {
+        self.wrapped().map_or_else(Wants::default, Congestion::wants)
+    }
+
+    /// Sets the random stream of the controller.
+    fn draw_from(&mut self, draws: Stream) {
+        if let Some(wrapped) = self.wrapped_mut() {
+            wrapped.draw_from(draws);
+        }
+    }
+
+    /// Returns the controller's model of the path, if it has one.
+    fn model(&self) -> Option<Model> {
+        self.wrapped().and_then(Congestion::model)
+    }
+
     /// Sets the ticks per second of the kernel's clock, for controllers that follow Linux's code.
-    fn set_hz(&mut self, _hz: u32) {}
+    fn set_hz(&mut self, hz: u32) {
+        if let Some(wrapped) = self.wrapped_mut() {
+            wrapped.set_hz(hz);
+        }
+    }
 
     /// Sets the idle time between the establishment of the connection and its first segment. Called before `set_ecn`.
-    fn set_preconnect(&mut self, _idle: Span) {}
+    fn set_preconnect(&mut self, idle: Span) {
+        if let Some(wrapped) = self.wrapped_mut() {
+            wrapped.set_preconnect(idle);
+        }
+    }
 
     /// Sets whether the connection's packets are ECN-capable.
-    fn set_ecn(&mut self, _on: bool) {}
+    fn set_ecn(&mut self, on: bool) {
+        if let Some(wrapped) = self.wrapped_mut() {
+            wrapped.set_ecn(on);
+        }
+    }
 
     /// Invoked before the first segment if a round-trip time is known from the handshake.
-    fn on_start(&mut self, _rtt: Span, flight: &Flight) -> CwndUpdate {
-        CwndUpdate::unchanged(flight)
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
+        match self.wrapped_mut() {
+            Some(wrapped) => wrapped.update(flight, |wrapped, flight| wrapped.on_start(rtt, flight)),
+            None => CwndUpdate::unchanged(flight),
+        }
     }
 
     /// Invoked for each transmission and retransmission if `wants` requests `sending`. Returns the new pacing rate if
     /// it changes.
-    fn on_sent(&mut self, _sent: &Sent, _flight: &Flight) -> Option<Pacing> {
-        None
+    fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
+        self.wrapped_mut()?.on_sent(sent, flight)
     }
 
     /// Invoked for every ACK with SEG.ACK >= SND.UNA. With `rack`, this happens before loss recovery processes the ACK,
     /// and loss recovery uses the returned window and threshold; with any other recovery algorithm, it happens
     /// afterwards. `flight` already reflects the new SND.UNA.
-    fn on_sample(&mut self, _sample: &AckSample, flight: &Flight) -> CwndUpdate {
-        CwndUpdate::unchanged(flight)
+    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
+        match self.wrapped_mut() {
+            Some(wrapped) => wrapped.update(flight, |wrapped, flight| wrapped.on_sample(sample, flight)),
+            None => CwndUpdate::unchanged(flight),
+        }
     }
 
     /// Invoked for every ACK with SEG.ACK >= SND.UNA, after loss recovery has processed it. `flight` already reflects
@@ -54,15 +89,22 @@ pub trait Control {
 
     /// Invoked for each transmission that is declared lost if `wants` requests `each_loss`. If this loss starts a
     /// recovery, `on_reduction` has been invoked before.
-    fn on_lost(&mut self, _lost: &LostSegment, _now: Time, _flight: &Flight) {}
+    fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
+        if let Some(wrapped) = self.wrapped_mut() {
+            wrapped.on_lost(lost, now, flight);
+        }
+    }
 
     /// Invoked once for each recovery, each timeout and each RTT with ECN marks. Returns the reduced window.
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate;
 
     /// Invoked at the end of a recovery; `spurious` is true if no data had been lost. `on_ack` is then invoked for the
     /// ACK that ended the recovery.
-    fn on_recovered(&mut self, _spurious: bool, _now: Time, flight: &Flight) -> CwndUpdate {
-        CwndUpdate::unchanged(flight)
+    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> CwndUpdate {
+        match self.wrapped_mut() {
+            Some(wrapped) => wrapped.update(flight, |wrapped, flight| wrapped.on_recovered(spurious, now, flight)),
+            None => CwndUpdate::unchanged(flight),
+        }
     }
 }
 

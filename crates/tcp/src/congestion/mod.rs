@@ -11,6 +11,7 @@ pub mod pacing;
 pub mod paper_or_linux;
 pub mod path_model;
 mod rfc;
+mod sliding_minimum;
 #[cfg(test)]
 mod trial;
 pub mod user;
@@ -43,6 +44,7 @@ pub use rfc::careful_resume::{CarefulResume, CarefulResumeConfig, Observed, Pipe
 pub use rfc::cubic::{CubicConfig, CubicRules};
 pub use rfc::highspeed::{HighspeedConfig, HighspeedRules};
 pub use rfc::ledbat::LedbatConfig;
+pub use rfc::rapid_start::{RapidStart, RapidStartConfig};
 pub use rfc::rate_limited::{RateLimited, RateLimitedConfig};
 pub use user::ModuleConfig;
 pub use window_adjustment::WindowAdjustment;
@@ -71,6 +73,7 @@ variants! {
     Westwood(Box<linux::westwood::Westwood>);
     Yeah(Box<linux::yeah::Yeah>);
     @Resuming(Box<CarefulResume>): "Another controller, started with saved parameters of the path (RFC 9959).";
+    @RapidStart(Box<RapidStart>): "Another controller, whose slow start may triple the window in each round trip.";
     @RateLimited(Box<RateLimited>): "Another controller, with another rule for growth while the window is not full.";
 }
 
@@ -79,6 +82,12 @@ impl Congestion {
     /// the sender is paced at cwnd/srtt.
     pub fn resuming(self, config: &CarefulResumeConfig, paces: bool, initial_window: f64) -> Congestion {
         Congestion::Resuming(Box::new(CarefulResume::new(self, config, paces, initial_window)))
+    }
+
+    /// Wraps the controller of a new connection so that it uses Rapid Start. `paces` is true if the sender is paced at
+    /// cwnd/srtt.
+    pub fn starting_rapidly(self, rule: &RapidStartConfig, paces: bool, initial_window: f64) -> Congestion {
+        Congestion::RapidStart(Box::new(RapidStart::new(self, *rule, paces, initial_window)))
     }
 
     /// Wraps the controller of a new connection so that its growth follows a rule while the window is not full.
@@ -158,7 +167,8 @@ impl Congestion {
         match self {
             Congestion::Module(module) => module.owns_window,
             Congestion::Resuming(resume) => resume.owns_window(),
-            Congestion::RateLimited(limited) => limited.inner().owns_window(),
+            Congestion::RapidStart(start) => start.owns_window(),
+            Congestion::RateLimited(limited) => limited.wrapped().is_some_and(Congestion::owns_window),
             other => other.kind().is_some_and(|kind| kind.facts().is_model),
         }
     }

@@ -17,15 +17,26 @@ const MAX_BURST_BYTES: u64 = 65_536;
 /// Conversion factor: number of bits per byte times number of picoseconds per second.
 pub const PS_TIMES_BITS: f64 = 8e12;
 
+/// No pacing: segments are sent when ACKs arrive.
+pub const UNPACED: Pacing = Pacing {
+    rate_bps: 0,
+    quantum_bytes: 0,
+};
+
 /// Returns the pacing rate for a congestion controller that sets none: cwnd/srtt, multiplied by a factor above 1.
 pub fn by_window(flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) -> Option<Pacing> {
-    let ratio = if flight.cwnd() < flight.ssthresh() / 2.0 {
+    let factor = if flight.cwnd() < flight.ssthresh() / 2.0 {
         SLOW_START_FACTOR
     } else {
         AVOIDANCE_FACTOR
     };
+    by_factor(factor, flight, srtt, least_rtt)
+}
+
+/// Returns the pacing rate cwnd/srtt, multiplied by `factor`.
+pub fn by_factor(factor: f64, flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) -> Option<Pacing> {
     let window = flight.cwnd().max(flight.outstanding() as f64);
-    let rate = ratio * window * PS_TIMES_BITS / srtt?.0 as f64;
+    let rate = factor * window * PS_TIMES_BITS / srtt?.0 as f64;
     Some(at_rate(rate, 2, least_rtt, flight))
 }
 

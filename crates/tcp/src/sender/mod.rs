@@ -181,6 +181,9 @@ impl Sender {
             .map_or(f64::INFINITY, |bytes| bytes as f64);
         let limits = Limits::new(initial_window, initial_ssthresh);
         let (mut recovery, mut congestion) = (Recovery::new(&config.recovery), Congestion::new(&config.congestion));
+        if !config.rapid_start.is_off() {
+            congestion = congestion.starting_rapidly(&config.rapid_start, config.pacing, initial_window);
+        }
         if !config.rate_limited.is_by_control() {
             congestion = congestion.growing_by(&config.rate_limited, initial_window);
         }

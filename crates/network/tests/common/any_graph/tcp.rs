@@ -10,7 +10,8 @@ use longpipe_tcp::config::{
 use longpipe_tcp::congestion::{
     Bbr3Config, BbrConfig, BicConfig, CarefulResumeConfig, CopaConfig, CubicConfig, CubicRules, DctcpConfig,
     HighspeedRules, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig, LedbatConfig, LinuxRenoConfig, PipeSize,
-    PragueConfig, RateLimitedConfig, ScalableRules, VegasRules, VenoConfig, WestwoodConfig, YeahConfig,
+    PragueConfig, RapidStartConfig, RateLimitedConfig, ScalableRules, VegasRules, VenoConfig, WestwoodConfig,
+    YeahConfig,
 };
 use proptest::prelude::*;
 use strum::IntoEnumIterator;
@@ -188,6 +189,7 @@ impl TcpDraft {
             pacing_burst_segments: self.choice(24).then(|| 1 + u32::from(self.parameters[2] % 50)),
             hz: [DEFAULT_HZ, 24, 100, 1024][usize::from(self.parameters[2] % 4)],
             careful_resume: self.careful_resume(pace),
+            rapid_start: self.rapid_start(),
             rate_limited: self.rate_limited(),
             timer: self.timer.build(
                 pace,
@@ -236,7 +238,8 @@ impl TcpDraft {
         } else {
             PipeSize::AllAcknowledged
         };
-        match (can && self.choice(5), self.choice(6)) {
+        let is_alone = self.rapid_start().is_off();
+        match (can && is_alone && self.choice(5), self.choice(6)) {
             (false, _) => CarefulResumeConfig::Off {},
             (true, false) => CarefulResumeConfig::Previous {
                 lifetime_ps: pace.packets((10_000, 0)),
@@ -254,9 +257,25 @@ impl TcpDraft {
         }
     }
 
+    /// Returns the rule of Rapid Start, which half of the connections that support it use.
+    fn rapid_start(&self) -> RapidStartConfig {
+        if self.recovery().kind() != RecoveryKind::Rack || !self.sets_only_window() {
+            return RapidStartConfig::Off;
+        }
+        match self.parameters[0] % 4 {
+            0 => RapidStartConfig::Draft,
+            1 => RapidStartConfig::Quicly,
+            _ => RapidStartConfig::Off,
+        }
+    }
+
+    fn sets_only_window(&self) -> bool {
+        !self.congestion().facts().is_model && !matches!(self.congestion(), CongestionConfig::Module(_))
+    }
+
     /// Returns the rule for growth while the window is not full; a fifth of the connections have their control's own.
     fn rate_limited(&self) -> RateLimitedConfig {
-        if self.congestion().facts().is_model || matches!(self.congestion(), CongestionConfig::Module(_)) {
+        if !self.sets_only_window() {
             return RateLimitedConfig::Control {};
         }
         match self.parameters[2] % 5 {

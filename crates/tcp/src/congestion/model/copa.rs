@@ -8,12 +8,12 @@
 use crate::congestion::control::{Ack, Cause, Control, CwndUpdate, Pacing, Wants};
 use crate::congestion::flight::Flight;
 use crate::congestion::growth::is_limited;
+use crate::congestion::sliding_minimum::SlidingMinimum;
 use crate::described::Described;
 use crate::variant::{Facts, Parameters, Variant};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 use longpipe_json::FromJson;
 use serde::Serialize;
-use std::collections::VecDeque;
 
 /// Keeps 1/delta packets in the queue, as estimated from RTTs (Arun and Balakrishnan, NSDI 2018).
 #[derive(Clone, Copy, Debug, FromJson, Serialize, PartialEq, Described)]
@@ -57,26 +57,6 @@ const PACING_GAIN: f64 = 2.0;
 const MIN_WINDOW: f64 = 2.0;
 /// Maximum velocity; doubling it does not overflow.
 const LARGEST_VELOCITY: f64 = 65_536.0;
-
-/// RTT samples that may still become the minimum of a sliding window.
-#[derive(Clone, Debug, Default)]
-struct SlidingMinimum {
-    samples: VecDeque<(Time, i64)>,
-}
-
-impl SlidingMinimum {
-    /// Adds a sample, and returns the minimum of the samples of the last `period`.
-    fn put(&mut self, now: Time, sample: i64, period: Span) -> i64 {
-        while self.samples.back().is_some_and(|&(_, later)| later >= sample) {
-            self.samples.pop_back();
-        }
-        self.samples.push_back((now, sample));
-        while self.samples.front().is_some_and(|&(time, _)| now.since(time) > period) {
-            self.samples.pop_front();
-        }
-        self.samples.front().map_or(sample, |&(_, least)| least)
-    }
-}
 
 /// State of one sender.
 #[derive(Clone, Debug)]
@@ -225,18 +205,6 @@ mod tests {
             competitive: false,
         };
         Trial::new(&CongestionConfig::Copa(config), window).over(least)
-    }
-
-    #[test]
-    fn a_sliding_minimum_is_the_minimum_of_the_samples_in_the_period() {
-        let (mut minimum, mut samples) = (SlidingMinimum::default(), vec![]);
-        for number in 0..500u64 {
-            let (now, sample) = (Time(7 * number), (number * number * 37 % 101) as i64);
-            samples.push((now, sample));
-            let within = samples.iter().filter(|(time, _)| now.since(*time) <= Span(100));
-            let expected = within.map(|&(_, sample)| sample).min();
-            assert_eq!(Some(minimum.put(now, sample, Span(100))), expected);
-        }
     }
 
     /// With a queueing delay d, the rate approaches 1 / (δ d) (section 2.1). With a base RTT of 100 ms, d = 10 ms and δ

@@ -6,17 +6,15 @@
 //! are acknowledged (Validating). Congestion in these phases reduces the window to half of the data that the path is
 //! known to carry (Safe Retreat).
 
-use crate::congestion::control::{
-    Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, RecoveryPhase, Sent, Wants,
-};
+use crate::congestion::control::{Ack, AckSample, Cause, Control, CwndUpdate, Pacing, RecoveryPhase, Sent, Wants};
 use crate::congestion::flight::Flight;
 use crate::congestion::flight::Limits;
-use crate::congestion::pacing;
+use crate::congestion::pacing::{self, UNPACED};
 use crate::congestion::path_model::{Model, Stage};
 use crate::congestion::Congestion;
 use crate::described::Described;
 use crate::problem::Problem;
-use longpipe_events::{Span, Stream, Time, PS_PER_SECOND};
+use longpipe_events::{Span, Time, PS_PER_SECOND};
 use longpipe_json::FromJson;
 use serde::Serialize;
 
@@ -200,11 +198,6 @@ const LONGEST: u64 = 10;
 const MIN_SAVED: f64 = 4.0;
 /// Minimum window in Safe Retreat [segment].
 const MIN_WINDOW: f64 = 2.0;
-/// No pacing: segments are sent when ACKs arrive.
-const UNPACED: Pacing = Pacing {
-    rate_bps: 0,
-    quantum_bytes: 0,
-};
 
 impl CarefulResume {
     /// Wraps the controller of a new connection; `paces` is true if the sender is paced at cwnd/srtt.
@@ -341,16 +334,20 @@ impl CarefulResume {
 }
 
 impl Control for CarefulResume {
+    fn wrapped(&self) -> Option<&Congestion> {
+        Some(&self.inner)
+    }
+
+    fn wrapped_mut(&mut self) -> Option<&mut Congestion> {
+        Some(&mut self.inner)
+    }
+
     fn wants(&self) -> Wants {
         self.inner.wants().or(Wants {
             pacing: true,
             sending: true,
             ..Wants::RECORDS
         })
-    }
-
-    fn draw_from(&mut self, draws: Stream) {
-        self.inner.draw_from(draws);
     }
 
     fn model(&self) -> Option<Model> {
@@ -366,22 +363,6 @@ impl Control for CarefulResume {
             stage,
             bandwidth_bps: (8 * saved.cwnd_bytes) as f64 * PS_PER_SECOND as f64 / saved.rtt_ps as f64,
         })
-    }
-
-    fn set_hz(&mut self, hz: u32) {
-        self.inner.set_hz(hz);
-    }
-
-    fn set_preconnect(&mut self, idle: Span) {
-        self.inner.set_preconnect(idle);
-    }
-
-    fn set_ecn(&mut self, on: bool) {
-        self.inner.set_ecn(on);
-    }
-
-    fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
-        self.inner.update(flight, |inner, flight| inner.on_start(rtt, flight))
     }
 
     fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
@@ -468,10 +449,6 @@ impl Control for CarefulResume {
             Phase::Unvalidated { .. } | Phase::Normal => {}
         }
         update
-    }
-
-    fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
-        self.inner.on_lost(lost, now, flight);
     }
 
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {

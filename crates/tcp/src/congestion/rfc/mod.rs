@@ -5,4 +5,5 @@ pub mod careful_resume;
 pub mod cubic;
 pub mod highspeed;
 pub mod ledbat;
+pub mod rapid_start;
 pub mod rate_limited;

@@ -8,7 +8,7 @@ use longpipe_tcp::config::{
     RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart, VanillaConfig,
     VegasConfig, DEFAULT_HZ,
 };
-use longpipe_tcp::congestion::{CarefulResumeConfig, RateLimitedConfig, VegasRules};
+use longpipe_tcp::congestion::{CarefulResumeConfig, RapidStartConfig, RateLimitedConfig, VegasRules};
 use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -81,6 +81,7 @@ impl Draft {
                 pacing_burst_segments: None,
                 hz: DEFAULT_HZ,
                 careful_resume: CarefulResumeConfig::default(),
+                rapid_start: RapidStartConfig::default(),
                 rate_limited: RateLimitedConfig::default(),
                 timer: TimerConfig::Fine {
                     granularity_ps: RTT / 100,
