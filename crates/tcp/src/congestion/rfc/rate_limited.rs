@@ -4,13 +4,12 @@
 //! It wraps a congestion controller. Without it, each controller has the rule of its source: `aimd` grows on each ACK, and
 //! all others only after a round in which the window was full.
 
-use crate::congestion::control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, Sent, Wants};
+use crate::congestion::control::{Ack, Cause, Control, CwndUpdate};
 use crate::congestion::flight::Flight;
 use crate::congestion::growth::is_limited;
-use crate::congestion::path_model::Model;
 use crate::congestion::Congestion;
 use crate::described::Described;
-use longpipe_events::{Span, Stream, Time};
+use longpipe_events::{Span, Time};
 use longpipe_json::FromJson;
 use serde::Serialize;
 
@@ -74,11 +73,6 @@ impl RateLimited {
         }
     }
 
-    /// Returns the wrapped controller.
-    pub fn inner(&self) -> &Congestion {
-        &self.inner
-    }
-
     /// Updates the maximum number of bytes in flight by those that were in flight before an ACK.
     fn observe(&mut self, ack: &Ack, flight: &Flight) {
         if flight.cwnd() < self.window {
@@ -118,41 +112,12 @@ impl RateLimited {
 }
 
 impl Control for RateLimited {
-    fn wants(&self) -> Wants {
-        self.inner.wants()
+    fn wrapped(&self) -> Option<&Congestion> {
+        Some(&self.inner)
     }
 
-    fn draw_from(&mut self, draws: Stream) {
-        self.inner.draw_from(draws);
-    }
-
-    fn model(&self) -> Option<Model> {
-        self.inner.model()
-    }
-
-    fn set_hz(&mut self, hz: u32) {
-        self.inner.set_hz(hz);
-    }
-
-    fn set_preconnect(&mut self, idle: Span) {
-        self.inner.set_preconnect(idle);
-    }
-
-    fn set_ecn(&mut self, on: bool) {
-        self.inner.set_ecn(on);
-    }
-
-    fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
-        self.inner.update(flight, |inner, flight| inner.on_start(rtt, flight))
-    }
-
-    fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
-        self.inner.on_sent(sent, flight)
-    }
-
-    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
-        self.inner
-            .update(flight, |inner, flight| inner.on_sample(sample, flight))
+    fn wrapped_mut(&mut self) -> Option<&mut Congestion> {
+        Some(&mut self.inner)
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
@@ -166,10 +131,6 @@ impl Control for RateLimited {
         update
     }
 
-    fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
-        self.inner.on_lost(lost, now, flight);
-    }
-
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
         let update = self
             .inner
@@ -177,11 +138,6 @@ impl Control for RateLimited {
         self.max_in_flight = 0;
         self.window = update.window;
         update
-    }
-
-    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> CwndUpdate {
-        self.inner
-            .update(flight, |inner, flight| inner.on_recovered(spurious, now, flight))
     }
 }
 
@@ -214,11 +170,12 @@ mod tests {
             }
         }
 
-        /// Sends a burst of `offered` segments as the window allows, with an ACK for each. Returns the window.
+        /// Sends a burst of `offered` segments as both windows allow, with an ACK for each. Returns the window.
         fn burst(&mut self, offered: u64) -> f64 {
             let end = self.flight.max + offered * MSS;
             while self.flight.una < end {
-                self.flight.max = end.min(self.flight.una + self.flight.cwnd() as u64 / MSS * MSS);
+                let allowed = end.min(self.flight.una + self.flight.window() / MSS * MSS);
+                self.flight.max = self.flight.max.max(allowed);
                 let before = self.flight.clone();
                 let full = (before.outstanding() + MSS) as f64 > before.cwnd();
                 self.flight.una += MSS;
@@ -300,15 +257,43 @@ mod tests {
         assert!((117.0..119.0).contains(&unlimited), "{unlimited}");
     }
 
+    /// A loss at a window of 40 segments leaves 20 of them. The application then keeps 5 segments in flight: the limit is
+    /// 21 if 20 segments were in flight after the reduction, and 6 if none were.
     #[test]
-    fn the_maximum_in_flight_starts_again_after_a_reduction() {
-        let mut connection = Connection::new(&aimd(), RateLimitedConfig::Ietf { shrink: false }, (40.0, 1e6));
-        connection.burst(40);
-        connection
-            .control
-            .on_reduction(Cause::FastRetransmit, Time::ZERO, &mut connection.flight);
-        let reduced = connection.flight.cwnd();
-        connection.burst(5);
-        assert_eq!(connection.flight.cwnd(), reduced);
+    fn the_limit_after_a_reduction_follows_the_data_in_flight() {
+        for (in_flight, shrink, expected) in [(20, false, 21.0), (20, true, 21.0), (0, false, 20.0), (0, true, 6.0)] {
+            let mut connection = Connection::new(&aimd(), RateLimitedConfig::Ietf { shrink }, (40.0, 1e6));
+            let flight = &mut connection.flight;
+            flight.max = 40 * MSS;
+            connection
+                .control
+                .on_reduction(Cause::FastRetransmit, Time::ZERO, flight);
+            // A window below ssthresh would grow by slow start, with a limit of twice the data in flight.
+            flight.limits.set(flight.cwnd(), 1.0);
+            flight.una = flight.max - in_flight * MSS;
+            connection.burst(0);
+            let windows = (0..100).map(|_| connection.burst(5));
+            assert_eq!(
+                windows.last(),
+                Some(expected),
+                "{in_flight} in flight, shrink = {shrink}"
+            );
+        }
+    }
+
+    /// A receiver's window of 30 segments limits the sender in slow start. By RFC 9002 the window grows until it
+    /// exceeds that window, and `aimd` never exceeds it.
+    #[test]
+    fn the_window_of_a_limited_receiver_stops_at_twice_the_flight() {
+        for (config, rule, expected) in [
+            (linux_reno(), RateLimitedConfig::Ietf { shrink: false }, 60.0),
+            (linux_reno(), RateLimitedConfig::Linux {}, 60.0),
+            (linux_reno(), RateLimitedConfig::Rfc9002 {}, 31.0),
+            (aimd(), RateLimitedConfig::Ietf { shrink: false }, 30.0),
+        ] {
+            let mut connection = Connection::new(&config, rule, (10.0, 1e6));
+            connection.flight.rwnd = 30 * MSS as u32;
+            assert_eq!(connection.burst(10_000), expected, "{rule:?}");
+        }
     }
 }
