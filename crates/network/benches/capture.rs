@@ -1,11 +1,11 @@
-//! Packets per second written by captures, and their cost for a run.
+//! Measures the packets per second that a capture writes, and the time that captures add to a run.
 
 #[path = "../tests/common/mod.rs"]
 #[allow(dead_code)]
 mod common;
 
 use common::{dumbbell, policy, tcp, LAN};
-use longpipe_events::Time;
+use longpipe_events::{Span, Time};
 use longpipe_network::observe::capture::{CaptureConfig, Captures, Place};
 use longpipe_network::observe::probe::{Event, Probe};
 use longpipe_network::scenario::Scenario;
@@ -14,10 +14,21 @@ use longpipe_tcp::config::RecoveryKind;
 use longpipe_tcp::DataSegment;
 use std::time::Instant;
 
+/// Number of packets that are written to a capture without a simulation.
 const PACKETS: u64 = 1_000_000;
+/// Time between these packets.
+const GAP: Span = Span::micros(1);
+/// Payload of a packet [byte].
+const PAYLOAD: u32 = 512;
+/// The simulated dumbbell.
+const SOURCES: usize = 5;
+const BUFFER_CELLS: u64 = 3000;
+const SECONDS: u64 = 10;
+const RECEIVER_WINDOW: u64 = 65_536;
 
+/// Returns a probe that writes a temporary file for each place.
 fn captures(scenario: &Scenario, places: &[Place]) -> Captures {
-    let wanted: Vec<CaptureConfig> = places
+    let configs: Vec<CaptureConfig> = places
         .iter()
         .enumerate()
         .map(|(number, &place)| CaptureConfig {
@@ -25,23 +36,25 @@ fn captures(scenario: &Scenario, places: &[Place]) -> Captures {
             path: std::env::temp_dir().join(format!("longpipe-bench-{number}.pcapng")),
         })
         .collect();
-    Captures::new(scenario, &wanted).expect("a writable directory for temporary files")
+    Captures::new(scenario, &configs).expect("a writable directory for temporary files")
 }
 
 fn main() {
-    let scenario = dumbbell(5, LAN, 3000, policy("epd"), 10, &tcp(RecoveryKind::Sack, 65_536));
+    let tcp = tcp(RecoveryKind::Sack, RECEIVER_WINDOW);
+    let scenario = dumbbell(SOURCES, LAN, BUFFER_CELLS, policy("epd"), SECONDS, &tcp);
     let source = Place::Host(scenario.links[scenario.flows[0].route[0]].from);
-    let mut file = captures(&scenario, &[source]);
+    let mut capture = captures(&scenario, &[source]);
     let begin = Instant::now();
     for number in 0..PACKETS {
         let segment = DataSegment {
-            sequence: 512 * number,
-            length: 512,
+            sequence: u64::from(PAYLOAD) * number,
+            length: PAYLOAD,
             ..DataSegment::default()
         };
-        file.observe(Event::Sent(Time(number * 1_000_000), Flow(0), number as u32, &segment));
+        let sent = Time(number * GAP.0);
+        capture.observe(Event::Sent(sent, Flow(0), number as u32, &segment));
     }
-    let written = file.finish()[0].packets;
+    let written = capture.finish()[0].packets;
     let seconds = begin.elapsed().as_secs_f64();
     println!(
         "{written} packets handed to a capture alone: {:.2} million per second",
@@ -65,7 +78,7 @@ fn main() {
             .map(|report| report.packets)
             .sum();
         println!(
-            "10 s of five sources on a LAN with {places:?}: {packets} packets, {:.2} s",
+            "{SECONDS} s of {SOURCES} sources on a LAN with {places:?}: {packets} packets, {:.2} s",
             begin.elapsed().as_secs_f64()
         );
     }

@@ -1,4 +1,9 @@
 //! Conservation of packets and bytes, checked at the end of a run.
+//!
+//! 1. Each port conserves packets and bytes: in + duplicated = out + lost + held (`PacketReport::conserves`).
+//! 2. Each router counts at its ports exactly what arrives over its wires. What has arrived over a wire is the sending
+//!    port's in + duplicated, minus what was lost at the port, what is held there, what is in flight, and what was lost
+//!    at the end of the wire because of bit errors or missing routes.
 
 use super::port::cell::Cells;
 use super::port::egress_queue::EgressQueue;
@@ -9,15 +14,19 @@ use crate::report::packets::{PacketReport, TimeVaryingReport};
 use crate::report::{check, InvariantError, QueueReport, TokenCredit};
 use longpipe_events::{Rate, Time};
 
-/// Returns a port's counters, whether they are consistent, and the rate of the port's link.
-fn report_of(
-    port: &mut Port,
-    line: &mut Line,
-    cells: &mut Cells,
-    in_flight: (u64, u64),
-    now: Time,
-) -> (PacketReport, bool, Rate) {
-    match port {
+/// Counters of a port, and what is needed to check them.
+struct PortAccount {
+    report: PacketReport,
+    /// Whether the port's internal accounts agree, such as the queue length and the sum of the lengths by flow.
+    accounts_agree: bool,
+    /// Rate of the port's link.
+    rate: Rate,
+}
+
+/// Returns a port's counters. `in_flight` counts the packets and the bytes that the port has sent but that have not
+/// arrived.
+fn account_of(port: &mut Port, line: &mut Line, cells: &mut Cells, in_flight: (u64, u64), now: Time) -> PortAccount {
+    let (report, accounts_agree, rate) = match port {
         Port::Interface(interface) => {
             interface.count_repeated(line);
             let report = interface.report(in_flight, now);
@@ -30,10 +39,10 @@ fn report_of(
         Port::ConstantRate(port) => (port.report(line, now), true, port.queue().rate()),
         Port::VariableRate(port) => (port.report(now, in_flight), true, port.queue().rate()),
         Port::Delayed(delayed) => {
-            let (mut report, agree, rate) = report_of(&mut delayed.port, line, cells, in_flight, now);
-            let within = report.conserves(rate, now);
-            report.motion = Some(TimeVaryingReport::of_delay(within));
-            (report, agree, rate)
+            let mut account = account_of(&mut delayed.port, line, cells, in_flight, now);
+            let within_capacity = account.report.conserves(account.rate, now);
+            account.report.motion = Some(TimeVaryingReport::of_delay(within_capacity));
+            return account;
         }
         &mut Port::Access(place) => (cells.report(place, now, in_flight), true, cells.queue(place).rate()),
         Port::TimeVarying(time_varying) => (
@@ -41,6 +50,11 @@ fn report_of(
             time_varying.accounts_agree(),
             time_varying.rate(),
         ),
+    };
+    PortAccount {
+        report,
+        accounts_agree,
+        rate,
     }
 }
 
@@ -66,7 +80,8 @@ fn egress_queue<'a>(wire: &'a Wire, cells: &'a Cells) -> Option<&'a EgressQueue>
     }
 }
 
-/// Returns the reports of all queues into which disciplines divide ports; `packet_reports` must have been called.
+/// Returns the reports of all queues into which disciplines divide ports. `packet_reports` must have been called, because
+/// it advances the ports to the end of the run.
 pub(super) fn queue_reports(ip: &Ip, now: Time) -> Vec<QueueReport> {
     let queues = ip.wires.iter().enumerate().filter_map(|(index, wire)| {
         let queue = egress_queue(wire, &ip.cells)?;
@@ -75,13 +90,14 @@ pub(super) fn queue_reports(ip: &Ip, now: Time) -> Vec<QueueReport> {
     queues.flatten().collect()
 }
 
-/// Returns the credits of each link's token buckets; `packet_reports` must have been called.
+/// Returns the credits of each link's token buckets. `packet_reports` must have been called, because it advances the ports
+/// to the end of the run.
 pub(super) fn token_credits(ip: &Ip, now: Time) -> Vec<Vec<TokenCredit>> {
     let credits = |wire: &Wire| egress_queue(wire, &ip.cells).map_or_else(Vec::new, |queue| queue.token_credits(now));
     ip.wires.iter().map(credits).collect()
 }
 
-/// Returns the reports of all links that carry IP packets.
+/// Returns the reports of all links that carry IP packets, or the first violated conservation law.
 pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>, InvariantError> {
     let mut reports = Vec::with_capacity(ip.wires.len());
     let nodes = ip
@@ -91,17 +107,17 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
         .map(|end| end.node as usize + 1)
         .max()
         .unwrap_or(0);
-    // Packets and bytes that arrived at each router over its wires, and those that its ports counted.
+    // Packets and bytes, by router: those that arrived over its wires, and those that its ports counted.
     let mut arrived = vec![(0, 0); nodes];
     let mut counted = arrived.clone();
     let in_flight = in_flight(ip);
     for (index, wire) in ip.wires.iter_mut().enumerate() {
-        let mut in_flight = in_flight[index];
         let end = wire.end();
         let Wire {
             line, port, verdict, ..
         } = wire;
-        let lost = match port {
+        // Packets and bytes that are on the wire, or bound for it, but will be lost in an outage.
+        let (doomed_packets, doomed_bytes) = match port {
             Port::TimeVarying(time_varying) => time_varying.lost_later(now),
             Port::VariableRate(port) => {
                 port.settle(line, now);
@@ -109,22 +125,22 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
             }
             Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::ConstantRate(_) | Port::Access(_) => (0, 0),
         };
-        in_flight = (in_flight.0 + lost.0, in_flight.1 + lost.1);
-        let (report, accounts_agree, rate) = report_of(port, line, &mut ip.cells, in_flight, now);
-        check(report.conserves(rate, now) && accounts_agree, || {
+        let (arriving_packets, arriving_bytes) = in_flight[index];
+        let in_flight = (arriving_packets + doomed_packets, arriving_bytes + doomed_bytes);
+        let account = account_of(port, line, &mut ip.cells, in_flight, now);
+        let mut report = account.report;
+        check(report.conserves(account.rate, now) && account.accounts_agree, || {
             format!("port {index}: {report:?}")
         })?;
-        let mut report = report;
         if let Some(verdict) = verdict {
             report = report.with(verdict.errors.as_deref(), verdict.no_route);
         }
         let sum = |total: &mut (u64, u64), packets, bytes| *total = (total.0 + packets, total.1 + bytes);
         if end != End::Host {
-            let lost = report.packets_lost();
             let node = ip.topology.ends[index].node as usize;
             // A FIFO forwards a packet on admission, so an admitted packet counts as on the wire. A packet in an egress
             // queue does not.
-            let held = match port {
+            let (held_packets, held_bytes) = match port {
                 Port::ConstantRate(port) => port.queue().backlog(),
                 Port::VariableRate(port) => port.not_on_wire(),
                 // A packet leaves a port with medium access when its transmission ends.
@@ -132,14 +148,19 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
                 Port::Access(_) => (report.packets_held, report.bytes_held),
                 Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => (0, 0),
             };
+            let (packets_lost_at_end, bytes_lost_at_end) = report.lost_at_end();
             sum(
                 &mut arrived[node],
-                report.packets_in + report.packets_duplicated - lost - held.0 - in_flight.0 - report.lost_at_end().0,
+                report.packets_in + report.packets_duplicated
+                    - report.packets_lost()
+                    - held_packets
+                    - in_flight.0
+                    - packets_lost_at_end,
                 report.bytes_in + report.bytes_duplicated
                     - report.bytes_lost
-                    - held.1
+                    - held_bytes
                     - in_flight.1
-                    - report.lost_at_end().1,
+                    - bytes_lost_at_end,
             );
         }
         if !report.host {

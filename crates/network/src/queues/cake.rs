@@ -55,7 +55,7 @@ impl<T: Queued> Cake<T> {
     /// Creates an empty discipline for the given circuits, indexed by number; `salt` determines the hashes.
     pub fn new(config: &CakeConfig, circuits: impl Iterator<Item = Endpoints>, salt: u64, random: Stream) -> Cake<T> {
         let hash = |kind: u64, number: u64| mix(salt ^ mix(kind << 32 | number)) as u32;
-        let (by_flow, by_host) = config.isolation.hashes();
+        let (by_flow, by_host) = (config.isolation.hashes_flow(), config.isolation.hashes_hosts());
         let keys = |(number, (hosts, dscp)): (usize, Endpoints)| {
             let hosts = [hash(1, hosts[0] as u64), hash(2, hosts[1] as u64)];
             let of_host = |side: usize| if by_host[side] { hosts[side] } else { 0 };

@@ -95,6 +95,15 @@ pub enum FlowList {
     Decaying,
 }
 
+/// A tin's share of the link, which depends on whether there is a shaper.
+#[derive(Clone, Copy, Debug)]
+pub struct TinShare {
+    /// With a shaper: rate up to which the tin has priority [byte/s].
+    pub rate: u64,
+    /// Without a shaper: quantum in the deficit round robin of the tins [byte].
+    pub quantum: i64,
+}
+
 /// A tin.
 #[derive(Clone, Debug)]
 pub struct Tin<T> {
@@ -143,10 +152,11 @@ fn ways(hash: u32) -> impl Iterator<Item = usize> {
 }
 
 impl<T: Queued> Tin<T> {
-    /// Creates an empty tin that has priority up to `rate` [byte/s]; the rate is 0 without a shaper. `rtt` is the
-    /// round-trip time [ns] for which COBALT is configured. `isolates` states whether a queue's quantum is divided by
+    /// Creates an empty tin with a share of the link, whose rate is 0 without a shaper. `rtt` is the round-trip time [ns]
+    /// for which COBALT is configured. `isolates` states whether a queue's quantum is divided by
     /// the number of bulk flows of its sending host, and of its receiving host.
-    pub fn new((rate, quantum): (u64, i64), rtt: i64, isolates: [bool; 2]) -> Tin<T> {
+    pub fn new(share: TinShare, rtt: i64, isolates: [bool; 2]) -> Tin<T> {
+        let TinShare { rate, quantum } = share;
         let line = (rate > 0).then(|| LineTime::new(rate));
         let mtu_time = line.map_or(0, |line| line.of(MTU_BYTES));
         let shortest = rtt / RTTS_PER_TARGET;

@@ -37,7 +37,16 @@ struct QueuedCell {
 /// A time later than all departures.
 const NEVER: Time = Time(u64::MAX);
 
-/// A port that processes each cell, as reports need it.
+/// Utilization of a link whose rate varies.
+#[derive(Clone, Copy, Debug)]
+pub struct Utilization {
+    /// Fraction of the capacity that cells used.
+    pub fraction: f64,
+    /// Whether the fraction is at most 1, in exact arithmetic.
+    pub is_possible: bool,
+}
+
+/// A port that processes each cell: its counters and queue lengths, for reports.
 pub trait CellQueue {
     /// Returns the counters at `now`, the end of the run. They include the time that queued cells have waited up to
     /// `now`; a cell lost on the wire does not count as departed.
@@ -49,9 +58,9 @@ pub trait CellQueue {
     /// Returns the occupancy X_i [cell] of the port's VC `local`.
     fn vc_held(&self, local: usize) -> u64;
 
-    /// Returns the fraction of a time-varying link's capacity up to `now` that cells used, and whether it is at most 1;
-    /// None for a constant rate. `counters_at` must have been called with `now`.
-    fn used(&self, _now: Time) -> Option<(f64, bool)> {
+    /// Returns the utilization of a time-varying link up to `now`; None for a constant rate. `counters_at` must have been
+    /// called with `now`.
+    fn utilization(&self, _now: Time) -> Option<Utilization> {
         None
     }
 

@@ -4,7 +4,7 @@
 use crate::atm::port::admission::Admission;
 use crate::atm::port::cell_wire::CellWire;
 use crate::atm::port::slot_source::{Slot, SlotSource};
-use crate::atm::port::CellQueue;
+use crate::atm::port::{CellQueue, Utilization};
 use crate::packets::aal5::Cell;
 use crate::packets::drops::DropCause;
 use crate::report::cells::QueueCounters;
@@ -323,7 +323,7 @@ impl CellQueue for PerVcPort {
         self.admission.vc_held(local)
     }
 
-    fn used(&self, now: Time) -> Option<(f64, bool)> {
-        self.slots.used(self.cells_out, now)
+    fn utilization(&self, now: Time) -> Option<Utilization> {
+        self.slots.utilization(self.cells_out, now)
     }
 }

@@ -1,5 +1,6 @@
 //! The transmitter and the wire of a port that chooses the cell for each slot when the slot begins.
 
+use crate::atm::port::Utilization;
 use crate::packets::aal5::CELL_BYTES;
 use crate::slots::{SlotCursor, SlotGrid};
 use crate::time_varying::{Passage, Service, TimeVaryingLink};
@@ -99,14 +100,16 @@ impl SlotSource {
         }
     }
 
-    /// Returns the fraction of the capacity up to `now` that `cells` cells used, and whether it is at most 1; None for
-    /// slots of equal lengths.
-    pub fn used(&self, cells: u64, now: Time) -> Option<(f64, bool)> {
+    /// Returns the utilization up to `now` if `cells` cells have been sent; None for slots of equal lengths.
+    pub fn utilization(&self, cells: u64, now: Time) -> Option<Utilization> {
         match self {
             SlotSource::Constant { .. } => None,
             SlotSource::TimeVarying(link) => {
                 let sent = (cells, cells * CELL_BYTES);
-                Some((link.share_used(sent, now), link.can_have_sent(sent, now)))
+                Some(Utilization {
+                    fraction: link.share_used(sent, now),
+                    is_possible: link.can_have_sent(sent, now),
+                })
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::atm::port::admission::Admission;
 use crate::atm::port::cell_wire::CellWire;
-use crate::atm::port::CellQueue;
+use crate::atm::port::{CellQueue, Utilization};
 use crate::packets::aal5::{Cell, CELL_BYTES};
 use crate::packets::drops::DropCause;
 use crate::report::cells::QueueCounters;
@@ -185,15 +185,17 @@ impl CellQueue for TimeVaryingCellPort {
     }
 
     /// The cells that used the link are those that left a switch, or arrived from a host.
-    fn used(&self, now: Time) -> Option<(f64, bool)> {
+    fn utilization(&self, now: Time) -> Option<Utilization> {
         let counted = if self.host {
             self.wire.arrived() + self.lost_on_wire
         } else {
             self.left
         };
         let bytes = |cells: u64| (cells, cells * CELL_BYTES);
-        let share = self.motion.share_used(bytes(counted), now);
-        Some((share, self.motion.can_have_sent(bytes(self.left), now)))
+        Some(Utilization {
+            fraction: self.motion.share_used(bytes(counted), now),
+            is_possible: self.motion.can_have_sent(bytes(self.left), now),
+        })
     }
 }
 

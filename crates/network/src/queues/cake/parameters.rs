@@ -2,6 +2,7 @@
 
 use super::Cake;
 use crate::policies::parameters::{Decides, Facts, Marks, Parameters};
+use crate::queues::tin::TinShare;
 use crate::queues::{AnyDisc, Discipline, NewPort, Queued};
 use longpipe_json::FromJson;
 use longpipe_tcp::described::Described;
@@ -146,7 +147,8 @@ impl Discipline for CakeConfig {
 }
 
 impl CakeTins {
-    /// Returns the index of the tin for a DSCP. Unknown codepoints are treated as best effort.
+    /// Returns the index of the tin for a DSCP, as in sch_cake's tables (`precedence`, `diffserv3` and so on). Unknown
+    /// codepoints are treated as best effort.
     pub(crate) fn of(self, dscp: u32) -> usize {
         match (self, dscp) {
             (CakeTins::Besteffort, _) => 0,
@@ -169,44 +171,63 @@ impl CakeTins {
 
     /// Returns the names of the tins, in the order of their indices.
     pub(crate) fn names(self) -> Vec<String> {
-        let named: &[&str] = match self {
+        let names: &[&str] = match self {
             CakeTins::Besteffort => &["best-effort"],
             CakeTins::Diffserv3 => &["best-effort", "bulk", "voice"],
             CakeTins::Diffserv4 => &["best-effort", "bulk", "video", "voice"],
             CakeTins::Diffserv8 | CakeTins::Precedence => return (0..8).map(|tin| format!("tin{tin}")).collect(),
         };
-        named.iter().map(|&name| name.to_owned()).collect()
+        names.iter().map(|&name| name.to_owned()).collect()
     }
 
-    /// Returns, for each tin, the rate up to which it has priority if the shaper has the given rate, and its quantum if
-    /// there is no shaper.
-    pub(crate) fn shares(self, rate: u64) -> Vec<(u64, i64)> {
-        let shifted = |shifts: &[u32]| shifts.iter().map(|shift| (rate >> shift, 1024 >> shift)).collect();
+    /// Returns the share of each tin, as in sch_cake (`cake_config_diffserv3` and so on): shares halve with each shift; those
+    /// of eight tins decrease by 7/8 from tin to tin.
+    pub(crate) fn shares(self, rate: u64) -> Vec<TinShare> {
+        let shifted = |shifts: &[u32]| {
+            let share = |&shift: &u32| TinShare {
+                rate: rate >> shift,
+                quantum: 1024_i64 >> shift,
+            };
+            shifts.iter().map(share).collect()
+        };
         match self {
-            CakeTins::Besteffort => vec![(rate, 65_535)],
+            CakeTins::Besteffort => vec![TinShare { rate, quantum: 65_535 }],
             CakeTins::Diffserv3 => shifted(&[0, 4, 2]),
             CakeTins::Diffserv4 => shifted(&[0, 4, 1, 2]),
             CakeTins::Diffserv8 | CakeTins::Precedence => {
-                let next = |&(rate, quantum): &(u64, i64)| Some(((rate * 7) >> 3, (quantum * 7) >> 3));
-                std::iter::successors(Some((rate, 256)), next).take(8).collect()
+                let next = |share: &TinShare| {
+                    Some(TinShare {
+                        rate: (share.rate * 7) >> 3,
+                        quantum: (share.quantum * 7) >> 3,
+                    })
+                };
+                let first = TinShare { rate, quantum: 256 };
+                std::iter::successors(Some(first), next).take(8).collect()
             }
         }
     }
 }
 
 impl CakeIsolation {
-    /// Returns the inputs of the hash that selects a packet's queue: whether they include the flow, and whether they
-    /// include the sending and the receiving host.
-    pub(crate) fn hashes(self) -> (bool, [bool; 2]) {
+    /// Returns whether the hash that selects a packet's queue is that of its flow; otherwise it is that of the hosts that
+    /// `hashes_hosts` selects.
+    pub(crate) fn hashes_flow(self) -> bool {
         match self {
-            CakeIsolation::Flowblind => (false, [false, false]),
-            CakeIsolation::Srchost => (false, [true, false]),
-            CakeIsolation::Dsthost => (false, [false, true]),
-            CakeIsolation::Hosts => (false, [true, true]),
+            CakeIsolation::Flowblind | CakeIsolation::Srchost | CakeIsolation::Dsthost | CakeIsolation::Hosts => false,
             CakeIsolation::Flows
             | CakeIsolation::DualSrchost
             | CakeIsolation::DualDsthost
-            | CakeIsolation::TripleIsolate => (true, [false, false]),
+            | CakeIsolation::TripleIsolate => true,
+        }
+    }
+
+    /// Returns whether the hash that selects a packet's queue includes the sending host, and the receiving host.
+    pub(crate) fn hashes_hosts(self) -> [bool; 2] {
+        match self {
+            CakeIsolation::Srchost => [true, false],
+            CakeIsolation::Dsthost => [false, true],
+            CakeIsolation::Hosts => [true, true],
+            _ => [false, false],
         }
     }
 

@@ -1,4 +1,5 @@
-//! Construction of a train port.
+//! Parameters of a train port, and its construction. A train port processes a frame as a train, one cell per batch, and
+//! simulates only the first and the last cell of each train as events (its edges).
 
 use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::trains::clock::{BatchClock, Known};
@@ -33,17 +34,17 @@ pub struct TrainParameters {
     pub capacity: Option<u64>,
     /// Buffer policy.
     pub policy: Policy,
-    /// Injected losses.
+    /// Losses injected before the buffer; None if there are none.
     pub loss: Option<Box<Loss>>,
     /// Order in which simultaneous cells are processed.
     pub ties: TieRule,
     /// VC, link and link end of each circuit, indexed by the circuit's number at the port.
     pub circuits: Vec<(Circuit, Link, LinkEnd)>,
-    /// First slot whose cell has not left the path by the end of the run.
+    /// First slot of the port whose cell does not reach the end of its path by the end of the run.
     pub horizon: u64,
-    /// First slot that has not ended by the end of the run.
+    /// First slot of the port that does not end by the end of the run.
     pub over: u64,
-    /// Queue of VBR, if any.
+    /// Queue of VBR cells, which share the slots; None if the port has no VBR circuits.
     pub vbr: Option<VbrQueue>,
 }
 
@@ -52,6 +53,7 @@ impl TrainParameters {
     pub fn port(self) -> TrainPort {
         let circuits = self.circuits.len();
         let clock = BatchClock::new(self.input, self.input_delay, self.grid);
+        // The slots of the first batch are the first from which bounds on those of later batches are derived.
         let known = Known {
             batch: 0,
             slots: clock.slots_of(0),
@@ -73,11 +75,13 @@ impl TrainParameters {
             vcs: self.circuits.into_iter().map(TrainVc::new).collect(),
             running: Vec::new(),
             broken: false,
+            // No batch has arrived: the number differs from that of each batch.
             batch: Batch {
                 number: u64::MAX,
                 ..Batch::default()
             },
             known,
+            // While cells arrive in each batch, X cannot fall if at most one slot passes between two batches.
             plain: clock.max <= 1 && self.loss.is_none() && self.vbr.is_none(),
             loss: self.loss,
             clock,
