@@ -23,15 +23,22 @@ pub type Bic = Linux<BicModule>;
 /// The module's state.
 #[derive(Clone, Debug)]
 pub struct BicModule {
-    /// Number of segments to be acknowledged before cwnd grows by one segment (Linux: cnt).
-    each: u32,
-    /// The window and the tick for which `each` was computed.
-    computed: Option<(u32, u64)>,
+    /// Number of segments to be acknowledged before cwnd grows by one segment (`cnt`).
+    cnt: u32,
+    /// What `cnt` was computed for; None before the first computation.
+    computed: Option<Computed>,
     /// Window at the last loss [segment] (Linux: last_max_cwnd); 0 before the first loss.
     last_max: u32,
     /// Average number of segments per ACK, in sixteenths (Linux: delayed_ack). With one segment per ACK the average
     /// settles at 31, because the moving average rounds down.
     per_ack: u32,
+}
+
+/// Inputs of the latest computation of `cnt`.
+#[derive(Clone, Copy, Debug)]
+struct Computed {
+    cwnd: u32,
+    tick: u64,
 }
 
 /// Largest window that grows as Reno's does [segment].
@@ -46,17 +53,17 @@ const SMOOTH: u32 = 20;
 const BETA: u32 = 819;
 const BETA_SCALE: u32 = 1024;
 const SIXTEENTHS: u32 = 16;
-/// Maximum `each` before the first loss, which makes cwnd grow by at least 5 % per RTT.
-const START: u32 = 20;
-/// Time after which `each` is recomputed even if the window is unchanged: 1/32 s.
-const COMPUTED_PER_SECOND: u32 = 32;
+/// Maximum of `cnt` before the first loss, which makes cwnd grow by at least 5 % per RTT.
+const MAX_CNT_BEFORE_LOSS: u32 = 20;
+/// `cnt` is recomputed for an unchanged window after 1/32 s.
+const UPDATES_PER_SECOND: u32 = 32;
 
 impl Module for BicModule {
     type Config = BicConfig;
 
     fn new(_config: &BicConfig) -> BicModule {
         BicModule {
-            each: 0,
+            cnt: 0,
             computed: None,
             last_max: 0,
             per_ack: 2 * SIXTEENTHS,
@@ -73,14 +80,14 @@ impl Module for BicModule {
         if !socket.is_cwnd_limited() {
             return;
         }
-        let left = if socket.in_slow_start() {
+        let remaining = if socket.in_slow_start() {
             socket.slow_start(acked)
         } else {
             acked
         };
-        if left > 0 {
-            self.compute(socket);
-            socket.grow_per(self.each, left);
+        if remaining > 0 {
+            self.update_cnt(socket);
+            socket.grow_per(self.cnt, remaining);
         }
     }
 
@@ -106,24 +113,28 @@ impl Module for BicModule {
 }
 
 impl BicModule {
-    fn compute(&mut self, socket: &Socket) {
+    /// Updates `cnt`, unless the window is unchanged and the latest update was at most 1/32 s ago (`bictcp_update`).
+    fn update_cnt(&mut self, socket: &Socket) {
         let now = socket.jiffies();
-        let holds = |(cwnd, at): (u32, u64)| {
-            cwnd == socket.snd_cwnd && now - at <= u64::from(socket.hz() / COMPUTED_PER_SECOND)
+        let is_current = |computed: Computed| {
+            computed.cwnd == socket.snd_cwnd && now - computed.tick <= u64::from(socket.hz() / UPDATES_PER_SECOND)
         };
-        if !self.computed.is_some_and(holds) {
-            self.computed = Some((socket.snd_cwnd, now));
-            self.each = self.each(socket.snd_cwnd);
+        if !self.computed.is_some_and(is_current) {
+            self.computed = Some(Computed {
+                cwnd: socket.snd_cwnd,
+                tick: now,
+            });
+            self.cnt = self.cnt(socket.snd_cwnd);
         }
     }
 
     /// Returns the number of segments to be acknowledged before a window grows by one segment.
-    fn each(&self, cwnd: u32) -> u32 {
+    fn cnt(&self, cwnd: u32) -> u32 {
         if cwnd <= LOW_WINDOW {
             return cwnd;
         }
         let (max, smooth) = (self.last_max, cwnd * SMOOTH / SHARE);
-        let mut each = if cwnd < max {
+        let mut cnt = if cwnd < max {
             match (max - cwnd) / SHARE {
                 0 | 1 => smooth,
                 distance => cwnd / distance.min(MAX_INCREMENT),
@@ -136,9 +147,9 @@ impl BicModule {
             cwnd / MAX_INCREMENT
         };
         if max == 0 {
-            each = each.min(START);
+            cnt = cnt.min(MAX_CNT_BEFORE_LOSS);
         }
-        (each * SIXTEENTHS / self.per_ack).max(1)
+        (cnt * SIXTEENTHS / self.per_ack).max(1)
     }
 }
 
@@ -158,9 +169,9 @@ mod tests {
 
     #[test]
     fn growth_per_rtt_is_a_quarter_of_the_distance_at_most_16_and_small_near_the_maximum() {
-        let each = |cwnd| bic(1000).each(cwnd);
-        assert_eq!([800, 960, 990, 997].map(each), [50, 96, 495, 4985]);
-        assert_eq!([1003, 1012, 2000, 10].map(each), [5015, 253, 125, 10]);
+        let cnt = |cwnd| bic(1000).cnt(cwnd);
+        assert_eq!([800, 960, 990, 997].map(cnt), [50, 96, 495, 4985]);
+        assert_eq!([1003, 1012, 2000, 10].map(cnt), [5015, 253, 125, 10]);
     }
 
     #[test]
@@ -179,6 +190,6 @@ mod tests {
 
     #[test]
     fn before_the_first_loss_the_window_grows_by_five_percent_per_rtt() {
-        assert_eq!(bic(0).each(1000), 20);
+        assert_eq!(bic(0).cnt(1000), 20);
     }
 }

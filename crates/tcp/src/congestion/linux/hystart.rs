@@ -120,10 +120,10 @@ impl Hystart {
 pub struct SlowStart {
     /// Criterion for leaving slow start early.
     pub hystart: Hystart,
-    /// Fraction of the delivered data by which the window grows (less than 1 only with HyStart++), and the fraction of
-    /// a segment that remains from earlier growth.
+    /// Fraction of the delivered data by which the window grows; less than 1 only with HyStart++.
     share: f64,
-    left: f64,
+    /// Fraction of a segment that remains from earlier growth.
+    remainder: f64,
 }
 
 impl SlowStart {
@@ -132,7 +132,7 @@ impl SlowStart {
         SlowStart {
             hystart: Hystart::new(config),
             share: 1.0,
-            left: 0.0,
+            remainder: 0.0,
         }
     }
 
@@ -146,9 +146,9 @@ impl SlowStart {
 
     /// Returns the number of segments by which the window grows in slow start when `acked` segments are acknowledged.
     pub fn credit(&mut self, acked: u32) -> u32 {
-        let credit = self.left + self.share * f64::from(acked).min(self.hystart.most_per_ack());
+        let credit = self.remainder + self.share * f64::from(acked).min(self.hystart.most_per_ack());
         let whole = credit as u32;
-        self.left = credit - f64::from(whole);
+        self.remainder = credit - f64::from(whole);
         whole
     }
 }

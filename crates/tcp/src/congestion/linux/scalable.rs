@@ -105,7 +105,7 @@ impl Kelly {
 pub struct LinuxScalable {
     /// In large windows, number of segments to be acknowledged before the window grows by one segment
     /// (TCP_SCALABLE_AI_CNT = 100).
-    each: u32,
+    cnt: u32,
     decrease: f64,
 }
 
@@ -114,7 +114,7 @@ impl Module for LinuxScalable {
 
     fn new(config: &ScalableConfig) -> LinuxScalable {
         LinuxScalable {
-            each: (1.0 / config.increase).round() as u32,
+            cnt: (1.0 / config.increase).round() as u32,
             decrease: config.decrease,
         }
     }
@@ -123,13 +123,13 @@ impl Module for LinuxScalable {
         if !socket.is_cwnd_limited() {
             return;
         }
-        let left = if socket.in_slow_start() {
+        let remaining = if socket.in_slow_start() {
             socket.slow_start(acked)
         } else {
             acked
         };
-        if left > 0 {
-            socket.grow_per(socket.snd_cwnd.min(self.each), left);
+        if remaining > 0 {
+            socket.grow_per(socket.snd_cwnd.min(self.cnt), remaining);
         }
     }
 

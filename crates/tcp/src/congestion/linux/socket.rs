@@ -258,23 +258,23 @@ impl Socket {
     /// Adds `acked` segments to the window, up to the threshold, and returns the remaining ones (`tcp_slow_start`).
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         let cwnd = self.snd_cwnd.saturating_add(acked).min(self.snd_ssthresh);
-        let left = acked - (cwnd - self.snd_cwnd);
+        let remaining = acked - (cwnd - self.snd_cwnd);
         self.snd_cwnd = cwnd.min(self.snd_cwnd_clamp);
-        left
+        remaining
     }
 
-    /// Adds one segment to the window per `each` acknowledged segments (`tcp_cong_avoid_ai`). If `each` has become
+    /// Adds one segment to the window per `cnt` acknowledged segments (`tcp_cong_avoid_ai`). If `cnt` has become
     /// smaller than the accumulated count, one segment is added immediately.
-    pub fn grow_per(&mut self, each: u32, acked: u32) {
-        if self.snd_cwnd_cnt >= each {
+    pub fn grow_per(&mut self, cnt: u32, acked: u32) {
+        if self.snd_cwnd_cnt >= cnt {
             self.snd_cwnd_cnt = 0;
             self.snd_cwnd += 1;
         }
         self.snd_cwnd_cnt += acked;
-        if self.snd_cwnd_cnt >= each {
-            let more = self.snd_cwnd_cnt / each;
-            self.snd_cwnd_cnt -= more * each;
-            self.snd_cwnd += more;
+        if self.snd_cwnd_cnt >= cnt {
+            let growth = self.snd_cwnd_cnt / cnt;
+            self.snd_cwnd_cnt -= growth * cnt;
+            self.snd_cwnd += growth;
         }
         self.snd_cwnd = self.snd_cwnd.min(self.snd_cwnd_clamp);
     }
@@ -284,13 +284,13 @@ impl Socket {
         if !self.is_cwnd_limited() {
             return;
         }
-        let left = if self.in_slow_start() {
+        let remaining = if self.in_slow_start() {
             self.slow_start(acked)
         } else {
             acked
         };
-        if left > 0 {
-            self.grow_per(self.snd_cwnd, left);
+        if remaining > 0 {
+            self.grow_per(self.snd_cwnd, remaining);
         }
     }
 

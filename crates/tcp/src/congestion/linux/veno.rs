@@ -84,13 +84,13 @@ impl Module for VenoModule {
             socket.grow_as_reno(acked);
         } else {
             self.estimate(socket.snd_cwnd);
-            let left = if socket.in_slow_start() {
+            let remaining = if socket.in_slow_start() {
                 socket.slow_start(acked)
             } else {
                 acked
             };
-            if left > 0 {
-                self.avoid_congestion(left, socket);
+            if remaining > 0 {
+                self.avoid_congestion(remaining, socket);
             }
             socket.snd_cwnd = socket.snd_cwnd.max(2).min(socket.snd_cwnd_clamp);
         }

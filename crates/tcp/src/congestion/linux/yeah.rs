@@ -78,18 +78,18 @@ impl Module for YeahModule {
         if !socket.is_cwnd_limited() {
             return;
         }
-        let left = if socket.in_slow_start() {
+        let remaining = if socket.in_slow_start() {
             socket.slow_start(acked)
         } else {
             acked
         };
-        if left > 0 {
+        if remaining > 0 {
             let per = if self.congested == 0 {
                 socket.snd_cwnd.min(SCALABLE_SEGMENTS)
             } else {
                 socket.snd_cwnd
             };
-            socket.grow_per(per, left);
+            socket.grow_per(per, remaining);
         }
         if socket.snd_una > self.round.end {
             if self.round.has_samples() {

@@ -1,4 +1,7 @@
 //! CUBIC in Linux's integer arithmetic (tcp_cubic.c).
+//!
+//! With cwnd in segments and t the time since the epoch's start, the window is W(t) = C (t - K)³ + origin, where K is the
+//! time at which the plateau `origin` is reached. Times are in 1/1024 s, and factors in 1/1024.
 
 use super::config::{CubicConfig, MARK_BETA};
 use crate::congestion::control::{Ack, Cause};
@@ -11,15 +14,17 @@ use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Module, Socket};
 pub struct LinuxCubic {
     config: CubicConfig,
     slow_start: SlowStart,
-    /// C as scaled by the kernel: in 1/1024 segment/s³ per 100 ms, times 10.
+    /// C in units of 1/1024 segment/s³ (`cube_rtt_scale`).
     scale: u64,
     /// Factor by which a loss multiplies cwnd, in units of 1/1024.
     beta: u32,
-    /// Number of segments to be acknowledged before cwnd grows by one segment.
-    each: u32,
-    /// The window and the tick for which `each` was computed.
-    computed: (u32, u64),
-    /// Window at the latest reduction; 0 before the first reduction.
+    /// Number of segments to be acknowledged before cwnd grows by one segment (`cnt`).
+    cnt: u32,
+    /// Window for which `cnt` was computed.
+    last_cwnd: u32,
+    /// Tick at which `cnt` was computed.
+    last_time: u64,
+    /// Window at the latest reduction (`last_max_cwnd`); 0 before the first reduction.
     last_max: u32,
     /// Minimum RTT sample [µs]; 0 before the first sample.
     delay_min: u32,
@@ -43,15 +48,16 @@ struct LinuxEpoch {
 /// Unit of C and β, 1/1024 (BICTCP_BETA_SCALE), and of times, 1/1024 s (BICTCP_HZ).
 const SCALE: u32 = 1024;
 const SCALE_BITS: u32 = 10;
-/// The module's C is defined per 100 ms.
-const PER_SECOND: u64 = 10;
-/// Bounds on `each`: the maximum before the first loss, which makes cwnd grow by at least 5 % per RTT, and the minimum.
-const START: u32 = 20;
-const MIN_EACH: u32 = 2;
+/// The kernel's parameter for C (`bic_scale`) is a whole number of 10/1024 segment/s³.
+const BIC_SCALE_UNIT: u64 = 10;
+/// Maximum of `cnt` before the first loss, which makes cwnd grow by at least 5 % per RTT.
+const MAX_CNT_BEFORE_LOSS: u32 = 20;
+/// Minimum of `cnt`: cwnd grows by at most half of the acknowledged segments.
+const MIN_CNT: u32 = 2;
 /// While cwnd is above the cubic, it grows by one segment in this number of windows.
-const IDLE: u32 = 100;
-/// Time after which `each` is recomputed even if the window is unchanged: 1/32 s.
-const COMPUTED_PER_SECOND: u32 = 32;
+const WINDOWS_PER_SEGMENT_ABOVE_CUBIC: u32 = 100;
+/// `cnt` is recomputed for an unchanged window after 1/32 s.
+const UPDATES_PER_SECOND: u32 = 32;
 /// Minimum window after a reduction [segment].
 const MIN_CWND_SEGMENTS: u32 = 2;
 
@@ -59,14 +65,15 @@ impl Module for LinuxCubic {
     type Config = CubicConfig;
 
     fn new(config: &CubicConfig) -> LinuxCubic {
-        let scale = (config.scaling * f64::from(SCALE) / PER_SECOND as f64).round() as u64;
+        let bic_scale = (config.scaling * f64::from(SCALE) / BIC_SCALE_UNIT as f64).round() as u64;
         LinuxCubic {
             config: *config,
             slow_start: SlowStart::new(config.hystart),
-            scale: scale.max(1) * PER_SECOND,
+            scale: bic_scale.max(1) * BIC_SCALE_UNIT,
             beta: scaled(config.beta),
-            each: 0,
-            computed: (0, 0),
+            cnt: 0,
+            last_cwnd: 0,
+            last_time: 0,
             last_max: 0,
             delay_min: 0,
             epoch: None,
@@ -84,13 +91,13 @@ impl Module for LinuxCubic {
         }
     }
 
-    /// Evaluates the criteria that the kernel's module does not have.
+    /// Evaluates the slow-start exits that the kernel's module does not have, such as HyStart++.
     #[inline(always)]
     fn on_ack(&mut self, ack: &Ack, flight: &Flight, socket: &mut Socket) {
         let hystart = &self.slow_start.hystart;
         let counts = !matches!(hystart, Hystart::Linux(_)) && (ack.grows || hystart.counts_duplicates());
         if counts && socket.in_slow_start() {
-            self.in_slow_start(*ack, flight, socket);
+            self.on_slow_start_ack(*ack, flight, socket);
         }
     }
 
@@ -98,14 +105,15 @@ impl Module for LinuxCubic {
         if !socket.is_cwnd_limited() {
             return;
         }
-        let left = if socket.in_slow_start() {
+        // Segments that remain for congestion avoidance after slow start has reached ssthresh.
+        let remaining = if socket.in_slow_start() {
             socket.slow_start(self.slow_start.credit(acked))
         } else {
             acked
         };
-        if left > 0 {
-            self.compute(left, socket);
-            socket.grow_per(self.each, left);
+        if remaining > 0 {
+            self.update_cnt(remaining, socket);
+            socket.grow_per(self.cnt, remaining);
         }
     }
 
@@ -127,8 +135,8 @@ impl Module for LinuxCubic {
 
     fn set_state(&mut self, state: CaState, socket: &mut Socket) {
         if state == CaState::Loss {
-            (self.each, self.computed, self.last_max) = (0, (0, 0), 0);
-            (self.delay_min, self.epoch) = (0, None);
+            (self.cnt, self.last_cwnd, self.last_time) = (0, 0, 0);
+            (self.last_max, self.delay_min, self.epoch) = (0, 0, None);
             self.slow_start.hystart.on_timeout(socket.now_us(), socket.snd_nxt);
         }
     }
@@ -170,11 +178,11 @@ impl LinuxCubic {
         }
     }
 
-    /// Processes an ACK in slow start by criteria that the kernel's module does not have. The ACK is passed by value, because
-    /// a reference would force the sender to store every ACK in memory.
+    /// Evaluates the slow-start exits that the kernel's module does not have. The ACK is passed by value, because a reference
+    /// would force the sender to store every ACK in memory.
     #[cold]
     #[inline(never)]
-    fn in_slow_start(&mut self, ack: Ack, flight: &Flight, socket: &mut Socket) {
+    fn on_slow_start_ack(&mut self, ack: Ack, flight: &Flight, socket: &mut Socket) {
         self.slow_start.on_ack(&ack, flight, socket);
     }
 
@@ -185,38 +193,39 @@ impl LinuxCubic {
             .is_some_and(|epoch| socket.jiffies() - epoch.began < u64::from(socket.hz()))
     }
 
-    /// Computes the number of segments to be acknowledged before cwnd grows by one segment, at most once per tick and
-    /// window.
-    fn compute(&mut self, acked: u32, socket: &Socket) {
+    /// Updates `cnt` for `acked` more segments, unless the window is unchanged and the latest update was less than 1/32 s ago
+    /// (`bictcp_update`).
+    fn update_cnt(&mut self, acked: u32, socket: &Socket) {
         let (cwnd, now) = (socket.snd_cwnd, socket.jiffies());
         if let Some(epoch) = &mut self.epoch {
             epoch.acked += acked;
         }
-        let (last_cwnd, last_time) = self.computed;
-        if last_cwnd == cwnd && now - last_time <= u64::from(socket.hz() / COMPUTED_PER_SECOND) {
+        if self.last_cwnd == cwnd && now - self.last_time <= u64::from(socket.hz() / UPDATES_PER_SECOND) {
             return;
         }
         let mut epoch = match self.epoch {
             Some(epoch) => epoch,
             None => LinuxEpoch::begin(now, cwnd, self.last_max, acked, self.scale),
         };
-        if self.epoch.is_none() || now != last_time {
-            self.computed = (cwnd, now);
-            self.each = self.by_cubic(&epoch, cwnd, socket);
+        // The kernel evaluates the cubic at most once per tick, but always after a reduction, which ends the epoch.
+        if self.epoch.is_none() || now != self.last_time {
+            (self.last_cwnd, self.last_time) = (cwnd, now);
+            self.cnt = self.cubic_cnt(&epoch, cwnd, socket);
         }
         if self.config.reno_friendly {
-            self.each = self.each.min(epoch.by_reno(cwnd, self.beta));
+            self.cnt = self.cnt.min(epoch.reno_cnt(cwnd, self.beta));
         }
-        self.each = self.each.max(MIN_EACH);
+        self.cnt = self.cnt.max(MIN_CNT);
         self.epoch = Some(epoch);
     }
 
-    /// Returns the number of segments to be acknowledged before cwnd grows by one segment, according to the cubic one
-    /// minimum RTT ahead.
-    fn by_cubic(&self, epoch: &LinuxEpoch, cwnd: u32, socket: &Socket) -> u32 {
+    /// Returns the number of segments to be acknowledged before cwnd grows by one segment so that it reaches, after one
+    /// minimum RTT, the cubic's value at that time.
+    fn cubic_cnt(&self, epoch: &LinuxEpoch, cwnd: u32, socket: &Socket) -> u32 {
         let ticks = socket.jiffies() - epoch.began + u64::from(socket.usecs_to_jiffies(self.delay_min));
         let t = (ticks << SCALE_BITS) / u64::from(socket.hz());
         let off = t.abs_diff(epoch.k);
+        // C |t - K|³: C is in units of 2^-10, and the cube in units of 2^-30.
         let cube = self.scale.wrapping_mul(off).wrapping_mul(off).wrapping_mul(off);
         let delta = (cube >> (4 * SCALE_BITS)) as u32;
         let target = if t < epoch.k {
@@ -224,15 +233,15 @@ impl LinuxCubic {
         } else {
             epoch.origin.wrapping_add(delta)
         };
-        let each = if target > cwnd {
+        let cnt = if target > cwnd {
             cwnd / (target - cwnd)
         } else {
-            IDLE * cwnd
+            WINDOWS_PER_SEGMENT_ABOVE_CUBIC * cwnd
         };
         if self.last_max == 0 {
-            each.min(START)
+            cnt.min(MAX_CNT_BEFORE_LOSS)
         } else {
-            each
+            cnt
         }
     }
 }
@@ -243,7 +252,8 @@ fn scaled(factor: f64) -> u32 {
 }
 
 impl LinuxEpoch {
-    /// Starts an epoch at a window of `cwnd` segments, which may be below or above the window at the latest reduction.
+    /// Starts an epoch at a window of `cwnd` segments: K = ((last_max - cwnd) / C)^(1/3) in units of 1/1024 s, or 0 if cwnd is
+    /// not below the window at the latest reduction.
     fn begin(now: u64, cwnd: u32, last_max: u32, acked: u32, scale: u64) -> LinuxEpoch {
         let distance = u64::from(last_max.saturating_sub(cwnd));
         let factor = (1u64 << (4 * SCALE_BITS)) / scale;
@@ -260,9 +270,10 @@ impl LinuxEpoch {
         }
     }
 
-    /// Returns the number of segments to be acknowledged before cwnd grows by one segment, according to Reno's
-    /// estimated window with a reduction factor of `beta`.
-    fn by_reno(&mut self, cwnd: u32, beta: u32) -> u32 {
+    /// Returns the number of segments to be acknowledged before cwnd grows by one segment so that it reaches Reno's
+    /// estimated window within one window. This window grows by one segment per cwnd (1 + β) / (3 (1 - β)) acknowledged
+    /// segments (RFC 9438 section 4.3), where the factor of cwnd is rounded down to eighths.
+    fn reno_cnt(&mut self, cwnd: u32, beta: u32) -> u32 {
         let eighths = 8 * (SCALE + beta) / 3 / (SCALE - beta);
         let window = (cwnd.wrapping_mul(eighths) / 8).max(1);
         while self.acked > window {
@@ -277,7 +288,7 @@ impl LinuxEpoch {
     }
 }
 
-/// The kernel's table of cube roots, indexed by the six leading bits of a number.
+/// The kernel's table of cube roots times 64, indexed by the six leading bits of a number.
 #[rustfmt::skip]
 const ROOTS: [u8; 64] = [
       0,  54,  54,  54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156,
@@ -286,7 +297,8 @@ const ROOTS: [u8; 64] = [
     231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
-/// Returns the cube root with a mean error of 0.2 %: the kernel's table and one step of Newton's method.
+/// Returns the cube root with a mean error of 0.2 % (`cubic_root`): the kernel's table, and one step of Newton's method,
+/// x' = (2 x + a / x²) / 3. The kernel approximates 1/3 by 84/256 and by 341/1024; 35 and 10 are its rounding terms.
 fn cube_root(number: u64) -> u32 {
     let digits = u64::BITS - number.leading_zeros();
     if digits < 7 {
