@@ -12,9 +12,9 @@ use crate::config::{first_window, INITIAL_BOUND, MAX_WINDOW_FIELD};
 use crate::segment::TIMESTAMP_TICK as TICK;
 use longpipe_events::{MaybeTime, Ring, Span, Time};
 
-/// Data that wait beyond a hole.
+/// Data that were received beyond a hole and cannot be read yet.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Beyond {
+pub struct OutOfOrderData {
     /// Number of bytes.
     pub bytes: u64,
     /// Number of ranges.
@@ -23,19 +23,21 @@ pub struct Beyond {
 
 /// The receive window and its bound.
 #[derive(Clone, Debug)]
-pub struct GrowingWindow {
+pub struct AutotunedWindow {
+    /// Window [byte] (`rcv_ssthresh`).
     window: u64,
+    /// Bound on the window [byte] (`window_clamp`).
     bound: u64,
-    /// Half of the buffer, which is the space for payload [byte] (tcp_full_space).
+    /// Half of the buffer, which is the space for payload [byte] (`tcp_full_space`).
     space: u64,
     /// Payload of a full segment [byte].
     mss: u64,
-    /// Maximum data read within one RTT [byte].
-    read: u64,
-    /// Start of the current RTT on the kernel's clock, initially the establishment of the connection, and the bytes read
-    /// before it.
-    began: MaybeTime,
-    before: u64,
+    /// Maximum data that the application has read within one RTT [byte].
+    max_read: u64,
+    /// Start of the current RTT on the kernel's clock, initially the establishment of the connection.
+    rtt_start: MaybeTime,
+    /// Bytes read before the start of the current RTT.
+    read_before: u64,
     /// Idle time between the establishment of the connection and its first segment.
     preconnect: Span,
     /// Time at which the latest SYN was answered, in a simulated handshake.
@@ -60,8 +62,8 @@ pub struct GrowingWindow {
 /// The window that ACKs advertise.
 #[derive(Clone, Copy, Debug)]
 struct Advertised {
-    /// Largest window [byte]: half of the largest buffer (tcp_rmem).
-    most: u64,
+    /// Maximum window [byte]: half of the maximum buffer (tcp_rmem).
+    max: u64,
     /// Unit of the window field [byte].
     unit: u64,
     /// Right edge of the window, which never moves back.
@@ -76,11 +78,13 @@ struct Advertised {
 /// for each ACK.
 #[derive(Clone, Debug)]
 struct Smoothed {
+    /// Smoothed RTT.
     round_trip: Span,
     /// Echo of the latest segment measured; None before the first.
     echo: Option<Echo>,
-    /// The first ACK in each tick, starting with the tick that a segment echoed most recently; `SentAck::NEVER` if there
-    /// is none.
+    /// Queue of the first ACKs of each tick, oldest first, starting with the tick that a segment echoed most recently:
+    /// `first`, `second`, then `later`. The first two are fields because each segment reads them; they are
+    /// `SentAck::NEVER` if there is no such ACK.
     first: SentAck,
     second: SentAck,
     later: Ring<SentAck>,
@@ -88,8 +92,8 @@ struct Smoothed {
     latest: AckOrder,
     /// The latest ACK that had arrived when the current segment was sent; `AckOrder::LAST` if it is unknown.
     echoed: AckOrder,
-    /// End of the tick of the latest ACK [ps]; 0 before the first ACK.
-    until: u64,
+    /// End of the tick of the latest ACK [ps]; 0 before the first ACK. Further ACKs of the tick are not recorded.
+    tick_end: u64,
 }
 
 /// Position of an ACK among all ACKs of a connection: the acknowledgement number, and, in the low 32 bits, the number of
@@ -171,7 +175,7 @@ impl Smoothed {
             later: Ring::default(),
             latest: AckOrder::default(),
             echoed: AckOrder::LAST,
-            until: 0,
+            tick_end: 0,
         }
     }
 
@@ -179,7 +183,7 @@ impl Smoothed {
     #[inline]
     fn on_ack(&mut self, now: Time, number: u64) {
         self.latest = self.latest.next(number);
-        if now.0 >= self.until {
+        if now.0 >= self.tick_end {
             self.record(now);
         }
     }
@@ -188,7 +192,7 @@ impl Smoothed {
     #[inline(never)]
     fn record(&mut self, sent: Time) {
         let tick = sent.0 / TICK.0;
-        self.until = (tick + 1) * TICK.0;
+        self.tick_end = (tick + 1) * TICK.0;
         let order = self.latest;
         let ack = SentAck { sent, tick, order };
         if self.first.is_never() {
@@ -221,11 +225,12 @@ impl Smoothed {
             Echo::Tick(tick) => now.0 / TICK.0 - tick,
             Echo::Handshake => since_handshake.0 / TICK.0,
         };
-        self.take(echo, Span(ticks.max(1) * TICK.0));
+        self.update(echo, Span(ticks.max(1) * TICK.0));
     }
 
+    /// Updates the smoothed RTT from a sample.
     #[inline(never)]
-    fn take(&mut self, echo: Echo, round_trip: Span) {
+    fn update(&mut self, echo: Echo, round_trip: Span) {
         self.echo = Some(echo);
         if round_trip <= self.round_trip {
             self.round_trip = round_trip;
@@ -258,19 +263,20 @@ const STEP: u64 = 128;
 /// advertised (__tcp_select_window).
 const MIN_FREE_SHARE: u64 = 16;
 
-impl GrowingWindow {
-    /// Creates the window for segments of `mss` bytes.
-    pub fn new(mss: u32, least_round_trip: bool) -> GrowingWindow {
+impl AutotunedWindow {
+    /// Creates the window for segments of `mss` bytes. The RTT is smoothed if `least_round_trip` is true; otherwise each
+    /// segment's own estimate is used.
+    pub fn new(mss: u32, least_round_trip: bool) -> AutotunedWindow {
         let mss = u64::from(mss);
-        GrowingWindow {
+        AutotunedWindow {
             window: INITIAL_BOUND.saturating_sub(mss),
             bound: INITIAL_BOUND.saturating_sub(mss),
             space: INITIAL_BOUND,
             mss,
             advertised: None,
-            read: INITIAL_READ * mss,
-            began: MaybeTime::NONE,
-            before: 0,
+            max_read: INITIAL_READ * mss,
+            rtt_start: MaybeTime::NONE,
+            read_before: 0,
             preconnect: Span(0),
             answered: MaybeTime::NONE,
             ack_delay: None,
@@ -282,17 +288,17 @@ impl GrowingWindow {
         }
     }
 
-    /// Makes ACKs advertise the window: at most `most` bytes, in units of 2^scale bytes.
-    pub fn advertises(self, most: u64, scale: u32) -> GrowingWindow {
+    /// Makes ACKs advertise the window: at most `max` bytes, in units of 2^scale bytes.
+    pub fn advertises(self, max: u64, scale: u32) -> AutotunedWindow {
         let advertised = Advertised {
-            most,
+            max,
             unit: 1 << scale,
-            edge: first_window(most, self.mss as u32),
+            edge: first_window(max, self.mss as u32),
         };
-        GrowingWindow {
-            window: self.window.min(most),
-            bound: self.bound.min(most),
-            space: INITIAL_BOUND.min(most),
+        AutotunedWindow {
+            window: self.window.min(max),
+            bound: self.bound.min(max),
+            space: INITIAL_BOUND.min(max),
             advertised: Some(advertised),
             ..self
         }
@@ -300,8 +306,8 @@ impl GrowingWindow {
 
     /// Sets the RTT of a handshake that is not simulated, if it is known, and the idle time between the establishment
     /// of the connection and its first segment.
-    pub fn established(self, initial_rtt: Option<Span>, preconnect: Span) -> GrowingWindow {
-        GrowingWindow {
+    pub fn established(self, initial_rtt: Option<Span>, preconnect: Span) -> AutotunedWindow {
+        AutotunedWindow {
             initial_rtt,
             preconnect,
             ..self
@@ -315,8 +321,8 @@ impl GrowingWindow {
 
     /// Records that the ACK of the SYN-ACK, which was sent at `sent`, establishes the connection.
     pub fn on_established(&mut self, now: Time, sent: Option<Time>) {
-        if let (MaybeTime::NONE, Some(answered), Some(sent)) = (self.began, self.answered.get(), sent) {
-            self.began = now.into();
+        if let (MaybeTime::NONE, Some(answered), Some(sent)) = (self.rtt_start, self.answered.get(), sent) {
+            self.rtt_start = now.into();
             self.ack_delay = Some(sent.since(answered));
             self.update_min_ack_delay();
         }
@@ -325,7 +331,7 @@ impl GrowingWindow {
     /// Returns the window space that data beyond a hole occupy [byte]. Segments of a range are merged with the segments
     /// before them.
     #[inline(always)]
-    fn occupied(&self, beyond: Beyond) -> u64 {
+    fn occupied(&self, beyond: OutOfOrderData) -> u64 {
         if beyond.bytes == 0 {
             return 0;
         }
@@ -336,7 +342,7 @@ impl GrowingWindow {
 
     /// Returns the window of an ACK of all bytes before `next` [byte], while data wait beyond a hole (tcp_select_window);
     /// 0 if ACKs do not advertise the growing window.
-    pub fn advertise(&mut self, now: Time, next: u64, beyond: Beyond) -> u32 {
+    pub fn advertise(&mut self, now: Time, next: u64, beyond: OutOfOrderData) -> u32 {
         let unread = if self.unread.0 == now { self.unread.1 } else { 0 };
         let occupied = self.occupied(beyond).max(unread);
         let Some(Advertised { unit, edge, .. }) = &mut self.advertised else {
@@ -355,7 +361,7 @@ impl GrowingWindow {
         (field * *unit) as u32
     }
 
-    /// Returns whether the window may grow, depending on the data beyond a hole.
+    /// Returns whether the window is below its bound, so that it grows if data beyond a hole leave room in the buffer.
     #[inline]
     pub fn may_grow(&self) -> bool {
         self.bound > self.window
@@ -363,7 +369,7 @@ impl GrowingWindow {
 
     /// Increases the window by two segments for a segment beyond a hole, if there is room in addition to the data that
     /// wait there. Returns whether it grew.
-    pub fn grow_beyond(&mut self, beyond: Beyond) -> bool {
+    pub fn grow_beyond(&mut self, beyond: OutOfOrderData) -> bool {
         let occupied = self.occupied(beyond);
         self.grow(occupied)
     }
@@ -384,7 +390,7 @@ impl GrowingWindow {
     /// Processes a segment that was sent at `sent`, arrived in order and ends at byte `end`, while data wait beyond a
     /// hole. The application reads the segment at once. Returns whether the window grew.
     #[inline]
-    pub fn on_segment(&mut self, now: Time, sent: Time, end: u64, beyond: Beyond) -> bool {
+    pub fn on_segment(&mut self, now: Time, sent: Time, end: u64, beyond: OutOfOrderData) -> bool {
         // The application reads the segment after the window has grown.
         let occupied = self.occupied(beyond) + self.mss * OCCUPIED_16THS / 16;
         let grows = self.grow(occupied);
@@ -393,16 +399,16 @@ impl GrowingWindow {
         }
         let round_trip = self.measure(now, sent);
         // On the kernel's clock, the connection was established `preconnect` before its first segment arrives.
-        let began = self.began.get().unwrap_or(now);
-        self.began = began.into();
+        let rtt_start = self.rtt_start.get().unwrap_or(now);
+        self.rtt_start = rtt_start.into();
         let now = now + self.preconnect;
-        if now.since(began) >= round_trip {
-            let read = end - self.before;
-            if read > self.read {
+        if now.since(rtt_start) >= round_trip {
+            let read = end - self.read_before;
+            if read > self.max_read {
                 self.raise(read);
-                self.read = read;
+                self.max_read = read;
             }
-            (self.began, self.before) = (now.into(), end);
+            (self.rtt_start, self.read_before) = (now.into(), end);
         }
         grows
     }
@@ -412,26 +418,29 @@ impl GrowingWindow {
     pub fn measure(&mut self, now: Time, sent: Time) -> Span {
         // The RTT is this segment's one-way delay plus the minimum one-way delay. Of several formulas, this one agreed
         // best with two captures of Linux hosts on one path.
-        let way = now - sent;
-        if way < self.min_delay {
-            self.min_delay = way;
+        let one_way_delay = now - sent;
+        if one_way_delay < self.min_delay {
+            self.min_delay = one_way_delay;
             self.update_min_ack_delay();
         }
         let (idle, ack_delay) = (self.preconnect, self.min_ack_delay);
         let Some(smoothed) = &mut self.smoothed else {
-            return way + self.min_delay;
+            return one_way_delay + self.min_delay;
         };
-        smoothed.measure(now + idle, sent + idle, ack_delay, way + ack_delay + idle);
+        smoothed.measure(now + idle, sent + idle, ack_delay, one_way_delay + ack_delay + idle);
         smoothed.round_trip
     }
 
+    /// Sets the minimum one-way delay of ACKs: that of the SYN-ACK, or else the initial RTT minus the minimum delay of data,
+    /// but at most the minimum delay of data, which is also used without an initial RTT.
     #[cold]
     fn update_min_ack_delay(&mut self) {
         self.min_ack_delay = self.ack_delay.unwrap_or_else(|| {
-            let taken = self.min_delay.0.saturating_add(INEXACT.0);
-            let left = self.initial_rtt.map(|rtt| Span(rtt.0.saturating_sub(taken)));
-            left.filter(|left| left.0 > 0)
-                .map_or(self.min_delay, |left| left.min(self.min_delay))
+            let data_delay = self.min_delay.0.saturating_add(INEXACT.0);
+            let remainder = self.initial_rtt.map(|rtt| Span(rtt.0.saturating_sub(data_delay)));
+            remainder
+                .filter(|remainder| remainder.0 > 0)
+                .map_or(self.min_delay, |remainder| remainder.min(self.min_delay))
         });
     }
 
@@ -459,29 +468,31 @@ impl GrowingWindow {
     }
 
     /// Returns the RTT of the handshake, the only sample of a host that sends no data (`srtt_us`): twice the minimum
-    /// one-way delay.
+    /// one-way delay; None before the first segment with a timestamp.
     pub fn round_trip(&self) -> Option<Span> {
-        let known = self.min_delay.0.saturating_mul(2);
-        (known < u64::MAX).then_some(Span(known))
+        let round_trip = self.min_delay.0.saturating_mul(2);
+        (round_trip < u64::MAX).then_some(Span(round_trip))
     }
 
-    /// Records a new maximum of the data read per RTT.
+    /// Enlarges the buffer for a new maximum `read` of the data read per RTT (`tcp_rcv_space_adjust`): it holds
+    /// room + 2 room (read - max_read) / max_read bytes of payload, where room = 2 read + 16 segments.
     fn raise(&mut self, read: u64) {
         let room = u128::from(READ_FACTOR * read + SPARE_SEGMENTS * self.mss);
-        let more = room * u128::from(read - self.read) / u128::from(self.read);
+        let growth = room * u128::from(read - self.max_read) / u128::from(self.max_read);
         let segments =
-            u64::try_from((room + u128::from(READ_FACTOR) * more) / u128::from(self.mss)).unwrap_or(u64::MAX);
-        let most = self.advertised.map_or(u64::MAX, |advertised| advertised.most);
-        let space = (segments.saturating_mul(self.segment_memory()) / 2).min(most);
+            u64::try_from((room + u128::from(READ_FACTOR) * growth) / u128::from(self.mss)).unwrap_or(u64::MAX);
+        let max = self.advertised.map_or(u64::MAX, |advertised| advertised.max);
+        let space = (segments.saturating_mul(self.segment_memory()) / 2).min(max);
         if space > self.space {
             (self.space, self.bound) = (space, space);
         }
     }
 
-    /// Returns the memory [byte] that the kernel estimates for a full segment.
+    /// Returns the memory [byte] that the kernel estimates for a full segment: its payload and headers, increased in steps
+    /// until half of the memory is enough for the payload.
     fn segment_memory(&self) -> u64 {
-        let least = self.mss + HEADERS;
-        least + (2 * self.mss).saturating_sub(least).next_multiple_of(STEP)
+        let min_memory = self.mss + HEADERS;
+        min_memory + (2 * self.mss).saturating_sub(min_memory).next_multiple_of(STEP)
     }
 }
 
@@ -490,11 +501,11 @@ mod tests {
     use super::*;
 
     const MSS: u64 = 1448;
-    const NOTHING: Beyond = Beyond { bytes: 0, ranges: 0 };
+    const NOTHING: OutOfOrderData = OutOfOrderData { bytes: 0, ranges: 0 };
 
     /// Returns segments beyond a hole that are not adjacent.
-    fn apart(ranges: u64) -> Beyond {
-        Beyond {
+    fn apart(ranges: u64) -> OutOfOrderData {
+        OutOfOrderData {
             bytes: ranges * MSS,
             ranges,
         }
@@ -503,7 +514,7 @@ mod tests {
     /// Simulates RTTs of 100 ms with the given numbers of segments, sent at intervals of 1.2 ms. Returns which segments
     /// are acknowledged at once, and the bound after each RTT [segment].
     fn rounds(segments: &[u64]) -> (Vec<bool>, Vec<u64>) {
-        let mut window = GrowingWindow::new(MSS as u32, false);
+        let mut window = AutotunedWindow::new(MSS as u32, false);
         let (mut end, mut at_once, mut bounds) = (0, vec![], vec![]);
         for (round, &segments) in (1..).zip(segments) {
             for segment in 0..segments {
@@ -536,10 +547,10 @@ mod tests {
     /// Returns the number of segments beyond a hole, which form `ranges(segments)` ranges, that make the window grow
     /// (tcp_grow_window).
     fn growing_beyond(ranges: impl Fn(u64) -> u64) -> usize {
-        let mut window = GrowingWindow::new(MSS as u32, false);
+        let mut window = AutotunedWindow::new(MSS as u32, false);
         (window.window, window.bound, window.space) =
             (INITIAL_BOUND, INITIAL_BOUND + 20 * MSS, INITIAL_BOUND + 20 * MSS);
-        let grown = (1..21).map(|segments| Beyond {
+        let grown = (1..21).map(|segments| OutOfOrderData {
             bytes: segments * MSS,
             ranges: ranges(segments),
         });
@@ -574,7 +585,7 @@ mod tests {
             ),
             (65_160, 8688, 1448)
         );
-        let mut window = GrowingWindow::new(MSS as u32, false).advertises(32 << 20, 11);
+        let mut window = AutotunedWindow::new(MSS as u32, false).advertises(32 << 20, 11);
         assert_eq!(window.advertise(Time::ZERO, 0, NOTHING), 32 * 2048);
         // With 20 segments beyond a hole, 38 386 bytes are left, but 65 536 bytes were offered.
         assert_eq!(window.advertise(Time::ZERO, 0, apart(20)), 32 * 2048);
@@ -592,7 +603,7 @@ mod tests {
         );
         // Without a growing window, ACKs advertise none.
         assert_eq!(
-            GrowingWindow::new(MSS as u32, false).advertise(Time::ZERO, 0, NOTHING),
+            AutotunedWindow::new(MSS as u32, false).advertise(Time::ZERO, 0, NOTHING),
             0
         );
     }
@@ -600,7 +611,7 @@ mod tests {
     /// Only the first of the segments that echo one ACK is measured (tcp_rcv_rtt_measure_ts).
     #[test]
     fn segments_that_echo_one_ack_are_measured_once() {
-        let mut window = GrowingWindow::new(MSS as u32, true);
+        let mut window = AutotunedWindow::new(MSS as u32, true);
         let at = |micros: u64| Time(Span::micros(micros).0);
         window.measure(at(100_000), at(50_000));
         window.on_ack(at(100_000), 1);
@@ -620,8 +631,8 @@ mod tests {
     /// the run.
     #[test]
     fn acks_are_recorded_only_once_a_segment_has_a_timestamp() {
-        let mut window = GrowingWindow::new(MSS as u32, true);
-        let recorded = |window: &GrowingWindow| {
+        let mut window = AutotunedWindow::new(MSS as u32, true);
+        let recorded = |window: &AutotunedWindow| {
             let smoothed = window.smoothed.as_ref()?;
             let recorded = [smoothed.first, smoothed.second]
                 .iter()
@@ -638,11 +649,11 @@ mod tests {
 
     #[test]
     fn the_bound_is_at_most_half_of_the_largest_buffer() {
-        let mut window = GrowingWindow::new(MSS as u32, false).advertises(100_000, 11);
+        let mut window = AutotunedWindow::new(MSS as u32, false).advertises(100_000, 11);
         window.raise(1 << 30);
         assert_eq!((window.bound, window.space), (100_000, 100_000));
         assert_eq!(
-            GrowingWindow::new(MSS as u32, false).advertises(20_000, 0).bound,
+            AutotunedWindow::new(MSS as u32, false).advertises(20_000, 0).bound,
             20_000
         );
     }
@@ -652,7 +663,7 @@ mod tests {
     /// segment, because the second RTT of 26 ticks is not over when the 31st segment arrives 25.97 ms after the 11th.
     #[test]
     fn linux_measures_round_trips_in_ticks_of_the_clock_that_starts_with_the_connection() {
-        let mut window = GrowingWindow::new(MSS as u32, true).established(None, Span::micros(1_052_440));
+        let mut window = AutotunedWindow::new(MSS as u32, true).established(None, Span::micros(1_052_440));
         let packet = 1302.4;
         let mut grown = vec![];
         for segment in 1..=40u64 {
@@ -686,7 +697,7 @@ mod tests {
     /// to 553 and 633 to 1115 are acknowledged one by one.
     #[test]
     fn a_shorter_rtt_is_adopted_at_once() {
-        let mut window = GrowingWindow::new(MSS as u32, true);
+        let mut window = AutotunedWindow::new(MSS as u32, true);
         let (packet, half) = (1081.43e-6, 0.2535);
         let (mut segment, mut at_once) = (0, vec![]);
         for flight in 0..7 {
@@ -703,9 +714,11 @@ mod tests {
             }
         }
         for (first, last) in [(33, 275), (313, 553), (633, 1115)] {
-            let of = at_once.iter().filter(|&&one| first - 5 <= one && one <= last + 30);
-            let (least, most) = (of.clone().min().unwrap(), of.max().unwrap());
-            assert!(least.abs_diff(first) <= 2 && most.abs_diff(last) <= 5, "{least} {most}");
+            let of_flight = at_once
+                .iter()
+                .filter(|&&segment| first - 5 <= segment && segment <= last + 30);
+            let (min, max) = (of_flight.clone().min().unwrap(), of_flight.max().unwrap());
+            assert!(min.abs_diff(first) <= 2 && max.abs_diff(last) <= 5, "{min} {max}");
         }
     }
 }

@@ -5,7 +5,7 @@
 //! ATO follows the gaps between segments, and doubles each time that a delayed ACK is sent because no second segment
 //! arrived.
 
-use super::autotuning::GrowingWindow;
+use super::autotuning::AutotunedWindow;
 use super::Receiver;
 use crate::config::EcnConfig;
 use crate::segment::DataSegment;
@@ -132,7 +132,7 @@ impl Receiver {
     pub(super) fn measure_gap(&mut self, now: Time) {
         let window = self.window.as_deref();
         if let Some(delays) = &mut self.delays {
-            let round_trip = || window.and_then(GrowingWindow::round_trip);
+            let round_trip = || window.and_then(AutotunedWindow::round_trip);
             self.quick = self.quick.max(delays.on_segment(now, round_trip));
         }
     }

@@ -9,7 +9,7 @@ mod delays;
 use crate::accurate_ecn::Counter;
 use crate::config::{AckConfig, EcnConfig, TcpConfig};
 use crate::ranges::Ranges;
-use crate::receiver::autotuning::{AckOrder, Beyond, GrowingWindow};
+use crate::receiver::autotuning::{AckOrder, AutotunedWindow, OutOfOrderData};
 use crate::segment::{DataSegment, Ecn, Opening, MAX_SACK_BLOCKS};
 use compression::Compression;
 use delays::Delays;
@@ -59,7 +59,7 @@ pub struct Receiver {
     /// Whether ACKs carry the receiver's clock, for a sender that measures one-way delays.
     sends_clock: bool,
     /// Receive-window autotuning, which acknowledges at once while the window grows.
-    window: Option<Box<GrowingWindow>>,
+    window: Option<Box<AutotunedWindow>>,
     /// SACK compression.
     compression: Option<Box<Compression>>,
     /// Number of segments still to be acknowledged at once.
@@ -107,10 +107,10 @@ fn rule(ack: &AckConfig) -> (u32, u64, u32) {
 }
 
 /// Returns the autotuned window; ACKs advertise it if the scenario requests that.
-fn window(config: &TcpConfig, least_round_trip: bool) -> GrowingWindow {
+fn window(config: &TcpConfig, least_round_trip: bool) -> AutotunedWindow {
     let initial_rtt = (config.initial_rtt_ps > 0).then_some(Span(config.initial_rtt_ps));
     let window =
-        GrowingWindow::new(config.mss_bytes, least_round_trip).established(initial_rtt, Span(config.preconnect_ps));
+        AutotunedWindow::new(config.mss_bytes, least_round_trip).established(initial_rtt, Span(config.preconnect_ps));
     if config.advertises_growth() {
         window.advertises(config.advertised_window(), config.window_scale)
     } else {
@@ -249,7 +249,7 @@ impl Receiver {
         }
         self.latest = sequence;
         self.next = sequence + u64::from(length);
-        let grew = self.grow_window(now, stamp.get(), self.next, Beyond::default());
+        let grew = self.grow_window(now, stamp.get(), self.next, OutOfOrderData::default());
         self.measure_gap(now);
         if self.use_quick_ack() | grew {
             self.pending = true;
@@ -414,7 +414,7 @@ impl Receiver {
     /// Returns whether a segment is acknowledged at once: it is one of the first segments, the window grew, or it is
     /// marked. `before` is the data that lay beyond a hole before the segment arrived; None if the segment is not in
     /// order.
-    fn must_ack_immediately(&mut self, now: Time, segment: &DataSegment, before: Option<Beyond>) -> bool {
+    fn must_ack_immediately(&mut self, now: Time, segment: &DataSegment, before: Option<OutOfOrderData>) -> bool {
         let grew = if let Some(before) = before {
             // The window grows before the data beyond a hole that the segment fills are read (tcp_data_queue).
             self.grow_window(now, segment.timestamp.get(), segment.end(), before)
@@ -460,8 +460,8 @@ impl Receiver {
 
     /// Returns the data that lie beyond a hole.
     #[inline]
-    fn beyond(&self) -> Beyond {
-        Beyond {
+    fn beyond(&self) -> OutOfOrderData {
+        OutOfOrderData {
             bytes: self.out_of_order_bytes,
             ranges: self.out_of_order.count(),
         }
@@ -486,7 +486,7 @@ impl Receiver {
     /// Returns whether the window grew. If the segment filled a hole, the application reads the data beyond the hole
     /// afterwards (tcp_rcv_space_adjust is called for each packet).
     #[inline]
-    fn grow_window(&mut self, now: Time, sent: Option<Time>, end: u64, beyond: Beyond) -> bool {
+    fn grow_window(&mut self, now: Time, sent: Option<Time>, end: u64, beyond: OutOfOrderData) -> bool {
         match (&mut self.window, sent) {
             (Some(window), Some(sent)) => window.on_segment(now, sent, end, beyond),
             _ => false,

@@ -55,19 +55,25 @@ struct TailLossProbe {
 pub struct Rack {
     config: RackConfig,
     phase: Phase,
+    /// RACK.rtt and RACK.segment (RFC 8985 section 5.2); None before the first delivery.
     latest: Option<LatestDelivery>,
+    /// Whether reordering has been observed on this connection (RACK.reordering_seen).
     reordered: bool,
     prr: Prr,
+    /// State before the latest reduction, from which it can be undone; None if there is nothing to undo.
     undo: Option<UndoState>,
     frto_state: FRto,
     reordering_window: ReorderingWindow,
+    /// Probe in flight.
     probe: Option<TailLossProbe>,
-    /// Whether a probe is to be sent.
-    probes: bool,
-    /// Expiration times of the retransmission, reordering and probe timers.
+    /// Whether the probe timer has expired and the probe has not been sent yet.
+    probe_pending: bool,
+    /// Expiration time of the retransmission timer.
     pub rto_deadline: MaybeTime,
-    reorder: MaybeTime,
-    probe_at: MaybeTime,
+    /// Expiration time of the reordering timer.
+    reorder_deadline: MaybeTime,
+    /// Expiration time of the probe timer.
+    probe_deadline: MaybeTime,
     /// Number of retransmission timeouts since SND.UNA last advanced (`icsk_retransmits`).
     retransmits: u32,
     /// Smoothed RTT, which is the upper bound on the reordering window.
@@ -102,10 +108,10 @@ impl Variant for Rack {
             frto_state: FRto::Over,
             reordering_window: ReorderingWindow::default(),
             probe: None,
-            probes: false,
+            probe_pending: false,
             rto_deadline: MaybeTime::NONE,
-            reorder: MaybeTime::NONE,
-            probe_at: MaybeTime::NONE,
+            reorder_deadline: MaybeTime::NONE,
+            probe_deadline: MaybeTime::NONE,
             retransmits: 0,
             srtt: None,
             tick: PS_PER_SECOND / u64::from(DEFAULT_HZ),
@@ -128,6 +134,9 @@ impl Recover for Box<Rack> {
 
 impl Rack {
     /// Processes an ACK. `summary` comes from the retransmission queue; `advanced` is true if SND.UNA advanced.
+    ///
+    /// The order is Linux's: undo a spurious reduction, end the current recovery or CWR episode, detect losses, begin a
+    /// recovery, and let PRR set cwnd.
     pub fn on_ack(
         &mut self,
         now: Time,
@@ -137,7 +146,7 @@ impl Rack {
         rtx_queue: &mut RetransmissionQueue,
         handle: &mut WindowHandle,
     ) -> RecoveryStep {
-        let (echo, was) = (ack.echo.get(), self.phase);
+        let (echo, phase_before) = (ack.echo.get(), self.phase);
         if advanced {
             self.retransmits = 0;
         }
@@ -156,8 +165,9 @@ impl Rack {
             self.undo_if_duplicates(advanced, rtx_queue, handle);
         }
         self.update_frto(summary, advanced, dsack_range.is_some(), rtx_queue, handle);
-        let undone = was != self.phase && matches!(was, Phase::Recovery(_));
-        let repaired = match self.phase {
+        let undone = phase_before != self.phase && matches!(phase_before, Phase::Recovery(_));
+        // Whether a recovery has ended, by an undo or by the acknowledgement of all data that it covers.
+        let recovered = match self.phase {
             Phase::Recovery(end) if una >= end => {
                 self.reordering_window.on_recovered();
                 handle.adjust(WindowAdjustment::ToThreshold);
@@ -179,8 +189,8 @@ impl Rack {
         };
         let detected = self.detect_losses(now, rtx_queue, summary.least_rtt, handle);
         // Segments lost since the recovery started have also been retransmitted, but not delivered yet.
-        let follows = repaired && self.config.successive && rtx_queue.retransmissions_in_flight() > 0;
-        let (begins, reduces) = self.begin(&detected, follows, rtx_queue, handle);
+        let follows = recovered && self.config.successive && rtx_queue.retransmissions_in_flight() > 0;
+        let start = self.begin(&detected, follows, rtx_queue, handle);
         if self.is_reducing() {
             let safe = advanced && detected.lost == 0;
             self.prr.adjust(
@@ -193,9 +203,8 @@ impl Rack {
         RecoveryStep {
             grows: advanced && !self.is_reducing(),
             open: self.phase == Phase::Open && !rtx_queue.has_holes(),
-            begins,
-            reduces,
             phase: self.phase.name(),
+            ..start
         }
     }
 
@@ -207,7 +216,10 @@ impl Rack {
     /// Returns whether nothing is being repaired, so that only the retransmission and probe timers may be running.
     #[inline]
     pub fn is_at_rest(&self) -> bool {
-        self.phase == Phase::Open && self.probe.is_none() && !self.probes && self.reorder == MaybeTime::NONE
+        self.phase == Phase::Open
+            && self.probe.is_none()
+            && !self.probe_pending
+            && self.reorder_deadline == MaybeTime::NONE
     }
 
     /// Updates RACK.rtt, and RACK.segment if an ACK delivered a later transmission (RFC 8985 section 6.2, step 2).
@@ -263,13 +275,13 @@ impl Rack {
         least_rtt: Option<Span>,
         handle: &WindowHandle,
     ) -> DetectedLosses {
-        self.reorder = MaybeTime::NONE;
+        self.reorder_deadline = MaybeTime::NONE;
         let Some(latest) = self.latest else {
             return DetectedLosses::default();
         };
         let detected = rtx_queue.detect_losses(now, &latest, self.reo_wnd(rtx_queue, least_rtt.unwrap_or(latest.rtt)));
         debug_assert!(detected.lost <= handle.flight().outstanding());
-        self.reorder = detected.wait.map(|wait| self.reorder_deadline(now, wait)).into();
+        self.reorder_deadline = detected.wait.map(|wait| self.reorder_deadline_after(now, wait)).into();
         detected
     }
 
@@ -289,9 +301,9 @@ impl Rack {
     }
 
     /// Returns the expiration time of a reordering timer that starts at `now` and waits for `wait`
-    /// (`tcp_rack_mark_lost`). Linux adds 2 ms and rounds up to ticks; a timer of n ticks expires when n + 1 ticks have
-    /// begun.
-    fn reorder_deadline(&self, now: Time, wait: Span) -> Time {
+    /// (`tcp_rack_mark_lost`). Linux adds 2 ms and rounds up to n ticks. Because `now` may lie within a tick, the timer
+    /// expires at the start of tick n + 1 after the current one, so that at least n ticks have passed.
+    fn reorder_deadline_after(&self, now: Time, wait: Span) -> Time {
         let ticks = (wait + MIN_TIMEOUT).0.div_ceil(self.tick);
         Time((now.0 / self.tick + ticks + 1) * self.tick)
     }
@@ -307,14 +319,14 @@ impl Rack {
     }
 
     /// Starts a recovery if segments are lost, or if it directly `follows` another recovery; after a timeout, only if
-    /// retransmitted segments are lost. Returns whether a recovery starts, and whether it reduces the window.
+    /// retransmitted segments are lost. Returns a step of which only `begins` and `reduces` are set.
     fn begin(
         &mut self,
         detected: &DetectedLosses,
         follows: bool,
         rtx_queue: &mut RetransmissionQueue,
         handle: &mut WindowHandle,
-    ) -> (bool, bool) {
+    ) -> RecoveryStep {
         let begins = match self.phase {
             Phase::Open | Phase::Cwr(_) => follows || rtx_queue.lost() > 0,
             Phase::Recovery(_) => false,
@@ -329,7 +341,7 @@ impl Rack {
             // (Linux).
             let shared = cwr_end.filter(|_| self.config.successive);
             self.phase = Phase::Recovery(shared.unwrap_or(handle.flight().max));
-            (self.probe, self.probe_at) = (None, MaybeTime::NONE);
+            (self.probe, self.probe_deadline) = (None, MaybeTime::NONE);
             self.save_undo(rtx_queue.retransmissions_in_flight() as u64, cwr_end.is_none(), handle);
             // Marks and losses within one RTT cause a single reduction.
             if cwr_end.is_none() {
@@ -337,9 +349,14 @@ impl Rack {
                 handle.reduce(Cause::FastRetransmit);
             }
         }
-        (begins, begins && cwr_end.is_none())
+        RecoveryStep {
+            begins,
+            reduces: begins && cwr_end.is_none(),
+            ..RecoveryStep::default()
+        }
     }
 
+    /// Returns to the Open state.
     fn end(&mut self, handle: &mut WindowHandle) {
         self.phase = Phase::Open;
         self.frto_state = FRto::Over;
@@ -368,8 +385,13 @@ impl Rack {
         handle: &mut WindowHandle,
     ) {
         let una = handle.flight().una;
-        let asks = self.config.frto && (self.retransmits > 0 || !self.repairs());
-        self.frto_state = if asks { FRto::AwaitingFirstAck } else { FRto::Over };
+        // F-RTO (RFC 5682) tests whether the timeout is spurious.
+        let tests_timeout = self.config.frto && (self.retransmits > 0 || !self.repairs());
+        self.frto_state = if tests_timeout {
+            FRto::AwaitingFirstAck
+        } else {
+            FRto::Over
+        };
         let reduces = match self.phase {
             Phase::Open => true,
             Phase::Cwr(end) | Phase::Recovery(end) => una >= end,
@@ -381,8 +403,8 @@ impl Rack {
             self.save_undo(rtx_queue.retransmissions_in_flight() as u64, true, handle);
         }
         self.phase = Phase::Loss(handle.flight().max);
-        (self.probe, self.probes) = (None, false);
-        (self.reorder, self.probe_at) = (MaybeTime::NONE, MaybeTime::NONE);
+        (self.probe, self.probe_pending) = (None, false);
+        (self.reorder_deadline, self.probe_deadline) = (MaybeTime::NONE, MaybeTime::NONE);
         if reduces {
             handle.reduce(Cause::Timeout);
         }
@@ -399,33 +421,30 @@ impl Rack {
         handle: &mut WindowHandle,
     ) -> RecoveryStep {
         let detected = self.detect_losses(now, rtx_queue, least_rtt, handle);
-        let (begins, reduces) = self.begin(&detected, false, rtx_queue, handle);
-        if begins {
+        let start = self.begin(&detected, false, rtx_queue, handle);
+        if start.begins {
             let mss = u64::from(handle.flight().mss);
             self.prr
                 .adjust(mss, false, rtx_queue.in_flight(handle.flight().max), handle);
         }
-        RecoveryStep {
-            begins,
-            reduces,
-            ..RecoveryStep::default()
-        }
+        start
     }
 
     /// Stops all timers, because nothing is in flight.
     pub fn stop_timers(&mut self) {
-        (self.rto_deadline, self.reorder, self.probe_at) = (MaybeTime::NONE, MaybeTime::NONE, MaybeTime::NONE);
+        (self.rto_deadline, self.reorder_deadline, self.probe_deadline) =
+            (MaybeTime::NONE, MaybeTime::NONE, MaybeTime::NONE);
     }
 
     /// Returns the expiration time of the timer that expires first.
     #[inline]
     pub fn next_timeout(&self) -> MaybeTime {
-        self.rto_deadline.min(self.reorder).min(self.probe_at)
+        self.rto_deadline.min(self.reorder_deadline).min(self.probe_deadline)
     }
 
     /// Returns whether the reordering timer expires by `now`.
     pub fn reorder_is_due(&self, now: Time) -> bool {
-        self.reorder <= now.into()
+        self.reorder_deadline <= now.into()
     }
 }
 

@@ -38,21 +38,21 @@ impl Rack {
             && self.probe.is_none()
             && outstanding > 0
             && !rtx_queue.has_holes();
-        self.probe_at = MaybeTime::NONE;
+        self.probe_deadline = MaybeTime::NONE;
         if wanted {
             let wait = match srtt {
                 Some(srtt) if outstanding <= u64::from(mss) => Span(2 * srtt.0) + ACK_DELAY_ALLOWANCE,
                 Some(srtt) => Span(2 * srtt.0) + PROBE_MARGIN,
                 None => PROBE_WITHOUT_RTT,
             };
-            self.probe_at = MaybeTime::from(now + wait).min(self.rto_deadline);
+            self.probe_deadline = MaybeTime::from(now + wait).min(self.rto_deadline);
         }
     }
 
     /// Processes the expiration of the probe timer: the next segment sent is a probe.
     pub fn on_probe_timeout(&mut self, max: u64) {
-        self.probe_at = MaybeTime::NONE;
-        self.probes = true;
+        self.probe_deadline = MaybeTime::NONE;
+        self.probe_pending = true;
         self.probe = Some(TailLossProbe {
             end: max,
             retransmitted: false,
@@ -62,13 +62,13 @@ impl Rack {
     /// Returns whether a probe is to be sent now, and clears the request.
     #[inline]
     pub fn take_probe(&mut self) -> bool {
-        std::mem::take(&mut self.probes)
+        std::mem::take(&mut self.probe_pending)
     }
 
     /// Returns whether a probe is to be sent.
     #[inline]
     pub fn probes(&self) -> bool {
-        self.probes
+        self.probe_pending
     }
 
     /// Records that the probe is a retransmission of the last segment.
@@ -80,6 +80,6 @@ impl Rack {
 
     /// Returns whether the probe timer expires by `now`.
     pub fn probe_is_due(&self, now: Time) -> bool {
-        self.probe_at <= now.into()
+        self.probe_deadline <= now.into()
     }
 }

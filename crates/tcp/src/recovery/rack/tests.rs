@@ -204,8 +204,9 @@ fn linux_the_reordering_window_grows_to_the_smoothed_rtt() {
 fn linux_the_reordering_timer_counts_in_ticks() {
     let mut sender = TestSender::new(10, 20);
     let ms = |ms: u64| Time(Span::millis(ms).0);
-    let deadline =
-        |sender: &TestSender, us: u64, wait: u64| sender.rack.reorder_deadline(Time(Span::micros(us).0), Span(wait));
+    let deadline = |sender: &TestSender, us: u64, wait: u64| {
+        sender.rack.reorder_deadline_after(Time(Span::micros(us).0), Span(wait))
+    };
     sender.rack.set_hz(100);
     assert_eq!(deadline(&sender, 40_000, 300_000), ms(60));
     assert_eq!(deadline(&sender, 49_000, 300_000), ms(60));
