@@ -8,7 +8,8 @@ use longpipe_tcp::congestion::control::Ack;
 pub enum Length {
     /// A duration.
     Time(Span),
-    /// A number of smoothed round-trip times, but at least until one ACK has arrived.
+    /// A number of smoothed round-trip times, as estimated at the start of the interval. If there was no estimate then,
+    /// the interval lasts at least until there is one.
     RoundTrips(f64),
     /// A number of ACKs.
     Acks(u64),
@@ -19,11 +20,11 @@ pub enum Length {
 pub struct Monitor {
     /// Start of the interval.
     pub began: Time,
-    /// Number of ACKs.
+    /// Number of ACKs that have arrived.
     pub acks: u64,
     /// Bytes by which SND.UNA advanced.
     pub acked: u64,
-    /// Bytes newly known to have arrived.
+    /// Bytes newly known to have arrived, cumulatively or selectively acknowledged.
     pub delivered: u64,
     /// Bytes declared lost.
     pub lost: u64,
@@ -63,12 +64,12 @@ impl Monitor {
         }
     }
 
-    /// Returns whether an interval of this length has ended.
+    /// Returns whether an interval of this length has ended; `srtt` is the current estimate, which is used only if there
+    /// was none at the start of the interval.
     #[inline]
     pub fn has_ended(&self, length: Length, now: Time, srtt: Option<Span>) -> bool {
         match length {
             Length::Time(span) => now - self.began >= span,
-            // The first interval of a connection ends when an RTT estimate exists.
             Length::RoundTrips(count) => self
                 .srtt
                 .or(srtt)
@@ -101,11 +102,12 @@ impl Monitor {
     pub fn loss_rate(&self) -> f64 {
         match self.lost + self.delivered {
             0 => 0.0,
-            all => self.lost as f64 / all as f64,
+            total => self.lost as f64 / total as f64,
         }
     }
 }
 
+/// Returns the mean; NaN if there are no values.
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }

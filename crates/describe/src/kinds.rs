@@ -52,7 +52,7 @@ pub fn derived_parts(input: &DeriveInput, variants: &DataEnum) -> Result<TokenSt
         let rules = common
             .iter()
             .chain(&of_variant.rules)
-            .map(|one| rule::check(one, &fields, &value))
+            .map(|rule| rule::check(rule, &fields, &value))
             .collect::<Result<Vec<_>>>()?;
         let names = fields.iter().map(|field| &field.ident).collect::<Vec<_>>();
         for field in &fields {

@@ -20,7 +20,7 @@ pub fn derived(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
     let rules = of_part(&input.attrs)?.rules;
     let rules = rules
         .iter()
-        .map(|one| rule::check(one, &fields, &value))
+        .map(|rule| rule::check(rule, &fields, &value))
         .collect::<Result<Vec<_>>>()?;
     Ok(quote! {
         impl ::longpipe_tcp::described::Described for #ident {

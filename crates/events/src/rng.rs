@@ -97,7 +97,7 @@ mod tests {
         let mean = drawn.iter().sum::<f64>() / 1e6;
         assert!((mean - 1.0).abs() < 0.003, "{mean}");
         for at in [0.1, 0.5, 1.0, 2.0, 4.0f64] {
-            let above = drawn.iter().filter(|&&one| one > at).count() as f64 / 1e6;
+            let above = drawn.iter().filter(|&&value| value > at).count() as f64 / 1e6;
             let expected = (-at).exp();
             let deviation = (expected * (1.0 - expected) / 1e6).sqrt();
             assert!((above - expected).abs() < 3.5 * deviation, "{at}: {above}");

@@ -162,8 +162,8 @@ impl Connections {
 }
 
 /// Returns whether a sequence number precedes another one, modulo 2³² (RFC 9293).
-fn is_before(one: u32, other: u32) -> bool {
-    let ahead = other.wrapping_sub(one);
+fn is_before(first: u32, second: u32) -> bool {
+    let ahead = second.wrapping_sub(first);
     ahead > 0 && ahead <= u32::MAX / 2
 }
 

@@ -117,9 +117,9 @@ impl Device {
                 let Some(mut segmenter) = process_header(vnet_hdr, packet) else {
                     return count;
                 };
-                let (mut one, mut refused) = (Vec::new(), 0);
-                while segmenter.next(packet, &mut one) {
-                    refused += usize::from(self.write_packet([0; VNET_HDR_BYTES], &one).is_err());
+                let (mut segment, mut refused) = (Vec::new(), 0);
+                while segmenter.next(packet, &mut segment) {
+                    refused += usize::from(self.write_packet([0; VNET_HDR_BYTES], &segment).is_err());
                 }
                 refused
             }

@@ -182,9 +182,9 @@ mod tests {
         let Some(mut segmenter) = process_header(vnet_hdr, packet) else {
             return vec![packet.to_vec()];
         };
-        let (mut all, mut one) = (Vec::new(), Vec::new());
-        while segmenter.next(packet, &mut one) {
-            all.push(one.clone());
+        let (mut all, mut segment) = (Vec::new(), Vec::new());
+        while segmenter.next(packet, &mut segment) {
+            all.push(segment.clone());
         }
         all
     }
@@ -204,7 +204,7 @@ mod tests {
                 })
                 .collect();
             let mut joined = Joined::default();
-            assert!(all.iter().all(|one| joined.take(one)));
+            assert!(all.iter().all(|segment| joined.take(segment)));
             assert_eq!(joined.count(), 4);
             // Nothing may follow a shorter datagram.
             assert!(!joined.take(&datagram(version, 2, 9, &[4; 11])));

@@ -51,7 +51,8 @@ impl Routes {
             table[from][to] = Some((pool, false));
             table[to][from] = Some((pool, true));
         }
-        let of = |(host, all): (usize, &Vec<IpAddr>)| -> Vec<_> { all.iter().map(|&one| (one, host)).collect() };
+        let of =
+            |(host, all): (usize, &Vec<IpAddr>)| -> Vec<_> { all.iter().map(|&address| (address, host)).collect() };
         Routes {
             by_address: addresses.iter().enumerate().flat_map(of).collect(),
             outside,

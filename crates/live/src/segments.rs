@@ -216,38 +216,47 @@ mod tests {
             packet[at + 12] = 0x80;
             packet[at + 13] = 0x99;
             let vnet_hdr = vnet_hdr(NEEDS_CHECKSUM, kind, [at as u16 + 32, 1000, at as u16, 16]);
-            let found = segments(process_header(vnet_hdr, &mut packet).expect("to be cut"), &packet);
+            let segments = segments(process_header(vnet_hdr, &mut packet).expect("to be cut"), &packet);
             assert_eq!(
-                found.iter().map(|one| one.len() - at - 32).collect::<Vec<_>>(),
+                segments
+                    .iter()
+                    .map(|segment| segment.len() - at - 32)
+                    .collect::<Vec<_>>(),
                 [1000, 1000, 500]
             );
-            let data: Vec<u8> = found.iter().flat_map(|one| one[at + 32..].to_vec()).collect();
+            let data: Vec<u8> = segments
+                .iter()
+                .flat_map(|segment| segment[at + 32..].to_vec())
+                .collect();
             assert_eq!(data, packet[at + 32..]);
             assert_eq!(
-                found.iter().map(|one| one[at + 13]).collect::<Vec<_>>(),
+                segments.iter().map(|segment| segment[at + 13]).collect::<Vec<_>>(),
                 [0x90, 0x10, 0x19]
             );
-            let numbers = found
+            let numbers = segments
                 .iter()
-                .map(|one| u32::from_be_bytes(one[at + 4..at + 8].try_into().expect("four")));
+                .map(|segment| u32::from_be_bytes(segment[at + 4..at + 8].try_into().expect("four")));
             assert_eq!(numbers.collect::<Vec<_>>(), [u32::MAX, 999, 1999]);
-            for (number, one) in found.iter().enumerate() {
+            for (number, segment) in segments.iter().enumerate() {
                 let addresses = if version == 4 {
-                    sum(&one[12..20])
+                    sum(&segment[12..20])
                 } else {
-                    sum(&one[8..40])
+                    sum(&segment[8..40])
                 };
-                let pseudo = addresses + 6 + (one.len() - at) as u64;
-                assert_eq!(folded(pseudo + sum(&one[at..])), u16::MAX);
+                let pseudo = addresses + 6 + (segment.len() - at) as u64;
+                assert_eq!(folded(pseudo + sum(&segment[at..])), u16::MAX);
                 if version == 4 {
-                    assert_eq!(folded(sum(&one[..20])), u16::MAX);
-                    assert_eq!(usize::from(u16::from_be_bytes([one[2], one[3]])), one.len());
+                    assert_eq!(folded(sum(&segment[..20])), u16::MAX);
+                    assert_eq!(usize::from(u16::from_be_bytes([segment[2], segment[3]])), segment.len());
                     assert_eq!(
-                        u16::from_be_bytes([one[4], one[5]]),
+                        u16::from_be_bytes([segment[4], segment[5]]),
                         0xffff_u16.wrapping_add(number as u16)
                     );
                 } else {
-                    assert_eq!(usize::from(u16::from_be_bytes([one[4], one[5]])), one.len() - 40);
+                    assert_eq!(
+                        usize::from(u16::from_be_bytes([segment[4], segment[5]])),
+                        segment.len() - 40
+                    );
                 }
             }
         }
@@ -257,12 +266,15 @@ mod tests {
     fn joined_datagrams_are_split() {
         let (mut packet, at) = long_packet(4, UDP, 8, 90);
         let vnet_hdr = vnet_hdr(NEEDS_CHECKSUM, UDP_SEGMENTS, [28, 36, 20, 6]);
-        let found = segments(process_header(vnet_hdr, &mut packet).expect("to be cut"), &packet);
-        assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [64, 64, 46]);
-        for one in found {
-            assert_eq!(usize::from(u16::from_be_bytes([one[24], one[25]])), one.len() - 20);
+        let segments = segments(process_header(vnet_hdr, &mut packet).expect("to be cut"), &packet);
+        assert_eq!(segments.iter().map(Vec::len).collect::<Vec<_>>(), [64, 64, 46]);
+        for segment in segments {
             assert_eq!(
-                folded(sum(&one[12..20]) + 17 + (one.len() - at) as u64 + sum(&one[at..])),
+                usize::from(u16::from_be_bytes([segment[24], segment[25]])),
+                segment.len() - 20
+            );
+            assert_eq!(
+                folded(sum(&segment[12..20]) + 17 + (segment.len() - at) as u64 + sum(&segment[at..])),
                 u16::MAX
             );
         }

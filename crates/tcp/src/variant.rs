@@ -188,10 +188,10 @@ macro_rules! variants {
         }
 
         macro_rules! $each {
-            ($dollar part:expr, $dollar one:ident => $dollar does:expr) => {
+            ($dollar part:expr, $dollar variant:ident => $dollar does:expr) => {
                 match $dollar part {
-                    $($part::$name($dollar one) => $dollar does,)+
-                    $($part::$wrapper($dollar one) => $dollar does,)*
+                    $($part::$name($dollar variant) => $dollar does,)+
+                    $($part::$wrapper($dollar variant) => $dollar does,)*
                 }
             };
         }

@@ -114,7 +114,8 @@ impl Atm {
     fn add_edge(&mut self, lane: usize, edge: Edge) {
         let (topology, ties, arrival) = (&self.topology, &self.ties, edge.arrival);
         let rank = |packet: &Packet| rank(topology, ties, packet, arrival);
-        self.in_transit.insert(lane, edge, |one, other| rank(one) < rank(other));
+        self.in_transit
+            .insert(lane, edge, |first, second| rank(first) < rank(second));
     }
 
     /// Handles the earliest edge in transit if it precedes all other events and the end of the run. Returns whether it

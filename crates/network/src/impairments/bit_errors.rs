@@ -51,7 +51,7 @@ impl BitErrors {
 
 /// Returns 1 − (1 − p)ⁿ, computed by doubling; this needs no logarithm from a library and is accurate for small p.
 fn any_of(bits: u32, p: f64) -> f64 {
-    let either = |one: f64, other: f64| one + other - one * other;
+    let either = |first: f64, second: f64| first + second - first * second;
     let (mut any, mut power, mut left) = (0.0, p, bits);
     while left > 0 {
         if left & 1 == 1 {

@@ -345,7 +345,7 @@ impl Packet {
     /// Returns whether this ACK makes an `earlier` ACK of the same connection redundant (RFC 3449 section 5.2.1): it is
     /// not a duplicate, and contains all SACK blocks and ECN flags of the earlier ACK.
     pub fn replaces(&self, earlier: &Packet, options: &Options) -> bool {
-        let one = |packet: &Packet| {
+        let fields = |packet: &Packet| {
             (
                 packet.vc(),
                 packet.is_of_request(),
@@ -356,7 +356,7 @@ impl Packet {
         !self.is_data()
             && !self.is_datagram()
             && !self.is_external()
-            && one(self) == one(earlier)
+            && fields(self) == fields(earlier)
             && earlier.sequence < self.sequence
             && !sacks
     }

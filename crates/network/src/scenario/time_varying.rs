@@ -312,10 +312,14 @@ impl DelayConfig {
 
 impl OutagesConfig {
     fn problem(&self) -> Problem {
-        if let Some(one) = self.intervals_ps.iter().find(|one| one[0] >= one[1] || one[1] > LATEST) {
+        if let Some(interval) = self
+            .intervals_ps
+            .iter()
+            .find(|interval| interval[0] >= interval[1] || interval[1] > LATEST)
+        {
             return Some((
                 "outages",
-                format!("{} to {}", one[0], one[1]),
+                format!("{} to {}", interval[0], interval[1]),
                 "needs an end after the start, within 100 days",
             ));
         }

@@ -320,7 +320,7 @@ impl TimeVaryingLink {
         let outages = self.outages.as_mut()?;
         let begin = match now {
             Some(now) => outages.next_begin(now.0),
-            None => outages.config.intervals_ps.first().map(|one| one[0]),
+            None => outages.config.intervals_ps.first().map(|outage| outage[0]),
         };
         begin.map(Time)
     }

@@ -88,10 +88,10 @@ impl Order {
     }
 
     fn settle(&mut self, now: u64) {
-        while let Some(one) = self.to_come.first().copied().filter(|one| one.leaves <= now) {
+        while let Some(packet) = self.to_come.first().copied().filter(|packet| packet.leaves <= now) {
             self.to_come.pop();
             self.past.packets += 1;
-            self.past.furthest = self.past.furthest.max(one.places);
+            self.past.furthest = self.past.furthest.max(packet.places);
         }
     }
 }

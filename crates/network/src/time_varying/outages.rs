@@ -20,9 +20,9 @@ impl Outages {
     fn ending_after(&mut self, instant: u64) -> Option<[u64; 2]> {
         let all = &self.config.intervals_ps;
         if self.at > 0 && all[self.at - 1][1] > instant {
-            self.at = all.partition_point(|one| one[1] <= instant);
+            self.at = all.partition_point(|outage| outage[1] <= instant);
         }
-        while all.get(self.at).is_some_and(|one| one[1] <= instant) {
+        while all.get(self.at).is_some_and(|outage| outage[1] <= instant) {
             self.at += 1;
         }
         all.get(self.at).copied()
@@ -31,8 +31,8 @@ impl Outages {
     /// Returns the end of the outage in progress at a given time, if any.
     pub fn end(&mut self, instant: u64) -> Option<u64> {
         self.ending_after(instant)
-            .filter(|one| one[0] <= instant)
-            .map(|one| one[1])
+            .filter(|outage| outage[0] <= instant)
+            .map(|outage| outage[1])
     }
 
     /// Returns the start of the next outage after a given time, if any.
@@ -41,6 +41,6 @@ impl Outages {
         if first[0] > instant {
             return Some(first[0]);
         }
-        self.config.intervals_ps.get(self.at + 1).map(|one| one[0])
+        self.config.intervals_ps.get(self.at + 1).map(|outage| outage[0])
     }
 }

@@ -143,7 +143,7 @@ mod tests {
         // 0.0009 for the mean.
         assert!((mean - 1.0).abs() < 0.004, "{mean}");
         for at in [1.0f64, 2.0, 5.0] {
-            let above = drawn.iter().filter(|&&one| one > at).count() as f64 / 1e6;
+            let above = drawn.iter().filter(|&&gap| gap > at).count() as f64 / 1e6;
             let expected = (0.6 / at).powf(shape);
             let deviation = (expected * (1.0 - expected) / 1e6).sqrt();
             assert!((above - expected).abs() < 3.5 * deviation, "{at}: {above}");

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 /// A requested file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Class, counted from 0.
+    /// Index of the file's kind: of the class of file sizes of a web client, or of the bitrate of a video player.
     pub class: u32,
     /// Length [byte].
     pub bytes: u64,
@@ -30,11 +30,11 @@ pub trait Client: Debug + Send {
     /// Payload [byte] of a request.
     fn request_bytes(&self) -> u32;
 
-    /// Returns the request that is due now, and the time of the next request if that time does not depend on the arrival
-    /// of the file.
+    /// Returns the request that is due now, and the time of the next request. The time is none for a client that waits for
+    /// files; `next_request` returns it once it is known.
     fn request(&mut self, now: Time) -> (Request, MaybeTime);
 
-    /// Whether the time of the next request depends on the arrival of files.
+    /// Returns whether the time of the next request depends on the arrival of files.
     fn waits_for_files(&self) -> bool {
         false
     }
@@ -42,7 +42,7 @@ pub trait Client: Debug + Send {
     /// Invoked when a file of `bytes` bytes that was requested at `requested` has arrived.
     fn on_file(&mut self, _now: Time, _requested: Time, _bytes: u64) {}
 
-    /// Returns the time of the next request of a client that waits for files, if it is known.
+    /// Returns the time of the next request of a client that waits for files; none while it waits.
     fn next_request(&self) -> MaybeTime {
         MaybeTime::NONE
     }

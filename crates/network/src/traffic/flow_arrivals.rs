@@ -291,7 +291,7 @@ mod tests {
             (2000, ALL_FLOWS),
         ];
         let sizes = drawn(&SizesConfig::Cumulative { points });
-        let share = |from: u64, to: u64| sizes.iter().filter(|&&one| (from..to).contains(&one)).count() as f64 / 1e5;
+        let share = |from: u64, to: u64| sizes.iter().filter(|&&size| (from..to).contains(&size)).count() as f64 / 1e5;
         for (found, expected) in [
             (share(0, 100), 0.0),
             (share(100, 101), 0.2525),

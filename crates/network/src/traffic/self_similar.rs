@@ -146,7 +146,7 @@ mod tests {
             .map(|chunk| chunk.iter().sum::<f64>() / size as f64)
             .collect();
         let mean = means.iter().sum::<f64>() / means.len() as f64;
-        means.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / means.len() as f64
+        means.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / means.len() as f64
     }
 
     /// Each of 50 sources sends 100 datagrams/s for half of the time, which is 50 datagrams in 20 ms.

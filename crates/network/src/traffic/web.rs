@@ -1,5 +1,5 @@
-//! Web traffic: a client sends batches of pipelined requests for one file each (ATM Forum/98-0876 section 5). Its
-//! parameters include those that the papers do not specify.
+//! Web traffic: a client sends batches of pipelined requests for one file each (ATM Forum/98-0876 section 5). Where the
+//! document leaves a rule open, a parameter selects one.
 //!
 //! All random numbers come from the flow's own streams, so two networks with the same seed have the same requests.
 
@@ -12,7 +12,7 @@ use longpipe_tcp::described::Described;
 use longpipe_tcp::Problem;
 use serde::Serialize;
 
-/// Maximum mean of a Poisson-distributed variable.
+/// Maximum mean of a Poisson-distributed variable. Values above 4 times this mean have a negligible probability.
 const MAX_MEAN: f64 = 100.0;
 /// Number of file sizes per class.
 const SIZES: u32 = 9;
@@ -125,7 +125,7 @@ impl WebConfig {
 /// A Poisson-distributed variable limited to `1..=max`.
 #[derive(Clone, Debug)]
 struct CutPoisson {
-    /// P(X <= k + 1) for k = 0, 1, ..., in units of 1 / `ONE`.
+    /// Cumulative probabilities in units of 1 / `ONE`: element k is P(X <= k + 1).
     cumulative: Vec<u64>,
 }
 
@@ -140,18 +140,19 @@ impl CutPoisson {
                 Some(*weight)
             })
             .collect();
+        // The weight of k = 0, which is 1, is not in the list.
         let (mut within, beyond) = (weights[..max as usize].to_vec(), &weights[max as usize..]);
         if cut == PoissonCut::Clamping {
             within[0] += 1.0;
             within[max as usize - 1] += beyond.iter().sum::<f64>();
         }
-        let all: f64 = within.iter().sum();
+        let total: f64 = within.iter().sum();
         let mut sum = 0.0;
         let mut cumulative: Vec<u64> = within
             .iter()
             .map(|weight| {
                 sum += weight;
-                (sum / all * ONE as f64) as u64
+                (sum / total * ONE as f64) as u64
             })
             .collect();
         cumulative[max as usize - 1] = ONE;
@@ -181,10 +182,10 @@ struct Browser {
     sizes: CutPoisson,
     /// Random streams for the counts, spacings, classes and sizes.
     streams: [Stream; 4],
-    /// Start of the current batch.
-    batch: Time,
+    /// Time of the first request of the current batch.
+    batch_start: Time,
     /// Number of requests that remain in the batch.
-    left: u32,
+    remaining: u32,
 }
 
 impl Browser {
@@ -196,8 +197,8 @@ impl Browser {
             sizes: CutPoisson::new(config.size_mean, SIZES, config.cut),
             streams: ["web-requests", "web-spacing", "web-class", "web-size"]
                 .map(|purpose| Stream::new(seed, purpose, flow)),
-            batch: Time::ZERO,
-            left: 0,
+            batch_start: Time::ZERO,
+            remaining: 0,
         }
     }
 }
@@ -209,26 +210,27 @@ impl Client for Browser {
 
     fn request(&mut self, now: Time) -> (Request, MaybeTime) {
         let [counts, spacings, classes, sizes] = &mut self.streams;
-        if self.left == 0 {
-            self.left = self.counts.draw(counts);
-            self.batch = now;
+        if self.remaining == 0 {
+            self.remaining = self.counts.draw(counts);
+            self.batch_start = now;
         }
-        self.left -= 1;
+        self.remaining -= 1;
         let config = &self.config;
-        let next = if self.left > 0 {
+        let next = if self.remaining > 0 {
             let (from, to) = (config.spacing_from_ps, config.spacing_to_ps);
             now + Span(from + spacings.below(to - from + 1))
         } else {
             let from = match config.cycle_from {
-                CycleFrom::FirstRequest => self.batch,
+                CycleFrom::FirstRequest => self.batch_start,
                 CycleFrom::LastRequest => now,
             };
+            // A batch that lasts longer than a cycle delays the next batch.
             (from + Span(config.cycle_ps)).max(now)
         };
-        let mut share = classes.below(ALL_SHARES);
+        let mut point = classes.below(ALL_SHARES);
         let mut class = 0;
-        while share >= config.class_shares_ppb[class] {
-            share -= config.class_shares_ppb[class];
+        while point >= config.class_shares_ppb[class] {
+            point -= config.class_shares_ppb[class];
             class += 1;
         }
         let bytes = config.file_bytes(class as u32, self.sizes.draw(sizes));
@@ -321,7 +323,7 @@ mod tests {
             assert_eq!(request.bytes % step, 0);
             sizes[(request.bytes / step) as usize - 1] += 1;
             count += 1;
-            if client.left == 0 {
+            if client.remaining == 0 {
                 counts[count - 1] += 1;
                 count = 0;
             }
@@ -354,10 +356,10 @@ mod tests {
                 let (_, next) = client.request(now);
                 let next = next.get().expect("time of the next request");
                 let gap = (next - now).0;
-                if client.left > 0 {
+                if client.remaining > 0 {
                     assert!((SECOND / 10..=SECOND / 2).contains(&gap));
                 } else if from == CycleFrom::FirstRequest {
-                    assert_eq!((next - client.batch).0, 10 * SECOND);
+                    assert_eq!((next - client.batch_start).0, 10 * SECOND);
                 } else {
                     assert_eq!(gap, 10 * SECOND);
                 }

@@ -127,38 +127,38 @@ impl Congestion {
 
     /// Returns the inputs that the controller needs in addition to ACKs and reductions.
     pub fn wants(&self) -> Wants {
-        each!(self, one => one.wants())
+        each!(self, controller => controller.wants())
     }
 
     /// Sets the random stream of the controller.
     pub fn draw_from(&mut self, draws: Stream) {
-        each!(self, one => one.draw_from(draws));
+        each!(self, controller => controller.draw_from(draws));
     }
 
     /// Sets the ticks per second of the kernel's clock, for controllers that follow Linux's code.
     pub fn set_hz(&mut self, hz: u32) {
-        each!(self, one => one.set_hz(hz));
+        each!(self, controller => controller.set_hz(hz));
     }
 
     /// Sets the idle time between the establishment of the connection and its first segment.
     pub fn set_preconnect(&mut self, idle: Span) {
-        each!(self, one => one.set_preconnect(idle));
+        each!(self, controller => controller.set_preconnect(idle));
     }
 
     /// Sets whether the connection's packets are ECN-capable.
     pub fn set_ecn(&mut self, on: bool) {
-        each!(self, one => one.set_ecn(on));
+        each!(self, controller => controller.set_ecn(on));
     }
 
     /// Returns the controller's model of the path, if it has one.
     pub fn model(&self) -> Option<Model> {
-        each!(self, one => one.model())
+        each!(self, controller => controller.model())
     }
 
     /// Invoked before the first segment if an RTT is known. Like all handlers, it returns the new pacing rate if it
     /// changes.
     pub fn on_start(&mut self, rtt: Span, flight: &mut Flight) -> Option<Pacing> {
-        take(each!(self, one => one.on_start(rtt, flight)), flight)
+        take(each!(self, controller => controller.on_start(rtt, flight)), flight)
     }
 
     /// Returns whether the controller also sets the window during recovery.
@@ -176,7 +176,7 @@ impl Congestion {
     /// Reports a transmission.
     #[inline]
     pub fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
-        each!(self, one => one.on_sent(sent, flight))
+        each!(self, controller => controller.on_sent(sent, flight))
     }
 
     /// Returns whether the controller needs only the number of acknowledged bytes of an ACK. True for AIMD, which most
@@ -197,28 +197,34 @@ impl Congestion {
     /// Reports an ACK before loss recovery processes it.
     #[inline]
     pub fn on_sample(&mut self, sample: &AckSample, flight: &mut Flight) -> Option<Pacing> {
-        take(each!(self, one => one.on_sample(sample, flight)), flight)
+        take(each!(self, controller => controller.on_sample(sample, flight)), flight)
     }
 
     /// Reports an ACK after loss recovery has processed it.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack, flight: &mut Flight) -> Option<Pacing> {
-        take(each!(self, one => one.on_ack(ack, flight)), flight)
+        take(each!(self, controller => controller.on_ack(ack, flight)), flight)
     }
 
     /// Reports a transmission that was declared lost.
     pub fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
-        each!(self, one => one.on_lost(lost, now, flight));
+        each!(self, controller => controller.on_lost(lost, now, flight));
     }
 
     /// Requests a reduction of the window.
     pub fn on_reduction(&mut self, cause: Cause, now: Time, flight: &mut Flight) -> Option<Pacing> {
-        take(each!(self, one => one.on_reduction(cause, now, flight)), flight)
+        take(
+            each!(self, controller => controller.on_reduction(cause, now, flight)),
+            flight,
+        )
     }
 
     /// Reports the end of a recovery.
     pub fn on_recovered(&mut self, spurious: bool, now: Time, flight: &mut Flight) -> Option<Pacing> {
-        take(each!(self, one => one.on_recovered(spurious, now, flight)), flight)
+        take(
+            each!(self, controller => controller.on_recovered(spurious, now, flight)),
+            flight,
+        )
     }
 }
 

@@ -33,46 +33,46 @@ impl<C: Rules, P: Variant<Config = C>, L: Variant<Config = C>> Variant for Ruled
 }
 
 macro_rules! either {
-    ($self:expr, $one:ident => $does:expr) => {
+    ($self:expr, $controller:ident => $does:expr) => {
         match $self {
-            Ruled::Paper($one) => $does,
-            Ruled::Linux($one) => $does,
+            Ruled::Paper($controller) => $does,
+            Ruled::Linux($controller) => $does,
         }
     };
 }
 
 impl<P: Control, L: Control> Control for Ruled<P, L> {
     fn wants(&self) -> Wants {
-        either!(self, one => one.wants())
+        either!(self, controller => controller.wants())
     }
 
     fn set_hz(&mut self, hz: u32) {
-        either!(self, one => one.set_hz(hz));
+        either!(self, controller => controller.set_hz(hz));
     }
 
     fn set_preconnect(&mut self, idle: Span) {
-        either!(self, one => one.set_preconnect(idle));
+        either!(self, controller => controller.set_preconnect(idle));
     }
 
     fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
-        either!(self, one => one.on_start(rtt, flight))
+        either!(self, controller => controller.on_start(rtt, flight))
     }
 
     #[inline(always)]
     fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
-        either!(self, one => one.on_sample(sample, flight))
+        either!(self, controller => controller.on_sample(sample, flight))
     }
 
     #[inline(always)]
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
-        either!(self, one => one.on_ack(ack, flight))
+        either!(self, controller => controller.on_ack(ack, flight))
     }
 
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
-        either!(self, one => one.on_reduction(cause, now, flight))
+        either!(self, controller => controller.on_reduction(cause, now, flight))
     }
 
     fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> CwndUpdate {
-        either!(self, one => one.on_recovered(spurious, now, flight))
+        either!(self, controller => controller.on_recovered(spurious, now, flight))
     }
 }

@@ -45,10 +45,10 @@ pub struct Requirements {
 pub struct Slot(pub Option<Arc<dyn Plugin>>);
 
 impl PartialEq for Slot {
-    fn eq(&self, other: &Slot) -> bool {
-        match (&self.0, &other.0) {
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            (one, other) => one.is_none() && other.is_none(),
+    fn eq(&self, right: &Slot) -> bool {
+        match (&self.0, &right.0) {
+            (Some(left), Some(right)) => Arc::ptr_eq(left, right),
+            (left, right) => left.is_none() && right.is_none(),
         }
     }
 }

@@ -45,12 +45,12 @@ pub struct Totals(pub [Total; CAUSES]);
 
 impl Totals {
     /// Adds the effects of a reduction.
-    fn add(&mut self, cause: LossCause, one: &Reduction) {
+    fn add(&mut self, cause: LossCause, reduction: &Reduction) {
         let total = &mut self.0[usize::from(cause.0)];
         total.count += 1;
-        total.lasted = total.lasted + one.lasted;
-        total.bytes += one.bytes;
-        total.window += one.integral;
+        total.lasted = total.lasted + reduction.lasted;
+        total.bytes += reduction.bytes;
+        total.window += reduction.integral;
     }
 }
 
@@ -170,7 +170,11 @@ pub struct Reductions {
 impl Reductions {
     /// Records a loss; its time may be in the future or before the latest reductions. `una` is SND.UNA.
     pub fn note_loss(&mut self, loss: Loss, una: u64) {
-        let later = self.recent.iter_mut().rev().take_while(|one| one.since >= loss.time);
+        let later = self
+            .recent
+            .iter_mut()
+            .rev()
+            .take_while(|reduction| reduction.since >= loss.time);
         later.for_each(|reduction| reduction.on_late_loss(loss));
         self.noted.forget_before(una);
         if loss.sequence >= una {
@@ -241,7 +245,7 @@ impl Reductions {
             .noted
             .first_segment(|loss| loss.time <= now)?
             .filter(|loss| loss.time <= now);
-        let loss = *known.reduce(|one, other| if other.precedes(one) { other } else { one })?;
+        let loss = *known.reduce(|first, second| if second.precedes(first) { second } else { first })?;
         self.noted.forget_earlier(&loss);
         Some(loss)
     }

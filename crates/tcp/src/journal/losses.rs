@@ -108,13 +108,15 @@ impl ReportedLosses {
 
     /// Removes the losses of a segment before the given transmission.
     pub(super) fn forget_earlier(&mut self, loss: &Loss) {
-        let begin = self.in_order.partition_point(|one| one.sequence < loss.sequence);
+        let begin = self
+            .in_order
+            .partition_point(|earlier| earlier.sequence < loss.sequence);
         let end = self
             .in_order
-            .partition_point(|one| (one.sequence, one.transmission) < (loss.sequence, loss.transmission));
+            .partition_point(|earlier| (earlier.sequence, earlier.transmission) < (loss.sequence, loss.transmission));
         self.in_order.drain(begin..end);
-        while let Some(&one) = self.others.range(Loss::all_of(loss.sequence, loss.transmission)).next() {
-            self.others.remove(&one);
+        while let Some(&loss_of_segment) = self.others.range(Loss::all_of(loss.sequence, loss.transmission)).next() {
+            self.others.remove(&loss_of_segment);
         }
     }
 

@@ -46,48 +46,48 @@ variants! {
 
 impl Recover for Recovery {
     fn wants(&self) -> Wants {
-        each!(self, one => one.wants())
+        each!(self, recovery => recovery.wants())
     }
 
     #[inline(always)]
     fn is_on(&self) -> bool {
-        each!(self, one => one.is_on())
+        each!(self, recovery => recovery.is_on())
     }
 
     fn repairs(&self) -> bool {
-        each!(self, one => one.repairs())
+        each!(self, recovery => recovery.repairs())
     }
 
     #[inline(always)]
     fn is_idle(&self) -> bool {
-        each!(self, one => one.is_idle())
+        each!(self, recovery => recovery.is_idle())
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &AckSegment) -> bool {
-        each!(self, one => one.on_ack(ack))
+        each!(self, recovery => recovery.on_ack(ack))
     }
 
     fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
-        each!(self, one => one.on_duplicate(handle, trigger))
+        each!(self, recovery => recovery.on_duplicate(handle, trigger))
     }
 
     #[inline(always)]
     fn on_advance(&mut self, handle: &mut WindowHandle, acked: u64, trigger: Trigger) -> Advance {
-        each!(self, one => one.on_advance(handle, acked, trigger))
+        each!(self, recovery => recovery.on_advance(handle, acked, trigger))
     }
 
     #[inline]
     fn next(&mut self, flight: &Flight) -> Next {
-        each!(self, one => one.next(flight))
+        each!(self, recovery => recovery.next(flight))
     }
 
     fn on_sent(&mut self, flight: &Flight, length: u32, hole_end: Option<u64>) {
-        each!(self, one => one.on_sent(flight, length, hole_end));
+        each!(self, recovery => recovery.on_sent(flight, length, hole_end));
     }
 
     fn on_timeout(&mut self, handle: &mut WindowHandle) {
-        each!(self, one => one.on_timeout(handle));
+        each!(self, recovery => recovery.on_timeout(handle));
     }
 }
 

@@ -226,8 +226,8 @@ impl RetransmissionQueue {
         // `check_retransmissions` relies on the order of transmission.
         retransmitted.sort_unstable();
         losses.retransmitted.clear();
-        for one in retransmitted {
-            losses.retransmitted.put(one);
+        for segment in retransmitted {
+            losses.retransmitted.put(segment);
         }
     }
 

@@ -43,7 +43,9 @@ impl Echoes {
     #[inline]
     pub fn echoed(&mut self, sent: Time, sequence: u64) -> AckOrder {
         // Of segments sent at one time, the receiver may process the first one before the sender sends the others.
-        let precedes = |one: &Transmission| (one.sent < sent) | ((one.sent == sent) & (one.sequence <= sequence));
+        let precedes = |transmission: &Transmission| {
+            (transmission.sent < sent) | ((transmission.sent == sent) & (transmission.sequence <= sequence))
+        };
         if let Some(last) = self.transmissions.pop_while(precedes) {
             self.arrived = last.echoed;
         }

@@ -86,7 +86,8 @@ impl Losses {
     }
 
     fn place(&self, number: u64) -> Result<usize, usize> {
-        self.duplicated.binary_search_by_key(&number, |one| one.number)
+        self.duplicated
+            .binary_search_by_key(&number, |datagram| datagram.number)
     }
 
     fn end_copy(&mut self, place: usize) {

@@ -501,7 +501,11 @@ impl EgressQueue {
     /// Enqueues an arriving packet; if it is duplicated, its duplicate is enqueued first.
     pub fn admit(&mut self, now: Time, packet: Packet, options: &Options) {
         self.count_in(&packet);
-        if self.duplication.as_mut().is_some_and(|one| one.duplicates()) {
+        if self
+            .duplication
+            .as_mut()
+            .is_some_and(|duplication| duplication.duplicates())
+        {
             self.report.packets_duplicated += 1;
             self.report.bytes_duplicated += u64::from(packet.bytes());
             if packet.is_datagram() {

@@ -309,7 +309,9 @@ impl ReferencePort {
             return vec![];
         }
         let waiting = self.departure_times(end).filter(|(departure, _)| departure.is_none());
-        waiting.map(|(_, one)| (one.arrival, one.packet.vc())).collect()
+        waiting
+            .map(|(_, waiting_packet)| (waiting_packet.arrival, waiting_packet.packet.vc()))
+            .collect()
     }
 
     /// Returns whether packets were lost or removed since they were last taken.

@@ -144,7 +144,10 @@ mod tests {
     /// Reference implementation of IsLost (RFC 6675 section 4) for a single byte.
     fn is_lost(byte: u64, sacked: &BTreeSet<u64>, threshold: u32, mss: u32) -> bool {
         let beyond = sacked.range(byte..);
-        let ranges = beyond.clone().filter(|&&one| !sacked.contains(&(one - 1))).count();
+        let ranges = beyond
+            .clone()
+            .filter(|&&segment| !sacked.contains(&(segment - 1)))
+            .count();
         ranges >= threshold as usize || beyond.count() as u64 > u64::from(threshold - 1) * u64::from(mss)
     }
 
