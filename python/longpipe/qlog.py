@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from longpipe.errors import ScenarioError
 from longpipe.ip import packet_bytes
+from longpipe.result.trace_frames import SequenceEvent
 from longpipe.scenario.paths import whole
 from longpipe.scenario.source import OF_STACKS, OVER_TCP
 from longpipe.scenario.stack import LINUX, QUIC
@@ -268,12 +269,12 @@ class _Packets:
             row = rows[i]
             while declared and (declared[-1]["time_s"], row["event"]) <= (row["time_s"], -row["event"]):
                 yield self._lost(declared.pop())
-            if row["event"] == 0:
+            if row["event"] == SequenceEvent.SENT:
                 yield self._sent(row)
                 i += 1
                 continue
             blocks = [row]
-            while i + len(blocks) < len(rows) and rows[i + len(blocks)]["event"] == 2:
+            while i + len(blocks) < len(rows) and rows[i + len(blocks)]["event"] == SequenceEvent.SACK:
                 blocks.append(rows[i + len(blocks)])
             i += len(blocks)
             yield self._acknowledged(blocks)
@@ -321,7 +322,7 @@ class _Packets:
         covered = []
         for row in rows:
             begin, length = int(row["sequence_bytes"]), int(row["length_bytes"])
-            if row["event"] == 1:
+            if row["event"] == SequenceEvent.ACK:
                 covered += self._cover_up_to(begin)
             else:
                 covered += [i for i in self._within(begin, begin + length) if not self._covered[i]]

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from longpipe.pictures.recorded import Run, config_of, of_flow, shown_s, trace, within
 from longpipe.pictures.style import MAX_SHAPES
+from longpipe.result.trace_frames import SequenceEvent
 
 Event = Literal["lost", "fast retransmit", "timeout", "ECN reduction", "undo", "slow start left"]
 Phase = Literal[
@@ -176,8 +177,8 @@ def loss_repairs(run: Run, flow: str) -> list[tuple[float, float]]:
     that time is acknowledged. Repairs may overlap.
     """
     rows = of_flow(trace(run, "sequence"), flow)
-    sent_s = rows.loc[rows["event"] == 0, "time_s"].to_numpy()
-    acks = rows[rows["event"] == 1]
+    sent_s = rows.loc[rows["event"] == SequenceEvent.SENT, "time_s"].to_numpy()
+    acks = rows[rows["event"] == SequenceEvent.ACK]
     acks_s, acknowledged = acks["time_s"].to_numpy(), acks["sequence_bytes"].cummax().to_numpy()
     events = of_flow(trace(run, "events"), flow)
     responses = events[events["kind"].isin(["fast-retransmit", "timeout"])]

@@ -1,13 +1,25 @@
-"""Recorded traces by name."""
+"""Recorded traces by name, and codes in their columns."""
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn
 
 from longpipe.errors import ScenarioError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class SequenceEvent(IntEnum):
+    """Codes in the column `event` of the trace of sequence numbers."""
+
+    SENT = 0
+    """The sender transmits a segment."""
+    ACK = 1
+    """The sender receives an ACK."""
+    SACK = 2
+    """A block in the SACK option of the ACK before it."""
 
 
 class TraceFrames(dict[str, "pd.DataFrame"]):

@@ -17,7 +17,7 @@ import pandas as pd
 from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError
 from longpipe.ip import SPEED_UP, bottleneck, packet_bytes, transmission_ps
-from longpipe.result import Result
+from longpipe.result import Result, SequenceEvent
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.profiles import PROFILES
@@ -295,7 +295,7 @@ class LinuxComparison:
         """Returns longpipe's series at Linux's times: `time_s`, `flow`, `cwnd` [segments], `srtt_us`, `bytes_acked`."""
         assert self.longpipe is not None  # noqa: S101 - only called if it was run
         traces = self.longpipe.traces
-        acks = traces["sequence"][traces["sequence"]["event"] == 1]
+        acks = traces["sequence"][traces["sequence"]["event"] == SequenceEvent.ACK]
         parts = []
         for number in range(len(self.linux.case.flows)):
             times = self.linux.of(number).index.to_numpy()

@@ -15,6 +15,7 @@ from longpipe import simulate
 from longpipe.fit.candidates import Hypothesis
 from longpipe.fit.search import CONTROLS
 from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES, packet_bytes
+from longpipe.result import SequenceEvent
 from longpipe.units import RATE
 from longpipe_evidence.validate.linux import INTERVAL_S, MSS, PACKET_BYTES, STEADY, LinuxCase, seconds
 from longpipe_evidence.validate.linux_compare import at, longpipe_name
@@ -72,7 +73,7 @@ def measured(case: LinuxCase, control: str, seed: int) -> dict[str, float]:
     sequence = traces["sequence"]
     flow = str(sequence["flow"].iloc[0])
     begin = round(end * STEADY, 1)
-    first, last = at(np.array([begin, end]), sequence[sequence["event"] == 1], flow, "sequence_bytes")
+    first, last = at(np.array([begin, end]), sequence[sequence["event"] == SequenceEvent.ACK], flow, "sequence_bytes")
     times = np.arange(round(begin / INTERVAL_S) + 1, round(end / INTERVAL_S) + 1) * INTERVAL_S
     return {
         "goodput": float(last - first) * 8 / (end - begin) / 1e6,

@@ -1,7 +1,7 @@
 """Runs the same injected drops in longpipe and in ns-2, and compares the order and times of the segments.
 
-One connection sends a file over an IP bottleneck, because cells would round times. All other links are a thousand times
-faster than the bottleneck and have no delay.
+One connection sends a file over an IP bottleneck; over ATM, times would be rounded to cell slots. All other links are a
+thousand times faster than the bottleneck and have no delay.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field
 
 from longpipe import Scenario, simulate
 from longpipe.ip import HEADER_BYTES, SPEED_UP
-from longpipe.result import Result
+from longpipe.result import Result, SequenceEvent
 from longpipe.scenario import Dumbbell, Switch, Traces, Transfer
 from longpipe.scenario.base import Delay, Model, PacketNumber, Rate, SegmentSize, quantity
 from longpipe.scenario.loss import PacketLoss
@@ -33,7 +33,7 @@ def _sorted(value: object) -> object:
 
 
 class DropCase(Model):
-    """A connection and its lost packets; options select longpipe's rules in ns-2, and vice versa."""
+    """A connection and its lost packets. Each option of TCP's rules is set in both simulators."""
 
     tcp: Flavor = Field(default="reno", description="Loss recovery")
     drop: Annotated[tuple[PacketNumber, ...], BeforeValidator(_sorted)] = Field(
@@ -94,6 +94,7 @@ class DropCase(Model):
                 exit_delay="0 s",
                 trunk_loss=PacketLoss(indices=self.drop),
             ),
+            # The buffer includes the packet in service.
             switch=Switch(buffer=f"{self.queue + 1} packets" if self.queue else "unlimited"),
             tcp=Tcp(
                 mss=self.mss,
@@ -117,7 +118,7 @@ class DropCase(Model):
         ).with_(**{"tcp.recovery": self.tcp})
 
     def arguments(self) -> list[str]:
-        """Returns the case as arguments of the ns-2 script."""
+        """Returns the case as arguments of the ns-2 script, in the order of its parameters."""
         options: dict[str, Any] = {"bugFix_": int(self.guarded)}
         if self.tcp == "vanilla":
             options["noFastRetrans_"] = 1
@@ -195,6 +196,7 @@ def compare(case: DropCase) -> Comparison:
 
 
 def _longpipe(case: DropCase, result: Result) -> pd.DataFrame:
+    """Returns the time `s` and the number `segment` of each segment that longpipe sends."""
     trace = result.traces["sequence"]
-    sent = trace[trace["event"] == 0].reset_index(drop=True)
+    sent = trace[trace["event"] == SequenceEvent.SENT].reset_index(drop=True)
     return pd.DataFrame({"s": sent["time_s"], "segment": sent["sequence_bytes"] // SIZE.parse(case.mss)})

@@ -23,6 +23,7 @@ from longpipe.pictures.recorded import (
     within,
 )
 from longpipe.pictures.style import BLUE, GREEN, MAX_SHAPES, ORANGE, PURPLE, VERMILION, Unit, legend, panels, unit_for
+from longpipe.result.trace_frames import SequenceEvent
 
 # What a flow without a sender lacks.
 LACKS = "segments"
@@ -53,15 +54,15 @@ def sequence_events(run: Run, flow: str, span_s: tuple[float, float] | None = No
         }
     )
     again = rows["retransmission"].astype(bool)
-    acks = rows[rows["event"] == 1]
+    acks = rows[rows["event"] == SequenceEvent.ACK]
     reached = acks["sequence_bytes"].cummax()
     config = config_of(run.scenario, flow)
     scale = config["window_scale"]
     receiver_window = min(config["receiver_window_bytes"] >> scale, LARGEST_WINDOW_FIELD) << scale
     return Events(
-        sent=spans[(rows["event"] == 0) & ~again],
-        resent=spans[(rows["event"] == 0) & again],
-        sacked=spans[rows["event"] == 2],
+        sent=spans[(rows["event"] == SequenceEvent.SENT) & ~again],
+        resent=spans[(rows["event"] == SequenceEvent.SENT) & again],
+        sacked=spans[rows["event"] == SequenceEvent.SACK],
         acknowledged=pd.DataFrame(
             {"time_s": acks["time_s"], "ack_bytes": reached, "window_bytes": reached + receiver_window}
         ),
@@ -141,7 +142,7 @@ PICTURES = {
             size="sequence_bytes",
             largest="most data",
             lacks="ACKs",
-            rows=lambda run, span: (rows := sequence_rows(run, span))[rows["event"] == 1],
+            rows=lambda run, span: (rows := sequence_rows(run, span))[rows["event"] == SequenceEvent.ACK],
         ),
     )
 }

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from longpipe import simulate
 from longpipe.analysis.knee import knee
 from longpipe.pictures.style import BLUE, GREEN, ORANGE, PURPLE, VERMILION
+from longpipe.result import SequenceEvent
 from longpipe_evidence.papers import PAPERS
 from longpipe_evidence.papers.buf_97.links import LINKS
 from longpipe_evidence.papers.names import NAMES
@@ -18,19 +19,23 @@ from longpipe_evidence.papers.reproduction import Reproduction
 from longpipe_evidence.papers.seeds import mean_text
 from longpipe_evidence.papers.topology import topology
 
-# Markers that keep the lines distinguishable in greyscale.
 COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE)
+# The markers keep the lines distinguishable in greyscale.
 MARKERS: Final = ("o", "s", "^", "D", "v")
 # Efficiency below which a flavor's maximum is not a useful target.
 GOOD: Final = 0.9
 # Time shown in the figure of starts, and its steps [s].
 SHOWN_S: Final = 10.0
 STEP_S: Final = 0.1
+# Scenario of the figure of starts, by name: LEO, 100 sources, 12 000 cells of buffer, which is one round trip.
+STARTS_CELL: Final = "leo 100 12000 1.0"
+# Buffer that the paper recommends [round trips].
+RECOMMENDED_RTT: Final = 0.5
 LABELS: Final = {"efficiency": "efficiency", "fairness": "fairness (Jain's index)"}
 
 
 def figures(reproduction: Reproduction) -> dict[str, Figure]:
-    """Returns Figure 1, and Figures 2 to 4 with each metric in one figure, by file name."""
+    """Returns figures by file name: Figure 1, a figure per metric with the panels of Figures 2 to 4, and the starts."""
     network = topology(
         reproduction.paper.networks()["leo"], "buf-97, Figure 1: N sources; here one LEO hop with 5 of them"
     )
@@ -49,10 +54,12 @@ def starts() -> Figure:
     first, later = figure.subplots(1, 2)
     readings = {"all data start at 0": PAPERS["buf-97"], "handshake": PAPERS["buf-97"].readings["handshake"]}
     for (name, paper), colour, marker in zip(readings.items(), COLOURS, MARKERS, strict=False):
-        scenario = paper.cells()["leo 100 12000 1.0"]
+        scenario = paper.cells()[STARTS_CELL]
         result = simulate(scenario.with_(traces={"sequence": True, "arrivals": True}), 1)
         sequence, arrivals = result.traces["sequence"], result.traces["arrivals"]
-        sent_ms = 1e3 * np.sort(sequence[sequence["event"] == 0].groupby("flow")["time_s"].min().to_numpy())
+        sent_ms = 1e3 * np.sort(
+            sequence[sequence["event"] == SequenceEvent.SENT].groupby("flow")["time_s"].min().to_numpy()
+        )
         first.plot(sent_ms - sent_ms[0], np.arange(1, len(sent_ms) + 1), marker, color=colour, markersize=3, label=name)
         edges = np.arange(0.0, SHOWN_S + STEP_S / 2, STEP_S)
         received, _ = np.histogram(arrivals["time_s"], edges, weights=arrivals["bytes"])
@@ -88,16 +95,16 @@ def against_buffer(reproduction: Reproduction, metric: str) -> Figure:
                 marker,
                 knees=metric != "fairness",
             )
-        panel.axvline(0.5, color="0.7", linewidth=0.8, linestyle=":")
+        panel.axvline(RECOMMENDED_RTT, color="0.7", linewidth=0.8, linestyle=":")
         panel.set_title(f"Figure {link.figure}: {link.name}", loc="left", fontsize=10)
         _buffer_axis(panel, link.buffers_cells, link.round_trip_cells)
         panel.legend(frameon=False, fontsize=8, loc="center right", bbox_to_anchor=(1.0, 0.3))
     figure.axes[0].set_ylabel(LABELS[metric])
     figure.axes[0].set_ylim(-0.03, 1.03)
-    more = {"efficiency": ", ring: 95 % of the line's best", "fairness": "; no point where nothing is delivered"}
+    remark = {"efficiency": ", ring: 95 % of the line's best", "fairness": "; no point where nothing is delivered"}
     figure.suptitle(
         f"buf-97: SACK and Selective Drop; line: {mean_text(reproduction.seeds)}; "
-        f"cross: one run without random numbers{more[metric]}"
+        f"cross: one run without random numbers{remark[metric]}"
     )
     return figure
 
@@ -107,8 +114,10 @@ def how_much_buffer(needed: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(13, 8), layout="constrained")
     panels = figure.subplots(2, len(LINKS), sharex=True, sharey="row")
     for (above, below), (network, link) in zip(panels.T, LINKS.items(), strict=True):
-        of_link = needed[needed["network"] == network]
-        for (tcp, lines), colour, marker in zip(of_link.groupby("tcp", sort=False), COLOURS, MARKERS, strict=True):
+        needed_on_link = needed[needed["network"] == network]
+        for (tcp, lines), colour, marker in zip(
+            needed_on_link.groupby("tcp", sort=False), COLOURS, MARKERS, strict=True
+        ):
             style = {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.3}
             name = NAMES[str(tcp)]
             above.plot(lines["sources"], lines["needed_bdp"], label=name, **style)
@@ -116,12 +125,12 @@ def how_much_buffer(needed: pd.DataFrame) -> Figure:
             above.plot(poor["sources"], poor["needed_bdp"], marker, color=colour, markersize=5, markerfacecolor="white")
             above.fill_between(lines["sources"], lines["lowest_bdp"], lines["highest_bdp"], color=colour, alpha=0.1)
             below.plot(lines["sources"], lines["small_efficiency"], label=name, **style)
-        sources = np.geomspace(of_link["sources"].min(), of_link["sources"].max(), 50)
+        sources = np.geomspace(needed_on_link["sources"].min(), needed_on_link["sources"].max(), 50)
         above.plot(sources, 1 / np.sqrt(sources), color="0.3", linestyle="--", linewidth=1, label="BDP / √N")
-        above.axhline(0.5, color="0.3", linestyle=":", linewidth=1, label="the paper's ½ round trip")
+        above.axhline(RECOMMENDED_RTT, color="0.3", linestyle=":", linewidth=1, label="the paper's ½ round trip")
         above.set_title(link.name, loc="left", fontsize=10)
         above.set_xscale("log")
-        numbers = sorted(of_link["sources"].unique())
+        numbers = sorted(needed_on_link["sources"].unique())
         above.set_xticks(numbers, [f"{n}" for n in numbers])
         above.minorticks_off()
         above.set_yscale("log", base=2)
@@ -139,6 +148,7 @@ def how_much_buffer(needed: pd.DataFrame) -> Figure:
 
 
 def _curve(axes: Axes, points: pd.DataFrame, label: str, colour: str, marker: str, *, knees: bool) -> None:
+    """Draws means with intervals, single runs as crosses, and a ring at the knee if `knees` is true."""
     x, mean = points["buffer_rtt"], points["mean"]
     # One seed gives no interval; error bars of NaN would still appear in the legend.
     margins = None if points["mean_low"].isna().all() else (mean - points["mean_low"], points["mean_high"] - mean)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from longpipe import simulate
-from longpipe.result import Result
+from longpipe.result import Result, SequenceEvent
 from longpipe.scenario import Dumbbell
 from longpipe.units import RATE, TIME
 from longpipe_evidence.papers.lbd_01.transfers import MSS, PACKET_BYTES, Transfer
@@ -19,15 +19,20 @@ TRACES: Final = {"traces": {"sequence": True, "queue": True, "cwnd": True}}
 GAP: Final = 0.5
 # Share of the bottleneck that counts as fully used.
 FULL: Final = 0.98
-# Number of RTTs until ACKs reach the pace of congestion avoidance, and number of RTTs excluded at the end of the
-# transfer.
-SETTLED: Final = 3
-LEFT_OUT: Final = 2
+# Number of RTTs until ACKs reach the pace of congestion avoidance.
+SETTLING_RTTS: Final = 3
+# Number of RTTs excluded at the end of the transfer, in which fewer segments than cwnd are in flight.
+FINAL_RTTS: Final = 2
+# Minimum number of steps through which a slope is fitted.
+MIN_STEPS: Final = 3
 
 
 @dataclass(frozen=True)
 class Course:
-    """A recorded transfer: `sent`, `lost` and `acknowledged` are frames of `s` and `packet`."""
+    """A transfer recorded over time.
+
+    `sent`, `lost` and `acknowledged` are data frames with the columns `s`, a time [s], and `packet`, a number from 0.
+    """
 
     transfer: Transfer
     result: Result
@@ -39,7 +44,7 @@ class Course:
 
     @cached_property
     def round_trip_s(self) -> float:
-        """Returns the propagation delay in both directions."""
+        """Returns the propagation delay in both directions [s]."""
         network = self.result.scenario.network
         assert isinstance(network, Dumbbell)  # noqa: S101 - all of its networks are dumbbells
         return 2 * TIME.parse(network.trunk_delay) / 1e12
@@ -48,7 +53,7 @@ class Course:
     def sent(self) -> pd.DataFrame:
         """Returns every packet sent; `again` marks retransmissions."""
         trace = self.result.traces["sequence"]
-        sent = trace[trace["event"] == 0]
+        sent = trace[trace["event"] == SequenceEvent.SENT]
         columns = {"s": sent["time_s"], "packet": sent["sequence_bytes"] // MSS, "again": sent["retransmission"]}
         return pd.DataFrame(columns).reset_index(drop=True)
 
@@ -56,7 +61,7 @@ class Course:
     def acknowledged(self) -> pd.DataFrame:
         """Returns every ACK received; packets below `packet` are acknowledged."""
         trace = self.result.traces["sequence"]
-        acks = trace[trace["event"] == 1]
+        acks = trace[trace["event"] == SequenceEvent.ACK]
         return pd.DataFrame({"s": acks["time_s"], "packet": acks["sequence_bytes"] // MSS}).reset_index(drop=True)
 
     @cached_property
@@ -65,7 +70,7 @@ class Course:
         queue = self.result.traces["queue"]
         # A single flow keeps its order, so packets arrive at the bottleneck in the order in which they were sent.
         trunk = queue[queue["port"] == "switch1->switch2"].reset_index(drop=True)
-        # The limit includes the packet in service, and a packet that is lost found that many.
+        # The limit includes the packet in service; the trace has the number of packets that an arriving packet finds.
         limit = int(self.result.scenario.switch.buffer.removesuffix(" packets"))
         full = trunk.index[trunk["queue_packets"] >= limit]
         columns = {"s": trunk.loc[full, "time_s"].to_numpy(), "packet": self.sent.loc[full, "packet"].to_numpy()}
@@ -95,7 +100,7 @@ class Course:
 
     @property
     def pipe_full_s(self) -> float:
-        """Returns the middle of the first RTT after the recovery in which the bottleneck is busy throughout."""
+        """Returns the middle of the first RTT after the recovery that fully uses the bottleneck; nan if none does."""
         steps = self.throughput()
         full = steps[(steps["s"] > self.recovered_s) & (steps["throughput"] >= FULL)]
         return float(full["s"].iloc[0]) if len(full) else float("nan")
@@ -109,7 +114,7 @@ class Course:
 
     @property
     def estimate_packets(self) -> float:
-        """Returns the threshold estimated from the first ACKs, or nan if there is no estimate."""
+        """Returns NewReno's first finite ssthresh, which it estimates from the first ACKs; nan if there is none."""
         thresholds = self.result.traces["cwnd"]["ssthresh_bytes"]
         finite = thresholds[np.isfinite(thresholds)]
         return float(finite.iloc[0]) / MSS if len(finite) else float("nan")
@@ -117,7 +122,8 @@ class Course:
     def throughput(self, begin_s: float = 0.0, end_s: float | None = None) -> pd.DataFrame:
         """Returns T_N in steps of an RTT: `s`, the middle of each, and `throughput`, a fraction of the bottleneck.
 
-        Each arriving packet is acknowledged, so ACKs count arrivals half an RTT later.
+        T_N is the rate of arriving packets divided by the bottleneck's rate. Each arriving packet is acknowledged, so
+        the ACKs in a step count the arrivals half an RTT earlier. Incomplete steps at the end are omitted.
         """
         network = self.result.scenario.network
         assert isinstance(network, Dumbbell)  # noqa: S101 - all of its networks are dumbbells
@@ -129,27 +135,34 @@ class Course:
         return pd.DataFrame({"s": edges[:-1] + step_s / 2, "throughput": share})
 
     def avoidance_s(self) -> tuple[float, float]:
-        """Returns the start and end of the congestion avoidance that first fills the pipe, or else lasts to the end."""
+        """Returns the start and the end of the first congestion avoidance in which cwnd grows to W*.
+
+        If there is none, it is the last congestion avoidance, without the last `FINAL_RTTS` round trips. Between two
+        changes of ssthresh, congestion avoidance begins when cwnd reaches ssthresh. Raises ValueError without one.
+        """
         trace = self.result.traces["cwnd"]
         windows = trace["cwnd_bytes"].to_numpy() / MSS
         thresholds, times = trace["ssthresh_bytes"].to_numpy() / MSS, trace["time_s"].to_numpy()
-        cuts = [*(np.flatnonzero(thresholds[1:] != thresholds[:-1]) + 1), len(times)]
-        for begin, end in pairwise(cuts):
+        # Rows at which ssthresh has a new value, and the end of the trace.
+        changes = [*(np.flatnonzero(thresholds[1:] != thresholds[:-1]) + 1), len(times)]
+        for begin, end in pairwise(changes):
             linear = begin + np.flatnonzero(windows[begin:end] >= thresholds[begin])
             if not len(linear) or not np.isfinite(thresholds[begin]):
                 continue
             full = linear[windows[linear] >= self.transfer.w_star_packets]
-            if end == len(times) or (len(full) and full[0] > linear[0]):
-                at_end = times[end - 1] - LEFT_OUT * self.round_trip_s
-                return float(times[linear[0]]), float(times[full[0]] if len(full) else at_end)
+            # A window of W* at the start has not grown to W* in congestion avoidance.
+            grows_to_full = len(full) and full[0] > linear[0]
+            if end == len(times) or grows_to_full:
+                before_end_s = times[end - 1] - FINAL_RTTS * self.round_trip_s
+                return float(times[linear[0]]), float(times[full[0]] if len(full) else before_end_s)
         raise ValueError(f"{self.result.scenario.name}: no congestion avoidance")
 
     def slope_per_s(self) -> float:
-        """Returns the slope of T_N in congestion avoidance below the bottleneck's rate, by least squares."""
+        """Returns the slope of T_N in `avoidance_s` by least squares; nan if that is shorter than `MIN_STEPS` steps."""
         begin_s, end_s = self.avoidance_s()
         step_s = self.round_trip_s
-        steps = self.throughput(begin_s + SETTLED * step_s, end_s)
-        if len(steps) < 3:
+        steps = self.throughput(begin_s + SETTLING_RTTS * step_s, end_s)
+        if len(steps) < MIN_STEPS:
             return float("nan")
         return float(np.polyfit(steps["s"], steps["throughput"], 1)[0])
 
