@@ -133,7 +133,7 @@ def _of_use(table: Iterator[Modcod]) -> list[Modcod]:
 
 def _of_file(file: str) -> list[tuple[int, int]]:
     table = read_table(file, "a CSV file with time and esn0")
-    rows, units = series_table(table, LATEST_PS, {"time": TIME, "esn0": None}, most_rows=MAX_STEPS)
+    rows, units = series_table(table, LATEST_PS, {"time": TIME, "esn0": None}, max_rows=MAX_STEPS)
     if units["esn0"] not in ("", "dB"):
         raise ScenarioError(f"{file}:1: column esn0 in {shown(units['esn0'])}; accepts dB")
     place = rows.at["esn0"]

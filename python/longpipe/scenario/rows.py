@@ -25,6 +25,7 @@ MAX_ROWS: Final = 10_000_000
 _LATEST_PS: Final = TIME.parse("2400 h")
 # Headers of the time column.
 _TIMES: Final = ("time", "timestamp")
+# Maximum number of characters of a cell in a message.
 _SHOWN: Final = 40
 
 
@@ -32,20 +33,23 @@ _SHOWN: Final = 40
 class Column:
     """A column of quantities, with the range read so far.
 
-    A bare number has the unit in the header, or `bare` by default.
+    A number without a unit in its cell has `unit`, the unit in the header, or `default_unit` if the header has none.
     """
 
     file: str
     head: str
     dimension: Dimension
-    bare: str
-    most: int
+    default_unit: str
+    # Maximum value [base units].
+    max: int
     # Divisor of the values; 2 converts RTTs to delays.
     divisor: int = 1
     unit: str = ""
-    is_bare: bool = False
-    least_read: int | None = None
-    most_read: int | None = None
+    # Whether a number had neither a unit in its cell nor one in the header.
+    has_default: bool = False
+    # Smallest and largest value read [base units].
+    low: int | None = None
+    high: int | None = None
     _scale: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
@@ -56,7 +60,7 @@ class Column:
                 raise ScenarioError(f"{self.file}:1: column {shown(self.head)}: {error}") from None
             self._scale = count * self.dimension.units[unit] / self.divisor
         else:
-            self._scale = self.dimension.units[self.bare] / self.divisor
+            self._scale = self.dimension.units[self.default_unit] / self.divisor
 
     def read(self, line: int, cell: str) -> int:
         """Returns a cell in base units, rounded. Raises ScenarioError with the line and column of a problem."""
@@ -64,14 +68,14 @@ class Column:
         if value is None:
             value = self._with_unit(line, cell)
         elif not self.unit:
-            self.is_bare = True
-        if not 0 <= value <= self.most:
-            high = self.dimension.format(self.most * self.divisor)
-            raise ScenarioError(f"{self.file}:{line}: {self.head} {cell[:_SHOWN]}; needs 0 to {high}")
-        if self.least_read is None or value < self.least_read:
-            self.least_read = value
-        if self.most_read is None or value > self.most_read:
-            self.most_read = value
+            self.has_default = True
+        if not 0 <= value <= self.max:
+            limit = self.dimension.format(self.max * self.divisor)
+            raise ScenarioError(f"{self.file}:{line}: {self.head} {cell[:_SHOWN]}; needs 0 to {limit}")
+        if self.low is None or value < self.low:
+            self.low = value
+        if self.high is None or value > self.high:
+            self.high = value
         return value
 
     def _with_unit(self, line: int, cell: str) -> int:
@@ -86,29 +90,36 @@ class Column:
 
     def span(self) -> str:
         """Returns the name and range of the values read, for a note."""
-        if self.least_read is None or self.most_read is None:
+        if self.low is None or self.high is None:
             return f"{self.head} empty"
-        low, high = (_short(self.dimension, value) for value in (self.least_read, self.most_read))
-        said = [f"in {self.unit}" if self.unit else f"read in {self.bare}, as no unit is given" if self.is_bare else ""]
-        said += ["half of each round trip"] if self.divisor == 2 else []
-        how = ", ".join(filter(None, said))
+        low, high = (_short(self.dimension, value) for value in (self.low, self.high))
+        remarks = []
+        if self.unit:
+            remarks.append(f"in {self.unit}")
+        elif self.has_default:
+            remarks.append(f"read in {self.default_unit}, as no unit is given")
+        if self.divisor == 2:
+            remarks.append("half of each round trip")
         head = "one-way delay" if self.divisor == 2 else self.head
-        return f"{head} {low if low == high else f'{low} to {high}'}{f' ({how})' if how else ''}"
+        suffix = f" ({', '.join(remarks)})" if remarks else ""
+        return f"{head} {low if low == high else f'{low} to {high}'}{suffix}"
 
     def doubt(self, meant: str, low: int | None = None, high: int | None = None) -> Iterator[str]:
-        """Yields a warning that suggests the unit `meant`.
+        """Yields a warning that suggests the unit `meant` if all values are below `low`, or one reaches `high`.
 
-        It is given if all values are below `low` or one reaches `high` [base units].
+        Both limits are in base units. There is no warning if all values are 0, or if all cells have units.
         """
-        if not self.most_read or not (self.is_bare or self.unit):
+        if not self.high or not (self.has_default or self.unit):
             return
-        is_low = low is not None and self.most_read < low
-        if is_low or (high is not None and self.most_read >= high):
-            most = self.dimension.format(self.most_read * self.divisor)
-            found = f"{self.file}: {self.head} is at most {most}, which is implausibly {'low' if is_low else 'long'}"
+        is_low = low is not None and self.high < low
+        if is_low or (high is not None and self.high >= high):
+            largest = self.dimension.format(self.high * self.divisor)
+            problem = (
+                f"{self.file}: {self.head} is at most {largest}, which is implausibly {'low' if is_low else 'long'}"
+            )
             column = f"'{self.head} [{meant}]'"
-            named = self.unit or f"no unit, so {self.bare} was assumed"
-            yield f"{found}: the column names {named}; if {meant} is meant, name it {column}"
+            unit = self.unit or f"no unit, so {self.default_unit} was assumed"
+            yield f"{problem}: the column names {unit}; if {meant} is meant, name it {column}"
 
 
 def _short(dimension: Dimension, value: int) -> str:
@@ -121,7 +132,7 @@ def _short(dimension: Dimension, value: int) -> str:
 
 @dataclass
 class Times:
-    """Times of a series [ps], relative to the first row; for datagrams this applies only to Unix times."""
+    """Times of a series [ps], in the order of its rows."""
 
     file: str
     head: str
@@ -129,15 +140,19 @@ class Times:
     latest: int
     # Whether all times are relative to the first row; otherwise only Unix times are.
     from_first: bool
+    # Whether times increase strictly; otherwise equal times are accepted.
     strictly: bool = True
+    # Time from which times are counted; None before the first row.
     begin: int | None = None
     last: int = -1
     rows: int = 0
     # Time of the second row if the file has at least three rows and this time is a number of seconds without a unit.
     second: int | None = None
+    # Time of the second row, until a third row has been read.
     _second: int | None = None
-    _bare: str = "s"
-    _is_bare: bool = False
+    # Unit of times without a unit, and whether it is a guess, because the first time is too small for a Unix time.
+    _default_unit: str = "s"
+    _is_guess: bool = False
 
     def read(self, line: int, cell: str) -> int:
         """Returns a time; raises ScenarioError unless the time is after the previous one."""
@@ -162,20 +177,19 @@ class Times:
             )
         self.last = value
         self.rows += 1
-        if self.rows == 2 and self._is_bare:
+        if self.rows == 2 and self._is_guess:
             self._second = value
         elif self.rows == 3:
             self.second = self._second
         return value
 
     def _value(self, line: int, cell: str) -> int:
-        found = parts(cell)
-        if found is not None:
+        if parts(cell) is not None:
             if self.begin is None and not self.unit:
                 number = exact(cell) or 0
-                self._bare = next((unit for below, unit in _UNIX_UNITS if number < below), "s")
-                self._is_bare = number < _UNIX
-            return scaled(cell, TIME.units[self.unit or self._bare]) or 0
+                self._default_unit = next((unit for limit, unit in _UNIX_UNITS if number < limit), "s")
+                self._is_guess = number < _UNIX
+            return scaled(cell, TIME.units[self.unit or self._default_unit]) or 0
         try:
             number, unit = TIME.split(cell)
         except ValueError:
@@ -198,7 +212,7 @@ class Times:
 class SeriesTable:
     """A table with a column of times and other named columns.
 
-    `columns` maps names to columns; `at` maps names to indices in a row.
+    `columns` maps names to columns; `at` maps names to their indices in a row.
     """
 
     table: Table
@@ -208,19 +222,19 @@ class SeriesTable:
 
     def __iter__(self) -> Iterator[tuple[int, int, list[str]]]:
         """Yields the line number, the time and the cells of each row."""
-        place = self.at["time"]
+        time_index = self.at["time"]
         for line, cells in self.table:
-            yield line, self.times.read(line, cells[place]), cells
+            yield line, self.times.read(line, cells[time_index]), cells
         if not self.times.rows:
             raise ScenarioError(f"{self.table.file}: 0 rows; needs 1 or more")
 
-    def keep_notes(self, doubts: Sequence[str] = (), others: Sequence[str] = ()) -> None:
+    def keep_notes(self, doubts: Sequence[str] = (), other_spans: Sequence[str] = ()) -> None:
         """Records notes and warnings about the file, after all rows have been read.
 
-        `others` are ranges of columns that are not quantities.
+        `other_spans` are ranges of columns that are not quantities.
         """
-        spans = [one.span() for one in self.columns.values() if isinstance(one, Column)]
-        read = "; ".join([f"{self.table.file}: {self.times.note()}", *spans, *others])
+        spans = [column.span() for column in self.columns.values() if isinstance(column, Column)]
+        read = "; ".join([f"{self.table.file}: {self.times.note()}", *spans, *other_spans])
         keep(self.table.file, Notes(read, tuple(doubts), self.times.second))
 
 
@@ -231,29 +245,30 @@ def series_table(
     *,
     from_first: bool = True,
     strictly: bool = True,
-    least_others: int = 1,
-    most_rows: int,
+    max_rows: int,
 ) -> tuple[SeriesTable, dict[str, str]]:
     """Returns a table with its times, and the units of the other columns according to their headers.
 
-    A header is one of `names`, with a unit in brackets or after an underscore. Raises ScenarioError for other headers.
+    A header is one of `names`, with a unit in brackets or after an underscore. Raises ScenarioError for other headers,
+    for a table without times or without another column, and for more than `max_rows` rows.
     """
     file = table.file
     at: dict[str, int] = {}
     units: dict[str, str] = {}
     heads: dict[str, str] = {}
-    for place, head in enumerate(table.heads):
+    for index, head in enumerate(table.heads):
         name, unit = named(head, names)
         if name not in names:
             raise ScenarioError(f"{file}:1: column {shown(head)}; {nearest(name[:_SHOWN], names)}")
         if name in at:
             raise ScenarioError(f"{file}:1: columns {shown(heads[name])} and {shown(head)}; needs one of them")
-        at[name], units[name], heads[name] = place, unit, head
-    if "time" not in at or len(at) <= least_others:
+        at[name], units[name], heads[name] = index, unit, head
+    if "time" not in at or len(at) == 1:
         needed = [name for name in names if name != "time"]
         raise ScenarioError(f"{file}:1: {shown_heads(table.heads)}; needs a header with time and {', '.join(needed)}")
-    if not 1 < len(table.lines) <= most_rows + 1:
-        raise ScenarioError(f"{file}: {len(table.lines) - 1} rows; needs 1 to {most_rows}")
+    # The first line is the header.
+    if not 1 < len(table.lines) <= max_rows + 1:
+        raise ScenarioError(f"{file}: {len(table.lines) - 1} rows; needs 1 to {max_rows}")
     unit = units.pop("time")
     if unit:
         try:
@@ -264,7 +279,7 @@ def series_table(
     return SeriesTable(table, times, at=at), units
 
 
-def times_and_sizes(file: str, largest: int, needs: str) -> Points:
+def times_and_sizes(file: str, max_bytes: int, needs: str) -> Points:
     """Returns the times [ps] and sizes [bytes] of a CSV file; Unix times count from the first row.
 
     Raises ScenarioError with the line of a time or size outside its range; `needs` describes the accepted sizes if a
@@ -272,17 +287,17 @@ def times_and_sizes(file: str, largest: int, needs: str) -> Points:
     """
     table = read_table(file, "a CSV file of time and bytes")
     names = {"time": TIME, "bytes": SIZE}
-    rows, units = series_table(table, _LATEST_PS, names, from_first=False, strictly=False, most_rows=MAX_ROWS)
-    rows.columns["bytes"] = sizes = Column(file, "bytes", SIZE, "B", largest, unit=units["bytes"])
-    place = rows.at["bytes"]
-    found = Points()
-    for line, at, cells in rows:
-        size = sizes.read(line, cells[place])
+    rows, units = series_table(table, _LATEST_PS, names, from_first=False, strictly=False, max_rows=MAX_ROWS)
+    rows.columns["bytes"] = sizes = Column(file, "bytes", SIZE, "B", max_bytes, unit=units["bytes"])
+    index = rows.at["bytes"]
+    points = Points()
+    for line, time, cells in rows:
+        size = sizes.read(line, cells[index])
         if size == 0:
-            raise ScenarioError(f"{file}:{line}: bytes {cells[place]}; needs {needs}")
-        found.append((at, size))
+            raise ScenarioError(f"{file}:{line}: bytes {cells[index]}; needs {needs}")
+        points.append((time, size))
     rows.keep_notes()
-    return found
+    return points
 
 
 def named(head: str, names: Mapping[str, Dimension | None]) -> tuple[str, str]:
@@ -298,5 +313,6 @@ def named(head: str, names: Mapping[str, Dimension | None]) -> tuple[str, str]:
 
 
 def _seconds(ps: int) -> str:
-    whole, rest = divmod(ps, PS)
-    return f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
+    """Formats a time in seconds, with all its decimals."""
+    whole, fraction_ps = divmod(ps, PS)
+    return f"{whole}.{fraction_ps:012d}".rstrip("0").rstrip(".")

@@ -47,7 +47,7 @@ def read(file: str, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
         return _of_lens(table, latest_ps, longest_ps)
     if table.heads[: len(ROUND_TRIPS)] == ROUND_TRIPS:
         return _of_round_trips(table, latest_ps, longest_ps, fastest_bps)
-    rows, units = series_table(table, latest_ps, NAMES, most_rows=MAX_STEPS)
+    rows, units = series_table(table, latest_ps, NAMES, max_rows=MAX_STEPS)
     if "rtt" in units and "delay" in units:
         raise ScenarioError(f"{file}:1: columns rtt and delay; needs one of them, because the delay is half of the RTT")
     most = {"rate": fastest_bps, "delay": longest_ps, "rtt": longest_ps}
