@@ -3,8 +3,8 @@
 import sys
 
 if sys.orig_argv[1:3] == ["-m", "longpipe"] or sys.argv[0].rpartition("/")[2] == "longpipe":
-    # Until `__main__.main` handles Ctrl-C, it ends the command without the traceback of an import. The C module is
-    # used because importing `signal` takes longer.
+    # Until `__main__.main` handles SIGINT, the default action ends the process, so that Ctrl-C during imports prints no
+    # traceback. The C module is used because importing `signal` takes longer.
     import _signal  # type: ignore[import-not-found]
 
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:

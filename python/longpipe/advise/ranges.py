@@ -1,4 +1,4 @@
-"""Inputs that are only known to lie in a range: "20..100 Mbit/s"."""
+"""Uncertain inputs, which are only known to lie in a range ("20..100 Mbit/s"), and situations that cover them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import Final
 from longpipe.design.ranges import Range
 from longpipe.errors import ScenarioError
 
-# Number of situations for means and quantiles, and maximum number of uncertain inputs for which the worst case is
-# searched among the corners.
+# Minimum number of situations from which means and quantiles are computed, and minimum per uncertain input.
 SITUATIONS: Final = 16
+SITUATIONS_PER_INPUT: Final = 4
+# Maximum number of uncertain inputs for which the worst case is searched among the corners, of which there are
+# 2 to the power of this number.
 MAX_CORNERS: Final = 3
 
 
@@ -37,26 +39,30 @@ class Uncertain:
 
 
 def situations(uncertain: Sequence[Uncertain], *, corners: bool) -> tuple[dict[str, object], ...]:
-    """Returns values of uncertain inputs that cover their ranges; one empty set if there are none.
+    """Returns situations that cover the ranges of the inputs: values by field, without any if there are no inputs.
 
-    With `corners`, the corners and the centre of at most three ranges, where monotonic measures have their extremes;
-    otherwise, and for more ranges, points of a Sobol sequence.
+    If `corners` is true and there are at most `MAX_CORNERS` ranges, the situations are the corners and the centre of
+    the ranges, because monotonic measures have their extremes at corners. Otherwise they are points of a Sobol
+    sequence.
     """
     if not uncertain:
         return ({},)
     if corners and len(uncertain) <= MAX_CORNERS:
-        places = [*product((0.0, 1.0), repeat=len(uncertain)), (0.5,) * len(uncertain)]
+        # Relative positions in the ranges, from 0 to 1.
+        points = [*product((0.0, 1.0), repeat=len(uncertain)), (0.5,) * len(uncertain)]
     else:
         from scipy.stats import qmc
 
-        count = max(SITUATIONS, 2 ** math.ceil(math.log2(4 * len(uncertain))))
-        # The points are not scrambled but shifted to the centres of cells, so the situations do not depend on a seed.
-        points = qmc.Sobol(len(uncertain), scramble=False).random(count) + 0.5 / count
-        places = [tuple(map(float, point)) for point in points]
+        # Sobol sequences are balanced for powers of two.
+        count = max(SITUATIONS, 2 ** math.ceil(math.log2(SITUATIONS_PER_INPUT * len(uncertain))))
+        # Unscrambled coordinates are multiples of 1/count and include 0. They are shifted to the middle between two
+        # multiples instead of being scrambled, so that the situations do not depend on a seed.
+        sequence = qmc.Sobol(len(uncertain), scramble=False).random(count) + 0.5 / count
+        points = [tuple(map(float, point)) for point in sequence]
     return tuple(
         {
-            uncertain_field.field: uncertain_field.range.value(uncertain_field.range.at(place))
-            for uncertain_field, place in zip(uncertain, point, strict=True)
+            uncertain_field.field: uncertain_field.range.value(uncertain_field.range.at(position))
+            for uncertain_field, position in zip(uncertain, point, strict=True)
         }
-        for point in places
+        for point in points
     )

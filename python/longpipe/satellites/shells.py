@@ -36,10 +36,11 @@ class Shell:
     altitude_km: float
     inclination_deg: float
     phasing: Phasing = "half"
-    # By default, it is computed from the altitude by Kepler's third law.
+    # None to compute it from the altitude by Kepler's third law.
     revolutions_per_day: float | None = None
     least_elevation_deg: float = 25.0
-    # Range [km] of a satellite along flat ground, used instead of a minimum elevation (Hypatia's rule).
+    # Maximum distance [km] along flat ground between a station and the point below the satellite, used instead of a
+    # minimum elevation (Hypatia's rule).
     cone_km: float | None = None
     spread_deg: float = 360.0
     linked: bool = True
@@ -88,8 +89,9 @@ class Shell:
         if not self.linked:
             return []
         size, pairs = self.per_orbit, set()
-        # Shifts of F/T of a circle per orbit add up to F slots around the Earth.
-        turned = self.phasing if isinstance(self.phasing, int) else 0
+        # The shifts of F/T of a circle per orbit add up to F slots around the Earth, so the neighbor of a satellite of
+        # the last orbit in the first orbit has a number that is higher by F.
+        slots_shifted = self.phasing if isinstance(self.phasing, int) else 0
         for orbit in range(self.orbits):
             last = orbit == self.orbits - 1
             for number in range(size):
@@ -97,16 +99,18 @@ class Shell:
                 if size > 1:
                     pairs.add(_link(here, orbit * size + (number + 1) % size))
                 if self.orbits > 1 and not (last and (self.spread_deg < 360.0 or self.orbits == 2)):
-                    there = (number + turned) % size if last else number
+                    there = (number + slots_shifted) % size if last else number
                     pairs.add(_link(here, (orbit + 1) % self.orbits * size + there))
         return sorted(pairs)
 
 
 def _link(a: int, b: int) -> tuple[int, int]:
+    """Returns the pair of satellites with the smaller number first, so that equal links compare equal."""
     return (a, b) if a < b else (b, a)
 
 
 def _flat_cone_km(altitude_km: float, elevation_deg: float) -> float:
+    """Returns the distance along flat ground at which a satellite is seen at an elevation."""
     return altitude_km / math.tan(math.radians(elevation_deg))
 
 
@@ -115,8 +119,10 @@ def _flat_cone_km(altitude_km: float, elevation_deg: float) -> float:
 # links between satellites in its first generation). Iridium is from its own filing (6 orbits of 11 satellites, 780 km,
 # 86.4 degrees, 8.2 degrees).
 SHELLS: Final[dict[str, Shell]] = {
-    one.name: one
-    for one in (
+    shell.name: shell
+    for shell in (
+        # Name, orbits, satellites per orbit, altitude [km], inclination [degree], phasing, revolutions per day, minimum
+        # elevation [degree], cone [km], spread [degree].
         Shell("starlink-550", 72, 22, 550, 53, "half", 15.19, 25, 940.7),
         Shell("kuiper-630", 34, 34, 630, 51.9, "half", 14.80, 30, _flat_cone_km(630, 30)),
         Shell("telesat-1015", 27, 13, 1015, 98.98, "half", 13.66, 10, _flat_cone_km(1015, 10)),
@@ -138,13 +144,13 @@ def parse_shell(text: str) -> Shell:
     parts = text.split(":")
     if len(parts) == 1:
         return shell(text)
-    wanted = "needs ORBITSxSATELLITES:ALTITUDE_KM:INCLINATION_DEG:PHASING, as in 72x22:550:53:half"
+    needs = "needs ORBITSxSATELLITES:ALTITUDE_KM:INCLINATION_DEG:PHASING, as in 72x22:550:53:half"
     try:
         grid, altitude, inclination, phasing = parts
         orbits, per_orbit = grid.split("x")
-        turned: Phasing = "half" if phasing == "half" else int(phasing)
-        return Shell(text, int(orbits), int(per_orbit), float(altitude), float(inclination), turned)
+        walker_phasing: Phasing = "half" if phasing == "half" else int(phasing)
+        return Shell(text, int(orbits), int(per_orbit), float(altitude), float(inclination), walker_phasing)
     except ScenarioError:
         raise
     except ValueError:
-        raise ScenarioError(f"shell: {text!r}; {wanted}") from None
+        raise ScenarioError(f"shell: {text!r}; {needs}") from None

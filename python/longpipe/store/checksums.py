@@ -43,10 +43,11 @@ def of_row(row: Mapping[str, Any], columns: Iterable[str]) -> str:
 
 def of_rows(columns: Iterable[Iterable[Any]]) -> list[str | None]:
     """Returns the checksum of each row of a table, given its columns; None for a row that cannot have been stored."""
-    return [_of_row(row) for row in zip(*columns, strict=True)]
+    return [_of_tuple(row) for row in zip(*columns, strict=True)]
 
 
-def _of_row(row: tuple[Any, ...]) -> str | None:
+def _of_tuple(row: tuple[Any, ...]) -> str | None:
+    # Not `of_values`, which would copy each row to a list.
     try:
         return hashlib.blake2b(orjson.dumps(row, default=_bytes), digest_size=8).hexdigest()
     except TypeError:
@@ -58,29 +59,33 @@ def of_plan(points: Iterable[Iterable[Any]], runs: Iterable[Iterable[Any]]) -> s
     return of_values([list(map(tuple, points)), list(map(tuple, runs))])
 
 
-def check(row: Mapping[str, Any], columns: Iterable[str], what: str) -> None:
-    """Raises a DamagedError that names `what` unless the row's `checksum` matches its columns."""
+def check(row: Mapping[str, Any], columns: Iterable[str], subject: str) -> None:
+    """Raises a DamagedError that names `subject` unless the row's `checksum` matches its columns."""
     try:
         if of_row(row, columns) == row["checksum"]:
             return
     except (TypeError, KeyError):
         # A number may have become text, or a column may have another name.
         pass
-    raise DamagedError(what)
+    raise DamagedError(subject)
 
 
-def check_bytes(content: bytes | None, expected: str | None, what: str) -> None:
-    """Raises a DamagedError that names `what` unless the checksum matches the content."""
+def check_bytes(content: bytes | None, expected: str | None, subject: str) -> None:
+    """Raises a DamagedError that names `subject` unless the checksum matches the content."""
     if not isinstance(content, bytes) or of_bytes(content) != expected:
-        raise DamagedError(what)
+        raise DamagedError(subject)
 
 
 def check_integrity(connection: sa.Connection, tables: Iterable[sa.Table] = ()) -> None:
-    """Raises DamagedError if SQLite finds tables (default: all) that contradict their indices; servers check that."""
+    """Raises DamagedError if SQLite finds tables (default: all) that contradict their indices.
+
+    Does nothing for other databases, because their servers check the integrity themselves.
+    """
     if connection.dialect.name != "sqlite":
         return
-    for what in [table.name for table in tables] or ["1"]:
-        lines = str(connection.exec_driver_sql(f"PRAGMA integrity_check({what})").scalars().first()).splitlines()
+    # The argument of the pragma is a table, or the maximum number of problems found in all tables.
+    for argument in [table.name for table in tables] or ["1"]:
+        lines = str(connection.exec_driver_sql(f"PRAGMA integrity_check({argument})").scalars().first()).splitlines()
         if lines != ["ok"]:
             raise DamagedError(lines[-1])
 
@@ -99,6 +104,7 @@ def rows_of(connection: sa.Connection, query: sa.Executable) -> list[Any]:
 
 
 def _bytes(value: object) -> str:
+    """Encodes bytes, which JSON does not have, as their checksum."""
     if isinstance(value, bytes):
         return of_bytes(value)
     raise TypeError

@@ -31,16 +31,17 @@ FAST_RATE: Final = "155.52 Mbit/s"
 SUFFICIENT_RTT: Final = 0.5
 # Start-up phase that a summary shows separately, as a fraction of a run.
 START_UP: Final = 0.2
+# Fraction of the seeds with which additional experiments run, because they need no narrow intervals.
 PARTS_SHARE: Final = 0.5
 
 
 @cache
 def experiments() -> list[Experiment]:
-    """Yields the 72 points of Figures 2 to 4, and parts with sufficient buffers only.
+    """Returns the 72 points of Figures 2 to 4, and two additional experiments for each point with a sufficient buffer.
 
-    The parts use links of 155.52 Mbit/s, and the first fifth of the run.
+    The factor `part` names the additional experiments: links of 155.52 Mbit/s, and runs that end after the start-up.
     """
-    planned = []
+    planned: list[Experiment] = []
     for network, link in LINKS.items():
         for buffer, sources in product(link.buffers_cells, link.sources):
             factors: Factors = {
@@ -49,17 +50,17 @@ def experiments() -> list[Experiment]:
                 "buffer_cells": buffer,
                 "buffer_rtt": link.round_trips(buffer),
             }
-            single = _scenario(factors)
-            drawn = single.with_(**DRAWN)
-            planned.append(Experiment(factors, drawn, single, link.figure))
+            deterministic = _scenario(factors)
+            replicated = deterministic.with_(**DRAWN)
+            planned.append(Experiment(factors, replicated, deterministic, table=link.figure))
             if link.round_trips(buffer) >= SUFFICIENT_RTT:
                 parts = {
                     "155.52": {"network.access_rate": FAST_RATE, "network.trunk_rate": FAST_RATE},
                     "start-up": {"duration": TIME.format(round(START_UP * TIME.parse(link.duration)))},
                 }
                 for part, changes in parts.items():
-                    changed = drawn.with_(**changes)
-                    planned.append(Experiment({**factors, "part": part}, changed, share_of_seeds=PARTS_SHARE))
+                    scenario = replicated.with_(**changes)
+                    planned.append(Experiment({**factors, "part": part}, scenario, share_of_seeds=PARTS_SHARE))
     return planned
 
 
@@ -92,8 +93,8 @@ def measure(result: Result) -> dict[str, float]:
     }
 
 
-def _late(experiment: Experiment) -> bool:
-    """Selects five sources with a buffer of 2 RTT on the longer links, for claim buf-9."""
+def _is_recorded(experiment: Experiment) -> bool:
+    """Returns whether claim buf-9 needs the events: those of five sources with 2 RTT of buffer on the longer links."""
     factors = experiment.factors
     return factors["network"] != "leo" and factors["sources"] == 5 and factors["buffer_rtt"] == 2.0
 
@@ -120,14 +121,13 @@ PAPER: Final = ReplicatedPaper(
     variants=VARIANTS,
     watched=WATCHED,
     conditions=(
-        f"Links of {SLOW_RATE} of cells; efficiency is relative to their capacity and includes the start-up. The paper "
-        f"prints "
-        "curves and conclusions, no numbers. "
+        f"Links of {SLOW_RATE} of cells; efficiency is relative to their capacity and includes the start-up. "
+        "The paper prints curves and conclusions, no numbers. "
         f"{RANDOMNESS}"
         "all sources start together, as the authors write in 96-1761."
     ),
     summaries=SUMMARIES,
     seeds=10,
     beyond=BEYOND,
-    recordings=(Recording(("events",), _late, needless, seeds=3),),
+    recordings=(Recording(("events",), _is_recorded, needless, seeds=3),),
 )

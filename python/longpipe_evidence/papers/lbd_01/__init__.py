@@ -32,7 +32,7 @@ class TransferPaper(Paper):
 
     @property
     def beyond_seeds(self) -> int | None:
-        """Returns the number of replications, 1."""
+        """Returns 1: nothing is random, so the only replication is that with seed 1."""
         return SEED
 
     def reproduce(self, seeds: int, runner: Runner) -> Findings:
@@ -65,7 +65,7 @@ class TransferPaper(Paper):
         return {transfer.name: transfer.scenario() for transfer in transfers()}
 
     def networks(self) -> Mapping[str, Scenario]:
-        """Returns scenarios with the smallest and the largest bandwidth-delay product, and half of it as buffer."""
+        """Returns the scenarios with the smallest and with the largest W*, each with a buffer of W*/2."""
         return {f"W* = {w}": Transfer(w, HALF, "sack").scenario() for w in (W_STARS[0], W_STARS[-1])}
 
     def distances(self, results: Tables) -> Iterator[Distance]:
@@ -78,8 +78,7 @@ PAPER: Final = TransferPaper(
     title="The influence of the large bandwidth-delay product on TCP Reno, NewReno and SACK (Lee, Lee, Choi, 2001)",
     conditions=(
         "One run of each configuration: nothing is random. TCP as in ns-2 of 2000, with Reno without a guard against "
-        "repeated "
-        "fast retransmits; access links of 100 Mbit/s; B packets wait behind the one in service."
+        "repeated fast retransmits; access links of 100 Mbit/s; B packets wait behind the one in service."
     ),
     seeds=None,
     claims_title="Claims, judged by one run of each configuration: nothing is random",

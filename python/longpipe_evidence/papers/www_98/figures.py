@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from longpipe.pictures import variation as analysis
+from longpipe.pictures import variation as variation_pictures
 from longpipe.pictures.style import BLUE, VERMILION, plain
 from longpipe_evidence.papers.names import NAMES
 from longpipe_evidence.papers.reproduction import Reproduction
@@ -17,7 +17,10 @@ from longpipe_evidence.papers.www_98.claims import FLAVORS
 from longpipe_evidence.papers.www_98.summaries import NETWORKS, replicated
 from longpipe_evidence.papers.www_98.variation import LETTERS, LEVEL
 
+# Colours of the policies.
 COLOURS: Final = (BLUE, VERMILION)
+# Buffers of the experiments [RTT], at the positions 0, 1, ... of the horizontal axis.
+BUFFERS: Final = ("0.5", "1", "2")
 POLICIES: Final = {"epd": "EPD", "selective-drop": "Selective Drop"}
 
 
@@ -26,17 +29,17 @@ def figures(reproduction: Reproduction) -> dict[str, Figure]:
     runs = reproduction.runs[reproduction.runs["replicated"]].rename(
         columns={"tcp": "TCP", "buffer_bdp": "buffer [RTT]"}
     )
-    drawn = {metric: by_buffer(reproduction, metric) for metric in LETTERS}
+    by_name = {metric: by_buffer(reproduction, metric) for metric in LETTERS}
     for network in NETWORKS:
         fits = [replicated(runs, network, metric, ("TCP", "buffer [RTT]", "policy")) for metric in LETTERS]
-        drawn[f"variation-{network}"] = _named(analysis.variation_explained(*fits), network)
+        by_name[f"variation-{network}"] = _named(variation_pictures.variation_explained(*fits), network)
         for metric, fit in zip(LETTERS, fits, strict=True):
-            drawn[f"effects-{network}-{metric}"] = _named(analysis.main_effects(fit, LEVEL), network)
-            drawn[f"interactions-{network}-{metric}"] = _named(analysis.interactions(fit), network)
-    drawn["network"] = topology(
+            by_name[f"effects-{network}-{metric}"] = _named(variation_pictures.main_effects(fit, LEVEL), network)
+            by_name[f"interactions-{network}-{metric}"] = _named(variation_pictures.interactions(fit), network)
+    by_name["network"] = topology(
         reproduction.paper.networks()["wan"], "www-98, Figure 1: 100 pairs; here 5 of them on the WAN"
     )
-    return drawn
+    return by_name
 
 
 def points(reproduction: Reproduction, metric: str) -> pd.DataFrame:
@@ -69,16 +72,20 @@ def by_buffer(reproduction: Reproduction, metric: str) -> Figure:
 
 
 def _panel(panel: Axes, chosen: pd.DataFrame) -> None:
+    """Draws the rows of a link and a flavor; the policies are shifted to the left and to the right of each buffer."""
     plain(panel)
     for (policy, colour), shift in zip(zip(POLICIES, COLOURS, strict=True), (-0.08, 0.08), strict=True):
         of_policy = chosen[chosen["policy"] == policy].sort_values("buffer_bdp").reset_index(drop=True)
-        places = of_policy.index + shift
-        panel.vlines(places, of_policy["low"], of_policy["high"], color=colour, linewidth=4, alpha=0.25)
-        panel.plot(places, of_policy["mean"], color=colour, marker="o", markersize=4, linewidth=1.2)
-        panel.plot(places, of_policy["published"], "D", markerfacecolor="white", markeredgecolor=colour, markersize=6)
-    panel.set_xticks([0, 1, 2], ["0.5", "1", "2"])
+        positions = of_policy.index + shift
+        panel.vlines(positions, of_policy["low"], of_policy["high"], color=colour, linewidth=4, alpha=0.25)
+        panel.plot(positions, of_policy["mean"], color=colour, marker="o", markersize=4, linewidth=1.2)
+        panel.plot(
+            positions, of_policy["published"], "D", markerfacecolor="white", markeredgecolor=colour, markersize=6
+        )
+    panel.set_xticks(range(len(BUFFERS)), list(BUFFERS))
 
 
 def _named(figure: Figure, network: str) -> Figure:
+    """Adds the document and the link to a figure's title."""
     figure.suptitle(f"www-98, {network.upper()}: {figure.get_suptitle()}", fontsize=10)
     return figure
