@@ -277,8 +277,8 @@ class Answer:
         total = float(((objective - objective.mean()) ** 2).sum()) if known else 0.0
         allowed = self.allowed()
         effects = []
-        for place, factor in enumerate(question.factors):
-            level_of = {i: question.design.points[i][place] for i in range(len(self.rows))}
+        for index, factor in enumerate(question.factors):
+            level_of = {i: question.design.points[i][index] for i in range(len(self.rows))}
             between = 0.0
             best: list[tuple[object, Difference | None]] = []
             for level in factor.levels:
@@ -295,7 +295,7 @@ class Answer:
         """The choice, according to means, with each limit tightened and loosened by a tenth."""
         bounds = self.advice.question.bounds
         shifts = []
-        for place, limit in enumerate(bounds):
+        for index, limit in enumerate(bounds):
             for factor in (1 - SHIFT, 1 + SHIFT):
                 shifted = limit.limit * factor
                 if is_share(limit.measure) and shifted > 1 >= limit.limit:
@@ -304,7 +304,7 @@ class Answer:
                 if shifted == limit.limit:
                     continue
                 other = replace(limit, limit=shifted)
-                changed = (*bounds[:place], other, *bounds[place + 1 :])
+                changed = (*bounds[:index], other, *bounds[index + 1 :])
                 choice = self._closest(i for i in range(len(self.rows)) if self.within(i, changed))
                 shifts.append(Shift(limit_text(other), choice))
         return shifts
@@ -321,9 +321,9 @@ class Answer:
             return []
         sign = 1 if question.maximise else -1
         situations: list[tuple[dict[str, object], int | None, float]] = []
-        for place, fields in enumerate(question.situations):
+        for index, fields in enumerate(question.situations):
             means = [
-                values[:, place].mean(axis=0) if len(values) else np.full(values.shape[2], math.nan)
+                values[:, index].mean(axis=0) if len(values) else np.full(values.shape[2], math.nan)
                 for values in self.advice.values
             ]
             allowed = [
@@ -333,7 +333,7 @@ class Answer:
                 and all(limit.margin(value) >= 0 for limit, value in zip(question.bounds, row[1:], strict=True))
             ]
             leads = {
-                i: sign * float(means[i][0]) if self.choice is None else self._lead(i, self.choice, place)
+                i: sign * float(means[i][0]) if self.choice is None else self._lead(i, self.choice, index)
                 for i in allowed
             }
             best = max(leads, key=leads.__getitem__, default=None)

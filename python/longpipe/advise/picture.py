@@ -28,10 +28,10 @@ def front(answer: Answer) -> Figure:
     known = np.isfinite(answer.means).all(axis=1)
     of_front = np.array([i in answer.front for i in range(len(y))])
     order = np.argsort(np.argsort(-y if question.maximise else y))
-    for place, panel in enumerate(axes):
+    for index, panel in enumerate(axes):
         plain(panel)
-        measure = question.measures[1 + place] if limits else None
-        x = order + 1.0 if measure is None else answer.means[:, 1 + place] / measure.scale
+        measure = question.measures[1 + index] if limits else None
+        x = order + 1.0 if measure is None else answer.means[:, 1 + index] / measure.scale
         for chosen, colour, label in ((known & ~of_front, GREY, "others"), (known & of_front, BLUE, "Pareto front")):
             if chosen.any():
                 panel.errorbar(
@@ -50,7 +50,7 @@ def front(answer: Answer) -> Figure:
         if measure is None:
             panel.set_xlabel("rank")
         else:
-            panel.axvline(limits[place].limit / measure.scale, color=VERMILION, lw=1, ls="--", label="limit")
+            panel.axvline(limits[index].limit / measure.scale, color=VERMILION, lw=1, ls="--", label="limit")
             panel.set_xlabel(head(measure))
     axes[0].set_ylabel(head(goal))
     legend(figure, axes[:1])

@@ -99,7 +99,7 @@ class Selection:
         Alternatives without a value are eliminated.
         """
         for alternative in tuple(self.alive):
-            missing = [place for place, value in enumerate(rows[alternative]) if not math.isfinite(value)]
+            missing = [index for index, value in enumerate(rows[alternative]) if not math.isfinite(value)]
             if missing:
                 self.alive.remove(alternative)
                 self.eliminated[alternative] = (self.replications, missing[0] - 1 if missing[0] else NO_VALUE)

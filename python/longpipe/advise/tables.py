@@ -41,12 +41,12 @@ def alternatives(answer: Answer) -> pd.DataFrame:
     rows = []
     for alternative in sorted(range(len(answer.rows)), key=rank):
         row: dict[str, Any] = dict(question.levels(alternative))
-        for place, measure in enumerate(question.measures):
+        for index, measure in enumerate(question.measures):
             if head(measure) in row:
                 continue
-            row[head(measure)] = float(answer.means[alternative, place]) / measure.scale
-            row[f"± {measure.name}"] = answer.half(alternative, place) / measure.scale
-            if place == 0 and has_choice:
+            row[head(measure)] = float(answer.means[alternative, index]) / measure.scale
+            row[f"± {measure.name}"] = answer.half(alternative, index) / measure.scale
+            if index == 0 and has_choice:
                 difference = answer.difference(alternative)
                 row[worse_by(answer)] = math.nan if alternative == answer.choice else difference.mean / measure.scale
                 row["± worse by"] = (

@@ -36,9 +36,9 @@ def headline(answer: Answer) -> str:
     if answer.choice is None:
         return _no_choice(answer)
     measured = []
-    for place, measure in enumerate(question.measures):
-        half = answer.half(answer.choice, place)
-        mean = with_margin(float(answer.means[answer.choice, place]) / measure.scale, half / measure.scale, 3)
+    for index, measure in enumerate(question.measures):
+        half = answer.half(answer.choice, index)
+        mean = with_margin(float(answer.means[answer.choice, index]) / measure.scale, half / measure.scale, 3)
         measured.append(f"{measure.name} {mean} {unit(measure)}".rstrip())
     return f"{levels(answer, answer.choice)}: {', '.join(dict.fromkeys(measured))}"
 
@@ -193,9 +193,9 @@ def equal(answer: Answer) -> Iterator[str]:
     question = answer.advice.question
     for other in answer.equal:
         limited = [
-            f"{measure.name} {shown(measure, float(answer.means[other.alternative, place]))}"
-            for place, measure in enumerate(question.measures)
-            if place
+            f"{measure.name} {shown(measure, float(answer.means[other.alternative, index]))}"
+            for index, measure in enumerate(question.measures)
+            if index
         ]
         yield f"{levels(answer, other.alternative)}" + (f": {', '.join(limited)}" if limited else "")
 

@@ -49,8 +49,8 @@ def numbers(attack: Attack) -> Iterator[str]:
     """Yields both sides of each comparison with their 95 % intervals over the seeds of the answer."""
     if attack.measured is None:
         return
-    for place, defect in enumerate(attack.target.defects):
-        values = attack.measured[:, place]
+    for index, defect in enumerate(attack.target.defects):
+        values = attack.measured[:, index]
         times = sum(defect.holds(*sides) for sides in values)
         yield f"{defect.text}: {_sides(defect, values)}; in {times} of {len(values)} runs"
 
@@ -66,7 +66,7 @@ def certainty(attack: Attack) -> str:
         return f"By chance: it shows in {times} of {len(attack.measured)} runs, and not on average."
     if len(attack.measured) < 2:
         return "One seed gives no interval; use --seeds 10."
-    sure = all(is_certain(defect, attack.measured[:, place]) for place, defect in enumerate(attack.target.defects))
+    sure = all(is_certain(defect, attack.measured[:, index]) for index, defect in enumerate(attack.target.defects))
     return (
         "Certain at 95 %, for each comparison."
         if sure

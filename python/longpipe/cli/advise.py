@@ -287,9 +287,9 @@ def _table(answer: Answer) -> Table:
     title = "Alternatives, best first" + (f" ({len(frame)} of {shown})" if shown > len(frame) else "")
     table = terminal_table(title=title, title_style="bold")
     heads = len(answer.advice.question.factors)
-    for place, name in enumerate(frame.columns):
+    for index, name in enumerate(frame.columns):
         table.add_column(
-            escape(str(name)), justify="left" if place < heads or name == "result" else "right", no_wrap=True
+            escape(str(name)), justify="left" if index < heads or name == "result" else "right", no_wrap=True
         )
     for row in frame.itertuples(index=False, name=None):
         table.add_row(*(escape(_cell(value)) for value in row))

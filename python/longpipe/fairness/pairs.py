@@ -122,8 +122,8 @@ def designs(scenario: Scenario, senders: Sequence[Sender], paths: Paths, seeds: 
     """
     path_factors = paths.factors()
     first, other = (
-        Factor(name, {sender.name: _fields(place, sender) for sender in senders})
-        for place, name in enumerate((ONE, OTHER))
+        Factor(name, {sender.name: _fields(index, sender) for sender in senders})
+        for index, name in enumerate((ONE, OTHER))
     )
     orders = [_order(scenario)] if scenario.start == base(scenario.duration, {}).start else []
     names = [sender.name for sender in senders]

@@ -189,14 +189,14 @@ def in_pieces(busy: BusyIntervals, least_bits: float) -> BusyIntervals:
     starts: list[int] = []
     ends: list[int] = []
     total, begin, previous = 0.0, 0, -1
-    for place, (bits, run) in enumerate(zip(busy.bits.tolist(), busy.run.tolist(), strict=True)):
+    for index, (bits, run) in enumerate(zip(busy.bits.tolist(), busy.run.tolist(), strict=True)):
         if run != previous:
-            total, begin, previous = 0.0, place, run
+            total, begin, previous = 0.0, index, run
         total += bits
         if total >= least_bits:
             starts.append(begin)
-            ends.append(place + 1)
-            total, begin = 0.0, place + 1
+            ends.append(index + 1)
+            total, begin = 0.0, index + 1
     first, last = np.array(starts, dtype=int), np.array(ends, dtype=int)
     ends_s = busy.begin_s + busy.length_s
     sent_bits = np.append(0.0, np.cumsum(busy.bits))

@@ -146,7 +146,9 @@ def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
         if other.name in shared and shared[other.name].is_measured
     ]
     simultaneous = tuple(
-        other for other in observed_flows if other.sent_s[0] < observation.duration_s and other.sent_s[-1] > 0
+        observed_flow
+        for observed_flow in observed_flows
+        if observed_flow.sent_s[0] < observation.duration_s and observed_flow.sent_s[-1] > 0
     )
     return replace(observation, shared=simultaneous, others=observation.others - len(simultaneous))
 

@@ -110,9 +110,9 @@ def _check(where: str, content: dict[str, Any]) -> None:
         if total > 1 + _ROUNDING:
             raise ScenarioError(f"{where}: {kind}: the shares add up to {total:.3g}; needs at most 1")
     steps = content.get("rate_steps")
-    for place, step in enumerate(steps if isinstance(steps, list) else []):
+    for index, step in enumerate(steps if isinstance(steps, list) else []):
         at = step.get("at_s") if isinstance(step, dict) else None
-        _number(f"{where}: rate_steps[{place}].at_s", at, 0.0, latest, "of the capture")
+        _number(f"{where}: rate_steps[{index}].at_s", at, 0.0, latest, "of the capture")
     for name, values in content["series"].items():
         _check_series(f"{where}: series.{name}", name, values, latest)
 
@@ -131,9 +131,9 @@ def _check_series(where: str, name: str, values: object, latest: float) -> None:
     if not isinstance(values, list):
         raise ScenarioError(f"{where}: {shown(values)}; needs a list")
     most, of = (latest, "of the capture") if name in _TIMES else (_LARGEST, "")
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if value is not None or name not in _GAPS:
-            _number(f"{where}[{place}]", value, 0.0, most, of)
+            _number(f"{where}[{index}]", value, 0.0, most, of)
 
 
 def _number(where: str, value: object, least: float, most: float, of: str = "") -> float:

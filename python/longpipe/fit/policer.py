@@ -121,7 +121,7 @@ def _best_bucket(times: Numbers, size: Numbers, lost: Flags, mean: float) -> _Bu
     for times_slack in _TIMES_SLACK:
         tried = [_bucket(times, size, lost, rate, times_slack) for rate in rates]
         most = max(bucket.agreement for bucket in tried)
-        best = [place for place, tried_bucket in enumerate(tried) if tried_bucket.agreement >= most - _SAME]
+        best = [index for index, tried_bucket in enumerate(tried) if tried_bucket.agreement >= most - _SAME]
         middle = tried[best[len(best) // 2]]
         if most < _AGREE:
             break

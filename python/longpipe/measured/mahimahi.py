@@ -123,9 +123,9 @@ def _of_log(content: Content) -> Recording:
     if not times:
         place = f"{content.file}:{content.lines[0][0]}"
         raise ScenarioError(f"{place}: no event; needs a log of a link that carried packets")
-    least, last = min(float(time_.min()) for time_ in times), max(float(one.max()) for one in times)
-    first = least if head.base is None else min(float(head.base), least)
-    end = (last - first) / 1e3
+    earliest, latest = min(float(time.min()) for time in times), max(float(time.max()) for time in times)
+    first = earliest if head.base is None else min(float(head.base), earliest)
+    end = (latest - first) / 1e3
 
     def of(kind: str) -> Iterator[tuple[float, float, float]]:
         return (((at - first) / 1e3, one, other) for at, one, other in events[kind])

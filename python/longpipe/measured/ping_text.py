@@ -236,10 +236,10 @@ def _is_row(line: str) -> bool:
 def read(content: Content) -> Recording:
     """Returns a path for each target. Requests without a reply count as lost."""
     log = _Log(list(_json_lines(content)) if content.is_json else content.lines)
-    for place, (_, line) in enumerate(log.lines):
+    for index, (_, line) in enumerate(log.lines):
         # Longer lines are of no known form.
         if len(line) <= _LONGEST or content.is_json:
-            log.add(place, line)
+            log.add(index, line)
     parts = [content.of_lines(run.lines) for run in log.runs]
     read_runs = [(part.lines[0][0], part_run) for part in parts if (part_run := _run(content.file, part)) is not None]
     if not read_runs:

@@ -26,11 +26,11 @@ def split_at(
     begins = [0]
     latest: float | None = None
     has_begun = False
-    for place, (_, line) in enumerate(content.lines):
+    for index, (_, line) in enumerate(content.lines):
         at = time_of(line)
         is_first = has_begun and is_header(line)
         if is_first or (at is not None and latest is not None and at < latest):
-            begins.append(place)
+            begins.append(index)
             latest, has_begun = None, False
         latest = latest if at is None else at
         has_begun = has_begun or bool(line.strip())

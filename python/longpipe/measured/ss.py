@@ -111,12 +111,12 @@ def _sockets(file: str, lines: Lines) -> Iterator[tuple[int, str, Items]]:
 def _items(where: str, text: str) -> Items:
     words = re.sub(r"\([^()]*\)", lambda match: match[0].replace(" ", ""), text).split()
     items: Items = {}
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         key, colon, value = word.partition(":")
         if colon:
             items.setdefault(key, value)
-        elif key in ("send", "pacing_rate", "delivery_rate") and place + 1 < len(words):
-            items[key] = words[place + 1]
+        elif key in ("send", "pacing_rate", "delivery_rate") and index + 1 < len(words):
+            items[key] = words[index + 1]
         elif "control" not in items and re.fullmatch(r"[a-z][a-z0-9_-]*", key) and key not in _FLAGS:
             items["control"] = key
         elif key == "app_limited":

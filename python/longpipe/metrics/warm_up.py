@@ -89,7 +89,7 @@ def _arrived(resolved: Mapping[str, Any], columns: Columns) -> dict[str, list[in
         row[1] += end is not None and not math.isnan(end)
         row[2] += int(size)
     counted = ("arrived", "completed", "arrived_bytes")
-    return {name: [row[place] for row in rows.values()] for place, name in enumerate(counted)} if rows else {}
+    return {name: [row[index] for row in rows.values()] for index, name in enumerate(counted)} if rows else {}
 
 
 def _at(column: Any, places: list[int]) -> Any:  # noqa: ANN401 - a list or an array

@@ -570,7 +570,10 @@ class Result:
 
     def _efficiency(self, *, back: bool) -> float:
         flows = zip(self._throughputs_bps, cast("Dumbbell", self.scenario.network).sent_back, strict=True)
-        x, most_bps = [one for one, is_back in flows if is_back is back], self._attainable_bps(back=back)
+        x, most_bps = (
+            [throughput_bps for throughput_bps, is_back in flows if is_back is back],
+            self._attainable_bps(back=back),
+        )
         if begin_s(self.columns):
             # The third bound only limits rounding errors: the trunk cannot have used more than its capacity.
             x = [min(total(x), self._most_payload_bps(self._trunks[back].used_bps, back=back), most_bps)]
@@ -609,7 +612,7 @@ class Result:
         from longpipe.metrics import shares
 
         resolved = self.scenario.resolved
-        left_bps = {trunk_of(resolved, back=back): one.full_packets_bps for back, one in self._trunks.items()}
+        left_bps = {trunk_of(resolved, back=back): trunk.full_packets_bps for back, trunk in self._trunks.items()}
         return atm_forum.fairness(shares.of_paths(self.scenario, self.throughputs_bps, self.demands_bps, left_bps))
 
     def measure(self, what: str | Callable[[Any], Any]) -> float:

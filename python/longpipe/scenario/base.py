@@ -438,7 +438,7 @@ def models_by_kind(union: object) -> dict[str, Any]:
 
 def accepted(model: type[Model], field: str) -> Any:  # noqa: ANN401 - `Quantity` or `IntegerOr`
     """Returns the check of a field, which has its bounds."""
-    return next(one for one in model.model_fields[field].metadata if isinstance(one, Checked))
+    return next(check for check in model.model_fields[field].metadata if isinstance(check, Checked))
 
 
 def kinds(union: object) -> tuple[str, ...]:

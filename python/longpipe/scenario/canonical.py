@@ -85,7 +85,7 @@ def _pieces(value: object) -> Iterator[str]:
 
 def _has_series(table: Mapping[str, object]) -> bool:
     parts = table.values()
-    return any(isinstance(one, Points | array) or (isinstance(one, dict) and _has_series(one)) for one in parts)
+    return any(isinstance(part, Points | array) or (isinstance(part, dict) and _has_series(part)) for part in parts)
 
 
 def _in_pieces(rows: int, text: Callable[[slice], str]) -> Iterator[str]:

@@ -171,9 +171,9 @@ def check_stack_routes(network: Network, flows: Sequence[Mapping[str, Any]]) -> 
 def fields_of_flows(network: Network, part: str) -> dict[str, str]:
     """Returns the field in which a flow or its group has its own `part`, by the name of the flow."""
     if isinstance(network, Dumbbell):
-        groups = ((f"network.group[{i}].{part}", one) for i, one in enumerate(network.group or ()))
+        groups = ((f"network.group[{i}].{part}", group) for i, group in enumerate(network.group or ()))
         return {name: field for field, one in groups if getattr(one, part) for name in one.flows}
-    flows = ((f"network.flows[{i}].{part}", one) for i, one in enumerate(network.flows))
+    flows = ((f"network.flows[{i}].{part}", flow) for i, flow in enumerate(network.flows))
     return {one.name: field for field, one in flows if getattr(one, part)}
 
 
@@ -205,8 +205,8 @@ def _conditioner_problems(framing: Framing, network: Network, topology: Topology
             if not (own := getattr(link, name)):
                 continue
             field = _link_field(network, i, name)
-            for k, one in enumerate(own):
-                yield from (f"{field}[{k}].{part}: {problem}" for part, problem in one.problems())
+            for k, conditioner in enumerate(own):
+                yield from (f"{field}[{k}].{part}: {problem}" for part, problem in conditioner.problems())
             yield from (f"{field}{place}: {problem}" for place, problem in conditioning.problems(own))
             if framing == "aal5":
                 yield f"{field}: set; needs framing 'ip', whose packets they act on"

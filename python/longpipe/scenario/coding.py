@@ -52,7 +52,9 @@ def rates_of(where: str, path: Coded) -> list[tuple[int, int, str]]:
     knots = es_n0(where, path)
     table = modcods(path.modcods)
     baud = SYMBOLS.parse(path.symbol_rate)
-    steps = _steps(knots, [one.least + _parts(path.margin) for one in table], _parts(path.hysteresis), path.between)
+    steps = _steps(
+        knots, [modcod.least + _parts(path.margin) for modcod in table], _parts(path.hysteresis), path.between
+    )
     found = [
         (at, int(baud * table[index].efficiency), table[index].name) if index >= 0 else (at, 0, NONE)
         for at, index in steps
@@ -125,9 +127,9 @@ def _table(table: Table) -> Iterator[Modcod]:
 
 def _of_use(table: Iterator[Modcod]) -> list[Modcod]:
     found: list[Modcod] = []
-    for one in sorted(table, key=lambda one: (one.least, -one.efficiency)):
-        if not found or one.efficiency > found[-1].efficiency:
-            found.append(one)
+    for modcod in sorted(table, key=lambda modcod: (modcod.least, -modcod.efficiency)):
+        if not found or modcod.efficiency > found[-1].efficiency:
+            found.append(modcod)
     return found
 
 

@@ -18,12 +18,12 @@ BESIDE_ACCESS: Final = kinds_that(Conditioner, lambda model: model.beside_access
 def problems(own: Sequence[Conditioner]) -> Iterator[tuple[str, str]]:
     """Returns the problems of a port's combination of conditioners, as (index in brackets, message)."""
     for kind in kinds_that(Conditioner, lambda model: not model.repeats):
-        places = [place for place, one in enumerate(own) if one.kind == kind]
+        places = [index for index, conditioner in enumerate(own) if conditioner.kind == kind]
         if len(places) > 1:
             yield f"[{places[1]}]", f"{kind}; needs at most one {kind}"
-        if kind == "reordering" and places and not any(one.kind == "jitter" for one in own):
+        if kind == "reordering" and places and not any(conditioner.kind == "jitter" for conditioner in own):
             yield f"[{places[0]}]", "reordering; needs jitter at the same port, whose delay packets skip"
-        if kind == "aggregation" and places and any(one.kind == "tbf" for one in own):
+        if kind == "aggregation" and places and any(conditioner.kind == "tbf" for conditioner in own):
             yield f"[{places[0]}]", "aggregation; not together with tbf at the same port"
 
 

@@ -173,8 +173,8 @@ def _declared(model: Any, name: str) -> Dimension | None:  # noqa: ANN401 - a cl
     field = model.model_fields.get(name)
     if field is None:
         return None
-    found = (getattr(one, "dimension", None) for one in (*field.metadata, *_metadata(field.annotation)))
-    return next((one for one in found if one is not None), None)
+    dimensions = (getattr(entry, "dimension", None) for entry in (*field.metadata, *_metadata(field.annotation)))
+    return next((dimension for dimension in dimensions if dimension is not None), None)
 
 
 def _metadata(annotation: Any) -> Iterator[Any]:  # noqa: ANN401 - any type annotation

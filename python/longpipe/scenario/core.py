@@ -46,9 +46,9 @@ def _becomes(annotation: Any, metadata: Collection[Any] = ()) -> tuple[str, Conv
         annotation, *more = get_args(annotation)
         metadata = (*metadata, *more)
     suffix, convert = _of_parts(annotation)
-    for one in metadata:
-        if isinstance(one, Becomes):
-            suffix, convert = one.suffix or suffix, _then(convert, one.convert)
+    for marker in metadata:
+        if isinstance(marker, Becomes):
+            suffix, convert = marker.suffix or suffix, _then(convert, marker.convert)
     return suffix, convert
 
 

@@ -86,14 +86,14 @@ def _contains_digest(value: object) -> bool:
 
 def identified(part: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any part of a scenario's fields
     """Yields the names of controllers, stacks and programs in the fields of a scenario, with their digests."""
-    for _, one in _with_digest(part):
-        holder = next((one[name] for name in _HOLDERS if one.get(name)), "it")
-        yield holder if isinstance(holder, str) else " ".join(holder), one["digest"]
+    for _, table in _with_digest(part):
+        holder = next((table[name] for name in _HOLDERS if table.get(name)), "it")
+        yield holder if isinstance(holder, str) else " ".join(holder), table["digest"]
 
 
 def field_of(digest: str, part: Any) -> str | None:  # noqa: ANN401 - as above
     """Returns the name of the first field of a scenario that contains a digest; None if there is none."""
-    return next((where for where, one in _with_digest(part) if one["digest"] == digest), None)
+    return next((where for where, table in _with_digest(part) if table["digest"] == digest), None)
 
 
 def _with_digest(part: Any, where: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:  # noqa: ANN401 - as above
@@ -101,8 +101,8 @@ def _with_digest(part: Any, where: str = "") -> Iterator[tuple[str, Mapping[str,
     if isinstance(part, Mapping):
         if isinstance(part.get("digest"), str):
             yield where, part
-        for name, one in part.items():
-            yield from _with_digest(one, f"{where}.{name}".lstrip("."))
+        for name, item in part.items():
+            yield from _with_digest(item, f"{where}.{name}".lstrip("."))
     elif isinstance(part, list | tuple):
-        for i, one in enumerate(part):
-            yield from _with_digest(one, f"{where}[{i}]")
+        for i, item in enumerate(part):
+            yield from _with_digest(item, f"{where}[{i}]")

@@ -43,7 +43,7 @@ def directed_links(
         }
     )
     made = _Made(scenario, topology)
-    rows = [made.fields(one) for one in fields]
+    rows = [made.fields(field) for field in fields]
     return [{"from": a, "to": b, **rows[number]} for a, b, number in links], _fitted(
         tcps, dict(zip(auto, windows, strict=True))
     )
@@ -63,17 +63,17 @@ class _Made:
             },
         }  # fmt: skip
 
-    def fields(self, one: dict[str, Any]) -> dict[str, Any]:
+    def fields(self, link: dict[str, Any]) -> dict[str, Any]:
         """Returns the fields of a directed link other than its nodes."""
-        port = self._ports[one["port"]]
+        port = self._ports[link["port"]]
         return {
-            "rate_bps": one["rate_bps"],
-            "delay_ps": one["delay_ps"],
+            "rate_bps": link["rate_bps"],
+            "delay_ps": link["delay_ps"],
             **port,
-            **({} if one["policy"] is None else {"policy": self._part(one["policy"])}),
-            "buffer": one["buffer"],
-            "loss": self._part(one["loss"]),
-            **({"conditioners": [self._part(i) for i in one["conditioners"]]} if one["conditioners"] else {}),
+            **({} if link["policy"] is None else {"policy": self._part(link["policy"])}),
+            "buffer": link["buffer"],
+            "loss": self._part(link["loss"]),
+            **({"conditioners": [self._part(i) for i in link["conditioners"]]} if link["conditioners"] else {}),
         }
 
     def _part(self, number: int) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class Arriving(Source):
         try:
             found = handler(values)
         except ValidationError as error:
-            invalid = [_details(one) for one in error.errors(include_url=False)]
+            invalid = [_details(details) for details in error.errors(include_url=False)]
         given = values if found is None else vars(found)
         for name, problem in _problems(given) if isinstance(given, Mapping) else ():
             details = InitErrorDetails(type="value_error", loc=(name,), input=None, ctx={"error": ValueError(problem)})

@@ -40,8 +40,8 @@ class FromTable(Conditioning):
 def delay_with_jitter_ps(link: Mapping[str, Any]) -> int:
     """Returns the delay [ps] of a resolved directed link: its propagation delay, and the mean delay of its jitter."""
     delay_ps: int = link["delay_ps"]
-    if own := link.get("conditioners"):
-        delay_ps += sum([one["delay_ps"] for one in own if one["kind"] == "jitter"])
+    if conditioners := link.get("conditioners"):
+        delay_ps += sum([conditioner["delay_ps"] for conditioner in conditioners if conditioner["kind"] == "jitter"])
     return delay_ps
 
 

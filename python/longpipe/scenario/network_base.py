@@ -73,15 +73,15 @@ def _count(group: object) -> int:
     return count if isinstance(count, int) and count > 0 else 0
 
 
-def _link(one: "Link | tuple[str, str, str, str]") -> "Link":
-    # The module of the models imports this one.
+def _link(link: "Link | tuple[str, str, str, str]") -> "Link":
+    # The module of the models imports this module.
     from longpipe.scenario.network import Link
 
-    if isinstance(one, Link):
-        return one
-    if not isinstance(one, tuple | list) or len(one) != 4:
-        raise ScenarioError(f"links: {one!r}; needs a Link, or nodes, rate and delay: ('a', 's', '10 Mbit/s', '5 ms')")
-    a, b, rate, delay = one
+    if isinstance(link, Link):
+        return link
+    if not isinstance(link, tuple | list) or len(link) != 4:
+        raise ScenarioError(f"links: {link!r}; needs a Link, or nodes, rate and delay: ('a', 's', '10 Mbit/s', '5 ms')")
+    a, b, rate, delay = link
     return Link(between=(a, b), rate=rate, delay=delay)
 
 
@@ -109,17 +109,17 @@ class GraphBase(Model):
         # The module of the models imports this one.
         from longpipe.scenario.network import Flow, Node
 
-        made = [_link(one) for one in links]
+        made = [_link(link) for link in links]
         if isinstance(flows, Mapping):
             flows = [Flow(name=name, from_=first, to=last) for name, (first, last) in flows.items()]
         streams = list(flows)
-        for one in streams:
-            if not isinstance(one, Flow):
-                raise ScenarioError(f"flows: {one!r}; needs a Flow, or all of them as {{'bulk': ('a', 'b')}}")
+        for flow in streams:
+            if not isinstance(flow, Flow):
+                raise ScenarioError(f"flows: {flow!r}; needs a Flow, or all of them as {{'bulk': ('a', 'b')}}")
         sources = tuple(vbr)
         ends = [*((flow.from_, flow.to) for flow in streams), *((source.from_, source.to) for source in sources)]
         hosts = {host for pair in ends for host in pair}
-        names = dict.fromkeys(name for one in made for name in one.between)
+        names = dict.fromkeys(name for link in made for name in link.between)
         nodes = [Node(name=name, kind="host" if name in hosts else "switch") for name in names]
         return cls(nodes=tuple(nodes), links=tuple(made), flows=tuple(streams), vbr=sources)
 

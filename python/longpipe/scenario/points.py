@@ -69,5 +69,5 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any part of a resolved scenario
         return list(value)
     if not isinstance(value, dict):
         return value
-    changed = {name: new for name, one in value.items() if (new := plain(one)) is not one}
+    changed = {name: new for name, old in value.items() if (new := plain(old)) is not old}
     return {**value, **changed} if changed else value

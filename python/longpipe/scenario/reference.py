@@ -63,7 +63,8 @@ def may_be_absent(field: str) -> bool:
     """Returns whether a dotted field has no value by default, and none of its kinds is called `none`."""
     name = ".".join(part for part in field.split(".") if not part.isdigit())
     return any(
-        one.name == name and one.default == ABSENT and "none" not in one.accepts.split(", ") for one in all_fields()
+        model_field.name == name and model_field.default == ABSENT and "none" not in model_field.accepts.split(", ")
+        for model_field in all_fields()
     )
 
 

@@ -31,9 +31,13 @@ def with_remedies(
     added: dict[str, MissingSetting] = {}
     while True:
         try:
-            return build({**changes, **{field: one.value for field, one in added.items()}}), tuple(added.values())
+            return build({**changes, **{field: remedy.value for field, remedy in added.items()}}), tuple(added.values())
         except ScenarioError as error:
-            missing = {one.field: one for one in error.remedies if _is_needed(one, changes) and one.field not in added}
+            missing = {
+                remedy.field: remedy
+                for remedy in error.remedies
+                if _is_needed(remedy, changes) and remedy.field not in added
+            }
             if not missing:
                 raise
             added |= missing
@@ -43,17 +47,21 @@ def of_control(congestion: object, profile: str) -> dict[str, Any]:
     """Returns the other TCP fields that a congestion control needs with a profile; both as in a scenario."""
     kind = congestion["kind"] if isinstance(congestion, Mapping) else congestion
     tcp = Tcp.model_validate({"profile": profile}).model_copy(update={"congestion": Variant.unchecked(kind=kind)})
-    return dict(one.remedy for one in tcp.constraints if one.remedy is not None and one.is_violated(tcp))
+    return dict(
+        constraint.remedy
+        for constraint in tcp.constraints
+        if constraint.remedy is not None and constraint.is_violated(tcp)
+    )
 
 
 def described(remedies: Iterable[MissingSetting]) -> list[str]:
     """Returns a line per setting that `with_remedies` has added."""
-    return [f"{one.cause} also sets {one.field}={_as_value(one.value)}, which it needs" for one in remedies]
+    return [f"{remedy.cause} also sets {remedy.field}={_as_value(remedy.value)}, which it needs" for remedy in remedies]
 
 
 def as_options(remedies: Iterable[MissingSetting]) -> list[str]:
     """Returns the options of a command that add these settings."""
-    found = (f"{one.field}={_as_value(one.value)}" for one in remedies)
+    found = (f"{remedy.field}={_as_value(remedy.value)}" for remedy in remedies)
     return [f"--set {text}" if " " not in text else f'--set "{text}"' for text in dict.fromkeys(found)]
 
 

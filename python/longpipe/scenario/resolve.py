@@ -190,7 +190,7 @@ def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str,
     if framing == "ip" and link["loss"]["kind"] == "bit-errors":
         raise ScenarioError("loss: bit-errors; with a path needs losses of another kind")
     scheduled = series.motion.get("service", {}).get("kind") == "opportunities"
-    if scheduled and any(one["kind"] == "aggregation" for one in link.get("conditioners", ())):
+    if scheduled and any(conditioner["kind"] == "aggregation" for conditioner in link.get("conditioners", ())):
         raise ScenarioError("conditioners: aggregation; not together with a schedule, whose transmissions are batches")
     fields: dict[str, Any] = {"motion": series.motion}
     if framing == "ip" and series.policy is not None and link["policy"]["kind"] == "tail-drop":
@@ -313,7 +313,7 @@ def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[
 
     A file that several flows name is read once.
     """
-    distinct = {id(one): one for one in (common, *own) if one is not None}
+    distinct = {id(traffic): traffic for traffic in (common, *own) if traffic is not None}
     files: dict[str, dict[str, Any]] = {}
     made: dict[int, dict[str, Any]] = {}
     for key, traffic in distinct.items():

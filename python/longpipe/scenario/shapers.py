@@ -44,7 +44,7 @@ def shaped_bps(
     elif counts_otherwise(link):
         found = math.inf
     of_buckets = buckets(link)
-    full = [(one["burst_bytes"], one.get("mtu_bytes")) for one in of_buckets]
+    full = [(bucket["burst_bytes"], bucket.get("mtu_bytes")) for bucket in of_buckets]
     for one, (credit, peak_credit) in zip(of_buckets, full if token_credits is None else token_credits, strict=True):
         drops = policers and one["kind"] == "policer" and one["exceed"] == "drop" and not one["per_flow"]
         if one["kind"] == "tbf" or drops:
@@ -86,8 +86,8 @@ def line_bytes(link: Resolved, packet_bytes: int) -> int:
 
 def buckets(link: Resolved) -> list[Resolved]:
     """Returns the conditioners of a resolved link that have token buckets, in the order in which packets pass them."""
-    own = link.get("conditioners", ())
-    return [one for kind in BUCKETS for one in own if one["kind"] == kind]
+    conditioners = link.get("conditioners", ())
+    return [conditioner for kind in BUCKETS for conditioner in conditioners if conditioner["kind"] == kind]
 
 
 def longest_passing_bytes(bucket: Resolved) -> int:

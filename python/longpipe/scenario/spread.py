@@ -33,7 +33,7 @@ def spread(resolved: Resolved, over: Crossings) -> Resolved:
     """Returns a resolved scenario with nodes and links for all used routes. Raises ScenarioError for conflicts."""
     links = resolved["links"]
     kept = [k for k in range(len(links)) if k // 2 not in over.paths]
-    build = _Build(over, [*resolved["nodes"]], [links[k] for k in kept], {k: place for place, k in enumerate(kept)})
+    build = _Build(over, [*resolved["nodes"]], [links[k] for k in kept], {k: index for index, k in enumerate(kept)})
     for number, (sky, ways) in enumerate(over.skies):
         build.add(links, number, sky, ways)
     ends_ps = resolved["duration_ps"] + 1
@@ -58,7 +58,7 @@ class _Build:
     ways: dict[int, list[tuple[int, list[int], list[int]]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.positions = {node["name"]: place for place, node in enumerate(self.nodes)}
+        self.positions = {node["name"]: index for index, node in enumerate(self.nodes)}
 
     def add(self, links: Sequence[dict[str, Any]], number: int, sky: Sky, ways: Ways) -> None:
         """Adds the routes of a constellation's links."""
@@ -134,7 +134,7 @@ class _Build:
         router. Raises ScenarioError if no route is whole at any time.
         """
         last = self.kept[flow["route"][-1]]
-        whole = next((one for one in found if one[1][-1] == last), None)
+        whole = next((route for route in found if route[1][-1] == last), None)
         if whole is None:
             raise ScenarioError(f"network: flow {flow['name']!r} has no whole route at any instant of the run")
         if whole is found[0]:
@@ -161,7 +161,7 @@ class _Build:
     def _check(self, flow: str, way: list[int], at_ps: int) -> None:
         nodes = [self.links[k]["to"] for k in way]
         if len(set(nodes)) < len(nodes):
-            twice = next(node for place, node in enumerate(nodes) if node in nodes[:place])
+            twice = next(node for index, node in enumerate(nodes) if node in nodes[:index])
             raise ScenarioError(
                 f"flow {flow!r}: passes {self.nodes[twice]['name']} twice at {seconds(at_ps)}; "
                 "needs routes that pass each satellite at most once"

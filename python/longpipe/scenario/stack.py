@@ -267,18 +267,22 @@ def stack_tcp_of(mtu: int, window: int | None) -> Tcp:
 def stacks_of(resolved: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Returns the name and version of each stack that a resolved scenario uses, except the user's own."""
     traffics: Iterable[Mapping[str, Any]] = (flow["traffic"] for flow in resolved["flows"])
-    stacks = {(one["stack"], one["version"]) for one in traffics if one["kind"] == "stack"}
+    stacks = {(traffic["stack"], traffic["version"]) for traffic in traffics if traffic["kind"] == "stack"}
     return sorted((name, version) for name, version in stacks if not is_own(version))
 
 
 def programs_of(resolved: Mapping[str, Any]) -> list[dict[str, str]]:
     """Returns the settings of the flows of a resolved scenario that run programs of the user, each once."""
     traffics: Iterable[Mapping[str, Any]] = (flow["traffic"] for flow in resolved["flows"])
-    found = (dict(one["settings"]) for one in traffics if one["kind"] == "stack" and one["stack"] == LINUX)
+    found = (
+        dict(traffic["settings"]) for traffic in traffics if traffic["kind"] == "stack" and traffic["stack"] == LINUX
+    )
     return list({one["digest"]: one for one in found if "command" in one}.values())
 
 
 def own_stacks_of(resolved: Mapping[str, Any]) -> list[str]:
     """Returns the digests of the user's own stacks that a resolved scenario uses."""
     traffics: Iterable[Mapping[str, Any]] = (flow["traffic"] for flow in resolved["flows"])
-    return sorted({one["version"] for one in traffics if one["kind"] == "stack" and is_own(one["version"])})
+    return sorted(
+        {traffic["version"] for traffic in traffics if traffic["kind"] == "stack" and is_own(traffic["version"])}
+    )

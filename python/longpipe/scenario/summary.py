@@ -55,8 +55,8 @@ def _discipline(scenario: Scenario) -> str:
 def _senders(tcp: Tcp, resolved: Resolved) -> str:
     """Returns a line about the kinds of TCP, if any flow uses TCP, and real stacks; without TCP, also datagrams."""
     traffics = [flow["traffic"] for flow in resolved["flows"]]
-    kinds = {one["kind"] for one in traffics}
-    stacks = dict.fromkeys(_stack(one) for one in traffics if one["kind"] == "stack")
+    kinds = {traffic["kind"] for traffic in traffics}
+    stacks = dict.fromkeys(_stack(traffic) for traffic in traffics if traffic["kind"] == "stack")
     if kinds & OVER_TCP <= OF_STACKS:
         return " and ".join([*stacks, *(["datagrams"] if kinds - OF_STACKS else [])])
     timer = _ticks(tcp.timer) if isinstance(tcp.timer, Coarse) else f"RTO from {tcp.timer.min_rto}"
@@ -258,7 +258,7 @@ def _span(values: Set[int], text: Callable[[int], str]) -> str:
 def _time_text(picoseconds: int) -> str:
     """Formats a time with four significant digits, in the largest unit that does not exceed it."""
     seconds = picoseconds / 1e12
-    unit, scale = next((one for one in _TIMES if seconds >= one[1]), _TIMES[-1])
+    unit, scale = next((entry for entry in _TIMES if seconds >= entry[1]), _TIMES[-1])
     return f"{seconds / scale:.4g} {unit}"
 
 

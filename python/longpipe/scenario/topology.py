@@ -211,25 +211,25 @@ class Topology:
             "parts": [facts_of(part) for part in self.parts],
             "flows": [
                 (
-                    one.name,
-                    one.from_,
-                    one.to,
-                    one.route,
-                    one.return_route,
-                    one.class_,
-                    getattr(one.service, "mcr", None),
+                    flow.name,
+                    flow.from_,
+                    flow.to,
+                    flow.route,
+                    flow.return_route,
+                    flow.class_,
+                    getattr(flow.service, "mcr", None),
                 )
-                for one in graph.flows
+                for flow in graph.flows
             ],
             "vbr": [
                 {
-                    "name": one.name,
-                    "from": one.from_,
-                    "to": one.to,
-                    **{name: getattr(one, name) for name in ("route", "rate", "period", "phase")},
-                    "duty": f"{Decimal(str(one.duty)):f}",
+                    "name": source.name,
+                    "from": source.from_,
+                    "to": source.to,
+                    **{name: getattr(source, name) for name in ("route", "rate", "period", "phase")},
+                    "duty": f"{Decimal(str(source.duty)):f}",
                 }
-                for one in graph.vbr
+                for source in graph.vbr
             ],
         }
 

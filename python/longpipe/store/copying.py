@@ -134,7 +134,7 @@ def copy_study(source: Store, target: Store, name: str) -> None:
         for table in (STUDY_POINTS, STUDY_RUNS):
             query = sa.select(table).where(table.c.study == name).order_by(*table.primary_key)
             for page in read.execute(query.execution_options(yield_per=PAGE)).mappings().partitions():
-                write.execute(sa.insert(table), [dict(one) for one in page])
+                write.execute(sa.insert(table), [dict(row) for row in page])
     target.analyze(STUDY_POINTS, STUDY_RUNS)
 
 
@@ -301,8 +301,8 @@ def _stored(
     pairs = relation(connection, sorted({(digest, seed) for digest, seed, _ in wanted}))
     same = sa.and_(table.c.digest == pairs.c.digest, table.c.seed == pairs.c.seed)
     query = sa.select(*(table.c[name] for name in _KEY), *columns).select_from(pairs.join(table, same))
-    for found in connection.execute(query).mappings():
-        row = dict(found)
+    for mapping in connection.execute(query).mappings():
+        row = dict(mapping)
         if (key := _key(row)) in wanted:
             yield key, row
 

@@ -71,8 +71,8 @@ def check_plan(connection: sa.Connection, record: StudyRecord, points: Sequence[
     else:
         query = sa.select(STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed)
         planned = {
-            (place, replication, str(seed))
-            for place, point in enumerate(points, 1)
+            (index, replication, str(seed))
+            for index, point in enumerate(points, 1)
             for replication, seed in enumerate(point.seeds, 1)
         }
         rows_of_study = checksums.rows_of(connection, query.where(STUDY_RUNS.c.study == record.name))

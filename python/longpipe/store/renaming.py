@@ -105,7 +105,7 @@ def _delete_scenarios(connection: sa.Connection, digests: set[str | None]) -> No
     for begin in range(0, len(wanted), 500):
         some = SCENARIOS.c.digest.in_(wanted[begin : begin + 500])
         used = (sa.exists().where(table.c.digest == SCENARIOS.c.digest) for table in (STUDY_POINTS, RUNS, FAILURES))
-        connection.execute(sa.delete(SCENARIOS).where(some, *(~one for one in used)))
+        connection.execute(sa.delete(SCENARIOS).where(some, *(~condition for condition in used)))
 
 
 def _check_idle(connection: sa.Connection, name: str) -> None:

@@ -161,7 +161,7 @@ def read(path: Path) -> Bundle:
     needs = "needs a bundle of longpipe study export --bundle"
     try:
         with open_regular(path, needs.removeprefix("needs ")) as opened, zipfile.ZipFile(opened) as archive:
-            if sum(one.file_size for one in archive.infolist()) > MAX_BYTES:
+            if sum(member.file_size for member in archive.infolist()) > MAX_BYTES:
                 raise ScenarioError(f"{path}: more than {MAX_BYTES >> 30} GiB; {needs}")
             if archive.getinfo(INDEX).file_size > MAX_INDEX_BYTES:
                 raise ScenarioError(f"{path}: {INDEX}: more than {MAX_INDEX_BYTES >> 20} MiB; {needs}")
@@ -254,13 +254,13 @@ def rerun(
 
 def hash_of(resolved: str, seed: int, memory: str | None = None, controls: Sequence[BundledControl] = ()) -> str:
     """Runs a resolved scenario and returns the hash of its results, or the reason why it cannot be run."""
-    used = [one for one in controls if f'"{one.digest}"' in resolved]
+    used = [control for control in controls if f'"{control.digest}"' in resolved]
     try:
         if not used:
             return _hash(resolved, seed, memory)
         from longpipe.controls import isolation
 
-        names = ", ".join(one.name for one in used)
+        names = ", ".join(control.name for control in used)
         return str(isolation.run(names, _with_controls, (resolved, seed, memory, used)))
     except (
         ScenarioError, RunError, _core.ScenarioError, _core.DefectError, _core.StackDefectError, _core.MemoryLimitError
@@ -288,7 +288,7 @@ def _with_controls(
 
     for one in controls:
         one.remember()
-    register([one.digest for one in controls], base_settings)
+    register([control.digest for control in controls], base_settings)
     try:
         return _hash(resolved, seed, memory)
     except _core.ControlError as error:

@@ -113,8 +113,8 @@ def files_of(controls: Iterable[BundledControl]) -> Iterator[tuple[str, bytes]]:
 def index_of(controls: Iterable[BundledControl]) -> list[dict[str, str]]:
     """Returns the entries of the index."""
     return [
-        {"digest": one.digest, "kind": one.kind, "name": one.name, "file": one.file}
-        for one in sorted(controls, key=lambda one: one.digest)
+        {"digest": control.digest, "kind": control.kind, "name": control.name, "file": control.file}
+        for control in sorted(controls, key=lambda control: control.digest)
     ]
 
 

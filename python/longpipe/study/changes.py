@@ -42,7 +42,7 @@ def changes_between(stored: Scenario, now: Scenario) -> list[Change]:
     """Returns what differs between a point's scenario as stored and as it is now; nothing if it is equal."""
     if stored.digest() == now.digest():
         return []
-    was_known, is_known = (dict(identified(one.model_dump(by_alias=True))) for one in (stored, now))
+    was_known, is_known = (dict(identified(scenario.model_dump(by_alias=True))) for scenario in (stored, now))
     found = [
         Change(name, was_known[name], digest)
         for name, digest in is_known.items()
@@ -83,10 +83,10 @@ def _without(scenario: Scenario, digests: Iterable[str]) -> str:
 def _files(part: Any) -> Iterator[str]:  # noqa: ANN401 - any part of a scenario's fields
     """Yields the names of the files that were read."""
     if isinstance(part, Mapping):
-        for one in part.values():
-            yield from _files(one)
+        for item in part.values():
+            yield from _files(item)
     elif isinstance(part, list | tuple):
-        for one in part:
-            yield from _files(one)
+        for item in part:
+            yield from _files(item)
     elif isinstance(part, str) and reads.is_read(part):
         yield part

@@ -127,10 +127,10 @@ def extrapolated(
                 left_s -= one.spent_s
     runs = runs or {shortest: [first]}
     # Each measured point counts once, because points may differ by more than their estimates.
-    means_s = [sum([one.cpu_s for one in of_point]) / len(of_point) for of_point in runs.values()]
+    means_s = [sum([run.cpu_s for run in of_point]) / len(of_point) for of_point in runs.values()]
     ratio = sum(means_s) / sum([estimates[point] for point in runs])
-    measured = [one for of_point in runs.values() for one in of_point]
-    parts = sum([not one.is_whole for one in measured])
+    measured = [run for of_point in runs.values() for run in of_point]
+    parts = sum([not run.is_whole for run in measured])
     return replace(planned, cpu_s=ratio * planned.cpu_s, measured=len(measured), parts=parts)
 
 
@@ -170,4 +170,4 @@ def measured_run(job: Job, most_s: float, keep: Callable[[Result, float], None],
 def _runs_programs(scenario: Scenario) -> bool:
     """Returns whether a part of the work is done by other processes, whose time is not measured."""
     sources = (flow["traffic"] for flow in scenario.resolved["flows"])
-    return any(one["kind"] == "stack" and one["stack"] not in VERSIONS for one in sources)
+    return any(source["kind"] == "stack" and source["stack"] not in VERSIONS for source in sources)

@@ -268,10 +268,10 @@ class Study:
         from longpipe.measures.readable import column_of
 
         asked = self.design.asked
-        if isinstance(what, str) and (what.isidentifier() or any(one.name == what for one in asked)):
+        if isinstance(what, str) and (what.isidentifier() or any(measure.name == what for measure in asked)):
             return self, column_of(what, asked)
         found = parse(what, asked)
-        same = next((str(one) for one in asked if one.name == found.name), None)
+        same = next((str(measure) for measure in asked if measure.name == found.name), None)
         if same not in (None, str(found)):
             raise ScenarioError(f"measure: {found.name!r} is {same} in {self.name!r}; needs another name")
         study = copy(self)
@@ -341,7 +341,7 @@ class Study:
         columns = {name: values for name, values in found.items() if name not in heads}
         of_run = {measure.name: [math.nan] * len(found["state"]) for measure in asked}
         # The results are needed only for measures that are not expressions of known columns.
-        if read := [one for one in asked if not is_of_columns(one, columns.keys() | of_run.keys())]:
+        if read := [measure for measure in asked if not is_of_columns(measure, columns.keys() | of_run.keys())]:
             done = [i for i, state in enumerate(found["state"]) if state == "finished"]
             finished = {name: [found[name][i] for i in done] for name in ("point", "seed", "digest")}
             for i, result in zip(done, self._results(finished), strict=True):
@@ -466,16 +466,18 @@ class Study:
         if (found := studies.measures(self.store, self._record)) is None:
             return None
         asked = self.design.asked
-        all_names = dict.fromkeys([*(one.name for one in asked), *(name for _, values in found for name in values)])
+        all_names = dict.fromkeys(
+            [*(measure.name for measure in asked), *(name for _, values in found for name in values)]
+        )
         points = []
         for number, (point, values) in enumerate(found, 1):
             if not values:
                 continue
             (runs,) = next(iter(values.values())).shape
             columns = {name: of_runs for name, of_runs in values.items() if name not in point.levels}
-            for one in asked:
-                if is_of_columns(one, columns):
-                    columns[one.name] = of_columns(one, columns)
+            for measure in asked:
+                if is_of_columns(measure, columns):
+                    columns[measure.name] = of_columns(measure, columns)
             names = wanted or [name for name in all_names if name not in point.levels]
             if not set(names) <= columns.keys():
                 return None

@@ -64,7 +64,7 @@ def described(
     for name, values in columns.items():
         if name in levels:
             labels = list(levels[name].levels)
-            set_by = ", ".join(dict.fromkeys(field for one in levels[name].levels.values() for field in one))
+            set_by = ", ".join(dict.fromkeys(field for level in levels[name].levels.values() for field in level))
             numbers, unit = numbers_of(labels)
             if all(type(label) in (int, float) for label in labels):
                 add(name, pa.array(values), unit, f"level of {set_by}")
@@ -77,7 +77,7 @@ def described(
         elif name in _DESCRIPTIONS:
             add(name, _array(name, values), _UNITS.get(name, ""), _DESCRIPTIONS[name])
         else:
-            measure = next((one for one in asked if one.name == name), None)
+            measure = next((other_measure for other_measure in asked if other_measure.name == name), None)
             add(
                 name,
                 pa.array(values),

@@ -161,7 +161,7 @@ def _asked(study: Study, metric: str) -> str:
 
 def _measure_of(design: Design, metric: str) -> str | Measure:
     """Returns the name of a known metric, or the further measure that it describes; raises ScenarioError if neither."""
-    known = [name for name in names(design.base) if all(name in names(one) for one in design.scenarios)]
+    known = [name for name in names(design.base) if all(name in names(scenario) for scenario in design.scenarios)]
     known += [measure.name for measure in design.asked]
     name = column_of(metric, design.asked)
     if name in known:
@@ -175,7 +175,7 @@ def _measure(design: Design, found: str | Measure) -> Measure:
     """Returns the measure of a known name."""
     if not isinstance(found, str):
         return found
-    return next((one for one in design.asked if one.name == found), None) or parse(found, (), "metric")
+    return next((measure for measure in design.asked if measure.name == found), None) or parse(found, (), "metric")
 
 
 def parse_until(text: str) -> tuple[str, str]:

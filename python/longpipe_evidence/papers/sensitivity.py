@@ -93,7 +93,7 @@ def explanations(paper: Replication, rows: pd.DataFrame) -> pd.DataFrame:
     keys = [*paper.factors, "metric"]
     by = [paper.series, "tcp", "metric"]
     counts = []
-    in_order = {level: place for place, level in enumerate(rows[paper.series].unique())}
+    in_order = {level: index for index, level in enumerate(rows[paper.series].unique())}
     rows = rows.drop_duplicates(keys).sort_values(by, key=lambda column: column.map(lambda x: in_order.get(x, x)))
     for levels, group in rows.groupby(by, sort=False):
         variants = group.loc[group["near"], "variant"].value_counts()

@@ -141,13 +141,13 @@ class _Test:
     def __init__(self, seed: int, times: Random) -> None:
         begin = datetime(2023, 9, 15, tzinfo=UTC) + timedelta(seconds=int(times.random() * DAYS * 86400))
         path = Starlink.unchecked(year=2023, seed=seed, begin=begin.isoformat())
-        down, up = (Drawn("path", one, TIME.parse("30 s")) for one in (path, path.opposite()))
+        down, up = (Drawn("path", direction, TIME.parse("30 s")) for direction in (path, path.opposite()))
         self.hour = (begin.hour + path.utc_offset) % 24
         self.phase = (begin.second + 3) % TEST_S
-        lost = [_shares(one.losses(), np.arange(0.005, TEST_S, 0.01)).mean() for one in (down, up)]
+        lost = [_shares(direction.losses(), np.arange(0.005, TEST_S, 0.01)).mean() for direction in (down, up)]
         self.down, self.up = (
-            PAYLOAD * (1 - loss) * np.array([rate for _, rate in one.rates()][:TEST_S], dtype=float) / 1e6
-            for one, loss in zip((down, up), lost, strict=True)
+            PAYLOAD * (1 - loss) * np.array([rate for _, rate in direction.rates()][:TEST_S], dtype=float) / 1e6
+            for direction, loss in zip((down, up), lost, strict=True)
         )
         sent = np.asarray((np.arange(PINGS) + times.random()) * PING_INTERVAL_S, dtype=float)
         rtt, arrives = _pings(down, up, sent, np.array([times.random() for _ in sent]))
@@ -200,7 +200,7 @@ def _windows(year: int, batch: int, count: int, span: str) -> Iterator[tuple[Dra
     for _ in range(count):
         begin = datetime(year, 1, 1, tzinfo=UTC) + timedelta(seconds=int(times.random() * DAYS * 86400))
         path = Starlink.unchecked(year=year, seed=batch, begin=begin.isoformat())
-        down, up = (Drawn("path", one, TIME.parse(span)) for one in (path, path.opposite()))
+        down, up = (Drawn("path", direction, TIME.parse(span)) for direction in (path, path.opposite()))
         yield down, up, times
 
 

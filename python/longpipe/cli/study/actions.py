@@ -65,8 +65,8 @@ def trust(name: str, url: str | None) -> None:
     with opened(url, readonly=True) as store:
         granted = Study.open(name, store).trust()
     console = terminal()
-    for one in granted:
-        console.print(f"trusted with its present content: {one}", markup=False, soft_wrap=True)
+    for file in granted:
+        console.print(f"trusted with its present content: {file}", markup=False, soft_wrap=True)
     if not granted:
         console.print(f"{name}: names no code that was not trusted before", markup=False, soft_wrap=True)
 
@@ -81,9 +81,9 @@ def list_all(url: str | None) -> None:
         console.print(f"{name}: {runs} runs, no studies; `longpipe design --run STUDY` creates one", markup=False)
         return
     table = _table("study", "finished", "runs", "failed", "changed (UTC)", "engine")
-    for one in found:
-        numbers = (str(one.finished), str(one.runs), str(one.failed or ""))
-        table.add_row(escape(one.name), *numbers, f"{one.changed_at:%Y-%m-%d %H:%M}", one.engine)
+    for study in found:
+        numbers = (str(study.finished), str(study.runs), str(study.failed or ""))
+        table.add_row(escape(study.name), *numbers, f"{study.changed_at:%Y-%m-%d %H:%M}", study.engine)
     show_table(console, table)
     console.print(f"\n{runs} runs in {name}", markup=False, soft_wrap=True)
 
@@ -131,8 +131,8 @@ def measure(name: str, url: str | None, add: Sequence[str], drop: Sequence[str])
         if add:
             study.ask(*add)
         console = terminal()
-        for one in study.design.asked:
-            console.print(str(one), markup=False)
+        for measure in study.design.asked:
+            console.print(str(measure), markup=False)
         if not study.design.asked:
             console.print("none except those of every run", style="dim")
 

@@ -32,7 +32,7 @@ def rerun(path: Path, workers: int | None, memory: str | None, *, trust: bool) -
     """Repeats the runs of a bundle, and prints the number of runs with bit-identical results."""
     found = bundle.read(path)
     if found.controls and not trust:
-        names = ", ".join(one.name for one in found.controls.values())
+        names = ", ".join(control.name for control in found.controls.values())
         raise ScenarioError(f"{path}: its controllers execute with your rights: {names}; needs --trust to run them")
     if found.engine != engine_version():
         echo(

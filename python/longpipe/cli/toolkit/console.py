@@ -33,8 +33,8 @@ def terminal_table(*heads: str, left: int = 1, no_wrap: bool = True, **options: 
     never wrapped.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", **options)
-    for place, head in enumerate(heads):
-        numbers = place >= left
+    for index, head in enumerate(heads):
+        numbers = index >= left
         table.add_column(escape(head), justify="right" if numbers else "left", no_wrap=numbers and no_wrap)
     return table
 

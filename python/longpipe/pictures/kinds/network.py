@@ -84,9 +84,9 @@ def _places(resolved: Mapping[str, Any]) -> dict[int, tuple[float, float]]:
     positions = {}
     for column, members in columns.items():
         with_switch = nodes[members[0]]["kind"] == "switch"
-        for place, node in enumerate(members):
-            around_switch = (place + 1) // 2 * (1 if place % 2 else -1)
-            row = float(around_switch) if with_switch else (len(members) - 1) / 2 - place
+        for index, node in enumerate(members):
+            around_switch = (index + 1) // 2 * (1 if index % 2 else -1)
+            row = float(around_switch) if with_switch else (len(members) - 1) / 2 - index
             positions[node] = (float(column), row)
     return positions
 

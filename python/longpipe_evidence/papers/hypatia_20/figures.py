@@ -21,10 +21,10 @@ def figures(reproduction: Reproduction) -> dict[str, Figure]:
     panels = figure.subplots(1, len(PANELS))
     for panel, (metric, label) in zip(panels, PANELS.items(), strict=True):
         for tcp, colour in COLOURS.items():
-            for place, pair in enumerate(PAIRS):
+            for index, pair in enumerate(PAIRS):
                 values = runs[(runs["pair"] == pair) & (runs["tcp"] == tcp)][metric]
                 panel.plot(
-                    [place] * len(values), values, "o", color=colour, alpha=0.7, label=NAMES[tcp] if place == 0 else ""
+                    [index] * len(values), values, "o", color=colour, alpha=0.7, label=NAMES[tcp] if index == 0 else ""
                 )
         panel.set_xticks(range(len(PAIRS)), [name.replace(" - ", "\n") for name in PAIRS.values()], fontsize=8)
         panel.set_ylabel(label)
