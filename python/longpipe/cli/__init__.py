@@ -51,6 +51,7 @@ class _Commands(Commands):
         "help",
         "study",
         "cc",
+        "ci",
         "live",
     )
 

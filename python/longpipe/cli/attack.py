@@ -42,8 +42,8 @@ class Options:
     control: str | None = typer.Option(
         None,
         metavar="CONTROL",
-        help="Congestion control: a name, a table with its options, module:FILE, python:FILE.py:CLASS, or "
-        "stack:quinn-bbr.",
+        help="Congestion control: a name, a table with its options, module:FILE, python:FILE.py:CLASS, "
+        "stack:quinn-bbr, or own-stack:FILE.so:NAME.",
     )
     reference: str | None = typer.Option(None, metavar="CONTROL", help="Control to compare with. \\[default: cubic]")
     defects: list[str] | None = typer.Option(

@@ -32,7 +32,8 @@ OPTIONS = {
 def fairness(
     controls: str = typer.Option(
         metavar="CONTROL,...",
-        help="Congestion controls: names, module:FILE, python:FILE.py:CLASS, package.module:CLASS, or stack:quinn-bbr.",
+        help="Congestion controls: names, module:FILE, python:FILE.py:CLASS, package.module:CLASS, stack:quinn-bbr, "
+        "or own-stack:FILE.so:NAME.",
     ),
     rates: str = typer.Option("8 Mbit/s,50 Mbit/s", "--rate", metavar="RATE,...", help="Rates of the link."),
     rtts: str = typer.Option("50 ms", "--rtt", metavar="TIME,...", help="Round-trip times."),

@@ -25,7 +25,8 @@ class Sender:
     def parse(cls, text: str, option: str = "--controls") -> Sender:
         """Parses "cubic", "module:FILE", "python:CLASS", "stack:quinn-bbr", or "package.module:Class".
 
-        Raises ScenarioError, which names `option`, for other text.
+        "own-stack:FILE:NAME-CONTROL" is the stack NAME of a shared object with its setting `congestion`; NAME and
+        CONTROL may be absent. Raises ScenarioError, which names `option`, for other text.
         """
         text = text.strip()
         kind, colon, rest = text.partition(":")
@@ -37,8 +38,24 @@ class Sender:
             if text not in known:
                 raise ScenarioError(f"{option}: {text!r}; {nearest(text, known)}")
             return cls(rest, {"traffic": {"kind": "stack", "stack": stack, "congestion": control}})
+        if kind == "own-stack":
+            return _own_stack(text, rest, option)
         name, value = control_of(f"python:{text}" if colon and kind not in OWN else text, option)
         return cls(name, {"tcp": {"congestion": value, **of_control(value, "linux-6")}})
+
+
+def _own_stack(text: str, rest: str, option: str) -> Sender:
+    """Returns the stack of a shared object, given as FILE, FILE:NAME or FILE:NAME-CONTROL."""
+    file, _, named = rest.partition(":")
+    if not file:
+        raise ScenarioError(
+            f"{option}: {text!r}; needs a shared object, as in own-stack:mine.so or own-stack:mine.so:quinn-bbr"
+        )
+    stack, _, control = named.partition("-")
+    traffic: dict[str, Any] = {"kind": "own-stack", "file": file}
+    traffic |= {"stack": stack} if stack else {}
+    traffic |= {"settings": {"congestion": control}} if control else {}
+    return Sender(named or Path(file).stem, {"traffic": traffic})
 
 
 def control_of(text: str, option: str = "--control") -> tuple[str, Any]:
