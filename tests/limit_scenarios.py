@@ -12,7 +12,7 @@ from longpipe.scenario.control_kinds import MODELS, RECOVERY_OF_MODELS
 Fields = dict[str, Any]
 
 CONTROLS = [
-    "aimd", "bbr", "bbr3", "bic", "copa", "cubic", "highspeed", "htcp", "hybla", "illinois", "ledbat", "linux-reno",
+    "aimd", "bbr", "bbr3", "bic", "c4", "copa", "cubic", "highspeed", "htcp", "hybla", "illinois", "ledbat", "linux-reno",
     "scalable", "vegas", "veno", "westwood",
 ]  # fmt: skip
 RECOVERIES = ["vanilla", "tahoe", "reno", "newreno", "sack", "rfc6675", "rack"]

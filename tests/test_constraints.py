@@ -111,7 +111,7 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
             {"tcp.congestion": kind, "tcp.recovery": "sack"},
             f"tcp.recovery: sack; needs 'rack' with congestion {kind!r}, which needs a report of each loss",
         )
-        for kind in ("bbr", "bbr3")
+        for kind in sorted(MODELS)
     ],
     ("Fine", "max_rto"): [
         (

@@ -94,6 +94,7 @@ KNOBS: dict[str, tuple[object, ...]] = {
         {"kind": "cubic", "hystart": "search"},
         {"kind": "linux-reno", "hystart": "search"},
         "copa",
+        {"kind": "c4", "rules": "picoquic"},
         {"kind": "prague", "rtt_target": "10 ms"},
     ),
     "tcp.careful_resume": ("off", "previous", {"kind": "saved", "cwnd": "1 MB", "rtt": "600 ms", "max_jump": "1 MB"}),

@@ -61,6 +61,33 @@ class Bic(Control):
     kind: Literal["bic"] = "bic"
 
 
+class C4(Control):
+    """Paces at the highest measured rate, which delays, losses and marks reduce (draft-huitema-ccwg-c4-spec after -04)."""
+
+    label: ClassVar[str] = "C4"
+    fills_buffers: ClassVar[bool] = False
+    is_model: ClassVar[bool] = True
+    by_model: ClassVar[str] = (
+        "C4 set it to the product of its rate and its maximum RTT without queues (draft-huitema-ccwg-c4-spec)"
+    )
+    kind: Literal["c4"] = "c4"
+    rules: Literal["specification", "picoquic"] = Field(
+        default="specification", description="Text of the specification, or picoquic's code where it differs"
+    )
+    drain: float = Field(
+        default=0.875,
+        ge=0.5,
+        le=1,
+        description='Share of the rate in a recovery after the initial phase or a push; section "Draining the standing queues" (a table of the draft has 0.75)',
+    )
+    cruise_eras: int = Field(
+        default=2,
+        ge=1,
+        le=1000,
+        description='Eras of cruising before a probe; section "Cruising state" (an overview in the draft has 4)',
+    )
+
+
 class Copa(Control):
     """Keeps 1/delta packets in the queue, as estimated from RTTs (Arun and Balakrishnan, NSDI 2018)."""
 
@@ -313,6 +340,7 @@ Congestion = Annotated[
     | Bbr
     | Bbr3
     | Bic
+    | C4
     | Copa
     | Cubic
     | Dctcp

@@ -36,6 +36,7 @@ pub use linux::DEFAULT_HZ;
 use longpipe_events::{Span, Stream, Time};
 pub use model::bbr::BbrConfig;
 pub use model::bbr3::Bbr3Config;
+pub use model::c4::{C4Config, C4Rules};
 pub use model::copa::CopaConfig;
 pub use model::prague::PragueConfig;
 use path_model::Model;
@@ -56,6 +57,7 @@ variants! {
     Bbr(Box<model::bbr::Bbr>);
     Bbr3(Box<model::bbr3::Bbr3>);
     Bic(Box<linux::bic::Bic>);
+    C4(Box<model::c4::C4>);
     Copa(Box<model::copa::Copa>);
     Cubic(Box<rfc::cubic::Cubic>);
     Dctcp(Box<linux::dctcp::Dctcp>);

@@ -3,6 +3,7 @@
 import typer
 
 from longpipe_evidence.cli.validate.access import access
+from longpipe_evidence.cli.validate.c4 import c4
 from longpipe_evidence.cli.validate.fit import fit
 from longpipe_evidence.cli.validate.kernel import kernel
 from longpipe_evidence.cli.validate.linux import app as linux
@@ -22,6 +23,7 @@ app.command("access")(access)
 app.command("ns2")(ns2)
 app.command("ns2-random")(ns2_random)
 app.command("ns2-drops")(ns2_drops)
+app.command("c4")(c4)
 app.command("fit")(fit)
 app.command("kernel")(kernel)
 app.command("model-errors")(model_errors)

@@ -8,9 +8,9 @@ use longpipe_tcp::config::{
     TimerConfig, TimerRestart, VanillaConfig, VegasConfig, DEFAULT_HZ, MAX_WINDOW_SCALE,
 };
 use longpipe_tcp::congestion::{
-    Bbr3Config, BbrConfig, BicConfig, CarefulResumeConfig, CopaConfig, CubicConfig, CubicRules, DctcpConfig,
-    HighspeedRules, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig, LedbatConfig, LinuxRenoConfig, PipeSize,
-    PragueConfig, RapidStartConfig, RateLimitedConfig, ScalableRules, VegasRules, VenoConfig, WestwoodConfig,
+    Bbr3Config, BbrConfig, BicConfig, C4Config, C4Rules, CarefulResumeConfig, CopaConfig, CubicConfig, CubicRules,
+    DctcpConfig, HighspeedRules, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig, LedbatConfig, LinuxRenoConfig,
+    PipeSize, PragueConfig, RapidStartConfig, RateLimitedConfig, ScalableRules, VegasRules, VenoConfig, WestwoodConfig,
     YeahConfig,
 };
 use proptest::prelude::*;
@@ -426,6 +426,15 @@ impl TcpDraft {
                 allowed_increase: f64::from(self.parameters[2] + 1) / 100.0,
                 base_history: 1 + u32::from(self.parameters[1] % 12),
                 current_filter: 1 + u32::from(self.parameters[0] % 9),
+            }),
+            CongestionKind::C4 => CongestionConfig::C4(C4Config {
+                rules: if self.choice(16) {
+                    C4Rules::Specification
+                } else {
+                    C4Rules::Picoquic
+                },
+                drain: 0.5 + f64::from(self.parameters[0]) / 1201.0,
+                cruise_eras: 1 + u32::from(self.parameters[1] % 10),
             }),
             CongestionKind::Copa => CongestionConfig::Copa(CopaConfig {
                 delta: f64::from(self.parameters[0] + 1) / 60.0,

@@ -2,6 +2,7 @@
 
 pub mod bbr;
 pub mod bbr3;
+pub mod c4;
 pub mod copa;
 mod max_filter;
 pub mod prague;
