@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pandas as pd
 import pytest
@@ -17,7 +18,8 @@ from longpipe_evidence.suites.outcome import PartOutcome
 from longpipe_evidence.suites.rfc_9743 import of_control
 from longpipe_evidence.suites.suite import Criterion, SuitePart
 
-CLASS = Path(__file__).parent / "data" / "classes" / "aimd.py"
+CLASSES = Path(__file__).parent / "data" / "classes"
+CLASS = CLASSES / "aimd.py"
 
 
 def outcome(values: dict[tuple[str, int], list[float]]) -> PartOutcome:
@@ -121,6 +123,46 @@ def test_one_command_writes_the_card_of_a_class(tmp_path: Path) -> None:
     assert set(runs["control"]) == {"Aimd", "cubic", "reno", "bbr"}
 
 
-def test_a_suite_that_judges_no_control_says_so() -> None:
-    done = CliRunner().invoke(app, ["suite", "rfc-7928", "--control", "vegas"])
-    assert str(done.exception) == "--control: 'vegas'; the suite rfc-7928 tests no congestion control, rfc-9743 does"
+@pytest.mark.parametrize("option", ["--control", "--junit"])
+def test_a_suite_that_judges_no_control_says_so(option: str) -> None:
+    done = CliRunner().invoke(app, ["suite", "rfc-7928", option, "vegas"])
+    assert str(done.exception) == f"{option}: 'vegas'; the suite rfc-7928 tests no congestion control, rfc-9743 does"
+
+
+def card(tmp_path: Path, control: str, *parts: str, duration: str | None = "8 s") -> tuple[int, dict[str, list[str]]]:
+    """Returns the exit status of a report with two seeds, and the verdicts on a control by section, from JUnit XML."""
+    file = tmp_path / "verdicts.xml"
+    changes = ["--set", f"duration={duration}"] if duration is not None else []
+    options = ["--seeds", "2", *changes, "--no-store", "--workers", "1", "-o", str(tmp_path), "--junit", str(file)]
+    done = CliRunner().invoke(app, ["suite", "rfc-9743", *parts, "--control", control, *options])
+    verdicts_by_section: dict[str, list[str]] = {}
+    for case in ET.parse(file).getroot().iter("testcase"):
+        kinds = [child.tag for child in case] or ["holds"]
+        verdicts_by_section.setdefault(case.attrib["classname"], []).extend(kinds)
+    return done.exit_code, verdicts_by_section
+
+
+def test_a_fixed_window_fails_the_criteria_for_collapse_and_competition(tmp_path: Path) -> None:
+    fixed = f"python:{CLASSES / 'fixed_window.py'}:FixedWindow"
+    status, found = card(tmp_path, fixed, "5.1.1", "5.2.1")
+    assert status == 1
+    assert all("failure" in found[f"rfc-9743.{section}"] for section in ("5.1.1", "5.2.1"))
+    page = (tmp_path / "report.md").read_text()
+    assert page.startswith("# FixedWindow, assessed by the criteria for new congestion control algorithms")
+    assert "| 5.1.1 | Loss is at most 5 percentage points more than CUBIC's | fails " in page
+
+
+def test_cubic_sends_six_packets_in_a_minute_without_feedback(tmp_path: Path) -> None:
+    """Its timeout of 240 ms doubles: six transmissions lie between 1 and 61 s after the loss."""
+    status, found = card(tmp_path, "cubic", "5.1.1 feedback", duration=None)
+    assert (status, found) == (0, {"rfc-9743.5.1.1, 5.2": ["holds"]})
+    sent = pd.read_csv(tmp_path / "part-5.1.1-feedback.csv").query("control == 'cubic'")["sent"]
+    packets = (sent * 1e9 * 60 / 12_000).round()
+    assert packets.between(6, 7).all()
+
+
+def test_the_exit_status_is_that_of_the_verdicts(tmp_path: Path) -> None:
+    sections = ("5.3.1", "6.2", "7.1", "7.2", "7.6")
+    status, found = card(tmp_path, "cubic", *sections)
+    assert set(found) == {f"rfc-9743.{section}" for section in sections}
+    assert status == int(any("failure" in kinds for kinds in found.values()))

@@ -13,6 +13,7 @@ from rich.table import Table
 from longpipe.cli.toolkit.completers import among
 from longpipe.cli.toolkit.given import refuse
 from longpipe.cli.toolkit.naming import change
+from longpipe.cli.toolkit.outputs import check_output
 from longpipe.cli.toolkit.storing import Execution, SetOption
 from longpipe.errors import ScenarioError, nearest
 from longpipe.measures.readable import written
@@ -22,10 +23,14 @@ from longpipe_evidence.suites import IDS, SUITES
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from longpipe.report.parts import Report
     from longpipe_evidence.suites.outcome import PartOutcome
+    from longpipe_evidence.suites.suite import Suite
 
+# Exit status if the control under test fails a condition.
+FAILED: Final = 1
 # Options that --list does not use.
-NOT_LISTED: Final = ("--out", "-o", "--executor", "--workers", "--memory", "--store", "--no-store")
+NOT_LISTED: Final = ("--out", "-o", "--junit", "--executor", "--workers", "--memory", "--store", "--no-store")
 
 
 def suite(
@@ -48,6 +53,9 @@ def suite(
     out: Path | None = typer.Option(
         None, "--out", "-o", metavar="DIR", help="Directory for the report and tables. \\[default: results/SUITE]"
     ),
+    junit: Path | None = typer.Option(
+        None, metavar="FILE", help="Write the verdicts on the control under test as JUnit XML, for rfc-9743."
+    ),
     *,
     execution: Execution,
 ) -> None:
@@ -57,7 +65,8 @@ def suite(
     congestion control in competition with CUBIC, Reno and BBR. rfc-8867: WebRTC media. bbr-draft: BBRv3 of longpipe and
     noq. The last two need longpipe\[stacks].
 
-    Each run is stored as soon as it is complete: the same command continues after an interruption.
+    Each run is stored as soon as it is complete: the same command continues after an interruption. Exit status of
+    rfc-9743: 1 if the control under test fails a condition or has no value.
     """
     if name not in IDS:
         raise ScenarioError(f"SUITE: {name!r}; {nearest(name, IDS)}")
@@ -65,14 +74,11 @@ def suite(
     from longpipe.cli.toolkit.console import terminal
     from longpipe.cli.toolkit.progress import Bar
     from longpipe.cli.toolkit.warnings import warn_of_changes
+    from longpipe_evidence.suites.criteria import fails
     from longpipe_evidence.suites.outcome import run
-    from longpipe_evidence.suites.page import UNCHANGED, file_name, page
+    from longpipe_evidence.suites.page import UNCHANGED, report
 
-    asked = SUITES[name]
-    if control is not None:
-        if asked.of_control is None:
-            raise ScenarioError(f"--control: {control!r}; the suite {name} tests no congestion control, rfc-9743 does")
-        asked = asked.of_control(control)
+    asked = _asked(name, control, junit)
     fields, count = dict(change(text) for text in changes or ()), seeds or asked.seeds
     designs = [(part, part.design(count, fields)) for part in asked.only(parts or [])]
     warn_of_changes({part.id: design for part, design in designs}, fields)
@@ -84,6 +90,8 @@ def suite(
         return
     folder = out or Path("results") / name
     check_directory("--out", folder)
+    if junit is not None:
+        check_output("--junit", junit)
     outcomes = []
     with execution.runner() as runner:
         for part, design in designs:
@@ -93,10 +101,38 @@ def suite(
             _show(console, outcome)
     for field, value in fields.items():
         console.print(f"Changed in every run: {field} = {value}. {UNCHANGED}", markup=False, highlight=False)
-    write_text(folder / "report.html", page(asked, outcomes, count, fields))
+    _write(folder, junit, asked, outcomes, report(asked, outcomes, count, fields))
+    console.print(f"Page, and a row for each run: {folder}", markup=False, highlight=False, soft_wrap=True)
+    if asked.of_control is not None and fails(outcomes):
+        raise typer.Exit(FAILED)
+
+
+def _asked(name: str, control: str | None, junit: Path | None) -> Suite:
+    """Returns the suite, for the control under test if one is given; raises ScenarioError if the suite tests none."""
+    asked = SUITES[name]
+    for option, value in (("--control", control), ("--junit", junit and str(junit))):
+        if value is not None and asked.of_control is None:
+            raise ScenarioError(f"{option}: {value!r}; the suite {name} tests no congestion control, rfc-9743 does")
+    if control is not None and asked.of_control is not None:
+        return asked.of_control(control)
+    return asked
+
+
+def _write(folder: Path, junit: Path | None, asked: Suite, outcomes: list[PartOutcome], report: Report) -> None:
+    """Writes the report as HTML and Markdown, a table of runs for each part, and the verdicts as JUnit XML."""
+    from longpipe.report import markdown
+    from longpipe.report.junit import write_junit
+    from longpipe.report.page import render
+    from longpipe.report.svg import Palette
+    from longpipe_evidence.suites.criteria import cases
+    from longpipe_evidence.suites.page import file_name
+
+    write_text(folder / "report.html", render(report, Palette()))
+    write_text(folder / "report.md", markdown.render(report))
     for outcome in outcomes:
         write_text(folder / f"{file_name(outcome)}.csv", outcome.runs.to_csv(index=False))
-    console.print(f"Page, and a row for each run: {folder}", markup=False, highlight=False, soft_wrap=True)
+    if junit is not None:
+        write_junit(junit, asked.title, cases(asked.id, outcomes))
 
 
 def _show(console: Console, outcome: PartOutcome) -> None:

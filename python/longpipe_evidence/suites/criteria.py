@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from longpipe.analysis.intervals import Estimate, estimate
+from longpipe.report.junit import Case
 from longpipe.report.parts import NOTHING, Cell, Column, Grid, Section
 
 if TYPE_CHECKING:
@@ -115,6 +116,25 @@ def judged(outcomes: Sequence[PartOutcome]) -> Iterator[tuple[Criterion, list[Ve
     for outcome in outcomes:
         for criterion in outcome.part.criteria:
             yield criterion, verdicts(criterion, outcome)
+
+
+def cases(suite: str, outcomes: Sequence[PartOutcome]) -> Iterator[Case]:
+    """Yields a JUnit case per criterion with the verdict on the control under test.
+
+    A run without a value counts as a failure, an undecided criterion as skipped.
+    """
+    for criterion, (verdict, *_) in judged(outcomes):
+        yield Case(
+            f"{suite}.{criterion.section}",
+            criterion.text,
+            failure=verdict.words if verdict.verdict in ("fails", NO_VALUE) else None,
+            skipped=verdict.words if verdict.verdict == "undecided" else None,
+        )
+
+
+def fails(outcomes: Sequence[PartOutcome]) -> bool:
+    """Returns whether the control under test fails a criterion, or has runs without a value."""
+    return any(case.failure is not None for case in cases("", outcomes))
 
 
 def _cell(verdict: Verdict | None) -> Cell:

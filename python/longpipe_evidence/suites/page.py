@@ -1,4 +1,4 @@
-"""The report on a suite as one HTML page, with a section for each part: means, runs and scenario."""
+"""The report on a suite, with a section for each part: means, runs and scenario."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 import longpipe
 from longpipe.report.frames import cell, download
-from longpipe.report.page import render
 from longpipe.report.parts import (
     NOTHING,
     Cell,
@@ -22,7 +21,6 @@ from longpipe.report.parts import (
     Section,
     with_margin,
 )
-from longpipe.report.svg import Palette
 from longpipe.store import engine_version
 from longpipe_evidence.suites.criteria import card
 from longpipe_evidence.suites.outcome import margin
@@ -43,15 +41,15 @@ _READING: Final = (
 UNCHANGED: Final = "The description and the notes are those of the suite without these changes."
 
 
-def page(suite: Suite, outcomes: Sequence[PartOutcome], seeds: int, changes: Mapping[str, Any]) -> str:
-    """Renders the page as HTML."""
+def report(suite: Suite, outcomes: Sequence[PartOutcome], seeds: int, changes: Mapping[str, Any]) -> Report:
+    """Returns the report, which `longpipe.report` renders as HTML or Markdown."""
     changed = tuple(f"Changed in every run: {field} = {value}." for field, value in changes.items())
     unchanged = (UNCHANGED,) if changes else ()
     lead = (suite.conditions, *changed, *unchanged, _READING)
     about = Facts((("longpipe", longpipe.__version__), ("engine", engine_version()), ("seeds", f"1 to {seeds}")))
     last = Section("about", "Omitted parts, and provenance", suite.left_out, (about,))
     cards = (card(outcomes, suite.judgement),) if any(outcome.part.criteria for outcome in outcomes) else ()
-    return render(Report(suite.title, lead, (*cards, *_sections(outcomes), last)), Palette())
+    return Report(suite.title, lead, (*cards, *_sections(outcomes), last))
 
 
 def file_name(outcome: PartOutcome) -> str:

@@ -32,8 +32,19 @@ PORT: Final = "port:switch1->switch2"
 GOODPUT: Final = "goodput=flow:*.throughput"
 LOSS: Final = f"loss={PORT}.loss"
 UTILIZATION: Final = f"utilization={PORT}.utilization"
+# Packets that a source sends, including those that are lost, as a share of the rate of its link.
+SENT: Final = "sent=port:source1->switch1.utilization"
+SOURCE_BPS: Final = 1e9
 P95: Final = f"p95={PORT}.queueing_p95"
 MBITS: Final = 1e6
+# Packets of 1500 bytes that a sender may send in the minute that begins 1 s after the last feedback. A timeout that
+# starts at 200 ms and doubles gives 6 or 7, and a timeout that does not double gives 60 or more.
+PACKETS_WITHOUT_FEEDBACK: Final = 12
+MINUTE_S: Final = 60
+# Loss rate from which on the proposed circuit breaker trips (RFC 8084 gives no number).
+BREAKER_LOSS: Final = 0.1
+# QUIC's control: Reno that grows only while the window is full (RFC 9002).
+QUIC: Final[dict[str, Any]] = {"congestion": "linux-reno", "rate_limited": "rfc9002"}
 # Queues: drop-tail, AQMs, and AQMs that mark the packets of ECN-capable connections.
 QUEUES: Final[dict[str, Any]] = {
     "tail-drop": "tail-drop",
@@ -42,6 +53,7 @@ QUEUES: Final[dict[str, Any]] = {
     "fq-codel": "fq-codel",
     "codel, marks": {"kind": "codel", "ecn": True},
     "fq-codel, marks": {"kind": "fq-codel", "ecn": True},
+    "dualpi2": "dualpi2",
 }
 
 
@@ -112,6 +124,33 @@ def _impairments() -> "Levels":
     return {name: {**nothing, **fields} for name, fields in {**losses, **jitter, **doubled}.items()}
 
 
+# Everything is lost from 10 s on.
+_TOTAL: Final[dict[str, Any]] = {"kind": "over-time", "steps": [["0 s", 0.0], ["10 s", 1.0]]}
+_NO_LOSS: Final = {"kind": "none"}
+
+
+def _signals() -> "Levels":
+    """Returns levels with signals of congestion: losses at two rates, and marks."""
+    changes: dict[str, dict[str, object]] = {
+        "loss of 1 %": {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.01}},
+        "loss of 5 %": {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.05}},
+        "marks": {"switch.policy": {"kind": "codel", "ecn": True}, "tcp.ecn": "classic"},
+    }
+    nothing: dict[str, object] = {"network.trunk_loss": _NO_LOSS, "switch.policy": "tail-drop", "tcp.ecn": "off"}
+    return {name: {**nothing, **fields} for name, fields in changes.items()}
+
+
+def _misbehaviors() -> "Levels":
+    """Returns levels in which ACKs are duplicated, batched, or lost."""
+    changes: dict[str, dict[str, object]] = {
+        "each ACK twice": {"network.return_conditioners": [{"kind": "duplication", "probability": 1.0}]},
+        "batches of 10 ms": {"network.return_conditioners": [{"kind": "aggregation", "interval": "10 ms"}]},
+        "half of the ACKs lost": {"network.return_loss": {"kind": "bernoulli", "probability": 0.5}},
+    }
+    nothing: dict[str, object] = {"network.return_conditioners": [], "network.return_loss": _NO_LOSS}
+    return {name: {**nothing, **fields} for name, fields in changes.items()}
+
+
 def _starved(rows: pd.DataFrame, _cubic: pd.DataFrame) -> pd.Series:
     """Returns the goodput of the single CUBIC flow relative to its fair share, minus 5 %."""
     flows = rows.index.get_level_values("joined").astype(int) + 1
@@ -168,6 +207,26 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             ),
         ),
         SuitePart(
+            "5.1.1 feedback",
+            "Loss of all data, and of all feedback (also 5.2), from 10 s on; means cover a minute from 11 s on",
+            {**_scenario("5.1.1 feedback", _tested(), duration="71 s"), "warm_up": "11 s"},
+            {
+                CONTROL: own,
+                "lost": {
+                    "data": {"network.trunk_loss": _TOTAL, "network.return_loss": _NO_LOSS},
+                    "feedback": {"network.trunk_loss": _NO_LOSS, "network.return_loss": _TOTAL},
+                },
+            },
+            (SENT,),
+            criteria=(
+                Criterion(
+                    "5.1.1, 5.2",
+                    f"At most {PACKETS_WITHOUT_FEEDBACK} packets in a minute without feedback",
+                    at_most("sent", PACKETS_WITHOUT_FEEDBACK * 12_000 / MINUTE_S / SOURCE_BPS),
+                ),
+            ),
+        ),
+        SuitePart(
             "5.1.2",
             "Protection against bufferbloat: a buffer of 10 BDP",
             {**_scenario("5.1.2", _tested()), "switch": {"buffer": "10 BDP"}},
@@ -206,7 +265,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
         SuitePart(
             "5.1.5",
             "Short flows (also 5.2.3): web clients with CUBIC, and a long flow",
-            _scenario("5.1.5", _tested(), {**_other("cubic", 10), "name": "web", "traffic": "web"}),
+            _scenario("5.1.5", _tested(), {**_other("cubic", 5), "name": "web", "traffic": "web"}, duration="60 s"),
             {CONTROL: own},
             ("long=flow:tested.throughput", "median=web.median", "p95_page=web.p95"),
             criteria=(
@@ -231,11 +290,14 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             _scenario("5.2.1", _tested(), _other("cubic"), duration="60 s"),
             {
                 CONTROL: own,
-                "other": _of_group(REFERENCES, 1),
+                "other": {
+                    **_of_group({**REFERENCES, "bbr3": "bbr3"}, 1),
+                    "quic": {"network.group.1.tcp": QUIC},
+                },
                 "buffer": over("switch.buffer", {q: f"{q} BDP" for q in ("0.5", "1", "4")}),
             },
             ("tested=flow:tested.throughput", "against=flow:other.throughput", LOSS, P95),
-            note="against is the goodput of the competing flow.",
+            note="against is the goodput of the competing flow. quic is Reno with the growth of RFC 9002.",
             criteria=(
                 Criterion(
                     "5.2.1",
@@ -273,6 +335,26 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             ),
         ),
         SuitePart(
+            "5.3.1",
+            "Deviations from RFC 2914 and RFC 7141 that authors must explain: the response to losses and to marks",
+            {**_scenario("5.3.1", _tested()), "switch": {"buffer": "4 BDP"}},
+            {CONTROL: own, "signal": _signals()},
+            (GOODPUT, P95),
+            note="Conditions that fail are deviations, not defects.",
+            criteria=(
+                Criterion(
+                    "5.3.1",
+                    "Goodput with losses is at most twice CUBIC's",
+                    compared("goodput", factor=2.0, scale=MBITS),
+                ),
+                Criterion(
+                    "5.3.1",
+                    "The 95 % quantile of the queueing delay is at most twice CUBIC's, or 20 ms",
+                    lambda rows, cubic: (2 * cubic["p95"]).clip(lower=0.02) - rows["p95"],
+                ),
+            ),
+        ),
+        SuitePart(
             "5.3.2",
             "Existing equipment: a policer of 10 Mbit/s on a link of 100 Mbit/s",
             {**_scenario("5.3.2", _tested(), trunk_rate="100 Mbit/s"), "switch": {"buffer": "1000 packets"}},
@@ -294,6 +376,30 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
                 ),
                 Criterion("5.3.2", "Loss is at most 5 percentage points more than "
                     "CUBIC's", compared("loss", plus=0.05)),
+            ),
+        ),
+        SuitePart(
+            "6.2",
+            "Tunnels: packets 60 bytes shorter, over a queue that marks the outer header (RFC 6040)",
+            {
+                **_scenario("6.2", _tested(), _other("cubic")),
+                "switch": {"buffer": "4 BDP", "policy": {"kind": "codel", "ecn": True}},
+                "tcp": {"profile": "linux-6", "mss": "1388 B"},
+            },
+            {
+                CONTROL: own,
+                "mode": over("tcp.ecn", {"normal": "classic", "compatibility": "off"}),
+            },
+            (GOODPUT, "against=flow:other.throughput", P95),
+            note="In normal mode marks of the outer header are copied to the inner one. In compatibility mode the "
+                "outer header is not ECN-capable, so the queue drops.",
+            criteria=(
+                Criterion("6.2", "Both flows get at least 85 % of the link", at_least("goodput", 0.85, of=RATE_BPS)),
+                Criterion(
+                    "6.2",
+                    "The competing flow loses at most 10 percentage points of the link more than with CUBIC",
+                    not_less("against", minus=0.1 * RATE_BPS, scale=MBITS),
+                ),
             ),
         ),
         SuitePart(
@@ -331,6 +437,25 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             ),
         ),
         SuitePart(
+            "7.2",
+            "Inside the envelope of network circuit breakers (RFC 8084): flows on 2 Mbit/s, a buffer of 0.5 BDP",
+            {
+                **_scenario("7.2", _tested(), trunk_rate="2 Mbit/s"),
+                "switch": {"buffer": "0.5 BDP"},
+                "warm_up": "5 s",
+            },
+            {CONTROL: own, "flows": _many((1, 2, 4))},
+            (GOODPUT, LOSS),
+            note="RFC 8084 gives no threshold. Means exclude the first 5 s.",
+            criteria=(
+                Criterion(
+                    "7.2",
+                    f"Loss is at most {BREAKER_LOSS:.0%}, beyond which a circuit breaker trips, or CUBIC's",
+                    lambda rows, cubic: cubic["loss"].clip(lower=BREAKER_LOSS) - rows["loss"],
+                ),
+            ),
+        ),
+        SuitePart(
             "7.3",
             "Changes of the minimum delay",
             _scenario("7.3", _tested()),
@@ -363,6 +488,20 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             {CONTROL: own, "buffer": over("switch.buffer", {q: f"{q} BDP" for q in ("0.5", "1", "2")})},
             (GOODPUT, P95, LOSS),
             criteria=(Criterion("7.5", "Goodput is at least 80 % of the link", at_least("goodput", 0.8, of=20e6)),),
+        ),
+        SuitePart(
+            "7.6",
+            "Misbehaving routers and receivers: one flow and CUBIC, whose ACKs are duplicated, batched or lost",
+            _scenario("7.6", _tested(), _other("cubic"), duration="60 s"),
+            {CONTROL: own, "misbehavior": _misbehaviors()},
+            ("tested=flow:tested.throughput", "against=flow:other.throughput", LOSS),
+            criteria=(
+                Criterion(
+                    "7.6",
+                    "The competing flow loses at most 10 percentage points of the link more than with CUBIC",
+                    not_less("against", minus=0.1 * RATE_BPS, scale=MBITS),
+                ),
+            ),
         ),
         SuitePart(
             "7.7",
@@ -442,9 +581,12 @@ def of_control(text: str) -> Suite:
         ),
         parts=parts({**tested, **REFERENCES}),
         left_out=(
-            "5.2.1: QUIC's New Reno. 5.2.2: adaptive media, and circuit breakers (RFC 8083).",
-            "5.3.1: text about deviations, without an experiment. 6.1 and 6.3 are the conditions of all parts.",
-            "6.2: tunnels. 7.2: network circuit breakers. 7.6: misbehaving senders and receivers. 7.10: multipath.",
+            "5.2.2: adaptive media, which need longpipe[stacks] (longpipe suite rfc-8867), and RTP circuit breakers "
+            "(RFC 8083), which act at the media's sender. 6.1 and 6.3 are the conditions of all parts.",
+            "6.2: tunnels with their own congestion control, because flows cannot carry other flows. 7.6: optimistic "
+            "ACKs, ACK division and forged packets, because receivers follow TCP.",
+            "7.10: multipath, because flows of TCP have one path, and multipath QUIC (longpipe[stacks]) has its own "
+            "control.",
         ),
         seeds=5,
         judgement=(

@@ -57,7 +57,7 @@ class Case:
         if self.background is not None:
             other = self.background
             groups.append(self._group("background", other.control, other.bytes, max(0.0, offset_s)))
-        network = {
+        network: dict[str, Any] = {
             "kind": "dumbbell",
             "access_rate": "10 Gbit/s",
             "access_delay": "10 us",
@@ -186,7 +186,7 @@ def _quantities(case: Case, scenario: Scenario, run: int) -> dict[str, float]:
     flows = result.flows.set_index("flow")
     main = next(str(flow) for flow in flows.index if str(flow).startswith("main"))
     found = {
-        "time": float(flows.loc[main, "completion_s"]),
+        "time": float(flows["completion_s"][main]),
         "rtt": case.rtt + 1e3 * float(_QUEUEING(result)),
     }
     if case.background is not None:
