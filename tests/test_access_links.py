@@ -228,7 +228,7 @@ def test_runs_depend_on_the_seed_if_requests_are_lost() -> None:
 
 
 def test_lab_rejects_medium_access() -> None:
-    with pytest.raises(ScenarioError, match=r"network\.return_access: grants capacity on request, which the lab"):
+    with pytest.raises(ScenarioError, match=r"network\.return_access: reacts to traffic, which the lab"):
         beyond.check(geo())
 
 

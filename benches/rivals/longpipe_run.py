@@ -23,6 +23,7 @@ CLASSIC: dict[str, Any] = {
 }
 LINUX: dict[str, Any] = {"profile": "linux-6", "congestion": "cubic"}
 TWO_WAY: Final = "two-way cubic"
+WIFI: Final = "wi-fi with 10 stations"
 # Policies of the trunk's queue, and senders, that differ from the defaults.
 POLICIES: dict[str, Any] = {
     "cells": "epd",
@@ -83,8 +84,8 @@ def scenario(work: Work, mode: str) -> Scenario:
 
 
 def _network(work: Work, mode: str) -> dict[str, Any]:
-    if mode == TWO_WAY or work.host_pairs != work.flows:
-        return _pairs(work, two_way=mode == TWO_WAY)
+    if mode in (WIFI, TWO_WAY) or work.host_pairs != work.flows:
+        return _pairs(work, two_way=mode == TWO_WAY, wifi=mode == WIFI)
     return {**_dumbbell(work), **NETWORKS.get(mode, {})}
 
 
@@ -100,14 +101,18 @@ def _dumbbell(work: Work) -> dict[str, Any]:
     }
 
 
-def _pairs(work: Work, *, two_way: bool) -> dict[str, Any]:
-    access = {"rate": f"{work.access_bps} bit/s", "delay": "0 s"}
+def _pairs(work: Work, *, two_way: bool, wifi: bool) -> dict[str, Any]:
+    access: dict[str, Any] = {"rate": f"{work.access_bps} bit/s", "delay": "0 s"}
+    # Sources that share a channel with their router, in both directions.
+    channel = {"kind": "wifi", "cell": "channel"}
+    shared: dict[str, Any] = {"rate": "143.4 Mbit/s", "delay": "0 s", "access": channel, "return_access": channel}
+    to_router = shared if wifi else access
     nodes: list[dict[str, Any]] = [{"name": name, "kind": "switch"} for name in ("switch1", "switch2")]
     links = [{"between": ["switch1", "switch2"], "rate": f"{work.trunk_bps} bit/s", "delay": _delay(work)}]
     for pair in range(work.host_pairs):
         nodes += [{"name": f"{side}{pair}", "kind": "host"} for side in ("source", "sink")]
         links += [
-            {"between": [f"source{pair}", "switch1"], **access},
+            {"between": [f"source{pair}", "switch1"], **to_router},
             {"between": ["switch2", f"sink{pair}"], **access},
         ]
     used = (flow % work.host_pairs for flow in range(work.flows))

@@ -44,9 +44,11 @@ class Work:
         """Returns the work adapted to a kind.
 
         ns-3's BBR needs ten times the buffer to deliver more than a tenth; the path with a proxy is that of a
-        geostationary satellite.
+        geostationary satellite; ten stations of Wi-Fi have a trunk that is faster than their channel.
         """
         match kind:
+            case "wi-fi with 10 stations":
+                return replace(self, flows=10, host_pairs=10, trunk_bps=self.access_bps)
             case "bbr":
                 return replace(self, buffer_packets=10 * self.buffer_packets)
             case "cubic through a proxy":

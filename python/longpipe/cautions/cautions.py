@@ -23,6 +23,7 @@ from longpipe.cautions.overload import overloads
 from longpipe.cautions.replaced import replaced_delays, replaced_rates
 from longpipe.cautions.windows import window_warnings
 from longpipe.ip import packet_bytes
+from longpipe.scenario.access import Access
 from longpipe.scenario.base import kinds_that
 from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import Congestion
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from longpipe.scenario.network import Dumbbell, Link
 
 # Kinds of each part that draw random numbers.
-DRAWN_TRAFFIC, DRAWN_LOSSES, DRAWN_QUEUES, DRAWN_CONTROLS, DRAWN_CONDITIONERS = (
-    kinds_that(union, lambda model: model.draws) for union in (Traffic, Loss, Policy, Congestion, Conditioner)
+DRAWN_TRAFFIC, DRAWN_LOSSES, DRAWN_QUEUES, DRAWN_CONTROLS, DRAWN_CONDITIONERS, DRAWN_ACCESSES = (
+    kinds_that(union, lambda model: model.draws) for union in (Traffic, Loss, Policy, Congestion, Conditioner, Access)
 )
 DRAWN_PHASES: Final = ("common", "per-flow")
 # Policies that always mark ECN-capable packets; others mark if they have a field `ecn` and it is set.
@@ -169,8 +170,7 @@ def _drawn(resolved: Resolved) -> Iterator[bool]:
         yield link["loss"]["kind"] in DRAWN_LOSSES
         yield link["policy"]["kind"] in DRAWN_QUEUES
         yield any(_draws_for_packets(conditioner) for conditioner in link.get("conditioners", ()))
-        # Requests for capacity are lost at random.
-        yield 0 < link.get("access", {}).get("request_loss", 0) < 1
+        yield "access" in link and _draws_for_access(link["access"])
         # The hash that assigns flows to queues is random.
         yield link["policy"].get("queues") is not None and len(resolved["flows"]) > 1
     yield any(node["send_jitter_ps"] > 0 for node in resolved["nodes"])
@@ -184,6 +184,11 @@ def _draws_for_packets(conditioner: Mapping[str, Any]) -> bool:
         and 0 < conditioner.get("probability", 0.5) < 1
         and conditioner.get("jitter_ps", 1) > 0
     )
+
+
+def _draws_for_access(access: Mapping[str, Any]) -> bool:
+    """Returns whether a medium access is random; one that only loses requests is not with a share of 0 or 1."""
+    return access["kind"] in DRAWN_ACCESSES and 0 < access.get("request_loss", 0.5) < 1
 
 
 def _draws(traffic: Mapping[str, Any]) -> bool:

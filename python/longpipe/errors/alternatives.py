@@ -26,12 +26,13 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("dvb-s2x",),
         ("a table of adaptive coding", "network.path = {symbol_rate, esn0}, with your own modes as modcods"),
     ),
-    **dict.fromkeys(("ipv6", "ethernet", "mpls", "wifi"), ("a link layer", "framing = 'ip' or 'aal5'")),
+    **dict.fromkeys(("ipv6", "ethernet", "mpls"), ("a link layer", "framing = 'ip' or 'aal5'")),
 }
 # Names that other simulators use for features that longpipe has.
 CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("droptail", "drop-tail", "taildrop", "tail_drop", "pfifo"), "tail-drop"),
     **dict.fromkeys(("ppd",), "partial-packet-discard"),
+    **dict.fromkeys(("wi-fi", "wlan", "802.11"), "wifi"),
     **dict.fromkeys(("ftp", "bulk", "file"), "transfer"),
     **dict.fromkeys(("infinite", "iperf"), "greedy"),
     **dict.fromkeys(("http", "browser"), "web"),

@@ -29,8 +29,8 @@ OF_NETWORK: Final[Mapping[str, str]] = {
     "pep": "splits connections",
     "path": "varies over time",
     "return_path": "varies over time",
-    "access": "grants capacity on request",
-    "return_access": "grants capacity on request",
+    "access": "reacts to traffic",
+    "return_access": "reacts to traffic",
     "conditioners": "polices, shapes, delays, repeats or batches packets",
     "return_conditioners": "polices, shapes, delays, repeats or batches packets",
 }

@@ -112,7 +112,80 @@ class DvbRcs2(MediumAccess):
     )
 
 
+class Wifi(MediumAccess):
+    """Wi-Fi: the nodes of a cell contend for one radio channel (CSMA/CA), in both directions.
+
+    The rate of the link is the data rate of its frames, which the standard lists for the width and the streams. Links
+    of a cell that begin at one node, the access point, share its queue for the channel.
+    """
+
+    label: ClassVar[str] = "Wi-Fi"
+    draws: ClassVar[bool] = True
+    kind: Literal["wifi"] = "wifi"
+    cell: Annotated[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None, LATER] = Field(
+        default=None,
+        description="Name of the channel that the links with this name share; a channel for this link alone if absent",
+    )
+    standard: Literal["a", "g", "n", "ac", "ax"] = Field(
+        default="ax", description="Amendment of IEEE 802.11: a and g without aggregation, n, ac or ax"
+    )
+    width: Literal["20 MHz", "40 MHz", "80 MHz", "160 MHz"] = Field(
+        default="20 MHz", description="Width of the channel"
+    )
+    streams: int = Field(default=1, ge=1, le=4, description="Spatial streams")
+    max_frames: Annotated[int, Field(ge=1, le=256)] | None = Field(
+        default=None,
+        description="Maximum number of frames in an A-MPDU; 64 with n and ac, 256 with ax, and 1 with a and g",
+    )
+    max_duration: Annotated[str, quantity(TIME, "100 us", "5484 us")] = Field(
+        default="5484 us",
+        description="Maximum duration of an A-MPDU with its preamble [time]; IEEE 802.11-2016 section 9.4.2.56",
+    )
+    frame_error: float = Field(
+        default=0.0, ge=0, le=1, description="Probability that noise corrupts a frame, independently of its length"
+    )
+    retry_limit: int = Field(
+        default=7, ge=1, le=255, description="Transmissions of a frame before it is discarded; dot11ShortRetryLimit"
+    )
+    cw_min: int = Field(
+        default=15,
+        ge=0,
+        le=1023,
+        description="Minimum contention window [slots]: back-offs are 0 to this number of slots",
+    )
+    cw_max: int = Field(
+        default=1023,
+        ge=0,
+        le=32_767,
+        description="Maximum contention window [slots], up to which each failure doubles it",
+    )
+    aifsn: Annotated[int, Field(ge=1, le=15)] | None = Field(
+        default=None,
+        description="Slots after SIFS until an idle channel counts as idle (AIFSN); 3, as for best effort, or 2 (DIFS) with a and g",
+    )
+    counts_busy_slots: bool | None = Field(
+        default=None,
+        description="Whether a busy period counts as a slot of back-off for stations that do not transmit in it (EDCA, IEEE 802.11-2016 section 10.22.2.4); not with a and g (DCF, section 10.3.4.3)",
+    )
+    scheduler: Literal["airtime", "frames"] = Field(
+        default="airtime",
+        description="Order in which a node serves its links: equal airtime (Linux's mac80211), or a transmission of each in turn",
+    )
+    quantum: Annotated[str, quantity(TIME, "1 us", "100 ms")] = Field(
+        default="300 us",
+        description="Airtime that the scheduler adds to the credit of a link in each round [time]; Høiland-Jørgensen et al. 2017",
+    )
+    suspend_every: Annotated[str, quantity(TIME, "1 ms", "1000 s")] | None = Field(
+        default=None,
+        description="Period of suspensions of the link, such as scans or power save [time]; none if absent",
+    )
+    suspend_for: Annotated[str, quantity(TIME, "0 s", "100 s")] = Field(
+        default="0 s", description="Duration of each suspension, the first of which begins after a period [time]"
+    )
+
+
 Access = Annotated[
-    DvbRcs2,
+    DvbRcs2 | Wifi,
+    Field(discriminator="kind"),
     kind_or_table(),
 ]

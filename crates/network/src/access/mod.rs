@@ -5,6 +5,7 @@
 //! queue discipline stands in front of it. `ip/port/cell.rs` connects it to queues and counters.
 
 pub mod dvb_rcs2;
+pub mod wifi;
 
 use dvb_rcs2::DvbRcs2Config;
 use longpipe_events::{Span, Time};
@@ -13,6 +14,7 @@ use longpipe_tcp::described::{part, Described, Type};
 use longpipe_tcp::Problem;
 use serde::Serialize;
 use strum::VariantNames;
+use wifi::WifiConfig;
 
 /// Counters of a station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +35,12 @@ pub struct AccessReport {
     pub collisions: u64,
     /// Time in which data waited for a transmission.
     pub waiting: Span,
+    /// Frames that the station has retransmitted.
+    pub retransmissions: u64,
+    /// Duration of the transmissions, with the time of their responses.
+    pub airtime: Span,
+    /// Time in which data waited for a medium without grants.
+    pub waiting_for_medium: Span,
 }
 
 /// What happens at a station. The names of the variants stand in traces.
@@ -91,10 +99,19 @@ impl AccessReport {
             attempts,
             collisions,
             waiting,
+            retransmissions,
+            airtime,
+            waiting_for_medium,
         } = self;
         let words = [requests, requests_lost, granted, used, overhead_bytes, waiting.0];
         let of_attempts = (attempts > 0).then_some([attempts, collisions]);
-        words.into_iter().chain(of_attempts.into_iter().flatten())
+        let contends = waiting_for_medium.0 > 0 || airtime.0 > 0;
+        let of_contention = contends.then_some([retransmissions, airtime.0, waiting_for_medium.0]);
+        let further = of_attempts.into_iter().flatten();
+        words
+            .into_iter()
+            .chain(further)
+            .chain(of_contention.into_iter().flatten())
     }
 }
 
@@ -105,6 +122,8 @@ pub(crate) struct NewStation<'a> {
     pub config: &'a AccessConfig,
     /// Index of its link.
     pub link: usize,
+    /// Node whose port it is.
+    pub node: usize,
     /// Rate [bit/s] of its link.
     pub rate_bps: u64,
     /// Propagation delay of its link.
@@ -153,6 +172,9 @@ pub(crate) trait Parameters: Described {
     /// State of the cell.
     type Cell: MediumAccess;
 
+    /// Whether stations contend for a medium; others wait for grants.
+    const CONTENDS: bool;
+
     /// Returns the name of the cell that the station shares; None for a cell of its own.
     fn cell(&self) -> Option<&str>;
 
@@ -193,6 +215,13 @@ macro_rules! accesses {
             pub fn cell(&self) -> Option<&str> {
                 match self {
                     $(AccessConfig::$name(config) => config.cell(),)+
+                }
+            }
+
+            /// Returns whether stations contend for a medium; others wait for grants.
+            pub(crate) fn contends(&self) -> bool {
+                match self {
+                    $(AccessConfig::$name(_) => <$config as Parameters>::CONTENDS,)+
                 }
             }
         }
@@ -261,4 +290,6 @@ macro_rules! accesses {
 accesses! {
     /// Return link of DVB-RCS2.
     DvbRcs2(DvbRcs2Config);
+    /// Wi-Fi.
+    Wifi(WifiConfig);
 }

@@ -242,14 +242,17 @@ pub const TABLES: [Table; 16] = [
             Count Kind::Counter, "packets_lost_on_wire": "Packets lost on the wire in an outage." if moves(run) => motion(port).lost_on_wire;
             Count Kind::Counter, "overtakings": "Packets that overtook others on the wire." if moves(run) => motion(port).overtakings.packets;
             Count Kind::State, "furthest_overtaking": "Maximum number of packets that one packet overtook." if moves(run) => motion(port).overtakings.furthest;
-            Count Kind::Counter, "requests": "Requests for capacity that the port has sent." if has_access(run) => access(port).requests;
-            Count Kind::Counter, "requests_lost": "Requests that did not reach the gateway." if has_access(run) => access(port).requests_lost;
-            Count Kind::Counter, "grants": "Transmissions that have been granted, and whose times have come." if has_access(run) => access(port).granted;
-            Count Kind::Counter, "grants_used": "Granted transmissions that carried data." if has_access(run) => access(port).used;
+            Count Kind::Counter, "requests": "Requests for capacity that the port has sent." if grants(run) => access(port).requests;
+            Count Kind::Counter, "requests_lost": "Requests that did not reach the gateway." if grants(run) => access(port).requests_lost;
+            Count Kind::Counter, "grants": "Transmissions that have been granted, and whose times have come." if grants(run) => access(port).granted;
+            Count Kind::Counter, "grants_used": "Granted transmissions that carried data." if grants(run) => access(port).used;
             Count Kind::Counter, "attempts": "Transmissions without a grant." if has_access(run) => access(port).attempts;
             Count Kind::Counter, "collisions": "Transmissions without a grant that collisions lost." if has_access(run) => access(port).collisions;
             Count Kind::Counter, "access_overhead_bytes": "Headers of the access and padding in transmissions with data." if has_access(run) => access(port).overhead_bytes;
-            Real Kind::Counter, "waiting_for_grant_s": "Time in which data waited for a granted transmission." if has_access(run) => access(port).waiting.as_seconds();
+            Real Kind::Counter, "waiting_for_grant_s": "Time in which data waited for a granted transmission." if grants(run) => access(port).waiting.as_seconds();
+            Count Kind::Counter, "retransmissions": "Frames that the port has retransmitted, below IP." if contends(run) => access(port).retransmissions;
+            Real Kind::Counter, "airtime_s": "Time of the port's transmissions and of their responses." if contends(run) => access(port).airtime.as_seconds();
+            Real Kind::Counter, "waiting_for_medium_s": "Time in which data waited for a shared medium." if contends(run) => access(port).waiting_for_medium.as_seconds();
             Real Kind::Utilization, "utilization": "Share of the line's capacity that was used." => port.utilization;
         }],
     },
@@ -523,6 +526,18 @@ fn motion(port: &PacketReport) -> TimeVaryingReport {
 
 fn has_access(run: &Run<'_>) -> bool {
     run.scenario.links.iter().any(|link| link.access.is_some())
+}
+
+/// Returns whether stations wait for grants.
+fn grants(run: &Run<'_>) -> bool {
+    let mut links = run.scenario.links.iter();
+    links.any(|link| link.access.as_ref().is_some_and(|access| !access.contends()))
+}
+
+/// Returns whether stations contend for a medium.
+fn contends(run: &Run<'_>) -> bool {
+    let mut links = run.scenario.links.iter();
+    links.any(|link| link.access.as_ref().is_some_and(|access| access.contends()))
 }
 
 fn access(port: &PacketReport) -> AccessReport {

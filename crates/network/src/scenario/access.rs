@@ -3,6 +3,7 @@
 use super::refusal::{accept, refuse, ScenarioError};
 use super::{Framing, LinkConfig, Scenario};
 pub use crate::access::dvb_rcs2::{Category, DvbRcs2Config, Preset, RandomAccess};
+pub use crate::access::wifi::WifiConfig;
 use crate::access::{problem_of_cell, NewStation};
 pub use crate::access::{AccessConfig, AccessReport, StationAction};
 use longpipe_events::Span;
@@ -30,6 +31,8 @@ pub fn problem_of_links(links: &[AccessLink]) -> Option<(usize, Problem)> {
         .map(|(link, of_link)| NewStation {
             config: &of_link.access,
             link,
+            // No check depends on the node.
+            node: link,
             rate_bps: of_link.rate_bps,
             delay: Span(of_link.delay_ps),
         })
@@ -70,6 +73,7 @@ impl Scenario {
             Some(NewStation {
                 config: config.access.as_deref()?,
                 link,
+                node: config.from,
                 rate_bps: config.rate_bps,
                 delay: Span(config.delay_ps),
             })

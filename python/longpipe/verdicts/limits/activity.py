@@ -86,6 +86,10 @@ class Activity:
         """Returns the largest share of the active time in which packets at one of the ports waited for a grant."""
         return min(1.0, max(map(self.ports.waiting_for_grant_s, ports)) / self.active_s)
 
+    def waiting_for_medium(self, ports: Iterable[int]) -> float:
+        """Returns the largest share of the active time in which packets at one of the ports waited for a medium."""
+        return min(1.0, max(map(self.ports.waiting_for_medium_s, ports)) / self.active_s)
+
     @property
     def is_ecn_capable(self) -> bool:
         """Returns whether the flow's packets can be marked."""

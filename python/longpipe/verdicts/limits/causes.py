@@ -9,7 +9,7 @@ from longpipe import _core
 
 Limit = Literal[
     "link", "return link", "shaper", "window", "proxy buffer", "buffer", "AQM", "random loss", "outage", "policer",
-    "timeouts", "marks", "reordering", "access", "slow start", "congestion", "application", "not started",
+    "timeouts", "marks", "reordering", "access", "contention", "slow start", "congestion", "application", "not started",
     "not determined", "-",
 ]  # fmt: skip
 

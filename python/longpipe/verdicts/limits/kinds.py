@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from longpipe.verdicts.limits.evidence import Evidence
 
 
+# Name of a cell that no other link has.
+OTHER_CELL: Final = "another-cell"
+
+
 class Strength(IntEnum):
     """Strength of the evidence for a limit."""
 
@@ -162,6 +166,28 @@ class Access(Kind):
         most = max(ports, key=lambda port: evidence.waiting_for_grants([port]))
         fields = evidence.run.fields.of_link(most)
         return None if fields is None or fields.access_now is None else granted(evidence, most, fields)
+
+
+class Contention(Kind):
+    """A medium that the flow's packets, or its ACKs, share with the transmissions of other stations."""
+
+    name = "contention"
+    meaning = "packets, or ACKs, waited for a medium that other stations used"
+
+    def strength(self, evidence: Evidence) -> Strength:
+        if evidence.busy >= BUSY:
+            return Strength.NONE
+        # Stations of the medium take capacity from the flow even if another link gives it most of its share.
+        if evidence.waiting_for_medium(evidence.route) >= HALF:
+            return Strength.STRONG
+        return Strength.WEAK if evidence.waiting_for_medium(evidence.return_route) >= HALF else Strength.NONE
+
+    def remedy(self, evidence: Evidence) -> Remedy | None:
+        ports = evidence.route if evidence.waiting_for_medium(evidence.route) >= HALF else evidence.return_route
+        fields = evidence.run.fields.of_link(max(ports, key=evidence.ports.waiting_for_medium_s))
+        if fields is None or fields.access_now is None or fields.access_now.cell is None:
+            return None
+        return Remedy(f"{fields.access}.cell", OTHER_CELL)
 
 
 class LossCause(Kind):
@@ -498,6 +524,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     ReturnLink(),
     Window(),
     ProxyBuffer(),
+    Contention(),
     NotDetermined(),
     Shaper(),
     Link(),

@@ -127,6 +127,10 @@ class PortCounters:
         """Returns the time [s] in which packets at a port waited for capacity that a medium access grants."""
         return float(self._columns["waiting_for_grant_s"][port]) if "waiting_for_grant_s" in self._columns else 0.0
 
+    def waiting_for_medium_s(self, port: int) -> float:
+        """Returns the time [s] in which packets at a port waited for a medium that stations share."""
+        return float(self._columns["waiting_for_medium_s"][port]) if "waiting_for_medium_s" in self._columns else 0.0
+
     def most_indicating(self, ports: Iterable[int], limit: Limit, aqm: Limit) -> int | None:
         """Returns the port that lost, or marked, the most packets for a reason that indicates a limit; None without."""
         if limit == "marks":

@@ -16,6 +16,7 @@ from longpipe_evidence.cli.validate.packetdrill import packetdrill
 from longpipe_evidence.cli.validate.stacks import stacks
 from longpipe_evidence.cli.validate.stacks_live import stacks_live
 from longpipe_evidence.cli.validate.starlink import starlink
+from longpipe_evidence.cli.validate.wifi import wifi
 
 app = typer.Typer(rich_markup_mode="rich")
 app.add_typer(linux, name="linux")
@@ -32,3 +33,4 @@ app.command("packetdrill")(packetdrill)
 app.command("stacks")(stacks)
 app.command("stacks-live")(stacks_live)
 app.command("starlink")(starlink)
+app.command("wifi")(wifi)

@@ -361,11 +361,14 @@ fn time(ps: u64) -> String {
 
 /// Returns the parameters of a terminal.
 pub(super) fn config<'a>(station: &NewStation<'a>) -> &'a DvbRcs2Config {
-    let AccessConfig::DvbRcs2(config) = station.config;
+    let AccessConfig::DvbRcs2(config) = station.config else {
+        unreachable!("the stations of a cell have one kind")
+    };
     config
 }
 
 impl Parameters for DvbRcs2Config {
+    const CONTENDS: bool = false;
     type Cell = DvbRcs2;
 
     fn cell(&self) -> Option<&str> {

@@ -50,6 +50,7 @@ impl Beam {
         let station = |(link, config)| NewStation {
             config,
             link,
+            node: link,
             rate_bps: RATE_BPS,
             delay: Span(delay_ps),
         };

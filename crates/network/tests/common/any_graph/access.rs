@@ -39,7 +39,15 @@ fn add(scenario: &mut Scenario, links: &[usize], shares: bool, seed: u64) {
             let seed = seed.wrapping_add(own << 32).wrapping_add(attempt);
             let kind = &kinds[seed as usize % kinds.len()];
             let mut access = scale.draw(kind, seed, |drawn: &AccessConfig| drawn.invalid().is_none());
-            let AccessConfig::DvbRcs2(DvbRcs2Config { cell, .. }) = &mut access;
+            let cell = match &mut access {
+                AccessConfig::DvbRcs2(DvbRcs2Config { cell, .. }) => cell,
+                AccessConfig::Wifi(own) => {
+                    // The rate of a link is one of the standard's, and may differ from those of other links of the cell.
+                    let rates = own.rates();
+                    scenario.links[link].rate_bps = rates[number % rates.len()];
+                    &mut own.cell
+                }
+            };
             *cell = shares.then(|| "beam".to_owned());
             scenario.links[link].access = Some(Box::new(access));
             Simulation::new(scenario, 1).is_ok()
