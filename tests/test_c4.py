@@ -23,6 +23,14 @@ def test_an_unknown_case_is_rejected(tmp_path: Path) -> None:
         read(file)
 
 
+@pytest.mark.parametrize("text", ["a,b\n", "case,quantity,unit,c4,bbr,cubic\nalone,time,s,x,2,3\n"])
+def test_a_file_with_other_columns_is_rejected(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "published.csv"
+    file.write_text(text)
+    with pytest.raises(ScenarioError, match="needs a CSV file with the columns case, quantity, unit, c4, bbr, cubic"):
+        read(file)
+
+
 def test_differences_above_ten_percent_are_compared_by_sign() -> None:
     published = {"c4": 100.0, "bbr": 109.0, "cubic": 111.0}
     times = Compared("alone", "time", "s", published, {"c4": 1.0, "bbr": 3.0, "cubic": 2.0})

@@ -14,6 +14,7 @@ from statistics import mean
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError
@@ -22,6 +23,8 @@ from longpipe.measures.measure import parse
 
 # Published name of each control, and longpipe's.
 CONTROLS: Final = {"c4": "c4", "bbr": "bbr3", "cubic": "cubic"}
+COLUMNS: Final = ["case", "quantity", "unit", *CONTROLS]
+_NEEDS: Final = f"a CSV file with the columns {', '.join(COLUMNS)}, of which the last three are numbers"
 # A published difference is compared if it exceeds 10 % of the smaller value, or 10 percentage points of a share.
 LEAST: Final = 0.1
 _MB: Final = 10**6
@@ -150,8 +153,10 @@ class Compared(NamedTuple):
 
 
 def read(file: Path) -> pd.DataFrame:
-    """Reads the published means; raises ScenarioError for a case that longpipe neither has nor omits."""
-    table = read_frame(file, "needs columns case, quantity, unit, c4, bbr and cubic")
+    """Reads the published means; raises ScenarioError for other columns, and for an unknown case."""
+    table = read_frame(file, _NEEDS)
+    if list(table.columns) != COLUMNS or not all(is_numeric_dtype(table[control]) for control in CONTROLS):
+        raise ScenarioError(f"{file}: columns {', '.join(map(str, table.columns))}; needs {_NEEDS}")
     for case in table["case"]:
         if case not in CASES and case not in OMITTED:
             raise ScenarioError(f"{file}: case {case!r}; needs one of {', '.join([*CASES, *OMITTED])}")
