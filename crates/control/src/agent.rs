@@ -88,7 +88,7 @@ pub struct State {
     /// Time of the ACK with which the current step ended; None while it continues.
     pub(crate) ended: Option<Time>,
     /// Maximum rate [bit/s] that an action can set.
-    pub(crate) most_bps: f64,
+    pub(crate) max_bps: f64,
     /// Pacing rate that actions have set [bit/s]; NaN before the first RTT sample. Without `Steering::Rate`, nothing
     /// changes it.
     pub rate: f64,
@@ -103,7 +103,7 @@ pub struct State {
     /// Payload of a full segment [byte].
     pub mss: f64,
     /// Whether an action has changed the window of the base controller since the latest ACK.
-    pub moved: bool,
+    pub has_moved_window: bool,
 }
 
 impl State {
@@ -158,13 +158,13 @@ impl State {
         }
         let rtt = self.srtt.map_or(0.0, Span::as_seconds);
         match steering {
-            Steering::Rate => self.rate = bounded(self.rate * factor, 8.0 * self.mss, self.most_bps),
+            Steering::Rate => self.rate = bounded(self.rate * factor, 8.0 * self.mss, self.max_bps),
             Steering::Window | Steering::Base => {
-                let (least, most) = (2.0 * self.mss, self.most_bps * rtt / 8.0);
+                let (min, max) = (2.0 * self.mss, self.max_bps * rtt / 8.0);
                 // A factor of 1 leaves the window of a base controller unchanged even if it exceeds the bounds.
                 if factor != 1.0 || steering == Steering::Window {
-                    self.window = bounded(self.window * factor, least, most.max(least));
-                    self.moved = true;
+                    self.window = bounded(self.window * factor, min, max.max(min));
+                    self.has_moved_window = true;
                 }
             }
         }
@@ -196,9 +196,9 @@ impl State {
     }
 }
 
-/// Returns the value clamped to the bounds.
-fn bounded(value: f64, least: f64, most: f64) -> f64 {
-    value.max(least).min(most)
+/// Returns the value clamped to the bounds. Unlike `f64::clamp`, it accepts a maximum that is NaN or below the minimum.
+fn bounded(value: f64, min: f64, max: f64) -> f64 {
+    value.max(min).min(max)
 }
 
 /// A policy of one connection, and the steps after which it acts.
@@ -254,7 +254,7 @@ impl Agent {
         let state = State {
             rate: f64::NAN,
             window: f64::NAN,
-            most_bps: MAX_RELATIVE_RATE * slowest_bps,
+            max_bps: MAX_RELATIVE_RATE * slowest_bps,
             ..State::default()
         };
         Agent {
@@ -436,11 +436,11 @@ impl Based {
         }
     }
 
-    /// Records the window that the base controller has set. If it is a reduction, an action that has not taken effect
-    /// yet is discarded.
-    fn left(&self, grant: CwndUpdate) -> CwndUpdate {
+    /// Records the window that the base controller has set at a reduction or after a recovery, and discards an action that
+    /// has not taken effect yet. Returns the controller's update.
+    fn record_window(&self, grant: CwndUpdate) -> CwndUpdate {
         let mut state = self.agent.state();
-        state.moved = false;
+        state.has_moved_window = false;
         if state.is_ready() {
             state.window = grant.window;
         }
@@ -497,10 +497,10 @@ impl Control for Based {
             state.on_ack(ack, &flight);
             // During a recovery, loss recovery sets the window, as in Linux, where PRR overwrites a window that was set
             // from outside.
-            if state.moved && ack.grows {
+            if state.has_moved_window && ack.grows {
                 flight.limits = Limits::new(state.window, flight.ssthresh());
             }
-            state.moved = false;
+            state.has_moved_window = false;
         }
         let grant = self.base.on_ack(ack, &flight);
         let mut state = self.agent.state();
@@ -517,12 +517,12 @@ impl Control for Based {
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
         self.act_before(now);
         let grant = self.base.on_reduction(cause, now, flight);
-        self.left(grant)
+        self.record_window(grant)
     }
 
     fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> CwndUpdate {
         self.act_before(now);
         let grant = self.base.on_recovered(spurious, now, flight);
-        self.left(grant)
+        self.record_window(grant)
     }
 }

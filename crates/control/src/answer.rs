@@ -1,5 +1,4 @@
-//! Answers of user-defined controllers, and their conversion to window updates (grants). Invalid values are replaced
-//! and reported.
+//! Answers of user-defined controllers, and their conversion to window updates. Invalid values are replaced and reported.
 
 use crate::complaints::{Complaints, Kind};
 use longpipe_events::{Span, Time};
@@ -38,22 +37,31 @@ impl Answer {
     }
 }
 
+/// A pacing, and the inputs from which it was computed.
+#[derive(Clone, Copy, Debug)]
+struct Paced {
+    rate_bps: f64,
+    burst_segments: u32,
+    min_rtt: Option<Span>,
+    pacing: Pacing,
+}
+
 /// Converts the answers of one connection to window updates.
 #[derive(Debug, Default)]
 pub struct Answers {
     /// Minimum RTT of the connection, which determines the burst at a given pacing rate.
     pub least_rtt: Option<Span>,
-    /// Latest rate, the values from which its burst was computed, and the resulting pacing.
-    paced: Option<(f64, u32, Option<Span>, Pacing)>,
+    /// Latest pacing, which is reused until one of its inputs changes.
+    paced: Option<Paced>,
 }
 
 impl Answers {
-    /// Returns the window update for an answer.
+    /// Returns the window update for an answer; invalid values are replaced, and added to `complaints`.
     #[inline]
     pub fn take(&mut self, answer: &Answer, flight: &Flight, now: Time, complaints: &Complaints) -> CwndUpdate {
-        let complain = |kind, value, taken: f64| {
-            complaints.add(kind, value, taken, now);
-            taken
+        let complain = |kind, value, replacement: f64| {
+            complaints.add(kind, value, replacement, now);
+            replacement
         };
         let mss = flight.mss();
         let window = match answer.window {
@@ -83,22 +91,29 @@ impl Answers {
         let (rate, burst) = (answer.rate_bps?, answer.burst_segments);
         // The minimum rate is one segment per second, which is slow but does not stop the connection.
         let slowest = 8.0 * flight.mss();
-        let taken = if rate.is_nan() {
+        let valid_rate = if rate.is_nan() {
             slowest
         } else {
             rate.clamp(slowest, HIGHEST_RATE)
         };
         if !rate.is_finite() || rate <= 0.0 {
-            complaints.add(Kind::Rate, rate, taken, now);
+            complaints.add(Kind::Rate, rate, valid_rate, now);
         }
         match self.paced {
-            Some((before, segments, rtt, pacing)) if (before, segments, rtt) == (taken, burst, self.least_rtt) => {
-                Some(pacing)
+            Some(paced)
+                if (paced.rate_bps, paced.burst_segments, paced.min_rtt) == (valid_rate, burst, self.least_rtt) =>
+            {
+                Some(paced.pacing)
             }
             _ => {
-                let least = if burst == 0 { 2 } else { u64::from(burst) };
-                let pacing = pacing::at_rate(taken, least, self.least_rtt, flight);
-                self.paced = Some((taken, burst, self.least_rtt, pacing));
+                let min_burst = if burst == 0 { 2 } else { u64::from(burst) };
+                let pacing = pacing::at_rate(valid_rate, min_burst, self.least_rtt, flight);
+                self.paced = Some(Paced {
+                    rate_bps: valid_rate,
+                    burst_segments: burst,
+                    min_rtt: self.least_rtt,
+                    pacing,
+                });
                 Some(pacing)
             }
         }

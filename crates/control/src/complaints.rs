@@ -17,54 +17,55 @@ pub enum Kind {
     Factor,
 }
 
-/// The first value of a kind, with its time and its replacement, and the number of such values.
+/// Replaced values of one kind: the first of them, and their number.
 #[derive(Clone, Copy, Debug)]
-struct First {
+struct Replaced {
     value: f64,
-    taken: f64,
+    /// The value that was used instead.
+    replacement: f64,
     at: Time,
     count: u64,
 }
 
 /// Values replaced so far.
 #[derive(Debug, Default)]
-pub struct Complaints(Mutex<BTreeMap<Kind, First>>);
+pub struct Complaints(Mutex<BTreeMap<Kind, Replaced>>);
 
 impl Complaints {
     /// Records a value that was replaced.
     #[cold]
-    pub fn add(&self, kind: Kind, value: f64, taken: f64, at: Time) {
-        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = found.entry(kind).or_insert(First {
+    pub fn add(&self, kind: Kind, value: f64, replacement: f64, at: Time) {
+        let mut replaced_by_kind = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let replaced = replaced_by_kind.entry(kind).or_insert(Replaced {
             value,
-            taken,
+            replacement,
             at,
             count: 0,
         });
-        first.count += 1;
+        replaced.count += 1;
     }
 
     /// Returns one line for each kind of value that was replaced.
     pub fn lines(&self) -> Vec<String> {
-        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = |(kind, first): (&Kind, &First)| {
+        let replaced_by_kind = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = |(kind, replaced): (&Kind, &Replaced)| {
             let (name, unit) = match kind {
                 Kind::Window => ("a window", " bytes"),
                 Kind::Threshold => ("a slow-start threshold", " bytes"),
                 Kind::Rate => ("a pacing rate", " bit/s"),
                 Kind::Factor => ("a factor", ""),
             };
-            let times = match first.count {
+            let times = match replaced.count {
                 1 => String::new(),
                 count => format!(", and {} more times", count - 1),
             };
             format!(
                 "sets {name} of {}{unit} at {:.6} s{times}; replaced by {}{unit}",
-                first.value,
-                first.at.0 as f64 / 1e12,
-                first.taken
+                replaced.value,
+                replaced.at.0 as f64 / 1e12,
+                replaced.replacement
             )
         };
-        found.iter().map(line).collect()
+        replaced_by_kind.iter().map(line).collect()
     }
 }
