@@ -54,7 +54,7 @@ impl Variant for Bbr3 {
             draws: Stream::new(0, "control", 0),
             state: State::Startup,
             delivered: 0,
-            ahead: 0,
+            counted_ahead: 0,
             rounds: RoundCounter::default(),
             max_bw: MaxFilter::default(),
             cycle: 0,
@@ -70,7 +70,7 @@ impl Variant for Bbr3 {
             idle_restart: false,
             phase: RecoveryPhase::Open,
             prior_cwnd: 0.0,
-            restores: false,
+            restores_cwnd: false,
             pacing_rate: None,
             quantum: 0.0,
         }
@@ -136,12 +136,12 @@ impl Control for Bbr3 {
     fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
         let ahead = lost.delivered - self.delivered;
         self.delivered += ahead;
-        self.ahead += ahead;
+        self.counted_ahead += ahead;
         self.handle_lost(lost, now, flight);
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
-        self.delivered += ack.delivered - std::mem::take(&mut self.ahead);
+        self.delivered += ack.delivered - std::mem::take(&mut self.counted_ahead);
         self.phase = ack.phase;
         self.rounds.began = false;
         self.loss.round_began = false;

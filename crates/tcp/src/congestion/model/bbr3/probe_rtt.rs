@@ -68,7 +68,7 @@ pub(super) fn end_in_time(bbr: &mut Bbr3, now: Time) {
     }
     bbr.min_rtt.recent_since = now;
     bbr.min_rtt.until = None;
-    bbr.restores = true;
+    bbr.restores_cwnd = true;
     bbr.short = ShortTerm::default();
     if bbr.full.reached {
         bbr.start_down(now);

@@ -11,10 +11,13 @@ pub(super) enum State {
     Startup,
     /// Drain: removes the queue that Startup has built.
     Drain,
-    /// The phases of `ProbeBW`.
+    /// ProbeBW_DOWN: sends more slowly than the bandwidth, to drain the queue.
     Down,
+    /// ProbeBW_CRUISE: sends at the bandwidth.
     Cruise,
+    /// ProbeBW_REFILL: fills the pipe before the probe.
     Refill,
+    /// ProbeBW_UP: probes for more bandwidth.
     Up,
     /// ProbeRTT: reduces the data in flight to measure the minimum RTT.
     ProbeRtt,
@@ -64,9 +67,13 @@ pub(super) struct RoundCounter {
 pub(super) struct Sample {
     /// Delivery rate [byte/s]; 0 if the sample is invalid, because ACKs were compressed.
     pub(super) rate: f64,
+    /// Bytes delivered between the transmission of the segment and its ACK.
     pub(super) delivered: f64,
+    /// Bytes delivered when the segment was sent.
     pub(super) prior_delivered: u64,
+    /// Bytes in flight when the segment was sent.
     pub(super) tx_in_flight: f64,
+    /// Bytes lost between the transmission of the segment and its ACK.
     pub(super) lost: f64,
     pub(super) app_limited: bool,
 }
@@ -74,8 +81,11 @@ pub(super) struct Sample {
 /// ACK aggregation (draft-ietf-ccwg-bbr section 5.5.9).
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExtraAcked {
+    /// Start of the interval over which aggregation is measured (`extra_acked_interval_start`).
     pub(super) began: Time,
+    /// Bytes delivered in this interval (`extra_acked_delivered`).
     pub(super) delivered: f64,
+    /// Maximum of the data that were acknowledged beyond those expected at the bandwidth (`extra_acked`).
     pub(super) extra: MaxFilter,
 }
 
@@ -84,13 +94,17 @@ pub(super) struct ExtraAcked {
 pub struct Bbr3 {
     pub(super) draws: Stream,
     pub(super) state: State,
+    /// Bytes delivered so far (`C.delivered`).
     pub(super) delivered: u64,
-    /// Bytes that were added to `delivered` when a loss was detected, and that the next ACK will report.
-    pub(super) ahead: u64,
+    /// Bytes that are already in `delivered`, because they were added when a loss was detected, but that the next ACK will
+    /// report.
+    pub(super) counted_ahead: u64,
     pub(super) rounds: RoundCounter,
     /// Maximum bandwidth of the current and the previous cycle of `ProbeBW`.
     pub(super) max_bw: MaxFilter,
+    /// Number of cycles of `ProbeBW` (`cycle_count`).
     pub(super) cycle: u64,
+    /// Bandwidth at which the sender paces: the minimum of `max_bw` and of the short-term bound.
     pub(super) bw: f64,
     pub(super) short: ShortTerm,
     /// Long-term bound on the data in flight; infinite before the first loss in a probe.
@@ -101,14 +115,17 @@ pub struct Bbr3 {
     pub(super) probe: BandwidthProbe,
     pub(super) min_rtt: ProbeRttState,
     pub(super) aggregation: ExtraAcked,
+    /// Whether the sender restarts after an idle time and nothing has been delivered since.
     pub(super) idle_restart: bool,
     /// Recovery state after the previous ACK.
     pub(super) phase: RecoveryPhase,
-    /// cwnd to restore, and whether to restore it now.
+    /// cwnd before a recovery or ProbeRTT, to which it returns afterwards.
     pub(super) prior_cwnd: f64,
-    pub(super) restores: bool,
+    /// Whether the next ACK restores `prior_cwnd`, because ProbeRTT has ended.
+    pub(super) restores_cwnd: bool,
     /// Pacing rate [byte/s]; None before the first RTT sample.
     pub(super) pacing_rate: Option<f64>,
+    /// Maximum size of a burst (`send_quantum`).
     pub(super) quantum: f64,
 }
 
@@ -139,8 +156,9 @@ pub(super) struct FullBandwidth {
     pub(super) bw: f64,
     /// Number of consecutive rounds in which the bandwidth did not grow.
     pub(super) count: u32,
-    /// Whether a full pipe was detected since the last reset, and whether it was ever detected.
+    /// Whether a full pipe was detected since the last reset.
     pub(super) now: bool,
+    /// Whether a full pipe was ever detected.
     pub(super) reached: bool,
     /// Round in which Drain started.
     pub(super) drain_round: u64,
@@ -169,12 +187,15 @@ pub(super) struct LossRound {
     pub(super) until: u64,
     /// Whether the latest ACK started a round.
     pub(super) round_began: bool,
-    /// Whether data were lost in the round, the number of lost ranges, and the end of the last lost range.
+    /// Whether data were lost in the round.
     pub(super) lost: bool,
+    /// Number of lost ranges in the round.
     pub(super) ranges: u32,
+    /// End of the last lost range [sequence number].
     pub(super) end: u64,
-    /// Maximum delivery rate and delivered volume of the round.
+    /// Maximum delivery rate of the round.
     pub(super) bw_latest: f64,
+    /// Maximum delivered volume of a sample of the round.
     pub(super) inflight_latest: f64,
 }
 
@@ -215,19 +236,21 @@ pub(super) struct BandwidthProbe {
     pub(super) ack_phase: AckPhase,
     /// Whether samples come from a probe that has not been evaluated yet.
     pub(super) is_sample: bool,
-    /// Bytes acknowledged since `inflight_longterm` last grew, and bytes that must be acknowledged before it grows by
-    /// one segment.
+    /// Bytes acknowledged since `inflight_longterm` last grew (`probe_up_acks`).
     pub(super) acked: f64,
+    /// Bytes that must be acknowledged before `inflight_longterm` grows by one segment (`probe_up_cnt`).
     pub(super) acked_per_segment: f64,
     /// Number of rounds in which `inflight_longterm` was raised.
     pub(super) rounds: u32,
     /// Number of rounds since the last probe.
     pub(super) rounds_since_up: u64,
-    /// Start of the cycle, and time from the start until the next probe.
+    /// Start of the cycle (`cycle_stamp`).
     pub(super) began: Time,
+    /// Time from the start of the cycle until the next probe (`bw_probe_wait`).
     pub(super) wait: Span,
-    /// Whether the latest probe caused too many losses, and whether it ended early, before it caused any.
+    /// Whether the latest probe caused too many losses.
     pub(super) too_high: bool,
+    /// Whether the latest probe ended early, before it caused losses.
     pub(super) precautionary: bool,
 }
 
@@ -251,19 +274,24 @@ impl Default for BandwidthProbe {
 /// Minimum RTT and the state of ProbeRTT.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProbeRttState {
+    /// Minimum RTT (`min_rtt`).
     pub(super) rtt: Option<Span>,
+    /// Time at which the minimum RTT was measured (`min_rtt_stamp`).
     pub(super) since: Time,
-    /// Minimum RTT since the last ProbeRTT, or since ProbeRTT was last due.
+    /// Minimum RTT since the last ProbeRTT, or since ProbeRTT was last due (`probe_rtt_min_delay`).
     pub(super) recent: Option<Span>,
+    /// Time at which `recent` was measured (`probe_rtt_min_stamp`).
     pub(super) recent_since: Time,
+    /// Whether `recent` is so old that ProbeRTT is due (`probe_rtt_expired`).
     pub(super) expired: bool,
     /// Whether the first segment has been sent.
     started: bool,
-    /// Time at which ProbeRTT ends, and whether a round has passed since it began.
+    /// Time at which ProbeRTT ends (`probe_rtt_done_stamp`); None until the data in flight have fallen to its limit.
     pub(super) until: Option<Time>,
+    /// Whether a round has passed since then (`probe_rtt_round_done`).
     pub(super) round_over: bool,
-    /// Values of `delivered` at the start and the end of the latest ProbeRTT; rate samples of data sent in between are
-    /// ignored.
+    /// Values of `delivered` at the start and the end of the latest ProbeRTT. Rate samples of data sent in between count
+    /// as application-limited.
     pub(super) paused: Option<(u64, u64)>,
 }
 

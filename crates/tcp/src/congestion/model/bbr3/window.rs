@@ -89,7 +89,7 @@ impl Bbr3 {
     pub(super) fn window(&mut self, ack: &Ack, flight: &Flight) -> f64 {
         let mss = flight.mss();
         let mut cwnd = flight.cwnd();
-        if std::mem::take(&mut self.restores) {
+        if std::mem::take(&mut self.restores_cwnd) {
             cwnd = cwnd.max(self.prior_cwnd);
         }
         if ack.delivered > 0 {
