@@ -1,12 +1,16 @@
-//! The network control centre (NCC): divides the bursts of each superframe among the terminals of a beam.
+//! The network control centre (NCC): divides the bursts of each superframe among the terminals of a beam, in this order:
+//! constant rates, requested rates, requested volumes, and free capacity.
 
 use super::requests::Request;
 use longpipe_events::{Time, PS_PER_SECOND};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-/// Unit of credits: a burst is this many.
+/// A burst in the unit of credits.
 const BURST: u128 = 1 << 32;
+/// Levels of requests, by which credits are indexed.
+const RATES: usize = 0;
+const VOLUMES: usize = 1;
 const PS: u128 = PS_PER_SECOND as u128;
 
 /// How the NCC divides capacity that does not suffice, and how long it keeps requests.
@@ -18,6 +22,22 @@ pub(super) struct Division {
     pub volume_persistence: Option<u64>,
     /// Whether the largest volumes are granted first and completely (OpenSAND), instead of in proportion.
     pub largest_volume_first: bool,
+}
+
+/// The latest rate that a terminal has requested.
+#[derive(Clone, Copy, Debug, Default)]
+struct RequestedRate {
+    kbps: u64,
+    /// Superframes for which the rate is still granted.
+    superframes: u64,
+}
+
+/// The volume that a terminal has requested and that has not been granted.
+#[derive(Clone, Copy, Debug, Default)]
+struct RequestedVolume {
+    bytes: u64,
+    /// Superframes since the last request.
+    age: u64,
 }
 
 /// A terminal as the NCC knows it.
@@ -35,11 +55,9 @@ pub(super) struct Account {
     inbox: VecDeque<(Time, Request)>,
     /// Requests that have been processed.
     processed: u64,
-    /// Requested rate [kbit/s], and the number of superframes for which it is still granted.
-    rate: (u64, u64),
-    /// Requested volume [byte] that has not been granted, and the number of superframes since the last request.
-    volume: (u64, u64),
-    /// Fractions of bursts that were not granted at the levels of rates and of volumes.
+    rate: RequestedRate,
+    volume: RequestedVolume,
+    /// Fractions of bursts that were not granted, by level.
     credits: [u128; 2],
 }
 
@@ -53,8 +71,8 @@ impl Account {
             max_bytes,
             inbox: VecDeque::new(),
             processed: 0,
-            rate: (0, 0),
-            volume: (0, 0),
+            rate: RequestedRate::default(),
+            volume: RequestedVolume::default(),
             credits: [0; 2],
         }
     }
@@ -103,7 +121,8 @@ impl Ncc {
 
     /// Returns whether requests are pending or in effect.
     pub fn is_active(&self) -> bool {
-        let is_active = |account: &Account| !account.inbox.is_empty() || account.rate.1 > 0 || account.volume.0 > 0;
+        let is_active =
+            |account: &Account| !account.inbox.is_empty() || account.rate.superframes > 0 || account.volume.bytes > 0;
         self.accounts.iter().any(is_active)
     }
 
@@ -114,9 +133,9 @@ impl Ncc {
 
     /// Returns the bursts that each terminal gets in a superframe without requests: constant rates and free capacity.
     pub fn idle_plan(&self, superframe: u64) -> Vec<u64> {
-        let mut given: Vec<u64> = self.accounts.iter().map(|account| account.constant_bursts).collect();
-        self.give_free(superframe, &mut given);
-        given
+        let mut granted: Vec<u64> = self.accounts.iter().map(|account| account.constant_bursts).collect();
+        self.grant_free(superframe, &mut granted);
+        granted
     }
 
     /// Decides at `now` on the plan of a superframe: returns the number of bursts of each terminal.
@@ -125,33 +144,33 @@ impl Ncc {
         let Capacity {
             bursts, burst_bytes, ..
         } = self.capacity;
-        let mut given: Vec<u64> = self.accounts.iter().map(|account| account.constant_bursts).collect();
+        let mut granted: Vec<u64> = self.accounts.iter().map(|account| account.constant_bursts).collect();
         let in_bursts = |bytes: u64| bytes.div_ceil(burst_bytes);
         // A kbit/s is 125 byte/s.
         let rate_bytes = |kbps: u64| (u128::from(125 * kbps) * u128::from(self.capacity.superframe_ps)).div_ceil(PS);
-        let wanted = |account: &Account| match account.rate {
-            (kbps, 1..) => in_bursts(rate_bytes(kbps) as u64),
-            _ => 0,
+        let rate_bursts = |account: &Account| match account.rate.superframes {
+            0 => 0,
+            1.. => in_bursts(rate_bytes(account.rate.kbps) as u64),
         };
-        let rates: Vec<u64> = self.accounts.iter().map(wanted).collect();
-        self.give(0, &rates, &mut given);
+        let rates: Vec<u64> = self.accounts.iter().map(rate_bursts).collect();
+        self.grant(RATES, &rates, &mut granted);
         let volumes: Vec<u64> = self
             .accounts
             .iter()
-            .map(|account| in_bursts(account.volume.0))
+            .map(|account| in_bursts(account.volume.bytes))
             .collect();
-        let before = given.clone();
+        let before = granted.clone();
         match self.division.largest_volume_first {
-            true => self.give_largest_first(&volumes, &mut given),
-            false => self.give(1, &volumes, &mut given),
+            true => self.grant_largest_first(&volumes, &mut granted),
+            false => self.grant(VOLUMES, &volumes, &mut granted),
         }
-        for (account, (after, before)) in self.accounts.iter_mut().zip(given.iter().zip(&before)) {
-            account.volume.0 = account.volume.0.saturating_sub((after - before) * burst_bytes);
-            account.rate.1 = account.rate.1.saturating_sub(1);
+        for (account, (after, before)) in self.accounts.iter_mut().zip(granted.iter().zip(&before)) {
+            account.volume.bytes = account.volume.bytes.saturating_sub((after - before) * burst_bytes);
+            account.rate.superframes = account.rate.superframes.saturating_sub(1);
         }
-        self.give_free(superframe, &mut given);
-        debug_assert!(given.iter().all(|&given| given <= bursts));
-        given
+        self.grant_free(superframe, &mut granted);
+        debug_assert!(granted.iter().all(|&granted| granted <= bursts));
+        granted
     }
 
     /// Processes the requests that have reached the NCC by `now`. Rates that arrive together are added.
@@ -162,100 +181,111 @@ impl Ncc {
             ..
         } = self.division;
         for account in &mut self.accounts {
-            account.volume.1 += 1;
+            account.volume.age += 1;
             let mut rate = None;
             while account.inbox.front().is_some_and(|&(at, _)| at <= now) {
                 account.processed += 1;
                 match account.inbox.pop_front() {
                     Some((_, Request::Rate(kbps))) => rate = Some(rate.unwrap_or(0) + kbps),
-                    Some((_, Request::Volume(bytes))) => account.volume = (account.volume.0 + bytes, 0),
-                    Some((_, Request::AbsoluteVolume(bytes))) => account.volume = (bytes, 0),
+                    Some((_, Request::Volume(bytes))) => {
+                        account.volume.bytes += bytes;
+                        account.volume.age = 0;
+                    }
+                    Some((_, Request::AbsoluteVolume(bytes))) => account.volume = RequestedVolume { bytes, age: 0 },
                     None => {}
                 }
             }
             if let Some(kbps) = rate {
-                account.rate = (kbps.min(account.max_kbps), rate_persistence);
+                account.rate = RequestedRate {
+                    kbps: kbps.min(account.max_kbps),
+                    superframes: rate_persistence,
+                };
             }
-            account.volume.0 = account.volume.0.min(account.max_bytes);
-            if volume_persistence.is_some_and(|persistence| account.volume.1 >= persistence) {
-                account.volume.0 = 0;
+            account.volume.bytes = account.volume.bytes.min(account.max_bytes);
+            if volume_persistence.is_some_and(|persistence| account.volume.age >= persistence) {
+                account.volume.bytes = 0;
             }
         }
     }
 
-    /// Returns the number of bursts that no terminal has got.
-    fn left(&self, given: &[u64]) -> u64 {
-        (self.capacity.bursts * self.capacity.carriers).saturating_sub(given.iter().sum())
+    /// Returns the number of bursts that have not been granted.
+    fn remaining(&self, granted: &[u64]) -> u64 {
+        (self.capacity.bursts * self.capacity.carriers).saturating_sub(granted.iter().sum())
     }
 
-    /// Gives each terminal the bursts that it wants at a level, or a share in proportion to them if the capacity does
+    /// Grants each terminal the bursts that it requests at a level, or a share in proportion to them if the capacity does
     /// not suffice; fractions of bursts are credited to the next superframe.
-    fn give(&mut self, level: usize, wanted: &[u64], given: &mut [u64]) {
-        let room = |given: &[u64], at: usize| self.capacity.bursts.saturating_sub(given[at]);
-        let wanted: Vec<u64> = (0..given.len()).map(|at| wanted[at].min(room(given, at))).collect();
-        let (total, mut left) = (wanted.iter().sum::<u64>(), self.left(given));
-        if total <= left {
-            wanted.iter().zip(given).for_each(|(wanted, given)| *given += wanted);
+    fn grant(&mut self, level: usize, requested: &[u64], granted: &mut [u64]) {
+        let room = |granted: &[u64], at: usize| self.capacity.bursts.saturating_sub(granted[at]);
+        let requested: Vec<u64> = (0..granted.len())
+            .map(|at| requested[at].min(room(granted, at)))
+            .collect();
+        let (total, mut remaining) = (requested.iter().sum::<u64>(), self.remaining(granted));
+        if total <= remaining {
+            requested
+                .iter()
+                .zip(granted)
+                .for_each(|(requested, granted)| *granted += requested);
             self.accounts.iter_mut().for_each(|account| account.credits[level] = 0);
             return;
         }
-        let capacity = u128::from(left);
-        for ((account, given), &wanted) in self.accounts.iter_mut().zip(given.iter_mut()).zip(&wanted) {
+        let capacity = u128::from(remaining);
+        for ((account, granted), &requested) in self.accounts.iter_mut().zip(granted.iter_mut()).zip(&requested) {
             let credit = &mut account.credits[level];
-            *credit += u128::from(wanted) * capacity * BURST / u128::from(total);
-            let whole = ((*credit / BURST) as u64).min(wanted).min(left);
+            *credit += u128::from(requested) * capacity * BURST / u128::from(total);
+            let whole = ((*credit / BURST) as u64).min(requested).min(remaining);
             *credit -= u128::from(whole) * BURST;
-            *given += whole;
-            left -= whole;
+            *granted += whole;
+            remaining -= whole;
         }
         // Bursts that remain go to the largest credits, one to each.
-        let mut order: Vec<usize> = (0..given.len()).filter(|&at| wanted[at] > 0).collect();
+        let mut order: Vec<usize> = (0..granted.len()).filter(|&at| requested[at] > 0).collect();
         order.sort_by_key(|&at| Reverse(self.accounts[at].credits[level]));
         for at in order {
-            if left == 0 {
+            if remaining == 0 {
                 break;
             }
-            if given[at] < self.capacity.bursts {
+            if granted[at] < self.capacity.bursts {
                 let credit = &mut self.accounts[at].credits[level];
                 *credit = credit.saturating_sub(BURST);
-                given[at] += 1;
-                left -= 1;
+                granted[at] += 1;
+                remaining -= 1;
             }
         }
     }
 
-    /// Gives the terminals with the largest volumes all that they want, until the capacity ends.
-    fn give_largest_first(&self, wanted: &[u64], given: &mut [u64]) {
-        let mut left = self.left(given);
-        let mut order: Vec<usize> = (0..given.len()).filter(|&at| wanted[at] > 0).collect();
-        order.sort_by_key(|&at| Reverse(wanted[at]));
+    /// Grants the terminals with the largest volumes all that they request, until the capacity ends.
+    fn grant_largest_first(&self, requested: &[u64], granted: &mut [u64]) {
+        let mut remaining = self.remaining(granted);
+        let mut order: Vec<usize> = (0..granted.len()).filter(|&at| requested[at] > 0).collect();
+        order.sort_by_key(|&at| Reverse(requested[at]));
         for at in order {
-            let bursts = wanted[at].min(self.capacity.bursts - given[at]).min(left);
-            given[at] += bursts;
-            left -= bursts;
+            let bursts = requested[at].min(self.capacity.bursts - granted[at]).min(remaining);
+            granted[at] += bursts;
+            remaining -= bursts;
         }
     }
 
     /// Divides free capacity equally among the terminals that may use it; bursts that remain go to one terminal each,
     /// beginning with another one in each superframe.
-    fn give_free(&self, superframe: u64, given: &mut [u64]) {
-        let count = given.len();
-        let before = given.to_vec();
-        let room = |given: &[u64], at: usize| {
-            let of_carrier = self.capacity.bursts.saturating_sub(given[at]);
-            of_carrier.min(self.accounts[at].free_bursts - (given[at] - before[at]))
+    fn grant_free(&self, superframe: u64, granted: &mut [u64]) {
+        let count = granted.len();
+        let before = granted.to_vec();
+        let room = |granted: &[u64], at: usize| {
+            let of_carrier = self.capacity.bursts.saturating_sub(granted[at]);
+            of_carrier.min(self.accounts[at].free_bursts - (granted[at] - before[at]))
         };
         loop {
-            let left = self.left(given);
+            let remaining = self.remaining(granted);
             let turns = (0..count).map(|turn| (superframe as usize + turn) % count);
-            let eligible: Vec<usize> = turns.filter(|&at| room(given, at) > 0).collect();
-            if left == 0 || eligible.is_empty() {
+            let eligible: Vec<usize> = turns.filter(|&at| room(granted, at) > 0).collect();
+            if remaining == 0 || eligible.is_empty() {
                 return;
             }
-            let share = left / eligible.len() as u64;
-            let remainder = if share == 0 { left as usize } else { eligible.len() };
+            let share = remaining / eligible.len() as u64;
+            let remainder = if share == 0 { remaining as usize } else { eligible.len() };
             for &at in &eligible[..remainder] {
-                given[at] += room(given, at).min(share.max(1));
+                granted[at] += room(granted, at).min(share.max(1));
             }
         }
     }
