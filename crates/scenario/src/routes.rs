@@ -1,11 +1,16 @@
-//! Routes of fewest hops between hosts; searches are shared among flows.
+//! Routes of fewest hops between hosts.
+//!
+//! A search is a breadth-first search from a root: the only neighbour of the first host, or the host itself if it has
+//! several links. All hosts behind a switch therefore share one search, which continues as far as a route needs. The inner
+//! part of a route, from the root to the only neighbour of the last host, is also shared.
 
 use std::collections::HashMap;
 
-/// Numbers by node, or by pair of nodes: see `key`. One type for all, because the page contains the code of each type.
+/// Numbers by node, or by pair of nodes (`key`). All maps have this type, because the lab's page would contain the code of
+/// each further type.
 pub(crate) type Numbers = HashMap<u64, usize>;
 
-/// Returns the key of a pair of nodes, or of a node and 0.
+/// Returns the key of a pair of nodes; maps by node use the pair of the node and 0.
 pub(crate) fn key(a: usize, b: usize) -> u64 {
     (a as u64) << 32 | b as u64
 }
@@ -18,10 +23,10 @@ const MAX_CACHED: usize = 4_000_000;
 struct Tree {
     /// Nodes in the order in which they were reached.
     queue: Vec<usize>,
-    /// The node from which each node was reached.
-    before: Numbers,
-    /// Position of each node that was taken from the queue.
-    taken: Numbers,
+    /// Node from which each node was reached; the root is its own parent.
+    parents: Numbers,
+    /// Position in the queue of each node whose neighbours have been searched.
+    visited: Numbers,
 }
 
 /// Finds routes through switches; among routes with equally many hops, earlier links win.
@@ -37,7 +42,7 @@ pub(crate) struct ShortestRoutes {
     /// Routes from the root of a tree to the only neighbour of a host.
     inner: Vec<Vec<usize>>,
     /// Number of the route from one node to another in `inner`.
-    inner_of: Numbers,
+    inner_number: Numbers,
 }
 
 impl ShortestRoutes {
@@ -52,7 +57,7 @@ impl ShortestRoutes {
             trees: vec![],
             tree_of: Numbers::new(),
             inner: vec![],
-            inner_of: Numbers::new(),
+            inner_number: Numbers::new(),
         }
     }
 
@@ -67,13 +72,13 @@ impl ShortestRoutes {
             [only] => Some((root, only)),
             _ => None,
         };
-        let known = ends.and_then(|ends| self.inner_of.get(&key(ends.0, ends.1)).copied());
-        let inner = match known {
+        let number = ends.and_then(|(root, only)| self.inner_number.get(&key(root, only)).copied());
+        let inner = match number {
             Some(number) => self.inner[number].clone(),
             None => {
                 let inner = self.route_before(root, last)?;
-                if let Some(ends) = ends {
-                    self.inner_of.insert(key(ends.0, ends.1), self.inner.len());
+                if let Some((root, only)) = ends {
+                    self.inner_number.insert(key(root, only), self.inner.len());
                     self.inner.push(inner.clone());
                 }
                 inner
@@ -94,19 +99,19 @@ impl ShortestRoutes {
                 }
                 self.trees.push(Tree {
                     queue: vec![root],
-                    before: Numbers::from([(key(root, 0), root)]),
-                    taken: Numbers::new(),
+                    parents: Numbers::from([(key(root, 0), root)]),
+                    visited: Numbers::new(),
                 });
                 self.tree_of.insert(key(root, 0), self.trees.len() - 1);
                 self.trees.len() - 1
             }
         };
         let tree = &mut self.trees[number];
-        let mut here = tree.reach(&self.neighbours[last], &self.switches)?;
-        let mut route = vec![here];
-        while here != root {
-            here = tree.before[&key(here, 0)];
-            route.push(here);
+        let mut node = tree.reach(&self.neighbours[last], &self.switches)?;
+        let mut route = vec![node];
+        while node != root {
+            node = tree.parents[&key(node, 0)];
+            route.push(node);
         }
         route.reverse();
         Some(route)
@@ -114,30 +119,30 @@ impl ShortestRoutes {
 }
 
 impl Tree {
-    /// Returns the first of these nodes that the search takes.
+    /// Returns that of the nodes `ends` which the search visits first, and continues the search if it has visited none.
     fn reach(&mut self, ends: &[usize], switches: &[Vec<usize>]) -> Option<usize> {
-        let known = ends
+        let visited = ends
             .iter()
-            .filter_map(|end| self.taken.get(&key(*end, 0)).map(|place| (*place, *end)));
-        if let Some((_, end)) = known.min() {
+            .filter_map(|end| self.visited.get(&key(*end, 0)).map(|position| (*position, *end)));
+        if let Some((_, end)) = visited.min() {
             return Some(end);
         }
-        let mut wanted = Numbers::new();
+        let mut targets = Numbers::new();
         for end in ends {
-            wanted.insert(key(*end, 0), *end);
+            targets.insert(key(*end, 0), *end);
         }
-        while self.taken.len() < self.queue.len() {
-            let here = self.queue[self.taken.len()];
-            self.taken.insert(key(here, 0), self.taken.len());
-            for neighbour in &switches[here] {
-                let reached = self.before.contains_key(&key(*neighbour, 0));
+        while self.visited.len() < self.queue.len() {
+            let node = self.queue[self.visited.len()];
+            self.visited.insert(key(node, 0), self.visited.len());
+            for neighbour in &switches[node] {
+                let reached = self.parents.contains_key(&key(*neighbour, 0));
                 if !reached {
-                    self.before.insert(key(*neighbour, 0), here);
+                    self.parents.insert(key(*neighbour, 0), node);
                     self.queue.push(*neighbour);
                 }
             }
-            if wanted.contains_key(&key(here, 0)) {
-                return Some(here);
+            if targets.contains_key(&key(node, 0)) {
+                return Some(node);
             }
         }
         None
