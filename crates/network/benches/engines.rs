@@ -10,15 +10,27 @@ use longpipe_network::scenario::{Engine, Scenario};
 use longpipe_network::Simulation;
 use longpipe_tcp::config::RecoveryKind;
 
-/// Cells that a run moved, and its CPU time.
+/// Simulated seconds of a run.
+const SECONDS: u64 = 10;
+/// Payload of a packet of the common TCP configuration [byte].
+const MSS: u64 = 512;
+const RECEIVER_WINDOW: u64 = 65_536;
+/// Port of the first link of the dumbbell, its trunk.
+const TRUNK: usize = 0;
+
+/// Work of one or more runs.
 #[derive(Clone, Copy, Default)]
 struct Work {
+    /// Cells that arrived at the trunk.
     cells: u64,
+    /// Packets that were delivered.
     packets: u64,
+    /// CPU time [s].
     seconds: f64,
 }
 
 impl Work {
+    /// Runs a scenario.
     fn of(scenario: &Scenario, engine: Engine) -> Work {
         let mut scenario = scenario.clone();
         scenario.engine = engine;
@@ -28,8 +40,8 @@ impl Work {
         let seconds = begin.elapsed().as_secs_f64();
         let report = simulation.report().expect("invariants hold");
         Work {
-            cells: report.ports[0].cells_in,
-            packets: report.flows.iter().map(|flow| flow.delivered_bytes / 512).sum(),
+            cells: report.ports[TRUNK].cells_in,
+            packets: report.flows.iter().map(|flow| flow.delivered_bytes / MSS).sum(),
             seconds,
         }
     }
@@ -40,6 +52,7 @@ impl Work {
         self.seconds += other.seconds;
     }
 
+    /// Formats millions of cells and of packets per CPU second.
     fn per_second(&self) -> String {
         let millions = |count: u64| count as f64 / self.seconds / 1e6;
         format!("{:8.1} {:10.2}", millions(self.cells), millions(self.packets))
@@ -47,7 +60,7 @@ impl Work {
 }
 
 fn main() {
-    println!("LAN configurations of frr-96, 10 simulated seconds each, one core, CPU time\n");
+    println!("LAN configurations of frr-96, {SECONDS} simulated seconds each, one core, CPU time\n");
     println!("                                      cell by cell          by trains             ratio");
     println!("sources buffer tcp     policy          Mcells/s Mpackets/s   Mcells/s Mpackets/s");
     let (mut all_reference, mut all_trains) = (Work::default(), Work::default());
@@ -55,7 +68,8 @@ fn main() {
         for buffer in [1000, 3000] {
             for (flavor, recovery) in [("vanilla", RecoveryKind::Vanilla), ("reno", RecoveryKind::Reno)] {
                 for name in ["tail-drop", "epd", "selective-drop", "fba"] {
-                    let scenario = dumbbell(sources, LAN, buffer, policy(name), 10, &tcp(recovery, 65_536));
+                    let tcp = tcp(recovery, RECEIVER_WINDOW);
+                    let scenario = dumbbell(sources, LAN, buffer, policy(name), SECONDS, &tcp);
                     let reference = Work::of(&scenario, Engine::Reference);
                     let trains = Work::of(&scenario, Engine::Trains);
                     assert_eq!(reference.packets, trains.packets, "the engines agree");

@@ -132,7 +132,7 @@ impl Wire {
     /// Returns the departure time of the packet just sent, which arrives at `arrival`.
     pub fn left(&self, arrival: Time) -> Time {
         match &self.port {
-            Port::Delayed(delayed) => delayed.left(),
+            Port::Delayed(delayed) => delayed.last_departure(),
             _ => arrival - self.line.delay(),
         }
     }
@@ -361,7 +361,7 @@ fn port(
     let host = scenario.is_host(link.from);
     if varies || scenario.has_queue_at_host(link) || link.is_conditioned() {
         let occupancy = link.policy.depends_on_occupancy_only() && link.conditioners.is_empty();
-        let only_delay = Delayed::only(link.motion.as_deref()).filter(|_| occupancy);
+        let only_delay = Delayed::delay_only(link.motion.as_deref()).filter(|_| occupancy);
         if let Some(delay) = only_delay.filter(|_| !scenario.has_queue_at_host(link)) {
             let port = if host {
                 Port::Interface(Box::new(Interface::new(rate, loss)))

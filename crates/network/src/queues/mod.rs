@@ -1,5 +1,8 @@
 //! Queue disciplines decide which packet a port transmits next, and which packets it drops or marks. `disc.rs` contains
 //! the interface.
+//!
+//! `disciplines!` lists the implementations, and `policies!` the kinds of `policy` in a scenario: those that decide when a
+//! packet or cell arrives, which any FIFO can use, and those that are disciplines of their own.
 
 pub mod ack_filter;
 pub mod aqm_fifo;

@@ -1,4 +1,7 @@
 //! Losses of datagrams on a path that may reorder or duplicate packets, where a missing datagram may still arrive.
+//!
+//! The receiver notices a loss when a later datagram arrives, so losses after the last datagram that arrived do not count
+//! yet.
 
 use longpipe_events::memory::Growing;
 use longpipe_tcp::ranges::Ranges;
@@ -19,19 +22,19 @@ pub(super) struct Losses {
     duplicated: Vec<Duplicated>,
     /// Number of lost datagrams that were sent before the last one that arrived.
     lost: u64,
-    /// Lost datagrams that were sent later.
+    /// Lost datagrams that were sent after the last one that arrived.
     later: Ranges,
 }
 
 impl Losses {
     /// Records that a copy of a datagram is duplicated.
     pub fn duplicate(&mut self, number: u64) {
-        match self.place(number) {
-            Ok(place) => self.duplicated[place].in_transit += 1,
-            Err(place) => {
+        match self.position(number) {
+            Ok(index) => self.duplicated[index].in_transit += 1,
+            Err(index) => {
                 self.duplicated.make_room();
                 self.duplicated.insert(
-                    place,
+                    index,
                     Duplicated {
                         number,
                         in_transit: 2,
@@ -44,22 +47,22 @@ impl Losses {
 
     /// Records the arrival of a copy of a datagram. Returns whether it is the first one.
     pub fn arrive(&mut self, number: u64) -> bool {
-        let Ok(place) = self.place(number) else {
+        let Ok(index) = self.position(number) else {
             return true;
         };
-        let first = !std::mem::replace(&mut self.duplicated[place].arrived, true);
-        self.end_copy(place);
+        let first = !std::mem::replace(&mut self.duplicated[index].arrived, true);
+        self.end_copy(index);
         first
     }
 
     /// Records that a copy of a datagram is lost; `expected` is the number after that of the last datagram that
     /// arrived.
     pub fn lose(&mut self, number: u64, expected: u64) {
-        if let Ok(place) = self.place(number) {
+        if let Ok(index) = self.position(number) {
             let Duplicated {
                 in_transit, arrived, ..
-            } = self.duplicated[place];
-            self.end_copy(place);
+            } = self.duplicated[index];
+            self.end_copy(index);
             if arrived || in_transit > 1 {
                 return;
             }
@@ -71,7 +74,7 @@ impl Losses {
         }
     }
 
-    /// Records the arrival of the datagram before number `expected`, the last one so far.
+    /// Records that the datagram before number `expected` has arrived as the last one so far: the losses before it count.
     pub fn reach(&mut self, expected: u64) {
         if !self.later.is_empty() {
             self.lost += self.later.covered(0, expected);
@@ -85,15 +88,17 @@ impl Losses {
         self.lost
     }
 
-    fn place(&self, number: u64) -> Result<usize, usize> {
+    /// Returns the index of a datagram in `duplicated`, or the index at which it would be inserted.
+    fn position(&self, number: u64) -> Result<usize, usize> {
         self.duplicated
             .binary_search_by_key(&number, |datagram| datagram.number)
     }
 
-    fn end_copy(&mut self, place: usize) {
-        self.duplicated[place].in_transit -= 1;
-        if self.duplicated[place].in_transit == 0 {
-            self.duplicated.remove(place);
+    /// Records that a copy is no longer in transit, and removes the datagram after its last copy.
+    fn end_copy(&mut self, index: usize) {
+        self.duplicated[index].in_transit -= 1;
+        if self.duplicated[index].in_transit == 0 {
+            self.duplicated.remove(index);
         }
     }
 }

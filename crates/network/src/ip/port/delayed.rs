@@ -12,15 +12,15 @@ pub(crate) struct Delayed {
     /// Port of a host or of a router.
     pub port: Port,
     delay: Delay,
-    /// Lower bound [ps] on the time of the next arrival.
-    min: u64,
+    /// Earliest time [ps] of the next arrival, which keeps packets in order: 1 ps after the previous arrival.
+    earliest_arrival: u64,
     /// Departure time of the last packet.
-    left: Time,
+    last_departure: Time,
 }
 
 impl Delayed {
     /// Returns the delay of a link on which only the delay varies and packets keep their order; None for other links.
-    pub(crate) fn only(motion: Option<&TimeVaryingConfig>) -> Option<Delay> {
+    pub(crate) fn delay_only(motion: Option<&TimeVaryingConfig>) -> Option<Delay> {
         let TimeVaryingConfig {
             service: None,
             delay: Some(delay),
@@ -38,8 +38,8 @@ impl Delayed {
         Delayed {
             port,
             delay,
-            min: 0,
-            left: Time::ZERO,
+            earliest_arrival: 0,
+            last_departure: Time::ZERO,
         }
     }
 
@@ -48,14 +48,16 @@ impl Delayed {
     #[inline(never)]
     pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, circuit_and_ecn: (u32, bool)) -> Option<Time> {
         let departure = self.port.queue(line, ready, bytes, circuit_and_ecn)?;
-        let arrival = (departure.0 + self.delay.of(departure.0, departure.0)).max(self.min);
-        self.min = arrival + 1;
-        self.left = departure;
+        // Only the end of the transmission determines the delay (`delay_only`), so its start is not needed.
+        let delay = self.delay.of(departure.0, departure.0);
+        let arrival = (departure.0 + delay).max(self.earliest_arrival);
+        self.earliest_arrival = arrival + 1;
+        self.last_departure = departure;
         Some(Time(arrival))
     }
 
     /// Returns the departure time of the last packet.
-    pub fn left(&self) -> Time {
-        self.left
+    pub fn last_departure(&self) -> Time {
+        self.last_departure
     }
 }
