@@ -5,7 +5,7 @@
 import { byId, make, table } from "./dom";
 import { Cancelled } from "./engine";
 import { EXERCISES, type Exercise, check, chosen, whyOf } from "./exercises";
-import { changed } from "./knobs";
+import { changed as withValue } from "./knobs";
 import { LESSON } from "./lesson";
 
 type Table = Record<string, unknown>;
@@ -23,17 +23,20 @@ interface Page {
     now(): { fields: Table; seed: string };
 }
 
+/** All positions, in the order of the menu. */
 const PLACES: Place[] = [...LESSON.map((_, i) => ({ step: i + 1 })), ...EXERCISES.map((_, i) => ({ exercise: i + 1 }))];
 
 /** The panel, which shows one step or exercise, or the list of all of them. */
 export class Guide {
-    private place = -1;
+    /** Index of the shown position in `PLACES`; -1 if none is shown. */
+    private current = -1;
+    /** Cancels the check in progress; null if there is none. */
     private checking: AbortController | null = null;
     private readonly menu = byId<HTMLSelectElement>("lesson-menu");
 
     constructor(private readonly page: Page) {
-        const options = (of: { title: string }[], name: string, from: number): HTMLElement =>
-            make("optgroup", { label: name === "Step" ? "Lesson" : "Exercises" }, ...of.map(({ title }, i) => make("option", { value: String(from + i) }, `${name} ${i + 1}: ${title}`)));
+        const options = (parts: { title: string }[], name: string, from: number): HTMLElement =>
+            make("optgroup", { label: name === "Step" ? "Lesson" : "Exercises" }, ...parts.map(({ title }, i) => make("option", { value: String(from + i) }, `${name} ${i + 1}: ${title}`)));
         this.menu.replaceChildren(
             make("option", { value: "-1" }, "Lesson: choose a step or an exercise"),
             options(LESSON, "Step", 0),
@@ -42,19 +45,19 @@ export class Guide {
         this.menu.addEventListener("change", () => {
             page.go(PLACES[Number(this.menu.value)] ?? {});
         });
-        byId("lesson-before").addEventListener("click", () => page.go(PLACES[this.place - 1] as Place));
-        byId("lesson-next").addEventListener("click", () => page.go(PLACES[this.place + 1] as Place));
+        byId("lesson-before").addEventListener("click", () => page.go(PLACES[this.current - 1] as Place));
+        byId("lesson-next").addEventListener("click", () => page.go(PLACES[this.current + 1] as Place));
         this.show({});
     }
 
     /** Shows a step or exercise; without an argument, it shows nothing. */
     show(place: Place): void {
-        this.place = PLACES.findIndex((one) => one.step === place.step && one.exercise === place.exercise);
-        this.menu.value = String(this.place);
-        byId<HTMLButtonElement>("lesson-before").disabled = this.place <= 0;
-        byId<HTMLButtonElement>("lesson-next").disabled = this.place === PLACES.length - 1;
+        this.current = PLACES.findIndex(({ step, exercise }) => step === place.step && exercise === place.exercise);
+        this.menu.value = String(this.current);
+        byId<HTMLButtonElement>("lesson-before").disabled = this.current <= 0;
+        byId<HTMLButtonElement>("lesson-next").disabled = this.current === PLACES.length - 1;
         const box = byId<HTMLDetailsElement>("lesson-box");
-        box.hidden = this.place < 0;
+        box.hidden = this.current < 0;
         if (place.step !== undefined) {
             const step = LESSON[place.step - 1];
             if (step === undefined) return;
@@ -72,18 +75,19 @@ export class Guide {
     changed(): void {
         this.checking?.abort();
         this.checking = null;
-        const exercise = EXERCISES[(PLACES[this.place]?.exercise ?? 0) - 1];
+        const exercise = EXERCISES[(PLACES[this.current]?.exercise ?? 0) - 1];
         if (exercise === undefined) return;
         byId<HTMLSelectElement>("answer").value = String(chosen(exercise, this.page.now().fields));
         byId("verdict").replaceChildren();
     }
 
+    /** Shows an exercise with the choices of its answer. */
     private showExercise(exercise: Exercise, number: number): void {
         const answer = make("select", { id: "answer" }, make("option", { value: "-1", disabled: true, hidden: true }, "another value"));
         answer.append(...exercise.choices.map(({ words }, i) => make("option", { value: String(i) }, words)));
         answer.addEventListener("change", () => {
             const choice = exercise.choices[Number(answer.value)];
-            if (choice !== undefined) this.page.set(changed(this.page.now().fields, exercise.path, choice.value), exercise.path);
+            if (choice !== undefined) this.page.set(withValue(this.page.now().fields, exercise.path, choice.value), exercise.path);
         });
         const press = make("button", { type: "button", id: "check" }, "Check my answer");
         press.addEventListener("click", () => void this.check(exercise));
@@ -99,33 +103,34 @@ export class Guide {
         );
     }
 
+    /** Runs all choices of an exercise and shows the verdict, unless another check begins in the meantime. */
     private async check(exercise: Exercise): Promise<void> {
         this.checking?.abort();
-        const mine = new AbortController();
-        this.checking = mine;
-        const place = byId("verdict");
-        tell(place, make("span", {}, `Running ${exercise.choices.length} choices…`));
+        const controller = new AbortController();
+        this.checking = controller;
+        const verdict = byId("verdict");
+        showIn(verdict, make("span", {}, `Running ${exercise.choices.length} choices…`));
         try {
             const { fields, seed } = this.page.now();
-            const found = await check(exercise, fields, seed, mine.signal);
-            if (this.checking !== mine) return;
-            tell(place, make("p", { className: found.right ? "right" : "wrong" }, found.words));
-            if (!found.right) return;
-            const rows = exercise.choices.map(({ words }, i) => [words, exercise.measure.show(found.measured[i] as number)]);
+            const result = await check(exercise, fields, seed, controller.signal);
+            if (this.checking !== controller) return;
+            showIn(verdict, make("p", { className: result.right ? "right" : "wrong" }, result.words));
+            if (!result.right) return;
+            const rows = exercise.choices.map(({ words }, i) => [words, exercise.measure.show(result.measured[i] as number)]);
             const all = make("details", {}, make("summary", {}, "All choices"), table([exercise.label, exercise.measure.name], rows));
-            place.append(make("p", {}, whyOf(exercise, fields)), all);
+            verdict.append(make("p", {}, whyOf(exercise, fields)), all);
         } catch (error) {
-            if (error instanceof Cancelled || this.checking !== mine) return;
+            if (error instanceof Cancelled || this.checking !== controller) return;
             if (!(error instanceof Error)) throw error;
-            tell(place, make("p", { className: "wrong" }, error.message));
+            showIn(verdict, make("p", { className: "wrong" }, error.message));
         } finally {
-            if (this.checking === mine) this.checking = null;
+            if (this.checking === controller) this.checking = null;
         }
     }
 }
 
-/** Shows one element in a place, and scrolls it into view: on a phone, the text of an exercise is longer than its box. */
-function tell(place: HTMLElement, said: HTMLElement): void {
-    place.replaceChildren(said);
-    said.scrollIntoView({ block: "nearest" });
+/** Shows an element in a box, and scrolls it into view, because on a phone an exercise is longer than its box. */
+function showIn(box: HTMLElement, element: HTMLElement): void {
+    box.replaceChildren(element);
+    element.scrollIntoView({ block: "nearest" });
 }
