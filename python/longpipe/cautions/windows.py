@@ -34,11 +34,12 @@ def window_warnings(scenario: Scenario) -> list[str]:
                 proxies[path.flow] = proxy_buffer
                 path = path._replace(window_bytes=buffer_bytes)
         limited_paths.append(path)
-    through: dict[int, list[Path]] = {path.bottleneck: [] for path in limited_paths}
+    # All paths through each port that is the bottleneck of a path.
+    paths_by_port: dict[int, list[Path]] = {path.bottleneck: [] for path in limited_paths}
     for path in limited_paths:
-        for port in set(path.route) & through.keys():
-            through[port].append(path)
-    return [line for port, at_port in through.items() for line in _warning(resolved, port, at_port, proxies)]
+        for port in set(path.route) & paths_by_port.keys():
+            paths_by_port[port].append(path)
+    return [line for port, through in paths_by_port.items() for line in _warning(resolved, port, through, proxies)]
 
 
 def _warning(
@@ -59,6 +60,7 @@ def _warning(
     limiting = [proxies[path.flow] for path in greedy if path.flow in proxies]
     proxy = limiting[0] if len(limiting) == len(greedy) else None
     where = f"{port_name(resolved, port)}: {_limiting(greedy, proxy)}"
+    # Share of the rate that one window per round trip uses.
     filled = sum(8 * path.window_bytes / path.round_trip_s for path in greedy) / rate_bps
     queued_bytes = windows_bytes - bdp_bytes
     if filled < 1:
@@ -97,8 +99,8 @@ def _remedy(greedy: Sequence[Path], proxy: ProxyBuffer | None, bdp_bytes: float,
     flows = math.ceil(bdp_bytes / largest)
     if flows <= len(greedy):
         return f"needs tcp.receiver_window of {_rounded_up(greedy[0], bdp_bytes / len(greedy))} or more"
-    most = SIZE.format(LARGEST_WINDOW_BYTES)
-    return f"no window is larger than {most} (RFC 7323); needs {flows} flows with such windows"
+    limit = SIZE.format(LARGEST_WINDOW_BYTES)
+    return f"no window is larger than {limit} (RFC 7323); needs {flows} flows with such windows"
 
 
 def _rounded_up(path: Path, wire_bytes: float) -> str:

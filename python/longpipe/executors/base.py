@@ -36,7 +36,7 @@ Outcome = Packed | Failure
 Outcomes = Generator[list[tuple[Job, Outcome]], None, None]
 
 # Outcomes of a batch, and the time that its runs took [s].
-Ran = tuple[list[Outcome], float]
+BatchOutcomes = tuple[list[Outcome], float]
 
 
 @runtime_checkable
@@ -70,7 +70,7 @@ def run_in_pool(job: Job, memory: str | None) -> Outcome:
         return Failure(str(error))
 
 
-def run_batch(run: Callable[[Job, str | None], Outcome], jobs: Sequence[Job], memory: str | None) -> Ran:
+def run_batch(run: Callable[[Job, str | None], Outcome], jobs: Sequence[Job], memory: str | None) -> BatchOutcomes:
     """Executes the runs of a batch in a worker, one after another."""
     began = time.perf_counter()
     scenarios = {id(scenario): _resolved_once(scenario) for scenario, _ in jobs}
@@ -79,15 +79,17 @@ def run_batch(run: Callable[[Job, str | None], Outcome], jobs: Sequence[Job], me
 
 
 def _resolved_once(scenario: Scenario) -> Scenario:
-    """Returns an equal scenario of an earlier batch, because resolving a scenario takes longer than a short run.
+    """Returns an equal scenario of an earlier batch, so that equal scenarios of several batches are resolved once.
 
-    A scenario that depends on files brings what it was resolved to, and is returned itself.
+    Resolving a scenario takes longer than a short run. A scenario that depends on files is returned itself, because it
+    is transferred together with its resolved form.
     """
     return scenario if scenario.depends_on_files else _first_equal(scenario)
 
 
 @lru_cache(maxsize=64)
 def _first_equal(scenario: Scenario) -> Scenario:
+    """Returns the first of equal scenarios, which the cache returns for all of them."""
     return scenario
 
 

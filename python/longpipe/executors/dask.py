@@ -16,7 +16,17 @@ from distributed.comm.core import connect
 from distributed.deploy.cluster import Cluster
 
 from longpipe.errors import ScenarioError
-from longpipe.executors.base import BATCH_S, ExecutorError, Failure, Job, Outcomes, Ran, name, run_batch, run_in_pool
+from longpipe.executors.base import (
+    BATCH_S,
+    BatchOutcomes,
+    ExecutorError,
+    Failure,
+    Job,
+    Outcomes,
+    name,
+    run_batch,
+    run_in_pool,
+)
 from longpipe.executors.batches import Batches
 from longpipe.inputs import load_json
 from longpipe.system.memory import limit_bytes
@@ -38,7 +48,7 @@ _SIZE_S: Final = 1.0
 _log = logging.getLogger(__name__)
 
 # Outcomes of a batch and its duration [s], or a text that names the worker and its incompatible version of longpipe.
-_Answer = Ran | str
+_Answer = BatchOutcomes | str
 
 
 class Dask:

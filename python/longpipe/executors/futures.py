@@ -6,7 +6,17 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from typing import Final
 
 from longpipe.errors import ScenarioError
-from longpipe.executors.base import BATCH_S, ExecutorError, Failure, Job, Outcomes, Ran, name, run_batch, run_in_pool
+from longpipe.executors.base import (
+    BATCH_S,
+    BatchOutcomes,
+    ExecutorError,
+    Failure,
+    Job,
+    Outcomes,
+    name,
+    run_batch,
+    run_in_pool,
+)
 from longpipe.executors.batches import Batches
 from longpipe.system.memory import limit_bytes
 
@@ -64,7 +74,7 @@ class _Tasks:
         self._batches = batches
         self._room = room
         self._memory = memory
-        self.running: dict[Future[Ran], list[Job]] = {}
+        self.running: dict[Future[BatchOutcomes], list[Job]] = {}
 
     def hand_out(self) -> None:
         while len(self.running) < self._room and (batch := self._batches.next()):

@@ -53,12 +53,13 @@ class FittedGoodput:
 def checked(report: FitReport) -> FitReport:
     """Runs the scenario of a fit and returns the report with the goodputs of file and scenario.
 
-    Returns the report unchanged if the runs were interrupted or need too much memory, or if the file has no goodput or
-    none of a transfer.
+    Returns the report unchanged if the file contains no transfer or no delivered data, and if the runs are interrupted
+    or need too much memory.
     """
     if not report.is_transfer:
         return report
-    observed = goodput_bps(*(np.array(report.series[name], dtype=float) for name in ("time_s", "delivered_bytes")))
+    time_s, delivered_bytes = (np.array(report.series[name], dtype=float) for name in ("time_s", "delivered_bytes"))
+    observed = goodput_bps(time_s, delivered_bytes)
     if not observed > 0:
         return report
     scenario = _shortened(report.scenario, report.mss)

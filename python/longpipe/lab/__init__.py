@@ -26,7 +26,7 @@ _FRAME: Final = """\
 <iframe id="{name}" title="longpipe lab" style="width: 100%; height: {height}px; border: 0"></iframe>
 <script>
 (async () => {{
-    const packed = Uint8Array.from(atob("{packed}"), (one) => one.charCodeAt(0));
+    const packed = Uint8Array.from(atob("{packed}"), (letter) => letter.charCodeAt(0));
     const page = new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")));
     const address = URL.createObjectURL(new Blob([await page.arrayBuffer()], {{ type: "text/html" }}));
     document.getElementById("{name}").src = address + "{fragment}";
@@ -65,6 +65,7 @@ def _end(scenario: Path | Scenario | None, seed: int) -> str:
 
 
 def _check_built() -> None:
+    """Raises RunError unless the page was built."""
     if not PAGE.exists():
         raise RunError(
             f"lab: {PAGE} is missing; needs a build of longpipe that contains the page, or `make lab` in its sources, "
@@ -75,8 +76,8 @@ def _check_built() -> None:
 def fragment(scenario: Path | Scenario, seed: int = 1) -> str:
     """Returns the fragment of an address that contains a scenario (as deflated TOML) and a seed.
 
-    A scenario that equals an example is the page's preset if the page does not support a part of it otherwise. Raises
-    ScenarioError, with a line for each part of any other scenario that the page does not support.
+    If the page does not support a part of a scenario, but the scenario equals an example, the fragment names the page's
+    preset of this example. Raises ScenarioError, with a line for each unsupported part, for any other such scenario.
     """
     from longpipe.lab.beyond import check, example_of
     from longpipe.run import check_seed
@@ -90,8 +91,8 @@ def fragment(scenario: Path | Scenario, seed: int = 1) -> str:
         if (name := example_of(checked)) is None:
             raise
         return f"#preset={name}&seed={seed}"
-    letters = base64.urlsafe_b64encode(zlib.compress(checked.to_toml().encode(), 9)).decode().rstrip("=")
-    return f"#seed={seed}&s={letters}"
+    encoded = base64.urlsafe_b64encode(zlib.compress(checked.to_toml().encode(), 9)).decode().rstrip("=")
+    return f"#seed={seed}&s={encoded}"
 
 
 @dataclass(frozen=True)
@@ -141,5 +142,6 @@ def widget(scenario: Path | Scenario | None = None, seed: int = 1, *, height: in
 
 
 def _check_height(height: int) -> None:
+    """Raises ScenarioError unless a height is a whole number of pixels within the bounds."""
     if isinstance(height, bool) or not isinstance(height, int) or not MIN_HEIGHT <= height <= MAX_HEIGHT:
         raise ScenarioError(f"height: {height!r}; needs a whole number of pixels from {MIN_HEIGHT} to {MAX_HEIGHT}")

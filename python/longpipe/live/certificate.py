@@ -9,6 +9,7 @@ from longpipe.live import flow_limits, starved
 from longpipe.live.flow_limits import RealFlow
 from longpipe.live.stolen import shown
 
+# Quantiles of the lateness that the text shows, with their names.
 _SHARES: Final = {"0.5": "median", "0.95": "95 %", "0.99": "99 %", "0.999": "99.9 %", "1": "worst"}
 
 
@@ -23,8 +24,8 @@ class Certificate:
     on_path: int
     # Number of packets that the path lost, by cause.
     lost: dict[str, int]
-    # Packets that did not enter the path: destination unknown, not IP, too long, or dropped because the device was
-    # full.
+    # Numbers of packets that did not enter the path: those for an unknown destination, those that are not IP or too
+    # long, and those that were dropped because the device was full.
     no_way: int
     unfit: int
     overrun: int
@@ -34,6 +35,7 @@ class Certificate:
     lateness_s: dict[str, float | None]
     # Maximum time by which a packet was early.
     earliest_s: float
+    # Number of packets whose lateness exceeded `limit_s`.
     late: int
     limit_s: float
     # Share of the packets that may be late: 0 if none may be.
@@ -63,8 +65,8 @@ class Certificate:
         """Yields why the run is no valid measurement of the simulated path."""
         limit = _shown(self.limit_s)
         if self.late > self.late_share * self.entered:
-            may = f", {100 * self.late_share:g} % may be" if self.late_share else ""
-            yield f"{self.late} of {self.entered} packets were later than {limit}{may}"
+            tolerance = f", {100 * self.late_share:g} % may be" if self.late_share else ""
+            yield f"{self.late} of {self.entered} packets were later than {limit}{tolerance}"
         if self.late_share == 0 and self.longest_pause_s > self.limit_s:
             yield f"longpipe did not run for up to {_shown(self.longest_pause_s)}, more than {limit}"
         if self.overrun or self.refused:
@@ -106,6 +108,7 @@ class Certificate:
 
 
 def _shown(seconds: float | None) -> str:
+    """Formats a time in microseconds or milliseconds; "-" if there is none."""
     if seconds is None:
         return "-"
     return f"{seconds * 1e6:.0f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.2f} ms"

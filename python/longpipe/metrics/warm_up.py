@@ -29,8 +29,9 @@ SERIES: Final = f"goodput of all flows in {OBSERVATIONS} intervals"
 # Kinds of columns by table and column, as the core declares them, each with the weight of a mean or the share
 # of a quantile.
 _KINDS: Final = {(table, name): (kind, of) for table, columns in _core.result_tables() for name, kind, of, _ in columns}
-# Number of the last stage that is a BBR state; BBR's startup is 0, and higher numbers are phases of Careful Resume.
-_LAST_STAGE: Final = 6
+# Number of the last stage in the trace `control` that is a BBR state. BBR's startup is 0, and higher numbers are phases
+# of Careful Resume.
+_LAST_BBR_STAGE: Final = 6
 # Tables with a row per request or per flow that arrived, each with the column by which rows are left out.
 _LISTS: Final = {"files": "requested_s", "chunks": "requested_s", "completions": "arrival_s"}
 
@@ -53,7 +54,9 @@ def since(
     tables = {name: columns for name, columns in whole.items() if name not in ("delays", "token_credits")}
     for table in {table for table, _ in _KINDS} - _LISTS.keys():
         tables[table] = _difference(table, whole[table], before[table], instant_ps, resolved)
-    late_delays = [all_of.since(early) for all_of, early in zip(whole["delays"], before["delays"], strict=True)]
+    late_delays = [
+        delays.since(early_delays) for delays, early_delays in zip(whole["delays"], before["delays"], strict=True)
+    ]
     for (table, name), (kind, share) in _KINDS.items():
         if kind == "quantile":
             tables[table][name] = [delays.quantile(float(share or 0)) for delays in late_delays]
@@ -61,18 +64,19 @@ def since(
     if before["token_credits"]:
         seconds = (int(resolved["duration_ps"]) - instant_ps) / 1e12
         tables["ports"] |= limits_after(resolved["links"], seconds, before["token_credits"])
-    for table, time in _LISTS.items():
-        late = [i for i, instant in enumerate(whole[table].get(time, ())) if instant >= begin]
-        tables[table] = {name: _at(column, late) for name, column in whole[table].items()}
+    for table, time_column in _LISTS.items():
+        late_rows = [i for i, instant in enumerate(whole[table].get(time_column, ())) if instant >= begin]
+        tables[table] = {name: _at(column, late_rows) for name, column in whole[table].items()}
     tables["arrived"] |= _arrived(resolved, tables)
     # At least one row is needed for runs that have only VBR traffic.
     flows = [*map(str, before["flows"]["flow"])] or [""]
-    early = dict(zip(before["arrived"].get("flow", ()), before["arrived"].get("arrived_bytes", ()), strict=True))
+    arrived_before = before["arrived"]
+    early_bytes = dict(zip(arrived_before.get("flow", ()), arrived_before.get("arrived_bytes", ()), strict=True))
     tables["warm_up"] = {
         "flow": flows,
         "begin_s": [begin] * len(flows),
         "delivered_before_bytes": [*before["flows"]["delivered_bytes"]] or [0],
-        "arrived_before_bytes": [early.get(name, 0) for name in flows],
+        "arrived_before_bytes": [early_bytes.get(name, 0) for name in flows],
         **{name: [value] * len(flows) for name, value in chosen.items()},
     }
     return tables
@@ -80,6 +84,8 @@ def since(
 
 def _arrived(resolved: Mapping[str, Any], columns: Columns) -> dict[str, list[int]]:
     """Returns the numbers and the bytes of flows that arrived after the instant, from their rows."""
+    counted = ("arrived", "completed", "arrived_bytes")
+    # By flow, in the order of `counted`.
     rows = {name: [0, 0, 0] for name in columns["arrived"].get("flow", ())}
     names = [flow["name"] for flow in resolved["flows"]]
     completions = (columns["completions"].get(name, ()) for name in ("flow", "size_bytes", "completion_s"))
@@ -88,12 +94,12 @@ def _arrived(resolved: Mapping[str, Any], columns: Columns) -> dict[str, list[in
         row[0] += 1
         row[1] += end is not None and not math.isnan(end)
         row[2] += int(size)
-    counted = ("arrived", "completed", "arrived_bytes")
     return {name: [row[index] for row in rows.values()] for index, name in enumerate(counted)} if rows else {}
 
 
-def _at(column: Any, places: list[int]) -> Any:  # noqa: ANN401 - a list or an array
-    return [column[i] for i in places] if isinstance(column, list | tuple) else column[places]
+def _at(column: Any, indices: list[int]) -> Any:  # noqa: ANN401 - a list or an array
+    """Returns the values of a column in some rows."""
+    return [column[i] for i in indices] if isinstance(column, list | tuple) else column[indices]
 
 
 def _difference(
@@ -125,8 +131,9 @@ def _difference(
 def _utilization(link: Mapping[str, Any], whole: float, before: float, instant_ps: int, duration_ps: int) -> float:
     """Returns the share of a link's capacity that was used after an instant; 0 if it could send nothing.
 
-    A packet is counted when its transmission ends. One transmission may have begun before the instant, so the share is
-    limited to 1.
+    With the capacities C and C' of the run and of its first part, and the utilizations u and u', this is
+    (u C - u' C') / (C - C'). A packet is counted when its transmission ends. One transmission may have begun before the
+    instant, so the share is limited to 1.
     """
     of_run, of_warm_up = (capacity(link, until_ps) for until_ps in (duration_ps, instant_ps))
     if of_run <= of_warm_up:
@@ -150,11 +157,14 @@ def _extremes(name: str, columns: Columns) -> tuple[Sequence[float], Sequence[fl
 
 
 def _mean(whole: float, weight: float, before: float, weight_before: float, lowest: float, highest: float) -> float:
-    """Returns the mean over a run without its first part, from the means and weights of the run and of that part."""
+    """Returns the mean over a run without its first part; nan if this part has the whole weight.
+
+    With the means m and m' and the weights w and w' of the run and of its first part, it is (m w - m' w') / (w - w').
+    """
     if weight == weight_before:
         return math.nan
-    early = before * weight_before if weight_before else 0.0
-    mean = (whole * weight - early) / (weight - weight_before)
+    early_sum = before * weight_before if weight_before else 0.0
+    mean = (whole * weight - early_sum) / (weight - weight_before)
     # The difference may exceed the extremes by a rounding error.
     return mean if math.isnan(mean) else min(max(mean, lowest), highest)
 
@@ -173,13 +183,13 @@ def automatic(resolved: Mapping[str, Any], columns: Columns) -> tuple[int, dict[
     arrivals = columns["traces"]["arrivals"]
     edges = np.linspace(0, duration_ps / 1e12, OBSERVATIONS + 1)
     series = np.histogram(arrivals["time_s"], edges, weights=np.asarray(arrivals["bytes"], dtype=float))[0]
-    left_out, stationary = truncation(series)
-    chosen_ps = duration_ps * left_out // OBSERVATIONS
-    opening_ps = 1e12 * max(_slow_starts_s(resolved, columns), default=0.0)
-    if not stationary or opening_ps > duration_ps / 2:
+    truncated, stationary = truncation(series)
+    chosen_ps = duration_ps * truncated // OBSERVATIONS
+    start_up_ps = 1e12 * max(_slow_starts_s(resolved, columns), default=0.0)
+    if not stationary or start_up_ps > duration_ps / 2:
         begin_ps, stationary = duration_ps // 2, False
     else:
-        begin_ps = max(chosen_ps, math.ceil(opening_ps))
+        begin_ps = max(chosen_ps, math.ceil(start_up_ps))
     return begin_ps, {"series": SERIES, "stationary": stationary}
 
 
@@ -196,7 +206,7 @@ def _slow_starts_s(resolved: Mapping[str, Any], columns: Columns) -> Iterable[fl
         columns_of_flow = (np.asarray(cwnd[name])[of_flow] for name in ("time_s", "cwnd_bytes", "ssthresh_bytes"))
         times, window, threshold = columns_of_flow
         stages = np.asarray(control["stage"])[of_stage == i]
-        of_bbr = (stages >= 0) & (stages <= _LAST_STAGE)
+        of_bbr = (stages >= 0) & (stages <= _LAST_BBR_STAGE)
         if of_bbr.any():
             yield _first(np.asarray(control["time_s"])[of_stage == i], of_bbr & (stages > 0))
             continue

@@ -14,14 +14,15 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-_LOOK_S: Final = 0.01
+# Interval at which a waiting process tries to take the lock [s].
+_POLL_S: Final = 0.01
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Context that waits for the lock of this file and then holds it. The file exists only while the lock is held."""
     while (file := taken(path)) is None:
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
     try:
         yield
     finally:
@@ -35,26 +36,27 @@ def taken(path: Path) -> int | None:
     """
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     # If the previous holder has removed the file in the meantime, this lock is on a deleted file.
-    if _is_ours(file) and _is_same(file, path):
+    if _try_lock(file) and _is_same(file, path):
         return file
     os.close(file)
     return None
 
 
-def _is_ours(file: int) -> bool:
-    """Returns whether this process holds the lock on an open file, which it tries to take."""
+def _try_lock(file: int) -> bool:
+    """Tries to lock an open file. Returns whether this process holds the lock."""
     try:
         if sys.platform == "win32":
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         else:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        # On a file system without locks, processes do not wait.
+        # On a file system without locks, every process counts as the holder, so none waits.
         return error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
     return True
 
 
 def _is_same(file: int, path: Path) -> bool:
+    """Returns whether an open file is the file at a path."""
     try:
         return os.path.samestat(os.fstat(file), path.stat())
     except OSError:
@@ -63,6 +65,8 @@ def _is_same(file: int, path: Path) -> bool:
 
 def give_back(file: int, path: Path) -> None:
     """Releases a lock and removes its file."""
+    # Windows cannot remove an open file. Elsewhere, the file is removed while the lock is still held, so that no other
+    # process holds a lock on the removed file.
     if sys.platform == "win32":
         os.close(file)
     with suppress(OSError):

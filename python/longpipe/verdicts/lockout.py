@@ -40,6 +40,7 @@ def locked_out(scenario: Scenario, columns: Mapping[str, Mapping[str, Any]]) -> 
         if path.endless:
             for port in path.route[1:]:
                 greedy.setdefault(port, []).append(path)
+    # Computed for the first port that needs them.
     throughputs_bps: dict[str, float] = {}
     for port, at_port in greedy.items():
         if len(at_port) < 2 or not _is_mostly_full(links[port], ports, port):
@@ -47,19 +48,20 @@ def locked_out(scenario: Scenario, columns: Mapping[str, Mapping[str, Any]]) -> 
         throughputs_bps = throughputs_bps or _throughputs_bps(scenario, columns)
         largest = max(at_port, key=lambda path: throughputs_bps.get(path.flow, 0.0))
         # The link through which the packets of the largest flow reach the port.
-        before = largest.route[largest.route.index(port) - 1]
+        feeder = largest.route[largest.route.index(port) - 1]
         if (
-            nodes[links[before]["from"]]["kind"] != "host"
-            or "motion" in links[before]
-            or links[before]["rate_bps"] != links[port]["rate_bps"]
+            nodes[links[feeder]["from"]]["kind"] != "host"
+            or "motion" in links[feeder]
+            or links[feeder]["rate_bps"] != links[port]["rate_bps"]
         ):
             continue
         total_bps = sum(throughputs_bps.get(path.flow, 0.0) for path in at_port)
         starved_bps = _STARVED * links[port]["rate_bps"] / len(at_port)
+        # A flow without a throughput was active too briefly to count as starved.
         starved = [path for path in at_port if throughputs_bps.get(path.flow, math.inf) < starved_bps]
         if not starved or throughputs_bps[largest.flow] < _NEARLY_ALL * total_bps:
             continue
-        rate, flow, link = RATE.format(links[port]["rate_bps"]), largest.flow, port_name(resolved, before)
+        rate, flow, link = RATE.format(links[port]["rate_bps"]), largest.flow, port_name(resolved, feeder)
         is_dumbbell = scenario.network.kind == "dumbbell"
         faster = "network.access_rate above network.trunk_rate" if is_dumbbell else f"a faster link {link}"
         buffer = "network.host_buffer" if is_dumbbell else "its host_buffer"

@@ -12,18 +12,22 @@ if TYPE_CHECKING:
 
 
 class Panel(NamedTuple):
-    """A panel: its title, its axis, and groups of numbers that are drawn as one range, by their labels."""
+    """A panel of a figure."""
 
     title: str
+    # Label of the horizontal axis.
     axis: str
+    # By the label of a row: the identifiers of the numbers that a line joins in it.
     groups: dict[str, Sequence[str]]
 
 
 def _quartiles(name: str) -> list[str]:
+    """Returns the identifiers of the quartiles of a distribution."""
     return [f"{name}-p25", f"{name}-p50", f"{name}-p75"]
 
 
 def _tail(name: str) -> list[str]:
+    """Returns the identifiers of the median and of two high quantiles of a distribution."""
     return [f"{name}-p50", f"{name}-p95", f"{name}-p99"]
 
 
@@ -94,12 +98,12 @@ def figures(table: pd.DataFrame) -> Iterator[tuple[str, Figure]]:
 
 
 def _draw(ax: Axes, panel: Panel, numbers: pd.DataFrame) -> None:
-    places = range(len(panel.groups))
-    for place, ids in zip(places, panel.groups.values(), strict=True):
+    """Draws a panel: in each row, the measured numbers slightly above those of the model."""
+    for row, ids in enumerate(panel.groups.values()):
         for column, label, shift, style in (("value", "measured", -0.13, "C0o-"), ("model", "model", 0.13, "C1D-")):
             shown = numbers.loc[list(ids), column]
-            ax.plot(shown, [place + shift] * len(shown), style, label=label if place == 0 else None)
-    ax.set_yticks(list(places), list(panel.groups))
+            ax.plot(shown, [row + shift] * len(shown), style, label=label if row == 0 else None)
+    ax.set_yticks(range(len(panel.groups)), list(panel.groups))
     ax.set_ylim(len(panel.groups) - 0.5, -0.5)
     ax.set_xlim(0, 1.05 * ax.get_xlim()[1])
     ax.set_xlabel(panel.axis)

@@ -9,8 +9,10 @@ from typing import Final
 from longpipe.verdicts.limits.causes import Limit
 from longpipe.verdicts.limits.verdicts import MEANINGS, FlowLimit
 
-# Share of lost ACKs, or of time, at and above which the share is considered large.
-MUCH: Final = 0.05
+# Share of lost ACKs, or of idle time, from which it is reported.
+REPORTED_SHARE: Final = 0.05
+# Limit of a further path of a connection, which has no limit of its own.
+FURTHER_PATH: Final = "-"
 # Meaning of `slow start` for flows that completed before the end of the run.
 TRANSFER_TOO_SHORT: Final = "the transfer is too short for the round trip"
 
@@ -40,18 +42,18 @@ def remedy_lines(flows: Iterable[FlowLimit]) -> list[str]:
         remedies = Counter(
             flow.remedy.in_words for flow in flows if flow.limited_by == limit and flow.remedy is not None
         )
-        for words, helped in remedies.most_common(1):
-            lines.append(f"{limit}: {words}" + (f" ({helped} of {count} flows)" if helped < count else ""))
+        for words, flows_helped in remedies.most_common(1):
+            lines.append(f"{limit}: {words}" + (f" ({flows_helped} of {count} flows)" if flows_helped < count else ""))
     return lines
 
 
 def notes(flows: Iterable[FlowLimit]) -> list[str]:
     """Returns a line about many lost ACKs: such losses do not limit a flow by themselves and are shown nowhere else."""
     flows = without_further_paths(flows)
-    lost = [flow.acks_lost for flow in flows if flow.acks_lost >= MUCH]
+    lost = [flow.acks_lost for flow in flows if flow.acks_lost >= REPORTED_SHARE]
     if not lost:
         return []
-    where = Counter(flow.return_link for flow in flows if flow.acks_lost >= MUCH).most_common(1)[0][0]
+    where = Counter(flow.return_link for flow in flows if flow.acks_lost >= REPORTED_SHARE).most_common(1)[0][0]
     return [
         f"ACKs of {len(lost)} of {len(flows)} flows: {sum(lost) / len(lost):.1%} lost on the return path, by {where}"
     ]
@@ -60,7 +62,7 @@ def notes(flows: Iterable[FlowLimit]) -> list[str]:
 def idle_lines(flows: Iterable[FlowLimit]) -> list[str]:
     """Returns a line about the flows that ended early, which also have a limit: that of their active time."""
     flows = without_further_paths(flows)
-    idle = [flow.idle for flow in flows if flow.idle >= MUCH]
+    idle = [flow.idle for flow in flows if flow.idle >= REPORTED_SHARE]
     return (
         [f"{len(idle)} of {len(flows)} flows, which were then idle for {sum(idle) / len(idle):.0%} of the time"]
         if idle
@@ -70,7 +72,7 @@ def idle_lines(flows: Iterable[FlowLimit]) -> list[str]:
 
 def without_further_paths(flows: Iterable[FlowLimit]) -> list[FlowLimit]:
     """Returns the limits without those of further paths of connections."""
-    return [flow for flow in flows if flow.limited_by != "-"]
+    return [flow for flow in flows if flow.limited_by != FURTHER_PATH]
 
 
 def _meaning(limit: Limit, flows: Iterable[FlowLimit]) -> str:
@@ -84,7 +86,7 @@ def _meaning(limit: Limit, flows: Iterable[FlowLimit]) -> str:
 
 
 def _where(limit: Limit, flows: Iterable[FlowLimit]) -> str:
-    """Returns the return link or the proxy that limits the most flows, if one does; users rarely look for it."""
+    """Returns the return link or the proxy that limits the most flows, as a suffix; "" for limits of other kinds."""
     if limit not in ("return link", "proxy buffer"):
         return ""
     busy: dict[str, list[float]] = {}
