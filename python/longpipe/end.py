@@ -218,10 +218,10 @@ def _time(due: int | None) -> bytes:
 
 def _error_line(error: Exception) -> str:
     """Returns an error as one line, with the location in the user's code."""
-    place, trace = "", error.__traceback__
+    location, trace = "", error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
         if code.co_filename != __file__:
-            place = f" at {os.path.basename(code.co_filename)}:{trace.tb_lineno}"  # noqa: PTH119 - without pathlib
+            location = f" at {os.path.basename(code.co_filename)}:{trace.tb_lineno}"  # noqa: PTH119 - without pathlib
         trace = trace.tb_next
-    return f"{type(error).__name__}{place}: {error}"
+    return f"{type(error).__name__}{location}: {error}"

@@ -126,13 +126,13 @@ class Attack:
         if not self.found and scores[order[0]] > self.nearest:
             self.setting, self.nearest = settings[order[0]], scores[order[0]]
         nearest = self.setting
-        for place in order[:CONFIRMED]:
-            if scores[place] < 0:
+        for index in order[:CONFIRMED]:
+            if scores[index] < 0:
                 break
             if not self.found:
-                self.setting, self.unconfirmed = settings[place], True
-            if self._stands(settings[place]):
-                self.setting = settings[place]
+                self.setting, self.unconfirmed = settings[index], True
+            if self._stands(settings[index]):
+                self.setting = settings[index]
                 raise _FoundError
             if not self.found:
                 self.setting, self.unconfirmed = nearest, False

@@ -48,7 +48,7 @@ def evolve(
     def losses(places: Numbers) -> Numbers:
         """Returns the negative scores, which SciPy minimizes; `places` has a column per setting."""
         columns = np.atleast_2d(places.T)
-        return -np.array(scores([setting(varied, [float(place) for place in column]) for column in columns]))
+        return -np.array(scores([setting(varied, [float(position) for position in column]) for column in columns]))
 
     differential_evolution(
         # The function is vectorized: it takes and returns arrays.

@@ -75,7 +75,7 @@ class Target:
             raise ScenarioError(f"--may: {ignored}")
         ends: list[tuple[float, ...]] = [(float(i),) for i in range(len(varied.levels))]
         if not ends:
-            ends = [tuple(span.at(place) for span in varied.ranges) for place in (0.0, 1.0)]
+            ends = [tuple(span.at(position) for span in varied.ranges) for position in (0.0, 1.0)]
         problems = []
         for numbers in ends:
             try:
@@ -117,19 +117,19 @@ class Target:
 
     def _of_sender(self, sender: Sender) -> dict[str, object]:
         """Returns the fields that make a sender drive the tested flows."""
-        place = self._place()
+        prefix = self._prefix()
         fields: dict[str, object] = {}
         for name, value in sender.fields.items():
             if name == "traffic":
-                fields[f"{place}traffic"] = {**self._kept(), **value}
+                fields[f"{prefix}traffic"] = {**self._kept(), **value}
             else:
-                fields |= {f"{place}{name}.{part}": content for part, content in value.items()}
+                fields |= {f"{prefix}{name}.{part}": content for part, content in value.items()}
         if "traffic" not in sender.fields and isinstance(self._traffic(), Stack):
             size = self._kept().get("size")
-            fields[f"{place}traffic"] = {"kind": "greedy"} if size is None else {"kind": "transfer", "size": size}
+            fields[f"{prefix}traffic"] = {"kind": "greedy"} if size is None else {"kind": "transfer", "size": size}
         return fields
 
-    def _place(self) -> str:
+    def _prefix(self) -> str:
         """Returns the prefix of the fields of the tested flows."""
         groups = self._groups()
         names = [group.name for group in groups]

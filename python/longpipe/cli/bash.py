@@ -45,7 +45,7 @@ class Request(NamedTuple):
 def joined(words: Sequence[str], current: int) -> Request:
     """Joins the parts into which bash split words; `current` is the index of the part to complete."""
     whole_words: list[str] = []
-    place, prefix, is_after_break = current, "", False
+    index, prefix, is_after_break = current, "", False
     for number, part in enumerate(words):
         is_break = bool(part) and set(part) <= BREAKS
         # A break, and a part that follows one, continue the previous word.
@@ -54,10 +54,10 @@ def joined(words: Sequence[str], current: int) -> Request:
             whole_words[-1] += part
             if number == current:
                 # With the cursor directly behind a break, bash expects only what follows the break.
-                place, prefix = len(whole_words) - 1, whole_words[-1] if is_break else beginning
+                index, prefix = len(whole_words) - 1, whole_words[-1] if is_break else beginning
         else:
             whole_words.append(part)
             if number == current:
-                place = len(whole_words) - 1
+                index = len(whole_words) - 1
         is_after_break = is_break
-    return Request(whole_words, place, prefix)
+    return Request(whole_words, index, prefix)

@@ -75,8 +75,8 @@ def _named(candidates: Sequence[Field], pattern: str) -> Sequence[Field]:
         return called
     if places := [field for field, _, names in homes() if word in names]:
         return [field for field in candidates if field.name in places or field.kind == word]
-    if (said := ordinary.ELSEWHERE.get(word) or known_name(word, ())) is not None:
-        raise ScenarioError(f"PATTERN: {pattern!r}; {said}; longpipe fields lists all {len(candidates)}")
+    if (hint := ordinary.ELSEWHERE.get(word) or known_name(word, ())) is not None:
+        raise ScenarioError(f"PATTERN: {pattern!r}; {hint}; longpipe fields lists all {len(candidates)}")
     return [
         field
         for field in candidates

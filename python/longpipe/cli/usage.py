@@ -67,13 +67,13 @@ def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # no
         return f"{name}: no value given; needs {_metavar(name, given) or 'a value'}{_described(name, given)}"
     if (param := getattr(error, "param", None)) is None:
         message = error.format_message()
-        said = _lowered(message).replace(". Did", "; did")
+        problem = _lowered(message).replace(". Did", "; did")
         if match := _NO_COMMAND.match(message):
-            said += f"; did you mean '{_CALLED[match[1]]}'?" if match[1] in _CALLED else ""
+            problem += f"; did you mean '{_CALLED[match[1]]}'?" if match[1] in _CALLED else ""
         elif match := _EXTRA.match(message):
             why = _quoted(match[1], given) or _after_flag(match[1], given, error.ctx) or "needs no further argument"
-            said = f"{match[1]!r}: {why}"
-        return f"{said}; `{command} --help` shows what is accepted" if said else ""
+            problem = f"{match[1]!r}: {why}"
+        return f"{problem}; `{command} --help` shows what is accepted" if problem else ""
     name = param.opts[0] if param.param_type_name == "option" else (param.metavar or param.name.upper()).strip("[].")
     if hasattr(error, "param_type"):
         return f"{name}: missing; `{command} --help` describes it"
@@ -83,9 +83,9 @@ def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # no
 
 def _after_flag(argument: str, arguments: Sequence[str], context: Any) -> str:  # noqa: ANN401 - Click's Context
     """Returns the clause on the flag that the argument follows, such as --json of commands that print JSON; or ""."""
-    place = arguments.index(argument) if argument in arguments else 0
+    index = arguments.index(argument) if argument in arguments else 0
     flags = {name for param in context.command.params if getattr(param, "is_flag", False) for name in param.opts}
-    option = arguments[place - 1] if place else ""
+    option = arguments[index - 1] if index else ""
     if option not in flags:
         return ""
     return f"follows {option}, which has no value{' and prints to the standard output' if option == '--json' else ''}"
@@ -159,13 +159,13 @@ def _as_field(option: str, context: Any) -> str:  # noqa: ANN401 - Click's Conte
 
 def _of_program(option: str, context: Any, arguments: Sequence[str]) -> str:  # noqa: ANN401 - Click's Context
     """Returns the clause on quotes or `--`, if the option belongs to a program, as in live FILE.toml ping -c 3."""
-    place = arguments.index(option) if option in arguments else 0
-    if "--at" in arguments[:place]:
-        at = place - 1 - arguments[:place][::-1].index("--at")
+    index = arguments.index(option) if option in arguments else 0
+    if "--at" in arguments[:index]:
+        at = index - 1 - arguments[:index][::-1].index("--at")
         known = {name for param in context.command.params for name in param.opts}
         words = [*takewhile(lambda word: word not in known, arguments[at + 1 :])]
         return f"a command with options needs quotes: --at {words[0]} {shlex.quote(' '.join(words[1:]))}; "
-    words = [word for word in arguments[:place] if not word.startswith("-")]
+    words = [word for word in arguments[:index] if not word.startswith("-")]
     if (shell := next((word for word in words if word.startswith("mm-")), None)) is not None:
         return f"{shell} and its options need to be first: live {shell}; "
     if len(words) < 3 or not any("-- COMMAND" in (param.metavar or "") for param in context.command.params):

@@ -117,7 +117,7 @@ class Fraction:
             taken |= {lost, *(lost ^ word for word, _ in self.relation)}
         for size in range(1, order + 1):
             for places in combinations(range(len(self.factors)), size):
-                word = sum(1 << place for place in places)
+                word = sum(1 << bit for bit in places)
                 if word not in taken:
                     taken |= {word, *(word ^ other for other, _ in self.relation)}
                     yield word

@@ -262,12 +262,12 @@ def _connected(where: str | Client | Cluster) -> Iterator[Client]:
 
 def _client(where: str) -> Client:
     """Returns a client for a scheduler file or an address. Raises an error if no scheduler answers."""
-    place = where.removeprefix(SCHEME)
+    target = where.removeprefix(SCHEME)
     try:
-        if place.endswith(".json"):
-            address = load_json(place, "a scheduler file of Dask")["address"]
+        if target.endswith(".json"):
+            address = load_json(target, "a scheduler file of Dask")["address"]
         else:
-            address = f"tcp://{place}" if ":" in place else f"tcp://{place}:{_PORT}"
+            address = f"tcp://{target}" if ":" in target else f"tcp://{target}:{_PORT}"
         # The scheduler is checked first, because a client without a scheduler keeps trying while it closes. The check
         # runs in a thread, because notebooks already have a running event loop.
         with ThreadPoolExecutor(1) as thread:

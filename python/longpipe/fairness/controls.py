@@ -70,8 +70,8 @@ def control_of(text: str, option: str = "--control") -> tuple[str, Any]:
         return rest.rpartition(":")[2], {"kind": "python", "class": rest}
     if text not in BUILT_IN:
         forms = "or 'module:FILE.c', 'module:FILE.so', 'python:FILE.py:CLASS'"
-        said = known_name(text, BUILT_IN) or nearest(text, BUILT_IN)
-        raise ScenarioError(f"{option}: {text!r}; {said}, {forms}")
+        hint = known_name(text, BUILT_IN) or nearest(text, BUILT_IN)
+        raise ScenarioError(f"{option}: {text!r}; {hint}, {forms}")
     return text, text
 
 

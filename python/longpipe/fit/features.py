@@ -244,10 +244,10 @@ def _without_held_sacks(packets: Packets, wait: Numbers, arrived: Counts, rates:
     shorter = wait.copy()
     gap = np.diff(packets.sent_s[arrived], prepend=0.0)
     transmission_s = packets.bits[arrived] / (rates * (1 - _RATE_SLACK))
-    for place in np.flatnonzero(packets.sacked[arrived]).tolist():
-        if place:
-            behind = max(0.0, shorter[place - 1] + transmission_s[place - 1] - gap[place])
-            shorter[place] = min(wait[place], behind)
+    for index in np.flatnonzero(packets.sacked[arrived]).tolist():
+        if index:
+            behind = max(0.0, shorter[index - 1] + transmission_s[index - 1] - gap[index])
+            shorter[index] = min(wait[index], behind)
     return shorter
 
 

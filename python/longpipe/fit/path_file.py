@@ -117,10 +117,10 @@ def _check(where: str, content: dict[str, Any]) -> None:
         _check_series(f"{where}: series.{name}", name, values, latest)
 
 
-def _check_row(where: str, row: object, most: float) -> None:
+def _check_row(where: str, row: object, high: float) -> None:
     if not isinstance(row, dict):
         raise ScenarioError(f"{where}: {shown(row)}; needs value, low and high")
-    for key, limit in (("value", most), ("low", most), ("high", most), ("count", _LARGEST), ("packets", _LARGEST)):
+    for key, limit in (("value", high), ("low", high), ("high", high), ("count", _LARGEST), ("packets", _LARGEST)):
         if row.get(key) is not None:
             _number(f"{where}.{key}", row[key], 0.0, limit)
     if row.get("count") is not None and row["count"] > (row.get("packets") or 0):
@@ -130,15 +130,15 @@ def _check_row(where: str, row: object, most: float) -> None:
 def _check_series(where: str, name: str, values: object, latest: float) -> None:
     if not isinstance(values, list):
         raise ScenarioError(f"{where}: {shown(values)}; needs a list")
-    most, of = (latest, "of the capture") if name in _TIMES else (_LARGEST, "")
+    high, of = (latest, "of the capture") if name in _TIMES else (_LARGEST, "")
     for index, value in enumerate(values):
         if value is not None or name not in _GAPS:
-            _number(f"{where}[{index}]", value, 0.0, most, of)
+            _number(f"{where}[{index}]", value, 0.0, high, of)
 
 
-def _number(where: str, value: object, least: float, most: float, of: str = "") -> float:
+def _number(where: str, value: object, low: float, high: float, of: str = "") -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not isinstance(value, int | float) or not least <= value <= most:
+    if not is_number or not isinstance(value, int | float) or not low <= value <= high:
         given = "missing" if value is None else shown(value)
-        raise ScenarioError(f"{where}: {given}; needs {least:g} to {most:.6g}{f' {of}' if of else ''}")
+        raise ScenarioError(f"{where}: {given}; needs {low:g} to {high:.6g}{f' {of}' if of else ''}")
     return float(value)

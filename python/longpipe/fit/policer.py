@@ -120,10 +120,10 @@ def _best_bucket(times: Numbers, size: Numbers, lost: Flags, mean: float) -> _Bu
     rates = mean * _FACTORS
     for times_slack in _TIMES_SLACK:
         tried = [_bucket(times, size, lost, rate, times_slack) for rate in rates]
-        most = max(bucket.agreement for bucket in tried)
-        best = [index for index, tried_bucket in enumerate(tried) if tried_bucket.agreement >= most - _SAME]
+        best_agreement = max(bucket.agreement for bucket in tried)
+        best = [index for index, tried_bucket in enumerate(tried) if tried_bucket.agreement >= best_agreement - _SAME]
         middle = tried[best[len(best) // 2]]
-        if most < _AGREE:
+        if best_agreement < _AGREE:
             break
         low, high = max(best[0] - 1, 0), min(best[-1] + 1, len(rates) - 1)
         rates = np.linspace(rates[low], rates[high], _FINER)

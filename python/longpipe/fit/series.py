@@ -91,8 +91,8 @@ def _delivered(event: Any, times: Any, byte: Numbers, ends: Numbers, grid: Numbe
     begins, first = np.unique(byte[event == _SENT], return_index=True)
     segment_ends = ends[event == _SENT][first]
     # Times at which an ACK, or before it a block, reported each segment.
-    place = np.searchsorted(acknowledged, segment_ends)
-    reported = np.append(times[acked], np.inf)[place]
+    indices = np.searchsorted(acknowledged, segment_ends)
+    reported = np.append(times[acked], np.inf)[indices]
     # End of the latest block that begins at each byte.
     block_ends: dict[float, float] = {}
     for at, left, right in zip(times[blocks], byte[blocks], ends[blocks], strict=True):
@@ -113,8 +113,8 @@ def _latest(times: Any, values: Any, grid: Numbers, before: float = 0.0) -> Numb
     """Returns the last value at or before each time; `before` is the value before the first."""
     if not len(times):
         return np.full(len(grid), before)
-    place = np.searchsorted(times, grid, side="right") - 1
-    latest: Numbers = np.where(place >= 0, np.asarray(values, dtype=float)[np.maximum(place, 0)], before)
+    indices = np.searchsorted(times, grid, side="right") - 1
+    latest: Numbers = np.where(indices >= 0, np.asarray(values, dtype=float)[np.maximum(indices, 0)], before)
     return latest
 
 

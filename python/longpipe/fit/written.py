@@ -56,8 +56,8 @@ def step_bytes(amounts: Numbers, block: float, longest: float) -> float:
     Each step may be up to a block and 5 % shorter or longer than the others. No step is longer than `longest`, the data
     that the socket can hold.
     """
-    most = min(float(amounts.max()), longest)
-    for size in np.linspace(most, block, _SIZES) if most > block else ():
+    largest = min(float(amounts.max()), longest)
+    for size in np.linspace(largest, block, _SIZES) if largest > block else ():
         steps = np.maximum(np.round(amounts / size), amounts > block)
         if (np.abs(amounts - steps * size) <= (block + _UNEVEN * size) * steps).all():
             return float(size)

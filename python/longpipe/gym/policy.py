@@ -39,8 +39,8 @@ def control(
     }  # fmt: skip
     # Only classes defined by the user are identified by their attributes.
     module = getattr(policy, "__module__", None)
-    place = module if is_of_user(module) else "__main__"
-    return type("PolicyControl", (_Chosen,), {"__module__": place, **fields})
+    module_name = module if is_of_user(module) else "__main__"
+    return type("PolicyControl", (_Chosen,), {"__module__": module_name, **fields})
 
 
 def _controller(

@@ -100,9 +100,9 @@ def _walk(fields: dict[str, Any]) -> Iterator[tuple[str, str, Any, int]]:
     """Yields the dotted path, the key, the value and the depth of every value, without recursion."""
     waiting: list[tuple[str, str, Any, int]] = [(key, key, value, 1) for key, value in fields.items()]
     while waiting:
-        place = waiting.pop()
-        yield place
-        path, _, value, depth = place
+        location = waiting.pop()
+        yield location
+        path, _, value, depth = location
         if isinstance(value, dict):
             waiting += [(f"{path}.{name}", name, inner, depth + 1) for name, inner in value.items()]
         elif isinstance(value, list):

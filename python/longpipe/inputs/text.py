@@ -40,10 +40,10 @@ def encoding_of(content: bytes) -> str:
         if content.startswith(mark):
             return encoding
     head = content[:_DETECTED]
-    most = _ASCII_SHARE * (len(head) // 2)
+    threshold = _ASCII_SHARE * (len(head) // 2)
     for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
         zeros = head[first::2].count(0)
-        if zeros >= max(most, 2) and not head[1 - first :: 2].count(0):
+        if zeros >= max(threshold, 2) and not head[1 - first :: 2].count(0):
             return encoding
     return "utf-8-sig"
 

@@ -32,15 +32,15 @@ def output_of(
 
     Raises RunError if the first command fails.
     """
-    with tempfile.TemporaryFile() as said:
-        with _standard_output(said.fileno()):
+    with tempfile.TemporaryFile() as output:
+        with _standard_output(output.fileno()):
             commands = {plan.hosts[0].name: first, plan.hosts[1].name: other}
             done = run(plan, commands, settings=settings, seed=seed)
         if done.status != 0:
             ran = " ".join(first[len(PROGRAMS) :] if tuple(first[: len(PROGRAMS)]) == PROGRAMS else first)
             raise RunError(f"live: {ran} at {plan.hosts[0].name} failed, exit status {done.status}")
-        said.seek(0)
-        return said.read().decode(), done
+        output.seek(0)
+        return output.read().decode(), done
 
 
 @contextlib.contextmanager

@@ -110,13 +110,13 @@ class RealFlow:
         if a larger one would raise the rate; otherwise the path or its slow start does.
         """
         shares = self.shares
-        most = max(shares, key=lambda state: shares[state])
-        if most == "application":
-            return most
-        if most != "path" and self.possible_bps >= RISES * self.rate_bps:
-            return most
+        largest = max(shares, key=lambda state: shares[state])
+        if largest == "application":
+            return largest
+        if largest != "path" and self.possible_bps >= RISES * self.rate_bps:
+            return largest
         rounds = self.lasted_s / self.rtt_s if self.rtt_s else math.inf
-        is_growing = not self.retransmitted and (most != "path" or rounds < SLOW_START_ROUND_TRIPS)
+        is_growing = not self.retransmitted and (largest != "path" or rounds < SLOW_START_ROUND_TRIPS)
         return "slow start" if is_growing and self.path_limit == "congestion" else self.path_limit
 
     @property

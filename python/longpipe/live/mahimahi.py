@@ -125,14 +125,14 @@ class Chain:
 
 def shell_first(words: list[str]) -> list[str]:
     """Moves longpipe's own options behind the name of the shell that follows them; other words are left alone."""
-    place = 0
-    while place < len(words) and words[place].startswith("--"):
-        name, equals, _ = words[place][2:].partition("=")
+    index = 0
+    while index < len(words) and words[index].startswith("--"):
+        name, equals, _ = words[index][2:].partition("=")
         if name not in OWN_OPTIONS:
             return words
-        place += 1 if equals else 2
-    if place < len(words) and words[place] in SHELLS:
-        return [words[place], *words[:place], *words[place + 1 :]]
+        index += 1 if equals else 2
+    if index < len(words) and words[index] in SHELLS:
+        return [words[index], *words[:index], *words[index + 1 :]]
     return words
 
 

@@ -155,12 +155,12 @@ def _wait_for(end: End, port: int, first: End, carrier: Carrier, longest_s: floa
     Returns early if a signal ends the first end, or if the carrier ends, whose certificate then raises the error.
     """
     began_s = time.monotonic()
-    until_s, told = began_s + longest_s, False
+    until_s, is_announced = began_s + longest_s, False
     while not sockets.listens(end.process.pid, port):
         if first.status() is not None or carrier.has_ended():
             return
-        if not told and time.monotonic() - began_s >= _SILENT_S:
-            told = True
+        if not is_announced and time.monotonic() - began_s >= _SILENT_S:
+            is_announced = True
             tell(f"waiting until a program at {end.host.name} listens on port {port}, for at most {longest_s:g} s")
         if (status := end.status()) is not None:
             raise RunError(f"--wait-for: the command at {end.host.name} ended, status {status}, before port {port}")
@@ -170,7 +170,7 @@ def _wait_for(end: End, port: int, first: End, carrier: Carrier, longest_s: floa
                 "needs another port, or a longer --wait-at-most"
             )
         time.sleep(_LOOK_S)
-    if told:
+    if is_announced:
         tell(f"port {port} of {end.host.name} is open after {time.monotonic() - began_s:.1f} s")
 
 

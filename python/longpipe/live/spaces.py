@@ -64,8 +64,8 @@ class End:
             self.process.wait()
         with contextlib.suppress(OSError, ValueError):
             self.control.setblocking(False)
-            said = json.loads(self.control.recv(1 << 18))
-            self.dropped, self.connections = int(said["dropped"]), said["connections"]
+            answer = json.loads(self.control.recv(1 << 18))
+            self.dropped, self.connections = int(answer["dropped"]), answer["connections"]
         self.control.close()
 
 
@@ -108,15 +108,15 @@ def open_end(
         ours.settimeout(LONGEST_S)
         ours.send(json.dumps(wanted).encode())
         message, descriptors, _, _ = socket.recv_fds(ours, 1 << 16, 1)
-        said: dict[str, Any] = json.loads(message) if message else {"error": "ended at once", "errno": 0, "what": ""}
-        if "error" in said:
-            raise RunError(_refused(host, said))
-        ethernet = said["ethernet"]
+        answer: dict[str, Any] = json.loads(message) if message else {"error": "ended at once", "errno": 0, "what": ""}
+        if "error" in answer:
+            raise RunError(_refused(host, answer))
+        ethernet = answer["ethernet"]
         return End(
             host=host,
             process=process,
             control=ours,
-            kind=said["device"],
+            kind=answer["device"],
             descriptor=descriptors[0],
             ethernet=None if ethernet is None else bytes.fromhex(ethernet.replace(":", "")),
         )
@@ -136,9 +136,9 @@ def _lines(host: RealHost, *, has_ipv6: bool) -> list[str]:
     return [*lines, f"{host.address_6} {host.name}"] if has_ipv6 else lines
 
 
-def _refused(host: RealHost, said: dict[str, Any]) -> str:
-    what = f" ({said['what']})" if said["what"] else ""
-    reason = f"live: {host.name}: {said['error'].lower()}{what}"
-    if said["errno"] in (errno.EPERM, errno.EACCES, errno.ENOSPC, errno.EUSERS):
+def _refused(host: RealHost, answer: dict[str, Any]) -> str:
+    what = f" ({answer['what']})" if answer["what"] else ""
+    reason = f"live: {host.name}: {answer['error'].lower()}{what}"
+    if answer["errno"] in (errno.EPERM, errno.EACCES, errno.ENOSPC, errno.EUSERS):
         return f"{reason}; {_WAYS}"
     return f"{reason}; needs a Linux kernel with network namespaces, and TUN or veth"

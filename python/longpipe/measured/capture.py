@@ -332,6 +332,6 @@ def _facts(connection: Connection, side: int) -> dict[str, str]:
     if sender_side is not None and direction.rtts:
         receiver_side = min(rtt for _, rtt in direction.rtts)
         share = sender_side / max(sender_side + receiver_side, 1)
-        place = "the sender" if share <= _END_SHARE else "the receiver" if share >= 1 - _END_SHARE else "neither end"
-        facts["captured at"] = place
+        location = "the sender" if share <= _END_SHARE else "the receiver" if share >= 1 - _END_SHARE else "neither end"
+        facts["captured at"] = location
     return facts

@@ -91,9 +91,9 @@ class Clocks:
         for number, pause in self._pauses:
             sizes = []
             for points, rate in clocks:
-                place = bisect_left(points, (number,))
-                if 0 < place < len(points):
-                    before, after = points[place - 1], points[place]
+                index = bisect_left(points, (number,))
+                if 0 < index < len(points):
+                    before, after = points[index - 1], points[index]
                     # One tick more than counted may have passed, because a TSval is rounded down.
                     passed_ns = ((after.tsval - before.tsval) % (1 << 32) + 1) / rate
                     sizes.append(after.at_ns - before.at_ns - passed_ns)

@@ -148,12 +148,12 @@ class Content:
         """Returns the bytes; NUL bytes in a few lines, which a crash leaves in a log, become question marks."""
         if b"\0" not in self.data or encoding_of(self.data).startswith("utf-16"):
             return self.data
-        most, damaged, at = few(self.data.count(b"\n") + 1), list[int](), self.data.find(b"\0")
-        while at >= 0 and len(damaged) <= most:
+        limit, damaged, at = few(self.data.count(b"\n") + 1), list[int](), self.data.find(b"\0")
+        while at >= 0 and len(damaged) <= limit:
             damaged.append(self.data.count(b"\n", 0, at) + 1)
             end = self.data.find(b"\n", at)
             at = -1 if end < 0 else self.data.find(b"\0", end)
-        if len(damaged) > most:
+        if len(damaged) > limit:
             return self.data
         self.defects.append(f"NUL bytes in line{'s' * (len(damaged) > 1)} {', '.join(map(str, damaged))} are no text")
         return self.data.replace(b"\0", b"?")

@@ -88,7 +88,7 @@ def _of_json(where: str, history: object) -> _Samples:
     order = range(count) if count < size else [*range(count % size, size), *range(count % size)] if size else []
     samples = _Samples([float(k) for k in range(len(order))])
     for name, values in lists_of_values.items():
-        samples.of[name] = [_number(values[place]) if place < len(values) else None for place in order]
+        samples.of[name] = [_number(values[index]) if index < len(values) else None for index in order]
     return samples
 
 
@@ -103,8 +103,8 @@ def _of_csv(content: Content) -> tuple[int | None, _Samples]:
             raise ScenarioError(f"{content.file}:{line}: {_DATE} {shown(cells[0])}; needs increasing dates of ISO 8601")
         begin, latest = at if begin is None else begin, at
         samples.times_s.append((at - begin) / 1e9)
-        for name, place in places.items():
-            samples.of[name].append(_number(cells[place]))
+        for name, index in places.items():
+            samples.of[name].append(_number(cells[index]))
     return begin, samples
 
 

@@ -52,12 +52,12 @@ def read(content: Content) -> Recording:
         if not name.startswith(_NAMES) or name.endswith(_DERIVED):
             continue
         raw_values = get(raw, name)
-        place = f"{where}: raw_values.{name}" if raw_values else f"{where}: results.{name}"
+        location = f"{where}: raw_values.{name}" if raw_values else f"{where}: results.{name}"
         quantity = _quantity(name, value)
         if isinstance(raw_values, list) and raw_values and begin is not None:
-            of_series = _of_raw(place, raw_values, quantity, begin)
+            of_series = _of_raw(location, raw_values, quantity, begin)
         else:
-            of_series = _of_grid(place, grid, results, quantity)
+            of_series = _of_grid(location, grid, results, quantity)
         meta = get(value, "metadata", "SERIES_META", name)
         if of_series:
             subjects.append(_subject(name, of_series, meta))
@@ -96,10 +96,10 @@ def _of_raw(where: str, raw: list[Any], quantity: tuple[SeriesKind, float] | Non
 
     def points(key: str, scale: float) -> Iterator[tuple[float, float]]:
         for k, point in enumerate(raw):
-            place = f"{where}[{k}]"
-            value = optional(place, point, key)
+            location = f"{where}[{k}]"
+            value = optional(location, point, key)
             if value is not None:
-                yield number(place, point, "t") - begin / 1e9, value * scale
+                yield number(location, point, "t") - begin / 1e9, value * scale
 
     every = [series(kind, points(key, scale), "flent's raw values", unit) for key, (kind, scale, unit) in _KEYS.items()]
     if quantity is not None:

@@ -24,7 +24,7 @@ class _Interval:
     `omitted` is None if the file does not tell.
     """
 
-    place: str
+    location: str
     fields: dict[str, Any]
     begin: float
     end: float
@@ -33,10 +33,10 @@ class _Interval:
     @property
     def moved(self) -> float | None:
         """Bytes that were sent or received; None if the file does not contain them."""
-        size = optional(self.place, self.fields, "bytes")
+        size = optional(self.location, self.fields, "bytes")
         if size is not None:
             return size
-        bps = optional(self.place, self.fields, "bits_per_second")
+        bps = optional(self.location, self.fields, "bits_per_second")
         return None if bps is None else bps * (self.end - self.begin) / 8
 
     def is_after(self, other: _Interval) -> bool:
@@ -65,7 +65,7 @@ def read(content: Content) -> Recording:
 def _tests(values: Placed) -> Iterator[Placed]:
     """Yields the values of each test: an object, or the events of a stream from its start on."""
     test: Placed = []
-    for place, value in values:
+    for location, value in values:
         is_event = get(value, "event") is not None
         if not is_event and get(value, "intervals") is None:
             # Another tool wrote this value.
@@ -73,7 +73,7 @@ def _tests(values: Placed) -> Iterator[Placed]:
         if test and (not is_event or get(value, "event") == "start" or get(test[-1][1], "event") is None):
             yield test
             test = []
-        test.append((place, value))
+        test.append((location, value))
     yield test
 
 
@@ -86,8 +86,8 @@ def _of_test(file: str, values: Placed) -> Recording:
         ]
         start, end, error, name = get(value, "start"), get(value, "end"), text(value, "error"), "iperf3 JSON"
     else:
-        events = [(place, get(event, "event"), get(event, "data")) for place, event in values]
-        intervals = [(place, data) for place, event, data in events if event == "interval"]
+        events = [(location, get(event, "event"), get(event, "data")) for location, event in values]
+        intervals = [(location, data) for location, event, data in events if event == "interval"]
         last = {event: data for _, event, data in events if isinstance(event, str)}
         error = last["error"] if isinstance(last.get("error"), str) else None
         start, end, name = last.get("start"), last.get("end"), "iperf3 JSON stream"
@@ -127,21 +127,21 @@ def _streams(intervals: Iterable[tuple[str, Any]]) -> dict[int, list[_Interval]]
     of_sockets: dict[int, list[_Interval]] = {}
     for where, interval in intervals:
         for k, stream in enumerate(rows(where, interval, "streams")):
-            place = f"{where}.streams[{k}]"
-            of_socket = of_sockets.setdefault(int(number(place, stream, "socket")), [])
-            of_socket.append(_interval(place, stream, of_socket[-1].end if of_socket else 0.0))
+            location = f"{where}.streams[{k}]"
+            of_socket = of_sockets.setdefault(int(number(location, stream, "socket")), [])
+            of_socket.append(_interval(location, stream, of_socket[-1].end if of_socket else 0.0))
     return of_sockets
 
 
-def _interval(place: str, fields: dict[str, Any], previous_end: float) -> _Interval:
+def _interval(location: str, fields: dict[str, Any], previous_end: float) -> _Interval:
     """Returns an interval of a stream; versions of iperf3 omit different ones of its begin, end and length."""
-    begin, end, length = (optional(place, fields, name) for name in ("start", "end", "seconds"))
+    begin, end, length = (optional(location, fields, name) for name in ("start", "end", "seconds"))
     if end is None:
-        end = number(place, fields, "end") if begin is None or length is None else begin + length
+        end = number(location, fields, "end") if begin is None or length is None else begin + length
     if begin is None:
         begin = previous_end if length is None else end - length
     omitted = get(fields, "omitted")
-    return _Interval(place, fields, begin, end, omitted if isinstance(omitted, bool) else None)
+    return _Interval(location, fields, begin, end, omitted if isinstance(omitted, bool) else None)
 
 
 def _length(intervals: Sequence[_Interval]) -> float:
@@ -156,7 +156,7 @@ def _counted(intervals: Sequence[_Interval]) -> list[_Interval]:
         if counted and not interval.is_after(counted[-1]):
             if not all(before.omitted is None for before in counted):
                 raise ScenarioError(
-                    f"{interval.place}.start: {interval.begin:g} s after an interval until {counted[-1].end:g} s; "
+                    f"{interval.location}.start: {interval.begin:g} s after an interval until {counted[-1].end:g} s; "
                     "needs increasing times"
                 )
             counted.clear()
@@ -168,7 +168,7 @@ def _counted(intervals: Sequence[_Interval]) -> list[_Interval]:
 def _points(stream_intervals: list[_Interval], key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
     """Yields the end and value of each interval that has a value; iperf3 writes -1, or 0 for an RTT, for no value."""
     for interval in stream_intervals:
-        value = optional(interval.place, interval.fields, key)
+        value = optional(interval.location, interval.fields, key)
         if value is not None and value >= 0 and not (key == "rtt" and value == 0):
             yield interval.end, value * scale
 

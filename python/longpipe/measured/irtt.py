@@ -90,17 +90,17 @@ def _probes(where: str, trips: list[Any]) -> Iterator[tuple[float, str | None, d
     """
     latest = None
     for k, trip in enumerate(trips):
-        place = f"{where}: round_trips[{k}]"
-        sent = number(place, trip, "timestamps", "client", "send", "monotonic")
+        location = f"{where}: round_trips[{k}]"
+        sent = number(location, trip, "timestamps", "client", "send", "monotonic")
         if latest is not None and sent < latest:
             raise ScenarioError(
-                f"{place}.timestamps.client.send.monotonic: before the previous probe; needs increasing times"
+                f"{location}.timestamps.client.send.monotonic: before the previous probe; needs increasing times"
             )
         latest = sent
         lost = get(trip, "lost")
         if lost not in (False, "false", None):
             yield sent, "true" if lost is True else str(lost), {}
             continue
-        delays = {name: optional(place, trip, "delay", name) for name in ("rtt", "send", "receive")}
+        delays = {name: optional(location, trip, "delay", name) for name in ("rtt", "send", "receive")}
         known = {name: value for name, value in delays.items() if value is not None}
         yield sent, None if lost is None and "rtt" not in known else _RECEIVED, known

@@ -121,8 +121,8 @@ def _of_log(content: Content) -> Recording:
             events[kind].append(int(event[1]), numbers[0], numbers[-1])
     times = [columns.column(0) for columns in events.values() if len(columns)]
     if not times:
-        place = f"{content.file}:{content.lines[0][0]}"
-        raise ScenarioError(f"{place}: no event; needs a log of a link that carried packets")
+        location = f"{content.file}:{content.lines[0][0]}"
+        raise ScenarioError(f"{location}: no event; needs a log of a link that carried packets")
     earliest, latest = min(float(time.min()) for time in times), max(float(time.max()) for time in times)
     first = earliest if head.base is None else min(float(head.base), earliest)
     end = (latest - first) / 1e3

@@ -46,8 +46,8 @@ def read(content: Content) -> Recording:
         return _of_archive(content.file, where, value)
     # Messages of client and server have different clocks and counters.
     groups: dict[tuple[str | None, str | None], Placed] = {}
-    for place, message in _messages(content):
-        groups.setdefault((text(message, "Test"), text(message, "Origin")), []).append((place, message))
+    for location, message in _messages(content):
+        groups.setdefault((text(message, "Test"), text(message, "Origin")), []).append((location, message))
     subjects: list[Subject] = []
     for (test, origin), placed in groups.items():
         name = f"{test or 'test'} ({origin})" if origin and len(groups) > 1 else test or "test"
@@ -58,11 +58,11 @@ def read(content: Content) -> Recording:
 def _messages(content: Content) -> Placed:
     """Returns the messages, which are values of events in the output of ndt7-client."""
     messages: Placed = []
-    for place, value in content.json_values:
+    for location, value in content.json_values:
         if get(value, "Key") == "measurement":
-            messages.append((f"{place}.Value", get(value, "Value")))
+            messages.append((f"{location}.Value", get(value, "Value")))
         elif any(get(value, part) is not None for part in _PARTS):
-            messages.append((place, value))
+            messages.append((location, value))
     return messages
 
 

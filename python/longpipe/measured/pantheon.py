@@ -71,8 +71,8 @@ def _of_tunnel(content: Content, end: str, init_ms: float) -> Recording:
             )
         packets.append(float(match[1]) / 1e3, float(match[3]))
     if not len(packets):
-        place = f"{content.file}:{content.lines[0][0]}"
-        raise ScenarioError(f"{place}: no packet; needs a log of a tunnel that carried packets")
+        location = f"{content.file}:{content.lines[0][0]}"
+        raise ScenarioError(f"{location}: no packet; needs a log of a tunnel that carried packets")
     length = max(at for at, _ in packets)
     counters = {"packets": (float(len(packets)), "packets"), "bytes": (sum(size for _, size in packets), "bytes")}
     flow = Subject(end, "flow", kept(binned_rate(packets, 0.0, length, f"bytes at the {end}")), counters)
@@ -104,8 +104,8 @@ def _of_merged(content: Content) -> Recording:
             left[name].append(at, float(match[5]), float(match[6]) / 1e3)
     names = sorted(entered.keys() | left.keys(), key=lambda name: (len(name), name))
     if not names:
-        place = f"{content.file}:{content.lines[0][0]}"
-        raise ScenarioError(f"{place}: no packet; needs a log of a tunnel that carried packets")
+        location = f"{content.file}:{content.lines[0][0]}"
+        raise ScenarioError(f"{location}: no packet; needs a log of a tunnel that carried packets")
     length = max(max((row[0] for of in (entered, left) for row in of[name]), default=0.0) for name in names)
     subjects = [_flow(name, entered[name], left[name]) for name in names]
     if len(capacity):

@@ -156,13 +156,13 @@ class CaptureFile:
 
     def _actual_ticks(self, order: str, ticks: int, size: int) -> int:
         """Returns the ticks per second that the fractions of a second show; some programs write the wrong header."""
-        count = larger = most = 0
+        count = larger = largest = 0
         seconds: set[int] = set()
         try:
             for _, second, fraction, _, _ in self._records(order, size):
                 count += 1
                 larger += 10**6 <= fraction < 10**9
-                most = max(most, fraction)
+                largest = max(largest, fraction)
                 if len(seconds) < _MIN_SECONDS:
                     seconds.add(second)
         except _DamagedError:
@@ -170,7 +170,7 @@ class CaptureFile:
         if ticks == 10**6:
             return 10**9 if larger > _WRONG_SHARE * count else ticks
         is_long = count >= _MIN_PACKETS and len(seconds) >= _MIN_SECONDS
-        return 10**6 if is_long and 10**6 * (1 - _WRONG_SHARE) <= most < 10**6 else ticks
+        return 10**6 if is_long and 10**6 * (1 - _WRONG_SHARE) <= largest < 10**6 else ticks
 
     def _pcapng(self) -> Iterator[Packet | None]:
         """Yields the packets of a pcapng file; None for a packet with an impossible time."""
@@ -262,9 +262,9 @@ class CaptureFile:
 
     def _divisor(self, time_ns: int) -> int:
         """Returns the divisor that makes an interface's first time plausible, if it is after the year 2100."""
-        least, most = _EXPECTED_S
+        earliest, latest = _EXPECTED_S
         for divisor in (10**3, 10**6):
-            if time_ns > _YEAR_2100 * 10**9 and least <= time_ns // divisor // 10**9 <= most:
+            if time_ns > _YEAR_2100 * 10**9 and earliest <= time_ns // divisor // 10**9 <= latest:
                 note = f"times are after the year 2100: they are read with a {divisor} times finer resolution"
                 if note not in self.defects:
                     self.defects.append(note)

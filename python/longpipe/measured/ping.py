@@ -271,7 +271,7 @@ def missing_times(seqs: NDArray[np.int64], times: NDArray[np.float64], first: in
     is_missing = np.ones(high - low + 1, dtype=bool)
     is_missing[seqs - low] = False
     missing = np.nonzero(is_missing)[0] + low
-    place = np.searchsorted(seqs, missing) - 1
-    step = (times[place + 1] - times[place]) / (seqs[place + 1] - seqs[place]) if len(missing) else np.zeros(0)
-    within = times[place] + (missing - seqs[place]) * step
+    indices = np.searchsorted(seqs, missing) - 1
+    step = (times[indices + 1] - times[indices]) / (seqs[indices + 1] - seqs[indices]) if len(missing) else np.zeros(0)
+    within = times[indices] + (missing - seqs[indices]) * step
     return np.concatenate([before, within, after])

@@ -83,7 +83,7 @@ def is_whole(value: object) -> bool:
 class _Trace:
     """A trace: its place, its description, its events, and lines about its defects."""
 
-    place: str
+    location: str
     about: Any
     events: list[tuple[str, Any]]
     defects: list[str] = field(default_factory=list)
@@ -113,7 +113,7 @@ def _of_file(file: str, values: Placed) -> Recording:
     for (trace, events), own in zip(connections, begins, strict=True):
         first = min(begins) if is_absolute else own
         lengths.append(max(at for _, at, _, _ in events) - first)
-        headers, unit = _tcp_headers(trace.place, trace.about), _unit(trace.about)
+        headers, unit = _tcp_headers(trace.location, trace.about), _unit(trace.about)
         name = f"{_vantage(trace.about)} {len(subjects) + 1}"
         subjects += _subject(name, events, first, headers, trace.defects, unit)
     if not subjects:
@@ -136,20 +136,22 @@ def _traces(values: Placed) -> list[_Trace]:
         return [_Trace(where, get(value, "trace"), values[1:])]
     traces = []
     for k, about in enumerate(rows(where, value, "traces")):
-        place = f"{where}: traces[{k}]"
+        location = f"{where}: traces[{k}]"
         events = get(about, "events")
-        placed = [(f"{place}.events[{j}]", event) for j, event in enumerate(events if isinstance(events, list) else [])]
+        placed = [
+            (f"{location}.events[{j}]", event) for j, event in enumerate(events if isinstance(events, list) else [])
+        ]
         names = get(about, "event_fields")
-        traces.append(_Trace(place, about, placed if names is None else list(_named(place, names, placed))))
+        traces.append(_Trace(location, about, placed if names is None else list(_named(location, names, placed))))
     return traces or [_Trace(where, None, [])]
 
 
-def _named(place: str, names: object, events: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+def _named(location: str, names: object, events: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """Yields the events of drafts 00 and 01, which are lists of fields, as objects."""
     listed = names if isinstance(names, list) else []
     field_names = [_FIELDS.get(str(name).lower(), "") for name in listed]
     if not {"time", "event", "data"} <= set(field_names):
-        raise ScenarioError(f"{place}.event_fields: {shown(names)}; needs a time, event and data")
+        raise ScenarioError(f"{location}.event_fields: {shown(names)}; needs a time, event and data")
     for where, fields in events:
         if not isinstance(fields, list) or len(fields) != len(field_names):
             raise ScenarioError(f"{where}: {shown(fields)}; needs a list of {len(field_names)} fields")
@@ -162,18 +164,18 @@ def _vantage(trace: object) -> str:
     return text(trace, "vantage_point", "type") or "connection"
 
 
-def _tcp_headers(place: str, trace: object) -> float | None:
+def _tcp_headers(location: str, trace: object) -> float | None:
     """Returns the length of the headers of a TCP flow's packets, which longpipe's files contain; None for QUIC."""
-    header_bytes = optional(place, trace, "custom_fields", "header_bytes")
+    header_bytes = optional(location, trace, "custom_fields", "header_bytes")
     if header_bytes is not None and not HEADER_BYTES <= header_bytes <= _MAX_HEADERS:
-        raise ScenarioError(f"{place}: header_bytes: {header_bytes:g}; needs {HEADER_BYTES} to {_MAX_HEADERS}")
+        raise ScenarioError(f"{location}: header_bytes: {header_bytes:g}; needs {HEADER_BYTES} to {_MAX_HEADERS}")
     return header_bytes
 
 
 def _connections(trace: _Trace) -> list[list[Event]]:
     """Returns the events of each connection, which `group_id` identifies in a trace of several connections."""
     common = get(trace.about, "common_fields", "group_id")
-    groups = {place: json.dumps(get(event_fields, "group_id") or common) for place, event_fields in trace.events}
+    groups = {location: json.dumps(get(event_fields, "group_id") or common) for location, event_fields in trace.events}
     by_group: dict[str, list[Event]] = {}
     for event in _events(trace):
         by_group.setdefault(groups[event[0]], []).append(event)
@@ -197,20 +199,22 @@ def _events(trace: _Trace) -> list[Event]:
     base = reference * unit if reference is not None and common == "relative" else 0.0
     previous = 0.0
     placed: list[tuple[str, float, dict[str, Any]]] = []
-    for place, fields in trace.events:
+    for location, fields in trace.events:
         if not isinstance(fields, dict):
-            raise ScenarioError(f"{place}: {shown(fields)}; needs an event")
+            raise ScenarioError(f"{location}: {shown(fields)}; needs an event")
         written = _decimal(fields.get("time"))
-        at = (number(place, fields, "time") if written is None else written) * unit
+        at = (number(location, fields, "time") if written is None else written) * unit
         if (text(fields, "time_format") or common) in ("delta", "relative_to_previous_event"):
             at += previous
         previous = at if abs(at) <= _LATEST_MS else previous
-        placed.append((place, base + at, fields))
+        placed.append((location, base + at, fields))
     divisor = _divisor([at for _, at, _ in placed])
     if divisor > 1:
         trace.defects.append(f"times are after the year 2100: they are read with a {divisor:g} times finer resolution")
     wrong = [
-        f"{place}.time: {shown(fields.get('time'))}" for place, at, fields in placed if abs(at / divisor) > _LATEST_MS
+        f"{location}.time: {shown(fields.get('time'))}"
+        for location, at, fields in placed
+        if abs(at / divisor) > _LATEST_MS
     ]
     if len(wrong) > _WRONG_SHARE * len(placed):
         raise ScenarioError(f"{wrong[0]}; needs milliseconds up to the year 2262")
@@ -218,14 +222,16 @@ def _events(trace: _Trace) -> list[Event]:
         count = "an event is" if len(wrong) == 1 else f"{len(wrong)} events are"
         trace.defects.append(f"{count} omitted because of impossible times, the first at {wrong[0]}")
     return [
-        _event(place, at / divisor / 1e3, fields) for place, at, fields in placed if abs(at / divisor) <= _LATEST_MS
+        _event(location, at / divisor / 1e3, fields)
+        for location, at, fields in placed
+        if abs(at / divisor) <= _LATEST_MS
     ]
 
 
-def _event(place: str, at: float, fields: dict[str, Any]) -> Event:
+def _event(location: str, at: float, fields: dict[str, Any]) -> Event:
     """Returns an event at a time [s], without the namespace of its name."""
     data = fields.get("data")
-    return place, at, (text(fields, "name") or "").rpartition(":")[2], data if isinstance(data, dict) else {}
+    return location, at, (text(fields, "name") or "").rpartition(":")[2], data if isinstance(data, dict) else {}
 
 
 def _divisor(times: list[float]) -> float:
@@ -288,11 +294,11 @@ def _rtt_in_flight(metrics: Metrics, sent: list[tuple[float, float]]) -> float |
 def _subject(
     name: str, events: list[Event], first: float, headers: float | None, defects: list[str], unit: float
 ) -> Iterator[Subject]:
-    metrics = [(place, at - first, data) for place, at, event, data in events if event in _METRICS]
+    metrics = [(location, at - first, data) for location, at, event, data in events if event in _METRICS]
 
     def points(scale: float, *keys: str) -> Iterator[tuple[float, float]]:
-        for place, at, data in metrics:
-            value = next((metric for key in keys if (metric := _metric(place, data, key)) is not None), None)
+        for location, at, data in metrics:
+            value = next((metric for key in keys if (metric := _metric(location, data, key)) is not None), None)
             if value is not None:
                 yield at, value * scale
 
@@ -321,7 +327,9 @@ def _subject(
     counters |= {"min_rtt": (min_rtts[-1][1], "s")} if min_rtts else {}
     if headers is not None:
         counters["header"] = (headers, "bytes")
-        sizes = (optional(place, data, "max_datagram_size") for place, _, event, data in events if event in _PARAMETERS)
+        sizes = (
+            optional(location, data, "max_datagram_size") for location, _, event, data in events if event in _PARAMETERS
+        )
         if (mss := next((size for size in sizes if size is not None), None)) is not None:
             counters["mss"] = (mss, "bytes")
     if of_flow:
@@ -344,9 +352,9 @@ def _rate(sent: Packets, acked: Packets, defects: list[str]) -> Iterator[Series]
             yield binned_rate(events, begin, end, "bytes of 1-RTT packets sent, including lost ones", "sent rate")
 
 
-def _metric(place: str, data: dict[str, Any], key: str) -> float | None:
+def _metric(location: str, data: dict[str, Any], key: str) -> float | None:
     value = data.get(key)
-    return decimal(value) if isinstance(value, str) else optional(place, data, key)
+    return decimal(value) if isinstance(value, str) else optional(location, data, key)
 
 
 def _packets(events: list[Event], first: float) -> tuple[Packets, Packets]:
@@ -354,7 +362,7 @@ def _packets(events: list[Event], first: float) -> tuple[Packets, Packets]:
     sent: Packets = []
     waiting: dict[int, float | None] = {}
     acked: Packets = []
-    for place, at, event, data in events:
+    for location, at, event, data in events:
         if event not in ("packet_sent", "packet_received"):
             continue
         header = get(data, "header")
@@ -363,7 +371,7 @@ def _packets(events: list[Event], first: float) -> tuple[Packets, Packets]:
         if kind is None or kind.upper() != "1RTT":
             continue
         if event == "packet_sent":
-            length = optional(place, data, "raw", "length")
+            length = optional(location, data, "raw", "length")
             size = _decimal(get(header, "packet_size")) if length is None else length
             packet_number = _decimal(get(header, "packet_number"))
             sent.append((at - first, size))

@@ -59,11 +59,11 @@ def joined(runs: Sequence[tuple[int, Recording]]) -> Recording:
         end = offsets[-1] + recording.duration_s
     of_key: dict[tuple[str, ...], list[tuple[float, float, Subject]]] = {}
     for number, (recording, offset) in enumerate(zip(recordings, offsets, strict=True)):
-        for place, subject in enumerate(recording.subjects):
-            own = (f"{number}", f"{place}") if subject.kind == "flow" else (subject.kind, subject.key or subject.name)
+        for index, subject in enumerate(recording.subjects):
+            own = (f"{number}", f"{index}") if subject.kind == "flow" else (subject.kind, subject.key or subject.name)
             of_key.setdefault(own, []).append((offset, recording.duration_s, subject))
-    places = [f"{place}" for place, _ in runs[:_LISTED]] + (["..."] if len(runs) > _LISTED else [])
-    notes = [f"the file contains {len(runs)} runs, which begin at lines {', '.join(places)}"]
+    lines = [f"{line}" for line, _ in runs[:_LISTED]] + (["..."] if len(runs) > _LISTED else [])
+    notes = [f"the file contains {len(runs)} runs, which begin at lines {', '.join(lines)}"]
     if len(known) < len(runs):
         notes.append("the time between runs is unknown where the file has no absolute time: they follow one another")
     versions = _unique(recording.version for recording in recordings if recording.version)

@@ -99,8 +99,8 @@ def read(content: Content) -> Recording:
 
 def _of_json(where: str, value: object) -> Iterator[tuple[Key, Counters]]:
     for number, queue in enumerate(value if isinstance(value, list) else []):
-        place = f"{where}: [{number}]"
-        counters = {key: count for key in _UNITS if (count := optional(place, queue, key)) is not None}
+        location = f"{where}: [{number}]"
+        counters = {key: count for key in _UNITS if (count := optional(location, queue, key)) is not None}
         if counters and get(queue, "kind") is not None:
             names = ("dev", "kind", "handle", "parent")
             device, kind, handle, parent = (text(queue, name) or "" for name in names)

@@ -147,14 +147,16 @@ def split_comparison(text: str, field: str) -> tuple[str, str, str]:
 def _tokens(text: str, field: str) -> Iterator[re.Match[str]]:
     if len(text) > MAX_CHARACTERS:
         raise ScenarioError(f"{field}: an expression of {len(text)} characters; needs at most {MAX_CHARACTERS}")
-    place, end = 0, len(text.rstrip())
-    while place < end:
-        match = _TOKENS.match(text, place)
+    position, end = 0, len(text.rstrip())
+    while position < end:
+        match = _TOKENS.match(text, position)
         if match is None:
-            is_pattern = place > 0 and text[place - 1] in "*?]"
+            is_pattern = position > 0 and text[position - 1] in "*?]"
             hint = "a pattern of names needs a prefix, as in flow:up*.throughput; " if is_pattern else ""
-            raise ScenarioError(f"{field}: {_cited(text)}: cannot read {_cited(text[place:].strip())}; {hint}{SYNTAX}")
-        place = match.end()
+            raise ScenarioError(
+                f"{field}: {_cited(text)}: cannot read {_cited(text[position:].strip())}; {hint}{SYNTAX}"
+            )
+        position = match.end()
         yield match
 
 

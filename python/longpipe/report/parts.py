@@ -252,13 +252,13 @@ def _span(above: float, below: float, mean: float, low: float, high: float, comp
     margin = 0.15 * (max(shown) - min(shown)) or 1.0
     least, most = min(shown) - margin, max(shown) + margin
 
-    def place(value: float) -> float:
+    def position(value: float) -> float:
         return (value - least) / (most - least)
 
     return Span(
-        (0.0 if math.isnan(above) else place(above), 1.0 if math.isnan(below) else place(below)),
-        None if math.isnan(low) else (place(low), place(high)),
-        place(mean),
-        None if math.isnan(compared) else place(compared),
+        (0.0 if math.isnan(above) else position(above), 1.0 if math.isnan(below) else position(below)),
+        None if math.isnan(low) else (position(low), position(high)),
+        position(mean),
+        None if math.isnan(compared) else position(compared),
         words,
     )

@@ -746,8 +746,10 @@ def _failure(flow: str, host: str, field: str, program: str, exit_code: float, e
         return f"{flow}: {command} on {host} had not ended before the run did" if field == "command" else ""
     if exit_code == 0:
         return ""
-    said = errors.strip().splitlines()
-    return f"{flow}: {command} on {host} ended with exit code {exit_code:.0f}" + (f": {said[-1]}" if said else "")
+    error_lines = errors.strip().splitlines()
+    return f"{flow}: {command} on {host} ended with exit code {exit_code:.0f}" + (
+        f": {error_lines[-1]}" if error_lines else ""
+    )
 
 
 def _frame(columns: Columns) -> pd.DataFrame:

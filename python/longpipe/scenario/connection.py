@@ -146,14 +146,14 @@ class Connection(Model):
         chosen = self.recovery
         if chosen.kind not in OPTIONS:
             return self
-        said = {name: getattr(chosen, name) for name in chosen.model_fields_set - {"kind"}}
+        specified = {name: getattr(chosen, name) for name in chosen.model_fields_set - {"kind"}}
         table: Model = getattr(self, chosen.kind)
-        options = {name: getattr(table, name) for name in table.model_fields_set} | said
+        options = {name: getattr(table, name) for name in table.model_fields_set} | specified
         try:
             self.__dict__["recovery"] = type(chosen)(**options)
         except ScenarioError as error:
             raise ValueError(f"recovery: {error}") from None
-        if said:
+        if specified:
             self.__dict__[chosen.kind] = OPTIONS[chosen.kind](**options)
             self.model_fields_set.add(chosen.kind)
         return self

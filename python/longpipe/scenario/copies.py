@@ -118,11 +118,11 @@ def _places(groups: Sequence[int | None], counts: Sequence[int], width: int = 1)
     `width` consecutive rows, such as the directions of a link, are copied together.
     """
     found: list[Place] = []
-    place = 0
+    position = 0
     for number in range(0, len(groups), width):
         own, group = groups[number : number + width], groups[number]
-        found += [(place + at, 0 if group is None else width) for at in range(len(own))]
-        place += len(own) * (1 if group is None else counts[group])
+        found += [(position + at, 0 if group is None else width) for at in range(len(own))]
+        position += len(own) * (1 if group is None else counts[group])
     return found
 
 
@@ -164,14 +164,14 @@ def _flows(
             made = {
                 **row,
                 "name": name + suffix,
-                "route": [place + copy * step for place, step in there],
-                "return_route": [place + copy * step for place, step in back],
+                "route": [position + copy * step for position, step in there],
+                "return_route": [position + copy * step for position, step in back],
             }
             if step_ps:
                 made["start"] = {"kind": "fixed", "at_ps": row["start"]["at_ps"] + copy * step_ps}
             if (onward := row.get("onward")) is not None:
-                place, step = flows[onward["flow"]]
-                made["onward"] = {**onward, "flow": place + copy * step}
+                position, step = flows[onward["flow"]]
+                made["onward"] = {**onward, "flow": position + copy * step}
             if (rerouting := row.get("rerouting")) is not None:
                 made["rerouting"] = _rerouted(rerouting, links, copy)
             yield made
@@ -181,7 +181,7 @@ def _rerouted(rerouting: Row, links: Sequence[Place], copy: int) -> Row:
     """Returns the changes of a copy's routes."""
 
     def way(route: Sequence[int]) -> list[int]:
-        return [place + copy * step for place, step in [links[k] for k in route]]
+        return [position + copy * step for position, step in [links[k] for k in route]]
 
     changes = [
         {**change, "route": way(change["route"]), "return_route": way(change["return_route"])}

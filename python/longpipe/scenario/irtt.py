@@ -60,8 +60,8 @@ def knots(file: str, longest_ps: int) -> Points:
         raise ScenarioError(f"{file}: all {len(requests)} round trips were lost; needs one that was not")
     delays = [TIME.format(pick(delay for _, delay in found)) for pick in (min, max)]
     span = seconds((last - first) * _PS_PER_NS)
-    said = f"{len(requests)} round trips over {span}, {lost} of them lost; delay {' to '.join(delays)}"
-    keep(file, Notes(f"{file}: {said} (half of each round trip)"))
+    summary = f"{len(requests)} round trips over {span}, {lost} of them lost; delay {' to '.join(delays)}"
+    keep(file, Notes(f"{file}: {summary} (half of each round trip)"))
     return found
 
 

@@ -17,8 +17,8 @@ def _only_overrides(tcp: Tcp | None, handler: SerializerFunctionWrapHandler) -> 
     # Options of a congestion controller that were not specified follow the scenario's profile.
     if isinstance(chosen := own.get("congestion"), dict):
         fields = type(tcp.congestion).model_fields
-        said = {"kind", *(fields[name].serialization_alias or name for name in tcp.congestion.model_fields_set)}
-        own["congestion"] = {name: v for name, v in chosen.items() if name in said}
+        specified = {"kind", *(fields[name].serialization_alias or name for name in tcp.congestion.model_fields_set)}
+        own["congestion"] = {name: v for name, v in chosen.items() if name in specified}
     return own
 
 

@@ -80,11 +80,11 @@ def by_rules(profile: str, congestion: Any) -> Any:  # noqa: ANN401 - as written
     """Returns a congestion controller with the options that the profile sets and the scenario does not."""
     if isinstance(congestion, str):
         congestion = {"kind": congestion}
-    said, kind = _specified(congestion), _specified_kind(congestion)
+    specified, kind = _specified(congestion), _specified_kind(congestion)
     options = RULES.get(profile, {}).get(kind)
-    if options is None or said.get("rules", options["rules"]) != options["rules"]:
+    if options is None or specified.get("rules", options["rules"]) != options["rules"]:
         return congestion
-    merged = {**options, **said}
+    merged = {**options, **specified}
     return _CONTROLS[kind](**merged) if isinstance(congestion, Variant) else {"kind": kind, **merged}
 
 

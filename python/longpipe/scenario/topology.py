@@ -193,14 +193,14 @@ class Topology:
         for link in graph.links:
             fields = link.__dict__
             key = tuple(map(id, _settings_of(fields)))
-            if (place := known.get(key)) is None:
-                known[key] = place = len(settings)
+            if (index := known.get(key)) is None:
+                known[key] = index = len(settings)
                 settings.append(
                     {name: fields[name] for name in _TEXTS}
                     | {name: number(fields[name]) for name in _PARTS}
                     | {name: [number(part) for part in fields[name]] for name in _LISTS}
                 )
-            links.append((*link.between, place))
+            links.append((*link.between, index))
         groups = network.group if isinstance(network, Dumbbell) else None
         return {
             "dumbbell": isinstance(network, Dumbbell),

@@ -50,9 +50,9 @@ def read(file: str, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
     rows, units = series_table(table, latest_ps, NAMES, max_rows=MAX_STEPS)
     if "rtt" in units and "delay" in units:
         raise ScenarioError(f"{file}:1: columns rtt and delay; needs one of them, because the delay is half of the RTT")
-    most = {"rate": fastest_bps, "delay": longest_ps, "rtt": longest_ps}
+    maxima = {"rate": fastest_bps, "delay": longest_ps, "rtt": longest_ps}
     columns = {
-        name: Column(file, name, dimension, dimension.base if name == "rate" else "s", most[name],
+        name: Column(file, name, dimension, dimension.base if name == "rate" else "s", maxima[name],
                      2 if name == "rtt" else 1, unit)
         for name, unit in units.items()
         if (dimension := NAMES[name]) is not None

@@ -48,8 +48,8 @@ def reason(error: Exception) -> str:
     """Returns the explanation of a driver's message, or its first line if there is none."""
     text = error.strerror if isinstance(error, OSError) else str(getattr(error, "orig", None) or error)
     text = (text or str(error)).strip()
-    for said, meant in _KNOWN.items():
-        if said in text.lower():
+    for phrase, meant in _KNOWN.items():
+        if phrase in text.lower():
             return meant
     return text.splitlines()[0][:_LONGEST] if text else type(error).__name__
 
@@ -57,7 +57,7 @@ def reason(error: Exception) -> str:
 def damage(error: Exception) -> DamagedError | None:
     """Returns a DamagedError if a driver's error indicates damage, otherwise None."""
     text = reason(error)
-    return DamagedError(text) if any(said in text.lower() for said in _DAMAGE) else None
+    return DamagedError(text) if any(phrase in text.lower() for phrase in _DAMAGE) else None
 
 
 def is_passing(error: Exception) -> bool:

@@ -234,13 +234,13 @@ class Store:
 
         key = (scenario.digest(), str(seed))
         row = {"digest": key[0], "seed": key[1], "engine": engine_version(), "name": scenario.name}
-        told: dict[str, object] = {"message": message, "failed_at": _now()}
-        told["checksum"] = checksums.of_row({**row, **told}, checksums.FAILURE)
+        details: dict[str, object] = {"message": message, "failed_at": _now()}
+        details["checksum"] = checksums.of_row({**row, **details}, checksums.FAILURE)
         with self.writing() as connection:
-            note = inserting(connection)(FAILURES).values({**row, **told})
+            note = inserting(connection)(FAILURES).values({**row, **details})
             connection.execute(
                 note.on_conflict_do_update(
-                    index_elements=["digest", "seed", "engine"], set_={"name": scenario.name, **told}
+                    index_elements=["digest", "seed", "engine"], set_={"name": scenario.name, **details}
                 )
             )
             connection.execute(sa.delete(LEASES).where(*_is(LEASES, key, engine_version())))
@@ -354,9 +354,9 @@ class Store:
                 raise
             # After an error, the scenarios that this transaction stored are not in the database.
             self._known.clear()
-            told = damage(error) or f"{reason(error)}; the runs it holds are safe, run again"
+            details = damage(error) or f"{reason(error)}; the runs it holds are safe, run again"
             kind = LostError if is_passing(error) else StoreError
-            raise kind(f"store {self.name}: {told}") from None
+            raise kind(f"store {self.name}: {details}") from None
 
     @property
     def _database(self) -> sa.Engine:

@@ -99,8 +99,8 @@ class Traces:
             try:
                 content = self._verified(path, expected)
             except OSError as error:
-                told = f"{path}: {reason(error)}; needs the traces of its runs"
-                raise StoreError(f"store {self._store}: {told}") from None
+                problem = f"{path}: {reason(error)}; needs the traces of its runs"
+                raise StoreError(f"store {self._store}: {problem}") from None
             frame = pd.read_parquet(io.BytesIO(content))
             for column, categories in names.items():
                 if column in frame:

@@ -140,9 +140,9 @@ def write(study: Study, path: Path) -> Bundle:
     about[CHECKSUMS] = {name: _checksum(content) for name, content in readable.items()}
     index = {"format": FORMAT, "study": study.name, "engine": study.engine, "longpipe": _core.__version__, **about}
     said = {"version": _core.__version__, "engine": study.engine, "name": study.name, "runs": len(runs)}
-    trust, told = (" --trust", _CONTROLS) if controls else ("", "")
+    trust, note = (" --trust", _CONTROLS) if controls else ("", "")
     files = {
-        "README.txt": _README.format(**said, file=path.name + trust, controls=told).encode(),
+        "README.txt": _README.format(**said, file=path.name + trust, controls=note).encode(),
         INDEX: orjson.dumps({**index, "runs": runs}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE),
         **readable,
         **{f"resolved/{digest}.json": text.encode() for digest, text in sorted(resolved.items())},

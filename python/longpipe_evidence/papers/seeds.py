@@ -42,15 +42,15 @@ def _of_defined(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str
     """Returns the number of seeds as text, with a note on configurations with fewer and on wide intervals."""
     counts = rows["seeds"]
     seeds, fewest = int(counts.max()), int(counts.min())
-    said = counted(seeds)
+    text = counted(seeds)
     if seeds != fewest:
-        said += f" ({_those_with_fewer(rows, factors, names, seeds)})"
+        text += f" ({_those_with_fewer(rows, factors, names, seeds)})"
     if fewest == 1:
-        return f"{said}, which have no interval" if seeds > 1 else f"{said}, which has no interval"
+        return f"{text}, which have no interval" if seeds > 1 else f"{text}, which has no interval"
     if fewest <= FEW:
         wide = t_quantile(CONFIDENCE, fewest - 1)
-        return f"{said}; few seeds make wide intervals: ±{wide:.1f} standard errors with {fewest}"
-    return said
+        return f"{text}; few seeds make wide intervals: ±{wide:.1f} standard errors with {fewest}"
+    return text
 
 
 def _those_with_fewer(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str], seeds: int) -> str:

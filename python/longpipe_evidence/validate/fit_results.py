@@ -131,8 +131,8 @@ def _predicted(path_fit: PathFit, seeds: int) -> dict[str, float]:
             name = longpipe_name(control)
             if name is None:
                 raise ScenarioError(f"{control}: not in longpipe; needs a control of longpipe")
-            told = whatif(path, {"tcp.congestion": name}, seeds)
-            for measure in told.measures:
+            prediction = whatif(path, {"tcp.congestion": name}, seeds)
+            for measure in prediction.measures:
                 if measure.name in MEASURES:
                     values = (*measure.changed, *measure.runs)
                     column, scale = MEASURES[measure.name], _SCALES[measure.name]

@@ -224,9 +224,11 @@ def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
         # The discipline is the only part of the tc command that comes from the user.
         if QUEUE_COMMAND not in str(error):
             raise
-        told = str(error).partition("early: ")[2].partition(": subprocess.")[0]
+        reported = str(error).partition("early: ")[2].partition(": subprocess.")[0]
         asked = ", ".join(dict.fromkeys(repr(case.discipline) for case in cases))
-        raise ScenarioError(f"discipline: {asked}; needs a discipline that tc accepts; tc reports: {told}") from None
+        raise ScenarioError(
+            f"discipline: {asked}; needs a discipline that tc accepts; tc reports: {reported}"
+        ) from None
 
 
 def _packets_at_most(case: LinuxCase) -> float:
@@ -239,20 +241,20 @@ def _packets_at_most(case: LinuxCase) -> float:
 
 def _read(case: LinuxCase, share: Path) -> LinuxRun:
     """Returns the results that the guest has written to the shared folder."""
-    told = json.loads((share / "result.json").read_text())
-    queue = told["queue"]
+    reported = json.loads((share / "result.json").read_text())
+    queue = reported["queue"]
     pcap = (share / "sender.pcap").read_bytes() if case.capture else None
     sent, acks = (None, None) if pcap is None else _packets(pcap)
     return LinuxRun(
         case,
-        kernel=told["kernel"],
+        kernel=reported["kernel"],
         series=pd.read_csv(share / "series.csv"),
         queue_drops=queue["drops"],
         marks=sum(part.get("ecn_mark", 0) or part.get("marked", 0) for part in (queue, *queue.get("tins", ()))),
-        link_losses=told["link"]["drops"] + told.get("by_number", 0),
-        policed=told["policed"],
-        retransmissions=tuple(flow["retransmits"] for flow in told["flows"]),
-        receiver_limited_s=tuple(flow["receiver_limited_us"] / 1e6 for flow in told["flows"]),
+        link_losses=reported["link"]["drops"] + reported.get("by_number", 0),
+        policed=reported["policed"],
+        retransmissions=tuple(flow["retransmits"] for flow in reported["flows"]),
+        receiver_limited_s=tuple(flow["receiver_limited_us"] / 1e6 for flow in reported["flows"]),
         sent=sent,
         acks=acks,
         pcap=pcap,

@@ -183,12 +183,12 @@ def _live(path: LivePath, duration_s: float, settings: Settings) -> tuple[Transf
     sending = [program, "send", f"sink1:{PORT}", f"size={path.size_bytes(duration_s)}", *same]
     made = plan(path.scenario(duration_s), ("source1", "sink1"), mtu=LONGEST_PACKET)
     text, done = output_of(made, sending, [program, "receive", str(PORT), *same], settings, seed=path.number)
-    said = json.loads(text)
+    reported = json.loads(text)
     transfer = Transfer(
-        goodput_mbits=_goodput(path, duration_s, float("nan") if said["seconds"] is None else said["seconds"]),
+        goodput_mbits=_goodput(path, duration_s, float("nan") if reported["seconds"] is None else reported["seconds"]),
         drops=_drops(done.certificate.ports),
-        declared_lost=said["lost_packets"],
-        closed=said["closed"],
+        declared_lost=reported["lost_packets"],
+        closed=reported["closed"],
     )
     return transfer, done.certificate
 

@@ -71,14 +71,14 @@ class AtCommand(NeedingCommand):
 def _joined(args: Sequence[str]) -> list[str]:
     """Joins the two values of each --at, because the parser accepts one value per option."""
     joined: list[str] = []
-    place = 0
-    while place < len(args) and args[place] != "--":
-        width = 2 if args[place] == "--at" and len(args) > place + 2 and args[place + 2] != "--" else 0
-        joined.append(args[place])
+    index = 0
+    while index < len(args) and args[index] != "--":
+        width = 2 if args[index] == "--at" and len(args) > index + 2 and args[index + 2] != "--" else 0
+        joined.append(args[index])
         if width:
-            joined.append(BETWEEN.join(args[place + 1 : place + 3]))
-        place += 1 + width
-    return [*joined, *args[place:]]
+            joined.append(BETWEEN.join(args[index + 1 : index + 3]))
+        index += 1 + width
+    return [*joined, *args[index:]]
 
 
 def run(

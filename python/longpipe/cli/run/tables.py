@@ -86,8 +86,8 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     for capture in result.captures:
         # The table is converted to the format that the file's suffix selects.
         form = "" if str(capture.path).endswith(".pcapng") else ", in pcapng's format"
-        said = f"captured {capture.packets} packets of {capture.place} in {capture.path}{form}"
-        console.print(said, markup=False, soft_wrap=True)
+        description = f"captured {capture.packets} packets of {capture.place} in {capture.path}{form}"
+        console.print(description, markup=False, soft_wrap=True)
 
 
 def _print_limits(limited: Sequence[FlowLimit], result: Result, console: Console) -> None:

@@ -50,8 +50,8 @@ def rerun(path: Path, workers: int | None, memory: str | None, *, trust: bool) -
         differing = [(run, here) for run, here in done if here != run.state_hash]
     console = terminal()
     for run, here in sorted(differing, key=lambda one: (one[0].point, one[0].replication))[:MAX_SHOWN]:
-        said = here if here.startswith("not run") else f"{here} instead of {run.state_hash}"
-        console.print(f"point {run.point}, seed {run.seed}: {said}", markup=False, soft_wrap=True)
+        outcome = here if here.startswith("not run") else f"{here} instead of {run.state_hash}"
+        console.print(f"point {run.point}, seed {run.seed}: {outcome}", markup=False, soft_wrap=True)
     same = len(found.runs) - len(differing)
     console.print(f"{same} of {len(found.runs)} runs of {found.name} are bit-identical", markup=False, soft_wrap=True)
     if differing:

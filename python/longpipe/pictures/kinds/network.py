@@ -53,11 +53,11 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
         panel.plot([at[i][0] for i in own], [at[i][1] for i in own], shape, ms=size, color=colour, label=kind, zorder=3)
     for i, node in enumerate(nodes):
         # Labels of the end nodes are placed next to them, all others above their nodes.
-        place, side = ((-8, -3), "right") if at[i][0] == first else ((8, -3), "left")
+        offset, side = ((-8, -3), "right") if at[i][0] == first else ((8, -3), "left")
         if first < at[i][0] < last:
-            place, side = (0, 9), "center"
+            offset, side = (0, 9), "center"
         named: dict[str, Any] = {"ha": side, "fontsize": font_points(8), "zorder": 4}
-        panel.annotate(node["name"], at[i], place, textcoords="offset points", **named)
+        panel.annotate(node["name"], at[i], offset, textcoords="offset points", **named)
     title = f"{scenario.name}: {len(nodes)} nodes, {len(resolved['flows'])} flows"
     if ax is None:
         figure.suptitle(title, fontsize=font_points(11))

@@ -139,8 +139,8 @@ class PortCounters:
         else:
             lossy = [port for port in ports if port in self._losses]
             counted = {port: self.losses_by_limit((port,), aqm).get(limit, 0) for port in lossy}
-        most = max(counted, key=counted.__getitem__, default=None)
-        return most if most is not None and counted[most] else None
+        largest = max(counted, key=counted.__getitem__, default=None)
+        return largest if largest is not None and counted[largest] else None
 
     def max_round_trip_s(self, path: Path) -> float:
         """Returns the RTT [s] of a flow whose packets find each queue at its maximum length."""

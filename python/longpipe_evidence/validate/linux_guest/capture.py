@@ -47,8 +47,8 @@ class DeviceCapture:
     def _next(self) -> tuple[int, int, bytes] | None:
         """Returns the time [ns], the length on the wire [bytes] and the headers of the next packet."""
         try:
-            packet, told, _, _ = self._socket.recvmsg(1 << 16, 64)
+            packet, ancillary, _, _ = self._socket.recvmsg(1 << 16, 64)
         except BlockingIOError:
             return None
-        seconds, nanoseconds = struct.unpack("=qq", told[0][2])
+        seconds, nanoseconds = struct.unpack("=qq", ancillary[0][2])
         return seconds * 10**9 + nanoseconds, len(packet), packet[:SNAP]

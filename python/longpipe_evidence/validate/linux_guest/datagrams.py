@@ -79,10 +79,10 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
 def _receive(receiving: socket.socket, begin: int, rows: list[str]) -> None:
     while True:
         try:
-            data, told, _, _ = receiving.recvmsg(1 << 16, 64)
+            data, ancillary, _, _ = receiving.recvmsg(1 << 16, 64)
         except BlockingIOError:
             return
-        seconds, nanoseconds = struct.unpack("=qq", told[0][2])
+        seconds, nanoseconds = struct.unpack("=qq", ancillary[0][2])
         (number,) = NUMBER.unpack_from(data)
         rows.append(f"{number},{seconds * 10**9 + nanoseconds - begin}\n")
 
