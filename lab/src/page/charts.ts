@@ -56,9 +56,9 @@ export class Charts {
     }
 
     private put(name: ChartName, chart: Chart, view: View): void {
-        const data: uPlot.AlignedData = [pointTimes(view), ...chart.lines.map((one) => one.values)];
-        const marks = (chart.marks ?? []).map((one) => `${one.label}${one.scale}`);
-        const signature = JSON.stringify([chart.title, chart.unit, chart.lines.map((one) => [one.label, one.colour]), marks]);
+        const data: uPlot.AlignedData = [pointTimes(view), ...chart.lines.map((line) => line.values)];
+        const marks = (chart.marks ?? []).map((mark) => `${mark.label}${mark.scale}`);
+        const signature = JSON.stringify([chart.title, chart.unit, chart.lines.map((line) => [line.label, line.colour]), marks]);
         const known = this.plots.get(name);
         const place = this.places[name];
         describe(place, chart);
@@ -96,14 +96,14 @@ export class Charts {
             ],
             series: [
                 { label: "time", value: (_, value) => (value == null ? "–" : `${value.toFixed(3)} s`) },
-                ...chart.lines.map((one) => ({
-                    label: one.label,
-                    stroke: one.colour,
+                ...chart.lines.map((line) => ({
+                    label: line.label,
+                    stroke: line.colour,
                     // Browsers take ten times as long to draw lines that are wider than a pixel.
-                    width: one.width ?? 1,
+                    width: line.width ?? 1,
                     points: { show: false },
                     value: (_: uPlot, value: number | null) => (value == null ? "–" : String(Number(value.toPrecision(5)))),
-                    ...(one.dash === undefined ? {} : { dash: one.dash }),
+                    ...(line.dash === undefined ? {} : { dash: line.dash }),
                 })),
             ],
             hooks: { setSelect: [(plot) => this.select(plot)], draw: [drawMarks] },
@@ -183,8 +183,8 @@ function drawMarks(plot: uPlot): void {
 /** Text alternative of a picture. */
 function describe(place: HTMLElement, chart: Chart): void {
     const marks = (chart.marks ?? []).map(({ marks: { time_s }, label }) => `${time_s.length} ${label}`);
-    const lines = chart.lines.map((one) => one.label).join(", ");
-    const most = chart.lines.reduce((high, one) => one.values.reduce<number>((all, value) => Math.max(all, value ?? 0), high), 0);
+    const lines = chart.lines.map((line) => line.label).join(", ");
+    const most = chart.lines.reduce((high, line) => line.values.reduce<number>((all, value) => Math.max(all, value ?? 0), high), 0);
     const words = `${chart.title} [${chart.unit}] over time, up to ${Number(most.toPrecision(4))}`;
     place.setAttribute("aria-label", `${words}: ${[lines, ...marks].join(", ")}`);
 }

@@ -74,6 +74,6 @@ function shownTime(seconds: number): string {
 
 /** Returns the number of segments that a run sent. */
 export function segmentsOf(sent: number[]): number {
-    return sent.reduce((all, one) => all + one, 0);
+    return sent.reduce((total, value) => total + value, 0);
 }
 

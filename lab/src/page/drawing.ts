@@ -74,7 +74,7 @@ function leaves(part: Part, prefix: string, found: Leaves): Leaves {
         const path = name === "kind" && prefix !== "" ? prefix : [prefix, name].filter(Boolean).join(".");
         const items = Array.isArray(value) ? value : [value];
         const parts = items.filter((one): one is Part => typeof one === "object" && one !== null && "part" in one);
-        for (const [i, one] of parts.entries()) leaves(one, Array.isArray(value) ? `${path}.${i}` : path, found);
+        for (const [i, item] of parts.entries()) leaves(item, Array.isArray(value) ? `${path}.${i}` : path, found);
         if (parts.length === 0) found.set(path, { text: written(value) || "none", written: part.written.has(name) });
     }
     return found;

@@ -31,13 +31,13 @@ export function trunkBps(core: JsonTable, trunk: number, run: Run, durationS: nu
     const link = (core["links"] as JsonTable[])[trunk] as JsonTable;
     const [from, to] = [link["from"], link["to"]].map((node) => (core["nodes"] as JsonTable[])[Number(node)]?.["name"] as string);
     const vbr = column(run.classes, "cells_out").filter((_, i) => ports?.[i] === `${from}->${to}` && classes?.[i] === "vbr");
-    const cells = vbr.reduce((all, one) => all + one, 0);
+    const cells = vbr.reduce((total, value) => total + value, 0);
     return Number(link["rate_bps"]) - (cells * NUMBERS.cell_bits) / durationS;
 }
 
 /** Maximum total throughput over a direction of the trunk with this capacity [bit/s]; nan if it is 0. */
 export function attainableBps(core: JsonTable, trunk: number, run: Run, capacityBps: number, durationS: number): number {
-    const offers = offersOf(core, trunk, run).sort((one, other) => other.share - one.share);
+    const offers = offersOf(core, trunk, run).sort((first, second) => second.share - first.share);
     let [left, payload] = [(capacityBps * durationS) / 8, 0];
     for (const offer of offers) {
         const taken = Math.min(offer.mostBytes, offer.share * left);

@@ -113,7 +113,7 @@ export const EXERCISES: Exercise[] = [
             name: "the far flow's share",
             of: (resolved, run) => {
                 const rates = throughputs(resolved, run);
-                return (rates[1] as number) / rates.reduce((all, one) => all + one, 0);
+                return (rates[1] as number) / rates.reduce((total, rate) => total + rate, 0);
             },
             show: percent,
             least: 0.25,
@@ -199,7 +199,7 @@ export async function check(exercise: Exercise, fields: Table, seed: string, sig
     const own = chosen(exercise, fields);
     if (own < 0) throw new ScenarioError([`${exercise.path}: not one of the choices; needs a value from the menu ${exercise.label}`]);
     const all = exercise.choices.map((choice) => resolve(changed(fields, exercise.path, choice.value)));
-    const runs = await runAll(all.map((one) => ({ core: toJson(one.core), seed })), () => undefined, signal);
+    const runs = await runAll(all.map((choice) => ({ core: toJson(choice.core), seed })), () => undefined, signal);
     return judge(exercise, own, runs.map((run, i) => exercise.measure.of(all[i] as Resolved, run)));
 }
 

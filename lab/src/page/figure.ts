@@ -60,29 +60,29 @@ interface Frame {
 }
 
 function panel(chart: Chart, { x0, x1, atX, times, top, high, last }: Frame): string[] {
-    const most = 1.05 * (chart.lines.reduce((all, one) => one.values.reduce<number>((peak, value) => Math.max(peak, value ?? 0), all), 0) || 1);
-    const atY = (value: number): string => (top + high - (value / most) * high).toFixed(1);
+    const maximum = 1.05 * (chart.lines.reduce((all, line) => line.values.reduce<number>((peak, value) => Math.max(peak, value ?? 0), all), 0) || 1);
+    const atY = (value: number): string => (top + high - (value / maximum) * high).toFixed(1);
     const parts: string[] = [];
     for (const value of ticks(x0, x1)) {
         parts.push(`<path d="M${atX(value)} ${top}v${high}" stroke="#eee"/>`);
         if (last) parts.push(`<text x="${atX(value)}" y="${top + high + 16}" text-anchor="middle">${label(value)}</text>`);
     }
-    for (const value of ticks(0, most)) {
+    for (const value of ticks(0, maximum)) {
         parts.push(`<path d="M${LEFT} ${atY(value)}h${WIDE}" stroke="#ddd"/>`);
         parts.push(`<text x="${LEFT - 8}" y="${atY(value)}" dy="4" text-anchor="end">${label(value)}</text>`);
     }
-    for (const one of chart.lines) {
+    for (const line of chart.lines) {
         let [path, begin] = ["", true];
-        for (let k = 0; k < one.values.length; k++) {
-            const value = one.values[k];
+        for (let k = 0; k < line.values.length; k++) {
+            const value = line.values[k];
             if (value == null) begin = true;
             else {
                 path += `${begin ? "M" : "L"}${atX(times[k] as number)} ${atY(value)}`;
                 begin = false;
             }
         }
-        const dash = one.dash === undefined ? "" : ` stroke-dasharray="${one.dash.join(" ")}"`;
-        parts.push(`<path d="${path}" fill="none" stroke="${one.colour}" stroke-width="${one.width ?? 1.2}"${dash}><title>${escape(one.label)}</title></path>`);
+        const dash = line.dash === undefined ? "" : ` stroke-dasharray="${line.dash.join(" ")}"`;
+        parts.push(`<path d="${path}" fill="none" stroke="${line.colour}" stroke-width="${line.width ?? 1.2}"${dash}><title>${escape(line.label)}</title></path>`);
     }
     for (const { marks, scale, colour, shape } of chart.marks ?? []) {
         let path = "";
@@ -100,7 +100,7 @@ function panel(chart: Chart, { x0, x1, atX, times, top, high, last }: Frame): st
 
 /** Returns the legend of a panel, which is drawn below it. */
 function keysOf(chart: Chart, top: number): { parts: string[]; height: number } {
-    const lines = chart.lines.map((one) => ({ label: one.label, colour: one.colour, sign: `h18` }));
+    const lines = chart.lines.map((line) => ({ label: line.label, colour: line.colour, sign: `h18` }));
     const marks = (chart.marks ?? []).map(({ label, colour, shape }) => ({ label, colour, sign: shape === "dot" ? "m8 0h3" : "m6 -3l6 6m0 -6l-6 6" }));
     const parts = [...lines, ...marks].map(({ label, colour, sign }, i) => {
         const [x, y] = [LEFT + ((i % KEYS) * WIDE) / KEYS, top + ROW * Math.floor(i / KEYS)];
@@ -130,7 +130,7 @@ export async function pngOf({ text, width, height }: { text: string; width: numb
 function ticks(low: number, high: number): number[] {
     const raw = (high - low) / 6 || 1;
     const power = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= raw) ?? raw;
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((factor) => factor >= raw) ?? raw;
     const found: number[] = [];
     for (let value = Math.ceil(low / step) * step; value <= high + step / 1e6; value += step) found.push(value);
     return found;

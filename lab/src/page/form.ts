@@ -122,7 +122,7 @@ export class Form {
     }
 
     private menu(id: string, path: string, field: Field, among: string[]): HTMLSelectElement {
-        const options = among.map((one) => make("option", { value: one }, called(path, one)));
+        const options = among.map((choice) => make("option", { value: choice }, called(path, choice)));
         const menu = make("select", { id, data: { path } }, ...options);
         // Called before the menu opens, because checking whether the scenario accepts a choice takes milliseconds for
         // each choice.
@@ -159,7 +159,7 @@ export class Form {
             input.value = input.dataset["shown"] = text;
         } else fill(input, text);
         const slider = this.place.querySelector<HTMLInputElement>(`[data-slider="${path}"]`);
-        const knob = KNOBS.find((one) => one.path === path);
+        const knob = KNOBS.find((candidate) => candidate.path === path);
         if (slider === null || knob === undefined) return;
         const scale = Scale.of(knob, found.field.type, text);
         slider.hidden = scale === null;

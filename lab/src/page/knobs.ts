@@ -87,8 +87,8 @@ export function meant(text: string, type: Type): unknown {
     if (type.is === "values") return valuesOf(written);
     if (type.is === "bool") return written === "true";
     if (type.is === "list") {
-        const items = written.split(",").filter((one) => one.trim() !== "");
-        return items.map((one) => meant(one, type.of));
+        const items = written.split(",").filter((item) => item.trim() !== "");
+        return items.map((item) => meant(item, type.of));
     }
     if (type.optional === true && written === "") return undefined;
     if (type.is === "one of") return type.values.find((value) => String(value) === written) ?? written;
@@ -144,9 +144,9 @@ function starting(field: Field): string {
 /** Returns a checked value as text for the form. */
 export function written(value: unknown, type?: Type): string {
     if (type?.is === "values") {
-        return (value as [string, unknown][]).map(([name, one]) => `${name} = ${shownValue(one)}`).join(", ");
+        return (value as [string, unknown][]).map(([name, item]) => `${name} = ${shownValue(item)}`).join(", ");
     }
-    if (Array.isArray(value)) return value.map((one) => written(one)).join(", ");
+    if (Array.isArray(value)) return value.map((item) => written(item)).join(", ");
     if (typeof value === "object" && value !== null) return kindOf(value as Part);
     return value === null || value === undefined ? "" : String(value);
 }

@@ -99,7 +99,7 @@ function take(next: Table, fresh: boolean): boolean {
     let found: Resolved;
     try {
         checkSeed(seed);
-        const fixed = DESCRIPTION.presets.find((one) => one.fields === next && isFixed(one));
+        const fixed = DESCRIPTION.presets.find((preset) => preset.fields === next && isFixed(preset));
         found = fixed === undefined ? resolve(next) : resolvePreset(fixed);
         const problem = tooMuch(found);
         if (problem !== null) throw new ScenarioError([problem]);
@@ -322,7 +322,7 @@ async function followHash(): Promise<boolean> {
         checkSeed(said.seed);
         const { seed: saidSeed, fields: own, ...place } = said;
         seed = saidSeed;
-        const known = Object.values(place).some((one) => one !== undefined);
+        const known = Object.values(place).some((part) => part !== undefined);
         show(place, own ?? null, false);
         started = true;
         if (!known) byId("preset-words").textContent = "A scenario from a link.";
@@ -456,7 +456,7 @@ async function start(): Promise<void> {
     Object.assign(globalThis, { longpipe: { run: runText, runResolved, keepModule: keep, shown } });
     prepare();
     if ((await followHash()) || resolved !== null) return;
-    const problems = [...byId("problems").childNodes].map((one) => one.textContent ?? "");
+    const problems = [...byId("problems").childNodes].map((node) => node.textContent ?? "");
     usePlace({ step: 1 });
     if (problems.length > 0) tell(problems);
 }

@@ -96,12 +96,12 @@ function interval(values: number[]): [number, number] {
     // Rounding errors would give equal values a spread.
     if (values.every((value) => value === first)) return [first, 0];
     const middle = mean(values);
-    const variance = values.reduce((all, one) => all + (one - middle) ** 2, 0) / (values.length - 1);
+    const variance = values.reduce((total, value) => total + (value - middle) ** 2, 0) / (values.length - 1);
     return [middle, T_19 * Math.sqrt(variance / values.length)];
 }
 
 function mean(values: number[]): number {
-    return values.reduce((all, one) => all + one, 0) / values.length;
+    return values.reduce((total, value) => total + value, 0) / values.length;
 }
 
 /** Draws each value and the interval; equal values are a dot in the middle, without an interval. */
@@ -118,9 +118,9 @@ function dots(values: number[], middle: number, half: number): Node {
 async function factorial({ fields }: { fields: Table }, signal: AbortSignal): Promise<void> {
     const factor = (id: string): { label: string; path: string; levels: string[] } => {
         const path = byId<HTMLSelectElement>(id).value;
-        const levels = byId<HTMLInputElement>(`${id}-levels`).value.split(",").map((one) => one.trim());
+        const levels = byId<HTMLInputElement>(`${id}-levels`).value.split(",").map((level) => level.trim());
         const label = KNOBS.find((knob) => knob.path === path)?.label ?? path;
-        return { label, path, levels: levels.filter((one) => one !== "") };
+        return { label, path, levels: levels.filter((level) => level !== "") };
     };
     const [rows, columns] = [factor("factor-rows"), factor("factor-columns")];
     for (const { path, levels } of [rows, columns]) {
@@ -132,8 +132,8 @@ async function factorial({ fields }: { fields: Table }, signal: AbortSignal): Pr
     const points = rows.levels.flatMap((row) => columns.levels.map((column) => at(at(fields, rows.path, row), columns.path, column)));
     const resolved = points.map((point) => resolve(point));
     afford(resolved, FACTORIAL_SEEDS);
-    const jobs = resolved.flatMap((one) => {
-        const core = toJson(one.core);
+    const jobs = resolved.flatMap((scenario) => {
+        const core = toJson(scenario.core);
         return Array.from({ length: FACTORIAL_SEEDS }, (_, i) => ({ core, seed: String(i + 1) }));
     });
     const status = byId("factorial-status");
@@ -151,7 +151,7 @@ function at(fields: Table, path: string, level: string): Table {
 }
 
 function heat(rows: { label: string; levels: string[] }, columns: { label: string; levels: string[] }, cells: Numbers[][]): void {
-    const metric = METRICS.find((one) => one.id === byId<HTMLSelectElement>("factor-metric").value) ?? METRICS[0];
+    const metric = METRICS.find((candidate) => candidate.id === byId<HTMLSelectElement>("factor-metric").value) ?? METRICS[0];
     if (metric === undefined) return;
     const means = cells.map((runs) => mean(runs.map((run) => run[metric.id] as number)));
     const finite = means.filter((value) => !Number.isNaN(value));
@@ -176,7 +176,7 @@ function heat(rows: { label: string; levels: string[] }, columns: { label: strin
 
 /** Throws ScenarioError if the runs would take too long. */
 function afford(resolved: Resolved[], seedsEach: number): void {
-    const seconds = resolved.reduce((all, one) => all + costOf(one).seconds * seedsEach, 0);
+    const seconds = resolved.reduce((total, scenario) => total + costOf(scenario).seconds * seedsEach, 0);
     if (seconds > MAX_SECONDS) {
         const minutes = (seconds / 60).toFixed(0);
         throw new ScenarioError([`duration: ${resolved.length * seedsEach} runs would take about ${minutes} min; needs at most 5 min, so a shorter duration or a lower rate`]);

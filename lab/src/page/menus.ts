@@ -49,6 +49,6 @@ function reasonOf(path: string, problem: string): string {
     if (field.startsWith(`${path}.`)) return "needs values that this form does not offer; write it as text";
     const said = problem.slice(problem.indexOf("; ") + 2).replace(/(; longpipe run|, which|, whose|, IP routers accept|, ATM switches accept|, ATM switches count) .*$/, "");
     if (field === path) return said;
-    const knob = KNOBS.find((one) => field === one.path || field.startsWith(`${one.path}.`));
+    const knob = KNOBS.find((candidate) => field === candidate.path || field.startsWith(`${candidate.path}.`));
     return `${knob?.label ?? field} ${said}`;
 }

@@ -106,11 +106,11 @@ export function numbers(run: Counted, table: "flows" | "ports" | "streams" | "we
 }
 
 function sum(values: number[]): number {
-    return values.reduce((all, one) => all + one, 0);
+    return values.reduce((total, value) => total + value, 0);
 }
 
 function most(values: number[]): number {
-    return values.filter((value) => !Number.isNaN(value)).reduce((all, one) => Math.max(all, one), 0);
+    return values.filter((value) => !Number.isNaN(value)).reduce((maximum, value) => Math.max(maximum, value), 0);
 }
 
 /** Returns the bytes that web servers and applications with a rate wrote, by flow, as in longpipe.verdicts.demands. */

@@ -45,7 +45,7 @@ export async function fromHash(hash: string): Promise<Settings | null> {
     }
     let text: string;
     try {
-        const packed = Uint8Array.from(atob(letters.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
+        const packed = Uint8Array.from(atob(letters.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
         text = new TextDecoder().decode(await through(packed, new DecompressionStream("deflate")));
     } catch {
         throw new ScenarioError([CUT]);

@@ -7,7 +7,7 @@ const OVER_TCP = ["greedy", "transfer", "stream", "web"];
 const table = (value: Json | undefined): JsonTable => value as JsonTable;
 const tables = (value: Json | undefined): JsonTable[] => value as JsonTable[];
 const whole = (value: Json | undefined): number => Number(value);
-const sum = (values: number[]): number => values.reduce((all, one) => all + one, 0);
+const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);
 
 /**
  * Returns the indexes of a dumbbell's trunk among the links of the core's scenario, from switch1 to switch2 and from switch2

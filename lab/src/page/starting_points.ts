@@ -18,9 +18,9 @@ export function startOf({ preset, step, exercise }: StartingPoint): { fields: Ta
 }
 
 function presetOf(name: string): { fields: Table; words: string } {
-    const preset = DESCRIPTION.presets.find((one) => one.name === name);
+    const preset = DESCRIPTION.presets.find((candidate) => candidate.name === name);
     if (preset !== undefined) return preset;
-    throw new ScenarioError([`preset: ${repr(name)}; ${nearest(name, DESCRIPTION.presets.map((one) => one.name))}`]);
+    throw new ScenarioError([`preset: ${repr(name)}; ${nearest(name, DESCRIPTION.presets.map((candidate) => candidate.name))}`]);
 }
 
 function stepOf(number: number): { fields: Table; words: string } {

@@ -34,7 +34,7 @@ export function showNumbers(place: HTMLElement, now: Run, pinned: Run | null): v
 export function showFlows(place: HTMLElement, resolved: Resolved, run: Counted): void {
     const names = resolved.topology.graph.flows.map((flow) => String(valueOf(flow, "name")));
     const rates = throughputs(resolved, run);
-    const total = rates.reduce((all, one) => all + one, 0);
+    const total = rates.reduce((sum, rate) => sum + rate, 0);
     const columns = ["sent_segments", "retransmitted_segments", "timeouts", "fast_retransmits"].map((name) =>
         numbers(run, "flows", name),
     );
