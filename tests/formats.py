@@ -381,6 +381,10 @@ FPING_JSON: Final = (
     b'{"summary": {"host": "a", "xmt": 2, "rcv": 1, "loss": 50, "rttMin": 5.12, "rttAvg": 5.12, "rttMax": 5.12}}\n',
     b'{"vSum": {"host": "192.0.2.7", "values": [0.054, null, 0.081]}}\n{"stats": {"targets": 1}}\n',
 )
+STARNET: Final = (
+    b"2024-05-01 12:00:13.4 TP: 181 Mbits/sec\n2024-05-01 12:00:13.7 Lt: 41.2 ms\n2024-05-01 12:00:14.4 TP: 202 Mbits/sec\n",
+    b",timestamp,throughput,latency,sat_name\n0,2024-05-01 12:00:13,181.5,41.2,STARLINK-1\n1,2024-05-01 12:00:14,202,nan,STARLINK-1\n",
+)
 WETLINKS: Final = (
     b"site_name,timestamp_start,timestamp_end,target,ip_protocol,packet_loss,packets_send,ping_avg\n"
     b"a,2023-09-28 12:33:03.1,2023-09-28 12:33:29.1,192.0.2.7,ipv4,0.390625,256,51.5\n",
@@ -440,6 +444,7 @@ FORMATS: Final = (
     Format("dish", DISH, ".json", _measured),
     Format("fping-json", FPING_JSON, ".json", _measured),
     Format("wetlinks", WETLINKS, ".csv", _measured),
+    Format("starnet", STARNET, ".log", _measured),
     Format("tc", _of_tools("tc.txt", "tc.json"), ".txt", _measured),
     Format("flent", _of_tools("ping.flent.gz"), ".flent", _measured),
     Format("qlog", (_of_tools("aioquic.qlog.gz")[0][:20_000].rpartition(b", {")[0] + b"]}]}", SQLOG, PICOQUIC, SECONDS), ".qlog", _measured),

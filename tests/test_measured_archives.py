@@ -444,3 +444,34 @@ def test_several_results_in_one_file_are_runs(tmp_path: Path) -> None:
             assert sum(len(one.series[0].numbers) for one in found.subjects) == 2 * sum(
                 len(one.series[0].numbers) for one in single.subjects
             )
+
+
+def test_starnet_log_has_rates_and_round_trips_of_one_path(tmp_path: Path) -> None:
+    """The lines are those that `starnet_tool/tp_lt.py` writes."""
+    found = opened(
+        tmp_path,
+        "2024-05-01 12:00:13.4 TP: 181 Mbits/sec\n2024-05-01 12:00:13.7 Lt: 41.2 ms\n"
+        "2024-05-01 12:00:14.4 TP: 202 Mbits/sec\n2024-05-01 12:00:14.8 Lt: 39 ms\n",
+    )
+    (path,) = found.subjects
+    assert (found.format, found.begin) == ("StarNet log", "2024-05-01T12:00:13.400000Z")
+    assert list(of(path, "rate").numbers) == [181e6, 202e6]
+    spans = of(path, "rate").intervals_s
+    assert spans is not None
+    assert spans.ravel().tolist() == pytest.approx([-1, 0, 0, 1])
+    assert list(of(path, "rtt").time_s) == pytest.approx([0.3, 1.4])
+    assert list(of(path, "rtt").numbers) == pytest.approx([0.0412, 0.039])
+
+
+def test_table_of_starnet_has_values_where_they_are_known(tmp_path: Path) -> None:
+    rows = "0,2024-05-01 12:00:13,181.5,41.2\n1,2024-05-01 12:00:14,,nan\n2,2024-05-01 12:00:15,150,44\n"
+    (path,) = opened(tmp_path, f",timestamp,throughput,latency\n{rows}").subjects
+    assert list(of(path, "rate").numbers) == [181.5e6, 150e6]
+    assert list(of(path, "rtt").time_s) == [0, 2]
+    with pytest.raises(ScenarioError, match=r"throughput 'fast'; needs a number from 0 on"):
+        opened(tmp_path, f",timestamp,throughput,latency\n{rows.replace('150', 'fast')}")
+
+
+def test_unit_of_another_kind_in_a_starnet_log_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r":1: .*; needs lines of StarNet's tp_lt.py"):
+        opened(tmp_path, "2024-05-01 12:00:13.4 TP: 181 ms\n")

@@ -27,6 +27,7 @@ from longpipe.measured import (
     qlog,
     ss,
     starlink,
+    starnet,
     tc,
     wetlinks,
 )
@@ -38,8 +39,8 @@ from longpipe.measured.runs import joined
 # Each module has NAME, recognises(content) and read(content). Modules of JSON whose results are single values also have
 # is_whole(value). The order matters if several modules accept a content.
 FORMATS: Final[tuple[ModuleType, ...]] = (
-    capture, iperf3, irtt, flent, ndt7, qlog, tc, atlas, dish, iperf2, ping_text, ping, ss, starlink, mahimahi,
-    wetlinks, pantheon, pensieve,
+    capture, iperf3, irtt, flent, ndt7, qlog, tc, atlas, dish, iperf2, ping_text, ping, ss, starlink, starnet,
+    mahimahi, wetlinks, pantheon, pensieve,
 )  # fmt: skip
 
 
