@@ -33,7 +33,10 @@ class Starlink(Model):
         description="Parameter set: 2022 (Michel et al., IMC '22, Belgium), 2023 (WetLinks, Osnabrück), 2025 (partial)",
     )
     seed: int = Field(
-        default=1, ge=0, lt=2**63, description="Seed of the series; that of a run is an option, longpipe run --seed"
+        default=1,
+        ge=0,
+        lt=2**63,
+        description="Seed of the satellites, rates, delays and losses, independent of the seed of a run",
     )
     begin: UtcBegin = Field(
         default="2023-10-01T12:00:00",
