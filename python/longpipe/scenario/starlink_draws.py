@@ -55,6 +55,12 @@ def parameter_rows() -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
+def value_of(path: Starlink, name: str) -> Any:  # noqa: ANN401 - a value of any field
+    """Returns the value of a field of a path: its own, or that of the year's parameter set."""
+    given = getattr(path, name)
+    return parameter_sets()[path.year][name] if given is None else given
+
+
 class Drawn:
     """The draws of one direction of a path for a run.
 
@@ -80,8 +86,7 @@ class Drawn:
         return TIME.parse(self._own("queue"))
 
     def _value(self, name: str) -> Any:  # noqa: ANN401 - a value of any field
-        given = getattr(self.path, name)
-        return parameter_sets()[self.path.year][name] if given is None else given
+        return value_of(self.path, name)
 
     def _own(self, name: str) -> Any:  # noqa: ANN401 - a value of any field
         return self._value(f"{self.path.direction}_{name}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from longpipe.scenario.motion import Satellites
 from longpipe.scenario.network import Dumbbell, Graph
 from longpipe.scenario.policies import TailDrop
+from longpipe.scenario.starlink import Starlink
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -104,7 +105,7 @@ class Fields:
             access=f"{prefix}access",
             policy_now=(way.host_policy or TailDrop()) if at_host else policy,
             conditioners_now=way.return_conditioners if is_back else way.conditioners,
-            path_now=way.return_path if own_path else way.path,
+            path_now=way.return_path if own_path else _turned(way.path, is_back=is_back),
             loss_now=way.return_loss if is_back else way.loss,
             access_now=way.return_access if is_back else way.access,
         )
@@ -181,7 +182,7 @@ def _of_dumbbell(network: Dumbbell, ends: tuple[str, str], policy: Policy) -> Li
             access="network.return_access",
             policy_now=network.return_policy or policy,
             conditioners_now=network.return_conditioners,
-            path_now=network.return_path if own_path else network.path,
+            path_now=network.return_path if own_path else _turned(network.path, is_back=True),
             loss_now=network.return_loss,
             access_now=network.return_access,
         )
@@ -198,6 +199,11 @@ def _of_dumbbell(network: Dumbbell, ends: tuple[str, str], policy: Policy) -> Li
         "network.host_policy",
         policy_now=network.host_policy or TailDrop(),
     )
+
+
+def _turned(path: Any, *, is_back: bool) -> Any:  # noqa: ANN401 - a path of any kind
+    """Returns the path of a direction of a link; a Starlink path describes both, which differ."""
+    return path.opposite() if is_back and isinstance(path, Starlink) else path
 
 
 def _owners(network: Dumbbell | Graph) -> Mapping[str, tuple[str, Any]]:

@@ -15,6 +15,7 @@ from longpipe.verdicts.limits.remedy import (
     MORE,
     Remedy,
     constant_path,
+    deep_queue,
     faster,
     faster_bucket,
     faster_shaper,
@@ -227,7 +228,7 @@ class Aqm(LossCause):
 
     def remedy(self, evidence: Evidence) -> Remedy | None:
         fields = evidence.run.fields.of_link(evidence.port_of(self.name))
-        return None if fields is None else Remedy(fields.policy, "tail-drop")
+        return None if fields is None else deep_queue(fields)
 
 
 class Marks(LossCause):

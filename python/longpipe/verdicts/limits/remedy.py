@@ -9,6 +9,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.scenario.motion import Coded, File, Moving
+from longpipe.scenario.starlink import Starlink
+from longpipe.scenario.starlink_draws import value_of as starlink_value
 from longpipe.units import RATE, SIZE, SYMBOLS
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ MORE: Final = 32
 _LONGEST: Final = 80
 # Path that leaves rate and delay to the link: without variation and outages.
 _CONSTANT: Final = {"kind": "moving"}
+# Limit of the time in a queue above that in any buffer.
+_LONGEST_QUEUE: Final = "100 s"
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,17 @@ def faster(evidence: Evidence, link: int) -> Remedy | None:
         case File() if "service" in evidence.run.resolved["links"][link].get("motion", {}):
             highest = max(_rates_bps(evidence.run.resolved["links"][link]["motion"]["service"]))
             return Remedy(fields.path, {**_CONSTANT, "rate": [["0 s", RATE.format(MORE * highest)]]})
+        case Starlink(direction=direction) as path:
+            rates = starlink_value(path, f"{direction}_rate")
+            return Remedy(f"{fields.path}.{direction}_rate", [_raised(rate, factor) for rate in rates])
     return Remedy(fields.rate, _rate(round(factor * evidence.run.resolved["links"][link]["rate_bps"])))
+
+
+def deep_queue(fields: LinkFields) -> Remedy:
+    """Returns a tail-drop queue, or, if the queue is that of a Starlink path, one with a much longer limit."""
+    if isinstance(fields.path_now, Starlink) and fields.policy_now.kind == "tail-drop":
+        return Remedy(f"{fields.path}.{fields.path_now.direction}_queue", _LONGEST_QUEUE)
+    return Remedy(fields.policy, "tail-drop")
 
 
 def faster_shaper(evidence: Evidence, link: int) -> Remedy | None:
