@@ -32,6 +32,8 @@ COLUMNS: Final = ("id", "quantity", "value", "unit", "year", "conditions", "use"
 PS: Final = 1e12
 # Days of WetLinks, and hours of the day in UTC.
 DAYS: Final = 180
+# Medians of WetLinks in Enschede: rates of tests [Mbit/s], and round trips to the first hop [ms].
+ENSCHEDE: Final = {"down": 240.0, "up": 16.2, "bent-pipe": 33.6}
 # A ping test: about 250 pings (figure 6 has steps of 0.4 %); their interval is assumed.
 PINGS: Final = 250
 PING_INTERVAL_S: Final = 0.1
@@ -126,16 +128,37 @@ def tests_of_wetlinks(effort: Effort) -> Samples:
     """Rates and pings of tests of 15 s at random times of six months, in batches with a seed of their own."""
     found: Samples = {}
     for batch in range(effort.batches):
-        times = Random(f"wetlinks/{batch}")  # noqa: S311 - a simulation
-        drawn = [_Test(batch, times) for _ in range(effort.tests)]
-        for name, value in _of_tests(drawn).items():
+        for name, value in _of_tests(drawn_tests(batch, effort.tests)).items():
             found.setdefault(name, []).append(value)
     same = {"down-p25", "down-p50", "down-p75", "up-p25", "up-p50", "up-p75", "bent-pipe-p25", "bent-pipe-p50"}
     same |= {"bent-pipe-p75", "ping-lossless", "ping-mean", "ping-p90", "ping-p95", "ping-p99"}
-    return found | {f"enschede-{name}": found[name] for name in same}
+    return found | {f"enschede-{name}": found[name] for name in same} | _fitted_to_medians(found)
 
 
-class _Test:
+def _fitted_to_medians(found: Samples) -> Samples:
+    """Returns the quartiles of paths whose medians are those of Enschede.
+
+    A factor of all rates of a path is one of its tests, too, and a longer base RTT is added to all round trips.
+    """
+    fitted: Samples = {}
+    for quartile in ("p25", "p75"):
+        for name, median in (("down", ENSCHEDE["down"]), ("up", ENSCHEDE["up"])):
+            values = zip(found[f"{name}-{quartile}"], found[f"{name}-p50"], strict=True)
+            fitted[f"enschede-fitted-{name}-{quartile}"] = [value * median / middle for value, middle in values]
+        values = zip(found[f"bent-pipe-{quartile}"], found["bent-pipe-p50"], strict=True)
+        fitted[f"enschede-fitted-bent-pipe-{quartile}"] = [
+            value + ENSCHEDE["bent-pipe"] - middle for value, middle in values
+        ]
+    return fitted
+
+
+def drawn_tests(batch: int, count: int) -> list[Test]:
+    """Returns tests at random times of six months over a path with the batch as its seed."""
+    times = Random(f"wetlinks/{batch}")  # noqa: S311 - a simulation
+    return [Test(batch, times) for _ in range(count)]
+
+
+class Test:
     """A test of WetLinks: the rates of its seconds down and up, the mean RTT of its pings, and their losses."""
 
     def __init__(self, seed: int, times: Random) -> None:
@@ -144,7 +167,7 @@ class _Test:
         down, up = (Drawn("path", direction, TIME.parse("30 s")) for direction in (path, path.opposite()))
         self.hour = (begin.hour + path.utc_offset) % 24
         self.phase = (begin.second + 3) % TEST_S
-        lost = [_shares(direction.losses(), np.arange(0.005, TEST_S, 0.01)).mean() for direction in (down, up)]
+        lost = [shares_of(direction.losses(), np.arange(0.005, TEST_S, 0.01)).mean() for direction in (down, up)]
         self.down, self.up = (
             PAYLOAD * (1 - loss) * np.array([rate for _, rate in direction.rates()][:TEST_S], dtype=float) / 1e6
             for direction, loss in zip((down, up), lost, strict=True)
@@ -155,7 +178,7 @@ class _Test:
         self.lost = 1 - float(arrives.mean())
 
 
-def _of_tests(tests: list[_Test]) -> dict[str, float]:
+def _of_tests(tests: list[Test]) -> dict[str, float]:
     down, up = (np.array([getattr(test, name).mean() for test in tests]) for name in ("down", "up"))
     rtt, lost = (np.array([getattr(test, name) for test in tests]) for name in ("rtt_ms", "lost"))
     seconds = np.concatenate([test.down for test in tests])
@@ -227,11 +250,11 @@ def _messages(batch: int, tests: int) -> dict[str, float]:
             ]
         )
         for name, drawn in (("down", down), ("up", up)):
-            gone = np.array([times.random() for _ in sent]) < _shares(drawn.losses(), sent)
+            gone = np.array([times.random() for _ in sent]) < shares_of(drawn.losses(), sent)
             lost[name].append(float(gone.mean()))
             durations += [sent[last - 1] - sent[first] for first, last in _bursts(gone)]
-        leaves = sent + _delays(down, sent)
-        rtts.append(leaves - sent + _delays(up, leaves) + 2 * EXIT_S[2022])
+        leaves = sent + delays_of(down, sent)
+        rtts.append(leaves - sent + delays_of(up, leaves) + 2 * EXIT_S[2022])
     rtt = 1e3 * np.concatenate(rtts)
     return {
         **{f"message-loss-{name}": 100 * mean(values) for name, values in lost.items()},
@@ -242,20 +265,21 @@ def _messages(batch: int, tests: int) -> dict[str, float]:
 
 def _pings(down: Drawn, up: Drawn, sent: Numbers, draws: Numbers) -> tuple[Numbers, npt.NDArray[np.bool_]]:
     """Returns the RTTs [s] of pings over an idle path, and whether each arrives; `draws` are uniform numbers."""
-    at_satellite = sent + _delays(up, sent)
-    back = at_satellite + _delays(down, at_satellite)
-    arrives = (1 - _shares(up.losses(), sent)) * (1 - _shares(down.losses(), at_satellite))
+    at_satellite = sent + delays_of(up, sent)
+    back = at_satellite + delays_of(down, at_satellite)
+    arrives = (1 - shares_of(up.losses(), sent)) * (1 - shares_of(down.losses(), at_satellite))
     return back - sent, draws < arrives
 
 
-def _delays(drawn: Drawn, times: Numbers) -> Numbers:
+def delays_of(drawn: Drawn, times: Numbers) -> Numbers:
     """Returns the one-way delays [s] of packets at some times of the run, with waits for grants."""
     begins, delays = (np.array(column, dtype=float) / PS for column in drawn.delays().columns)
     at = np.searchsorted(begins, times, side="right") - 1
     return delays[at] + np.mod(begins[at] - times, drawn.grant_ps / PS)
 
 
-def _shares(steps: Points, times: Numbers) -> Numbers:
+def shares_of(steps: Points, times: Numbers) -> Numbers:
+    """Returns the probabilities of a loss at some times [s] of the run."""
     begins, shares = (np.array(column, dtype=float) for column in steps.columns)
     return shares[np.searchsorted(begins / PS, times, side="right") - 1]
 

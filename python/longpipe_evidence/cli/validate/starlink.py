@@ -1,6 +1,10 @@
 """`longpipe validate starlink`: compares the Starlink path with published measurements."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -8,6 +12,9 @@ from longpipe.cli.toolkit.console import terminal_table
 from longpipe.cli.toolkit.outputs import check_output, write_output
 from longpipe.cli.toolkit.safe import Console, echo
 from longpipe.system.files import check_directory
+
+if TYPE_CHECKING:
+    from longpipe_evidence.validate.starlink_distances import Distance
 
 # Repeated from the module of the comparison, which takes a second to load.
 FILE = Path("tests/data/starlink/measured.csv")
@@ -32,6 +39,7 @@ def starlink(
     import pandas as pd
 
     from longpipe_evidence.validate.starlink import Effort, compare, read
+    from longpipe_evidence.validate.starlink_distances import distances
     from longpipe_evidence.validate.starlink_figures import figures as drawn
 
     if csv is not None:
@@ -50,6 +58,7 @@ def starlink(
         if one.holds is not None:
             count.setdefault(str(row["use"]), []).append(one.holds)
     Console(highlight=False, soft_wrap=True).print(table)
+    _show_distances(distances(rows, Effort(batches, tests, runs)))
     for use, verdicts in count.items():
         echo(f"{use}: {sum(verdicts)} of {len(verdicts)} numbers meet their criterion")
     table_of_model = pd.DataFrame(numbers)
@@ -59,3 +68,14 @@ def starlink(
         check_directory("--figures", figures)
         for name, figure in drawn(table_of_model.astype({"model": float})):
             figure.savefig(figures / f"{name}.png", dpi=120)
+
+
+def _show_distances(distances: Sequence[Distance]) -> None:
+    """Prints the distances to the measured quartiles, of the example before version 0.3 and of the model."""
+    table = terminal_table("distance to WetLinks' quartiles", "before", "model", "ratio", left=1)
+    for one in distances:
+        for name, (before, now), unit in (
+            ("Kolmogorov-Smirnov", one.kolmogorov_smirnov, ""), ("Wasserstein", one.wasserstein, f" {one.unit}"),
+        ):  # fmt: skip
+            table.add_row(f"{one.quantity}, {name}", f"{before:.3g}{unit}", f"{now:.3g}{unit}", f"{before / now:.3g}")
+    Console(highlight=False, soft_wrap=True).print(table)
