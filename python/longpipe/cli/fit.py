@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 
 # Maximum number of rates over time that are printed.
 MAX_STEPS = 12
+# Models of --model.
+_MODELS = ("starlink",)
 
 
 def fit(
-    file: str = typer.Argument(
-        metavar="FILE",
-        help="Capture of a TCP transfer at its sender, or a file of ss, iperf, flent, qlog, ndt7 or Starlink.",
+    files: list[str] = typer.Argument(
+        metavar="FILE...",
+        help="Capture of a TCP transfer at its sender, or a file of ss, iperf, flent, qlog, ndt7 or Starlink; "
+        "with --model, all files of a site.",
     ),
     output: Path | None = typer.Option(
         None, "--output", "-o", metavar="PATH.toml", help="Scenario of the fitted path; not written if absent."
@@ -37,13 +40,17 @@ def fit(
         None, "--set", metavar="FIELD=VALUE", help="Known value of a field, such as tcp.hz=1000."
     ),
     json: bool = typer.Option(False, "--json", help="Print the estimates and the observed series as JSON."),
+    model: str = typer.Option(
+        "", "--model", help="Model of the path: starlink, for tests and pings of a site over hours or days."
+    ),
 ) -> None:
     """Fit a path and a congestion control to a capture, and write them as a scenario.
 
     longpipe fit monday.pcapng -o monday.toml; longpipe whatif monday.toml --set tcp.congestion=bbr3
 
     Files of ss -tin, iperf3, iperf 2, flent, qlog, ndt7 and Starlink contain no packets: only rate, base RTT and loss
-    are estimated.
+    are estimated. --model starlink fits the distributions of rates, delays and losses of a Starlink site instead, from
+    iperf3 -J, ping -D, irtt, or files of WetLinks, LENS, StarNet and a dish (docs/starlink.md).
     """
     from longpipe.cli.toolkit.naming import change
     from longpipe.fit import CONTROLS
@@ -60,7 +67,12 @@ def fit(
     unknown = next((control for control in wanted if control not in accepted), None)
     if unknown is not None:
         raise ScenarioError(f"--controls: {shortened(unknown)!r}; {nearest(unknown, accepted)}")
-    fit_report, left = _fitted(file, flow, wanted, known)
+    if model:
+        fit_report, left = _of_site(model, files, flow, wanted, known), 0
+    elif len(files) > 1:
+        raise ScenarioError(f"FILE: {len(files)} files; needs one, or --model {_MODELS[0]}")
+    else:
+        fit_report, left = _fitted(files[0], flow, wanted, known)
     with Waiting("running the fitted scenario"):
         fit_report = checked(fit_report)
     beside = write(fit_report, output) if output is not None else None
@@ -76,6 +88,21 @@ def fit(
         echo(f"Path: {output}; estimates and observed series: {beside}", err=json)
     elif not json:
         echo("no file was written; add -o PATH.toml to write the path for run, live and whatif")
+
+
+def _of_site(
+    model: str, files: Sequence[str], flow: int, controls: Sequence[str], fixed: dict[str, object]
+) -> FitReport:
+    """Returns the fit of the model of a site."""
+    if model not in _MODELS:
+        raise ScenarioError(f"--model: {shortened(model)!r}; {nearest(model, _MODELS)}")
+    for option, is_given in (("--flow", flow), ("--controls", controls)):
+        if is_given:
+            raise ScenarioError(f"{option}: together with --model; needs a fit of one transfer")
+    from longpipe.fit.starlink import fit_starlink
+
+    with Waiting("fitting the path"):
+        return fit_starlink(files, fixed)
 
 
 def _fitted(file: str, flow: int, controls: Sequence[str], fixed: dict[str, object]) -> tuple[FitReport, int]:

@@ -16,6 +16,7 @@ from longpipe_evidence.cli.validate.packetdrill import packetdrill
 from longpipe_evidence.cli.validate.stacks import stacks
 from longpipe_evidence.cli.validate.stacks_live import stacks_live
 from longpipe_evidence.cli.validate.starlink import starlink
+from longpipe_evidence.cli.validate.starlink_fit import starlink_fit
 from longpipe_evidence.cli.validate.wifi import wifi
 
 app = typer.Typer(rich_markup_mode="rich")
@@ -33,4 +34,5 @@ app.command("packetdrill")(packetdrill)
 app.command("stacks")(stacks)
 app.command("stacks-live")(stacks_live)
 app.command("starlink")(starlink)
+app.command("starlink-fit")(starlink_fit)
 app.command("wifi")(wifi)

@@ -1,0 +1,331 @@
+"""The Starlink path of a site: its parameters from measurements, and the scenario and report of the fit.
+
+A parameter that the measurements do not determine has the value of the year's set, and the report names it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from longpipe.examples import example
+from longpipe.fit.report import FitReport
+from longpipe.fit.starlink.delays import Delay, Delays, fit_delays
+from longpipe.fit.starlink.losses import Losses, fit_losses
+from longpipe.fit.starlink.observed import Direction, Observed, Test, Transport, observe
+from longpipe.fit.starlink.quantiles import INNER, Ends
+from longpipe.fit.starlink.rates import LEAST, Known, Rates, fit_rates, shape
+from longpipe.fit.starlink.slots import parts
+from longpipe.fit.starlink.transfers import Efficiency, efficiency
+from longpipe.scenario import Scenario
+from longpipe.scenario.short_file import short_toml
+from longpipe.scenario.starlink_draws import SLOT_PS, parameter_sets
+from longpipe.units import RATE, TIME
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
+_PATH: Final = "network.path."
+_DIRECTIONS: Final[tuple[Direction, ...]] = ("down", "up")
+_WORDS: Final = {"down": "from the satellite", "up": "to the satellite"}
+# First years of the parameter sets, the latest first.
+_YEARS: Final = ((2025, 2025), (2023, 2023), (0, 2022))
+_PS: Final = 1e12
+_MSS: Final = 1448
+_LOW, _HIGH = 0.025, 0.975
+# Greatest share of tests that did not fill the path.
+_MOST_PARTIAL: Final = 0.05
+_MIN_RATE_BPS: Final = 1000.0
+
+
+def fit_starlink(files: Sequence[str], fixed: Mapping[str, object] | None = None) -> FitReport:
+    """Returns the fit of a Starlink path to the files of a site; `fixed` has known scenario fields by dotted name.
+
+    Raises ScenarioError for a file without measurements of such a path, or with those of another target.
+    """
+    return _Fit(files, observe(files), dict(fixed or {})).report()
+
+
+class _Fit:
+    """The estimates of a site's parameters, gathered with their texts."""
+
+    def __init__(self, files: Sequence[str], observed: Observed, fixed: Mapping[str, object]) -> None:
+        self.files, self.observed, self.fixed = files, observed, fixed
+        self.known = {name.removeprefix(_PATH): value for name, value in fixed.items() if name.startswith(_PATH)}
+        begin = datetime.fromtimestamp(observed.begin_s, UTC)
+        year = self.known.get("year", next(name for since, name in _YEARS if begin.year >= since))
+        self.path: dict[str, Any] = {"kind": "starlink", "year": year, "begin": f"{begin:%Y-%m-%dT%H:%M:%S}"}
+        # Checks the known fields.
+        self.base = Scenario.example("starlink").with_(**{"network.path": self.path, **fixed})
+        self.of_year = parameter_sets()[self.base.network.path.year]  # type: ignore[union-attr]
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.undetermined: list[str] = []
+        self.notes = [*observed.notes]
+
+    def _value(self, name: str) -> Any:  # noqa: ANN401 - a value of any field
+        return self.known.get(name, self.of_year[name])
+
+    def _s(self, name: str) -> float:
+        return TIME.parse(self._value(name)) / _PS
+
+    def report(self) -> FitReport:
+        """Returns the report with the scenario."""
+        delays = self._delays()
+        self._rates(delays)
+        self._losses(delays)
+        self.undetermined += [
+            "the limits of the queues, and the delay and losses at the edges of slots: they are those of "
+            f"{self.path['year']}",
+            "which satellites served the site: the scenario has others, with the same distribution (network.path.seed)",
+        ]
+        fields = tomllib.loads(example("starlink"))
+        network = fields["network"] | {"path": self.path}
+        for name, direction in (("trunk_rate", "down"), ("return_rate", "up")):
+            network[name] = self._value_of(f"{direction}_rate")[3]
+        fields["network"] = network
+        changes = {
+            "network.path": self.path,
+            **{f"network.{name}": network[name] for name in ("trunk_rate", "return_rate")},
+        }
+        scenario = Scenario.example("starlink").with_(**{**changes, **self.fixed})
+        more = f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
+        return FitReport(
+            file=f"{self.files[0]}{more}", flow="Starlink path", duration_s=self.observed.length_s, mss=_MSS,
+            scenario=scenario, toml=short_toml(scenario, fields, self.fixed), estimates=self.rows, rate_steps=[],
+            controls={}, queues={}, distance=None, undetermined=self.undetermined, doubts=(), notes=self.notes,
+            series={}, is_transfer=False,
+        )  # fmt: skip
+
+    def _value_of(self, name: str) -> Any:  # noqa: ANN401 - a value of any field
+        return self.path.get(name, self._value(name))
+
+    # Delays.
+
+    def _delay(self) -> Delay:
+        network: Any = self.base.network
+        at_exit = all(one.is_to_the_exit for one in self.observed.probes)
+        beyond = 0 if at_exit else 2 * (TIME.parse(network.access_delay) + TIME.parse(network.exit_delay))
+        edges = (self._s("edge_before") + self._s("edge_after")) / (SLOT_PS / _PS) * 2 * self._s("edge_delay")
+        low, high = (TIME.parse(text) / _PS for text in self._value("long_step_rtt"))
+        return Delay(
+            self._s("down_grant"), self._s("up_grant"), float(self._value("long_step")), (low, high),
+            float(self._value("change")), beyond / _PS, edges,
+        )  # fmt: skip
+
+    def _delays(self) -> Delays | None:
+        of_year = np.array([TIME.parse(text) / _PS for text in self._value("base_rtt")])
+        known, ends = self._delay(), Ends.of(of_year)
+        found = fit_delays(self.observed.probes, known, ends) if self.observed.probes else None
+        if found is None:
+            self.undetermined.append(
+                f"base RTTs, jitter and changes of the satellite: there are fewer than {LEAST} slots with round trips "
+                "(ping -D, irtt)"
+            )
+            return None
+        evidence = f"{found.slots} {'slots' if found.wait_draws.size else 'measurements'} with round trips"
+        if "base_rtt" not in self.known:
+            self._quantiles("base_rtt", found.quantiles, found.quantile_draws, "s", evidence)
+            texts = [f"{1e3 * value:.3f} ms" for value in ends.whole(found.quantiles)]
+            self.path["base_rtt"] = texts
+        if known.exit_s:
+            self.undetermined.append(
+                "how much of the base RTT lies between point of presence and server: network.access_delay is "
+                f"{self.base.network.access_delay}"  # type: ignore[union-attr]
+            )
+        self._grants(found, known, evidence)
+        self._shares(found, evidence)
+        return found
+
+    def _grants(self, found: Delays, known: Delay, evidence: str) -> None:
+        if found.wait is None:
+            self.undetermined.append(
+                "the waits for grants: they need single round trips at times that are no multiples of a grant"
+            )
+            return
+        if "up_grant" in self.known or "down_grant" in self.known:
+            return
+        self._row("up_grant", found.wait, found.wait_draws, "s", f"the jitter in {evidence}", known.up_grant_s)
+        for name, value in (("up_grant", known.up_grant_s), ("down_grant", known.down_grant_s)):
+            self.path[name] = f"{1e3 * value * found.wait:.3f} ms"
+        self.undetermined.append(
+            "the grants of each direction: down_grant is in the ratio of the year's set to up_grant"
+        )
+
+    def _shares(self, found: Delays, evidence: str) -> None:
+        for name, value, draws, unit in (
+            ("long_step", found.long_step, found.long_step_draws, "of slots"),
+            ("change", found.change, found.change_draws, "per slot"),
+        ):
+            if name in self.known:
+                continue
+            if value is None:
+                self.undetermined.append(f"{name}: it needs round trips in successive slots")
+                continue
+            self._row(name, value, draws, unit, evidence)
+            self.path[name] = float(f"{value if name == 'long_step' else max(value, 0.01):.3g}")
+
+    # Rates.
+
+    def _rates(self, delays: Delays | None) -> None:
+        ends = {
+            direction: Ends.of(np.array([float(RATE.parse(text)) for text in self._value(f"{direction}_rate")]))
+            for direction in _DIRECTIONS
+        }
+        chosen = {direction: some for direction in _DIRECTIONS if (some := self._chosen(direction))}
+        tests = {direction: of_direction for direction, (of_direction, _) in chosen.items()}
+        daily = [(float(hour), float(factor)) for hour, factor in self._value("daily")]
+        change = self._value_of("change")
+        known = Known(
+            float(self._value("noise")), float(change), float(self._value("first_second")),
+            float(self._value("last_second")), self.base.network.path.utc_offset, daily,  # type: ignore[union-attr]
+            "daily" in self.known,
+        )  # fmt: skip
+        found = fit_rates(tests, known, ends)
+        if found.swing is None:
+            self.undetermined.append("the daily curve: it needs tests at many hours, of a path that they fill")
+        else:
+            self._row("daily", found.swing, found.swing_draws, "of the rate", "the hours of the tests")
+            self.path["daily"] = [[hour, float(f"{1 + found.swing * value:.4g}")] for hour, value in shape(known.daily)]
+        if found.noise is None or "noise" in self.known:
+            self.undetermined.append("noise: it needs rates of single seconds of UDP")
+        else:
+            self._row("noise", found.noise, found.noise_draws, "of the rate", "changes between seconds")
+            self.path["noise"] = float(f"{min(found.noise, 0.99):.3g}")
+        for direction, (of_direction, transport) in chosen.items():
+            if direction in found.quantiles and f"{direction}_rate" not in self.known:
+                self._rate(direction, found, ends[direction], of_direction, transport)
+
+    def _chosen(self, direction: Direction) -> tuple[list[Test], Transport | None] | None:
+        """Returns the tests that are used, and their transport; None if there are too few or they do not fill the path.
+
+        Rates of the link are preferred to goodputs of TCP, of which the most frequent transport is used.
+        """
+        tests, name = self.observed.of(direction), f"{direction}_rate"
+        link = [test for test in tests if test.transport is None]
+        transport = None
+        if len(link) < len(tests) - len(link):
+            (transport, _), *_ = Counter(test.transport for test in tests if test.transport).most_common(1)
+            link = [test for test in tests if test.transport == transport]
+        if len(parts(link, 1.0, 1.0).values) < LEAST:
+            if name not in self.known:
+                self.undetermined.append(f"{name}: there are fewer than {LEAST} slots with tests {_WORDS[direction]}")
+            return None
+        partial = sum(test.is_full is False for test in link)
+        if partial > _MOST_PARTIAL * len(link):
+            self._bound(name, link, f"{partial} of {len(link)} tests of UDP offered less than the path carries")
+            return None
+        if len(link) < len(tests):
+            self.notes.append(f"{len(tests) - len(link)} tests {_WORDS[direction]} of another kind are not counted")
+        return link, transport
+
+    def _bound(self, name: str, tests: Sequence[Test], reason: str) -> None:
+        """Adds the greatest rate as a lower bound."""
+        most = max(float(test.bps.max()) for test in tests)
+        known = "a lower bound: the highest rate of a test"
+        self.rows[name] = {"value": most, "low": most, "high": None, "unit": "bit/s", "known": known}
+        self.undetermined.append(f"{name}: {reason}")
+
+    def _rate(
+        self, direction: Direction, found: Rates, ends: Ends, tests: Sequence[Test], transport: Transport | None
+    ) -> None:
+        """Adds the quantiles of the rate, for TCP divided by its efficiency on such a path."""
+        name = f"{direction}_rate"
+        inner, draws = found.quantiles[direction], found.quantile_draws[direction]
+        evidence = f"{found.counts[direction]} parts of {len(tests)} tests"
+        if transport is not None:
+            ratio = self._efficiency(direction, ends.whole(inner), tests, transport)
+            what = f"{transport.streams} connection{'s' * (transport.streams > 1)} of {transport.control or 'TCP'}"
+            if not ratio.follows:
+                self._bound(
+                    name, tests, f"{what} would not be much faster on a path with twice the rate; needs UDP above the "
+                    "rate of the path, or BBR"
+                )  # fmt: skip
+                return
+            random = np.random.default_rng(2)
+            inner = inner / ratio.mean
+            draws = draws / (ratio.mean * (1 + ratio.error / ratio.mean * random.standard_normal((len(draws), 1))))
+            evidence += f"; {what} have {ratio.mean:.0%} of the rate on such a path"
+        self._quantiles(name, inner, draws, "bit/s", evidence)
+        whole = np.maximum(ends.whole(inner), _MIN_RATE_BPS)
+        self.path[name] = [f"{value / 1e6:.4g} Mbit/s" for value in whole]
+
+    def _efficiency(
+        self, direction: Direction, rates: Numbers, tests: Sequence[Test], transport: Transport
+    ) -> Efficiency:
+        other = "up_rate" if direction == "down" else "down_rate"
+        path = {**self.known, **self.path, other: self._value_of(other)}
+        path[f"{direction}_rate"] = [f"{max(value, _MIN_RATE_BPS) / 1e6:.4g} Mbit/s" for value in rates]
+        length = float(np.median([test.end_s[-1] - test.begin_s[0] for test in tests]))
+        return efficiency(self.base, path, direction, transport, min(length, _LONGEST_S))
+
+    # Losses.
+
+    def _losses(self, delays: Delays | None) -> None:
+        _, longest = (TIME.parse(text) / _PS for text in self._value("burst"))
+        rtt_s = 0.0 if delays is None else float(delays.quantiles[2])
+        found = fit_losses(self.observed.probes, longest, rtt_s)
+        if found is None:
+            self.undetermined.append("losses and outages: they need single probes, at least 1000 (ping -D, irtt)")
+            return
+        evidence = f"{found.probes} probes, {1e3 * found.interval_s:.4g} ms apart"
+        if found.outage_every_s is None or found.outage_s is None:
+            self.undetermined.append("outages: there are fewer than 5 in which several probes were lost")
+        else:
+            every, length = found.outage_draws.T
+            for name, value, draws in (
+                ("outage_every", found.outage_every_s, every),
+                ("outage", found.outage_s, length),
+            ):
+                if name not in self.known:
+                    self._row(name, value, draws, "seconds", evidence)
+                    self.path[name] = f"{value:.4g} s"
+        self._other_losses(found, evidence)
+
+    def _other_losses(self, found: Losses, evidence: str) -> None:
+        """Scales single losses and bursts, in the ratio of the year's set, to the share of probes lost in them."""
+        self._row("loss without outages", found.other, found.other_draws, "per probe", evidence)
+        scale = found.other / self._expected_loss()
+        for name in ("isolated_loss", "edge_burst"):
+            if name not in self.known:
+                self.path[name] = float(f"{min(1.0, self._value(name) * scale):.3g}")
+        if "burst_every" not in self.known:
+            self.path["burst_every"] = f"{min(self._s('burst_every') / max(scale, _NO_LOSS), _LONGEST_BURSTS_S):.4g} s"
+        self.undetermined.append(
+            "single losses apart from bursts: isolated_loss, burst_every and edge_burst have the ratios of "
+            f"{self.path['year']}"
+        )
+
+    def _expected_loss(self) -> float:
+        """Returns the share of probes that single losses and bursts lose with the parameters of the year's set."""
+        low, high = (TIME.parse(text) / _PS for text in self._value("burst"))
+        per_s = 1 / self._s("burst_every") + float(self._value("edge_burst")) / (SLOT_PS / _PS)
+        one_way = float(self._value("isolated_loss")) + per_s * (low + high) / 2 * float(self._value("burst_loss"))
+        return 2 * one_way
+
+    # Rows of the report.
+
+    def _quantiles(self, name: str, inner: Numbers, draws: Numbers, unit: str, known: str) -> None:
+        for place, probability in enumerate(INNER):
+            self._row(f"{name} {probability:.0%}", float(inner[place]), draws[:, place], unit, known)
+
+    def _row(self, name: str, value: float, draws: Numbers, unit: str, known: str, scale: float = 1.0) -> None:
+        """Adds an estimate with the wider of two intervals: quantiles of the draws, and these reflected at it."""
+        below, above = np.quantile(draws, (_LOW, _HIGH)).tolist()
+        low, high = max(0.0, min(below, 2 * value - above)), max(above, 2 * value - below)
+        self.rows[name] = {
+            "value": scale * value, "low": scale * low, "high": scale * high, "unit": unit, "known": known,
+        }  # fmt: skip
+
+
+# Longest simulated transfer [s].
+_LONGEST_S: Final = 30.0
+# Least scale of the losses, and longest mean interval of bursts [s].
+_NO_LOSS: Final = 1e-9
+_LONGEST_BURSTS_S: Final = 1e6
