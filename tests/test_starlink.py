@@ -1,6 +1,9 @@
 """The path of kind starlink: its draws, its resolved form, its queue, and its errors."""
 
+import json
+import time
 from bisect import bisect_right
+from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 from longpipe import Scenario, simulate
 from longpipe.cautions.cautions import cautions
 from longpipe.errors import ScenarioError
+from longpipe.live.utc import at_present, wait_until
 from longpipe.scenario.starlink import Starlink
 from longpipe.scenario.starlink_draws import (
     PROBABILITIES,
@@ -254,3 +258,77 @@ def test_page_states_every_parameter() -> None:
     for row in parameter_rows():
         (line,) = (line for line in page.splitlines() if line.startswith(f"| `{row['field']}` |"))
         assert line.endswith(f"| {row['source']} |")
+
+
+def test_path_on_the_wall_clock_begins_at_a_second_of_utc() -> None:
+    moved, begin_s = at_present(over(year=2022))
+    network: Any = moved.network
+    assert begin_s == int(begin_s) > time.time()
+    assert datetime.fromisoformat(f"{network.path.begin}+00:00").timestamp() == begin_s
+    assert network.path.year == 2022
+    told: list[str] = []
+    began_s = time.time()
+    wait_until(began_s + 0.05, told.append)
+    assert time.time() >= began_s + 0.05
+    wait_until(began_s - 10, told.append)
+    assert len(told) == 1
+    assert "behind UTC" in told[0]
+
+
+def test_wall_clock_needs_a_starlink_path() -> None:
+    with pytest.raises(ScenarioError, match="--clock: utc; needs a path of kind starlink"):
+        at_present(Scenario.example("geo"))
+
+
+def in_a_graph() -> Scenario:
+    """Returns a server and a dish, with a link of kind starlink between two routers."""
+    kinds = {"server": "host", "pop": "switch", "dish": "switch", "client": "host"}
+    fast = {"rate": "1 Gbit/s", "delay": "5 ms"}
+    satellite = {"rate": "225 Mbit/s", "return_rate": "15.5 Mbit/s", "delay": "5 ms"}
+    network = {
+        "kind": "graph",
+        "nodes": [{"name": name, "kind": kind} for name, kind in kinds.items()],
+        "links": [
+            {"between": ["server", "pop"], **fast},
+            {"between": ["pop", "dish"], **satellite, "path": {"kind": "starlink", "seed": 4}},
+            {"between": ["dish", "client"], **fast},
+        ],
+        "flows": [{"name": "flow", "from": "server", "to": "client"}],
+    }
+    profile = {"profile": "linux-6"}
+    return Scenario(framing="ip", duration="10 s", switch={"buffer": "16 MB"}, tcp=profile, network=network)
+
+
+def test_link_of_a_graph_has_both_directions_of_the_path() -> None:
+    scenario = in_a_graph()
+    down, up = scenario.resolve()["links"][2:4]
+    expected = links(over(seed=4).with_(duration="10 s"))
+    for link, other in zip((down, up), expected, strict=True):
+        assert (link["motion"], link["policy"]) == (other["motion"], other["policy"])
+    assert simulate(scenario, seed=1).total_bps > 5e6
+    moved: Any = at_present(scenario)[0].network
+    assert moved.links[1].path.begin != "2023-10-01T12:00:00"
+
+
+LOSSLESS = {"isolated_loss": 0.0, "edge_burst": 0.0, "burst_every": "2400 h", "outage_every": "2400 h"}
+
+
+@pytest.mark.parametrize("control", ["cubic", "bbr"])
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_remedies_change_the_fields_of_the_path(direction: str, control: str) -> None:
+    """The rate of the trunk and its queue discipline are those of the path, so other fields have no effect."""
+    scenario = over(seed=4, direction=direction, **LOSSLESS).with_(**{"tcp.congestion": control, "duration": "10 s"})
+    before = simulate(scenario, seed=1)
+    (limit,) = before.limits.to_dict("records")
+    fields = {"AQM": f"network.path.{direction}_queue", "link": f"network.path.{direction}_rate"}
+    assert limit["remedy_field"] == fields[limit["limited_by"]]
+    value = limit["remedy_value"]
+    after = simulate(scenario.with_(**{limit["remedy_field"]: json.loads(value) if value[0] == "[" else value}), seed=1)
+    assert after.total_bps > 1.01 * before.total_bps
+
+
+def test_remedy_of_an_uplink_in_a_graph_is_that_of_its_direction() -> None:
+    flows = [{"name": "flow", "from": "client", "to": "server"}]
+    scenario = in_a_graph().with_(**{"network.flows": flows, "tcp.congestion": "bbr"})
+    (limit,) = simulate(scenario, seed=1).limits.to_dict("records")
+    assert limit["remedy_field"] == "network.links.1.path.up_rate"

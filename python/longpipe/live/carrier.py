@@ -44,6 +44,8 @@ class Settings:
     head_start_s: float = 0.5
     # Whether the path's time begins when the first program starts, and not when longpipe is ready to carry packets.
     begins_with_program: bool = False
+    # Unix time [s] at which the path's time begins; None for as soon as possible.
+    begins_at_s: float | None = None
 
 
 USUAL: Final = Settings()

@@ -18,6 +18,7 @@ from longpipe.live.certificate import Certificate
 from longpipe.live.flow_limits import real_flows, with_path
 from longpipe.live.hosts import Plan
 from longpipe.live.spaces import End, open_end
+from longpipe.live.utc import wait_until
 from longpipe.live.waiting import LONGEST_WAIT_S
 from longpipe.run import check_seed
 
@@ -80,6 +81,7 @@ def run(
         first = next(end for end in ends if end.host.name == next(iter(commands)))
         with _signals_passed_on(ends), contextlib.ExitStack() as carried:
             if not settings.begins_with_program:
+                wait_until(settings.begins_at_s, tell)
                 carried.enter_context(carrier)
             _start_others(ends, first, settings.head_start_s if len(commands) > 1 and wait_for is None else 0.0)
             if wait_for is not None:

@@ -37,6 +37,7 @@ class Clock(StrEnum):
 
     LONGPIPE = "longpipe"
     PROGRAM = "program"
+    UTC = "utc"
 
 
 class Device(StrEnum):
@@ -119,7 +120,9 @@ def run(
         "long, or the machine drops a packet.",
     ),
     clock: Clock = typer.Option(
-        Clock.LONGPIPE, help="Begin the path's time when longpipe is ready, or when the first program starts."
+        Clock.LONGPIPE,
+        help="Begin the path's time when longpipe is ready, when the first program starts, or at a second of UTC, at "
+        "which slots of Starlink are those of the wall clock.",
     ),
     progress: bool = typer.Option(False, "--progress", help="Report the timing once a second."),
     quiet: bool = typer.Option(False, "--quiet", help="Print only the output of the programs."),
@@ -150,6 +153,7 @@ def run(
     from longpipe.live.hosts import first_sender
     from longpipe.live.machine import check_machine
     from longpipe.live.records import check_places
+    from longpipe.live.utc import at_present
 
     check_machine()
     if at and command and not context.meta[SEPARATED]:
@@ -161,6 +165,7 @@ def run(
     scenario = scenario_with(Path(file), changes or [])
     commands = _commands(first_sender(scenario), command or [], at or [])
     wait_for = None if awaited is None else check_wait_for(awaited, commands)
+    scenario, begins_at_s = at_present(scenario) if clock is Clock.UTC else (scenario, None)
     plan = planned(scenario, tuple(commands), mtu=mtu, alone=alone)
     settings = Settings(
         device=device.value,
@@ -169,6 +174,7 @@ def run(
         limit_s=limit_s,
         late_share=late_share,
         begins_with_program=clock is Clock.PROGRAM,
+        begins_at_s=begins_at_s,
         real_time=not no_real_time,
         awake=not let_halt,
     )
