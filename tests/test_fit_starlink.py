@@ -16,7 +16,7 @@ from longpipe.fit.starlink.losses import fit_losses
 from longpipe.fit.starlink.observed import Probes, Transport, observe
 from longpipe.fit.starlink.quantiles import INNER, Ends, matched
 from longpipe.fit.starlink.slots import shares, slot_of
-from longpipe.fit.starlink.transfers import efficiency
+from longpipe.fit.starlink.transfers import Efficiency, efficiency
 from longpipe.scenario.starlink import Starlink
 from longpipe.scenario.starlink_draws import PROBABILITIES, parameter_sets
 from longpipe_evidence.validate.starlink_sites import drawn_site, intervals, write_site
@@ -158,6 +158,21 @@ def test_goodput_of_one_cubic_flow_does_not_follow_the_rate(monkeypatch: pytest.
     bbr = efficiency(scenario, path, "down", Transport("bbr", 1), 10.0)
     assert bbr.follows
     assert 0.6 < bbr.mean < 1
+
+
+def test_transfers_that_do_not_follow_the_rate_determine_nothing_of_it(
+    files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daily curve of a goodput that does not depend on the rate is not that of the rate."""
+    monkeypatch.setattr("longpipe.fit.starlink.path.efficiency", lambda *_: Efficiency(0.2, 0.01, follows=False))
+    file = tmp_path / "cubic.json"
+    text = Path(files[0]).read_text(encoding="utf-8").replace('"protocol": "UDP"', '"protocol": "TCP"')
+    file.write_text(text.replace('"end": {"streams"', '"end": {"sender_tcp_congestion": "cubic", "streams"'))
+    found = fit_starlink([str(file)])
+    assert list(found.estimates) == ["down_rate"]
+    assert found.estimates["down_rate"]["high"] is None
+    (said,) = (text for text in found.undetermined if text.startswith("down_rate: "))
+    assert "1 connection of cubic would not be much faster on a path with twice the rate" in said
 
 
 def test_offers_below_the_rate_are_lower_bounds(files: list[str], tmp_path: Path) -> None:

@@ -188,6 +188,17 @@ class _Fit:
             "daily" in self.known,
         )  # fmt: skip
         found = fit_rates(tests, known, ends)
+        ratios = self._ratios(found, ends, chosen)
+        if refused := [direction for direction, ratio in ratios.items() if not ratio.follows]:
+            for direction in refused:
+                of_direction, transport = chosen.pop(direction)
+                reason = f"{_words(transport)} would not be much faster on a path with twice the rate"
+                self._bound(
+                    f"{direction}_rate", of_direction, f"{reason}; needs UDP above the rate of the path, or BBR"
+                )
+            found = fit_rates(
+                {direction: some for direction, some in tests.items() if direction in chosen}, known, ends
+            )
         if found.swing is None:
             self.undetermined.append("the daily curve: it needs tests at many hours, of a path that they fill")
         else:
@@ -200,7 +211,10 @@ class _Fit:
             self.path["noise"] = float(f"{min(found.noise, 0.99):.3g}")
         for direction, (of_direction, transport) in chosen.items():
             if direction in found.quantiles and f"{direction}_rate" not in self.known:
-                self._rate(direction, found, ends[direction], of_direction, transport)
+                evidence = f"{found.counts[direction]} parts of {len(of_direction)} tests"
+                if ratio := ratios.get(direction):
+                    evidence += f"; {_words(transport)} had {ratio.mean:.0%} of the rate on such a path"
+                self._rate(direction, found, ends[direction], ratio, evidence)
 
     def _chosen(self, direction: Direction) -> tuple[list[Test], Transport | None] | None:
         """Returns the tests that are used, and their transport; None if there are too few or they do not fill the path.
@@ -232,26 +246,28 @@ class _Fit:
         self.rows[name] = {"value": most, "low": most, "high": None, "unit": "bit/s", "known": known}
         self.undetermined.append(f"{name}: {reason}")
 
-    def _rate(
-        self, direction: Direction, found: Rates, ends: Ends, tests: Sequence[Test], transport: Transport | None
-    ) -> None:
+    def _ratios(
+        self,
+        found: Rates,
+        ends: Mapping[Direction, Ends],
+        chosen: Mapping[Direction, tuple[list[Test], Transport | None]],
+    ) -> dict[Direction, Efficiency]:
+        """Returns the efficiency of the transfers over TCP, by direction, unless the rate is known."""
+        return {
+            direction: self._efficiency(direction, ends[direction].whole(inner), tests, transport)
+            for direction, inner in found.quantiles.items()
+            for tests, transport in (chosen[direction],)
+            if transport is not None and f"{direction}_rate" not in self.known
+        }
+
+    def _rate(self, direction: Direction, found: Rates, ends: Ends, ratio: Efficiency | None, evidence: str) -> None:
         """Adds the quantiles of the rate, for TCP divided by its efficiency on such a path."""
         name = f"{direction}_rate"
         inner, draws = found.quantiles[direction], found.quantile_draws[direction]
-        evidence = f"{found.counts[direction]} parts of {len(tests)} tests"
-        if transport is not None:
-            ratio = self._efficiency(direction, ends.whole(inner), tests, transport)
-            what = f"{transport.streams} connection{'s' * (transport.streams > 1)} of {transport.control or 'TCP'}"
-            if not ratio.follows:
-                self._bound(
-                    name, tests, f"{what} would not be much faster on a path with twice the rate; needs UDP above the "
-                    "rate of the path, or BBR"
-                )  # fmt: skip
-                return
+        if ratio is not None:
             random = np.random.default_rng(2)
             inner = inner / ratio.mean
             draws = draws / (ratio.mean * (1 + ratio.error / ratio.mean * random.standard_normal((len(draws), 1))))
-            evidence += f"; {what} have {ratio.mean:.0%} of the rate on such a path"
         self._quantiles(name, inner, draws, "bit/s", evidence)
         whole = np.maximum(ends.whole(inner), _MIN_RATE_BPS)
         self.path[name] = [f"{value / 1e6:.4g} Mbit/s" for value in whole]
@@ -322,6 +338,13 @@ class _Fit:
         self.rows[name] = {
             "value": scale * value, "low": scale * low, "high": scale * high, "unit": unit, "known": known,
         }  # fmt: skip
+
+
+def _words(transport: Transport | None) -> str:
+    """Returns the connections of a test in words."""
+    if transport is None:
+        return "UDP"
+    return f"{transport.streams} connection{'s' * (transport.streams > 1)} of {transport.control or 'TCP'}"
 
 
 # Longest simulated transfer [s].
