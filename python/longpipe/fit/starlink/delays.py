@@ -165,7 +165,8 @@ class _Model:
             rows = random.choice(rows, _SIMULATED, replace=False)
         random.shuffle(rows)
         self.since = of_slots.since_s[rows]
-        self.base, self.long, self.longer = (random.random(len(rows)) for _ in range(3))
+        # Stratified, because a sampling error would add to that of the measured slots.
+        self.base, self.long, self.longer = ((random.permutation(len(rows)) + 0.5) / len(rows) for _ in range(3))
         self.phases = random.random((4, len(rows)))
         self.scales = self._good_scales() if self.has_phases else np.ones(1)
         waits = [self._waits(float(scale)) for scale in self.scales]
@@ -180,7 +181,11 @@ class _Model:
         """
         jitters = np.array([_jitter(self._waits(float(scale), count=_FEW)) for scale in _SCALES])
         off = np.abs(jitters / self.jitter - 1)
-        good = _SCALES[off <= max(_DEVIATION, float(off.min()))]
+        is_good = off <= max(_DEVIATION, float(off.min()))
+        # The jitter between two tried scales may be that of neither.
+        is_good[:-1] |= is_good[1:].copy()
+        is_good[1:] |= is_good[:-1].copy()
+        good = _SCALES[is_good]
         return np.quantile(good, np.linspace(0, 1, min(_MOST_SCALES, len(good))), method="nearest")
 
     def _waits(self, scale: float, first: int = 0, count: int | None = None) -> Numbers:
