@@ -9,6 +9,7 @@ import pytest
 
 from commands import run
 from longpipe import Scenario, ScenarioError, simulate
+from longpipe.fit.path_file import read as saved
 from longpipe.fit.path_file import write
 from longpipe.fit.report import FitReport
 from longpipe.fit.starlink import fit_starlink
@@ -39,6 +40,15 @@ def test_intervals_of_a_site_contain_most_true_values(tmp_path: Path) -> None:
     found = intervals(11, tmp_path, HOURS)
     assert len(found) >= 20
     assert np.mean([one.is_hit for one in found]) >= 0.8
+
+
+def test_estimates_beside_a_scenario_are_read_again(files: list[str], tmp_path: Path) -> None:
+    """With the local time of another side of the Earth, the daily curve is turned around."""
+    found = fit_starlink(files[:1], {"network.path.utc_offset": -11.0})
+    write(found, tmp_path / "site.toml")
+    estimates = saved(tmp_path / "site.toml")
+    assert estimates is not None
+    assert estimates["estimates"].keys() == found.estimates.keys()
 
 
 def test_scenario_of_a_fit_has_the_estimates(fitted: FitReport, tmp_path: Path) -> None:

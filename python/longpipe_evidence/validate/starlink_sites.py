@@ -171,7 +171,7 @@ def _truth(path: Starlink) -> dict[str, float]:
     losses = 1 - (1 - float(path.isolated_loss or 0)) ** 2 + 2 * per_s * (low + high) / 2
     daily, grant = path.daily or (), path.up_grant or "0 s"
     return true | {
-        "daily": daily[0][1] - 1, "noise": float(path.noise or 0), "change": float(path.change or 0),
+        "daily 5 h": daily[0][1], "noise": float(path.noise or 0), "change": float(path.change or 0),
         "long_step": float(path.long_step or 0), "up_grant": TIME.parse(grant) / PS,
         "outage_every": TIME.parse(path.outage_every or "0 s") / PS, "outage": TIME.parse(path.outage or "0 s") / PS,
         "loss without outages": losses,

@@ -202,7 +202,10 @@ class _Fit:
         if found.swing is None:
             self.undetermined.append("the daily curve: it needs tests at many hours, of a path that they fill")
         else:
-            self._row("daily", found.swing, found.swing_draws, "of the rate", "the hours of the tests")
+            # The factor at the hour of the greatest one of the year's set.
+            hour = max(known.daily, key=lambda point: point[1])[0]
+            factors = 1 + found.swing_draws
+            self._row(f"daily {hour:g} h", 1 + found.swing, factors, "of the rate", "the hours of the tests")
             self.path["daily"] = [[hour, float(f"{1 + found.swing * value:.4g}")] for hour, value in shape(known.daily)]
         if found.noise is None or "noise" in self.known:
             self.undetermined.append("noise: it needs rates of single seconds of UDP")
