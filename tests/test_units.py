@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,11 +123,30 @@ def test_a_unit_that_is_read_alone_is_written_in_another(dimension: Dimension, t
     assert dimension.canonical(text) == canonical
 
 
-def test_no_name_of_a_unit_has_two_readings() -> None:
-    for dimension in (TIME, RATE, SIZE, BUFFER):
-        assert not dimension.units.keys() & dimension.multiples.keys()
-        assert not {*dimension.units, *dimension.multiples} & {n for n, unit in dimension.aliases.items() if n != unit}
-        assert set(dimension.aliases.values()) <= {*dimension.units, *dimension.multiples}
+@given(
+    st.sampled_from([TIME, RATE, SIZE]).flatmap(
+        lambda dimension: st.tuples(st.just(dimension), st.sampled_from(sorted(dimension.units)))
+    ),
+    st.integers(0, 10**24 - 1),
+    st.integers(0, 10**24 - 1),
+    st.integers(-30, 30),
+)
+def test_quantities_equal_exact_arithmetic(of: tuple[Dimension, str], whole: int, decimals: int, exponent: int) -> None:
+    dimension, unit = of
+    number = f"{whole}.{decimals:024d}e{exponent}"
+    text, exact = f"{number} {unit}", Fraction(number)
+    value, nearest = exact * dimension.units[unit], round(exact * dimension.units[unit])
+    if 10**24 % exact.denominator:
+        with pytest.raises(ValueError, match="needs a number of at most 24 decimals"):
+            dimension.parse(text)
+    elif value == nearest:
+        assert dimension.parse(text) == nearest
+        assert dimension.split(text) == (exact, unit)
+    elif abs(value - nearest) * 2**51 <= value and 10**24 % (nearest / dimension.units[unit]).denominator == 0:
+        assert dimension.parse(text) == nearest
+    else:
+        with pytest.raises(ValueError, match=f"needs a whole number of {dimension.base}"):
+            dimension.parse(text)
 
 
 @given(st.sampled_from([TIME, RATE, SIZE]), st.integers(-(10**20), 10**20))

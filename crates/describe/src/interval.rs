@@ -78,7 +78,7 @@ pub fn number(written: &str, suffix: &str, is_float: bool) -> Option<TokenStream
     } else {
         let (number, unit) = written.split_once(' ').unwrap_or((written, ""));
         let dimension = DIMENSIONS.iter().find(|dimension| dimension.suffix == suffix)?;
-        number.parse::<i128>().ok()? * i128::from(scale(dimension.units, unit)?)
+        number.parse::<i128>().ok()? * i128::from(scale(dimension, unit)?)
     };
     Some(quote! { #value })
 }

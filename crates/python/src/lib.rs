@@ -19,6 +19,7 @@ mod stacks;
 mod tables;
 mod topology;
 mod traces;
+mod units;
 
 use errors::{ControlError, DefectError, MemoryLimitError, ScenarioError, StackDefectError};
 use longpipe_events::Time;
@@ -277,6 +278,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<endpoint::Endpoint>()?;
     module.add_class::<environments::Environments>()?;
     module.add_class::<topology::Topology>()?;
+    module.add_class::<units::Dimension>()?;
+    module.add_class::<units::BoundedQuantity>()?;
+    module.add_function(wrap_pyfunction!(units::check_buffer, module)?)?;
+    module.add("MAX_CELLS", longpipe_units::MAX_CELLS)?;
     #[cfg(target_os = "linux")]
     {
         module.add_function(wrap_pyfunction!(stacks::register_stacks, module)?)?;

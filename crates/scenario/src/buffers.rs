@@ -3,17 +3,13 @@
 use crate::input::Packet;
 use crate::units::{self, Decimal, SIZE, TIME};
 use crate::Problems;
-use ethnum::U256;
+use longpipe_units::{MAX_CELLS, U256, UNLIMITED};
 use serde::Serialize;
 
 /// Length of an ATM cell [bit].
 pub(crate) const CELL_BITS: u64 = 8 * CELL_BYTES;
 /// Length of an ATM cell [byte].
 const CELL_BYTES: u64 = 53;
-/// Largest buffer of a switch [cells].
-const MAX_CELLS: u64 = 1_000_000_000;
-/// Text of a buffer without a limit.
-const UNLIMITED: &str = "unlimited";
 const PS_PER_S: u64 = 1_000_000_000_000;
 
 /// A limited buffer.

@@ -1,18 +1,9 @@
 //! Names in messages: the nearest accepted name, as Python's `difflib` finds it.
 
-/// Maximum length of a name in a message.
-const MAX_CHARACTERS: usize = 60;
+use longpipe_units::shortened;
+
 /// Least similarity of a name that a message suggests.
 const CUTOFF: f64 = 0.6;
-
-/// Returns a text, shortened to `MAX_CHARACTERS`.
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= MAX_CHARACTERS {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(MAX_CHARACTERS - 3).collect();
-    format!("{kept}...")
-}
 
 /// Returns a clause that suggests the closest accepted name, if one is close, and lists at most `most` names.
 ///

@@ -6,6 +6,7 @@ mod columns;
 mod modules;
 mod picture;
 mod topology;
+mod units;
 mod watched;
 
 use js_sys::Object;

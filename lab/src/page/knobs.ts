@@ -197,13 +197,12 @@ export class Scale {
         if (this.type.is === "int") return String(Math.round(value));
         if (this.type.is === "buffer") {
             const digits = Number(value.toPrecision(2));
-            return dimension("buffer size").canonical(`${this.unit === "BDP" ? digits : Math.round(digits)} ${this.unit}`);
+            return dimension("buffer").canonical(`${this.unit === "BDP" ? digits : Math.round(digits)} ${this.unit}`);
         }
         const kinds = dimension((this.type as Type & { is: "quantity" }).dimension);
-        const usual = kinds.units.filter((unit) => unit === this.unit || !RARE_UNITS.includes(unit));
-        const fitting = usual.filter((unit) => (kinds.scale(unit)?.toNumber() ?? 1) <= value);
-        const unit = fitting.at(-1) ?? usual[0] ?? "";
-        const scale = kinds.scale(unit)?.toNumber() ?? 1;
+        const usual = [...kinds.units].filter(([unit]) => unit === this.unit || !RARE_UNITS.includes(unit));
+        const fitting = usual.filter(([, scale]) => scale <= value);
+        const [unit, scale] = fitting.at(-1) ?? usual[0] ?? ["", 1];
         const digits = Number((value / scale).toPrecision(2));
         return kinds.canonical(`${scale === 1 ? Math.round(digits) : digits} ${unit}`);
     }

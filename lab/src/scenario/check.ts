@@ -1,12 +1,12 @@
 /** Checks fields and completes them to parts with all fields, each within its bounds; reports all problems together. */
+import { in_parts } from "../../build/engine/engine";
 import { violations } from "./constraints";
 import { accepts, nearest, repr, reprFloat, shown } from "./errors";
-import { DESCRIPTION, type Field, type Model, NUMBERS, type Type, kindOfField, model } from "./model";
+import { DESCRIPTION, type Field, type Model, type Type, kindOfField, model } from "./model";
 import { missing, moduleOf } from "./modules";
 import { type Part, type Value, kindOf, valueOf } from "./part";
 import { byRules, formerOptions } from "./profiles";
-import { Rational } from "./rational";
-import { BUFFER, SIZE, TIME, UNLIMITED, ValueProblem, dimension } from "./units";
+import { ValueProblem, checkedBuffer, checkedQuantity, dimension } from "./units";
 
 /** Problem with fields and kinds that only the command line supports. */
 const ELSEWHERE = "is not supported on this page; longpipe run supports it";
@@ -74,7 +74,7 @@ function checked(type: Type, given: unknown, path: string, say: Say): Value {
         case "quantity":
             return quantity(type, given);
         case "buffer":
-            return buffer(given);
+            return checkedBuffer(textOf(given, "buffer", true));
         case "integer or word":
             return integerOrWord(type, given);
         case "text":
@@ -99,26 +99,10 @@ function checked(type: Type, given: unknown, path: string, say: Say): Value {
 }
 
 function quantity(type: Type & { is: "quantity" }, given: unknown): Value {
-    if (type.auto && typeof given === "string" && given.trim() === "auto") return "auto";
-    const kinds = dimension(type.dimension);
     try {
-        const written = textOf(given, type.dimension, type.unlimited);
-        if (type.unlimited && (written === UNLIMITED || written === "inf")) return UNLIMITED;
-        let value: bigint;
-        try {
-            value = kinds.parse(written);
-        } catch (problem) {
-            if (problem instanceof ValueProblem && type.unlimited) {
-                throw new ValueProblem(problem.message.replace(kinds.accepts(), kinds.accepts(true)));
-            }
-            throw problem;
-        }
-        if (value < kinds.parse(type.low) || value > kinds.parse(type.high)) {
-            throw new ValueProblem(`${written}; needs ${type.low} to ${type.high}`);
-        }
-        return kinds.canonical(written);
+        return checkedQuantity(type, textOf(given, type.dimension, type.unlimited));
     } catch (problem) {
-        if (problem instanceof ValueProblem && type.auto) throw new ValueProblem(`${problem.message}, or 'auto'`);
+        if (problem instanceof ValueProblem && type.auto && typeof given !== "string") throw new ValueProblem(`${problem.message}, or 'auto'`);
         throw problem;
     }
 }
@@ -128,26 +112,6 @@ function textOf(given: unknown, name: string, unlimited: boolean): string {
     if (typeof given === "string") return given.split(/\s+/).filter(Boolean).join(" ");
     const numeric = typeof given === "number" || typeof given === "bigint";
     throw new ValueProblem(numeric ? `${repr(given)} has no unit; ${what}` : `${repr(given)}; ${what}`);
-}
-
-function buffer(given: unknown): Value {
-    const written = textOf(given, "buffer size", true);
-    if (written === UNLIMITED || written === "inf") return UNLIMITED;
-    const [number, unit] = BUFFER.split(written);
-    const bytes = SIZE.scale(unit);
-    const time = TIME.scale(unit);
-    let most = Rational.of(BigInt(NUMBERS.most_cells));
-    if (bytes !== undefined) most = Rational.of(BigInt(NUMBERS.most_buffer_bytes)).over(bytes);
-    else if (time !== undefined) most = Rational.of(BigInt(NUMBERS.most_buffer_ps)).over(time);
-    if (number.top < 0n || number.compare(most) > 0) {
-        const room = `at least one full packet and at most ${most.floor()} ${unit}, or '${UNLIMITED}'`;
-        throw new ValueProblem(`${written}; needs ${room}`);
-    }
-    const counted = bytes === undefined ? unit : "bytes";
-    if ((counted === "cells" || counted === "bytes") && !number.times(bytes ?? Rational.of(1n)).whole) {
-        throw new ValueProblem(`${written}; needs a whole number of ${counted}`);
-    }
-    return BUFFER.canonical(written);
 }
 
 function integerOrWord({ low, high, word }: Type & { is: "integer or word" }, given: unknown): Value {
@@ -195,15 +159,20 @@ function number(type: Type & { is: "int" | "float" }, given: unknown): Value {
     if (type.lt !== undefined && found >= type.lt) needs("less than", type.lt);
     if (type.ge !== undefined && found < type.ge) needs("at least", type.ge);
     if (type.gt !== undefined && found <= type.gt) needs("more than", type.gt);
-    if (type.decimals !== undefined && !parts(Number(found), type.decimals).whole) {
+    if (type.decimals !== undefined && !isExact(Number(found), type.decimals)) {
         throw new ValueProblem(`${reprFloat(Number(found))}; needs at most ${type.decimals} decimals`);
     }
     return found;
 }
 
-/** Returns a number times 10^decimals, computed exactly from its decimal form. */
-export function parts(value: number, decimals: number): Rational {
-    return Rational.parse(String(value)).times(Rational.of(10n ** BigInt(decimals)));
+/** Returns whether a number has at most this many decimals. */
+function isExact(value: number, decimals: number): boolean {
+    try {
+        in_parts(value, decimals);
+        return true;
+    } catch {
+        return false;
+    }
 }
 
 function oneOf(values: (string | number)[], given: unknown): Value {
@@ -326,10 +295,10 @@ function afterField(part: string, name: string, values: Record<string, Value>, p
     }
     if (name === "class_shares") {
         const shares = (values["class_shares"] as number[]).map(Number);
-        const sum = shares.reduce((all, one) => all.plus(Rational.parse(String(one))), Rational.of(0n));
-        if (sum.compare(Rational.of(1n)) !== 0) {
+        const sum = shares.reduce((all, share) => all + in_parts(share, 9), 0n);
+        if (sum !== 1_000_000_000n) {
             const listed = `[${shares.map(reprFloat).join(", ")}]`;
-            const adds = Number(sum.toNumber().toPrecision(6));
+            const adds = Number((Number(sum) / 1e9).toPrecision(6));
             say(path, `${listed} adds up to ${adds}; needs shares that add up to 1`);
         }
     }

@@ -1,5 +1,6 @@
 /** Converts parts for the core according to the types of their fields: names with units, and integers. */
-import { fieldsOf, parts } from "./check";
+import { in_parts } from "../../build/engine/engine";
+import { fieldsOf } from "./check";
 import { reprFloat } from "./errors";
 import { DESCRIPTION, type Field, type Type, model } from "./model";
 import { type Part, type Value, kindOf } from "./part";
@@ -45,7 +46,7 @@ function core(type: Type, value: Value): Json {
             return text === UNLIMITED ? null : text === "auto" ? "auto" : dimension(type.dimension).parse(text);
         }
         case "float":
-            return type.decimals === undefined ? Number(value) : parts(Number(value), type.decimals).top;
+            return type.decimals === undefined ? Number(value) : in_parts(Number(value), type.decimals);
         case "list": {
             const items = (value as Value[]).map((one, i) => core(type.each?.[i] ?? type.of, one));
             return type.ascending ? ascending(items) : items;

@@ -72,20 +72,6 @@ export interface Model {
     by_model?: string;
 }
 
-/** A kind of quantity, with each unit in base units. */
-export interface DimensionData {
-    base: string;
-    suffix: string;
-    units: Record<string, string>;
-    aliases: Record<string, string>;
-    /** Units that are accepted but not used in output; they are multiples of another unit. */
-    multiples: Record<string, [string, string]>;
-    other: Record<string, string>;
-    singular: Record<string, string>;
-    unlimited: boolean;
-    example: string;
-}
-
 /**
  * A preset; `fields` are those of a file, and `core` is the form for the core if the page cannot resolve them itself.
  */
@@ -101,7 +87,6 @@ interface Description {
     version: string;
     engine: string;
     models: Record<string, Model>;
-    dimensions: Record<string, DimensionData>;
     numbers: {
         cell_bits: number;
         cell_bytes: number;
@@ -110,9 +95,6 @@ interface Description {
         header_bytes: number;
         timestamp_bytes: number;
         datagram_header_bytes: number;
-        most_cells: number;
-        most_buffer_bytes: number;
-        most_buffer_ps: string;
     };
     buffer_of_routers: string;
     /** Kinds of traffic that do not use TCP. */

@@ -1,18 +1,17 @@
 /** The network of a scenario: routes, buffers and windows, which the engine computes (see crates/scenario). */
-import { Topology as Core } from "../../build/engine/engine";
+import { Topology as Core, decimal } from "../../build/engine/engine";
 import { type Packet } from "./buffers";
 import { type Json, type JsonTable, toJson } from "./core";
 import { ScenarioError } from "./errors";
 import type { Graph } from "./graph";
 import { type Part, type Value, kindOf, valueOf } from "./part";
-import { Rational } from "./rational";
 import { SIZE } from "./units";
 
 /** Fields of a link that are texts, parts, and lists of parts. */
 const TEXTS = ["rate", "return_rate", "delay", "return_delay", "buffer", "return_buffer", "host_buffer"];
 const PARTS = ["policy", "return_policy", "host_policy", "loss", "return_loss"];
 const LISTS = ["conditioners", "return_conditioners"];
-const LARGEST_WINDOW_BYTES = SIZE.parse("1 GiB");
+const LARGEST_WINDOW = "1 GiB";
 
 /** Fields of a directed link other than its nodes; parts are numbers. */
 interface PortFields {
@@ -82,7 +81,7 @@ export class Topology {
             }),
             vbr: vbr.map((source) => {
                 const names = ["name", "from", "to", "route", "rate", "period", "phase"];
-                const duty = Rational.parse(String(valueOf(source, "duty"))).decimal();
+                const duty = decimal(Number(valueOf(source, "duty")));
                 return { ...Object.fromEntries(names.map((name) => [name, valueOf(source, name) as Json])), duty };
             }),
         };
@@ -128,7 +127,7 @@ export class Topology {
             buffer: valueOf(switches, "buffer") as string,
             policy: factsOf(valueOf(switches, "policy") as Part),
             largest: { ...largest },
-            windows: windows.map(({ flow, packet }) => [flow, packet.bytes, LARGEST_WINDOW_BYTES]),
+            windows: windows.map(({ flow, packet }) => [flow, packet.bytes, SIZE.parse(LARGEST_WINDOW)]),
         });
         return exact(refused(() => this.core.directed_links(ports))) as DirectedLinks;
     }

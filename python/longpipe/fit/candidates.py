@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
@@ -10,7 +11,7 @@ from longpipe.ip import bottleneck, packet_bytes, transmission_ps
 from longpipe.scenario import Scenario
 from longpipe.scenario.base import MSS_RANGE
 from longpipe.scenario.profiles import PROFILES
-from longpipe.units import RATE, SIZE, TIME, decimal
+from longpipe.units import RATE, SIZE, TIME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -168,9 +169,8 @@ class Hypothesis:
 
 def _readable(quantity: str) -> str:
     """Converts a rate in bit/s to Mbit/s, and a time in ps to ms, exactly, which makes files easier to read."""
-    dimension, unit = (RATE, "Mbit/s") if quantity.endswith(RATE.base) else (TIME, "ms")
-    number, written = dimension.split(quantity)
-    return f"{decimal(number * dimension.units[written] / dimension.units[unit])} {unit}"
+    dimension, unit, exponent = (RATE, "Mbit/s", 6) if quantity.endswith(RATE.base) else (TIME, "ms", 9)
+    return f"{Decimal(dimension.parse(quantity)).scaleb(-exponent).normalize():f} {unit}"
 
 
 def _moving(steps: tuple[tuple[float, float], ...], packet: int, base_rtt_s: float) -> dict[str, Any]:

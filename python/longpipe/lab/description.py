@@ -9,9 +9,9 @@ from longpipe.controls.facts import INTERFACE
 from longpipe.errors.alternatives import CALLED, NAMES, RENO, homes
 from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
 from longpipe.lab import beyond
-from longpipe.lab.fields import dimensions, models
+from longpipe.lab.fields import models
 from longpipe.scenario import BUFFER_OF_ROUTERS
-from longpipe.scenario.base import MAX_BUFFER_BYTES, MAX_BUFFER_PS, MAX_CELLS, kinds_that
+from longpipe.scenario.base import kinds_that
 from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.framings import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.profile_options import FORMER, RULES
@@ -27,7 +27,6 @@ def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "version": _core.__version__,
         "engine": _core.__engine__,
         "models": models(),
-        "dimensions": dimensions(),
         "numbers": {
             "cell_bits": CELL_BITS,
             "cell_bytes": CELL_BYTES,
@@ -36,9 +35,6 @@ def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "header_bytes": HEADER_BYTES,
             "timestamp_bytes": TIMESTAMP_BYTES,
             "datagram_header_bytes": HEADERS,
-            "most_cells": MAX_CELLS,
-            "most_buffer_bytes": MAX_BUFFER_BYTES,
-            "most_buffer_ps": str(MAX_BUFFER_PS),
         },
         "buffer_of_routers": BUFFER_OF_ROUTERS,
         "datagrams": list(kinds_that(Traffic, lambda model: model.transport == "datagrams")),

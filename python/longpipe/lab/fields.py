@@ -25,9 +25,7 @@ from longpipe.scenario.base import (
 )
 from longpipe.scenario.reference import described, kind_of, parts
 from longpipe.scenario.variant import CHOSEN
-from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, decimal
 
-DIMENSIONS: Final = (TIME, RATE, SYMBOLS, SIZE, SEGMENTS, TICKS, BUFFER)
 Json = dict[str, Any]
 # Fields whose parts have no controls in the page, so that it does not need their texts.
 _WITHOUT_CONTROLS: Final = ("group", "vbr", "nodes", "links", "flows")
@@ -65,24 +63,6 @@ def _model(model: type[BaseModel], *, shown: bool) -> Json:
         **{name: fact for name in FACTS if (fact := getattr(model, name, None))},
         **({"elsewhere": elsewhere} if elsewhere else {}),
         **({"constraints": constraints} if constraints else {}),
-    }
-
-
-def dimensions() -> Json:
-    """Returns the dimensions, with the value of each unit in base units (as decimal text) and alternative spellings."""
-    return {
-        dimension.name: {
-            "base": dimension.base,
-            "suffix": dimension.suffix,
-            "units": {unit: str(scale) for unit, scale in dimension.units.items()},
-            "aliases": dict(dimension.aliases),
-            "multiples": {name: [decimal(count), unit] for name, (count, unit) in dimension.multiples.items()},
-            "singular": dict(dimension.singular),
-            "other": dict(dimension.other),
-            "unlimited": dimension.unlimited,
-            "example": dimension.example,
-        }
-        for dimension in DIMENSIONS
     }
 
 
@@ -187,7 +167,7 @@ def _checked(data: object) -> Json | None:
         return None
     return {
         "is": "quantity",
-        "dimension": data.dimension.name,
+        "dimension": data.dimension.key,
         "low": data.low,
         "high": data.high,
         "suffix": data.suffix,

@@ -34,15 +34,13 @@ def _units() -> dict[str, tuple[float, Dimension]]:
     for quantity, base, dimension in (
         (TIME, 1e-12, SECONDS), (SIZE, 8.0, BITS), (RATE, 1.0, BITS_PER_SECOND),
     ):  # fmt: skip
-        names = {name: name for name in quantity.units} | dict(quantity.aliases)
-        names |= {name: name for name in quantity.multiples}
-        for written, unit in names.items():
-            factor, canonical = quantity.multiples.get(unit, (1, unit))
+        for written in quantity.names():
             # A unit without "per second", such as Mbit, is a unit of sizes, although a scenario accepts it as the unit
             # of a rate.
             if dimension is BITS_PER_SECOND and not written.endswith(("/s", "ps")):
                 continue
-            units.setdefault(written, (float(factor * quantity.units[canonical]) * base, dimension))
+            number, unit = quantity.split(f"1 {written}")
+            units.setdefault(written, (float(number * quantity.units[unit]) * base, dimension))
     return units
 
 
@@ -77,13 +75,13 @@ def text_of(dimension: Dimension) -> str:
 
 def same_dimension(dimensions: Sequence[Dimension], text: str, field: str = "measure") -> Dimension:
     """Returns the common dimension of terms. Raises a ScenarioError that names `field` and `text` if they differ."""
-    known = list(dict.fromkeys(dimension for dimension in dimensions if dimension is not None))
-    if len(known) > 1:
-        names = " and ".join(map(text_of, known[:2]))
-        advice = "; a number needs a unit, as in 60 ms" if NUMBER in known else ""
+    distinct = list(dict.fromkeys(dimension for dimension in dimensions if dimension is not None))
+    if len(distinct) > 1:
+        names = " and ".join(map(text_of, distinct[:2]))
+        advice = "; a number needs a unit, as in 60 ms" if NUMBER in distinct else ""
         raise ScenarioError(
             f"{field}: {shortened(text, 80)!r} combines {names}; needs terms with the same unit in sums, comparisons, "
             f"min "
             f"and max{advice}"
         )
-    return known[0] if known else None
+    return distinct[0] if distinct else None

@@ -3,8 +3,8 @@
 import dataclasses
 import inspect
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core.core_schema import CoreSchema, NoInfoValidatorFunction, no_info_before_validator_function
 
+from longpipe._core import MAX_CELLS, BoundedQuantity, check_buffer
 from longpipe.errors import ScenarioError, shown
 from longpipe.scenario.constraints import Constraint, violations
 from longpipe.units import BUFFER, RATE, SIZE, SYMBOLS, TIME, UNLIMITED, Dimension
@@ -104,6 +105,14 @@ class Model(BaseModel):
         """Yields the field and the message of each violated constraint across fields."""
         return violations(self)
 
+    def fields_and_parts(self, written: Collection[str]) -> dict[str, Any]:
+        """Returns the fields that have a value, as in a file, except that parts remain models.
+
+        Parts in the fields `written` become tables.
+        """
+        parts = {name: value for name, value in self.__dict__.items() if name not in written and _has_parts(value)}
+        return self.model_dump(by_alias=True, exclude_none=True, exclude=set(parts)) | parts
+
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         """Returns the fields that differ from their defaults or have no default."""
         for name, field in type(self).model_fields.items():
@@ -145,6 +154,10 @@ class Model(BaseModel):
                     "returns a changed copy"
                 )
             super().__setattr__(name, value)
+
+
+def _has_parts(value: object) -> bool:
+    return isinstance(value, Model) or (isinstance(value, tuple) and any(isinstance(item, Model) for item in value[:1]))
 
 
 def _help(name: str, field: FieldInfo) -> Iterator[str]:
@@ -232,26 +245,22 @@ def quantity(
 
     It may also accept 'unlimited', or 'auto', which is resolved before it reaches the core.
     """
-    if auto:
-        return _or_auto(quantity(dimension, low, high, suffix))
     if unlimited:
-        dimension = replace(dimension, unlimited=True)
-    low_value, high_value = dimension.parse(low), dimension.parse(high)
+        dimension = Dimension(dimension.key, unlimited=True)
+    bounded = BoundedQuantity(dimension, low, high, auto=auto)
+    word = f", or {UNLIMITED}" if dimension.unlimited else f", or {AUTO}" if auto else ""
 
     @lru_cache(maxsize=4096)
     def canonical(written: str) -> str:
-        text = " ".join(written.split())
-        if dimension.unlimited and text in (UNLIMITED, "inf"):
-            return UNLIMITED
-        if not low_value <= dimension.parse(text) <= high_value:
-            raise ValueError(f"{text}; needs {low} to {high}")
-        found = dimension.canonical(text)
+        text = bounded.check(written)
         # Returning the same text keeps one copy of it, which matters for lists of a million times.
-        return written if found == written else found
+        return written if text == written else text
 
     def check(value: object) -> str:
         # Longer text, with many spaces, would fill the cache.
-        return canonical(value if type(value) is str and len(value) < LONGEST_QUANTITY else _text(value, dimension))
+        if type(value) is str and len(value) < LONGEST_QUANTITY:
+            return canonical(value)
+        return canonical(_text(value, dimension, word=f", or {AUTO!r}" if auto else ""))
 
     def or_none(text: str) -> int | None:
         return None if text == UNLIMITED else dimension.parse(text)
@@ -260,30 +269,20 @@ def quantity(
         suffix=dimension.suffix if suffix is None else suffix,
         convert=or_none if dimension.unlimited else dimension.parse,
         func=check,
-        accepts=f"{low} to {high}{f', or {UNLIMITED}' if dimension.unlimited else ''}",
+        accepts=f"{low} to {high}{word}",
         dimension=dimension,
         low=low,
         high=high,
+        auto=auto,
     )
 
 
-def _or_auto(quantity: Quantity) -> Quantity:
-    def check(value: object) -> str:
-        if isinstance(value, str) and value.strip() == AUTO:
-            return AUTO
-        try:
-            return str(quantity.func(value))  # type: ignore[call-arg]
-        except ValueError as error:
-            raise ValueError(f"{error}, or {AUTO!r}") from None
-
-    return replace(quantity, func=check, accepts=f"{quantity.accepts}, or {AUTO}", auto=True)
-
-
-def _text(value: object, dimension: Dimension) -> str:
+def _text(value: object, dimension: Dimension, *, word: str = "") -> str:
+    """Returns a text with single spaces. Raises ValueError for other values; `word` ends the message."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{shown(value)}; {dimension.accepts()}")
+        raise ValueError(f"{shown(value)}; {dimension.accepts()}{word}")
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} has no unit; {dimension.accepts()}")
+        raise ValueError(f"{value!r} has no unit; {dimension.accepts()}{word}")
     return " ".join(value.split())
 
 
@@ -351,28 +350,11 @@ def integer_or(low: int, high: int, word: str) -> IntegerOr:
 
 
 def _check_buffer(value: object) -> str:
-    text = _text(value, BUFFER)
-    if text in (UNLIMITED, "inf"):
-        return UNLIMITED
-    number, unit = BUFFER.split(text)
-    maximum = Fraction(MAX_CELLS)
-    if unit in SIZE.units:
-        maximum = MAX_BUFFER_BYTES / SIZE.units[unit]
-    elif unit in TIME.units:
-        maximum = MAX_BUFFER_PS / TIME.units[unit]
-    if not 0 <= number <= maximum:
-        raise ValueError(f"{text}; needs at least one full packet and at most {int(maximum)} {unit}, or {UNLIMITED!r}")
-    counted = "bytes" if unit in SIZE.units else unit
-    if counted in ("cells", "bytes") and (number * SIZE.units.get(unit, 1)).denominator != 1:
-        raise ValueError(f"{text}; needs a whole number of {counted}")
-    return BUFFER.canonical(text)
+    return check_buffer(_text(value, BUFFER))
 
 
 # Length at and above which the text of a quantity is normalized before it is cached.
 LONGEST_QUANTITY: Final = 64
-MAX_CELLS: Final = 10**9
-MAX_BUFFER_BYTES: Final = 10**12
-MAX_BUFFER_PS: Final = TIME.parse("1000 s")
 AUTO: Final = "auto"
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
