@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -18,13 +18,14 @@ from longpipe.inputs import load_toml, parse_toml
 from longpipe.scenario.access import *  # noqa: F403
 from longpipe.scenario.access import Access
 from longpipe.scenario.acks import Delayed, Immediate, LinuxAcks
-from longpipe.scenario.base import kinds, models_by_kind
+from longpipe.scenario.base import Model, kinds, models_by_kind
 from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.careful_resume import CarefulResume, CarefulResumeOff, PreviousPath, SavedPath
 from longpipe.scenario.conditioners import *  # noqa: F403
 from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.congestion import *  # noqa: F403
 from longpipe.scenario.congestion import Congestion
+from longpipe.scenario.connection import OPTIONS
 from longpipe.scenario.digests import as_stored, has_digest, is_as_stored
 from longpipe.scenario.ecn import EcnAccurate, EcnClassic, EcnDctcp, EcnOff
 from longpipe.scenario.fields import Fields
@@ -39,7 +40,7 @@ from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.points import plain
 from longpipe.scenario.policies import *  # noqa: F403
 from longpipe.scenario.policies import Policy
-from longpipe.scenario.profile_options import has_initial_rtt
+from longpipe.scenario.profile_options import FORMER, has_initial_rtt
 from longpipe.scenario.profiles import change as change_profile
 from longpipe.scenario.profiles import control_of, inherit_control, replace_handshake
 from longpipe.scenario.rate_limited import (
@@ -235,13 +236,13 @@ class Scenario(Fields):
         is_text = isinstance(source, str) and ("\n" in source or "=" in source)
         fields = parse_toml(str(source), "TOML text") if is_text else {"name": Path(source).stem, **load_toml(source)}
         try:
-            found = cls(**fields)
+            scenario = cls(**fields)
         except ScenarioError:
             if not changes:
                 raise
             change_fields(fields, changes)
             return cls(**fields)
-        return found.with_(**changes) if changes else found
+        return scenario.with_(**changes) if changes else scenario
 
     @classmethod
     def example(cls, name: str) -> Self:
@@ -281,7 +282,8 @@ class Scenario(Fields):
         changed = {path.partition(".")[0] for path in changes}
         # Parts that name files or classes are validated again, because these may have changed.
         shared = {name: part for name in _SHARED - changed if not has_digest(part := getattr(self, name))}
-        fields = self._fields(without=shared.keys())
+        partly = {name: table for name in _SHARED & changed if (table := self._partly(name, changes))}
+        fields = self._fields(without=shared.keys() | partly.keys()) | partly
         if "network.group" in changes and "network.sources" not in changes:
             # Each group has its own number of flows.
             fields["network"].pop("sources", None)
@@ -325,6 +327,17 @@ class Scenario(Fields):
         resolved = self.resolved
         return canonical_json(without_warm_up(resolved)) if WARM_UP in resolved else self.resolved_json()
 
+    def _partly(self, name: str, changes: Iterable[str]) -> dict[str, Any] | None:
+        """Returns the fields of a part, of which the parts that no change concerns remain models.
+
+        Returns None if a change concerns the whole part, or the part names files or classes.
+        """
+        part: Model = getattr(self, name)
+        below = {field for first, field, *_ in (f"{path}.".split(".") for path in changes) if first == name}
+        if below & _OF_WHOLE or has_digest(part):
+            return None
+        return part.fields_and_parts(below | {"recovery"})
+
     def _fields(self, without: Collection[str] = ()) -> dict[str, Any]:
         fields: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True, exclude=set(without))
         if fields["warm_up"] == NONE:
@@ -336,6 +349,8 @@ class Scenario(Fields):
 KEPT: Final = Kept(resolve)
 # Parts that copies with other changes share, so that what depends on them alone is computed once.
 _SHARED: Final = frozenset({"network", "tcp"})
+# Names of fields within these parts that determine others; the last one is that of the part itself.
+_OF_WHOLE: Final = frozenset({"profile", "kind", *OPTIONS, *FORMER, ""})
 
 
 # Former paths of the options of a congestion control.

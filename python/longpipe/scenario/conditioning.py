@@ -11,20 +11,24 @@ from longpipe.units import TIME
 
 # Token buckets, in the order in which packets pass them.
 BUCKETS: Final = kinds_that(Conditioner, lambda model: model.has_bucket)
+# Conditioners of which a port may have only one.
+_SINGLE: Final = kinds_that(Conditioner, lambda model: not model.repeats)
 # Conditioners that a link with medium access may have.
 BESIDE_ACCESS: Final = kinds_that(Conditioner, lambda model: model.beside_access)
 
 
 def problems(own: Sequence[Conditioner]) -> Iterator[tuple[str, str]]:
     """Returns the problems of a port's combination of conditioners, as (index in brackets, message)."""
-    for kind in kinds_that(Conditioner, lambda model: not model.repeats):
-        places = [index for index, conditioner in enumerate(own) if conditioner.kind == kind]
-        if len(places) > 1:
-            yield f"[{places[1]}]", f"{kind}; needs at most one {kind}"
-        if kind == "reordering" and places and not any(conditioner.kind == "jitter" for conditioner in own):
-            yield f"[{places[0]}]", "reordering; needs jitter at the same port, whose delay packets skip"
-        if kind == "aggregation" and places and any(conditioner.kind == "tbf" for conditioner in own):
-            yield f"[{places[0]}]", "aggregation; not together with tbf at the same port"
+    if len(own) == 1 and own[0].kind != "reordering":
+        return
+    for kind in _SINGLE:
+        numbers = [number for number, conditioner in enumerate(own) if conditioner.kind == kind]
+        if len(numbers) > 1:
+            yield f"[{numbers[1]}]", f"{kind}; needs at most one {kind}"
+        if kind == "reordering" and numbers and not any(conditioner.kind == "jitter" for conditioner in own):
+            yield f"[{numbers[0]}]", "reordering; needs jitter at the same port, whose delay packets skip"
+        if kind == "aggregation" and numbers and any(conditioner.kind == "tbf" for conditioner in own):
+            yield f"[{numbers[0]}]", "aggregation; not together with tbf at the same port"
 
 
 def core_conditioner(part: Model) -> dict[str, Any]:

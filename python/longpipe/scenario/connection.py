@@ -80,8 +80,8 @@ class Connection(Model):
     @property
     def most_window_scale(self) -> int:
         """Returns the largest shift."""
-        most: int = accepted(type(self), "window_scale").high
-        return most
+        highest: int = accepted(type(self), "window_scale").high
+        return highest
 
     @property
     def timestamps(self) -> bool:
@@ -148,6 +148,8 @@ class Connection(Model):
             return self
         specified = {name: getattr(chosen, name) for name in chosen.model_fields_set - {"kind"}}
         table: Model = getattr(self, chosen.kind)
+        if not specified and all(getattr(chosen, name) == getattr(table, name) for name in table.model_fields_set):
+            return self
         options = {name: getattr(table, name) for name in table.model_fields_set} | specified
         try:
             self.__dict__["recovery"] = type(chosen)(**options)

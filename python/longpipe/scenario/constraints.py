@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from longpipe.units import Dimension
 
 _CLAUSE: Final = re.compile(r"([a-z_.]+)(?: \* ([a-z_.]+))? (<=|>=|<|>|is not|is) ('[^']*'|\S+)")
-_PLACE: Final = re.compile(r"\{([a-z_.]+)\}")
+_FIELD: Final = re.compile(r"\{([a-z_.]+)\}")
 _ORDER: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -60,6 +60,11 @@ class Clause:
         for factor in numbers[2:]:
             left *= factor
         return _ORDER[self.compare](left, right)
+
+    @property
+    def needs_kind(self) -> bool:
+        """Returns whether the clause holds only for one kind of a part."""
+        return self.compare == "is" and self.fields[0].endswith(".kind") and isinstance(self.constant, str)
 
     def described(self) -> dict[str, Any]:
         """Returns the clause as plain data."""
@@ -103,7 +108,7 @@ class Constraint:
         """Returns the field and the message if the part violates the constraint."""
         if not self.is_violated(part):
             return None
-        return self.field, _PLACE.sub(lambda place: _shown(_get(part, place[1])), self.message)
+        return self.field, _FIELD.sub(lambda match: _shown(_get(part, match[1])), self.message)
 
     def described(self) -> dict[str, Any]:
         """Returns the constraint as plain data."""
@@ -116,16 +121,41 @@ class Constraint:
 
 def violations(part: Model) -> Iterator[tuple[str, str]]:
     """Yields the field and the message of each constraint that a part, whose fields are valid, violates."""
-    for constraint in part.constraints:
+    always, by_kind = _by_kind(type(part))
+    constraints = [*always]
+    for path, of_kind in by_kind.items():
+        constraints += of_kind.get(_get(part, path), ())
+    for _, constraint in sorted(constraints, key=_NUMBER):
         if (problem := constraint.problem(part)) is not None:
             yield problem
 
 
+_Numbered = list[tuple[int, Constraint]]
+_NUMBER: Final = operator.itemgetter(0)
+
+
+@cache
+def _by_kind(model: Any) -> tuple[_Numbered, dict[str, dict[object, _Numbered]]]:  # noqa: ANN401 - a class of models
+    """Returns the numbered constraints of a class of models that need no kind, and the others by the kind of a part.
+
+    Most constraints of a connection concern one congestion control, so that few need to be evaluated.
+    """
+    always: _Numbered = []
+    by_kind: dict[str, dict[object, _Numbered]] = {}
+    for numbered in enumerate(model.constraints):
+        clauses = (clause for clause in numbered[1].clauses if clause.needs_kind)
+        if (clause := next(clauses, None)) is None:
+            always.append(numbered)
+        else:
+            by_kind.setdefault(clause.fields[0], {}).setdefault(clause.constant, []).append(numbered)
+    return always, by_kind
+
+
 def _clause(text: str) -> Clause:
-    found = _CLAUSE.fullmatch(text)
-    if found is None:
+    match = _CLAUSE.fullmatch(text)
+    if match is None:
         raise ValueError(f"{text!r}; needs FIELD < FIELD, or FIELD is 'CONSTANT'")
-    first, second, compare, right = found.groups()
+    first, second, compare, right = match.groups()
     fields = (first,) if second is None else (first, second)
     if right.startswith("'"):
         return Clause(fields, compare, None, right.strip("'"))

@@ -29,7 +29,8 @@ def inherit_control(part: Any, control: Any) -> Any:  # noqa: ANN401 - unvalidat
         return [inherit_control(item, control) for item in part]
     if not isinstance(part, dict):
         return part
-    whole = {name: inherit_control(value, control) for name, value in part.items()}
+    nested = {name: inherit_control(value, control) for name, value in part.items() if isinstance(value, dict | list)}
+    whole = {**part, **nested}
     own = whole.get("tcp")
     if not isinstance(own, dict) or "congestion" in own or not FORMER.keys() & own.keys():
         return whole
