@@ -43,15 +43,15 @@ def models() -> Json:
 
 def _reached(without: Collection[str]) -> dict[str, type[BaseModel]]:
     """Returns the parts of a scenario by name, other than those in the given fields."""
-    found: dict[str, type[BaseModel]] = {}
+    models: dict[str, type[BaseModel]] = {}
     waiting: list[type[BaseModel]] = [Scenario]
     while waiting:
         model = waiting.pop()
-        if model.__name__ not in found:
-            found[model.__name__] = model
+        if model.__name__ not in models:
+            models[model.__name__] = model
             fields = [field for name, field in model.model_fields.items() if name not in without]
             waiting += [part for field in fields for part in parts(field.annotation) if _in_lab(part)]
-    return found
+    return models
 
 
 def _model(model: type[BaseModel], *, shown: bool) -> Json:

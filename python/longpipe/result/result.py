@@ -431,9 +431,9 @@ class Result:
         """
         if self.read_traces is not None:
             return TraceFrames(self.read_traces())
-        found = {kind: _in_time(_named(trace, self.names)) for kind, trace in self.columns["traces"].items()}
+        by_kind = {kind: _in_time(_named(trace, self.names)) for kind, trace in self.columns["traces"].items()}
         return TraceFrames(
-            {kind: drops.completed(frame) if kind == "drops" else frame for kind, frame in found.items()}
+            {kind: drops.completed(frame) if kind == "drops" else frame for kind, frame in by_kind.items()}
         )
 
     @property
@@ -735,8 +735,8 @@ def _timeouts(scenario: Scenario, parts: Mapping[str, Columns]) -> list[float]:
     # Further paths of a connection have no row of their own in `stacks`.
     known |= {flow["name"]: math.nan for flow in scenario.resolved["flows"] if "of" in flow["traffic"]}
     flows = parts["flows"]
-    found = [known.get(flow, own) for flow, own in zip(flows["flow"], flows["timeouts"], strict=True)]
-    return list(map(int, found)) if all(float(count).is_integer() for count in found) else found
+    counts = [known.get(flow, own) for flow, own in zip(flows["flow"], flows["timeouts"], strict=True)]
+    return list(map(int, counts)) if all(float(count).is_integer() for count in counts) else counts
 
 
 def _failure(flow: str, host: str, field: str, program: str, exit_code: float, errors: str) -> str:

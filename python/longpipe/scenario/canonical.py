@@ -28,13 +28,13 @@ def canonical_json(resolved: Mapping[str, Any]) -> str:
     long: list[str] = []
 
     def encoded(table: dict[str, Any]) -> orjson.Fragment:
-        if (found := known.get(id(table))) is None:
+        if (fragment := known.get(id(table))) is None:
             text = "".join(_pieces(table))
             if _has_series(table):
                 long.append(text)
                 text = f"{_MARK}{len(long) - 1}{_MARK}"
-            known[id(table)] = found = orjson.Fragment(text)
-        return found
+            known[id(table)] = fragment = orjson.Fragment(text)
+        return fragment
 
     pieces: list[str] = []
     for name in sorted(resolved):

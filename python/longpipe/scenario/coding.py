@@ -126,11 +126,11 @@ def _table(table: Table) -> Iterator[Modcod]:
 
 
 def _of_use(table: Iterator[Modcod]) -> list[Modcod]:
-    found: list[Modcod] = []
+    useful: list[Modcod] = []
     for modcod in sorted(table, key=lambda modcod: (modcod.least, -modcod.efficiency)):
-        if not found or modcod.efficiency > found[-1].efficiency:
-            found.append(modcod)
-    return found
+        if not useful or modcod.efficiency > useful[-1].efficiency:
+            useful.append(modcod)
+    return useful
 
 
 def _of_file(file: str) -> list[tuple[int, int]]:

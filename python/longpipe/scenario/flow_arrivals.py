@@ -34,18 +34,18 @@ class Arriving(Source):
     @classmethod
     def _complete(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401 - unvalidated input
         """Reports absent and contradictory fields together with invalid ones."""
-        found, invalid = None, []
+        model, invalid = None, []
         try:
-            found = handler(values)
+            model = handler(values)
         except ValidationError as error:
             invalid = [_details(details) for details in error.errors(include_url=False)]
-        given = values if found is None else vars(found)
+        given = values if model is None else vars(model)
         for name, problem in _problems(given) if isinstance(given, Mapping) else ():
             details = InitErrorDetails(type="value_error", loc=(name,), input=None, ctx={"error": ValueError(problem)})
             invalid.append(details)
-        if found is None or invalid:
+        if model is None or invalid:
             raise ValidationError.from_exception_data(cls.__name__, invalid)
-        return found
+        return model
 
     def core(self) -> dict[str, Any]:
         """Returns no fields, because they depend on the flow's path; `core_flow_arrivals` converts them."""

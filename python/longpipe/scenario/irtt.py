@@ -33,7 +33,7 @@ def knots(file: str, longest_ps: int) -> Points:
     requests = _requests(file)
     if not 1 <= len(requests) <= MAX_STEPS:
         raise ScenarioError(f"{file}: {len(requests)} round trips; needs 1 to {MAX_STEPS}")
-    found = Points()
+    points = Points()
     lost, first, last = 0, 0, -1
     for number, (where, request) in enumerate(_named(file, requests)):
         sent = _nanoseconds(
@@ -53,16 +53,16 @@ def knots(file: str, longest_ps: int) -> Points:
             if not 0 <= delay <= longest_ps:
                 raise ScenarioError(f"{where}.delay.rtt: {rtt} ns; needs 0 to {2 * longest_ps // _PS_PER_NS} ns")
             # The delay before the first RTT equals the first one.
-            found.append([(sent - first) * _PS_PER_NS if found else 0, delay])
+            points.append([(sent - first) * _PS_PER_NS if points else 0, delay])
         else:
             lost += 1
-    if not found:
+    if not points:
         raise ScenarioError(f"{file}: all {len(requests)} round trips were lost; needs one that was not")
-    delays = [TIME.format(pick(delay for _, delay in found)) for pick in (min, max)]
+    delays = [TIME.format(pick(delay for _, delay in points)) for pick in (min, max)]
     span = seconds((last - first) * _PS_PER_NS)
     summary = f"{len(requests)} round trips over {span}, {lost} of them lost; delay {' to '.join(delays)}"
     keep(file, Notes(f"{file}: {summary} (half of each round trip)"))
-    return found
+    return points
 
 
 def _requests(file: str) -> list[Any]:

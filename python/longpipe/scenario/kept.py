@@ -83,16 +83,16 @@ class Kept(Generic[S]):
 
     def get(self, scenario: S) -> Resolved:
         """Returns the resolved scenario."""
-        if (found := self._resolved.get(id(scenario))) is None:
-            found = self.put(scenario)
-        return found
+        if (resolved := self._resolved.get(id(scenario))) is None:
+            resolved = self.put(scenario)
+        return resolved
 
     def digest(self, scenario: S) -> str:
         """Returns the SHA-256 of the canonical JSON; it is kept after the resolved scenario is evicted."""
-        if (found := self._digests.get(id(scenario))) is None:
-            found = hashlib.sha256(self.get(scenario).json.encode()).hexdigest()
-            self._digests[id(scenario)] = found
-        return found
+        if (digest := self._digests.get(id(scenario))) is None:
+            digest = hashlib.sha256(self.get(scenario).json.encode()).hexdigest()
+            self._digests[id(scenario)] = digest
+        return digest
 
     def _made(self, scenario: S) -> Resolved:
         origin = self._origins.get(id(scenario))

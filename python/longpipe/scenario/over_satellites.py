@@ -67,11 +67,11 @@ def delays_and_gaps(where: str, path: Satellites | OwnSatellites, duration_ps: i
 
 def _stamp(file: str) -> tuple[int, int]:
     try:
-        found = Path(file).stat()
+        status = Path(file).stat()
     except (OSError, ValueError):
         # If the file is missing, reading it reports the error.
         return (0, 0)
-    return (found.st_size, found.st_mtime_ns)
+    return (status.st_size, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=32)

@@ -31,7 +31,7 @@ def proxy_buffers(resolved: Resolved) -> dict[str, list[ProxyBuffer]]:
     if not any("onward" in flow for flow in flows):
         return {}
     parts = paths(resolved, parts=True)
-    found: dict[str, list[ProxyBuffer]] = {}
+    by_flow: dict[str, list[ProxyBuffer]] = {}
     for part, flow in zip(parts, flows, strict=True):
         if "onward" not in flow:
             continue
@@ -40,5 +40,5 @@ def proxy_buffers(resolved: Resolved) -> dict[str, list[ProxyBuffer]]:
         last = next_
         while "onward" in flows[last]:
             last = flows[last]["onward"]["flow"]
-        found.setdefault(flows[last]["name"], []).append(ProxyBuffer(at, size_bytes, part, parts[next_]))
-    return found
+        by_flow.setdefault(flows[last]["name"], []).append(ProxyBuffer(at, size_bytes, part, parts[next_]))
+    return by_flow

@@ -113,10 +113,10 @@ def described(description: str) -> tuple[str, str, str]:
     """Splits a description into meaning, unit and source; the last two may be empty."""
     unit = _UNIT.search(description)
     text = _UNIT.sub("", description, count=1)
-    found = _SOURCE.search(text)
-    if found is not None:
-        text = text[: found.start()] + (f"; {found['note']}" if found["note"] else "")
-    return text, unit["unit"] if unit else "", found["source"] if found else ""
+    match = _SOURCE.search(text)
+    if match is not None:
+        text = text[: match.start()] + (f"; {match['note']}" if match["note"] else "")
+    return text, unit["unit"] if unit else "", match["source"] if match else ""
 
 
 def default_of(field: FieldInfo, style: Style = PLAIN) -> str:

@@ -152,7 +152,7 @@ def _intervals(where: str, outages: Outages, own: Points, duration_ps: int) -> P
     listed: Sequence[list[int]] = Points(_listed(where, outages))
     if any(next_[0] < before[0] for before, next_ in pairwise(listed)):
         listed = sorted(listed)
-    found = Points()
+    points = Points()
     latest: list[int] | None = None
     # The outages are merged one by one, because lists of a million intervals take much memory.
     for begin, end in heapq.merge(own, listed, _repeated(where, outages, duration_ps)):
@@ -160,11 +160,11 @@ def _intervals(where: str, outages: Outages, own: Points, duration_ps: int) -> P
             latest[1] = max(end, latest[1])
             continue
         if latest is not None:
-            found.append(latest)
+            points.append(latest)
         latest = [begin, end]
     if latest is not None:
-        found.append(latest)
-    return found
+        points.append(latest)
+    return points
 
 
 def _listed(where: str, outages: Outages) -> Iterator[list[int]]:

@@ -37,21 +37,21 @@ def shaped_bps(
     """
     if not may_shape(link):
         return math.inf
-    found = cake_bps(link)
+    limit_bps = cake_bps(link)
     if packet_bytes is not None:
         counted = line_bytes(link, packet_bytes)
-        found = found * packet_bytes / counted if counted else math.inf
+        limit_bps = limit_bps * packet_bytes / counted if counted else math.inf
     elif counts_otherwise(link):
-        found = math.inf
+        limit_bps = math.inf
     of_buckets = buckets(link)
     full = [(bucket["burst_bytes"], bucket.get("mtu_bytes")) for bucket in of_buckets]
     for one, (credit, peak_credit) in zip(of_buckets, full if token_credits is None else token_credits, strict=True):
         drops = policers and one["kind"] == "policer" and one["exceed"] == "drop" and not one["per_flow"]
         if one["kind"] == "tbf" or drops:
-            found = min(found, one["rate_bps"] + 8 * (credit or 0) / seconds)
+            limit_bps = min(limit_bps, one["rate_bps"] + 8 * (credit or 0) / seconds)
             if one.get("peak_bps") is not None:
-                found = min(found, one["peak_bps"] + 8 * (peak_credit or 0) / seconds)
-    return found
+                limit_bps = min(limit_bps, one["peak_bps"] + 8 * (peak_credit or 0) / seconds)
+    return limit_bps
 
 
 def may_shape(link: Resolved) -> bool:

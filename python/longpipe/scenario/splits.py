@@ -48,7 +48,7 @@ def split(network: Network, traffic: Traffic, graph: Graph) -> Split:
         Link(between=(name, _host(name)), rate=_RATE, delay=_DELAY, buffer=UNLIMITED, policy=TailDrop())
         for name in peps
     ]
-    found = Split(graph.model_copy(update={"nodes": tuple(nodes), "links": (*graph.links, *links)}))
+    split = Split(graph.model_copy(update={"nodes": tuple(nodes), "links": (*graph.links, *links)}))
     topology, tcps = Topology(graph), dict[tuple[int, int], Tcp | None]()
     flows, added = list(graph.flows), list[Flow]()
     for i, flow in enumerate(graph.flows):
@@ -71,12 +71,12 @@ def split(network: Network, traffic: Traffic, graph: Graph) -> Split:
         numbers = [*range(first, first + len(at)), i]
         flows[i] = parts[-1]
         added += parts[:-1]
-        found.of.update(dict.fromkeys(numbers[:-1], i))
+        split.of.update(dict.fromkeys(numbers[:-1], i))
         for name, (part, following) in zip(at, pairwise(numbers), strict=True):
             onward = {"flow": following, "buffer_bytes": SIZE.parse(peps[name].buffer)}
-            found.fields.setdefault(part, {})["onward"] = onward
-            found.fields.setdefault(following, {})["relayed"] = True
-    return replace(found, graph=found.graph.model_copy(update={"flows": (*flows, *added)}))
+            split.fields.setdefault(part, {})["onward"] = onward
+            split.fields.setdefault(following, {})["relayed"] = True
+    return replace(split, graph=split.graph.model_copy(update={"flows": (*flows, *added)}))
 
 
 def _names(graph: Graph, way: list[int]) -> list[str]:

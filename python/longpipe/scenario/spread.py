@@ -37,9 +37,9 @@ def spread(resolved: Resolved, over: Crossings) -> Resolved:
     for number, (sky, ways) in enumerate(over.skies):
         build.add(links, number, sky, ways)
     ends_ps = resolved["duration_ps"] + 1
-    found = [build.rerouted(flow, ends_ps) for flow in resolved["flows"]]
-    flows = [flow for flow, _ in found]
-    build.hold(flows, [gaps for _, gaps in found])
+    routes = [build.rerouted(flow, ends_ps) for flow in resolved["flows"]]
+    flows = [flow for flow, _ in routes]
+    build.hold(flows, [gaps for _, gaps in routes])
     vbr = [{**source, "route": [build.kept[k] for k in source["route"]]} for source in resolved["vbr"]]
     return {**resolved, "nodes": build.nodes, "links": build.links, "flows": flows, "vbr": vbr}
 

@@ -193,16 +193,16 @@ class Drawn:
             raise ScenarioError(
                 f"{self.where}.edge_after: {TIME.format(after)}; needs at most 15 s with edge_before and a grant"
             )
-        found: list[list[int]] = []
+        series: list[list[int]] = []
         for slot in self._slots(1):
             half = self._levels(slot)[2] // 2
             begin = self._since(slot) + int(self._random(f"grant/{self.path.direction}", slot).random() * grant)
-            found += [[begin, half + extra], [begin + after, half]]
-            found.append([self._since(slot) + SLOT_PS - before, half + extra])
-        early = [knot for knot in found if knot[0] <= 0]
+            series += [[begin, half + extra], [begin + after, half]]
+            series.append([self._since(slot) + SLOT_PS - before, half + extra])
+        early = [knot for knot in series if knot[0] <= 0]
         since, delay = early[-1]
         # The run begins between two grants; from the next one on, they are those of the slot.
-        later = [knot for knot in found if 0 < knot[0] < self.duration_ps]
+        later = [knot for knot in series if 0 < knot[0] < self.duration_ps]
         granted = since % grant
         first = [[granted, delay]] if granted and (not later or granted < later[0][0]) else []
         return Points([[0, delay], *first, *later])

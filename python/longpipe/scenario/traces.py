@@ -59,8 +59,8 @@ def read(file: str, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
     }  # fmt: skip
     percent = _is_percent(file, units["loss"]) if "loss" in units else False
     rows.columns.update(columns)
-    found = Trace()
-    lists = {"rate": found.rate, "delay": found.delay, "rtt": found.delay}
+    trace = Trace()
+    lists = {"rate": trace.rate, "delay": trace.delay, "rtt": trace.delay}
     places = [(rows.at[name], column.read, lists[name]) for name, column in columns.items()]
     for line, now, cells in rows:
         for place, value, steps in places:
@@ -68,9 +68,9 @@ def read(file: str, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
             if cell := cells[place]:
                 steps.append([now, value(line, cell)])
         if "loss" in units and (cell := cells[rows.at["loss"]]):
-            found.loss.append([now, _share(f"{file}:{line}: loss", cell, percent=percent)])
-    rows.keep_notes([*_doubts(columns), *_of_loss(file, found)], list(_span_of_loss(found)))
-    return found
+            trace.loss.append([now, _share(f"{file}:{line}: loss", cell, percent=percent)])
+    rows.keep_notes([*_doubts(columns), *_of_loss(file, trace)], list(_span_of_loss(trace)))
+    return trace
 
 
 def _doubts(columns: dict[str, Column]) -> Iterator[str]:
@@ -123,7 +123,7 @@ def _of_round_trips(table: Table, latest_ps: int, longest_ps: int, fastest_bps: 
         raise ScenarioError(f"{file}:1: {len(added)} columns after links; needs at most one, of rates")
     rates = {"rate": _added_rate(file, added[0], fastest_bps)} if added else {}
     rows.columns.update(rates)
-    found = Trace()
+    trace = Trace()
     without: int | None = None
     pair: list[str] = []
     for line, cells in table:
@@ -133,21 +133,21 @@ def _of_round_trips(table: Table, latest_ps: int, longest_ps: int, fastest_bps: 
             raise ScenarioError(f"{file}:{line}: {second} after {first}; needs round trips of one pair")
         now = times.read(line, cells[0])
         if rates and (cell := cells[-1]):
-            found.rate.append([now, rates["rate"].read(line, cell)])
+            trace.rate.append([now, rates["rate"].read(line, cell)])
         if cells[3]:
-            found.delay.append([now, trips.read(line, cells[3])])
+            trace.delay.append([now, trips.read(line, cells[3])])
             if without is not None:
-                found.outages.append([without, now])
+                trace.outages.append([without, now])
             without = None
         elif without is None:
             without = now
-    if not found.delay:
+    if not trace.delay:
         raise ScenarioError(f"{file}: no route at any instant; needs a round trip in at least one row")
     if without is not None:
         # A series stays as its last row states.
-        found.outages.append([without, latest_ps])
+        trace.outages.append([without, latest_ps])
     rows.keep_notes([*_doubts(rates)])
-    return found
+    return trace
 
 
 def _added_rate(file: str, head: str, fastest_bps: int) -> Column:

@@ -156,11 +156,11 @@ def _all_runs(source: Store) -> Iterator[list[dict[str, Any]]]:
     last = -1
     while True:
         run = sa.select(RUNS).where(RUNS.c.id > last).order_by(RUNS.c.id).limit(PAGE).subquery()
-        found = _verified(source, run, run)
-        if not found:
+        verified = _verified(source, run, run)
+        if not verified:
             break
-        yield found
-        last = found[-1]["id"]
+        yield verified
+        last = verified[-1]["id"]
     # Compares the number of runs with that of receipts, because a run without its row is not found above.
     source.count()
 

@@ -45,7 +45,7 @@ def points_of(connection: sa.Connection, record: StudyRecord) -> list[Point]:
     joined = STUDY_POINTS.outerjoin(SCENARIOS, SCENARIOS.c.digest == STUDY_POINTS.c.digest)
     query = sa.select(*STUDY_POINTS.c, SCENARIOS.c.digest.label("stored")).select_from(joined)
     of_study = query.where(STUDY_POINTS.c.study == record.name).order_by(STUDY_POINTS.c.point)
-    found = checksums.rows_of(connection, of_study)
+    rows = checksums.rows_of(connection, of_study)
     design = json.loads(record.design)
     names = [factor["name"] for factor in design["factors"]]
     seeds = seeds_of(design)
@@ -53,21 +53,21 @@ def points_of(connection: sa.Connection, record: StudyRecord) -> list[Point]:
     levels = [
         {**block, **dict(zip(names, point, strict=True))} for block, point in zip(blocks, design["points"], strict=True)
     ]
-    is_whole = [row.point for row in found] == list(range(1, len(seeds) + 1)) and all(row.stored for row in found)
-    if not is_whole or [row.levels for row in found] != list(map(json.dumps, levels)):
+    is_whole = [row.point for row in rows] == list(range(1, len(seeds) + 1)) and all(row.stored for row in rows)
+    if not is_whole or [row.levels for row in rows] != list(map(json.dumps, levels)):
         raise DamagedError(f"the runs of study {record.name!r}")
-    return [Point(row.digest, of_point, planned) for row, of_point, planned in zip(found, levels, seeds, strict=True)]
+    return [Point(row.digest, of_point, planned) for row, of_point, planned in zip(rows, levels, seeds, strict=True)]
 
 
 def check_plan(connection: sa.Connection, record: StudyRecord, points: Sequence[Point]) -> None:
     """Raises DamagedError for planned runs that are not those of the design."""
-    found = 0
+    stored = 0
     if points[-1].seeds[-1] < _LARGEST:
         rows = (
             "SELECT count(*) FROM study_runs WHERE study = :study AND study_runs.point = points.place"
             " AND {seed} = first + step * (replication - 1) AND replication BETWEEN 1 AND runs"
         )
-        found = sum(of_points(connection, points, rows, study=record.name))
+        stored = sum(of_points(connection, points, rows, study=record.name))
     else:
         query = sa.select(STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed)
         planned = {
@@ -76,9 +76,9 @@ def check_plan(connection: sa.Connection, record: StudyRecord, points: Sequence[
             for replication, seed in enumerate(point.seeds, 1)
         }
         rows_of_study = checksums.rows_of(connection, query.where(STUDY_RUNS.c.study == record.name))
-        found = sum(tuple(row) in planned for row in rows_of_study)
+        stored = sum(tuple(row) in planned for row in rows_of_study)
     count = sa.select(sa.func.count()).select_from(STUDY_RUNS).where(STUDY_RUNS.c.study == record.name)
-    if not found == record.runs == connection.execute(count).scalar_one():
+    if not stored == record.runs == connection.execute(count).scalar_one():
         raise DamagedError(f"the runs of study {record.name!r}")
 
 

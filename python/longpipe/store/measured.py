@@ -45,8 +45,8 @@ def unpacked(
         return None
     if set(map(zlib.crc32, runs, repeat(_initial(digest, engine, names)))) != {_RESIDUE}:
         return None
-    found = np.frombuffer(b"".join(runs), layout)
-    return found["seed"], found["measures"]
+    array = np.frombuffer(b"".join(runs), layout)
+    return array["seed"], array["measures"]
 
 
 def names_of(measures: Any) -> list[str]:  # noqa: ANN401 - any value in a damaged file

@@ -71,8 +71,8 @@ def _rows(read: sa.Connection, old: sa.MetaData, table: sa.Table) -> Iterator[li
         return
     there = old.tables[table.name].c
     columns = [table.c[column.name] if column.name in there else sa.null().label(column.name) for column in table.c]
-    found = read.execute(sa.select(*columns).select_from(table)).mappings()
-    while batch := found.fetchmany(_BATCH):
+    rows = read.execute(sa.select(*columns).select_from(table)).mappings()
+    while batch := rows.fetchmany(_BATCH):
         yield [dict(row) for row in batch]
 
 

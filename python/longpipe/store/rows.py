@@ -130,11 +130,11 @@ def is_current(connection: sqlite3.Connection) -> bool:
     """Returns whether an SQLite file is an intact store of this version with all tables. May raise sqlite3.Error."""
     cursor = connection.execute("SELECT * FROM longpipe")
     names = [column[0] for column in cursor.description]
-    found = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-    if len(found) != 1 or found[0].get("version") != VERSION:
+    rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    if len(rows) != 1 or rows[0].get("version") != VERSION:
         return False
     try:
-        checksums.check(found[0], checksums.VERSION, "its version")
+        checksums.check(rows[0], checksums.VERSION, "its version")
     except DamagedError:
         return False
     return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'measured'").fetchone() is not None

@@ -455,15 +455,15 @@ class Store:
     def _version(self, connection: sa.Connection) -> int | None:
         from longpipe.store import schema
 
-        found = schema.version(connection)
-        if found == schema.FOREIGN:
+        version = schema.version(connection)
+        if version == schema.FOREIGN:
             raise ScenarioError(f"store: {self.name}: contains other tables; needs a store of longpipe, or a new file")
-        if found is not None and found > VERSION:
+        if version is not None and version > VERSION:
             raise ScenarioError(
-                f"store: {self.name}: version {found}, by longpipe {schema.written_by(connection)}; "
+                f"store: {self.name}: version {version}, by longpipe {schema.written_by(connection)}; "
                 f"this is longpipe {_core.__version__}, which reads versions 1 to {VERSION}"
             )
-        return found
+        return version
 
 
 def _database_errors() -> tuple[type[Exception], ...]:

@@ -205,11 +205,11 @@ def missing(store: Store, record: StudyRecord) -> list[Row]:
     with store.reading() as connection:
         points = points_of(connection, record)
         check_plan(connection, record, points)
-        found = checksums.rows_of(connection, query)
-    for row in found:
+        rows = checksums.rows_of(connection, query)
+    for row in rows:
         if row.receipts is not None:
             raise gone(row.digest, row.seed)
-    return [(row.point, row.replication, int(row.seed)) for row in found]
+    return [(row.point, row.replication, int(row.seed)) for row in rows]
 
 
 def _finished_in(table: sa.Table, engine: str) -> sa.ScalarSelect[int]:
@@ -356,14 +356,14 @@ def _unfinished(connection: sa.Connection, record: StudyRecord) -> dict[tuple[in
         STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed, STUDY_POINTS.c.digest, FAILURES.c.message,
         *(FAILURES.c[name] for name in ("name", "failed_at", "checksum")), LEASES.c.owner,
     )  # fmt: skip
-    found = checksums.rows_of(
+    rows = checksums.rows_of(
         connection, _with_unfinished(_of_study(columns, record), record).where(RUNS.c.id.is_(None))
     )
-    for row in found:
+    for row in rows:
         if row.message is not None:
             failure = {**row._mapping, "engine": record.engine}
             checksums.check(failure, checksums.FAILURE, f"the failure of seed {row.seed}")
-    return {(row.point, row.replication): row for row in found}
+    return {(row.point, row.replication): row for row in rows}
 
 
 @persistent

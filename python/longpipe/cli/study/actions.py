@@ -167,12 +167,12 @@ def export(name: str | None, url: str | None, where: Sequence[str], output: Path
 
 def _show_status(study: Study, console: Console) -> None:
     """Prints the state of a study's runs, and the first failures."""
-    found = study.status()
-    console.print(f"[bold]{escape(found.name)}[/]: {found}")
-    console.print(f"engine {found.engine}, changed {found.changed_at:%Y-%m-%d %H:%M} UTC", markup=False)
-    if found.engine != engine_version():
+    status = study.status()
+    console.print(f"[bold]{escape(status.name)}[/]: {status}")
+    console.print(f"engine {status.engine}, changed {status.changed_at:%Y-%m-%d %H:%M} UTC", markup=False)
+    if status.engine != engine_version():
         console.print(f"This engine is {engine_version()}: the next run repeats all.", style="yellow", markup=False)
-    if found.failed:
+    if status.failed:
         runs = study.columns()
         failed = [i for i, state in enumerate(runs["state"]) if state == "failed"]
         for i in failed[:MAX_FAILURES]:

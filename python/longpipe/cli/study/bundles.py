@@ -30,29 +30,31 @@ def export(name: str, url: str | None, path: Path) -> None:
 
 def rerun(path: Path, workers: int | None, memory: str | None, *, trust: bool) -> None:
     """Repeats the runs of a bundle, and prints the number of runs with bit-identical results."""
-    found = bundle.read(path)
-    if found.controls and not trust:
-        names = ", ".join(control.name for control in found.controls.values())
+    content = bundle.read(path)
+    if content.controls and not trust:
+        names = ", ".join(control.name for control in content.controls.values())
         raise ScenarioError(f"{path}: its controllers execute with your rights: {names}; needs --trust to run them")
-    if found.engine != engine_version():
+    if content.engine != engine_version():
         echo(
-            f"warning: made by engine {found.engine} of longpipe {found.version}; this is engine {engine_version()}, "
-            f"whose results may differ; install longpipe {found.version} from a clone or a wheel of that version",
+            f"warning: made by engine {content.engine} of longpipe {content.version}; this is engine {engine_version()}"
+            f", whose results may differ; install longpipe {content.version} from a clone or a wheel of that version",
             err=True,
         )
-    if not found.has_checksums:
+    if not content.has_checksums:
         echo(
             f"warning: {path} is of an earlier release: changes of its design, points and results.csv are not detected",
             err=True,
         )
-    with RunBar(found.name) as bar:
-        done = bundle.rerun(found, workers, memory, lambda count: bar.update(count / len(found.runs)))
+    with RunBar(content.name) as bar:
+        done = bundle.rerun(content, workers, memory, lambda count: bar.update(count / len(content.runs)))
         differing = [(run, here) for run, here in done if here != run.state_hash]
     console = terminal()
     for run, here in sorted(differing, key=lambda one: (one[0].point, one[0].replication))[:MAX_SHOWN]:
         outcome = here if here.startswith("not run") else f"{here} instead of {run.state_hash}"
         console.print(f"point {run.point}, seed {run.seed}: {outcome}", markup=False, soft_wrap=True)
-    same = len(found.runs) - len(differing)
-    console.print(f"{same} of {len(found.runs)} runs of {found.name} are bit-identical", markup=False, soft_wrap=True)
+    same = len(content.runs) - len(differing)
+    console.print(
+        f"{same} of {len(content.runs)} runs of {content.name} are bit-identical", markup=False, soft_wrap=True
+    )
     if differing:
         raise typer.Exit(1)

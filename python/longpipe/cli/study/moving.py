@@ -20,9 +20,9 @@ def create(name: str, url: str | None, design: Design) -> None:
     """Stores a study that has not started."""
     warn_of_design(design)
     with opened(url) as store, changes_shown():
-        found = Study(design, store, name).status()
+        status = Study(design, store, name).status()
     option = "" if url is None else f" --store {shlex.quote(url)}"
-    _tell(f"{name}: {found.runs} runs, {found.finished} finished; longpipe study run {shlex.quote(name)}{option}")
+    _tell(f"{name}: {status.runs} runs, {status.finished} finished; longpipe study run {shlex.quote(name)}{option}")
 
 
 def copy(names: Sequence[str], url: str | None, to: str) -> None:
