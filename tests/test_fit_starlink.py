@@ -9,7 +9,6 @@ import pytest
 
 from commands import run
 from longpipe import Scenario, ScenarioError, simulate
-from longpipe.fit.path_file import read as saved
 from longpipe.fit.path_file import write
 from longpipe.fit.report import FitReport
 from longpipe.fit.starlink import fit_starlink
@@ -18,6 +17,7 @@ from longpipe.fit.starlink.observed import Probes, Transport, observe
 from longpipe.fit.starlink.quantiles import INNER, Ends, matched
 from longpipe.fit.starlink.slots import shares, slot_of
 from longpipe.fit.starlink.transfers import Efficiency, efficiency
+from longpipe.fit.whatif import whatif
 from longpipe.scenario.starlink import Starlink
 from longpipe.scenario.starlink_draws import PROBABILITIES, parameter_sets
 from longpipe_evidence.validate.starlink_sites import drawn_site, intervals, write_site
@@ -42,13 +42,14 @@ def test_intervals_of_a_site_contain_most_true_values(tmp_path: Path) -> None:
     assert np.mean([one.is_hit for one in found]) >= 0.8
 
 
-def test_estimates_beside_a_scenario_are_read_again(files: list[str], tmp_path: Path) -> None:
+def test_changes_of_a_fitted_site_are_compared_by_seeds(files: list[str], tmp_path: Path) -> None:
     """With the local time of another side of the Earth, the daily curve is turned around."""
-    found = fit_starlink(files[:1], {"network.path.utc_offset": -11.0})
+    found = fit_starlink(files[:1], {"network.path.utc_offset": -11.0, "duration": "3 s"})
+    assert all(row["value"] >= 0 for row in found.estimates.values())
     write(found, tmp_path / "site.toml")
-    estimates = saved(tmp_path / "site.toml")
-    assert estimates is not None
-    assert estimates["estimates"].keys() == found.estimates.keys()
+    compared = whatif(tmp_path / "site.toml", {"tcp.congestion": "bbr"}, 3)
+    assert compared.estimates is None
+    assert compared.measures[0].changed[0] > 0
 
 
 def test_scenario_of_a_fit_has_the_estimates(fitted: FitReport, tmp_path: Path) -> None:

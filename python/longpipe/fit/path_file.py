@@ -78,9 +78,9 @@ def write(report: FitReport, path: Path) -> Path:
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """Returns the estimates stored next to a fitted scenario; None if there are none.
+    """Returns the estimates stored next to the scenario of a fitted transfer; None if there are none.
 
-    Raises ScenarioError if the file is damaged.
+    The fit of a Starlink site has no observed transfer. Raises ScenarioError if the file is damaged.
     """
     json_path = path.with_suffix(SUFFIX)
     if not json_path.exists():
@@ -93,7 +93,7 @@ def read(path: Path) -> dict[str, Any] | None:
     ):
         raise ScenarioError(f"{json_path}: not estimates of longpipe fit; repeat `longpipe fit FILE -o {path}`")
     _check(str(json_path), content)
-    return content
+    return content if content["series"] else None
 
 
 def _check(where: str, content: dict[str, Any]) -> None:
