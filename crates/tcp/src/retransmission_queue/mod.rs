@@ -225,7 +225,7 @@ impl RetransmissionQueue {
 
     /// Records a transmission as `on_sent` does, for a new segment that starts at the end of the previous one and ends
     /// before byte `max`.
-    #[inline]
+    #[inline(always)]
     pub fn on_sent_next(&mut self, now: Time, max: u64) {
         self.transmissions += 1;
         if self.departures.is_some() {

@@ -143,6 +143,53 @@ impl Sender {
         })
     }
 
+    /// Returns the end of the full segments without PSH, never sent before, that the window allows, if the sender needs to
+    /// know only that the first of them is sent: it is not paced, and its controller does not follow transmissions. The
+    /// caller then calls `poll_burst` instead of `poll_after_ack`, with the same effect.
+    #[inline(always)]
+    pub fn begin_burst(&mut self, now: Time) -> Option<u64> {
+        let flight = &self.flight;
+        let (Recovery::Rack(rack), Some(cc_state)) = (&mut self.recovery, self.cc_state.as_deref()) else {
+            return None;
+        };
+        let follows = cc_state.reports_transmissions | cc_state.pacer.is_some();
+        let idle = self.optional.is_some() & (flight.nxt == flight.una);
+        if follows | idle | (flight.nxt != flight.max) {
+            return None;
+        }
+        let end = (flight.una + flight.window()).min(self.plain_end);
+        if flight.nxt + u64::from(flight.mss) <= end {
+            if let Some(optional) = &mut self.optional {
+                optional.on_sent_if_restart_only(now);
+            }
+            if let Some(echoes) = &mut self.echoes {
+                echoes.on_sent(now, flight.nxt, flight);
+            }
+            if rack.rto_deadline == MaybeTime::NONE {
+                rack.rto_deadline = expiry(self.rto, &mut self.rtt, now);
+            }
+        }
+        Some(end)
+    }
+
+    /// Returns the first byte of the next full segment before `end`, which `begin_burst` has returned.
+    #[inline(always)]
+    pub fn poll_burst(&mut self, now: Time, end: u64) -> Option<u64> {
+        let flight = &mut self.flight;
+        let sequence = flight.nxt;
+        let next = sequence + u64::from(flight.mss);
+        if next > end {
+            return None;
+        }
+        self.cc_state
+            .as_deref_mut()?
+            .rtx_queue
+            .as_mut()?
+            .on_sent_next(now, next);
+        (flight.nxt, flight.max) = (next, next);
+        Some(sequence)
+    }
+
     /// Ends the wait for the pacer if it is over, no other timer has expired, and nothing is lost, reordered or probed.
     /// The caller then calls `poll_after_ack` until it returns None. If that has returned a segment, the caller calls
     /// `end_in_order`; otherwise, nothing more can be sent if `has_full_segment` holds. If this function returns false,
@@ -328,7 +375,32 @@ mod tests {
             if next == Some(now) {
                 match passing.pop_first().map(|(_, what)| what) {
                     Some(Passing::Data(segment)) => receiver.on_segment(now, &segment),
-                    Some(Passing::Ack(ack)) => sender.on_ack(now, &ack),
+                    Some(Passing::Ack(ack)) => {
+                        let stamp = AckSegment {
+                            acknowledgement: ack.acknowledgement,
+                            echo: ack.echo,
+                            ..AckSegment::default()
+                        };
+                        if ack == stamp && sender.take_in_order(now, ack.acknowledgement, ack.echo.get()) {
+                            let burst = sender.begin_burst(now);
+                            ready.extend(std::iter::from_fn(|| match burst {
+                                Some(end) => sender.poll_burst(now, end).map(|sequence| DataSegment {
+                                    sequence,
+                                    length: sender.mss_bytes(),
+                                    timestamp: sender.stamp(now),
+                                    ecn: Ecn {
+                                        capable: sender.is_capable(false),
+                                        ..Ecn::default()
+                                    },
+                                    ..DataSegment::default()
+                                }),
+                                None => sender.poll_after_ack(now),
+                            }));
+                            sender.end_in_order(now);
+                        } else {
+                            sender.on_ack(now, &ack);
+                        }
+                    }
                     Some(Passing::Written(end)) => {
                         sender.write_up_to(end);
                         if end + 300 == total * MSS {

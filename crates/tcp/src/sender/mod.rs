@@ -400,7 +400,7 @@ impl Sender {
 
     /// Returns the timestamp of a segment that is sent now.
     #[inline(always)]
-    fn stamp(&self, now: Time) -> MaybeTime {
+    pub fn stamp(&self, now: Time) -> MaybeTime {
         if self.timestamps {
             now.into()
         } else {
