@@ -7,6 +7,7 @@
 //! events out of order, so only untraced runs use early delivery. No packet is delivered early beyond the time up to
 //! which a caller advances the run, because the caller may act then.
 
+use super::due_acks::DueAcks;
 use super::Hosts;
 use crate::clock::{Actor, START};
 use crate::hosts::medium::Medium;
@@ -17,7 +18,7 @@ use longpipe_events::{Entity, Key, Order, Time, Tournament};
 
 /// Hosts to which packets may be delivered early, and the next spontaneous actions (timers and starts) of the hosts'
 /// end points.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct EarlyDelivery {
     /// For each link, the host with early delivery whose only input is this link, if any.
     hosts: Vec<Option<Host>>,
@@ -28,6 +29,8 @@ pub struct EarlyDelivery {
     pub delivering_early: bool,
     /// Whether in-order data have a fast path in addition to that for packets without options.
     pub in_order: bool,
+    /// Delayed ACKs that pass a port without an event.
+    pub(crate) due_acks: DueAcks,
 }
 
 /// A host to which packets may be delivered early.
@@ -54,6 +57,7 @@ impl EarlyDelivery {
             places: early.places,
             delivering_early: false,
             in_order: early.in_order,
+            due_acks: DueAcks::new(early.delayed_acks),
         }
     }
 }
@@ -118,6 +122,9 @@ impl<P: Probe> Hosts<P> {
         };
         if let Some(host) = &mut self.early_delivery.hosts[link.index()] {
             host.next.set(number, Key::new(time, order, number));
+            if end.is_back() {
+                self.early_delivery.due_acks.set(end.flow(), Some(time));
+            }
             if let Some(earliest_event) = medium.earliest_event(link) {
                 *earliest_event = time.min(*earliest_event);
             }
@@ -129,6 +136,9 @@ impl<P: Probe> Hosts<P> {
         if let Some(&Some((link, number))) = self.early_delivery.places.get(end.index()) {
             if let Some(host) = &mut self.early_delivery.hosts[link.index()] {
                 host.next.set(number, Key::NEVER);
+            }
+            if end.is_back() {
+                self.early_delivery.due_acks.set(end.flow(), None);
             }
         }
     }

@@ -4,6 +4,7 @@ pub(crate) mod application;
 mod arriving;
 pub mod connection;
 pub mod datagrams;
+pub(crate) mod due_acks;
 pub mod early_delivery;
 mod end_points;
 pub(crate) mod external;

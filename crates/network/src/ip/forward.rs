@@ -15,7 +15,7 @@ use crate::observe::probe::{Event, Probe};
 use crate::packets::drops::DropCause;
 use crate::packets::payload::Payload;
 use crate::packets::NO_OPTIONS;
-use crate::packets::{Circuit, Link, OnWire, Options, Packet};
+use crate::packets::{Carried, Circuit, Link, OnWire, Options, Packet};
 use crate::scenario::link_ends::LinkEnd;
 use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Span, Time};
@@ -74,6 +74,7 @@ impl Ip {
                 left_trunk,
                 hosts.clock.end,
             )
+            && arrival < hosts.early_delivery.due_acks.earliest()
         {
             let (next, options) = (OnWire { arrival, packet }, options());
             return Some(ProvenAck { next, options });
@@ -162,6 +163,11 @@ impl Ip {
     #[inline(never)]
     fn advance_with_options<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize) {
         let next = self.lanes.pop(lane);
+        if hosts.early_delivery.in_order && next.packet.is_stamped_data() {
+            let stamp = self.lanes.pop_stamp(lane);
+            hosts.clock.begin(next.arrival);
+            return self.forward_stamped_data(hosts, next, stamp);
+        }
         let options = match next.packet.has_options() {
             true => self.lanes.pop_options(lane, &next.packet),
             false => NO_OPTIONS,
@@ -287,7 +293,7 @@ impl Ip {
         &mut self,
         hosts: &mut Hosts<P>,
         (mut arrival, mut packet): (Time, Packet),
-        options: &Options,
+        options: impl Carried,
         delivering_early: bool,
         answered: Option<Time>,
     ) -> Option<HostArrival> {
@@ -317,20 +323,19 @@ impl Ip {
                 }
                 None => {
                     if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
-                        transmissions::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
+                        options.with(|options| {
+                            transmissions::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
+                        });
                     }
-                    (arrival, packet) = self.mark_or_hold(hosts, link, reached, packet, options)?;
+                    (arrival, packet) =
+                        options.with(|options| self.mark_or_hold(hosts, link, reached, packet, options))?;
                     &self.wires[link.index()]
                 }
             };
-            transmissions::packet(
-                &mut hosts.probe,
-                link,
-                Some(reached),
-                wire.left(arrival),
-                packet,
-                options,
-            );
+            let departure = wire.left(arrival);
+            options.with(|options| {
+                transmissions::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
+            });
             if answered.is_some() {
                 // Departures from later ports are later, so the first departure is the minimum.
                 left_trunk = left_trunk.min(arrival - wire.line.delay());
@@ -350,7 +355,7 @@ impl Ip {
                 _ => break link,
             }
         };
-        self.stop(hosts, link, OnWire { arrival, packet }, options, left_trunk);
+        options.with(|options| self.stop(hosts, link, OnWire { arrival, packet }, options, left_trunk));
         None
     }
 
@@ -423,6 +428,9 @@ impl Ip {
         options: &Options,
         left_trunk: Time,
     ) {
+        if !hosts.early_delivery.delivering_early {
+            self.pass_due_acks(hosts, &next.packet, left_trunk);
+        }
         if hosts.prepare_for_arrival(self, link, next.arrival) {
             self.deliver_early(hosts, next, options, left_trunk);
         } else {

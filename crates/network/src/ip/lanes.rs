@@ -90,6 +90,17 @@ impl PacketLanes {
         self.packets.is_empty(1) & (self.acks_elsewhere == 0)
     }
 
+    /// Returns the arrival time of the first ACK in the lanes; a time after all others if there is none.
+    #[inline(always)]
+    pub fn first_ack(&self) -> Time {
+        self.packets.first_of(1)
+    }
+
+    /// Returns the first ACK in the lanes.
+    pub fn peek_ack(&self) -> Option<Packet> {
+        self.packets.lane(1).first().map(|next| next.packet)
+    }
+
     /// Returns the first packet of each lane that arrives at `time`.
     pub fn at(&self, time: Time) -> impl Iterator<Item = (usize, &OnWire)> {
         self.packets.at(time)
@@ -113,6 +124,12 @@ impl PacketLanes {
     #[inline(always)]
     pub fn pop_options(&mut self, lane: usize, packet: &Packet) -> Options {
         self.options[lane].pop(packet)
+    }
+
+    /// Removes and returns the timestamp of the packet just removed from a lane, which is its only option.
+    #[inline(always)]
+    pub fn pop_stamp(&mut self, lane: usize) -> MaybeTime {
+        self.options[lane].pop_stamp()
     }
 
     /// Returns all packets.

@@ -10,6 +10,8 @@ use super::forward::{HostArrival, ProvenAck};
 use super::port::line::End;
 use super::Ip;
 use crate::clock::UNKNOWN;
+use crate::hosts::due_acks::DueTimer;
+use crate::hosts::medium::Medium;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::packets::NO_OPTIONS;
@@ -299,6 +301,7 @@ impl Ip {
     #[inline(never)]
     fn take_data_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, stamp: MaybeTime, left_trunk: Time) {
         let OnWire { arrival, packet } = next;
+        self.pass_due_acks(hosts, &packet, left_trunk);
         let flow = packet.vc().flow();
         let state = &mut hosts.flows[flow.index()];
         state.set_echoed(stamp, packet.sequence());
@@ -332,10 +335,100 @@ impl Ip {
             arrival: next_arrival,
             packet,
         };
-        if self.is_order_proven(ack_lookahead, next_arrival, left_trunk, hosts.clock.end) {
-            self.continue_proven(hosts, next, &Options::of_stamp(ack.echo));
+        if self.is_order_proven(ack_lookahead, next_arrival, left_trunk, hosts.clock.end)
+            & (next_arrival < hosts.early_delivery.due_acks.earliest())
+        {
+            self.continue_proven_in_order(hosts, next, ack.echo);
         } else if end != End::Shared || !self.lanes.append_stamped(next, ack.echo) {
             self.set_out_ahead(hosts, link, next, &Options::of_stamp(ack.echo), arrival);
+        }
+    }
+
+    /// Processes the arrival at a router of data whose only option is a timestamp, and advances them as far as possible.
+    #[inline(always)]
+    pub(super) fn forward_stamped_data<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, stamp: MaybeTime) {
+        let reaching = self.travel(hosts, (next.arrival, next.packet), stamp, false, Some(UNKNOWN));
+        if let Some(HostArrival {
+            arrival,
+            packet,
+            left_trunk,
+        }) = reaching
+        {
+            // A port may have marked the packet.
+            match packet.is_stamped_data() {
+                true => self.take_data_in_order(hosts, OnWire { arrival, packet }, stamp, left_trunk),
+                false => self.deliver_marked(hosts, OnWire { arrival, packet }, stamp, left_trunk),
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn deliver_marked<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, stamp: MaybeTime, left_trunk: Time) {
+        self.deliver_extras_early(hosts, next, &Options::of_stamp(stamp), left_trunk);
+    }
+
+    /// Processes the arrival at a router of an ACK of in-order data whose order is proven, and advances it as far as
+    /// possible.
+    #[inline(never)]
+    fn continue_proven_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, echo: MaybeTime) {
+        let reaching = self.travel(hosts, (next.arrival, next.packet), echo, false, None);
+        let Some(HostArrival { arrival, packet, .. }) = reaching else {
+            return;
+        };
+        if packet.is_ack_without_options() {
+            self.take_ack_on_fast_path(hosts, arrival, packet);
+        } else if !self.take_ack_in_order(hosts, OnWire { arrival, packet }, echo) {
+            self.deliver_extras_early(hosts, OnWire { arrival, packet }, &Options::of_stamp(echo), UNKNOWN);
+        }
+    }
+
+    /// Passes the delayed ACKs to their port that precede those of data that leave the trunk at `left_trunk` or later.
+    #[inline(always)]
+    pub(super) fn pass_due_acks<P: Probe>(&mut self, hosts: &mut Hosts<P>, packet: &Packet, left_trunk: Time) {
+        let due = &hosts.early_delivery.due_acks;
+        if due.earliest().min(self.lanes.first_ack()) < due.end(left_trunk) {
+            self.pass_acks_before(hosts, packet, left_trunk);
+        }
+    }
+
+    /// Processes the timers that may send these ACKs, and passes the ACKs in transit, in the order of their times.
+    /// `packet` is the packet that left the trunk at `left_trunk`, or an ACK that left another port.
+    #[inline(never)]
+    fn pass_acks_before<P: Probe>(&mut self, hosts: &mut Hosts<P>, packet: &Packet, left_trunk: Time) {
+        let is_data = !packet.vc().is_back() && packet.has_at_most_stamp() && left_trunk < UNKNOWN;
+        if !(is_data && hosts.early_delivery.due_acks.on_data(packet.vc().flow())) {
+            return;
+        }
+        let end = hosts.early_delivery.due_acks.end(left_trunk);
+        loop {
+            let due = &hosts.early_delivery.due_acks;
+            let first = self.lanes.first_ack();
+            if due.earliest() <= first {
+                if due.earliest() >= end {
+                    return;
+                }
+                let DueTimer { flow, link, time } = due.next();
+                if time > hosts.clock.until || self.first_waiting(link).is_some() {
+                    return;
+                }
+                let now = hosts.begin_early(time);
+                hosts.on_receiver_timer(self, flow);
+                hosts.end_early(now);
+            } else {
+                let reaches_port = self
+                    .lanes
+                    .peek_ack()
+                    .is_some_and(|next| self.routes.next_link(&next) == due.port);
+                if first >= end || first > hosts.clock.until || self.lanes.acks_elsewhere > 0 || !reaches_port {
+                    return;
+                }
+                let OnWire { arrival, packet } = self.lanes.pop(1);
+                let options = match packet.has_options() {
+                    true => self.lanes.pop_options(1, &packet),
+                    false => NO_OPTIONS,
+                };
+                self.continue_proven(hosts, OnWire { arrival, packet }, &options);
+            }
         }
     }
 
@@ -373,11 +466,15 @@ impl Ip {
         let Entry { link, step } = state.way;
         let wire = &mut self.wires[link.index()];
         let (mut rest, mut lost) = (None, None);
-        while let Some(segment) = sender.poll_after_ack(arrival) {
-            let (own, stamp) = (
-                (segment.sequence, segment.length, segment.ecn.capable),
-                segment.timestamp,
-            );
+        let (length, stamp, capable) = (sender.mss_bytes(), sender.stamp(arrival), sender.is_capable(false));
+        let burst = sender.begin_burst(arrival);
+        loop {
+            let sequence = match burst {
+                Some(end) => sender.poll_burst(arrival, end),
+                None => sender.poll_after_ack(arrival).map(|segment| segment.sequence),
+            };
+            let Some(sequence) = sequence else { break };
+            let own = (sequence, length, capable);
             let packet = Packet::stamped(Circuit::of_data(flow), step, own, stamp);
             let Some(next_arrival) = wire.send(arrival, packet.bytes(), |_| (0, packet.is_capable())) else {
                 lost = Some((packet, stamp));

@@ -35,38 +35,21 @@ pub(crate) fn ack_lookaheads(
     early: &EarlyHosts,
 ) -> Vec<Span> {
     let mut ack_lookaheads = vec![Span(0); scenario.links.len()];
-    let shared = |&link: &usize| !topology.ends[link].host && !topology.ends[link].unshared;
-    let route = |circuit: Circuit| -> Vec<usize> {
-        let steps = topology.route(topology.first_step(circuit));
-        steps.map(|(_, link)| link).collect()
-    };
+    let shared = |&link: &usize| is_shared(topology, link);
+    let route = |circuit: Circuit| route(topology, circuit);
+    let latencies = Latencies { scenario, guarantees };
     let mut ports = vec![PortArrivals::Unused; scenario.links.len()];
-    for ((circuit, _), own) in topology.circuits().zip(&guarantees.circuits) {
-        let back = route(circuit);
-        let data = own.answers.filter(|&data| early.include_both(data, circuit));
-        let meets = back.iter().position(shared).map(|at| at + 1).filter(|_| data.is_some());
-        for (at, &link) in back.iter().enumerate() {
+    for (circuit, _) in topology.circuits() {
+        let path = AckPath::new(topology, guarantees, early, circuit);
+        let meets = path.as_ref().map(|path| path.back.len());
+        for (at, link) in route(circuit).into_iter().enumerate() {
             if Some(at) != meets {
                 ports[link] = PortArrivals::Others;
             }
         }
-        let (Some(meets), Some(data)) = (meets, data) else {
-            continue;
-        };
-        let (port, forth) = (&mut ports[back[meets]], route(data));
-        let Some(trunk) = forth.iter().rposition(shared).map(|at| at + 1) else {
-            *port = PortArrivals::Others;
-            continue;
-        };
-        // Data that left the trunk earlier and wait at a later port could be acknowledged at any time.
-        let mut between = forth[trunk + 1..].iter().chain(&back[..meets]);
-        if !between.all(|&link| guarantees.departures_are_known(link)) {
-            *port = PortArrivals::Others;
-            continue;
+        if let Some(path) = path {
+            ports[path.port] = ports[path.port].with(path.forth[0], latencies.after_next(&path));
         }
-        let bytes = guarantees.circuits[data.index()].end.min_packet_bytes;
-        let latency = min_latency(scenario, guarantees, bytes, &forth[trunk..], &back[..meets]);
-        *port = port.with(forth[trunk], latency);
     }
     // An ACK's lookahead is that of the link over which it leaves, so the guarantee must hold for all packets on this
     // link.
@@ -111,31 +94,128 @@ impl PortArrivals {
     }
 }
 
-/// Returns the minimum time [ps] from the departure of a packet from the trunk, the first link of `forth`, until the
-/// ACK of the next packet (or that ACK's first cell) has arrived over `back`. The next packet has at least `bytes`
-/// bytes.
-fn min_latency(scenario: &Scenario, guarantees: &Guarantees, bytes: u64, forth: &[usize], back: &[usize]) -> u64 {
-    let rate = |link: usize| guarantees.links[link].max_rate_bps;
-    // For a time-varying link, the maximum rate, the minimum delay and the minimum spacing of packets are used.
-    let after_another = |link: usize, bits: u64| -> u64 {
-        let spread = u128::from(duration(bits, rate(link))) * u128::from(guarantees.links[link].min_spacing_ratio);
-        // Delays and time-varying departures are rounded to a picosecond.
-        let rounded = if scenario.links[link].motion.is_some() { 2 } else { 0 };
-        ((spread >> 32) as u64).saturating_sub(rounded)
-    };
-    let links = |links: &[usize], bits: u64| -> u64 {
-        let min = |&link: &usize| after_another(link, bits) + guarantees.links[link].min_delay;
-        links.iter().map(min).sum()
-    };
-    match scenario.framing {
-        Framing::Ip => links(forth, 8 * bytes) + links(back, 8 * u64::from(header_bytes(None))),
-        Framing::Aal5 => {
-            // On the trunk, all cells of a packet count; on other links, only the last data cell and the first ACK
-            // cell.
-            let before = u64::from(frame_cells(bytes as u32)) - 1;
-            let trunk = before * duration(CELL_BITS, rate(forth[0]));
-            trunk + links(forth, CELL_BITS) + links(back, CELL_BITS)
+/// Path of data from their trunk to their host, and of their ACKs from there to the next shared port.
+pub(super) struct AckPath {
+    /// The links of the data; the first one is the trunk.
+    pub forth: Vec<usize>,
+    /// The links of the ACKs.
+    pub back: Vec<usize>,
+    /// The link whose port the ACKs reach.
+    pub port: usize,
+    /// Minimum length of the data [byte].
+    pub bytes: u64,
+}
+
+impl AckPath {
+    /// Returns the path of the ACKs that use `circuit`; None if the circuit has packets other than ACKs of data from one
+    /// trunk to hosts with early delivery, if the data may wait at an unknown time between trunk and port, or if the
+    /// ACKs may be delayed and `early` does not allow this.
+    pub fn new(topology: &Topology, guarantees: &Guarantees, early: &EarlyHosts, circuit: Circuit) -> Option<AckPath> {
+        let own = guarantees.circuits.get(circuit.index())?;
+        let waits_for = own.waits_for.filter(|_| early.delayed_acks.is_some());
+        let data = own
+            .answers
+            .or(waits_for)
+            .filter(|&data| early.include_both(data, circuit))?;
+        let end = &guarantees.circuits[data.index()].end;
+        let bytes = match own.answers {
+            Some(_) => end.min_packet_bytes,
+            None => end.min_data_bytes,
+        };
+        AckPath::of(topology, guarantees, (circuit, data), bytes)
+    }
+
+    /// Returns the path of the ACKs that use `circuit`, each for data of at least `bytes` bytes that use circuit `data`.
+    pub fn of(
+        topology: &Topology,
+        guarantees: &Guarantees,
+        (circuit, data): (Circuit, Circuit),
+        bytes: u64,
+    ) -> Option<AckPath> {
+        let shared = |&link: &usize| is_shared(topology, link);
+        let (mut back, mut forth) = (route(topology, circuit), route(topology, data));
+        let meets = back.iter().position(shared)? + 1;
+        let trunk = forth.iter().rposition(shared)? + 1;
+        let port = back[meets];
+        back.truncate(meets);
+        // Data that left the trunk earlier and wait at a later port could be acknowledged at any time.
+        let mut between = forth[trunk + 1..].iter().chain(&back);
+        if !between.all(|&link| guarantees.departures_are_known(link)) {
+            return None;
         }
+        forth.drain(..trunk);
+        Some(AckPath {
+            forth,
+            back,
+            port,
+            bytes,
+        })
+    }
+}
+
+/// Returns whether packets may meet other packets at the end of a link.
+fn is_shared(topology: &Topology, link: usize) -> bool {
+    !topology.ends[link].host && !topology.ends[link].unshared
+}
+
+/// Returns the links of a circuit.
+fn route(topology: &Topology, circuit: Circuit) -> Vec<usize> {
+    let steps = topology.route(topology.first_step(circuit));
+    steps.map(|(_, link)| link).collect()
+}
+
+/// Minimum latencies [ps] of a scenario's links.
+pub(super) struct Latencies<'a> {
+    pub scenario: &'a Scenario,
+    pub guarantees: &'a Guarantees,
+}
+
+impl Latencies<'_> {
+    /// Returns the minimum time between the departures of two packets, the second one of `bits` bits, as it appears at
+    /// the end of the link. For a time-varying link, the maximum rate and the minimum spacing of packets are used.
+    fn after_another(&self, link: usize, bits: u64) -> u64 {
+        let rate = self.guarantees.links[link].max_rate_bps;
+        let spread = u128::from(duration(bits, rate)) * u128::from(self.guarantees.links[link].min_spacing_ratio);
+        // Delays and time-varying departures are rounded to a picosecond.
+        let rounded = if self.scenario.links[link].motion.is_some() {
+            2
+        } else {
+            0
+        };
+        ((spread >> 32) as u64).saturating_sub(rounded)
+    }
+
+    fn over(&self, links: &[usize], bits: u64) -> u64 {
+        let min = |&link: &usize| self.after_another(link, bits) + self.guarantees.links[link].min_delay;
+        links.iter().map(min).sum()
+    }
+
+    /// Returns the minimum time from the departure of a packet from the trunk until the ACK of the next packet (or that
+    /// ACK's first cell) has arrived at its port.
+    fn after_next(&self, path: &AckPath) -> u64 {
+        match self.scenario.framing {
+            Framing::Ip => self.over(&path.forth, 8 * path.bytes) + self.back(path),
+            Framing::Aal5 => {
+                // On the trunk, all cells of a packet count; on other links, only the last data cell and the first ACK
+                // cell.
+                let before = u64::from(frame_cells(path.bytes as u32)) - 1;
+                let rate = self.guarantees.links[path.forth[0]].max_rate_bps;
+                let trunk = before * duration(CELL_BITS, rate);
+                trunk + self.over(&path.forth, CELL_BITS) + self.over(&path.back, CELL_BITS)
+            }
+        }
+    }
+
+    /// Returns the minimum time from the departure of an IP packet from the trunk until its own ACK has arrived at its
+    /// port.
+    pub fn of_own(&self, path: &AckPath) -> u64 {
+        let trunk = self.guarantees.links[path.forth[0]].min_delay;
+        trunk + self.over(&path.forth[1..], 8 * path.bytes) + self.back(path)
+    }
+
+    /// Returns the minimum time from the transmission of an ACK as an IP packet until it has arrived at its port.
+    pub fn back(&self, path: &AckPath) -> u64 {
+        self.over(&path.back, 8 * u64::from(header_bytes(None)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Hosts to which packets may be delivered early, before earlier events elsewhere have been processed.
 
+use super::delayed_acks::DelayedAcks;
 use super::guarantees::Guarantees;
 use crate::packets::{Circuit, Link};
 use crate::scenario::topology::Topology;
@@ -19,6 +20,8 @@ pub(crate) struct EarlyHosts {
     /// Whether ports with a queue discipline may process starts of transmissions late. This requires that neither a
     /// probe nor an external packet observes the ports.
     pub late_ports: bool,
+    /// The receivers whose delayed ACKs may pass a port without an event, if the scenario allows this.
+    pub delayed_acks: Option<DelayedAcks>,
 }
 
 /// A host to which packets may be delivered early.
@@ -68,6 +71,7 @@ impl EarlyHosts {
             in_order: guarantees.hosts.iter().all(|host| host.sends_at_once)
                 && (guarantees.circuits.iter()).any(|circuit| circuit.end.keeps_records || circuit.end.delays_acks),
             late_ports: !scenario.flows.iter().any(|flow| flow.foreign),
+            delayed_acks: None,
         };
         for (host, link) in way_in.into_iter().enumerate() {
             if let Some(link) = link.filter(|_| !unknown[host]) {
@@ -81,6 +85,7 @@ impl EarlyHosts {
                 });
             }
         }
+        early.delayed_acks = DelayedAcks::new(scenario, topology, guarantees, &early);
         early
     }
 

@@ -14,6 +14,9 @@ pub(super) struct CircuitGuarantees {
     /// Circuit whose packets trigger all packets of this circuit, each when it reaches its host; None if this circuit
     /// also has other packets.
     pub answers: Option<Circuit>,
+    /// Circuit whose packets trigger all packets of this circuit, each when it reaches its host or when a timer of the
+    /// receiver expires later; None if this circuit has other packets, or only packets without delay.
+    pub waits_for: Option<Circuit>,
     /// Whether the circuit may carry ACKs.
     pub has_acks: bool,
 }
@@ -42,6 +45,7 @@ impl Guarantees {
             circuits[acks.index()] = CircuitGuarantees {
                 end: receiving,
                 answers: acks_alone.then_some(data),
+                waits_for: (receiving.delays_acks && receiving.answers_or_waits).then_some(data),
                 has_acks: true,
             };
         }

@@ -3,6 +3,7 @@
 //! are simulated event by event.
 
 pub(crate) mod acks;
+pub(crate) mod delayed_acks;
 pub(crate) mod early;
 pub(crate) mod guarantees;
 pub(crate) mod queueless;

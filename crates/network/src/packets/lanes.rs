@@ -78,6 +78,12 @@ impl<T: Arrives, const N: usize> Lanes<T, N> {
         (lane, Time(at), tie)
     }
 
+    /// Returns the time of the first arrival in a lane; if the lane is empty, a time that is later than all valid times.
+    #[inline(always)]
+    pub fn first_of(&self, lane: usize) -> Time {
+        Time(self.first[lane])
+    }
+
     /// Returns whether a lane is empty.
     #[inline(always)]
     pub fn is_empty(&self, lane: usize) -> bool {

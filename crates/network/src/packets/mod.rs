@@ -16,6 +16,7 @@ pub(crate) mod queued_options;
 pub use circuit::Circuit;
 pub use flow::Flow;
 pub use link::Link;
+pub(crate) use packet::Carried;
 pub use packet::{OnWire, Options, Packet};
 
 /// Empty options, for packets that have none.

@@ -79,6 +79,26 @@ pub(crate) fn external_bits(capable: bool, scalable: bool, marked: bool) -> u64 
     EXTERNAL | bit(capable, CAPABLE) | bit(scalable, SCALABLE) | bit(marked, MARKED)
 }
 
+/// The options of a packet that is being forwarded: all options, or only a timestamp.
+pub(crate) trait Carried: Copy {
+    /// Calls `take` with the options. A timestamp becomes a full set of options only here.
+    fn with<R>(self, take: impl FnOnce(&Options) -> R) -> R;
+}
+
+impl Carried for &Options {
+    #[inline(always)]
+    fn with<R>(self, take: impl FnOnce(&Options) -> R) -> R {
+        take(self)
+    }
+}
+
+impl Carried for MaybeTime {
+    #[inline(always)]
+    fn with<R>(self, take: impl FnOnce(&Options) -> R) -> R {
+        take(&Options::of_stamp(self))
+    }
+}
+
 /// TCP options of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -264,6 +284,14 @@ impl Packet {
         // These bits are equal only for packets whose sole option is a timestamp.
         let other_options = (self.rest ^ (self.rest >> (STAMP_ALONE / OPTIONS).trailing_zeros())) & OPTIONS;
         (self.place & u64::from(REQUEST) << 32) | (self.rest & (EXTRAS & !(OPTIONS | CAPABLE))) | other_options == 0
+    }
+
+    /// Returns whether the packet is data from a flow's sender with a timestamp, without other options, and without ECN
+    /// flags other than ECT.
+    #[inline(always)]
+    pub fn is_stamped_data(&self) -> bool {
+        let extras = (self.rest & (EXTRAS & !CAPABLE)) ^ (OPTIONS | STAMP_ALONE);
+        (self.place & (u64::from(REQUEST) << 32 | 1)) | extras == 0
     }
 
     /// Returns the payload [byte] of a packet whose only option is the timestamp `stamp`.

@@ -44,6 +44,12 @@ impl QueuedOptions {
         }
     }
 
+    /// Removes and returns the timestamp of the first packet of the queue, which is its only option.
+    #[inline(always)]
+    pub fn pop_stamp(&mut self) -> MaybeTime {
+        self.stamps.pop().unwrap_or_default()
+    }
+
     /// Inserts the options, if any, of packet number `place`, which is already in `packets`.
     pub fn insert(&mut self, options: &Options, (packets, place): (&Ring<OnWire>, u64)) {
         let packet = packets.get(place).packet;

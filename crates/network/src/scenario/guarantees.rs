@@ -44,9 +44,14 @@ pub(crate) struct EndGuarantees {
     pub keeps_records: bool,
     /// Whether its ACKs may be delayed.
     pub delays_acks: bool,
+    /// Each of its ACKs is sent when data or a SYN arrives or when its timer expires; all data follow the only SYN that
+    /// their ports may still hold.
+    pub answers_or_waits: bool,
     /// Minimum length [byte] of its data packets, including headers; 0 if the end point sends none, or if there is no
     /// bound.
     pub min_packet_bytes: u64,
+    /// Minimum length [byte] of its packets that carry data, including headers; 0 if there is no bound.
+    pub min_data_bytes: u64,
 }
 
 impl LinkConfig {
@@ -151,7 +156,9 @@ impl FlowConfig {
             answers_at_once: false,
             keeps_records: self.tcp.recovery.facts().detects_each_loss,
             delays_acks: false,
+            answers_or_waits: false,
             min_packet_bytes: self.min_packet_bytes(),
+            min_data_bytes: self.min_data_bytes(),
         };
         let receiving = EndGuarantees {
             silent_between_timers,
@@ -159,7 +166,10 @@ impl FlowConfig {
             answers_at_once: matches!(self.tcp.ack, AckConfig::Immediate {}) && !self.tcp.handshake,
             keeps_records: false,
             delays_acks: !matches!(self.tcp.ack, AckConfig::Immediate {}),
+            // Ports that prefer packets with ECT pass data before a SYN, which never carries ECT.
+            answers_or_waits: silent_between_timers && (self.tcp.ecn.is_off() || !self.tcp.handshake),
             min_packet_bytes: 0,
+            min_data_bytes: 0,
         };
         // A forwarding flow depends on the proxy's other connection, which is not known here.
         let sending = if self.relayed {
@@ -171,12 +181,18 @@ impl FlowConfig {
     }
 
     fn min_packet_bytes(&self) -> u64 {
+        match self.tcp.handshake {
+            true => u64::from(header_bytes(None)),
+            false => self.min_data_bytes(),
+        }
+    }
+
+    fn min_data_bytes(&self) -> u64 {
         let mss = u64::from(self.tcp.mss_bytes);
         // A window that varies can become smaller than two segments.
         let two_segments = !self.tcp.advertises_growth() && mss <= self.tcp.advertised_window() / 2;
         let short_at_end_only = self.tcp.silly_window_avoidance && two_segments;
         let payload = match short_at_end_only {
-            _ if self.tcp.handshake => 0,
             true => self.traffic.min_segment(mss),
             false => 1,
         };

@@ -2,10 +2,10 @@
 
 use crate::common::packets::{ip, packets};
 use crate::common::random::{any_dumbbell, any_parking_lot_of_packets, as_packets, cases};
-use crate::common::{policy, run, tcp, transfers_agree, watched, with_flows_that_never_start, LAN};
+use crate::common::{policy, run, tcp, transfers_agree, watched, with_flows_that_never_start, LAN, SECOND};
 use longpipe_network::scenario::{BufferUnit, Engine, Scenario};
 use longpipe_network::Report;
-use longpipe_tcp::config::RecoveryKind;
+use longpipe_tcp::config::{AckConfig, RecoveryKind, TimerConfig};
 use proptest::prelude::*;
 
 /// Checks that results do not change if the wires of each route are shared by a flow that never starts, so that every
@@ -79,4 +79,67 @@ proptest! {
     fn over_a_dumbbell_of_hosts_with_several_flows(scenario in any_dumbbell(), seed in any::<u64>()) {
         check(as_packets(scenario), seed)?;
     }
+
+    #[test]
+    fn over_a_dumbbell_whose_receivers_delay_acks(
+        scenario in any_dumbbell(),
+        ack in any_delayed_acks(),
+        handshakes in any::<u32>(),
+        seed in any::<u64>(),
+    ) {
+        let mut scenario = as_packets(scenario);
+        for (index, flow) in scenario.flows.iter_mut().enumerate() {
+            flow.tcp.ack = ack.clone();
+            flow.tcp.handshake = handshakes >> (index % 32) & 1 == 1;
+        }
+        check(scenario, seed)?;
+    }
+}
+
+/// Strategy: rules by which ACKs are delayed.
+fn any_delayed_acks() -> impl Strategy<Value = AckConfig> {
+    let delays = (1u64..SECOND / 10, prop_oneof![Just(0u32), 1u32..20], any::<[bool; 3]>());
+    delays.prop_map(
+        |(timeout_ps, quick, [linux, compresses, least_round_trip])| match linux {
+            true => AckConfig::Linux {
+                timeout_ps,
+                quick,
+                least_round_trip,
+                sack_delay_ps: if compresses { SECOND / 1000 } else { 0 },
+                write_every_ps: 0,
+                growing_window: false,
+            },
+            false => AckConfig::Delayed {
+                segments: 2 + u32::from(compresses),
+                timeout_ps,
+                quick,
+            },
+        },
+    )
+}
+
+#[test]
+fn delayed_acks_of_established_connections_take_no_events() {
+    let mut tcp = tcp(RecoveryKind::Rack, 65_536);
+    tcp.handshake = true;
+    tcp.timer = TimerConfig::Fine {
+        granularity_ps: SECOND / 1000,
+        min_rto_ps: SECOND / 5,
+        max_rto_ps: 60 * SECOND,
+        initial_rto_ps: SECOND,
+        timestamps: true,
+    };
+    tcp.ack = AckConfig::Delayed {
+        segments: 2,
+        timeout_ps: SECOND / 25,
+        quick: 0,
+    };
+    let report = run(&packets(5, LAN, 40, "tail-drop", 2, &tcp), 1);
+    let delivered: u64 = report.flows.iter().map(|flow| flow.delivered_bytes / 512).sum();
+    // With an event for each ACK, a packet takes more than 1.6 events.
+    assert!(
+        report.events < delivered * 5 / 4,
+        "{} events for {delivered} packets",
+        report.events
+    );
 }
