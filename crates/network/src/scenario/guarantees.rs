@@ -44,8 +44,8 @@ pub(crate) struct EndGuarantees {
     pub keeps_records: bool,
     /// Whether its ACKs may be delayed.
     pub delays_acks: bool,
-    /// Each of its ACKs is sent when data or a SYN arrives or when its timer expires; all data follow the only SYN that
-    /// their ports may still hold.
+    /// Each of its ACKs is sent when data or a SYN arrives, or when its timer expires; and no port lets data pass a SYN of
+    /// their connection.
     pub answers_or_waits: bool,
     /// Minimum length [byte] of its data packets, including headers; 0 if the end point sends none, or if there is no
     /// bound.
