@@ -297,7 +297,8 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
                 "buffer": over("switch.buffer", {q: f"{q} BDP" for q in ("0.5", "1", "4")}),
             },
             ("tested=flow:tested.throughput", "against=flow:other.throughput", LOSS, P95),
-            note="against is the goodput of the competing flow. quic is Reno with the growth of RFC 9002.",
+            note="against is the goodput of the competing flow. quic is Reno with the growth of RFC 9002, which equals "
+                "Reno's while the flow fills its window.",
             criteria=(
                 Criterion(
                     "5.2.1",
