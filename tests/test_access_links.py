@@ -166,6 +166,42 @@ def test_picture_of_paths_says_that_it_omits_waits() -> None:
     assert "without waits for transmissions at modem->gateway" in pictures.path(scenario).get_suptitle()
 
 
+def forward(**changes: object) -> Scenario:
+    own = {"network.return_access": None, "network.return_rate": "1 Mbit/s", "network.access": {"kind": "dvb-s2"}}
+    return geo(**(own | changes))
+
+
+def test_carrier_of_dvb_s2_is_used_without_losses() -> None:
+    runs = [
+        simulate(forward(engine=engine, duration="60 s", **{"tcp.receiver_window": "1 MB"}))
+        for engine in ("trains", "reference")
+    ]
+    assert runs[0].state_hash == runs[1].state_hash
+    port = runs[0].ports.set_index("port").loc["switch1->switch2"]
+    assert port["packets_lost_access"] == 0
+    assert 0 < port["grants_used"] == port["grants"]
+    # A window of 1 MB takes an RTT of 540 ms, and for packets of each burst the time of a frame and the filling timeout.
+    assert 8e6 / 0.66 < runs[0].throughputs_bps[0] < 8e6 / 0.56
+
+
+def test_frames_above_the_present_es_n0_are_lost() -> None:
+    access = {"kind": "dvb-s2", "es_n0": [["0 s", 10.0], ["10 s", 10.0], ["12 s", 4.0], ["60 s", 4.0]]}
+    cbr = {"kind": "cbr", "rate": "3 Mbit/s"}
+    losses = {}
+    for margin in (0, 7):
+        changes = {"network.access": access | {"margin": margin}, "traffic": cbr, "traces.drops": True}
+        result = simulate(forward(duration="30 s", **changes))
+        rows = result.traces["drops"]
+        assert set(rows["cause"]) <= {"access"}
+        losses[margin] = rows["time_s"].to_numpy()
+    assert len(losses[0]) > 100
+    # Es/N0 falls by 3 dB/s below the threshold of 8PSK 3/4, and frames are sent 270 ms before they arrive.
+    assert losses[0].min() == pytest.approx(10 + (10 - 7.91) / 3 - 0.27, abs=0.02)
+    # The fall ends at 12 s, and the next report arrives within the interval of 1 s and 270 ms.
+    assert losses[0].max() < 12 + 1 + 0.27
+    assert len(losses[7]) == 0
+
+
 def test_terminals_of_a_cell_share_its_capacity() -> None:
     ends = [f"{role}{i}" for role in ("home", "server") for i in range(3)]
     access = {"kind": "dvb-rcs2", "cell": "beam", "requests": "rbdc"}
@@ -200,6 +236,9 @@ def test_terminals_of_a_cell_share_its_capacity() -> None:
         ({"network.return_access.preset": "sns3", "network.trunk_delay": "400 ms"}, "network.return_access.preset: sns3; needs a link delay of at most 300 ms, not 400 ms"),
         ({"network.return_access.requests": "none"}, "network.return_access.requests: none; needs rbdc or vbdc"),
         ({"network.return_access.random_access": "crdsa", "network.return_access.random_access_slots": 200}, "network.return_access.random_access_slots: 200; needs at least 3, the copies of a burst, and at most 149, the bursts of a superframe"),
+        ({"network.access": {"kind": "dvb-s2", "modcod": "QPSK 7/8"}}, "network.access.modcod: QPSK 7/8; accepts QPSK 1/4, "),
+        ({"network.access": {"kind": "dvb-s2", "modcod": "QPSK 9/10", "frames": "short"}}, "network.access.modcod: QPSK 9/10; accepts QPSK 1/4, "),
+        ({"network.access": {"kind": "dvb-s2", "gse_label": "4 B"}}, "network.access.gse_label: 4 B; needs 0, 3 or 6 B"),
         ({"network.return_access.waveform": 2}, "network.return_access.waveform: 2; "),
     ],
 )  # fmt: skip

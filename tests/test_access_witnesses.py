@@ -386,6 +386,16 @@ def test_frames_have_the_efficiencies_of_the_standards() -> None:
         )
 
 
+def test_fragments_of_a_packet_fill_frames() -> None:
+    # Headers of 10, 3, 3, 3 and 3 byte with 364, 371, 371, 371 and 23 byte, and the CRC.
+    assert satellite_frames.gse_frames(1500, 374, 3) == (5, 1526)
+    assert satellite_frames.gse_frames(367, 374, 3) == (1, 374)
+    # The last fragment has one byte, because all of them would leave no room for the CRC.
+    assert satellite_frames.gse_frames(368, 374, 3) == (2, 10 + 364 + 3 + 4 + 4)
+    # A GSE packet has at most 4096 byte.
+    assert satellite_frames.gse_frames(5000, 6041, 3) == (1, 4096 + 3 + 914 + 4)
+
+
 def test_fragments_of_a_packet_fill_bursts() -> None:
     # 1503 byte in bursts of 38 byte: 34 in the first, 36 in each of 41 further ones, of which the last has 29.
     assert satellite_frames.rle_bursts(1500, 38, 3) == 42

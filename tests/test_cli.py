@@ -121,7 +121,7 @@ def test_an_unknown_example_lists_the_known_ones() -> None:
     refused = run("init", "--example", "gto")
     assert refused.returncode == 2
     assert refused.stderr.endswith(
-        "accepts fiber, geo, geo-pep, leo, starlink, cellular, rain-fade, aqm, home, web-and-bulk, lan-96\n"
+        "accepts fiber, geo, geo-pep, geo-rcs2, geo-acm, leo, starlink, cellular, rain-fade, aqm, home, web-and-bulk, lan-96\n"
     )
 
 

@@ -256,7 +256,7 @@ def test_presets_are_all_examples_and_files_resolved_where_the_page_cannot() -> 
     found = {preset["name"]: preset for preset in all_presets()}
     assert set(EXAMPLES) | {file.stem for file in (ROOT / "scenarios").glob("*.toml")} <= set(found)
     resolved = {name: preset["core"] for name, preset in found.items() if "core" in preset}
-    assert resolved.keys() == {*MOVING, "geo-pep"}
+    assert resolved.keys() == {*MOVING, "geo-pep", "geo-rcs2", "geo-acm"}
     assert all(core == Scenario(**found[name]["fields"]).resolved_json() for name, core in resolved.items())
 
 
@@ -401,7 +401,7 @@ def test_the_command_rejects_a_scenario_if_the_page_does() -> None:
     scenarios += [Scenario(**{"framing": "ip", "switch": {"buffer": "50 packets"}, **table}) for table, _ in BEYOND]
     refused = [refuses(scenario) for scenario in scenarios]
     assert ["problems" in found for found in of_page([tomllib.loads(one.to_toml()) for one in scenarios])] == refused
-    assert sum(refused) == len(BEYOND) + len({"starlink", "cellular", "rain-fade", "geo-pep"})
+    assert sum(refused) == len(BEYOND) + len({"starlink", "cellular", "rain-fade", "geo-pep", "geo-rcs2", "geo-acm"})
 
 
 def refuses(scenario: Scenario) -> bool:
@@ -413,7 +413,7 @@ def refuses(scenario: Scenario) -> bool:
     return False
 
 
-@pytest.mark.parametrize("name", ["starlink", "rain-fade", "geo-pep"])
+@pytest.mark.parametrize("name", ["starlink", "rain-fade", "geo-pep", "geo-acm"])
 def test_an_example_that_the_page_cannot_resolve_is_opened_as_its_preset(tmp_path: Path, name: str) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(example(name), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Efficiencies of DVB-S2 and S2X, and RLE fragments in bursts of DVB-RCS2."""
+"""Efficiencies of DVB-S2 and S2X, GSE fragments in their frames, and RLE fragments in bursts of DVB-RCS2."""
 
 import math
 from collections.abc import Iterator
@@ -97,8 +97,47 @@ def rle_bursts(size: int, burst: int, overhead: int) -> int:
     return 1 + math.ceil((whole - (burst - 4)) / (burst - 2))
 
 
+# Maximum length of a GSE packet [byte].
+GSE_MAX: Final = 4096
+
+
+def gse_frames(size: int, data: int, label: int) -> tuple[int, int]:
+    """Returns the frames of one packet alone, with `data` bytes each, and the bytes that it takes in them.
+
+    A whole packet has a header of 4 byte and the label; the first fragment has 3 byte more, further ones have 3 byte, and
+    the last one ends with a CRC of 4 byte. The last fragment has data.
+    """
+    frames, taken, sent = 1, 0, 0
+    room = data
+    while True:
+        largest = min(room, GSE_MAX)
+        left = size - sent
+        header, trailer = (4 + label, 0) if sent == 0 else (3, 4)
+        if header + left + trailer <= largest:
+            return frames, taken + header + left + trailer
+        if sent == 0:
+            header += 3
+        part = min(largest - header, left - 1)
+        if part > 0:
+            room, taken, sent = room - header - part, taken + header + part, sent + part
+        else:
+            frames, room = frames + 1, data
+
+
+def _of_gse() -> Iterator[Row]:
+    for data in (374, 1454, 1991, 6041):
+        for size in (40, 100, 1500, 9000):
+            for label in (0, 3, 6):
+                frames, taken = gse_frames(size, data, label)
+                yield Row(
+                    "GSE bytes", f"data={data} size={size} label={label} frames={frames}", str(taken), "", "0",
+                    "TS 102 606-1 (from memory); SNS3 e543342 satellite-gse-header.cc", "satellite_frames.gse_frames",
+                )  # fmt: skip
+
+
 def rows() -> Iterator[Row]:
     """Yields the table `satellite-frames`."""
+    yield from _of_gse()
     for modulation, rates in RATES.items():
         for rate in rates:
             for short in (False, True):
@@ -132,5 +171,6 @@ Efficiencies (Kbch - 80) / symbols; Kbch follows from the code rate and the BCH 
 The number of errors t that the BCH code corrects and the short frames' rates are from memory of EN 302 307-1 tables 5a, 5b.
 The 28 efficiencies of table 13 (from memory; public code has several of them, and OpenSAND all to two or three decimals) and
 the 38 of S2X in pylink are reproduced. 128APSK fits pylink's values with 103 slots; SNS3 uses 102.
+GSE: bytes of one packet that is alone in frames with `data` bytes after the BBHEADER, with its headers and CRC.
 RLE: bursts of one packet that is alone; burst payloads of EN 301 545-2 are from memory (each gives OpenSAND's efficiency).
 """

@@ -9,6 +9,8 @@ EXAMPLES: Final = {
     "fiber": "four downloads over 100/20 Mbit/s and 40 ms, IP",
     "geo": "four downloads over a geostationary satellite, 50/5 Mbit/s and 600 ms, IP",
     "geo-pep": "four files over that satellite, through a proxy that splits the connections, IP",
+    "geo-rcs2": "web users behind a satellite terminal, whose requests and ACKs wait for grants, 20/2.3 Mbit/s, IP",
+    "geo-acm": "downloads of three homes over one satellite carrier, with rain at one of them, IP",
     "leo": "four downloads over low orbit, 150/20 Mbit/s and 50 ms, with losses, IP",
     "starlink": "a download over Starlink as measured in 2023: rates, RTTs and losses in slots of 15 s, IP",
     "cellular": "a download to a phone: the rate varies from 0 to 40 Mbit/s, a deep buffer, IP",

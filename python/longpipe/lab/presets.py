@@ -34,6 +34,8 @@ def _files(folder: Path) -> Iterator[Json]:
 
 def _of_text(name: str, text: str) -> Json:
     fields = {"name": name, **tomllib.loads(text)}
-    if beyond.OF_NETWORK.keys().isdisjoint(fields.get("network", {})):
+    network = fields.get("network", {})
+    tables = (network, *network.get("nodes", ()), *network.get("links", ()))
+    if all(map(beyond.OF_NETWORK.keys().isdisjoint, tables)):
         return {"fields": fields}
     return {"fields": fields, "core": Scenario(**fields).core_json()}

@@ -112,6 +112,57 @@ class DvbRcs2(MediumAccess):
     )
 
 
+class DvbS2(MediumAccess):
+    """Forward link of DVB-S2: the terminals of a beam share a carrier, in the MODCODs that they can receive.
+
+    The rate of the link is that of the carrier if all frames are full and have the fastest MODCOD, without headers of
+    GSE.
+    """
+
+    label: ClassVar[str] = "DVB-S2"
+    kind: Literal["dvb-s2"] = "dvb-s2"
+    cell: Annotated[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None, LATER] = Field(
+        default=None,
+        description="Name of the carrier that the links with this name share; a carrier for this link alone if absent",
+    )
+    modcod: str = Field(
+        default="8PSK 3/4",
+        description="Fastest MODCOD of the carrier, as in 'QPSK 1/2'; the only one without es_n0. EN 302 307-1 table 13",
+    )
+    frames: Literal["normal", "short"] = Field(
+        default="normal", description="Length of the frames: 64800 (normal) or 16200 (short) coded bits"
+    )
+    pilots: bool = Field(default=False, description="Whether frames have pilots, 36 symbols after each 16 slots")
+    extended: bool = Field(
+        default=False,
+        description="Whether the carrier also has the MODCODs of DVB-S2X (EN 302 307-2), with normal frames",
+    )
+    gse_label: Annotated[str, quantity(SIZE, "0 B", "6 B")] = Field(
+        default="3 B", description="Length of the label of each GSE packet: 0, 3 or 6 bytes [bytes]; SNS3 has 3"
+    )
+    fill_timeout: Annotated[str, quantity(TIME, "0 s", "10 s")] = Field(
+        default="10 ms",
+        description="Time after which a frame begins although waiting data do not fill it [time]; OpenSAND schedules every 10 ms",
+    )
+    es_n0: (
+        tuple[tuple[Annotated[str, quantity(TIME, "0 s", "100000 s")], Annotated[float, Field(ge=-100, le=100)]], ...]
+        | None
+    ) = Field(
+        default=None,
+        description="Points of the terminal's Es/N0 [dB], linear between, as in [['0 s', 12.5], ['60 s', 3.0]]; they adapt its MODCOD",
+    )
+    report_interval: Annotated[str, quantity(TIME, "1 ms", "1000 s")] = Field(
+        default="1 s",
+        description="Time between two reports of Es/N0 [time], each of which arrives after the delay of the link; OpenSAND",
+    )
+    margin: float = Field(
+        default=0.0, ge=0, le=30, description="Increase of all thresholds when the gateway selects a MODCOD [dB]"
+    )
+    hysteresis: float = Field(
+        default=0.0, ge=0, le=30, description="Further increase of a threshold for a change to a faster MODCOD [dB]"
+    )
+
+
 class Wifi(MediumAccess):
     """Wi-Fi: the nodes of a cell contend for one radio channel (CSMA/CA), in both directions.
 
@@ -185,7 +236,7 @@ class Wifi(MediumAccess):
 
 
 Access = Annotated[
-    DvbRcs2 | Wifi,
+    DvbRcs2 | DvbS2 | Wifi,
     Field(discriminator="kind"),
     kind_or_table(),
 ]

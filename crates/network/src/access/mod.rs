@@ -5,9 +5,12 @@
 //! queue discipline stands in front of it. `ip/port/cell.rs` connects it to queues and counters.
 
 pub mod dvb_rcs2;
+pub mod dvb_s2;
+mod fragments;
 pub mod wifi;
 
 use dvb_rcs2::DvbRcs2Config;
+use dvb_s2::DvbS2Config;
 use longpipe_events::{Span, Time};
 use longpipe_json::FromJson;
 use longpipe_tcp::described::{part, Described, Type};
@@ -290,6 +293,8 @@ macro_rules! accesses {
 accesses! {
     /// Return link of DVB-RCS2.
     DvbRcs2(DvbRcs2Config);
+    /// Forward link of DVB-S2.
+    DvbS2(DvbS2Config);
     /// Wi-Fi.
     Wifi(WifiConfig);
 }

@@ -119,7 +119,8 @@ fn check_queues(link: &LinkConfig, port: &PacketReport, queues: &[&QueueReport])
     // A host's port also holds its packets on the wire.
     let in_service = port.packets_held - sum(SubqueueCounters::packets_held);
     let equal = sum(|queue| queue.packets_in) == port.packets_in - port.lost_injected
-        && sum(|queue| queue.packets_out) == port.packets_out + in_service
+        // A medium access loses packets that it has taken from their queue.
+        && sum(|queue| queue.packets_out) == port.packets_out + port.lost_access + in_service
         && sum(|queue| queue.lost_overflow) == port.lost_overflow
         && sum(|queue| queue.lost_outage) == 0
         && sum(|queue| queue.packets_marked) == port.packets_marked

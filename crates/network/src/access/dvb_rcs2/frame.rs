@@ -1,5 +1,6 @@
 //! Bursts of a superframe, and the division of packets among them by RLE (Return Link Encapsulation).
 
+use crate::access::fragments::Filled;
 use longpipe_events::PS_PER_SECOND;
 
 /// First waveform of `BURST_BYTES`.
@@ -11,7 +12,7 @@ pub(super) const BURST_BYTES: [u64; 20] = [
 ];
 /// Header [byte] of a fragment that contains the start of a packet, but not its end; other fragments have `HEADER`.
 const START_HEADER: u64 = 4;
-const HEADER: u64 = 2;
+pub(super) const HEADER: u64 = 2;
 
 /// Times of the bursts of a carrier within a superframe.
 #[derive(Clone, Copy, Debug)]
@@ -71,22 +72,22 @@ impl OwnSlots {
         (slot < end.min(count)).then_some(slot)
     }
 
+    /// Returns the number of consecutive slots among these that begin with `from`.
+    pub fn consecutive(&self, from: u64, count: u64) -> u64 {
+        let end = self.first + self.number;
+        let wrapped = end.saturating_sub(count);
+        match from < wrapped {
+            true => wrapped - from,
+            false if from >= self.first => end.min(count).saturating_sub(from),
+            false => 0,
+        }
+    }
+
     /// Returns the number of these slots that are not before `from`.
     pub fn number_from(&self, from: u64, count: u64) -> u64 {
         let end = self.first + self.number;
         end.saturating_sub(count).saturating_sub(from) + end.min(count).saturating_sub(from.max(self.first))
     }
-}
-
-/// What a burst carries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Filled {
-    /// Packets whose last byte it carries.
-    pub completed: u64,
-    /// Bytes of packets, with the overhead of their ALPDUs.
-    pub bytes: u64,
-    /// Whether the next burst carries a part of its last packet.
-    pub continues: bool,
 }
 
 /// Fills a burst with the rest of a packet, of which `rest` bytes have not been sent, and with the packets that `take`
@@ -193,6 +194,8 @@ mod tests {
             .map(|from| own.number_from(from, 10))
             .collect();
         assert_eq!(left, [5, 4, 2, 1, 0]);
+        let runs: Vec<u64> = (0..11).map(|from| own.consecutive(from, 10)).collect();
+        assert_eq!(runs, [3, 2, 1, 0, 0, 0, 0, 0, 2, 1, 0]);
     }
 
     #[test]

@@ -16,9 +16,10 @@ mod parameters;
 mod random_access;
 mod requests;
 
+use super::fragments::{Filled, InTransit};
 use super::{AccessReport, MediumAccess, NewStation, StationAction, StationEvent, Stations};
 use allocation::Ncc;
-use frame::{fill, Filled, OwnSlots, Slots};
+use frame::{fill, OwnSlots, Slots, HEADER};
 use longpipe_events::{Span, Stream, Time};
 use parameters::config;
 pub use parameters::{Category, DvbRcs2Config, Preset, RandomAccess};
@@ -26,6 +27,7 @@ use random_access::{Channel, OwnRules, CONSECUTIVE, IDLE};
 use requests::{Evaluation, Limits, Request, Rule};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::ops::Range;
 
 /// Events of a beam, in the order in which simultaneous ones are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,12 +80,11 @@ struct Terminal {
     rest: u64,
     /// Superframe and slot of the next burst, if the terminal has data and slots.
     next: Option<(u64, u64)>,
+    /// Superframe and slots of the last bursts, each full of one packet, that were counted before they begin.
+    ahead: (u64, Range<u64>),
     /// End of the last burst.
     free: Time,
-    /// Ends of the transmissions of packets, in order, and whether the packet is lost.
-    ending: VecDeque<(Time, bool)>,
-    /// Whether a fragment of the packet of which a part has been sent is lost.
-    is_broken: bool,
+    in_transit: InTransit,
     random_access: OwnRules,
     /// Requests that wait for random access.
     outbox: VecDeque<Request>,
@@ -148,9 +149,9 @@ impl Terminal {
             uncounted: 0,
             rest: 0,
             next: None,
+            ahead: (0, 0..0),
             free: Time::ZERO,
-            ending: VecDeque::new(),
-            is_broken: false,
+            in_transit: InTransit::default(),
             random_access: config.own_random_access(config.capacity(station.rate_bps)),
             outbox: VecDeque::new(),
             consecutive: (0, 0),
@@ -201,17 +202,6 @@ impl Terminal {
         if count == CONSECUTIVE {
             self.not_before = superframe + 1 + IDLE;
         }
-    }
-
-    /// Records the ends of the packets that a burst completes. If the burst is lost, the packets of which it carries a
-    /// part are lost.
-    fn complete(&mut self, filled: &Filled, end: Time, is_lost: bool) {
-        self.is_broken |= is_lost;
-        for _ in 0..filled.completed {
-            self.ending.push_back((end, self.is_broken));
-            self.is_broken = is_lost;
-        }
-        self.is_broken &= filled.continues;
     }
 
     /// Returns the data bytes of a burst, and counts its other bytes as overhead.
@@ -370,12 +360,13 @@ impl DvbRcs2 {
     /// only terminals with granted bursts have control slots.
     fn evaluate(&mut self, now: Time, number: usize, stations: &mut impl Stations) {
         self.count_assigned(number, now);
+        let not_sent = self.not_begun(number, now) * (self.burst_bytes - HEADER);
         let terminal = &mut self.terminals[number];
         let seen = Evaluation {
             now,
             since_ps: terminal.interval_ps,
             arrived_bytes: std::mem::take(&mut terminal.arrived_bytes),
-            queued_bytes: stations.waiting_bytes(number) + terminal.rest,
+            queued_bytes: stations.waiting_bytes(number) + terminal.rest + not_sent,
             assigned_bytes: std::mem::take(&mut terminal.assigned_bytes),
         };
         if let Some(request) = terminal.rule.evaluate(&terminal.limits, &seen) {
@@ -502,7 +493,7 @@ impl DvbRcs2 {
                 terminal.report.collisions += u64::from(slot.is_none());
                 // Packets leave in order, and lost ones do not delay others.
                 end = slot.map_or(end, |slot| end.max(Time(at.0 + self.slots.start(slot + 1))));
-                terminal.complete(&filled, end, slot.is_none());
+                terminal.in_transit.complete(&filled, end, slot.is_none());
                 let action = match slot {
                     Some(_) => StationAction::Attempt,
                     None => StationAction::Collision,
@@ -558,6 +549,48 @@ impl DvbRcs2 {
         }
     }
 
+    /// Returns the number of a terminal's bursts that were counted although they begin at `from` or later.
+    fn not_begun(&self, number: usize, from: Time) -> u64 {
+        let Terminal {
+            ahead: (superframe, slots),
+            delay,
+            ..
+        } = &self.terminals[number];
+        if slots.is_empty() {
+            return 0;
+        }
+        let offset = (from.0 + delay).saturating_sub(superframe * self.superframe_ps);
+        slots.end.saturating_sub(self.slots.first_from(offset).max(slots.start))
+    }
+
+    /// Counts the consecutive bursts from a slot on that are full of the rest of a packet, and neither end it nor need
+    /// another one: they cause no events. Returns the slot after them.
+    fn skip_full_bursts(&mut self, number: usize, (superframe, slot): (u64, u64), stations: &mut impl Stations) -> u64 {
+        let full = self.burst_bytes - HEADER;
+        let terminal = &mut self.terminals[number];
+        let wanted = terminal.rest.saturating_sub(1) / full;
+        if wanted == 0 {
+            return slot;
+        }
+        let first = self.plans.front().map_or(0, |plan| plan.superframe);
+        let plan = superframe
+            .checked_sub(first)
+            .and_then(|place| self.plans.get(place as usize));
+        let bursts = plan
+            .map_or(0, |plan| plan.slots[number].consecutive(slot, self.count))
+            .min(wanted);
+        let begin = superframe * self.superframe_ps - terminal.delay;
+        for slot in slot..slot + bursts {
+            let event = StationEvent::new(StationAction::Transmission, full);
+            stations.record(number, Time(begin + self.slots.start(slot)), event);
+        }
+        terminal.rest -= bursts * full;
+        terminal.report.used += bursts;
+        terminal.report.overhead_bytes += bursts * HEADER;
+        terminal.ahead = (superframe, slot..slot + bursts);
+        slot + bursts
+    }
+
     fn begin_burst(&mut self, now: Time, number: usize, stations: &mut impl Stations) {
         let terminal = &mut self.terminals[number];
         let Some((superframe, slot)) = terminal.next.take() else {
@@ -567,36 +600,29 @@ impl DvbRcs2 {
         let filled = fill(self.burst_bytes, &mut terminal.rest, overhead, || {
             stations.take(number, now)
         });
-        let end = superframe * self.superframe_ps + self.slots.start(slot + 1) - terminal.delay;
-        terminal.free = Time(end);
+        let begin = superframe * self.superframe_ps - terminal.delay;
+        let end = begin + self.slots.start(slot + 1);
         if filled.bytes > 0 {
             let waited = terminal.stop_waiting(now);
             terminal.report.used += 1;
             let bytes = terminal.count_bytes(&filled, self.burst_bytes);
             let event = StationEvent::new(StationAction::Transmission, bytes);
             stations.record(number, now, StationEvent { waited, ..event });
-            terminal.complete(&filled, Time(end), false);
+            terminal.in_transit.complete(&filled, Time(end), false);
         }
         if filled.completed > 0 {
             self.events.push(Reverse((Time(end), Action::EndBurst(number))));
         }
+        let after = self.skip_full_bursts(number, (superframe, slot + 1), stations);
+        let free = Time(begin + self.slots.start(after));
+        let terminal = &mut self.terminals[number];
+        terminal.free = free;
         if terminal.rest > 0 || stations.waiting_bytes(number) > 0 {
-            terminal.waits_since.get_or_insert(Time(end));
+            terminal.waits_since.get_or_insert(free);
         } else {
             terminal.waits_since = None;
         }
         self.find_burst(now, number, stations);
-    }
-
-    fn end_burst(&mut self, now: Time, number: usize, stations: &mut impl Stations) {
-        let ending = &mut self.terminals[number].ending;
-        while let Some(&(_, is_lost)) = ending.front().filter(|(end, _)| *end <= now) {
-            ending.pop_front();
-            match is_lost {
-                true => stations.discard(number, now),
-                false => stations.leave(number, now),
-            }
-        }
     }
 }
 
@@ -635,7 +661,7 @@ impl MediumAccess for DvbRcs2 {
             }
             self.events.pop();
             match action {
-                Action::EndBurst(number) => self.end_burst(time, number, stations),
+                Action::EndBurst(number) => self.terminals[number].in_transit.end(number, time, stations),
                 Action::Plan(superframe) => self.plan(time, superframe, stations),
                 Action::Evaluate(number) => self.evaluate(time, number, stations),
                 Action::RandomAccess(superframe) => self.random_access(time, superframe, stations),
@@ -666,8 +692,11 @@ impl MediumAccess for DvbRcs2 {
             false => (0, 0),
         };
         let waiting = terminal.waits_since.map_or(0, |since| now.0.saturating_sub(since.0));
+        let not_begun = self.not_begun(station, Time(now.0 + 1));
         AccessReport {
             granted: terminal.granted + idle - planned - idle_later,
+            used: terminal.report.used - not_begun,
+            overhead_bytes: terminal.report.overhead_bytes - not_begun * HEADER,
             waiting: Span(terminal.report.waiting.0 + waiting),
             ..terminal.report
         }

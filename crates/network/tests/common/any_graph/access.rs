@@ -1,7 +1,7 @@
 //! Random medium access of some links, which may share cells.
 
 use super::described::Scale;
-use longpipe_network::scenario::access::{AccessConfig, DvbRcs2Config};
+use longpipe_network::scenario::access::{AccessConfig, DvbRcs2Config, DvbS2Config};
 use longpipe_network::scenario::{NodeKind, Scenario};
 use longpipe_network::Simulation;
 use longpipe_tcp::described::{kinds, Described};
@@ -40,7 +40,9 @@ fn add(scenario: &mut Scenario, links: &[usize], shares: bool, seed: u64) {
             let kind = &kinds[seed as usize % kinds.len()];
             let mut access = scale.draw(kind, seed, |drawn: &AccessConfig| drawn.invalid().is_none());
             let cell = match &mut access {
-                AccessConfig::DvbRcs2(DvbRcs2Config { cell, .. }) => cell,
+                AccessConfig::DvbRcs2(DvbRcs2Config { cell, .. }) | AccessConfig::DvbS2(DvbS2Config { cell, .. }) => {
+                    cell
+                }
                 AccessConfig::Wifi(own) => {
                     // The rate of a link is one of the standard's, and may differ from those of other links of the cell.
                     let rates = own.rates();
