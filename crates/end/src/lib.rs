@@ -92,6 +92,20 @@ impl<'a> Setup<'a> {
         };
         text.parse().map_err(|_| format!("{name}: {text:?}; needs a number"))
     }
+
+    /// Checks that a stack knows all settings of the flow, and of its further paths.
+    ///
+    /// # Errors
+    /// Returns an error that names the first setting that is not among `names`.
+    pub fn accept(&self, names: &[&str]) -> Result<(), String> {
+        for (name, _) in self.settings {
+            let of_path = (1..usize::from(self.paths)).find_map(|path| name.strip_prefix(&path_prefix(path)));
+            if !names.contains(&of_path.unwrap_or(name)) {
+                return Err(format!("{name}: unknown setting; needs {}", names.join(", ")));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Returns the prefix of the names of a path's settings and values: "path1." for path 1, and nothing for path 0.

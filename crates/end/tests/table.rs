@@ -157,3 +157,27 @@ fn a_panic_becomes_one_line_with_its_location() {
 fn a_rejected_setting_becomes_one_line() {
     assert_eq!(create("other", "no"), Err("stack: other; needs echo".to_owned()));
 }
+
+#[test]
+fn unknown_settings_are_rejected_by_name() {
+    let accept = |name: &str, paths: u8| {
+        let settings = [("size".to_owned(), "1".to_owned()), (name.to_owned(), "2".to_owned())];
+        let setup = Setup {
+            role: longpipe_end::Role::Sender,
+            seed: 1,
+            start_ps: 0,
+            most_bytes: 1452,
+            paths,
+            settings: &settings,
+            logs_packets: false,
+        };
+        setup.accept(&["size", "window"])
+    };
+    assert_eq!(accept("window", 1), Ok(()));
+    assert_eq!(accept("path1.window", 2), Ok(()));
+    assert_eq!(
+        accept("windw", 1),
+        Err("windw: unknown setting; needs size, window".to_owned())
+    );
+    assert!(accept("path1.window", 1).is_err());
+}

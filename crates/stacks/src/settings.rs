@@ -23,6 +23,21 @@ pub enum Workload {
     },
 }
 
+/// Names of the settings of a flow, and of a further path.
+const NAMES: [&str; 11] = [
+    "congestion",
+    "size",
+    "workload",
+    "streams",
+    "requests",
+    "request",
+    "window",
+    "crypto",
+    "early_data",
+    "path_idle_timeout",
+    "status",
+];
+
 /// Settings of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
@@ -47,6 +62,7 @@ impl<'a> Settings<'a> {
     /// # Errors
     /// Returns an error that names the setting if a setting is invalid.
     pub fn read(setup: &Setup<'a>, controls: &[&str]) -> Result<Settings<'a>, String> {
+        setup.accept(&NAMES)?;
         let congestion = setup.setting("congestion").unwrap_or("cubic");
         if !controls.contains(&congestion) {
             return Err(format!("congestion: {congestion}; needs {}", controls.join(", ")));

@@ -13,6 +13,17 @@ const MAX_PACKETS: u64 = u16::MAX as u64;
 /// Interval of audio packets [ps]: 20 ms, the default of Opus.
 pub const AUDIO_INTERVAL_PS: u64 = 20_000_000_000;
 
+/// Names of the settings of a flow.
+const NAMES: [&str; 7] = [
+    "congestion",
+    "workload",
+    "crypto",
+    "lowest_rate",
+    "highest_rate",
+    "frame_rate",
+    "audio_rate",
+];
+
 /// Settings of a flow. Rates refer to the encoded media, without headers.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -32,6 +43,7 @@ impl Settings {
     /// # Errors
     /// Returns an error that names the setting if a setting is invalid.
     pub fn read(setup: &Setup<'_>) -> Result<Settings, String> {
+        setup.accept(&NAMES)?;
         if setup.setting("workload") != Some("media") {
             return Err("workload: str0m needs media".to_owned());
         }
