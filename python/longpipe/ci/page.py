@@ -45,9 +45,9 @@ def table(compared: Sequence[Comparison]) -> pd.DataFrame:
             "measure": [f"{row.measure.name} [{row.measure.unit}]" for row in compared],
             "base": [row.base for row in compared],
             "changed": [row.new for row in compared],
-            "change [%]": [100 * row.change.mean for row in compared],
-            "low [%]": [100 * row.change.mean_low for row in compared],
-            "high [%]": [100 * row.change.mean_high for row in compared],
+            "change [%]": [round(100 * row.change.mean, 1) for row in compared],
+            "low [%]": [round(100 * row.change.mean_low, 1) for row in compared],
+            "high [%]": [round(100 * row.change.mean_high, 1) for row in compared],
             "verdict": [str(row.verdict) for row in compared],
         }
     )
