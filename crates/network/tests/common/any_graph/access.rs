@@ -44,6 +44,9 @@ fn add(scenario: &mut Scenario, links: &[usize], shares: bool, seed: u64) {
                     cell
                 }
                 AccessConfig::Wifi(own) => {
+                    // Contention windows are powers of 2, less 1.
+                    own.cw_min = (own.cw_min + 1).next_power_of_two() - 1;
+                    own.cw_max = own.cw_min.max((own.cw_max + 1).next_power_of_two() - 1);
                     // The rate of a link is one of the standard's, and may differ from those of other links of the cell.
                     let rates = own.rates();
                     scenario.links[link].rate_bps = rates[number % rates.len()];
