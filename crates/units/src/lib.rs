@@ -8,15 +8,12 @@
 mod bounded;
 mod decimal;
 mod dimension;
-mod quantity;
 mod shown;
-mod spellings;
 
 pub use bounded::{buffer, Bounded, MAX_BUFFER_BYTES, MAX_BUFFER_PS, MAX_CELLS};
 pub use decimal::Decimal;
 pub use dimension::{
-    scale, Dimension, BUFFER, DIMENSIONS, RATE, SEGMENTS, SHARE, SIZE, SYMBOLS, TICKS, TIME, UNLIMITED,
+    scale, Dimension, Quantity, BUFFER, DIMENSIONS, RATE, SEGMENTS, SHARE, SIZE, SYMBOLS, TICKS, TIME, UNLIMITED,
 };
 pub use ethnum::U256;
-pub use quantity::Quantity;
 pub use shown::{repr_of_float, shortened};

@@ -1,8 +1,8 @@
 //! Reads and writes quantities.
 
+use super::spellings::{aliases, ambiguous, multiples};
 use crate::decimal::MAX_DIGITS;
 use crate::shown::shown;
-use crate::spellings::{aliases, ambiguous, multiples};
 use crate::{Decimal, Dimension, UNLIMITED};
 use ethnum::U256;
 

@@ -1,5 +1,10 @@
 //! Kinds of quantities and their units.
 
+mod quantity;
+mod spellings;
+
+pub use quantity::Quantity;
+
 /// Text of a quantity without a limit.
 pub const UNLIMITED: &str = "unlimited";
 

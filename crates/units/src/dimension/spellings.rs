@@ -1,6 +1,6 @@
 //! Names of units that are accepted but not written.
 
-use crate::dimension::Dimension;
+use super::Dimension;
 
 /// A unit that is a multiple of a unit of its dimension: name, factor, decimals and unit; it is `factor` / 10^`decimals`
 /// units. 1 MB/s is 8 Mbit/s.
