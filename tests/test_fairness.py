@@ -4,11 +4,11 @@ import math
 
 import pytest
 
+from graphs import as_graph
 from longpipe import Scenario, simulate
 from longpipe.cli.run.tables import show
 from longpipe.metrics.atm_forum import fairness
 from longpipe.metrics.shares import max_min_shares
-from longpipe.scenario.topology import as_graph
 from longpipe_evidence.papers.text import text_of
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphs import as_graph
 from longpipe import Scenario, ScenarioError
 from longpipe.errors import nearest
 from longpipe.units import SIZE, TIME
@@ -87,3 +88,53 @@ def test_automatic_window_is_twice_bdp_and_buffer(rate_bps: int, packets: int) -
     # The port at the receiver's side has an unlimited buffer, which counts as one BDP.
     wanted = 2 * (bdp + max(bdp, packets * 1500))
     assert flow["tcp"]["receiver_window_bytes"] == min(max(64 * 1024, wanted), 2**30)
+
+
+groups = st.lists(
+    st.fixed_dictionaries(
+        {"count": st.integers(1, 4)},
+        optional={
+            "direction": st.just("back"),
+            "access_delay": st.sampled_from(["5 us", "3 ms"]),
+            "exit_delay": st.sampled_from(["5 us", "9 ms"]),
+            "start": st.sampled_from([{"kind": "staggered", "interval": "70 ms"}, {"kind": "random", "over": "1 s"}]),
+            "tcp": st.sampled_from([{"receiver_window": "auto"}, {"mss": "1460 B"}]),
+            "class": st.integers(0, 2),
+        },
+    ),
+    min_size=1,
+    max_size=4,
+)
+dumbbells = st.fixed_dictionaries(
+    {"kind": st.just("dumbbell"), "group": groups},
+    optional={
+        "pep": st.sampled_from([{"buffer": "1 MB"}, {"buffer": "9 KB", "at": "switch2", "tcp": {"mss": "900 B"}}]),
+        "host_policy": st.just("fq-codel"),
+        "return_rate": st.just("2 Mbit/s"),
+        "trunk_loss": st.just({"kind": "bernoulli", "probability": 0.01}),
+    },
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(dumbbells, st.sampled_from(["fixed", {"kind": "staggered", "first": "1 s", "interval": "0.1 s"}]))
+def test_dumbbell_is_resolved_as_its_graph(network: dict[str, Any], start: object) -> None:
+    network = {**network, "group": [{**group, "name": f"g{i}-"} for i, group in enumerate(network["group"])]}
+    rest: dict[str, Any] = {
+        "switch": {"buffer": "90 packets"},
+        "traffic": {"kind": "transfer", "size": "1 MB"},
+        "start": start,
+    }
+    dumbbell = Scenario(framing="ip", network=network, **rest)
+    assert dumbbell.digest() == dumbbell.with_(network=as_graph(dumbbell.network)).digest()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(10**12, 10**17), st.sampled_from([1, 10**3, 10**6, 6 * 10**13, 36 * 10**14]))
+def test_late_start_is_formatted_in_the_shortest_unit(at_ps: int, step_ps: int) -> None:
+    at_ps -= at_ps % step_ps
+    if at_ps < 10**12:
+        return
+    with pytest.raises(ScenarioError) as refused:
+        Scenario(duration="1 s", start={"kind": "fixed", "at": f"{at_ps} ps"})
+    assert str(refused.value) == f"start.at: {TIME.format(at_ps)}; needs less than the duration, 1 s"

@@ -1,14 +1,14 @@
-//! Routes, buffers and windows of a scenario's network, which is passed as JSON: see crates/scenario.
+//! The resolved network of a scenario, which is passed as JSON: see crates/scenario.
 
 use crate::errors::ScenarioError;
 use longpipe_scenario::topology::BothWays;
-use longpipe_scenario::{self as scenario, checks, DirectedLinks, Problems};
+use longpipe_scenario::{self as scenario, checks, network, rows, splits, DirectedLinks, Problems};
 use pyo3::prelude::*;
 
-/// Both nodes of a directed link, and the number of its fields.
+/// Both nodes of a link, and the number of its fields.
 type Link = (usize, usize, usize);
 
-/// A checked graph with the routes of its flows.
+/// A checked network with the routes of its flows.
 #[pyclass(frozen, module = "longpipe._core")]
 pub struct Topology(scenario::Topology);
 
@@ -24,26 +24,25 @@ fn json<T: serde::Serialize>(value: &T) -> PyResult<String> {
 
 #[pymethods]
 impl Topology {
-    /// Checks a graph and finds its routes. Raises ScenarioError with a line for each problem.
+    /// Checks a network and finds its routes. Raises ScenarioError with a line for each problem.
     #[new]
-    fn new(graph_json: &str) -> PyResult<Topology> {
-        scenario::Topology::from_json(graph_json).map(Topology).map_err(raised)
+    fn new(network_json: &str) -> PyResult<Topology> {
+        network::topology(network_json).map(Topology).map_err(raised)
     }
 
-    /// Returns the distinct routes of flows to their receivers and back, the number of each flow's routes, and the
-    /// routes of VBR sources. A route is a list of numbers of directed links.
-    fn routes(&self) -> (Vec<BothWays>, Vec<usize>, Vec<Vec<usize>>) {
-        let topology = &self.0;
-        (
-            topology.ways().to_vec(),
-            topology.way_of().to_vec(),
-            topology.vbr_routes().to_vec(),
-        )
+    /// Returns, for each part of a connection, the number of its flow and the number of the sending proxy.
+    fn parts(&self) -> Vec<(usize, Option<usize>)> {
+        self.0.parts()
     }
 
-    /// Returns the lowest rate among the links of a route, as written.
-    fn slowest_rate(&self, route: Vec<usize>) -> &str {
-        checks::slowest_rate(&self.0, &route)
+    /// Returns the routes of VBR sources. A route is a list of numbers of directed links.
+    fn vbr_routes(&self) -> Vec<Vec<usize>> {
+        self.0.vbr_routes()
+    }
+
+    /// Returns the lowest rate [bit/s] among the links of a flow's route to its receiver.
+    fn slowest_bps(&self, flow: usize) -> Option<u64> {
+        checks::slowest_bps(&self.0, flow)
     }
 
     /// Returns the problems of routes with too much propagation delay, and of queues at hosts; `cells` is whether the
@@ -62,6 +61,11 @@ impl Topology {
         checks::check_guarantees(&self.0, cells).map_err(raised)
     }
 
+    /// Raises ScenarioError if the buffer of a proxy is too small; `mss_bytes` are those of all parts of connections.
+    fn check_buffers(&self, mss_bytes: Vec<u64>) -> PyResult<()> {
+        splits::check_buffers(&self.0, &mss_bytes).map_err(raised)
+    }
+
     /// Returns the VBR sources in the form of the core, as JSON. Raises ScenarioError if they cannot send through switches
     /// with a scheduler of this kind.
     fn vbr(&self, scheduler: &str) -> PyResult<String> {
@@ -73,5 +77,17 @@ impl Topology {
     fn directed_links(&self, ports_json: &str) -> PyResult<(String, Vec<Link>, Vec<u64>)> {
         let DirectedLinks { fields, links, windows } = scenario::directed_links(&self.0, ports_json).map_err(raised)?;
         Ok((json(&fields)?, links, windows))
+    }
+
+    /// Returns all nodes as JSON.
+    fn nodes(&self) -> PyResult<String> {
+        json(&rows::nodes(&self.0))
+    }
+
+    /// Returns the distinct routes of all flows, and the flows as JSON. Raises ScenarioError for the first flow that does
+    /// not start before the end of the run and stop after its start.
+    fn flows(&self, times_json: &str) -> PyResult<(Vec<BothWays>, String)> {
+        let (ways, rows) = rows::flows(&self.0, times_json).map_err(raised)?;
+        Ok((ways, json(&rows)?))
     }
 }

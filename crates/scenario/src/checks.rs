@@ -74,7 +74,7 @@ fn host_problems(topology: &Topology, cells: bool) -> Vec<String> {
             problems.push(format!("{field}: set; needs a host at either end of the link"));
         } else if let Some(Node(host, _, jitter)) = hosts.find(|node| units::parse(TIME, &node.2) > Some(0)) {
             problems.push(format!("{field}: set; needs send_jitter 0 s, not {jitter}, at {host}"));
-            if topology.graph.dumbbell {
+            if topology.graph.dumbbell.is_some() {
                 // All hosts of a dumbbell have the same jitter.
                 break;
             }
@@ -105,10 +105,10 @@ pub fn check_classes(topology: &Topology, policy_json: &str) -> Result<(), Probl
             let Some(Part(kind, _, _, Some(classes))) = policy_of(*link) else {
                 continue;
             };
-            if flow.5 >= *classes {
+            if flow.class >= *classes {
                 let (a, b) = topology.ends_of(*link);
                 let (a, b) = (topology.name(a), topology.name(b));
-                let (field, class) = (topology.flow_field(i), flow.5);
+                let (field, class) = (topology.flow_field(i), flow.class);
                 let needs = format!("needs less than {classes}, the classes of {kind} at {a}->{b}");
                 return Err(format!("{field}.class: {class}; {needs}").into());
             }
@@ -124,7 +124,7 @@ pub fn check_classes(topology: &Topology, policy_json: &str) -> Result<(), Probl
 pub fn check_guarantees(topology: &Topology, cells: bool) -> Result<(), Problems> {
     let mut total = vec![0; 2 * topology.ends.len()];
     for (i, flow) in topology.graph.flows.iter().enumerate() {
-        let Some(rate) = flow.6 else {
+        let Some(rate) = flow.mcr else {
             continue;
         };
         let field = format!("{}.service", topology.flow_field(i));
@@ -166,7 +166,7 @@ pub fn vbr(topology: &Topology, scheduler: &str) -> Result<Vec<Vbr>, Problems> {
     let firsts: Vec<usize> = topology.vbr_routes.iter().map(|route| route[0]).collect();
     let sources = topology.graph.vbr.iter().zip(&topology.vbr_routes).enumerate();
     let rows = sources.map(|(i, (source, route))| {
-        let field = if topology.graph.dumbbell {
+        let field = if topology.graph.dumbbell.is_some() {
             "network.vbr".to_owned()
         } else {
             format!("network.vbr[{i}]")
@@ -183,7 +183,7 @@ pub fn vbr(topology: &Topology, scheduler: &str) -> Result<Vec<Vbr>, Problems> {
             return Err(format!("{field}.rate: {rate}; {needs}").into());
         }
         Ok(Vbr {
-            route: route.clone(),
+            route: topology.copies.route(route, 0),
             peak_bps: units::parse(RATE, rate).unwrap_or_default(),
             on_ps: units::parse(TIME, &source.period).unwrap_or_default(),
             off_ps: off_ps(source).unwrap_or_default(),
@@ -194,13 +194,19 @@ pub fn vbr(topology: &Topology, scheduler: &str) -> Result<Vec<Vbr>, Problems> {
 }
 
 /// Returns the lowest rate among the links of a route, as written.
-pub fn slowest_rate<'a>(topology: &'a Topology, route: &[usize]) -> &'a str {
+fn slowest_rate<'a>(topology: &'a Topology, route: &[usize]) -> &'a str {
     let slowest = route.iter().min_by_key(|link| topology.rate_bps(**link));
     slowest.map_or("", |link| {
         let settings = topology.settings(*link);
         let returning = settings.return_rate.as_ref().filter(|_| link % 2 == 1);
         returning.unwrap_or(&settings.rate)
     })
+}
+
+/// Returns the lowest rate [bit/s] among the links of a flow's route to its receiver.
+pub fn slowest_bps(topology: &Topology, flow: usize) -> Option<u64> {
+    let (there, _) = &topology.ways[topology.way_of[flow]];
+    there.iter().map(|link| topology.rate_bps(*link)).min()
 }
 
 /// A VBR source of a resolved scenario.

@@ -1,27 +1,99 @@
 //! The network of a scenario as Python and the page pass it. Rows of large networks are arrays.
 
+use crate::times::{Start, Stop};
 use crate::Problems;
 use longpipe_json::Json;
 
-/// A graph with all of its nodes, links and flows.
+/// Number of the policy of hosts and proxies among the parts: tail drop.
+pub(crate) const TAIL_DROP: usize = 0;
+/// Number of the losses of links without losses among the parts.
+const NO_LOSS: usize = 1;
+
+/// A graph with its nodes, links and flows.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// Whether the fields of the trunk and of hosts have the names of a dumbbell.
-    pub dumbbell: bool,
-    /// Number of flows of each group of a dumbbell.
-    pub groups: Vec<usize>,
+    /// Fields of a dumbbell, from which the nodes and links are made; None if the network is a graph.
+    pub dumbbell: Option<Dumbbell>,
     /// Hosts and switches.
     pub nodes: Vec<Node>,
     /// Duplex links.
     pub links: Vec<Link>,
-    /// Distinct settings of links.
+    /// Distinct settings of links; those of a dumbbell's trunk are the first.
     pub settings: Vec<Settings>,
-    /// Policies, losses and conditioners to which settings refer by number.
+    /// Policies, losses and conditioners to which settings refer by number: tail drop, no losses, and others.
     pub parts: Vec<Part>,
-    /// Flows.
+    /// Flows, or the first flow of each group of a dumbbell.
     pub flows: Vec<Flow>,
     /// VBR sources.
     pub vbr: Vec<VbrSource>,
+    /// Proxies that split connections.
+    pub peps: Vec<Pep>,
+}
+
+/// Fields of a dumbbell other than those of its trunk, which are settings 0 of the graph.
+#[derive(Clone, Debug)]
+pub struct Dumbbell {
+    /// Number of flows.
+    pub sources: usize,
+    /// Groups of flows; None if all flows are equal.
+    pub groups: Option<Vec<Group>>,
+    /// Bit rate of hosts' links.
+    pub access_rate: String,
+    /// Propagation delay of the sources' links.
+    pub access_delay: String,
+    /// Propagation delay of the sinks' links.
+    pub exit_delay: String,
+    /// Send jitter of the flows' hosts.
+    pub send_jitter: String,
+}
+
+/// Flows that differ only in name, hosts and start.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Name of the only flow, or beginning of the flows' names.
+    pub name: String,
+    /// Number of flows.
+    pub count: usize,
+    /// Whether the data go from sink to source.
+    pub is_back: bool,
+    /// Propagation delay of the sources' links, if it differs.
+    pub access_delay: Option<String>,
+    /// Propagation delay of the sinks' links, if it differs.
+    pub exit_delay: Option<String>,
+}
+
+impl Group {
+    /// Returns the name of a flow of the group, counted from 0.
+    pub(crate) fn flow(&self, number: usize) -> String {
+        match self.count {
+            1 => self.name.clone(),
+            _ => format!("{}{}", self.name, number + 1),
+        }
+    }
+}
+
+impl Dumbbell {
+    /// Returns the groups of the flows; equal flows are one group.
+    pub(crate) fn all_groups(&self) -> Vec<Group> {
+        self.groups.clone().unwrap_or_else(|| {
+            vec![Group {
+                name: if self.sources == 1 { "flow1" } else { "flow" }.to_owned(),
+                count: self.sources,
+                is_back: false,
+                access_delay: None,
+                exit_delay: None,
+            }]
+        })
+    }
+}
+
+/// A proxy that splits connections.
+#[derive(Clone, Debug)]
+pub struct Pep {
+    /// Name of its switch.
+    pub node: String,
+    /// Size of its buffer.
+    pub buffer: String,
 }
 
 /// Name, kind and send jitter of a node.
@@ -74,21 +146,56 @@ pub struct Settings {
     pub return_conditioners: Vec<usize>,
 }
 
+impl Default for Settings {
+    fn default() -> Settings {
+        let (rate, delay) = (String::new(), String::new());
+        Settings {
+            rate,
+            return_rate: None,
+            delay,
+            return_delay: None,
+            buffer: None,
+            return_buffer: None,
+            host_buffer: None,
+            policy: None,
+            return_policy: None,
+            host_policy: None,
+            loss: NO_LOSS,
+            return_loss: NO_LOSS,
+            conditioners: vec![],
+            return_conditioners: vec![],
+        }
+    }
+}
+
 /// A policy, a loss or a conditioner: its kind, the rate of a shaper, the mean delay of jitter, and the number of classes.
 #[derive(Clone, Debug)]
 pub struct Part(pub String, pub Option<String>, pub Option<String>, pub Option<u64>);
 
-/// Name, sender, receiver, route, return route and class of a flow, and its guaranteed rate [cells/s].
+/// A flow.
 #[derive(Clone, Debug)]
-pub struct Flow(
-    pub String,
-    pub String,
-    pub String,
-    pub Option<Vec<String>>,
-    pub Option<Vec<String>>,
-    pub u64,
-    pub Option<u64>,
-);
+pub struct Flow {
+    /// Name; of a dumbbell's flow, it is made from the group.
+    pub name: String,
+    /// Sending host.
+    pub from: String,
+    /// Receiving host.
+    pub to: String,
+    /// Nodes from sender to receiver; None for the fewest hops.
+    pub route: Option<Vec<String>>,
+    /// Nodes from receiver to sender; None for the reversed route.
+    pub return_route: Option<Vec<String>>,
+    /// Class of its packets.
+    pub class: u64,
+    /// Guaranteed rate [cells/s].
+    pub mcr: Option<u64>,
+    /// Start, if it is not the scenario's.
+    pub start: Option<Start>,
+    /// Stop, if it is not the scenario's.
+    pub stop: Option<Stop>,
+    /// Whether proxies split the connection.
+    pub splits: bool,
+}
 
 /// A VBR source.
 #[derive(Clone, Debug)]
@@ -116,8 +223,6 @@ pub struct VbrSource {
 pub struct Ports {
     /// Whether links carry ATM cells.
     pub cells: bool,
-    /// Rate with which a BDP is computed at all ports of a dumbbell.
-    pub trunk_rate: Option<String>,
     /// Buffer of switches.
     pub buffer: String,
     /// Policy of switches.
@@ -158,8 +263,7 @@ impl Graph {
     pub(crate) fn read(text: &str) -> Result<Graph, Problems> {
         let mut json = read(text)?;
         Ok(Graph {
-            dumbbell: matches!(json.take("dumbbell"), Json::Bool(true)),
-            groups: places(json.take("groups")),
+            dumbbell: Dumbbell::of(json.take("dumbbell")),
             nodes: rows(json.take("nodes"), |mut row| {
                 let kind = match row.item(1).text().as_deref() {
                     Some("switch") => NodeKind::Switch,
@@ -190,17 +294,18 @@ impl Graph {
             })?,
             parts: rows(json.take("parts"), Part::of)?,
             flows: rows(json.take("flows"), |mut row| {
-                let [name, from, to] = [row.item(0).text()?, row.item(1).text()?, row.item(2).text()?];
-                let (route, back) = (row.item(3).texts(), row.item(4).texts());
-                Some(Flow(
-                    name,
-                    from,
-                    to,
-                    route,
-                    back,
-                    row.item(5).number()?,
-                    row.item(6).number(),
-                ))
+                Some(Flow {
+                    name: row.item(0).text()?,
+                    from: row.item(1).text()?,
+                    to: row.item(2).text()?,
+                    route: row.item(3).texts(),
+                    return_route: row.item(4).texts(),
+                    class: row.item(5).number()?,
+                    mcr: row.item(6).number(),
+                    start: Start::of(row.item(7)),
+                    stop: Stop::of(row.item(8)),
+                    splits: is_true(&row.item(9)),
+                })
             })?,
             vbr: rows(json.take("vbr"), |mut table| {
                 Some(VbrSource {
@@ -214,6 +319,39 @@ impl Graph {
                     phase: table.take("phase").text()?,
                 })
             })?,
+            peps: rows(json.take("peps"), |mut row| {
+                let (node, buffer) = (row.item(0).text()?, row.item(1).text()?);
+                Some(Pep { node, buffer })
+            })?,
+        })
+    }
+}
+
+impl Dumbbell {
+    fn of(mut table: Json<'_>) -> Option<Dumbbell> {
+        let groups = match table.take("groups") {
+            Json::Null => None,
+            groups => groups.list().into_iter().map(Group::of).collect(),
+        };
+        Some(Dumbbell {
+            sources: table.take("sources").place()?,
+            groups,
+            access_rate: table.take("access_rate").text()?,
+            access_delay: table.take("access_delay").text()?,
+            exit_delay: table.take("exit_delay").text()?,
+            send_jitter: table.take("send_jitter").text()?,
+        })
+    }
+}
+
+impl Group {
+    fn of(mut row: Json<'_>) -> Option<Group> {
+        Some(Group {
+            name: row.item(0).text()?,
+            count: row.item(1).place()?,
+            is_back: row.item(2).text()? == "back",
+            access_delay: row.item(3).text(),
+            exit_delay: row.item(4).text(),
         })
     }
 }
@@ -253,8 +391,7 @@ impl Ports {
     fn of(mut json: Json<'_>, windows: Vec<Window>) -> Option<Ports> {
         let mut largest = json.take("largest");
         Some(Ports {
-            cells: matches!(json.take("cells"), Json::Bool(true)),
-            trunk_rate: json.take("trunk_rate").text(),
+            cells: is_true(&json.take("cells")),
             buffer: json.take("buffer").text()?,
             policy: Part::of(json.take("policy"))?,
             largest: Packet {
@@ -268,7 +405,7 @@ impl Ports {
 }
 
 /// Reads a text.
-fn read(text: &str) -> Result<Json<'_>, Problems> {
+pub(crate) fn read(text: &str) -> Result<Json<'_>, Problems> {
     serde_json::from_str(text).map_err(|error| format!("network: {error}").into())
 }
 
@@ -283,6 +420,10 @@ fn rows<T>(list: Json<'_>, of: fn(Json<'_>) -> Option<T>) -> Result<Vec<T>, Prob
 
 fn places(list: Json<'_>) -> Vec<usize> {
     list.list().into_iter().filter_map(Json::place).collect()
+}
+
+fn is_true(value: &Json<'_>) -> bool {
+    matches!(value, Json::Bool(true))
 }
 
 fn incomplete(text: &str) -> Problems {

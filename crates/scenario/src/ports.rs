@@ -1,7 +1,7 @@
 //! Both directions of each link, with the buffers of their ports, and the windows that fill their routes.
 
 use crate::buffers::{buffer, Buffer, Pipe};
-use crate::input::{Part, Ports, Window};
+use crate::input::{Part, Ports, Window, TAIL_DROP};
 use crate::routes::{key, Numbers};
 use crate::topology::Topology;
 use crate::units::{self, RATE};
@@ -19,7 +19,7 @@ const TIMES_PATH: u64 = 2;
 pub struct DirectedLinks {
     /// Distinct fields.
     pub fields: Vec<PortFields>,
-    /// Both nodes of each directed link, and the number of its fields.
+    /// Both nodes of each link, and the number of its fields; the opposite direction has the following fields.
     pub links: Vec<(usize, usize, usize)>,
     /// Automatic windows [byte], in the order in which they were requested.
     pub windows: Vec<u64>,
@@ -34,7 +34,7 @@ pub struct PortFields {
     pub delay_ps: u64,
     /// Kind of the port.
     pub port: Port,
-    /// Policy of the port; None is that of the switches, or tail drop at a host.
+    /// Policy of the port; None is that of the switches.
     pub policy: Option<usize>,
     /// Buffer of the port; None is unlimited.
     pub buffer: Option<Buffer>,
@@ -64,7 +64,7 @@ pub fn directed_links(topology: &Topology, ports_json: &str) -> Result<DirectedL
     let mut known = Numbers::new();
     let mut made = DirectedLinks {
         fields: vec![],
-        links: Vec::with_capacity(2 * topology.ends.len()),
+        links: Vec::with_capacity(topology.ends.len()),
         windows: vec![],
     };
     for (i, [a, b]) in topology.ends.iter().copied().enumerate() {
@@ -82,13 +82,13 @@ pub fn directed_links(topology: &Topology, ports_json: &str) -> Result<DirectedL
             }
         };
         made.links.push((a, b, number));
-        made.links.push((b, a, number + 1));
     }
     made.windows = ports
         .windows
         .iter()
         .map(|wanted| window_bytes(topology, &made, wanted))
         .collect();
+    made.links = topology.copies.links(&made.links);
     Ok(made)
 }
 
@@ -100,11 +100,16 @@ fn port_fields(topology: &Topology, link: usize, ports: &Ports, round_trip_ps: u
         let own = if back { settings.return_buffer.as_ref() } else { None };
         let text = own.or(settings.buffer.as_ref()).unwrap_or(&ports.buffer);
         let shaper = policy.map_or(&ports.policy, |part| &topology.graph.parts[part]);
-        let rate_bps = shaped_bps(topology, link, bdp_rate_bps(topology, link, ports), shaper);
+        let rate_bps = shaped_bps(topology, link, bdp_rate_bps(topology, link), shaper);
         (Port::Switch, policy, Some(text), rate_bps)
     } else {
         let text = settings.host_buffer.as_ref();
-        (Port::Host, settings.host_policy, text, topology.rate_bps(link))
+        (
+            Port::Host,
+            settings.host_policy.or(Some(TAIL_DROP)),
+            text,
+            topology.rate_bps(link),
+        )
     };
     let pipe = Pipe {
         rate_bps,
@@ -129,10 +134,16 @@ fn port_fields(topology: &Topology, link: usize, ports: &Ports, round_trip_ps: u
 }
 
 /// Returns the rate [bit/s] with which a BDP is computed at a port of a switch.
-fn bdp_rate_bps(topology: &Topology, link: usize, ports: &Ports) -> u64 {
+fn bdp_rate_bps(topology: &Topology, link: usize) -> u64 {
     let settings = topology.settings(link);
     let returning = settings.return_rate.as_ref().filter(|_| link % 2 == 1);
-    let text = returning.or(ports.trunk_rate.as_ref()).unwrap_or(&settings.rate);
+    // A BDP is that of the trunk at all ports of a dumbbell.
+    let trunk = topology
+        .graph
+        .dumbbell
+        .is_some()
+        .then(|| &topology.graph.settings[0].rate);
+    let text = returning.or(trunk).unwrap_or(&settings.rate);
     units::parse(RATE, text).unwrap_or_else(|| topology.rate_bps(link))
 }
 
@@ -170,7 +181,7 @@ fn window_bytes(topology: &Topology, links: &DirectedLinks, wanted: &Window) -> 
     let bdp = u128::from(rate_bps) * u128::from(delay_ps) / (8 * 1_000_000_000_000);
     // The host's own port is excluded: its queue is unlimited, so the window need not fill it.
     let buffers = there[1..].iter().map(|link| {
-        let fields = &links.fields[links.links[*link].2];
+        let fields = &links.fields[links.links[link / 2].2 + link % 2];
         fields.buffer.map_or(bdp, |buffer| buffer.bytes(wanted.packet_bytes))
     });
     let sum = u128::from(TIMES_PATH) * (bdp + buffers.max().unwrap_or(0));

@@ -1,6 +1,7 @@
 //! A checked graph: routes as numbers of directed links, and delays.
 
-use crate::input::{Flow, Graph, NodeKind, Part, Settings};
+use crate::copies::Copies;
+use crate::input::{self, Flow, Graph, NodeKind, Settings};
 use crate::names::nearest;
 use crate::routes::{key, Numbers, ShortestRoutes};
 use crate::units::{self, RATE, TIME};
@@ -17,6 +18,24 @@ pub type Route = Vec<usize>;
 
 /// Routes of a flow to its receiver and back.
 pub type BothWays = (Route, Route);
+
+/// A flow of a graph with proxies.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Part {
+    /// Number of the flow that the part belongs to; that flow is the last part of its connection.
+    pub(crate) of: usize,
+    /// Number of the proxy that sends.
+    pub(crate) sender: Option<usize>,
+    /// The part that begins at the receiving proxy, and the number of this proxy.
+    pub(crate) onward: Option<(usize, usize)>,
+}
+
+impl Part {
+    /// Returns a connection that is not split.
+    pub(crate) fn whole(of: usize) -> Part {
+        Part { of, ..Part::default() }
+    }
+}
 
 /// A checked graph; link k consists of the directed links 2k (as written) and 2k + 1 (reverse).
 #[derive(Debug)]
@@ -38,17 +57,13 @@ pub struct Topology {
     pub(crate) way_of: Vec<usize>,
     /// Routes of VBR sources.
     pub(crate) vbr_routes: Vec<Route>,
+    /// The parts of split connections, one per flow.
+    pub(crate) parts: Vec<Part>,
+    /// Copies of nodes, links and flows.
+    pub(crate) copies: Copies,
 }
 
 impl Topology {
-    /// Reads a graph from JSON, checks it, and finds the routes of its flows.
-    ///
-    /// # Errors
-    /// Returns the problems of the graph, or the problem of the JSON text, which is a defect of the caller.
-    pub fn from_json(graph: &str) -> Result<Topology, Problems> {
-        Topology::new(Graph::read(graph)?)
-    }
-
     /// Checks a graph and finds the routes of its flows.
     ///
     /// # Errors
@@ -101,6 +116,7 @@ impl Topology {
             .iter()
             .map(|one| both(one, TIME, |one| (&one.delay, &one.return_delay), "delay"));
         let delays_ps = delays_ps.collect::<Result<_, _>>()?;
+        let parts = (0..graph.flows.len()).map(Part::whole).collect();
         let mut topology = Topology {
             graph,
             position,
@@ -111,6 +127,8 @@ impl Topology {
             ways: vec![],
             way_of: vec![],
             vbr_routes: vec![],
+            parts,
+            copies: Copies::default(),
         };
         topology.find_routes(&mut shortest)?;
         Ok(topology)
@@ -121,8 +139,8 @@ impl Topology {
         let mut known = Numbers::new();
         let (mut ways, mut way_of) = (vec![], Vec::with_capacity(self.graph.flows.len()));
         for (i, flow) in self.graph.flows.iter().enumerate() {
-            let ends = key(self.position[&flow.1], self.position[&flow.2]);
-            let written = flow.3.is_some() || flow.4.is_some();
+            let ends = key(self.position[&flow.from], self.position[&flow.to]);
+            let written = flow.route.is_some() || flow.return_route.is_some();
             let shared = if written { None } else { known.get(&ends).copied() };
             let number = match shared {
                 Some(number) => number,
@@ -156,15 +174,15 @@ impl Topology {
     }
 
     fn routes_of(&self, i: usize, flow: &Flow, shortest: &mut ShortestRoutes) -> Result<BothWays, Problems> {
-        let (first, last) = (self.position[&flow.1], self.position[&flow.2]);
-        let there = match &flow.3 {
+        let (first, last) = (self.position[&flow.from], self.position[&flow.to]);
+        let there = match &flow.route {
             Some(route) if !route.is_empty() => {
                 self.checked(&format!("network.flows[{i}].route"), route, first, last)?
             }
             _ => self.fewest_hops(&format!("network.flows[{i}]"), first, last, shortest)?,
         };
         let there = self.along(&there);
-        let back = match &flow.4 {
+        let back = match &flow.return_route {
             Some(route) => {
                 let field = format!("network.flows[{i}].return_route");
                 self.along(&self.checked(&field, route, last, first)?)
@@ -270,7 +288,7 @@ impl Topology {
     }
 
     /// Returns the conditioners of the port of a directed link.
-    pub(crate) fn conditioners(&self, link: usize) -> impl Iterator<Item = &Part> {
+    pub(crate) fn conditioners(&self, link: usize) -> impl Iterator<Item = &input::Part> {
         let settings = self.settings(link);
         let own = [&settings.conditioners, &settings.return_conditioners][link % 2];
         own.iter().map(|part| &self.graph.parts[*part])
@@ -292,19 +310,17 @@ impl Topology {
         self.ways.iter().map(round_trip).max().unwrap_or(0)
     }
 
-    /// Returns the distinct routes of flows, to their receivers and back.
-    pub fn ways(&self) -> &[BothWays] {
-        &self.ways
-    }
-
-    /// Returns the number of each flow's routes.
-    pub fn way_of(&self) -> &[usize] {
-        &self.way_of
+    /// Returns, for each part of a connection, the number of its flow and the number of the sending proxy.
+    pub fn parts(&self) -> Vec<(usize, Option<usize>)> {
+        self.parts.iter().map(|part| (part.of, part.sender)).collect()
     }
 
     /// Returns the routes of VBR sources.
-    pub fn vbr_routes(&self) -> &[Route] {
-        &self.vbr_routes
+    pub fn vbr_routes(&self) -> Vec<Route> {
+        self.vbr_routes
+            .iter()
+            .map(|route| self.copies.route(route, 0))
+            .collect()
     }
 
     /// Returns the policy of the port of a directed link at a switch; None is that of the switches.
@@ -316,23 +332,35 @@ impl Topology {
 
     /// Returns the name of a field of link i in the scenario.
     pub(crate) fn link_field(&self, i: usize, name: &str) -> String {
-        if self.graph.dumbbell {
+        if self.graph.dumbbell.is_some() {
             format!("network.{name}")
         } else {
             format!("network.links[{i}].{name}")
         }
     }
 
-    /// Returns the name of the field of flow i, counted from 0.
+    /// Returns the name of the field of a flow, or of the group that begins with it.
     pub(crate) fn flow_field(&self, i: usize) -> String {
-        let mut end = 0;
-        for (number, count) in self.graph.groups.iter().enumerate() {
-            end += count;
-            if i < end {
-                return format!("network.group[{number}]");
-            }
-        }
-        format!("network.flows[{i}]")
+        let grouped = self
+            .graph
+            .dumbbell
+            .as_ref()
+            .is_some_and(|dumbbell| dumbbell.groups.is_some());
+        format!(
+            "network.{}[{}]",
+            if grouped { "group" } else { "flows" },
+            self.parts[i].of
+        )
+    }
+
+    /// Returns the nodes of a flow's routes to its receiver and back.
+    pub(crate) fn route_names(&self, i: usize) -> [Vec<String>; 2] {
+        let (there, back) = &self.ways[self.way_of[i]];
+        [there, back].map(|route| {
+            let first = route.first().map(|link| self.ends_of(*link).0);
+            let nodes = first.into_iter().chain(route.iter().map(|link| self.ends_of(*link).1));
+            nodes.map(|node| self.name(node).to_owned()).collect()
+        })
     }
 }
 
@@ -409,7 +437,7 @@ fn flow_problems(graph: &Graph, position: &HashMap<String, usize>, problems: &mu
     if graph.flows.is_empty() {
         problems.push("network.flows: empty; needs at least one flow".to_owned());
     }
-    let flows = graph.flows.iter().map(|flow| (&flow.0, &flow.1, &flow.2));
+    let flows = graph.flows.iter().map(|flow| (&flow.name, &flow.from, &flow.to));
     stream_problems("network.flows", flows, graph, position, problems);
     let sources = graph.vbr.iter().map(|source| (&source.name, &source.from, &source.to));
     stream_problems("network.vbr", sources, graph, position, problems);

@@ -1,10 +1,10 @@
-//! Routes, buffers and windows of a scenario's network, which is passed as JSON: see crates/scenario.
+//! The resolved network of a scenario, which is passed as JSON: see crates/scenario.
 
-use longpipe_scenario::{self as scenario, checks, Problems};
+use longpipe_scenario::{self as scenario, checks, network, rows, splits, Problems};
 use serde_json::to_string;
 use wasm_bindgen::prelude::*;
 
-/// A checked graph with the routes of its flows.
+/// A checked network with the routes of its flows.
 #[wasm_bindgen]
 pub struct Topology(scenario::Topology);
 
@@ -20,22 +20,21 @@ fn json<T: serde::Serialize>(value: &T) -> Result<String, JsError> {
 
 #[wasm_bindgen]
 impl Topology {
-    /// Checks a graph and finds its routes.
+    /// Checks a network and finds its routes.
     ///
     /// # Errors
     /// Returns a line for each problem.
     #[wasm_bindgen(constructor)]
-    pub fn new(graph_json: &str) -> Result<Topology, JsError> {
-        scenario::Topology::from_json(graph_json).map(Topology).map_err(thrown)
+    pub fn new(network_json: &str) -> Result<Topology, JsError> {
+        network::topology(network_json).map(Topology).map_err(thrown)
     }
 
-    /// Returns, as JSON, the distinct routes of flows to their receivers and back, the number of each flow's routes, and
-    /// the routes of VBR sources. A route is a list of numbers of directed links.
+    /// Returns, for each part of a connection, the number of its flow and the number of the sending proxy, as JSON.
     ///
     /// # Errors
     /// Returns no errors.
-    pub fn routes(&self) -> Result<String, JsError> {
-        json(&(self.0.ways(), self.0.way_of(), self.0.vbr_routes()))
+    pub fn parts(&self) -> Result<String, JsError> {
+        json(&self.0.parts())
     }
 
     /// Returns the longest RTT [ms] of all flows without queues.
@@ -65,6 +64,14 @@ impl Topology {
         checks::check_guarantees(&self.0, cells).map_err(thrown)
     }
 
+    /// Checks the buffers of proxies; `mss_bytes` are those of all parts of connections.
+    ///
+    /// # Errors
+    /// Returns the problem of the first buffer that is too small.
+    pub fn check_buffers(&self, mss_bytes: &[u64]) -> Result<(), JsError> {
+        splits::check_buffers(&self.0, mss_bytes).map_err(thrown)
+    }
+
     /// Returns the VBR sources in the form of the core, through switches with a scheduler of this kind, as JSON.
     ///
     /// # Errors
@@ -79,5 +86,21 @@ impl Topology {
     /// Returns the problem of the first buffer that does not fit its port.
     pub fn directed_links(&self, ports_json: &str) -> Result<String, JsError> {
         json(&scenario::directed_links(&self.0, ports_json).map_err(thrown)?)
+    }
+
+    /// Returns all nodes as JSON.
+    ///
+    /// # Errors
+    /// Returns no errors.
+    pub fn nodes(&self) -> Result<String, JsError> {
+        json(&rows::nodes(&self.0))
+    }
+
+    /// Returns the distinct routes of all flows, and the flows, as JSON.
+    ///
+    /// # Errors
+    /// Returns the problem of the first flow that does not start before the end of the run and stop after its start.
+    pub fn flows(&self, times_json: &str) -> Result<String, JsError> {
+        json(&rows::flows(&self.0, times_json).map_err(thrown)?)
     }
 }

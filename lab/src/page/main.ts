@@ -113,7 +113,7 @@ function take(next: Table, fresh: boolean): boolean {
     if (fresh || resolved === null || durationS(resolved) !== durationS(found)) span = null;
     if (fresh) sequence = 0;
     [fields, resolved] = [next, found];
-    sequence = Math.min(sequence, found.topology.graph.flows.length - 1);
+    sequence = Math.min(sequence, found.flows.length - 1);
     // StartingPoint the run first, so that the worker runs while the form is built.
     run();
     form.show(found, next, seed);
@@ -137,7 +137,7 @@ function showScenario(): void {
     showText(fields);
     const name = String(valueOf(resolved.scenario, "name"));
     byId("command").textContent = `longpipe run ${fileName(name)}.toml --seed ${seed}`;
-    const flows = resolved.topology.graph.flows.map((flow) => String(valueOf(flow, "name")));
+    const { flows } = resolved;
     const select = byId<HTMLSelectElement>("flow");
     const shown = flows.slice(0, 200);
     if (select.options.length !== shown.length || select.options[0]?.text !== shown[0]) {
@@ -155,7 +155,7 @@ function fileName(name: string): string {
 
 function viewOf(of: Resolved): View {
     const [from_s, to_s] = span ?? [0, durationS(of)];
-    const flows = Math.max(1, Math.min(Math.max(MAX_FLOWS, sequence + 1), of.topology.graph.flows.length));
+    const flows = Math.max(1, Math.min(Math.max(MAX_FLOWS, sequence + 1), of.flows.length));
     return { from_s, to_s, bins: BINS, flows, sequence };
 }
 
@@ -188,7 +188,7 @@ function finished(found: Done, runMs: number): void {
     const segments = segmentsOf(numbers(found.counted, "flows", "sent_segments"));
     learn(found.resolved, segments, runMs / 1000);
     keepSent(found.resolved, segments);
-    const flows = found.resolved.topology.graph.flows.length;
+    const flows = found.resolved.flows.length;
     const speed = Number(((2 * segments) / runMs / 1000).toPrecision(2));
     const what = `${flows} ${flows === 1 ? "flow" : "flows"}, ${durationS(found.resolved)} s simulated`;
     byId("status").textContent = `${what} in ${(runMs / 1000).toFixed(2)} s, ${speed} million packets per second`;

@@ -18,6 +18,6 @@ export function isFixed(preset: Preset): boolean {
  */
 export function resolvePreset(preset: Preset): Resolved {
     const network = Object.entries(preset.fields["network"] as Table).filter(([name]) => !(name in DESCRIPTION.beyond));
-    const { scenario, topology } = resolve({ ...preset.fields, network: Object.fromEntries(network) });
-    return { scenario, topology, core: JSON.parse(preset.core ?? "{}") as JsonTable, fixed: true };
+    const shown = resolve({ ...preset.fields, network: Object.fromEntries(network) });
+    return { ...shown, core: JSON.parse(preset.core ?? "{}") as JsonTable, fixed: true };
 }

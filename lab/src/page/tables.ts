@@ -1,5 +1,4 @@
 /** A table of a run's metrics, next to those of a pinned run, and a table of its flows. */
-import { valueOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
 import { make, table } from "./dom";
 import { metricsOf, numbers, shownMetrics, throughputs } from "./metrics";
@@ -32,7 +31,7 @@ export function showNumbers(place: HTMLElement, now: Run, pinned: Run | null): v
 
 /** Shows each flow in a row. */
 export function showFlows(place: HTMLElement, resolved: Resolved, run: Counted): void {
-    const names = resolved.topology.graph.flows.map((flow) => String(valueOf(flow, "name")));
+    const names = resolved.flows;
     const rates = throughputs(resolved, run);
     const total = rates.reduce((sum, rate) => sum + rate, 0);
     const columns = ["sent_segments", "retransmitted_segments", "timeouts", "fast_retransmits"].map((name) =>

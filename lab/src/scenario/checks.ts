@@ -1,11 +1,9 @@
 /** Checks of combinations of a scenario's parts that are valid individually: see scenario/checks.py. */
 import { violations } from "./constraints";
 import { ScenarioError } from "./errors";
-import { flowField } from "./graph";
 import { DESCRIPTION } from "./model";
 import { type Part, kindOf, valueOf } from "./part";
 import type { Topology } from "./topology";
-import { TIME } from "./units";
 
 /** Maximum number of reported problems. */
 const MAX_PROBLEMS = 10;
@@ -16,18 +14,17 @@ const MAX_PROBLEMS = 10;
  */
 export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]): void {
     const last = new Map(tcps.map((tcp, i) => [tcp, i]));
-    const network = valueOf(scenario, "network") as Part;
     const framing = valueOf(scenario, "framing");
     const problems: string[] = [];
     for (const [tcp, i] of last) {
         for (const [name, problem] of tcpProblems(tcp)) {
-            problems.push(`${tcpField(network, topology, i, name)}: ${problem}`);
+            problems.push(`${tcpField(topology, i, name)}: ${problem}`);
         }
     }
     for (const [tcp, i] of framing === "aal5" ? last : []) {
         const ecn = kindOf(valueOf(tcp, "ecn") as Part);
         if (ecn === "off") continue;
-        problems.push(`${tcpField(network, topology, i, "ecn")}: ${ecn}; needs off under AAL5, whose cells carry no ECN marks`);
+        problems.push(`${tcpField(topology, i, "ecn")}: ${ecn}; needs off under AAL5, whose cells carry no ECN marks`);
     }
     refuse([...problems, ...networkProblems(scenario, topology)]);
 }
@@ -69,17 +66,10 @@ function tableIn(given: unknown): Record<string, unknown> {
     return typeof given === "object" && given !== null ? (given as Record<string, unknown>) : {};
 }
 
-/** Throws ScenarioError unless the run lasts beyond this start time [ps]. */
-export function checkBegin(duration: string, field: string, at: bigint): void {
-    if (at >= TIME.parse(duration)) {
-        throw new ScenarioError([`${field}: ${TIME.format(at)}; needs less than the duration, ${duration}`]);
-    }
-}
-
-function tcpField(network: Part, topology: Topology, i: number, name: string): string {
-    const own = valueOf(topology.graph.flows[i] as Part, "tcp") as Part | null;
+function tcpField(topology: Topology, i: number, name: string): string {
+    const own = valueOf(topology.flows[i] as Part, "tcp") as Part | null;
     const its = own?.written.has(name.split(".")[0] as string) === true;
-    return its ? `${flowField(network, i)}.tcp.${name}` : `tcp.${name}`;
+    return its ? `${topology.flowField(i)}.tcp.${name}` : `tcp.${name}`;
 }
 
 function* tcpProblems(tcp: Part): Generator<[string, string]> {
@@ -91,9 +81,9 @@ function* framingProblems(scenario: Part, topology: Topology): Generator<string>
     const cells = valueOf(scenario, "framing") === "aal5";
     const switches = valueOf(scenario, "switch") as Part;
     const policies: [string, Part][] = [["switch.policy", valueOf(switches, "policy") as Part]];
-    for (const [i, link] of topology.graph.links.entries()) {
-        const dumbbell = kindOf(valueOf(scenario, "network") as Part) === "dumbbell";
-        for (const name of ["policy", "return_policy", "host_policy"]) {
+    const dumbbell = kindOf(topology.network) === "dumbbell";
+    for (const [i, link] of topology.links.entries()) {
+        for (const name of dumbbell ? ["host_policy", "return_policy"] : ["policy", "return_policy", "host_policy"]) {
             const policy = valueOf(link, name) as Part | null;
             if (policy !== null) policies.push([dumbbell ? `network.${name}` : `network.links[${i}].${name}`, policy]);
         }
@@ -110,7 +100,7 @@ function* framingProblems(scenario: Part, topology: Topology): Generator<string>
     if (valueOf(switches, "ties") === "rotating") {
         yield "switch.ties: rotating; changes every cell time, IP routers accept port-order, random";
     }
-    if (topology.graph.vbr.length > 0) {
+    if ([valueOf(topology.network, "vbr") ?? []].flat().length > 0) {
         yield "network.vbr: sends cells, which IP links do not carry; needs framing 'aal5'";
     }
 }

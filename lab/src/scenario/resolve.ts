@@ -1,16 +1,15 @@
 /** The resolved scenario, as the core requires it: every field is present, and every quantity is an integer. */
 import { type Packet, datagramOf, packetOf } from "./buffers";
 import { checkPart } from "./check";
-import { checkBegin, checkNetwork, checkStands, checkTogether } from "./checks";
+import { checkNetwork, checkStands, checkTogether } from "./checks";
 import { leastWindowScale } from "./constraints";
 import { type Json, type JsonTable, coreFields } from "./core";
 import { ScenarioError } from "./errors";
-import { asGraph, flowField } from "./graph";
 import { DESCRIPTION } from "./model";
 import { moduleOf } from "./modules";
 import { type Part, kindOf, valueOf } from "./part";
 import { byRules } from "./profiles";
-import { Topology } from "./topology";
+import { Topology, plainPart } from "./topology";
 import { TIME } from "./units";
 
 /** A scenario that can be run: its checked parts, and the resolved scenario for the core. */
@@ -18,6 +17,8 @@ export interface Resolved {
     scenario: Part;
     topology: Topology;
     core: JsonTable;
+    /** Names of the flows. */
+    flows: string[];
     /** Whether Python resolved it when the page was built; its fields then cannot be changed. */
     fixed?: true;
 }
@@ -31,9 +32,11 @@ export function resolve(fields: Record<string, unknown>): Resolved {
     });
     if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
     scenario = withBuffer(scenario);
-    const network = valueOf(scenario, "network") as Part;
-    const topology = new Topology(asGraph(network), network);
-    return { scenario, topology, core: coreOf(scenario, topology) };
+    const topology = new Topology(valueOf(scenario, "network") as Part, valueOf(scenario, "traffic") as Part);
+    const core = coreOf(scenario, topology);
+    // A connection that a proxy splits ends with its own flow, and the other parts are no flows of the scenario.
+    const flows = (core["flows"] as JsonTable[]).filter((flow) => flow["onward"] === undefined).map((flow) => String(flow["name"]));
+    return { scenario, topology, core, flows };
 }
 
 /** Returns the scenario; the default buffer of IP routers is added if it does not specify one. */
@@ -45,9 +48,8 @@ function withBuffer(scenario: Part): Part {
 }
 
 function coreOf(scenario: Part, topology: Topology): JsonTable {
-    const { graph } = topology;
-    let tcps = merged(valueOf(scenario, "tcp") as Part, graph.flows);
-    const most = largest(graph.flows.map((flow) => (valueOf(flow, "traffic") ?? valueOf(scenario, "traffic")) as Part), tcps);
+    let tcps = merged(valueOf(scenario, "tcp") as Part, topology.flows);
+    const most = largest(topology.flows.map((flow) => (valueOf(flow, "traffic") ?? valueOf(scenario, "traffic")) as Part), tcps);
     const automatic = [...tcps.entries()].filter(([, tcp]) => valueOf(tcp, "receiver_window") === "auto");
     const windows = automatic.map(([flow, tcp]) => ({ flow, packet: packetOf(tcp) }));
     let links: JsonTable[] | null = null;
@@ -57,20 +59,19 @@ function coreOf(scenario: Part, topology: Topology): JsonTable {
         [links, tcps] = linksAndWindows(scenario, topology, most, tcps, windows);
     }
     checkTogether(scenario, topology, tcps);
+    topology.checkBuffers(tcps);
     topology.checkClasses(valueOf(valueOf(scenario, "switch") as Part, "policy") as Part);
     topology.checkGuarantees(valueOf(scenario, "framing"));
     links ??= linksAndWindows(scenario, topology, most, tcps, [])[0];
     const switches = valueOf(scenario, "switch") as Part;
-    const core = {
+    return {
         ...coreFields(scenario, ["name", "network", "switch", "tcp", "traffic", "start", "stop"]),
         ...coreFields(switches, ["buffer", "policy", "scheduler"]),
-        nodes: graph.nodes.map((node) => coreFields(node, ["pep"])),
+        nodes: topology.allNodes(),
         links,
-        flows: flows(scenario, topology, tcps),
-        vbr: vbr(scenario, topology),
+        flows: topology.allFlows(scenario, commonFields(scenario, topology.flows, tcps)),
+        vbr: topology.vbr(kindOf(valueOf(switches, "scheduler") as Part)),
     };
-    checkStops(scenario, graph.flows, core.flows);
-    return core;
 }
 
 /** Returns the TCP parameters of each flow; flows with equal settings share one object. */
@@ -135,8 +136,7 @@ function linksAndWindows(
 ): [JsonTable[], Part[]] {
     const { fields, links, windows } = topology.directedLinks(scenario, largest, wanted);
     const [policy, scheduler] = ["policy", "scheduler"].map((name) => coreFields(valueOf(valueOf(scenario, "switch") as Part, name) as Part));
-    const plain = (part: string): JsonTable => coreFields(checkPart(part, {}, "", () => undefined));
-    const ports = { host: { policy: plain("TailDrop"), scheduler: plain("Fifo") }, switch: { policy, scheduler } as JsonTable };
+    const ports: Record<string, JsonTable> = { host: { scheduler: coreFields(plainPart("Fifo")) }, switch: { policy, scheduler } as JsonTable };
     const part = (number: number): JsonTable => coreFields(topology.parts[number] as Part);
     const rows = fields.map(({ port, policy, loss, conditioners, ...rest }): JsonTable => ({
         ...rest,
@@ -155,24 +155,22 @@ function linksAndWindows(
         known.set(window, found);
         fitted[flow] = found;
     }
-    return [links.map(([from, to, number]) => ({ from, to, ...rows[number] })), fitted];
+    const directed = links.flatMap(([a, b, number]) => [{ from: a, to: b, ...rows[number] }, { from: b, to: a, ...rows[number + 1] }]);
+    return [directed, fitted];
 }
 
-function flows(scenario: Part, topology: Topology, tcps: Part[]): JsonTable[] {
+/** Returns the fields that the copies of each flow have in common. */
+function commonFields(scenario: Part, flows: Part[], tcps: Part[]): JsonTable[] {
     const shared = new Map([...new Set(tcps)].map((tcp) => [tcp, coreTcp(tcp)]));
     const traffic = coreFields(valueOf(scenario, "traffic") as Part);
-    return topology.graph.flows.map((flow, i): JsonTable => {
+    return flows.map((flow, i): JsonTable => {
         const own = valueOf(flow, "traffic") as Part | null;
-        const [route, back] = topology.routes[i] as [number[], number[]];
+        const others = Object.keys(flow.values).filter((name) => !["class", "service"].includes(name));
         return {
-            ...coreFields(flow, ["from", "to", "route", "return_route", "tcp", "traffic", "start", "stop"]),
-            route,
-            return_route: back,
+            ...coreFields(flow, others),
             tcp: shared.get(tcps[i] as Part) as JsonTable,
             traffic: own === null ? traffic : coreFields(own),
-            start: start(scenario, i, flow),
             ...(saysEct1(tcps[i] as Part) ? { scalable: true } : {}),
-            ...stop(scenario, flow),
         };
     });
 }
@@ -199,7 +197,7 @@ function coreTcp(tcp: Part): JsonTable {
 /** Returns the fields of the resolved form with the options of AIMD and Vegas, whichever controller is selected. */
 function flatOptions(congestion: Part): JsonTable {
     const [aimd, vegas] = ["Aimd", "Vegas"].map((name) =>
-        coreFields(congestion.part === name ? congestion : checkPart(name, {}, "", () => undefined), ["kind"]),
+        coreFields(congestion.part === name ? congestion : plainPart(name), ["kind"]),
     ) as [JsonTable, JsonTable];
     return { ...aimd, vegas };
 }
@@ -209,51 +207,4 @@ function coreModule(module: Part, hz: bigint): JsonTable {
     const { parameters } = coreFields(module) as { parameters: Json };
     const digest = moduleOf(String(valueOf(module, "file")))?.digest ?? "";
     return { kind: "module", digest, parameters, hz: (valueOf(module, "hz") ?? hz) as bigint };
-}
-
-/** Returns the time at which a flow stops writing data, if there is one. */
-function stop(scenario: Part, flow: Part): JsonTable {
-    const chosen = (valueOf(flow, "stop") ?? valueOf(scenario, "stop")) as Part | null;
-    return chosen === null ? {} : { stop: coreFields(chosen) };
-}
-
-/** Throws ScenarioError for the first flow whose stop is not after its (earliest) start. */
-function checkStops(scenario: Part, all: Part[], resolved: JsonTable[]): void {
-    for (const [i, flow] of all.entries()) {
-        const row = resolved[i] as JsonTable;
-        const begin = row.start as JsonTable;
-        const beginPs = (begin["from_ps"] ?? begin["at_ps"]) as bigint;
-        const atPs = (row.stop as JsonTable | undefined)?.["at_ps"] as bigint | undefined;
-        if (atPs !== undefined && atPs <= beginPs) {
-            const own = valueOf(flow, "stop") !== null;
-            const field = own ? `${flowField(valueOf(scenario, "network") as Part, i)}.stop` : "stop";
-            const of = `${field} of flow '${String(valueOf(flow, "name"))}'.at`;
-            throw new ScenarioError([`${of}: ${TIME.format(atPs)}; needs more than the start, ${TIME.format(beginPs)}`]);
-        }
-    }
-}
-
-function start(scenario: Part, i: number, flow: Part): JsonTable {
-    const own = valueOf(flow, "start") as Part | null;
-    const chosen = own ?? (valueOf(scenario, "start") as Part);
-    const field = own === null ? "start" : `${flowField(valueOf(scenario, "network") as Part, i)}.start`;
-    const duration = String(valueOf(scenario, "duration"));
-    if (kindOf(chosen) === "staggered") {
-        const [first, interval] = ["first", "interval"].map((name) => TIME.parse(String(valueOf(chosen, name))));
-        const at = (first as bigint) + BigInt(i) * (interval as bigint);
-        checkBegin(duration, `${field} of flow '${String(valueOf(flow, "name"))}'`, at);
-        return { kind: "fixed", at_ps: at };
-    }
-    const core = coreFields(chosen);
-    const name = kindOf(chosen) === "random" ? "from" : "at";
-    checkBegin(duration, `${field}.${name}`, core[`${name}_ps`] as bigint);
-    return core;
-}
-
-function vbr(scenario: Part, topology: Topology): JsonTable[] {
-    const sources = topology.vbr(kindOf(valueOf(valueOf(scenario, "switch") as Part, "scheduler") as Part));
-    return topology.graph.vbr.map((source, i) => ({
-        ...coreFields(source, ["from", "to", "route", "period", "duty", "phase", "rate"]),
-        ...sources[i],
-    }));
 }

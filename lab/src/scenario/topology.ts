@@ -1,9 +1,10 @@
-/** The network of a scenario: routes, buffers and windows, which the engine computes (see crates/scenario). */
+/** The network of a scenario: nodes, links, routes, buffers, windows and starts of flows (see crates/scenario). */
 import { Topology as Core, decimal } from "../../build/engine/engine";
 import { type Packet } from "./buffers";
-import { type Json, type JsonTable, toJson } from "./core";
+import { checkPart } from "./check";
+import { type Json, type JsonTable, coreFields, toJson } from "./core";
 import { ScenarioError } from "./errors";
-import type { Graph } from "./graph";
+import { model } from "./model";
 import { type Part, type Value, kindOf, valueOf } from "./part";
 import { SIZE } from "./units";
 
@@ -24,67 +25,91 @@ interface PortFields {
     conditioners: number[];
 }
 
-/** Directed links by their nodes and the number of their fields, and automatic windows [byte]. */
-interface DirectedLinks {
+/**
+ * Distinct fields of directed links, the nodes of each link with the number of its fields, which the fields of the opposite
+ * direction follow, and automatic windows [byte].
+ */
+interface Links {
     fields: PortFields[];
     links: [number, number, number][];
     windows: bigint[];
 }
 
-/** A checked graph; link k consists of the directed links 2k (as written) and 2k + 1 (reverse). */
+/** A checked network. */
 export class Topology {
-    readonly routes: [number[], number[]][];
-    readonly vbrRoutes: number[][];
+    /** Links whose fields the scenario sets: those of a graph, or a dumbbell's trunk with the queues of the hosts' links. */
+    readonly links: Part[];
+    /** First flows of groups, and a copy of a flow for each additional part of its connection that a proxy splits off. */
+    readonly flows: Part[];
     /** Policies, losses and conditioners of links, to which `PortFields` refer by number. */
-    readonly parts: Part[] = [];
+    readonly parts = [plainPart("TailDrop"), plainPart("NoLoss")];
     private readonly core: Core;
+    private readonly of: [number, number | null][];
 
-    /** Throws ScenarioError with all problems of the graph of a network. */
+    /** Checks a network with traffic for flows without own traffic. Throws ScenarioError with all problems. */
     constructor(
-        readonly graph: Graph,
-        network: Part,
+        readonly network: Part,
+        traffic: Part,
     ) {
-        this.core = refused(() => new Core(toJson(this.written(network))));
-        const [ways, numbers, vbr] = JSON.parse(this.core.routes()) as [[number[], number[]][], number[], number[][]];
-        this.routes = numbers.map((number) => ways[number] as [number[], number[]]);
-        this.vbrRoutes = vbr;
+        const isGraph = kindOf(network) === "graph";
+        this.links = isGraph ? (valueOf(network, "links") as Part[]) : [trunk(network)];
+        const flows = firstFlows(network);
+        const peps = pepsOf(network);
+        this.core = refused(() => new Core(toJson(this.written(flows, traffic, peps))));
+        this.of = JSON.parse(this.core.parts()) as [number, number | null][];
+        const known = new Map<Part | null, Map<Part, Part>>();
+        this.flows = this.of.map(([of, sender]) => withProxy(flows[of] as Part, sender === null ? null : (peps[sender]?.[1] as Part), known));
     }
 
-    private written(network: Part): JsonTable {
+    private written(flows: Part[], traffic: Part, peps: [string, Part][]): JsonTable {
+        const { network } = this;
         const numbers = new Map<Value, number>();
         const number = (part: Value): number | null => {
             if (part === null) return null;
-            const known = numbers.get(part) ?? numbers.size;
+            const known = numbers.get(part) ?? this.parts.length;
             if (known === this.parts.length) this.parts.push(part as Part);
             numbers.set(part, known);
             return known;
         };
-        const { nodes, links, flows, vbr } = this.graph;
-        const dumbbell = kindOf(network) === "dumbbell";
-        const groups = dumbbell ? ((valueOf(network, "group") ?? []) as Part[]) : [];
-        const picked = (part: Part, names: string[]): Json[] => names.map((name) => valueOf(part, name) as Json);
+        const isGraph = kindOf(network) === "graph";
+        const picked = (part: Part, names: string[]): Json[] => names.map((name) => (part.values[name] ?? null) as Json);
+        const named = (part: Part, names: string[]): JsonTable => Object.fromEntries(names.map((name) => [name, (part.values[name] ?? null) as Json]));
+        const groups = isGraph ? null : (valueOf(network, "group") as Part[] | null);
+        const group = ["name", "count", "direction", "access_delay", "exit_delay"];
         return {
-            dumbbell,
-            groups: groups.map((group) => valueOf(group, "count") as Json),
-            nodes: nodes.map((node) => picked(node, ["name", "kind", "send_jitter"])),
-            links: links.map((link, i) => [...(valueOf(link, "between") as string[]), i]),
-            settings: links.map((link) => ({
-                ...Object.fromEntries(TEXTS.map((name) => [name, valueOf(link, name) as Json])),
-                ...Object.fromEntries(PARTS.map((name) => [name, number(valueOf(link, name))])),
-                ...Object.fromEntries(LISTS.map((name) => [name, (valueOf(link, name) as Part[]).map(number)])),
+            dumbbell: isGraph
+                ? null
+                : {
+                      ...named(network, ["sources", "access_rate", "access_delay", "exit_delay", "send_jitter"]),
+                      groups: groups?.map((one) => picked(one, group)) ?? null,
+                  },
+            nodes: isGraph ? (valueOf(network, "nodes") as Part[]).map((node) => picked(node, ["name", "kind", "send_jitter"])) : [],
+            links: isGraph ? this.links.map((link, i) => [...(valueOf(link, "between") as string[]), i]) : [],
+            settings: this.links.map((link) => ({
+                ...named(link, TEXTS),
+                ...Object.fromEntries(PARTS.map((name) => [name, number(link.values[name] ?? null)])),
+                ...Object.fromEntries(LISTS.map((name) => [name, ((link.values[name] ?? []) as Part[]).map(number)])),
             })),
             parts: this.parts.map(factsOf),
             flows: flows.map((flow) => {
-                const service = valueOf(flow, "service") as Part | null;
-                const rate = service === null ? null : ((service.values["mcr"] ?? null) as Json);
-                return [...picked(flow, ["name", "from", "to", "route", "return_route", "class"]), rate];
+                const [name, from, to, route, back, ofClass] = picked(flow, ["name", "from", "to", "route", "return_route", "class"]);
+                const rate = ((valueOf(flow, "service") as Part | null)?.values["mcr"] ?? null) as Json;
+                const own = (valueOf(flow, "traffic") ?? traffic) as Part;
+                const splits = peps.length > 0 && model(own.part).at_once === true;
+                return [name, from ?? "", to ?? "", route, back, ofClass, rate, timesOf(flow, "start"), timesOf(flow, "stop"), splits] as Json[];
             }),
-            vbr: vbr.map((source) => {
-                const names = ["name", "from", "to", "route", "rate", "period", "phase"];
-                const duty = decimal(Number(valueOf(source, "duty")));
-                return { ...Object.fromEntries(names.map((name) => [name, valueOf(source, name) as Json])), duty };
-            }),
+            vbr: vbrOf(network).map((source) => ({
+                ...named(source, ["name", "from", "to", "route", "rate", "period", "phase"]),
+                duty: decimal(Number(valueOf(source, "duty"))),
+            })),
+            peps: peps.map(([name, pep]) => [name, valueOf(pep, "buffer") as string]),
         };
+    }
+
+    /** Returns the name of the field of a flow; a part of a split connection has that of its flow. */
+    flowField(i: number): string {
+        const list = kindOf(this.network) === "graph" ? "flows" : "group";
+        return `network.${list}[${this.of[i]?.[0] ?? i}]`;
     }
 
     /** Longest RTT [ms] of all flows without queues. */
@@ -107,30 +132,109 @@ export class Topology {
         refused(() => this.core.check_guarantees(framing === "aal5"));
     }
 
+    /** Throws ScenarioError if the buffer of a proxy is too small for the TCP of a flow. */
+    checkBuffers(tcps: Part[]): void {
+        refused(() => this.core.check_buffers(BigUint64Array.from(tcps, (tcp) => SIZE.parse(String(valueOf(tcp, "mss"))))));
+    }
+
     /**
-     * Returns routes, rates and times of VBR sources for the core. Throws ScenarioError unless switches have a queue for
-     * VBR, and each source has a host and a suitable rate.
+     * Returns the VBR sources for the core. Throws ScenarioError unless switches have a queue for VBR, and each source has a
+     * host and a suitable rate.
      */
     vbr(scheduler: string): JsonTable[] {
-        return exact(refused(() => this.core.vbr(scheduler))) as JsonTable[];
+        const sources = exact(refused(() => this.core.vbr(scheduler))) as JsonTable[];
+        const without = ["from", "to", "route", "period", "duty", "phase", "rate"];
+        return vbrOf(this.network).map((source, i) => ({ ...coreFields(source, without), ...sources[i] }));
     }
 
     /**
      * Returns both directions of each link with the buffers of their ports, and the windows of the flows with these
      * numbers and full packets.
      */
-    directedLinks(scenario: Part, largest: Packet, windows: { flow: number; packet: Packet }[]): DirectedLinks {
-        const [network, switches] = ["network", "switch"].map((name) => valueOf(scenario, name)) as [Part, Part];
+    directedLinks(scenario: Part, largest: Packet, windows: { flow: number; packet: Packet }[]): Links {
+        const switches = valueOf(scenario, "switch") as Part;
         const ports = toJson({
             cells: valueOf(scenario, "framing") === "aal5",
-            trunk_rate: kindOf(network) === "dumbbell" ? (valueOf(network, "trunk_rate") as string) : null,
             buffer: valueOf(switches, "buffer") as string,
             policy: factsOf(valueOf(switches, "policy") as Part),
             largest: { ...largest },
             windows: windows.map(({ flow, packet }) => [flow, packet.bytes, SIZE.parse(LARGEST_WINDOW)]),
         });
-        return exact(refused(() => this.core.directed_links(ports))) as DirectedLinks;
+        return exact(refused(() => this.core.directed_links(ports))) as Links;
     }
+
+    /** Returns all nodes for the core. */
+    allNodes(): JsonTable[] {
+        return exact(this.core.nodes()) as JsonTable[];
+    }
+
+    /**
+     * Returns all flows for the core; `common` are the fields that the flows have in common with `flows`. Throws
+     * ScenarioError for the first flow that does not start before the end of the run and stop after its start.
+     */
+    allFlows(scenario: Part, common: JsonTable[]): JsonTable[] {
+        const duration = valueOf(scenario, "duration") as string;
+        const times = toJson({ duration, start: timesOf(scenario, "start"), stop: timesOf(scenario, "stop") });
+        const [ways, rows] = exact(refused(() => this.core.flows(times))) as [[number[], number[]][], [number, number, JsonTable][]];
+        return rows.map(([of, way, own]): JsonTable => {
+            const [route, back] = ways[way] as [number[], number[]];
+            return { ...common[of], ...own, route, return_route: back };
+        });
+    }
+}
+
+/** Returns a part without written fields. */
+export function plainPart(name: string, table: Record<string, unknown> = {}): Part {
+    return checkPart(name, table, "", (field, problem) => {
+        throw new ScenarioError([`${field}: ${problem}`]);
+    });
+}
+
+function trunk(network: Part): Part {
+    const own = { rate: valueOf(network, "trunk_rate"), delay: valueOf(network, "trunk_delay"), loss: valueOf(network, "trunk_loss") };
+    return { part: "Link", values: { ...network.values, ...own }, written: network.written };
+}
+
+function firstFlows(network: Part): Part[] {
+    if (kindOf(network) === "graph") return valueOf(network, "flows") as Part[];
+    const groups = (valueOf(network, "group") ?? []) as Part[];
+    return groups.length > 0 ? groups : [plainPart("Group", { name: "flow1" })];
+}
+
+/** Returns the VBR sources of a network; the engine knows the hosts of a dumbbell's source. */
+function vbrOf(network: Part): Part[] {
+    const source = valueOf(network, "vbr") as Part | Part[] | null;
+    if (source === null || Array.isArray(source)) return source ?? [];
+    const values = { ...source.values, name: "vbr", from: "", to: "", route: null };
+    return [{ part: "VbrFlow", values, written: source.written }];
+}
+
+/** Returns the proxies of a network with the names of their switches. */
+function pepsOf(network: Part): [string, Part][] {
+    const nodes = kindOf(network) === "graph" ? (valueOf(network, "nodes") as Part[]) : [network];
+    return nodes.flatMap((node): [string, Part][] => {
+        const pep = (node.values["pep"] ?? null) as Part | null;
+        return pep === null ? [] : [[String(pep.values["at"] ?? node.values["name"]), pep]];
+    });
+}
+
+/** Returns a flow with the TCP fields of a proxy; equal combinations share them. */
+function withProxy(flow: Part, pep: Part | null, known: Map<Part | null, Map<Part, Part>>): Part {
+    const own = pep === null ? null : (valueOf(pep, "tcp") as Part | null);
+    if (own === null) return flow;
+    const tcp = valueOf(flow, "tcp") as Part | null;
+    const over = known.get(tcp) ?? new Map<Part, Part>();
+    known.set(tcp, over);
+    const set = Object.fromEntries([...own.written].map((name) => [name, valueOf(own, name)]));
+    const merged = over.get(own) ?? { ...own, values: { ...(tcp ?? own).values, ...set }, written: new Set([...(tcp?.written ?? []), ...own.written]) };
+    over.set(own, merged);
+    return { ...flow, values: { ...flow.values, tcp: merged } };
+}
+
+/** Returns the kind of a start or stop, and its times. */
+function timesOf(part: Part, name: string): Json {
+    const chosen = valueOf(part, name) as Part | null;
+    return chosen === null ? null : model(chosen.part).fields.map((field) => chosen.values[field.name] as Json);
 }
 
 /** Returns the kind of a part, the rate of a shaper, the mean delay of jitter, and the number of classes. */

@@ -10,7 +10,7 @@ from longpipe.scenario.motion import Satellites
 from longpipe.scenario.paths import Path, Resolved, paths, sustained_bps
 from longpipe.scenario.profiles import CLASSIC
 from longpipe.scenario.tcp import Tcp
-from longpipe.scenario.topology import as_graph
+from longpipe.scenario.topology import links_of
 from longpipe.units import RATE, SIZE, TIME
 from longpipe.verdicts.limits.fields import Fields
 
@@ -124,13 +124,15 @@ def default_buffer(scenario: Scenario) -> Iterator[str]:
     if scenario.framing == "aal5" or scenario.has_buffer:
         return
     kinds = [node["kind"] for node in scenario.resolved["nodes"]]
-    links = as_graph(scenario.network).links
-    own = [link.buffer is not None for link in links if not _is_spread(link)]
+    links = links_of(scenario.network).values()
+    kept = [link for link in links if not _is_spread(link)]
+    spread = [link for link in links if _is_spread(link)]
     resolved = scenario.resolved["links"]
-    ports = [link for k, link in enumerate(resolved[: 2 * len(own)]) if not own[k // 2]]
-    if any(_is_spread(link) and link.buffer is None for link in links):
-        # Links of satellites follow those of the scenario; links to the ground have no buffer.
-        ports += [link for link in resolved[2 * len(own) :] if link["buffer"] is not None]
+    if spread and all(link.buffer for link in spread):
+        # Links of satellites follow those of the scenario.
+        resolved = resolved[: 2 * len(kept)]
+    own = {i for i, link in enumerate(kept) if link.buffer}
+    ports = [link for k, link in enumerate(resolved) if k // 2 not in own and link["buffer"] is not None]
     sizes = {link["buffer"]["limit"] for link in ports if kinds[link["from"]] == "switch"}
     if sizes:
         packets = f"{min(sizes)}" if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)}"

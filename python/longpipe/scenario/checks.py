@@ -11,8 +11,7 @@ from longpipe.scenario import conditioning
 from longpipe.scenario.conditioning import BESIDE_ACCESS
 from longpipe.scenario.framings import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.identity_cache import by_identity
-from longpipe.scenario.network import Dumbbell
-from longpipe.scenario.network_base import FlowFields
+from longpipe.scenario.network import Dumbbell, Graph
 from longpipe.scenario.policies import Red, TailDrop
 from longpipe.scenario.topology import MAX_PROBLEMS
 from longpipe.units import SIZE, TIME, UNLIMITED
@@ -20,7 +19,7 @@ from longpipe.units import SIZE, TIME, UNLIMITED
 if TYPE_CHECKING:
     from longpipe.scenario.access import Access
     from longpipe.scenario.buffers import Framing
-    from longpipe.scenario.network import Flow, Link, Network
+    from longpipe.scenario.network import Link, Network
     from longpipe.scenario.policies import Policy
     from longpipe.scenario.switch import Switch
     from longpipe.scenario.tcp import Tcp
@@ -59,13 +58,13 @@ def _network_problems(framing: Framing, network: Network, switch: Switch, topolo
 
 def _tcp_problems(framing: Framing, network: Network, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[str]:
     # Flows without TCP fields of their own share one set of TCP settings.
-    distinct, fields = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}, FlowFields(network)
+    distinct = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}
     for i, tcp in distinct.values():
         for name, problem in _problems_of(tcp):
-            yield f"{tcp_field(fields, i, topology.graph.flows[i], name)}: {problem}"
+            yield f"{tcp_field(topology, i, name)}: {problem}"
     for i, tcp in distinct.values():
         if framing == "aal5" and tcp.ecn.kind != "off":
-            field = tcp_field(fields, i, topology.graph.flows[i], "ecn")
+            field = tcp_field(topology, i, "ecn")
             yield f"{field}: {tcp.ecn.kind}; needs off under AAL5, whose cells carry no ECN marks"
 
 
@@ -83,13 +82,13 @@ def _remedies(
         if isinstance(policy, Red) and (framing == "aal5") != (policy.unit == "cells"):
             place = _settable(field)
             yield MissingSetting(f"{place}.unit", "cells" if framing == "aal5" else "packets", place)
-    distinct, fields = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}, FlowFields(network)
+    distinct = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}
     for i, tcp in distinct.values():
         for constraint in tcp.constraints:
             if constraint.remedy is not None and constraint.is_violated(tcp):
                 field, value = constraint.remedy
-                cause = tcp_field(fields, i, topology.graph.flows[i], constraint.cause)
-                own = tcp_field(fields, i, topology.graph.flows[i], field)
+                cause = tcp_field(topology, i, constraint.cause)
+                own = tcp_field(topology, i, field)
                 # A part whose own setting is the cause must not change that of other parts.
                 place = own if own.startswith("network") else f"{cause.removesuffix(constraint.cause)}{field}"
                 yield MissingSetting(_settable(place), value, _settable(cause))
@@ -120,24 +119,6 @@ def _framing_remedies(
 def _settable(field: str) -> str:
     """Returns the name by which `--set` and `with_` change a field: network.group.0.tcp for network.group[0].tcp."""
     return field.replace("[", ".").replace("]", "")
-
-
-def check_begin(duration: str, field: Callable[[], str], at_ps: int) -> None:
-    """Raises ScenarioError, which names the field, if a start time is not before the end of the run."""
-    if at_ps >= TIME.parse(duration):
-        raise ScenarioError(f"{field()}: {TIME.format(at_ps)}; needs less than the duration, {duration}")
-
-
-def check_stops(network: Network, flows: Sequence[Mapping[str, Any]]) -> None:
-    """Raises ScenarioError for the first resolved flow whose stop is not after its (earliest) start."""
-    own = fields_of_flows(network, "stop")
-    for flow in flows:
-        start, stop = flow["start"], flow.get("stop", {})
-        begin_ps = start["from_ps"] if start["kind"] == "random" else start["at_ps"]
-        if stop.get("kind") == "at" and stop["at_ps"] <= begin_ps:
-            field = f"{own.get(flow['name'], 'stop')} of flow {flow['name']!r}.at"
-            at, begin = TIME.format(stop["at_ps"]), TIME.format(begin_ps)
-            raise ScenarioError(f"{field}: {at}; needs more than the start, {begin}")
 
 
 def check_flow_arrivals(network: Network, resolved: Mapping[str, Any]) -> None:
@@ -177,19 +158,23 @@ def fields_of_flows(network: Network, part: str) -> dict[str, str]:
     return {one.name: field for field, one in flows if getattr(one, part)}
 
 
-def tcp_field(fields: FlowFields, i: int, flow: Flow, name: str) -> str:
+def tcp_field(topology: Topology, i: int, name: str) -> str:
     """Returns the name under which a field of a flow's TCP is set in the scenario."""
-    own = flow.tcp is not None and name.partition(".")[0] in flow.tcp.model_fields_set
-    return f"{fields.of(i)}.tcp.{name}" if own else f"tcp.{name}"
+    tcp = topology.flows[i].tcp
+    own = tcp is not None and name.partition(".")[0] in tcp.model_fields_set
+    return f"{topology.flow_field(i)}.tcp.{name}" if own else f"tcp.{name}"
 
 
 def policies(network: Network, switch: Switch, topology: Topology) -> Iterator[tuple[str, Policy]]:
     """Yields each policy that the scenario sets, with the name of its field."""
     yield "switch.policy", switch.policy
     for i, link in topology.special_links:
-        for name in ("policy", "return_policy", "host_policy"):
+        for name in ("host_policy", "return_policy") if isinstance(network, Dumbbell) else _POLICIES:
             if (policy := getattr(link, name)) is not None:
                 yield _link_field(network, i, name), policy
+
+
+_POLICIES: Final = ("policy", "return_policy", "host_policy")
 
 
 def _link_field(network: Network, i: int, name: str) -> str:
@@ -199,7 +184,7 @@ def _link_field(network: Network, i: int, name: str) -> str:
 
 def _conditioner_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
     """Yields the problems of each conditioner, of combinations, and of their use with the framing or send jitter."""
-    jitter = _send_jitter(topology)
+    jitter = _send_jitter(network, topology)
     for i, link in topology.special_links:
         for name, node in zip(("conditioners", "return_conditioners"), link.between, strict=True):
             if not (own := getattr(link, name)):
@@ -210,13 +195,13 @@ def _conditioner_problems(framing: Framing, network: Network, topology: Topology
             yield from (f"{field}{place}: {problem}" for place, problem in conditioning.problems(own))
             if framing == "aal5":
                 yield f"{field}: set; needs framing 'ip', whose packets they act on"
-            elif topology.kinds[node] == "host" and node in jitter:
+            elif node in jitter:
                 yield f"{field}: set; needs send_jitter 0 s, not {jitter[node]}, at {node}"
 
 
-def accesses(network: Network, links: Sequence[Link]) -> Iterator[tuple[int, str, Access]]:
+def accesses(network: Network, links: Mapping[int, Link]) -> Iterator[tuple[int, str, Access]]:
     """Yields the number of each directed link with medium access, the name of its field, and the access."""
-    for i, link in enumerate(links):
+    for i, link in links.items():
         for back, (name, access) in enumerate((("access", link.access), ("return_access", link.return_access))):
             if access is not None:
                 yield 2 * i + back, _link_field(network, i, name), access
@@ -224,7 +209,7 @@ def accesses(network: Network, links: Sequence[Link]) -> Iterator[tuple[int, str
 
 def _access_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
     """Yields the problems of each medium access, and of its use with the framing, a path or send jitter."""
-    links, jitter = topology.graph.links, _send_jitter(topology)
+    links, jitter = topology.links, _send_jitter(network, topology)
     for number, field, access in accesses(network, links):
         back = number % 2
         link = links[number // 2]
@@ -232,7 +217,7 @@ def _access_problems(framing: Framing, network: Network, topology: Topology) -> 
         yield from (f"{field}.{part}: {problem}" for part, problem in access.problems())
         if framing == "aal5":
             yield f"{field}: {access.kind}; needs framing 'ip', whose packets it sends"
-        elif topology.kinds[node] == "host" and node in jitter:
+        elif node in jitter:
             yield f"{field}: {access.kind}; needs send_jitter 0 s, not {jitter[node]}, at {node}"
         path = (link.return_path or link.path) if back else link.path
         if path is not None:
@@ -242,9 +227,10 @@ def _access_problems(framing: Framing, network: Network, topology: Topology) -> 
                 yield f"{field}: {access.kind}; not together with {conditioner.kind}, needs {', '.join(BESIDE_ACCESS)}"
 
 
-def _send_jitter(topology: Topology) -> dict[str, str]:
+def _send_jitter(network: Network, topology: Topology) -> dict[str, str]:
     """Returns the bound of each node's send jitter, as in the scenario; empty if no link needs this check."""
-    nodes = topology.graph.nodes if topology.special_links else ()
+    # At a dumbbell's trunk, there are no hosts.
+    nodes = network.nodes if topology.special_links and isinstance(network, Graph) else ()
     return {node.name: node.send_jitter for node in nodes if TIME.parse(node.send_jitter) > 0}
 
 
@@ -274,5 +260,5 @@ def _framing_problems(framing: Framing, network: Network, switch: Switch, topolo
         yield f"switch.scheduler: {switch.scheduler.kind}; serves cells, IP routers accept fifo"
     if switch.ties == "rotating":
         yield "switch.ties: rotating; changes every cell time, IP routers accept port-order, random"
-    if topology.graph.vbr:
+    if network.vbr:
         yield "network.vbr: sends cells, which IP links do not carry; needs framing 'aal5'"

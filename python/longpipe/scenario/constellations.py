@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -17,6 +17,7 @@ from longpipe.units import TIME
 if TYPE_CHECKING:
     from longpipe.satellites.ways import Ways
     from longpipe.scenario.buffers import Framing
+    from longpipe.scenario.network import Network
 
 # Fields that a link with satellite routes must not have.
 _ALONE: Final = ("return_rate", "return_delay", "return_buffer", "return_policy", "return_path")
@@ -42,18 +43,18 @@ class Crossings:
     skies: tuple[tuple[Sky, Ways], ...]
 
 
-def crossings(graph: Graph, framing: Framing, duration: str, *, dumbbell: bool) -> Crossings:
-    """Returns the links of a graph with satellite routes for a run of this duration. Raises ScenarioError."""
-    where = {i: "network" if dumbbell else f"network.links[{i}]" for i in range(len(graph.links))}
-    paths = {i: path for i, link in enumerate(graph.links) if (path := _as_graph(where[i], link)) is not None}
+def crossings(network: Network, links: Mapping[int, Link], framing: Framing, duration: str) -> Crossings:
+    """Returns the links of a network with satellite routes for a run of this duration. Raises ScenarioError."""
+    hosts = {node.name for node in network.nodes if node.kind == "host"} if isinstance(network, Graph) else set()
+    where = {i: f"network.links[{i}]" if isinstance(network, Graph) else "network" for i in links}
+    paths = {i: path for i, link in links.items() if (path := _as_graph(where[i], link)) is not None}
     where = {i: f"{where[i]}.path" for i in paths}
     if paths and framing == "aal5":
         raise ScenarioError(f"{next(iter(where.values()))}: satellites; carries packets, needs framing 'ip'")
     skies: dict[tuple[str, str, str, str], Sky] = {}
-    kinds = {node.name: node.kind for node in graph.nodes}
     for i, path in paths.items():
-        link = graph.links[i]
-        _check(where[i], path, link, kinds)
+        link = links[i]
+        _check(where[i], path, link, hosts)
         key = (path.shell, path.begin, path.step, path.between)
         sky = skies.setdefault(key, Sky(key))
         for node, place in zip(link.between, (path.from_, path.to), strict=True):
@@ -87,10 +88,10 @@ def _as_graph(where: str, link: Link) -> Satellites | None:
     return None
 
 
-def _check(where: str, path: Satellites, link: Link, kinds: Mapping[str, str]) -> None:
+def _check(where: str, path: Satellites, link: Link, hosts: Collection[str]) -> None:
     """Raises ScenarioError for fields that do not fit changing routes."""
     for node in link.between:
-        if kinds.get(node) == "host":
+        if node in hosts:
             raise ScenarioError(f"{where}.as: graph, at {node!r}, a host; needs switches, which represent stations")
     for name in _ALONE:
         if getattr(link, name) is not None:

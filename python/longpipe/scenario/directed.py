@@ -7,9 +7,7 @@ from longpipe.scenario.base import AUTO, Model, accepted
 from longpipe.scenario.buffers import Packet
 from longpipe.scenario.conditioning import core_conditioner
 from longpipe.scenario.core import core_fields
-from longpipe.scenario.network import Dumbbell
 from longpipe.scenario.own_class import Python
-from longpipe.scenario.policies import TailDrop
 from longpipe.scenario.schedulers import Fifo
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, facts_of
@@ -29,13 +27,12 @@ def directed_links(
     Raises ScenarioError for the first buffer that does not fit its port. A policy of `longpipe.gym`, which may send
     more than the path holds, gets the largest window if its window is "auto".
     """
-    network, switch = scenario.network, scenario.switch
+    switch = scenario.switch
     auto = [i for i, tcp in enumerate(tcps) if tcp.receiver_window == AUTO]
     lengths = {key: Packet.of(tcp).bytes for key, tcp in {id(tcps[i]): tcps[i] for i in auto}.items()}
     fields, links, windows = topology.directed_links(
         {
             "cells": scenario.framing == "aal5",
-            "trunk_rate": network.trunk_rate if isinstance(network, Dumbbell) else None,
             "buffer": switch.buffer,
             "policy": facts_of(switch.policy),
             "largest": {"payload": largest.payload, "cells": largest.cells, "bytes": largest.bytes},
@@ -44,9 +41,12 @@ def directed_links(
     )
     made = _Made(scenario, topology)
     rows = [made.fields(field) for field in fields]
-    return [{"from": a, "to": b, **rows[number]} for a, b, number in links], _fitted(
-        tcps, dict(zip(auto, windows, strict=True))
-    )
+    directed = [
+        {"from": first, "to": last, **rows[number]}
+        for a, b, forth in links
+        for first, last, number in ((a, b, forth), (b, a, forth + 1))
+    ]
+    return directed, _fitted(tcps, dict(zip(auto, windows, strict=True)))
 
 
 class _Made:
@@ -57,7 +57,7 @@ class _Made:
         self._converted: dict[int, dict[str, Any]] = {}
         fifo = core_fields(Fifo())
         self._ports = {
-            "host": {"policy": core_fields(TailDrop()), "scheduler": fifo},
+            "host": {"scheduler": fifo},
             "switch": {
                 "policy": core_fields(scenario.switch.policy), "scheduler": core_fields(scenario.switch.scheduler),
             },

@@ -1,10 +1,6 @@
 """What the models of networks have beside their fields: names of flows, counts of groups, and construction."""
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -13,7 +9,7 @@ from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Model
 
 if TYPE_CHECKING:
-    from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Node
+    from longpipe.scenario.network import Flow, Group, Link, Node
     from longpipe.scenario.parts import Parts
     from longpipe.scenario.vbr import VbrFlow
 
@@ -122,21 +118,3 @@ class GraphBase(Model):
         names = dict.fromkeys(name for link in made for name in link.between)
         nodes = [Node(name=name, kind="host" if name in hosts else "switch") for name in names]
         return cls(nodes=tuple(nodes), links=tuple(made), flows=tuple(streams), vbr=sources)
-
-
-@dataclass(frozen=True)
-class FlowFields:
-    """Names of a network's flows in the scenario: "network.group[2]" for the flows of a group."""
-
-    network: "Dumbbell | Graph"
-
-    @cached_property
-    def _ends(self) -> list[int]:
-        """Number of flows up to and including each group, in which a search is fast even for thousands of groups."""
-        groups = self.network.group if isinstance(self.network, DumbbellBase) else None
-        return list(accumulate(group.count for group in groups or ()))
-
-    def of(self, i: int) -> str:
-        """Returns the name of flow i, counted from 0."""
-        number = bisect_right(self._ends, i)
-        return f"network.group[{number}]" if number < len(self._ends) else f"network.flows[{i}]"

@@ -13,10 +13,10 @@ from longpipe.scenario.checks import policies, tcp_field
 from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.loss import GilbertElliottTimeLoss
 from longpipe.scenario.network import Dumbbell
-from longpipe.scenario.network_base import FlowFields
 from longpipe.scenario.policies import DualPi2, Pie
 from longpipe.scenario.timers import Coarse
 from longpipe.scenario.times import Pareto
+from longpipe.scenario.topology import vbr_of
 from longpipe.scenario.traffic import Bursts, SelfSimilar, Stream, Voice
 from longpipe.scenario.vbr import OnOff
 from longpipe.units import RATE, SIZE, TICKS, TIME
@@ -24,7 +24,7 @@ from longpipe.units import RATE, SIZE, TICKS, TIME
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from longpipe.scenario.network import Flow, Network
+    from longpipe.scenario.network import Flow, Group, Network
     from longpipe.scenario.recorded import Traces
     from longpipe.scenario.switch import Switch
     from longpipe.scenario.tcp import Tcp
@@ -63,9 +63,13 @@ def check_repetition(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp
             _check_bursts(field, bursts, packet_ps, "packet")
         elif isinstance(traffic, Stream) and traffic.bursts is not None:
             _check_bursts(f"{field}.bursts", traffic.bursts, _write_ps(traffic, mss), "write")
-    for i, (source, route) in enumerate(zip(topology.graph.vbr, topology.vbr_routes, strict=True)):
-        field = "network.vbr" if isinstance(scenario.network, Dumbbell) else f"network.vbr[{i}]"
-        _check_vbr(field, source, topology.rates[route[0]])
+    network = scenario.network
+    for i, (source, route) in enumerate(zip(vbr_of(network), topology.vbr_routes, strict=True)):
+        if isinstance(network, Dumbbell):
+            _check_vbr("network.vbr", source, network.access_rate)
+        else:
+            link = network.links[route[0] // 2]
+            _check_vbr(f"network.vbr[{i}]", source, (link.return_rate if route[0] % 2 else None) or link.rate)
 
 
 def _intervals(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[tuple[str, str, int]]:
@@ -95,7 +99,7 @@ def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> I
         elif traffic.repeats is not None:
             text = getattr(traffic, traffic.repeats)
             yield f"{field}.{traffic.repeats}", text, TIME.parse(text)
-    flows, fields = topology.graph.flows, FlowFields(scenario.network)
+    flows = topology.flows
     traffics = [flow.traffic or scenario.traffic for flow in flows]
     with_timer = {id(tcps[i]): i for i in _unlike(flows, tcps) if traffics[i].transport == "tcp"}
     for i in with_timer.values():
@@ -104,21 +108,21 @@ def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> I
         parse = TICKS.parse if isinstance(timer, Coarse) else TIME.parse
         for name, factor in (("initial_rto", 2**MAX_BACKOFF), ("max_rto", 1)):
             text = getattr(timer, name)
-            field = tcp_field(fields, i, flows[i], f"timer.{name}")
+            field = tcp_field(topology, i, f"timer.{name}")
             yield field, text, factor * parse(text) * tick_ps
 
 
 def _traffics(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[tuple[str, Traffic, str]]:
     """Yields the scenario's traffic and the flows' own traffic, each with its field and the MSS of its flow."""
-    flows, fields = topology.graph.flows, FlowFields(scenario.network)
+    flows = topology.flows
     yield "traffic", scenario.traffic, tcps[next((i for i, flow in enumerate(flows) if flow.traffic is None), 0)].mss
     own = {(id(flows[i].traffic), tcps[i].mss): i for i in _unlike(flows, tcps)}
     for (_, mss), i in own.items():
         if (traffic := flows[i].traffic) is not None:
-            yield f"{fields.of(i)}.traffic", traffic, mss
+            yield f"{topology.flow_field(i)}.traffic", traffic, mss
 
 
-def _unlike(flows: Sequence[Flow], tcps: Sequence[Tcp]) -> list[int]:
+def _unlike(flows: Sequence[Flow | Group], tcps: Sequence[Tcp]) -> list[int]:
     """Returns the number of the last flow for each combination of traffic and TCP; flows of a group share both."""
     both = ((id(flow.traffic), id(tcp)) for flow, tcp in zip(flows, tcps, strict=True))
     return sorted({key: i for i, key in enumerate(both)}.values())

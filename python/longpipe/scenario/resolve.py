@@ -13,16 +13,13 @@ from longpipe.scenario.buffers import Framing, Packet
 from longpipe.scenario.checks import (
     accesses,
     check,
-    check_begin,
     check_flow_arrivals,
     check_network,
     check_stack_routes,
-    check_stops,
     fields_of_flows,
 )
 from longpipe.scenario.congestion import Aimd, Vegas
 from longpipe.scenario.constellations import Crossings, crossings
-from longpipe.scenario.copies import first_numbers, first_of_each, with_copies
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.datagrams import longest_bytes
 from longpipe.scenario.directed import directed_links
@@ -30,26 +27,22 @@ from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
 from longpipe.scenario.flow_arrivals import core_flow_arrivals
 from longpipe.scenario.identity_cache import by_identity
 from longpipe.scenario.module import Module, core_module
-from longpipe.scenario.network import Dumbbell, Flow, Graph, Node
-from longpipe.scenario.network_base import FlowFields
+from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link
 from longpipe.scenario.own_class import Python, core_class
 from longpipe.scenario.own_stack import OwnStack, own_stack_tcp
 from longpipe.scenario.profile_options import by_rules, has_initial_rtt
 from longpipe.scenario.repetition import MAX_REPETITIONS, check_repetition
 from longpipe.scenario.series import Series, series
 from longpipe.scenario.source import STACKS
-from longpipe.scenario.splits import Split, check_buffers, split
 from longpipe.scenario.spread import spread
 from longpipe.scenario.stack import Stack, stack_tcp
 from longpipe.scenario.stack_path import StackPath, check_stack_paths
 from longpipe.scenario.starlink import Starlink
-from longpipe.scenario.starts import RandomStart, StaggeredStart
-from longpipe.scenario.stops import Stop
 from longpipe.scenario.tcp import Tcp
-from longpipe.scenario.topology import Topology, as_graph
+from longpipe.scenario.topology import Topology, links_of, vbr_of
 from longpipe.scenario.traffic import Arrivals, FlowArrivals, Traffic
 from longpipe.scenario.warm_up import resolved_warm_up
-from longpipe.units import RATE, TIME
+from longpipe.units import SIZE, TIME
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -57,44 +50,28 @@ if TYPE_CHECKING:
 # Fields that the core lacks or represents differently.
 _OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start", "stop", "warm_up")
 _OF_SWITCH: Final = ("buffer", "policy", "scheduler")
-_OF_FLOWS: Final = ("name", "from_", "to", "route", "return_route", "tcp", "traffic", "start", "stop")
-_NOTHING: Final[dict[str, Any]] = {}
+_OF_FLOWS: Final = tuple({*Flow.model_fields, *Group.model_fields} - {"class_", "service"})
 _OF_VBR: Final = ("from_", "to", "route", "period", "duty", "phase", "rate")
 
 
 def resolve(scenario: "Scenario") -> dict[str, Any]:
     """Returns the scenario as the core requires it. Raises ScenarioError if fields contradict each other."""
     network = scenario.network
-    if isinstance(network, Dumbbell):
-        first = scenario.model_copy(update={"network": first_of_each(network)})
-        resolved = with_copies(_resolved(first, first_numbers(network)), network, scenario.start, scenario.duration)
-    else:
-        resolved = _resolved(scenario, range(len(network.flows)))
-    check_stops(network, resolved["flows"])
-    check_flow_arrivals(network, resolved)
-    check_stack_routes(network, resolved["flows"])
-    check_stack_paths(fields_of_flows(network, "traffic"), resolved["flows"])
-    return resolved
-
-
-def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
-    """Returns the scenario with all flows of its network, whose numbers determine staggered starts."""
-    graph, moving, over = _with_series(scenario)
-    parts = split(scenario.network, scenario.traffic, graph)
-    topology = Topology.of(parts.graph, scenario.network)
-    tcps = _merged(scenario, topology.graph.flows)
-    traffics = _traffics(scenario.traffic, (flow.traffic for flow in topology.graph.flows))
-    largest = _largest([flow.traffic or scenario.traffic for flow in topology.graph.flows], tcps, traffics)
+    written, moving, over = _with_series(scenario)
+    topology = Topology.of(network, scenario.traffic, written)
+    tcps = _merged(scenario, topology.flows)
+    traffics = _traffics(scenario.traffic, (flow.traffic for flow in topology.flows))
+    largest = _largest([flow.traffic or scenario.traffic for flow in topology.flows], tcps, traffics)
     links = None
     if any(tcp.receiver_window == AUTO for tcp in tcps):
         # The window is computed from the links, which have to be valid.
-        check_network(scenario.framing, scenario.network, scenario.switch, topology, tcps)
+        check_network(scenario.framing, network, scenario.switch, topology, tcps)
         links, tcps = directed_links(scenario, topology, tcps, largest)
-    check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
-    check_buffers(scenario.network, parts, tcps)
+    check(scenario.framing, network, scenario.switch, topology, tcps)
+    topology.check_buffers(SIZE.parse(tcp.mss) for tcp in tcps)
     topology.check_classes(scenario.switch.policy)
     topology.check_guarantees(scenario.framing)
-    _check_vbr(topology, moving)
+    _check_vbr(network, topology, moving)
     check_repetition(scenario, topology, tcps)
     if links is None:
         links, _ = directed_links(scenario, topology, tcps, largest)
@@ -105,20 +82,25 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
         **core_fields(scenario, without=_OF_SCENARIO),
         **resolved_warm_up(scenario.warm_up, scenario.duration),
         **core_fields(scenario.switch, without=_OF_SWITCH),
-        "nodes": list(_nodes(topology.graph.nodes)),
+        "nodes": topology.all_nodes(),
         "links": links,
-        "flows": list(_flows(scenario, topology, tcps, traffics, parts, numbers)),
+        "flows": _flows(scenario, topology, tcps, traffics),
         "vbr": list(_vbr(scenario, topology)),
     }
     if any(flow.get("foreign") for flow in resolved["flows"]):
         # Every external packet needs an event.
         resolved["engine"] = "reference"
-    return spread(resolved, over) if over.paths else resolved
+    if over.paths:
+        resolved = spread(resolved, over)
+    check_flow_arrivals(network, resolved)
+    check_stack_routes(network, resolved["flows"])
+    check_stack_paths(fields_of_flows(network, "traffic"), resolved["flows"])
+    return resolved
 
 
 def _add_access(scenario: "Scenario", topology: Topology, links: list[dict[str, Any]]) -> None:
     """Adds medium access to the directed links. Raises ScenarioError if it fits neither its link nor its cell."""
-    own = list(accesses(scenario.network, topology.graph.links))
+    own = list(accesses(scenario.network, topology.links))
     if not own:
         return
     for link, _, access in own:
@@ -129,18 +111,15 @@ def _add_access(scenario: "Scenario", topology: Topology, links: list[dict[str, 
         raise ScenarioError(f"{own[number][1]}.{message}")
 
 
-def _with_series(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
-    """Returns the graph, the series of its time-varying links, and the satellite paths.
-
-    In the graph, time-varying links have their maximum delays.
-    """
-    graph, moving = as_graph(scenario.network), {}
-    links = list(graph.links)
+def _with_series(scenario: "Scenario") -> tuple[Mapping[int, Link], dict[int, Series], Crossings]:
+    """Returns the links, the series of the time-varying ones, which have their maximum delays, and satellite paths."""
+    written, moving = links_of(scenario.network), dict[int, Series]()
+    links = dict(written)
     known: dict[tuple[int, bool], Series] = {}
-    over = crossings(graph, scenario.framing, scenario.duration, dumbbell=isinstance(scenario.network, Dumbbell))
+    over = crossings(scenario.network, links, scenario.framing, scenario.duration)
     for i, longest_ps in over.longest_ps.items():
         links[i] = links[i].model_copy(update={"delay": TIME.format(longest_ps)})
-    varying = [i for i, link in enumerate(links) if link.path is not None or link.return_path is not None]
+    varying = [i for i, link in links.items() if link.path is not None or link.return_path is not None]
     for i in varying:
         if i in over.longest_ps:
             continue
@@ -164,8 +143,7 @@ def _with_series(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossi
                 field = "return_delay" if back else "delay"
                 kept = {} if back or link.return_delay is not None else {"return_delay": link.delay}
                 links[i] = links[i].model_copy(update={**kept, field: TIME.format(delay_ps)})
-    changed = graph.model_copy(update={"links": tuple(links)}) if moving or over.paths else graph
-    return changed, moving, over
+    return links if moving or over.paths else written, moving, over
 
 
 def _check_cells(where: str, motion: dict[str, Any]) -> None:
@@ -178,9 +156,9 @@ def _check_cells(where: str, motion: dict[str, Any]) -> None:
         )
 
 
-def _check_vbr(topology: Topology, moving: Collection[int]) -> None:
+def _check_vbr(network: Dumbbell | Graph, topology: Topology, moving: Collection[int]) -> None:
     """Raises ScenarioError if a VBR source, whose peak rate must always be available, crosses a time-varying link."""
-    for source, route in zip(topology.graph.vbr, topology.vbr_routes, strict=True):
+    for source, route in zip(vbr_of(network), topology.vbr_routes, strict=True):
         if any(link in moving for link in route):
             raise ScenarioError(f"network.vbr: {source.name} crosses a time-varying link; needs static links")
 
@@ -214,7 +192,7 @@ def _largest(traffics: Sequence[Traffic], tcps: Sequence[Tcp], known: Mapping[in
     return max(map(Packet.of, distinct.values()), key=attrgetter("bytes"))
 
 
-def _merged(scenario: "Scenario", flows: Sequence[Flow]) -> list[Tcp]:
+def _merged(scenario: "Scenario", flows: Sequence[Flow | Group]) -> list[Tcp]:
     """Returns the TCP settings of each flow; flows whose own parameters are equal share one object.
 
     Real stacks do not use them.
@@ -249,52 +227,27 @@ def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
     return tcp.model_copy(update=fields)
 
 
-def _nodes(nodes: Iterable[Node]) -> Iterator[dict[str, Any]]:
-    """Yields the nodes of the graph; nodes that differ only in their names are converted once."""
-    made: dict[tuple[str, str], dict[str, Any]] = {}
-    for node in nodes:
-        key = (node.kind, node.send_jitter)
-        if (common := made.get(key)) is None:
-            made[key] = common = core_fields(node, without=("name", "pep"))
-        yield {"name": node.name, **common}
-
-
 def _flows(
-    scenario: "Scenario",
-    topology: Topology,
-    tcps: list[Tcp],
-    known: Mapping[int, dict[str, Any]],
-    parts: Split,
-    numbers: Sequence[int],
-) -> Iterator[dict[str, Any]]:
+    scenario: "Scenario", topology: Topology, tcps: list[Tcp], known: Mapping[int, dict[str, Any]]
+) -> list[dict[str, Any]]:
     shared = {key: _tcp(tcp) for key, tcp in {id(tcp): tcp for tcp in tcps}.items()}
-    fields = FlowFields(scenario.network)
-    starts = _Starts(scenario, numbers, fields)
+    least_gap_ps = -(-TIME.parse(scenario.duration) // MAX_REPETITIONS)
     # Flows with the same TCP, traffic, class and service category share these fields.
     made: dict[tuple[int, int, int, int], dict[str, Any]] = {}
-    for i, (flow, tcp) in enumerate(zip(topology.graph.flows, tcps, strict=True)):
+    common: list[dict[str, Any]] = []
+    for i, (flow, tcp) in enumerate(zip(topology.flows, tcps, strict=True)):
         traffic = flow.traffic or scenario.traffic
         key = (id(tcp), id(traffic), flow.class_, id(flow.service))
-        if (common := made.get(key)) is None:
+        if (fields := made.get(key)) is None:
             own = core_fields(flow, without=_OF_FLOWS)
-            made[key] = common = {**own, "tcp": shared[id(tcp)], "traffic": known[id(traffic)], **_marks(tcp, traffic)}
-        route, return_route = topology.routes[i]
-        resolved = {
-            "name": flow.name,
-            **common,
-            "route": route,
-            "return_route": return_route,
-            "start": starts.of_flow(parts.of.get(i, i), flow),
-            **parts.fields.get(i, _NOTHING),
-        }
+            made[key] = fields = {**own, "tcp": shared[id(tcp)], "traffic": known[id(traffic)], **_marks(tcp, traffic)}
         if isinstance(traffic, FlowArrivals):
-            field = f"{fields.of(parts.of.get(i, i))}.traffic" if flow.traffic else "traffic"
-            slowest_bps = RATE.parse(topology.slowest_rate(route))
-            least_gap_ps = -(-TIME.parse(scenario.duration) // MAX_REPETITIONS)
-            resolved["traffic"] = core_flow_arrivals(traffic, resolved["tcp"], slowest_bps, least_gap_ps, field)
-        if (stop := flow.stop or scenario.stop) is not None:
-            resolved["stop"] = _stop(fields.of(parts.of.get(i, i)), flow, stop, resolved)
-        yield resolved
+            field = f"{topology.flow_field(i)}.traffic" if flow.traffic else "traffic"
+            slowest_bps = topology.slowest_bps(i)
+            arrivals = core_flow_arrivals(traffic, fields["tcp"], slowest_bps, least_gap_ps, field)
+            fields = {**fields, "traffic": arrivals}
+        common.append(fields)
+    return topology.all_flows(scenario.duration, scenario.start, scenario.stop, common)
 
 
 def _marks(tcp: Tcp, traffic: Traffic) -> dict[str, Any]:
@@ -353,43 +306,7 @@ def _flat_options(control: Model) -> dict[str, Any]:
     return {"byte_counting": aimd.byte_counting, "vegas": core_fields(vegas, without=("kind",))}
 
 
-class _Starts:
-    """Starts of a scenario's flows; equal ones are built once."""
-
-    def __init__(self, scenario: "Scenario", numbers: Sequence[int], fields: FlowFields) -> None:
-        self._scenario, self._numbers, self._fields = scenario, numbers, fields
-        self._made: dict[int, dict[str, Any]] = {}
-
-    def of_flow(self, i: int, flow: Flow) -> dict[str, Any]:
-        """Returns the start of flow i of the network. Raises ScenarioError if it is not before the end of the run."""
-        start = flow.start or self._scenario.start
-        if isinstance(start, StaggeredStart):
-            at_ps = TIME.parse(start.first) + self._numbers[i] * TIME.parse(start.interval)
-            check_begin(self._scenario.duration, lambda: f"{self._field(i, flow)} of flow {flow.name!r}", at_ps)
-            return {"kind": "fixed", "at_ps": at_ps}
-        if (made := self._made.get(id(start))) is None:
-            self._made[id(start)] = made = core_fields(start)
-            name = "from" if isinstance(start, RandomStart) else "at"
-            check_begin(self._scenario.duration, lambda: f"{self._field(i, flow)}.{name}", made[f"{name}_ps"])
-        return made
-
-    def _field(self, i: int, flow: Flow) -> str:
-        """Returns the name under which the start of a flow is set in the scenario."""
-        return "start" if flow.start is None else f"{self._fields.of(i)}.start"
-
-
-def _stop(name: str, flow: Flow, stop: Stop, resolved: dict[str, Any]) -> dict[str, Any]:
-    """Returns the stop of the flow whose field is `name`; raises ScenarioError if the flow cannot have a stop."""
-    field = "stop" if flow.stop is None else f"{name}.stop"
-    of_flow = f"{field} of flow {flow.name!r}"
-    if "onward" in resolved or "relayed" in resolved:
-        raise ScenarioError(f"{of_flow}: set; needs a flow without a split-TCP proxy")
-    if "foreign" in resolved:
-        raise ScenarioError(f"{of_flow}: set; needs traffic without a real stack, which ends after its size")
-    return core_fields(stop)
-
-
 def _vbr(scenario: "Scenario", topology: Topology) -> Iterator[dict[str, Any]]:
     sources = topology.vbr(scenario.switch.scheduler.kind)
-    for source, resolved in zip(topology.graph.vbr, sources, strict=True):
+    for source, resolved in zip(vbr_of(scenario.network), sources, strict=True):
         yield {**core_fields(source, without=_OF_VBR), **resolved}

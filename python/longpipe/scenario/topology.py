@@ -1,10 +1,9 @@
-"""Routes through a graph as indexes of directed links, and the checks of networks."""
+"""The network of a scenario as crates/scenario resolves it: nodes, links, routes, ports, and the starts of flows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import cached_property
-from itertools import repeat
 from operator import itemgetter
 from typing import Any, Final
 
@@ -14,117 +13,53 @@ from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Model
 from longpipe.scenario.identity_cache import by_identity
-from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Node
+from longpipe.scenario.loss import NoLoss
+from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link
+from longpipe.scenario.pep import Pep
+from longpipe.scenario.policies import TailDrop
+from longpipe.scenario.tcp import Tcp
+from longpipe.scenario.traffic import Greedy, Traffic
 from longpipe.scenario.vbr import VbrFlow
 
 
-def as_graph(network: Dumbbell | Graph) -> Graph:
-    """Returns the network as a graph with all nodes, links and flows."""
+def links_of(network: Dumbbell | Graph) -> Mapping[int, Link]:
+    """Returns the links of a network by number. Of a dumbbell, it is the trunk, with the queues of the hosts' links."""
+    return _trunk(network) if isinstance(network, Dumbbell) else dict(enumerate(network.links))
+
+
+@by_identity
+def _trunk(network: Dumbbell) -> Mapping[int, Link]:
+    common = {name: getattr(network, name) for name in Link.model_fields if name in Dumbbell.model_fields}
+    ends, rate, delay = ("switch1", "switch2"), network.trunk_rate, network.trunk_delay
+    return {network.sources: Link.unchecked(between=ends, rate=rate, delay=delay, loss=network.trunk_loss, **common)}
+
+
+def first_flows(network: Dumbbell | Graph) -> Sequence[Flow | Group]:
+    """Returns the flows of a graph, or the first flow of each group of a dumbbell."""
+    return _first_of_groups(network) if isinstance(network, Dumbbell) else network.flows
+
+
+@by_identity
+def _first_of_groups(network: Dumbbell) -> Sequence[Group]:
+    groups = network.group or (Group.unchecked(name="flow1"),)
+    return [group if group.count == 1 else group.model_copy(update={"name": f"{group.name}1"}) for group in groups]
+
+
+def vbr_of(network: Dumbbell | Graph) -> Sequence[VbrFlow]:
+    """Returns the VBR sources of a network; the core knows the hosts of a dumbbell's source."""
     if isinstance(network, Graph):
-        return network
-    return _kept_graph(network) if _is_small(network) else _graph(network)
+        return network.vbr
+    return () if network.vbr is None else (VbrFlow.unchecked(name="vbr", from_="", to="", **dict(network.vbr)),)
 
 
-def _is_small(network: Dumbbell | Graph) -> bool:
-    """Returns whether the graph of a network is kept as long as the network."""
-    return isinstance(network, Dumbbell) and network.sources <= _MAX_KEPT
+def _peps_of(network: Dumbbell | Graph) -> dict[str, Pep]:
+    """Returns the proxies of a network by the name of their switch."""
+    if isinstance(network, Dumbbell):
+        return {} if network.pep is None else {network.pep.at: network.pep}
+    return {node.name: node.pep for node in network.nodes if node.pep is not None}
 
 
-def _graph(network: Dumbbell) -> Graph:
-    numbers = range(1, network.sources + 1)
-
-    # Copies the nodes without validating them again, because there may be ten thousand of them.
-    pep = network.pep
-    switches = [
-        Node.unchecked(name=name, kind="switch", pep=pep if pep and pep.at == name else None)
-        for name in ("switch1", "switch2")
-    ]
-    host = Node.unchecked(name="source1", kind="host", send_jitter=network.send_jitter)
-    hosts = {role: [host.model_copy(update={"name": f"{role}{i}"}) for i in numbers] for role in ("source", "sink")}
-    own = _own(network)
-    entry, leave = [], []
-    for i, (first, last) in zip(numbers, _host_links(network), strict=True):
-        entry.append(first.model_copy(update={"between": (f"source{i}", "switch1")}))
-        leave.append(last.model_copy(update={"between": ("switch2", f"sink{i}")}))
-    trunk = Link.unchecked(
-        between=("switch1", "switch2"),
-        rate=network.trunk_rate,
-        delay=network.trunk_delay,
-        loss=network.trunk_loss,
-        return_loss=network.return_loss,
-        return_rate=network.return_rate,
-        return_delay=network.return_delay,
-        return_buffer=network.return_buffer,
-        return_policy=network.return_policy,
-        conditioners=network.conditioners,
-        return_conditioners=network.return_conditioners,
-        path=network.path,
-        return_path=network.return_path,
-        access=network.access,
-        return_access=network.return_access,
-    )
-    flow = Flow.unchecked(name="flow1", from_="source1", to="sink1")
-    flows = []
-    for i, (name, fields), back in zip(numbers, own, network.sent_back, strict=True):
-        way = (f"source{i}", "switch1", "switch2", f"sink{i}")
-        way = way[::-1] if back else way
-        ends = {"name": name, "from_": way[0], "to": way[-1], "route": way}
-        flows.append(flow.model_copy(update=fields | ends))
-    nodes = [*hosts["source"], *switches, *hosts["sink"]]
-    links = [*entry, trunk, *leave]
-    vbr: list[VbrFlow] = []
-    if (source := network.vbr) is not None:
-        nodes += [Node.unchecked(name=name, kind="host") for name in ("vbr-source", "vbr-sink")]
-        links.append(
-            Link.unchecked(between=("vbr-source", "switch1"), rate=network.access_rate, delay=network.access_delay)
-        )
-        links.append(
-            Link.unchecked(between=("switch2", "vbr-sink"), rate=network.access_rate, delay=network.exit_delay)
-        )
-        vbr.append(VbrFlow.unchecked(name="vbr", from_="vbr-source", to="vbr-sink", **dict(source)))
-    return Graph.unchecked(nodes=tuple(nodes), links=tuple(links), flows=tuple(flows), vbr=tuple(vbr))
-
-
-_kept_graph: Final = by_identity(_graph)
-
-
-def _host_links(network: Dumbbell) -> Iterator[tuple[Link, Link]]:
-    """Yields the links of each flow's source and sink. Their delays may differ between groups."""
-    at_hosts = {
-        "rate": network.access_rate, "host_policy": network.host_policy, "host_buffer": network.host_buffer,
-    }  # fmt: skip
-    # Groups with the same delays share the links.
-    made: dict[tuple[str, str], tuple[Link, Link]] = {}
-    for group in network.group or (None,):
-        delays = network.access_delay, network.exit_delay
-        if group is not None:
-            delays = group.access_delay or delays[0], group.exit_delay or delays[1]
-        if (links := made.get(delays)) is None:
-            first = Link.unchecked(between=("source1", "switch1"), delay=delays[0], **at_hosts)
-            last = Link.unchecked(between=("switch2", "sink1"), delay=delays[1], **at_hosts)
-            made[delays] = links = (first, last)
-        yield from repeat(links, network.sources if group is None else group.count)
-
-
-def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:
-    """Returns the name and the own fields of each flow of a dumbbell."""
-    if network.group is None:
-        return [(f"flow{i}", {}) for i in range(1, network.sources + 1)]
-    flows: list[tuple[str, dict[str, object]]] = []
-    for group in network.group:
-        own: dict[str, object] = {
-            "tcp": group.tcp,
-            "traffic": group.traffic,
-            "start": group.start,
-            "stop": group.stop,
-            "class_": group.class_,
-            "service": group.service,
-        }
-        flows += ((name, own) for name in group.flows)
-    return flows
-
-
-# Maximum number of sources of a dumbbell of which the graph is kept; a large graph takes more memory than time.
+# Maximum number of groups of a dumbbell whose topology is kept; a large one takes more memory than time.
 _MAX_KEPT: Final = 100
 # Maximum number of reported problems of a network.
 MAX_PROBLEMS: Final = 10
@@ -146,37 +81,44 @@ _SHAPERS: Final = ("tbf", "cake")
 _settings_of: Final = itemgetter(*_TEXTS, *_PARTS, *_LISTS)
 
 
-# Distinct fields of directed links; nodes of each directed link, with the number of its fields; windows [bytes].
+# Distinct fields of directed links; nodes of each link, with the number of its fields, which the fields of the opposite
+# direction follow; windows [bytes].
 Ports = tuple[list[dict[str, Any]], list[tuple[int, int, int]], list[int]]
 
 
 class Topology:
-    """A checked graph; link k consists of the directed links 2k (as written) and 2k + 1 (reverse).
+    """A checked network with `links` by number: link k consists of the directed links 2k (as written) and 2k + 1.
 
-    `parts` contains the policies, losses and conditioners of links, to which `directed_links` refers by number.
+    `flows` are the first flows of groups, and a copy of a flow for each additional part of its connection that a proxy
+    splits off. `parts` are the policies, losses and conditioners to which `directed_links` refers by number.
     """
 
-    def __init__(self, graph: Graph, network: Dumbbell | Graph | None = None) -> None:
-        """Checks the graph of a network, and finds the routes. Raises ScenarioError with a line for each problem."""
-        self.graph = graph
-        self.kinds = {node.name: node.kind for node in graph.nodes}
-        self.parts: list[Model] = []
+    def __init__(self, network: Dumbbell | Graph, traffic: Traffic, links: Mapping[int, Link]) -> None:
+        """Checks a network, and finds the routes; `traffic` is that of flows without own traffic.
+
+        Raises ScenarioError with a line for each problem.
+        """
+        self.links, self._flow_field = links, "group" if isinstance(network, Dumbbell) else "flows"
+        # The core refers to the first two.
+        self.parts: list[Model] = [TailDrop.unchecked(), NoLoss.unchecked()]
+        peps = _peps_of(network)
         with _problems():
-            self._core = _core.Topology(_json(self._written(network)))
-        ways, number_of, self.vbr_routes = self._core.routes()
-        # Flows between the same hosts share their routes.
-        self.routes = [ways[number] for number in number_of]
+            self._core = _core.Topology(_json(self._written(network, traffic, peps)))
+        self._of = self._core.parts() if peps else []
+        self.flows = list(_with_parts(first_flows(network), self._of, [pep.tcp for pep in peps.values()]))
+        self.vbr_routes = self._core.vbr_routes()
 
     @classmethod
-    def of(cls, graph: Graph, network: Dumbbell | Graph) -> "Topology":
-        """Returns the topology of a network whose graph may have changed. Raises ScenarioError."""
-        if isinstance(network, Dumbbell) and _is_small(network) and graph is as_graph(network):
+    def of(cls, network: Dumbbell | Graph, traffic: Traffic, links: Mapping[int, Link]) -> "Topology":
+        """Returns the topology of a network, which is kept if it depends on the network alone. Raises ScenarioError."""
+        is_kept = isinstance(network, Dumbbell) and network.pep is None and links is links_of(network)
+        if is_kept and isinstance(network, Dumbbell) and len(network.group or ()) <= _MAX_KEPT:
             return _kept_topology(network)
-        return cls(graph, network)
+        return cls(network, traffic, links)
 
-    def _written(self, network: Dumbbell | Graph | None) -> dict[str, object]:
-        """Returns the graph as crates/scenario reads it; links with equal settings share them."""
-        graph, numbers = self.graph, dict[int, int]()
+    def _written(self, network: Dumbbell | Graph, traffic: Traffic, peps: Mapping[str, Pep]) -> dict[str, object]:
+        """Returns the network as crates/scenario reads it; links with equal settings share them."""
+        numbers = {id(part): i for i, part in enumerate(self.parts)}
 
         def number(part: Model | None) -> int | None:
             if part is None:
@@ -186,11 +128,11 @@ class Topology:
                 self.parts.append(part)
             return known
 
-        # Values are compared by identity, because the graph keeps them alive and equal strings are usually the same
+        # Values are compared by identity, because the network keeps them alive and equal strings are usually the same
         # object.
         known: dict[tuple[int, ...], int] = {}
         settings, links = list[dict[str, object]](), list[tuple[str, str, int]]()
-        for link in graph.links:
+        for link in self.links.values():
             fields = link.__dict__
             key = tuple(map(id, _settings_of(fields)))
             if (index := known.get(key)) is None:
@@ -201,26 +143,14 @@ class Topology:
                     | {name: [number(part) for part in fields[name]] for name in _LISTS}
                 )
             links.append((*link.between, index))
-        groups = network.group if isinstance(network, Dumbbell) else None
+        nodes = network.nodes if isinstance(network, Graph) else ()
         return {
-            "dumbbell": isinstance(network, Dumbbell),
-            "groups": [group.count for group in groups or ()],
-            "nodes": [(node.name, node.kind, node.send_jitter) for node in graph.nodes],
-            "links": links,
+            "dumbbell": None if isinstance(network, Graph) else _dumbbell(network),
+            "nodes": [(node.name, node.kind, node.send_jitter) for node in nodes],
+            "links": links if nodes else [],
             "settings": settings,
             "parts": [facts_of(part) for part in self.parts],
-            "flows": [
-                (
-                    flow.name,
-                    flow.from_,
-                    flow.to,
-                    flow.route,
-                    flow.return_route,
-                    flow.class_,
-                    getattr(flow.service, "mcr", None),
-                )
-                for flow in graph.flows
-            ],
+            "flows": [_row_of(flow, traffic, is_split=bool(peps)) for flow in first_flows(network)],
             "vbr": [
                 {
                     "name": source.name,
@@ -229,23 +159,23 @@ class Topology:
                     **{name: getattr(source, name) for name in ("route", "rate", "period", "phase")},
                     "duty": f"{Decimal(str(source.duty)):f}",
                 }
-                for source in graph.vbr
+                for source in vbr_of(network)
             ],
+            "peps": [(name, pep.buffer) for name, pep in peps.items()],
         }
 
-    @cached_property
-    def rates(self) -> list[str]:
-        """Returns the rate of each directed link."""
-        return [rate for link in self.graph.links for rate in (link.rate, link.return_rate or link.rate)]
+    def flow_field(self, i: int) -> str:
+        """Returns the name of the field of a flow; a part of a split connection has that of its flow."""
+        return f"network.{self._flow_field}[{self._of[i][0] if self._of else i}]"
 
     @cached_property
     def special_links(self) -> list[tuple[int, Link]]:
         """Returns the links, with their numbers, that have a policy, a host buffer, conditioners, access or losses."""
-        return [(i, link) for i, link in enumerate(self.graph.links) if _rare_of(link.__dict__) != _DEFAULTS]
+        return [(i, link) for i, link in self.links.items() if _rare_of(link.__dict__) != _DEFAULTS]
 
-    def slowest_rate(self, route: list[int]) -> str:
-        """Returns the lowest rate among the links of a route."""
-        return self._core.slowest_rate(route)
+    def slowest_bps(self, flow: int) -> int:
+        """Returns the lowest rate [bit/s] among the links of a flow's route."""
+        return self._core.slowest_bps(flow) or 0
 
     def problems(self, framing: str) -> list[str]:
         """Returns the problems of routes with too much propagation delay, and of queues at hosts."""
@@ -260,6 +190,12 @@ class Topology:
         """Raises ScenarioError if a flow cannot have its guaranteed rate, or the guarantees exceed a link's rate."""
         with _problems():
             self._core.check_guarantees(framing == "aal5")
+
+    def check_buffers(self, mss_bytes: Iterable[int]) -> None:
+        """Raises ScenarioError if the buffer of a proxy is too small; `mss_bytes` are those of all flows."""
+        if self._of:
+            with _problems():
+                self._core.check_buffers(list(mss_bytes))
 
     def vbr(self, scheduler: str) -> list[dict[str, Any]]:
         """Returns routes, rates and times of VBR sources for the core.
@@ -281,10 +217,79 @@ class Topology:
         distinct: list[dict[str, Any]] = orjson.loads(fields)
         return distinct, links, windows
 
+    def all_nodes(self) -> list[dict[str, Any]]:
+        """Returns all nodes for the core."""
+        nodes: list[dict[str, Any]] = orjson.loads(self._core.nodes())
+        return nodes
+
+    def all_flows(
+        self, duration: str, start: Model, stop: Model | None, common: Sequence[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """Returns all flows for the core; `common` are the fields that the flows have in common with `self.flows`.
+
+        Raises ScenarioError for the first flow that does not start before the end of the run and stop after its start.
+        """
+        foreign = [i for i, fields in enumerate(common) if "foreign" in fields]
+        times = {"duration": duration, "start": _values_of(start), "stop": _values_of(stop), "foreign": foreign}
+        with _problems():
+            ways, text = self._core.flows(_json(times))
+        rows: list[tuple[int, int, dict[str, Any]]] = orjson.loads(text)
+        return [{**common[of], **own, "route": ways[way][0], "return_route": ways[way][1]} for of, way, own in rows]
+
 
 @by_identity
 def _kept_topology(network: Dumbbell) -> Topology:
-    return Topology(as_graph(network), network)
+    # The traffic only matters to proxies.
+    return Topology(network, Greedy.unchecked(), links_of(network))
+
+
+def _with_parts(
+    flows: Sequence[Flow | Group], parts: Sequence[tuple[int, int | None]], own: Sequence[Tcp | None]
+) -> Iterator[Flow | Group]:
+    """Yields the flows and the parts of their connections; those behind a proxy have its TCP fields, `own`."""
+    if not parts:
+        yield from flows
+    tcps: dict[tuple[int, int], Tcp | None] = {}
+    for of, sender in parts:
+        flow = flows[of]
+        tcp = None if sender is None else own[sender]
+        if tcp is None:
+            yield flow
+        else:
+            merged = tcps.setdefault((id(flow.tcp), id(tcp)), _over(flow.tcp, tcp))
+            yield flow.model_copy(update={"tcp": merged})
+
+
+def _over(tcp: Tcp | None, own: Tcp) -> Tcp:
+    """Returns a flow's own TCP fields, overridden by those of its proxy."""
+    return own if tcp is None else tcp.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+
+
+_of_flow: Final = itemgetter("name", "from_", "to", "route", "return_route", "class_")
+
+
+def _row_of(flow: Flow | Group, traffic: Traffic, *, is_split: bool) -> tuple[object, ...]:
+    """Returns the fields of a flow; the core knows the hosts and routes of the flows of groups."""
+    fields = flow.__dict__
+    row = _of_flow(fields) if isinstance(flow, Flow) else (flow.name, "", "", None, None, flow.class_)
+    service, start, stop = fields["service"], fields["start"], fields["stop"]
+    if service is None and start is None and stop is None and not is_split:
+        return row
+    splits = is_split and (flow.traffic or traffic).at_once
+    return (*row, getattr(service, "mcr", None), _values_of(start), _values_of(stop), splits)
+
+
+def _dumbbell(network: Dumbbell) -> dict[str, object]:
+    """Returns the fields of a dumbbell other than those of its trunk."""
+    names = ("name", "count", "direction", "access_delay", "exit_delay")
+    groups = None if network.group is None else [[getattr(group, name) for name in names] for group in network.group]
+    own = ("sources", "access_rate", "access_delay", "exit_delay", "send_jitter")
+    return {"groups": groups, **{name: getattr(network, name) for name in own}}
+
+
+def _values_of(part: Model | None) -> list[object] | None:
+    """Returns the kind of a start or stop, and its times."""
+    return None if part is None else list(part.__dict__.values())
 
 
 @contextmanager

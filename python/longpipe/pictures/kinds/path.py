@@ -18,7 +18,8 @@ from longpipe.pictures.route import of_route, read, routes
 from longpipe.pictures.style import DASHES, OUTAGE, colour, legend, panels, titled
 from longpipe.scenario.coding import es_n0
 from longpipe.scenario.motion import Coded
-from longpipe.scenario.topology import as_graph
+from longpipe.scenario.network import Link
+from longpipe.scenario.topology import links_of
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -53,16 +54,19 @@ def path_series(scenario: Scenario, span_s: tuple[float, float] | None = None) -
         for route in routes(flow, direction)
         for link in route.links
     }
-    graph = as_graph(scenario.network)
-    # The resolved links begin with both directions of each link of the graph.
-    paths = [path for link in graph.links for path in (link.path, link.return_path or link.path)]
+    links = links_of(scenario.network)
     return {flow["name"]: of_route(resolved, flow, end_s) for flow in changing} | {
         f"{names[link['from']]}->{names[link['to']]}": _of_link(
-            link, paths[k] if k < len(paths) else None, end_s, span_s or (0.0, end_s)
+            link, _path_of(links.get(k // 2), k % 2 == 1), end_s, span_s or (0.0, end_s)
         )
         for k, link in enumerate(resolved["links"])
         if "motion" in link and k not in of_changing
     }
+
+
+def _path_of(link: Link | None, is_back: bool) -> object:
+    """Returns the path of a direction of a link; None if the link is not one of the scenario."""
+    return link and ((link.return_path if is_back else None) or link.path)
 
 
 def interval_s(span_s: tuple[float, float]) -> float:
