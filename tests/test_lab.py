@@ -75,6 +75,11 @@ KNOBS: dict[str, tuple[object, ...]] = {
     "network.host_policy": ("fq-codel", "epd", {"kind": "strict-priority", "classes": 2}),
     "network.host_buffer": ("100 packets", "0.5 BDP", "2 ms", "3 cells"),
     "network.send_jitter": ("1 ms",),
+    "network.pep": (
+        {"buffer": "1 MB"},
+        {"buffer": "100 KB", "at": "switch2", "tcp": {"mss": "1460 B", "receiver_window": "auto"}},
+        {"buffer": "9 KB", "tcp": {"recovery": "rack"}},
+    ),
     "tcp.ecn": (
         "classic",
         "dctcp",
@@ -256,7 +261,7 @@ def test_presets_are_all_examples_and_files_resolved_where_the_page_cannot() -> 
     found = {preset["name"]: preset for preset in all_presets()}
     assert set(EXAMPLES) | {file.stem for file in (ROOT / "scenarios").glob("*.toml")} <= set(found)
     resolved = {name: preset["core"] for name, preset in found.items() if "core" in preset}
-    assert resolved.keys() == {*MOVING, "geo-pep", "geo-rcs2", "geo-acm"}
+    assert resolved.keys() == {*MOVING, "geo-rcs2", "geo-acm"}
     assert all(core == Scenario(**found[name]["fields"]).resolved_json() for name, core in resolved.items())
 
 
@@ -272,6 +277,31 @@ def test_500_random_settings_of_the_knobs_are_resolved_or_refused_as_python_does
     assert_equal(tables)
     accepted = sum("core" in of_python(table) for table in tables)
     assert 100 < accepted < 400
+
+
+@built
+@pytest.mark.parametrize(
+    "own", [{}, {"stop": {"kind": "after", "after": "3 s"}}, {"return_route": ["b", "s", "c", "a"]}]
+)
+def test_proxies_of_graphs_split_connections_as_in_python(own: dict[str, Any]) -> None:
+    nodes: list[dict[str, Any]] = [{"name": name, "kind": "host"} for name in "abd"]
+    nodes += [{"name": "c", "kind": "switch", "pep": {"buffer": "1 MB", "tcp": {"mss": "1000 B"}}}]
+    nodes += [{"name": "s", "kind": "switch"}, {"name": "t", "kind": "switch", "pep": {"buffer": "64 KB"}}]
+    pairs = ("ac", "ct", "tb", "cs", "sb", "td")
+    links = [{"between": list(pair), "rate": "9 Mbit/s", "delay": "5 ms"} for pair in pairs]
+    flows = [
+        {"name": "f", "from": "a", "to": "b", **own},
+        {"name": "g", "from": "d", "to": "a", "tcp": {"mss": "536 B"}},
+    ]
+    rest = {
+        "framing": "ip",
+        "start": {"kind": "staggered", "interval": "1 s"},
+        "traffic": {"kind": "transfer", "size": "1 MB"},
+    }
+    hosts = [[{**node, "pep": {"buffer": "1 MB"}} if node["name"] == "a" else node for node in nodes], nodes]
+    assert_equal(
+        [{**rest, "network": {"kind": "graph", "nodes": one, "links": links, "flows": flows}} for one in hosts]
+    )
 
 
 @built
@@ -373,7 +403,6 @@ BEYOND: tuple[tuple[dict[str, Any], str], ...] = (
         "network.group[1].traffic",
     ),
     ({"network": {"kind": "dumbbell", "path": {"kind": "moving", "rate": [["0 s", "1 Mbit/s"]]}}}, "network.path"),
-    ({"network": {"kind": "dumbbell", "pep": {"buffer": "1 MB"}}}, "network.pep"),
     (
         {"network": {"kind": "dumbbell", "conditioners": [{"kind": "policer", "rate": "5 Mbit/s", "burst": "9 KB"}]}},
         "network.conditioners",
@@ -401,7 +430,7 @@ def test_the_command_rejects_a_scenario_if_the_page_does() -> None:
     scenarios += [Scenario(**{"framing": "ip", "switch": {"buffer": "50 packets"}, **table}) for table, _ in BEYOND]
     refused = [refuses(scenario) for scenario in scenarios]
     assert ["problems" in found for found in of_page([tomllib.loads(one.to_toml()) for one in scenarios])] == refused
-    assert sum(refused) == len(BEYOND) + len({"starlink", "cellular", "rain-fade", "geo-pep", "geo-rcs2", "geo-acm"})
+    assert sum(refused) == len(BEYOND) + len({"starlink", "cellular", "rain-fade", "geo-rcs2", "geo-acm"})
 
 
 def refuses(scenario: Scenario) -> bool:
@@ -413,7 +442,7 @@ def refuses(scenario: Scenario) -> bool:
     return False
 
 
-@pytest.mark.parametrize("name", ["starlink", "rain-fade", "geo-pep", "geo-acm"])
+@pytest.mark.parametrize("name", ["starlink", "rain-fade", "geo-acm"])
 def test_an_example_that_the_page_cannot_resolve_is_opened_as_its_preset(tmp_path: Path, name: str) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(example(name), encoding="utf-8")

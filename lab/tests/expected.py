@@ -155,7 +155,7 @@ def of_modules() -> dict[str, object]:
 expected = {
     "presets": of_presets(resolved=False),
     "resolved": of_presets(resolved=True),
-    "whole": of_whole("geo-pep"),
+    "whole": of_whole("starlink"),
     "embedded": of_embedded(),
     "widget": of_widget(),
     "random": of_random(),

@@ -97,7 +97,7 @@ function bottleneckLoss(causes: number[][], arrived: number[]): number {
 
 /** Returns whether a link's capacity varies or a proxy splits connections; the page then computes no efficiency. */
 function varies(core: JsonTable): boolean {
-    return (core["links"] as JsonTable[]).some((link) => "motion" in link) || (core["nodes"] as JsonTable[]).some((node) => "pep" in node);
+    return (core["links"] as JsonTable[]).some((link) => "motion" in link) || (core["flows"] as JsonTable[]).some((flow) => "onward" in flow);
 }
 
 /** A column of numbers. */

@@ -1,5 +1,5 @@
 /**
- * Presets with parts that the page cannot resolve: time-varying paths and proxies, resolved when the page was built.
+ * Presets with parts that the page cannot resolve: time-varying paths, resolved when the page was built.
  */
 import type { JsonTable } from "../scenario/core";
 import { DESCRIPTION, type Preset } from "../scenario/model";

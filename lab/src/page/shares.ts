@@ -35,7 +35,8 @@ export function fairness(
     rates: number[],
     { written, durationS, trunkBps }: { written: Map<string, number>; durationS: number; trunkBps: number | null },
 ): number {
-    const flows = tables(core["flows"]);
+    // The last part of a split connection delivers its data, and the other parts follow all flows.
+    const flows = tables(core["flows"]).filter((flow) => flow["onward"] === undefined);
     const demands = flows.map((flow) => {
         const traffic = table(flow["traffic"]);
         if (!isOverTcp(flow)) return Number.NaN;

@@ -43,7 +43,7 @@ function refuse(problems: string[]): void {
 }
 
 /**
- * Throws ScenarioError for time-varying links, split-TCP proxies, queues at hosts and conditioners. The fields are
+ * Throws ScenarioError for time-varying links, medium access and conditioners. The fields are
  * checked as specified, because the page does not resolve them.
  */
 export function checkStands(network: unknown): void {

@@ -26,7 +26,6 @@ ABSENT: Final = frozenset(
 FIELDS: Final = frozenset({"warm_up"})
 # Fields of links and nodes that the page does not support, each with its effect.
 OF_NETWORK: Final[Mapping[str, str]] = {
-    "pep": "splits connections",
     "path": "varies over time",
     "return_path": "varies over time",
     "access": "reacts to traffic",

@@ -28,7 +28,7 @@ from longpipe.scenario.variant import CHOSEN
 
 Json = dict[str, Any]
 # Fields whose parts have no controls in the page, so that it does not need their texts.
-_WITHOUT_CONTROLS: Final = ("group", "vbr", "nodes", "links", "flows")
+_WITHOUT_CONTROLS: Final = ("group", "vbr", "pep", "nodes", "links", "flows")
 # Attributes of kinds that the page uses.
 FACTS: Final = ("label", "is_model", "detection", "after_loss", "after_mark", "by_model", "at_once")
 
