@@ -7,6 +7,7 @@
 pub mod dvb_rcs2;
 pub mod dvb_s2;
 mod fragments;
+#[cfg(feature = "wifi")]
 pub mod wifi;
 
 use dvb_rcs2::DvbRcs2Config;
@@ -17,6 +18,7 @@ use longpipe_tcp::described::{part, Described, Type};
 use longpipe_tcp::Problem;
 use serde::Serialize;
 use strum::VariantNames;
+#[cfg(feature = "wifi")]
 use wifi::WifiConfig;
 
 /// Counters of a station.
@@ -189,26 +191,31 @@ pub(crate) trait Parameters: Described {
     fn cell_of(stations: &[NewStation<'_>], seed: u64) -> Self::Cell;
 }
 
-/// Declares the kinds of access, one per line, each with its name and the type of its parameters.
+/// Declares the kinds of access, one per line, each with its name, the type of its parameters, and the condition under
+/// which it is compiled.
 macro_rules! accesses {
-    ($($(#[$about:meta])* $name:ident($config:ty);)+) => {
+    ($($(#[$condition:meta])* $name:ident($config:ty);)+) => {
         /// Parameters of a station's medium access.
         #[derive(Clone, Debug, FromJson, Serialize, PartialEq, VariantNames)]
         #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
         #[strum(serialize_all = "kebab-case")]
         pub enum AccessConfig {
-            $($(#[$about])* $name($config),)+
+            $(
+                #[doc = stringify!($config)]
+                $(#[$condition])*
+                $name($config),
+            )+
         }
 
         impl Described for AccessConfig {
             fn described() -> Type {
-                let parts = [$(part::<$config>,)+].into_iter().map(|part| part());
+                let parts = [$($(#[$condition])* part::<$config>,)+].into_iter().map(|part| part());
                 Type::Kinds { kinds: AccessConfig::VARIANTS.iter().copied().zip(parts).collect() }
             }
 
             fn invalid(&self) -> Option<Problem> {
                 match self {
-                    $(AccessConfig::$name(config) => config.invalid(),)+
+                    $($(#[$condition])* AccessConfig::$name(config) => config.invalid(),)+
                 }
             }
         }
@@ -217,14 +224,14 @@ macro_rules! accesses {
             /// Returns the name of the cell that the station shares; None for a cell of its own.
             pub fn cell(&self) -> Option<&str> {
                 match self {
-                    $(AccessConfig::$name(config) => config.cell(),)+
+                    $($(#[$condition])* AccessConfig::$name(config) => config.cell(),)+
                 }
             }
 
             /// Returns whether stations contend for a medium; others wait for grants.
             pub(crate) fn contends(&self) -> bool {
                 match self {
-                    $(AccessConfig::$name(_) => <$config as Parameters>::CONTENDS,)+
+                    $($(#[$condition])* AccessConfig::$name(_) => <$config as Parameters>::CONTENDS,)+
                 }
             }
         }
@@ -232,14 +239,14 @@ macro_rules! accesses {
         /// A cell with access of any kind.
         #[derive(Clone, Debug)]
         pub(crate) enum AnyAccess {
-            $($name(<$config as Parameters>::Cell),)+
+            $($(#[$condition])* $name(<$config as Parameters>::Cell),)+
         }
 
         impl AnyAccess {
             /// Creates the idle cell of stations with access of one kind.
             pub fn new(stations: &[NewStation<'_>], seed: u64) -> AnyAccess {
                 match stations[0].config {
-                    $(AccessConfig::$name(_) => AnyAccess::$name(<$config>::cell_of(stations, seed)),)+
+                    $($(#[$condition])* AccessConfig::$name(_) => AnyAccess::$name(<$config>::cell_of(stations, seed)),)+
                 }
             }
         }
@@ -247,31 +254,31 @@ macro_rules! accesses {
         impl MediumAccess for AnyAccess {
             fn arrived(&mut self, now: Time, station: usize, bytes: u64, stations: &mut impl Stations) {
                 match self {
-                    $(AnyAccess::$name(cell) => cell.arrived(now, station, bytes, stations),)+
+                    $($(#[$condition])* AnyAccess::$name(cell) => cell.arrived(now, station, bytes, stations),)+
                 }
             }
 
             fn next_event(&self) -> Option<Time> {
                 match self {
-                    $(AnyAccess::$name(cell) => cell.next_event(),)+
+                    $($(#[$condition])* AnyAccess::$name(cell) => cell.next_event(),)+
                 }
             }
 
             fn wake(&mut self, now: Time, stations: &mut impl Stations) {
                 match self {
-                    $(AnyAccess::$name(cell) => cell.wake(now, stations),)+
+                    $($(#[$condition])* AnyAccess::$name(cell) => cell.wake(now, stations),)+
                 }
             }
 
             fn report(&self, station: usize, now: Time) -> AccessReport {
                 match self {
-                    $(AnyAccess::$name(cell) => cell.report(station, now),)+
+                    $($(#[$condition])* AnyAccess::$name(cell) => cell.report(station, now),)+
                 }
             }
 
             fn conserves(&self, now: Time) -> bool {
                 match self {
-                    $(AnyAccess::$name(cell) => cell.conserves(now),)+
+                    $($(#[$condition])* AnyAccess::$name(cell) => cell.conserves(now),)+
                 }
             }
         }
@@ -284,17 +291,15 @@ macro_rules! accesses {
                 return Some((other, Problem::new("kind", "of another access", "needs one kind in each cell")));
             }
             match stations[0].config {
-                $(AccessConfig::$name(_) => <$config>::problem_of_cell(stations),)+
+                $($(#[$condition])* AccessConfig::$name(_) => <$config>::problem_of_cell(stations),)+
             }
         }
     };
 }
 
 accesses! {
-    /// Return link of DVB-RCS2.
     DvbRcs2(DvbRcs2Config);
-    /// Forward link of DVB-S2.
     DvbS2(DvbS2Config);
-    /// Wi-Fi.
+    #[cfg(feature = "wifi")]
     Wifi(WifiConfig);
 }

@@ -4,6 +4,7 @@ use super::refusal::{accept, refuse, ScenarioError};
 use super::{Framing, LinkConfig, Scenario};
 pub use crate::access::dvb_rcs2::{Category, DvbRcs2Config, Preset, RandomAccess};
 pub use crate::access::dvb_s2::{DvbS2Config, FecFrame};
+#[cfg(feature = "wifi")]
 pub use crate::access::wifi::WifiConfig;
 use crate::access::{problem_of_cell, NewStation};
 pub use crate::access::{AccessConfig, AccessReport, StationAction};
