@@ -383,8 +383,8 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
         ("study export --where", "--where: no value given; needs COLUMN=VALUE: only these runs, also 'efficiency>0.9'"),
         (
             "run a.toml --trace=cwn",
-            "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals, control, events, flight, "
-            "packets",
+            "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops, grants, arrivals, control, events, "
+            "flight, packets",
         ),
         ("run a.toml --sed 1", "--sed: no such option of longpipe run; did you mean '--seed'?"),
         (
