@@ -36,12 +36,12 @@ impl Dimension {
 
     #[getter]
     fn key(&self) -> &str {
-        self.0.name
+        self.0.key
     }
 
     #[getter]
     fn name(&self) -> &str {
-        self.0.noun
+        self.0.name
     }
 
     #[getter]

@@ -17,9 +17,9 @@ pub struct Dimension {
     /// Suffix of the names of fields in the core, which is the base unit.
     pub suffix: &'static str,
     /// Name in descriptions.
-    pub name: &'static str,
+    pub key: &'static str,
     /// Name in messages.
-    pub noun: &'static str,
+    pub name: &'static str,
     /// Base unit, as users write it.
     pub base: &'static str,
     /// Units that users may write, and in which longpipe writes quantities.
@@ -33,14 +33,14 @@ pub struct Dimension {
 }
 
 const fn dimension(
-    [suffix, name, noun, base, example]: [&'static str; 5],
+    [suffix, key, name, base, example]: [&'static str; 5],
     units: Units,
     singular: &'static [(&'static str, &'static str)],
 ) -> Dimension {
     Dimension {
         suffix,
+        key,
         name,
-        noun,
         base,
         units,
         singular,
@@ -156,7 +156,7 @@ impl Dimension {
     /// Returns the dimension with this name in descriptions.
     pub fn named(name: &str) -> Option<&'static Dimension> {
         let mut dimensions = DIMENSIONS.into_iter().chain([SYMBOLS, BUFFER]);
-        dimensions.find(|dimension| dimension.name == name)
+        dimensions.find(|dimension| dimension.key == name)
     }
 
     /// Returns the name of a unit for messages and canonical texts, which is its plural.

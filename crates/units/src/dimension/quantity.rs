@@ -47,7 +47,7 @@ impl Dimension {
             return Err(format!(
                 "{} is not a {}{meant}; {}",
                 shown(text),
-                self.noun,
+                self.name,
                 self.accepts()
             ));
         };

@@ -75,7 +75,7 @@ const OF_SIZES: &[Rule] = &[
 
 /// Returns the multiples of units of a dimension.
 pub(crate) fn multiples(dimension: &Dimension) -> &'static [Multiple] {
-    match dimension.name {
+    match dimension.key {
         "time" => TIMES,
         "rate" => RATES,
         "size" | "buffer" => SIZES,
@@ -85,7 +85,7 @@ pub(crate) fn multiples(dimension: &Dimension) -> &'static [Multiple] {
 
 /// Returns other spellings of units and of multiples of a dimension, each with the unit or multiple.
 pub(crate) fn aliases(dimension: &Dimension) -> Vec<(String, String)> {
-    let rules = match dimension.name {
+    let rules = match dimension.key {
         "time" => [OF_TIMES, &[]],
         "rate" => [OF_RATES, &[]],
         "symbols" => [OF_SYMBOLS, &[]],
@@ -106,7 +106,7 @@ pub(crate) fn aliases(dimension: &Dimension) -> Vec<(String, String)> {
 
 /// Returns the explanation of a unit that may be one of two; a lower-case b may be bits or bytes.
 pub(crate) fn ambiguous(dimension: &Dimension, unit: &str) -> Option<String> {
-    let is_size = ["size", "buffer"].contains(&dimension.name);
+    let is_size = ["size", "buffer"].contains(&dimension.key);
     let (prefix, binary) = match unit.strip_suffix('b').filter(|_| is_size)? {
         "" => ("", ""),
         "K" | "k" => ("K", ""),
