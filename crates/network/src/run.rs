@@ -212,12 +212,14 @@ impl<P: Probe, M: Medium> AnyRun<P> for Run<P, M> {
     }
 
     fn advance_to(&mut self, time: Time) {
+        self.hosts.early_delivery.due_acks.disable();
         self.hosts.clock.until = time;
         while self.process(u64::MAX) {}
         self.hosts.clock.now = time;
     }
 
     fn advance_until_outcome(&mut self, time: Time) -> Time {
+        self.hosts.early_delivery.due_acks.disable();
         self.hosts.clock.until = time;
         while self.hosts.outcomes.is_empty() && self.process(1) {}
         let reached = if self.hosts.outcomes.is_empty() {

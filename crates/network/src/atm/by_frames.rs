@@ -45,7 +45,7 @@ impl Atm {
         if by_edges & accepted.soon {
             nic.send(cells);
             self.in_transit.keep_options(&packet, options);
-            if vc.is_back() && self.is_order_proven(ack_lookahead, accepted.last, left_trunk, hosts.clock.end) {
+            if vc.is_back() && self.is_order_proven(ack_lookahead, accepted.last, left_trunk, hosts.clock.until) {
                 return Some(ScheduledFrame::new(packet, cells, accepted, true));
             }
             self.announce(hosts, packet, cells, accepted);

@@ -22,16 +22,17 @@ impl Atm {
     /// 1. `last` is less than `ack_lookahead`, the lookahead of the ACK's interface (`lookahead/acks.rs`), after
     ///    `left_trunk`, the time at which the acknowledged data left the trunk. Data that leave the trunk later then
     ///    cause only later ACKs.
-    /// 2. `last` is not after `end`, the end of the run, because the report counts later cells as in transit.
+    /// 2. `last` is not after `until`, up to which the run is simulated: frames that arrive later have not been delivered,
+    ///    and the report counts cells after the end of the run as in transit.
     /// 3. No ACK is queued at a host, because it may reach the port before `last`.
     ///
     /// The caller must ensure that the ACKs in transit to this port precede the ACK.
     #[inline(always)]
-    pub(crate) fn is_order_proven(&self, ack_lookahead: Span, last: Time, left_trunk: Time, end: Time) -> bool {
+    pub(crate) fn is_order_proven(&self, ack_lookahead: Span, last: Time, left_trunk: Time, until: Time) -> bool {
         // If `left_trunk` is `UNKNOWN`, the difference wraps around and exceeds every lookahead.
         let is_within_lookahead = last.0.wrapping_sub(left_trunk.0) < ack_lookahead.0;
         // `&` evaluates all conditions, because separate branches would be unpredictable.
-        is_within_lookahead & (last <= end) & (self.in_transit.acks_elsewhere == 0)
+        is_within_lookahead & (last <= until) & (self.in_transit.acks_elsewhere == 0)
     }
 
     /// Passes an ACK through its port now, after the ACKs in transit to the port. The ACK must precede all ACKs that are

@@ -83,6 +83,15 @@ impl DueAcks {
         self.update();
     }
 
+    /// Ends the passing of delayed ACKs without an event, because the run is simulated step by step: between two steps, an
+    /// agent may change what a sender does.
+    pub fn disable(&mut self) {
+        if !std::mem::take(&mut self.receivers).is_empty() {
+            self.opening = usize::MAX;
+            self.earliest = Time::ZERO;
+        }
+    }
+
     fn update(&mut self) {
         if self.opening == 0 {
             self.earliest = self.due.first().time();

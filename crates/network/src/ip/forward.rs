@@ -72,7 +72,7 @@ impl Ip {
                 self.wires[link.index()].ack_lookahead,
                 arrival,
                 left_trunk,
-                hosts.clock.end,
+                hosts.clock.until,
             )
             && arrival < hosts.early_delivery.due_acks.earliest()
         {
@@ -127,11 +127,12 @@ impl Ip {
     }
 
     /// Returns whether an ACK of data that left the trunk (`lookahead/acks.rs`) at `left_trunk` precedes all later
-    /// arrivals at the shared port at the end of the ACK's link; `ack_lookahead` is the lookahead of the link.
+    /// arrivals at the shared port at the end of the ACK's link; `ack_lookahead` is the lookahead of the link. Data that
+    /// arrive at their host after `until`, up to which the run is simulated, are acknowledged later.
     #[inline(always)]
-    pub(crate) fn is_order_proven(&self, ack_lookahead: Span, arrival: Time, left_trunk: Time, end: Time) -> bool {
+    pub(crate) fn is_order_proven(&self, ack_lookahead: Span, arrival: Time, left_trunk: Time, until: Time) -> bool {
         let after = arrival.0.wrapping_sub(left_trunk.0);
-        (after < ack_lookahead.0) & (arrival <= end) & self.lanes.have_no_ack()
+        (after < ack_lookahead.0) & (arrival <= until) & self.lanes.have_no_ack()
     }
 
     /// Handles the earliest packet of all lanes if it precedes all other events and the end of the run. Returns whether

@@ -74,7 +74,7 @@ impl Ip {
             return;
         };
         let ack_lookahead = wire.ack_lookahead;
-        if !self.is_order_proven(ack_lookahead, next_arrival, left_trunk, hosts.clock.end) {
+        if !self.is_order_proven(ack_lookahead, next_arrival, left_trunk, hosts.clock.until) {
             let next = OnWire {
                 arrival: next_arrival,
                 packet,
@@ -335,7 +335,7 @@ impl Ip {
             arrival: next_arrival,
             packet,
         };
-        if self.is_order_proven(ack_lookahead, next_arrival, left_trunk, hosts.clock.end)
+        if self.is_order_proven(ack_lookahead, next_arrival, left_trunk, hosts.clock.until)
             & (next_arrival < hosts.early_delivery.due_acks.earliest())
         {
             self.continue_proven_in_order(hosts, next, ack.echo);
