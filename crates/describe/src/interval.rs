@@ -10,7 +10,7 @@ use syn::{Error, LitStr, Result};
 pub fn quantity(name: &str) -> (&str, &'static str, &'static str) {
     let quantity = DIMENSIONS.iter().find_map(|dimension| {
         let written = name.strip_suffix(dimension.suffix)?.strip_suffix('_')?;
-        Some((written, dimension.suffix, dimension.name))
+        Some((written, dimension.suffix, dimension.key))
     });
     quantity.unwrap_or((name, "", ""))
 }
@@ -18,7 +18,7 @@ pub fn quantity(name: &str) -> (&str, &'static str, &'static str) {
 /// Returns the suffix and the dimension of a unit.
 pub fn dimension_of(unit: &str) -> Option<(&'static str, &'static str)> {
     let dimension = DIMENSIONS.iter().find(|dimension| dimension.suffix == unit);
-    dimension.map(|dimension| (dimension.suffix, dimension.name))
+    dimension.map(|dimension| (dimension.suffix, dimension.key))
 }
 
 /// An interval: its ends as text, and whether each end is excluded.
