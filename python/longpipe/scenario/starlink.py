@@ -6,12 +6,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import Delay, Duration, Model, StepRate
+from longpipe.scenario.base import Delay, Duration, Model, StepRate, quantity
 from longpipe.scenario.shell_begin import UtcBegin
+from longpipe.units import TIME
 
 Year = Literal[2022, 2023, 2025]
 Direction = Literal["down", "up"]
 Share = Annotated[float, Field(ge=0, le=1)]
+# Mean interval of random events, each of which is a step of the path's series.
+Interval = Annotated[str, quantity(TIME, "100 ms", "2400 h")]
 Factor = Annotated[float, Field(gt=0, le=2)]
 # Quantiles at the probabilities that `starlink_draws.PROBABILITIES` lists.
 _SEVEN = Field(min_length=7, max_length=7)
@@ -95,7 +98,7 @@ class Starlink(Model):
         default=None, description="Additional delay at the edge of two slots, in each direction [time]"
     )
     isolated_loss: Share | None = Field(default=None, description="Probability of an isolated loss, per packet")
-    burst_every: Duration | None = Field(
+    burst_every: Interval | None = Field(
         default=None, description="Mean interval of bursts of losses, exponential [time]"
     )
     burst: tuple[Duration, Duration] | None = Field(
@@ -105,7 +108,7 @@ class Starlink(Model):
         default=None, description="Probability of a burst of losses within 0.3 s after a boundary of slots"
     )
     burst_loss: Share | None = Field(default=None, description="Probability of a loss during a burst of losses")
-    outage_every: Duration | None = Field(
+    outage_every: Interval | None = Field(
         default=None, description="Mean interval of outages of both directions, exponential [time]"
     )
     outage: Duration | None = Field(
