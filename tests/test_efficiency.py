@@ -185,7 +185,7 @@ def test_what_vbr_did_not_get_is_left_to_others() -> None:
     assert 0.95 < result.efficiency <= 1
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "geo-pep"])
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in ("geo-pep", "geo-acm")])
 def test_uploads_have_the_efficiency_of_their_direction(name: str) -> None:
     changes = {"duration": "6 s", "network.group": [{"name": "up", "count": 2, "direction": "back"}]}
     result = simulate(Scenario.example(name).with_(**changes))

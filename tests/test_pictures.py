@@ -289,11 +289,13 @@ def test_a_figure_of_several_axes_explains_each_line_once() -> None:
     assert len(words) == len(set(words))
 
 
-# Pictures of one run that can be drawn into the user's axes; those of studies are in tests/test_sweep.py.
+# Pictures of one run that can be drawn into the user's axes; those of studies are in tests/test_sweep.py, and that of
+# grants, which needs an access link, in tests/test_access_links.py.
 IN_AXES: Final = sorted(
     name
     for name in pictures.__all__
-    if name not in ("sweep", "heat", "compare") and "ax" in inspect.signature(getattr(pictures, name)).parameters
+    if name not in ("sweep", "heat", "compare", "grants")
+    and "ax" in inspect.signature(getattr(pictures, name)).parameters
 )
 
 
@@ -509,8 +511,11 @@ def test_a_time_shown_begins_with_what_held_before() -> None:
     assert steps["cwnd_bytes"].iloc[0] == before["cwnd_bytes"].iloc[-1]
 
 
-# Pictures of cells and of packets; those of packets only are drawn by tests/test_queueing_delay.py.
-EITHER = [kind for kind in KINDS if kind_of(kind).traces and kind_of(kind).traces[0] not in ("delay", "drops")]
+# Pictures of cells and of packets; those of packets only are drawn by tests/test_queueing_delay.py and
+# tests/test_access_links.py.
+EITHER = [
+    kind for kind in KINDS if kind_of(kind).traces and kind_of(kind).traces[0] not in ("delay", "drops", "grants")
+]
 
 
 FILES = [("aal5", "svg"), ("aal5", "pdf"), ("ip", "png")]

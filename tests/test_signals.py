@@ -45,6 +45,7 @@ ARGUMENTS = {
     "help": "run",
     "study": "list",
     "cc": f"check {MODULE}",
+    "ci": "init cubic",
     "live": "s.toml -- sleep 60",
     "validate": "model-errors",
 }

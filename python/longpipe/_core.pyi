@@ -4,6 +4,7 @@ from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import disjoint_base
 
 __all__ = [
     "MAX_CELLS",
@@ -504,6 +505,7 @@ class Topology:
     def nodes(self) -> str: ...
     def flows(self, times_json: str) -> tuple[list[tuple[list[int], list[int]]], str]: ...
 
+@disjoint_base
 class Dimension:
     def __new__(cls, name: str, *, unlimited: bool = False) -> Self: ...
     @property

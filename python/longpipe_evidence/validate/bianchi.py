@@ -75,7 +75,7 @@ def goodput_mbps(stations: int, mode: Mode) -> float:
     return succeeds * 8 * PACKET_BYTES / (idle * SLOT_US + (1 - idle) * mode.exchange_us)
 
 
-def saturated(stations: int, mode: Mode, seconds: int) -> Scenario:
+def saturated(stations: int, mode: Mode, duration_s: float) -> Scenario:
     """Returns a scenario in which stations send more datagrams to an access point than the channel carries."""
     access = {
         "kind": "wifi",
@@ -98,7 +98,7 @@ def saturated(stations: int, mode: Mode, seconds: int) -> Scenario:
     traffic = {"kind": "cbr", "rate": f"{offered_bps} bit/s", "payload": f"{PACKET_BYTES - HEADER_BYTES} B"}
     return Scenario(
         framing="ip",
-        duration=f"{seconds} s",
+        duration=f"{duration_s:g} s",
         warm_up="1 s",
         network=network,
         switch={"buffer": "100 packets"},

@@ -14,7 +14,7 @@ from longpipe.cli.toolkit.safe import echo
 def starlink_fit(
     sites: int = typer.Option(20, min=1, help="Number of synthetic sites."),
     first: int = typer.Option(1, min=0, help="Number of the first site, which is its seed."),
-    hours: float = typer.Option(24.0, min=3.0, max=240.0, help="Length of the measurements of a site [h]."),
+    hours: float = typer.Option(24.0, min=3.0, max=240.0, help="Length of the measurements of a site in hours."),
     csv: Path | None = typer.Option(None, metavar="FILE", help="Write true values, estimates and intervals."),
 ) -> None:
     """Fit synthetic sites with known parameters, and print the share of 95 % intervals that contain the true values.

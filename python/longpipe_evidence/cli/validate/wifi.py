@@ -3,11 +3,18 @@
 import typer
 
 from longpipe.cli.toolkit.console import terminal_table
+from longpipe.cli.toolkit.quantities import seconds
 from longpipe.cli.toolkit.safe import Console, echo
 
 
 def wifi(
-    seconds: int = typer.Option(20, min=2, help="Simulated time of each run [s]; the first second is not counted."),
+    duration: float = typer.Option(
+        20,
+        metavar="TIME",
+        parser=seconds,
+        show_default="20 s",
+        help="Simulated time of each run; its first second is not counted.",
+    ),
     runs: int = typer.Option(4, min=2, help="Runs of each case, each with its own seed."),
 ) -> None:
     """Print the goodput of 5, 10, 20 and 50 saturated stations beside Bianchi's closed form, with 95 % intervals.
@@ -24,7 +31,7 @@ def wifi(
     largest = 0.0
     for name, mode in MODES.items():
         for stations in (5, 10, 20, 50):
-            scenario = saturated(stations, mode, seconds)
+            scenario = saturated(stations, mode, duration)
             found = np.array([simulated_mbps(scenario, seed) for seed in range(runs)])
             half_width = float(t.ppf(0.975, runs - 1) * found.std(ddof=1) / np.sqrt(runs))
             expected = goodput_mbps(stations, mode)
