@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from longpipe import ScenarioError
 from longpipe.ci import baseline
-from longpipe.ci.measured import MEASURES, Run
-from longpipe.ci.plan import STANDING, Plan, size_bytes, with_sender
+from longpipe.ci.measured import MEASURES, SenderRun
+from longpipe.ci.plan import STANDING, RegressionPlan, size_bytes, with_sender
 from longpipe.ci.runs import runs_of
 from longpipe.ci.verdicts import Verdict, compare
 from longpipe.cli import app
@@ -46,16 +46,18 @@ def test_standing_scenario_has_a_finite_transfer(name: str, folder: Path) -> Non
     assert size_bytes(plan.scenarios[name]) is not None
 
 
-def _plan_of(*names: str) -> Plan:
+def _plan_of(*names: str) -> RegressionPlan:
     file = Path("standing.toml")
     file.write_text(f"sender = 'cubic'\nstanding = {json.dumps(names)}\n")
-    return Plan.read(file)
+    return RegressionPlan.read(file)
 
 
 @pytest.mark.parametrize("name", STANDING)
 def test_transfers_of_linux_complete_in_each_standing_scenario(name: str, folder: Path) -> None:
     plan = _plan_of(name)
-    runs = runs_of(Plan("cubic", plan.scenarios, plan.baseline, seeds=2), Sender.parse("cubic"), Runner(Store()))
+    runs = runs_of(
+        RegressionPlan("cubic", plan.scenarios, plan.baseline, seeds=2), Sender.parse("cubic"), Runner(Store())
+    )
     assert all(0 < run.values["time"] < 30 for run in runs[name])
 
 
@@ -83,7 +85,7 @@ def test_bad_plan_is_one_line(text: str, line: str, folder: Path) -> None:
     Path("longpipe.toml").write_text(text)
     Path("mine.toml").write_text('framing = "ip"\n')
     with pytest.raises(ScenarioError) as error:
-        Plan.read(Path("longpipe.toml"))
+        RegressionPlan.read(Path("longpipe.toml"))
     [problem] = error.value.problems
     assert problem.startswith(line.split("?")[0])
 
@@ -103,9 +105,11 @@ def test_own_stack_is_named_by_file_name_and_control() -> None:
         Sender.parse("own-stack:", "--new")
 
 
-def _runs(times: np.ndarray[Any, Any], deaths: int = 0) -> list[Run]:
+def _runs(times: np.ndarray[Any, Any], deaths: int = 0) -> list[SenderRun]:
     values = [{measure.name: float(time) for measure in MEASURES} for time in times]
-    return [Run(value, ["subject: quinn 1 lost its connection"] * (deaths > at)) for at, value in enumerate(values)]
+    return [
+        SenderRun(value, ["subject: quinn 1 lost its connection"] * (deaths > at)) for at, value in enumerate(values)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +143,7 @@ def test_noise_is_inconclusive_and_a_death_is_a_regression() -> None:
 def test_unchanged_sender_is_reported_in_at_most_one_comparison_of_a_hundred(skewed: bool) -> None:
     random = np.random.default_rng(4)
 
-    def draw() -> dict[str, list[Run]]:
+    def draw() -> dict[str, list[SenderRun]]:
         times = random.lognormal(0, 1, (12, 8)) if skewed else random.normal(10, 3, (12, 8))
         return {str(place): _runs(row) for place, row in enumerate(times)}
 
@@ -150,7 +154,9 @@ def test_unchanged_sender_is_reported_in_at_most_one_comparison_of_a_hundred(ske
 @pytest.mark.skipif(not THOROUGH, reason="two thousand runs: make validate")
 def test_runs_of_unchanged_linux_with_other_seeds_raise_no_alarm(folder: Path) -> None:
     plan = _plan_of(*STANDING)
-    pool = runs_of(Plan("cubic", plan.scenarios, plan.baseline, seeds=160), Sender.parse("cubic"), Runner(Store()))
+    pool = runs_of(
+        RegressionPlan("cubic", plan.scenarios, plan.baseline, seeds=160), Sender.parse("cubic"), Runner(Store())
+    )
     random, alarms = np.random.default_rng(5), 0
     for _ in range(200):
         chosen = random.permutation(160)[:16]
@@ -179,7 +185,7 @@ def test_changed_sender_regresses_and_the_same_one_does_not(folder: Path) -> Non
 
 def test_baseline_of_another_plan_is_rejected_in_one_line(folder: Path) -> None:
     assert command("run", "--update", "--no-store").exit_code == 0
-    plan = Plan.read(Path("longpipe.toml"))
+    plan = RegressionPlan.read(Path("longpipe.toml"))
     assert baseline.read(plan).keys() == {"loss", "incast"}
     for text, words in (
         (QUICK.replace("3", "4"), "3 seeds; the plan has 4; measure it again with"),
@@ -187,7 +193,7 @@ def test_baseline_of_another_plan_is_rejected_in_one_line(folder: Path) -> None:
     ):
         Path("longpipe.toml").write_text(text)
         with pytest.raises(ScenarioError, match=words):
-            baseline.read(Plan.read(Path("longpipe.toml")))
+            baseline.read(RegressionPlan.read(Path("longpipe.toml")))
     content = json.loads(plan.baseline.read_text())
     for change, words in (({"engine": "1"}, "of engine 1, this is engine"), ({"scenarios": 3}, "not a baseline of")):
         plan.baseline.write_text(json.dumps({**content, **change}))
@@ -198,7 +204,7 @@ def test_baseline_of_another_plan_is_rejected_in_one_line(folder: Path) -> None:
 def test_init_writes_a_plan_and_a_workflow_once(folder: Path) -> None:
     Path("longpipe.toml").unlink()
     assert command("init", "stack:quinn-bbr").exit_code == 0
-    assert Plan.read(Path("longpipe.toml")).scenarios.keys() == set(STANDING)
+    assert RegressionPlan.read(Path("longpipe.toml")).scenarios.keys() == set(STANDING)
     assert "longpipe ci run longpipe.toml" in Path(".github/workflows/longpipe.yml").read_text()
     again = command("init", "stack:quinn-bbr")
     assert "longpipe.toml exists" in str(again.exception)

@@ -6,19 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from longpipe.ci.measured import MEASURES, Run
+from longpipe.ci.measured import MEASURES, SenderRun
 from longpipe.errors import ScenarioError
 from longpipe.inputs import load_json
 from longpipe.store import engine_version
 from longpipe.system.files import write_text
 
 if TYPE_CHECKING:
-    from longpipe.ci.plan import Plan
+    from longpipe.ci.plan import RegressionPlan
 
 _AGAIN = "measure it again with `longpipe ci run --update`"
 
 
-def write(plan: Plan, runs: Mapping[str, Sequence[Run]]) -> None:
+def write(plan: RegressionPlan, runs: Mapping[str, Sequence[SenderRun]]) -> None:
     """Writes the measures of a plan's runs to its baseline file."""
     scenarios = {
         name: {
@@ -31,7 +31,7 @@ def write(plan: Plan, runs: Mapping[str, Sequence[Run]]) -> None:
     write_text(plan.baseline, json.dumps(content, indent=1) + "\n")
 
 
-def read(plan: Plan) -> dict[str, list[Run]]:
+def read(plan: RegressionPlan) -> dict[str, list[SenderRun]]:
     """Returns the runs of the baseline by scenario.
 
     Raises ScenarioError if the file is missing or damaged, or of another engine, scenario or number of seeds.
@@ -55,8 +55,10 @@ def read(plan: Plan) -> dict[str, list[Run]]:
     return {name: found[name] for name in plan.scenarios}
 
 
-def _runs(rows: Sequence[Mapping[str, Any]]) -> list[Run]:
+def _runs(rows: Sequence[Mapping[str, Any]]) -> list[SenderRun]:
     return [
-        Run({measure.name: float(row[measure.name]) for measure in MEASURES}, [str(line) for line in row["deaths"]])
+        SenderRun(
+            {measure.name: float(row[measure.name]) for measure in MEASURES}, [str(line) for line in row["deaths"]]
+        )
         for row in rows
     ]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Measure:
+class PenalizedMeasure:
     """A measure of which larger values are worse: its name, its unit, and the smallest value that changes refer to.
 
     A change is divided by the value of the baseline, or by `floor` if that is larger, so that a delay which grows from
@@ -27,9 +27,9 @@ class Measure:
     floor: float
 
 
-TIME: Final = Measure("time", "s", 0.001)
-DELAY: Final = Measure("queueing delay", "s", 0.01)
-RESENT: Final = Measure("retransmissions", "%", 1.0)
+TIME: Final = PenalizedMeasure("time", "s", 0.001)
+DELAY: Final = PenalizedMeasure("queueing delay", "s", 0.01)
+RESENT: Final = PenalizedMeasure("retransmissions", "%", 1.0)
 MEASURES: Final = (TIME, DELAY, RESENT)
 # Data [bytes] to which the time of flows without an end refers, and the smallest share of data that is extrapolated.
 _PER_BYTES: Final = 10_000_000
@@ -38,14 +38,14 @@ _OF_SUBJECT: Final = re.compile(rf"{SUBJECT}\d*")
 
 
 @dataclass(frozen=True)
-class Run:
+class SenderRun:
     """Measures of a run, by name, and why connections of the tested sender ended early."""
 
     values: Mapping[str, float]
     deaths: Sequence[str]
 
 
-def measured(result: Result, size_bytes: int | None) -> Run:
+def measured(result: Result, size_bytes: int | None) -> SenderRun:
     """Returns the measures of the subject's flows in a run.
 
     The time is the mean over the flows from the start to the last byte [s]; for a transfer of `size_bytes` that is not
@@ -72,4 +72,4 @@ def measured(result: Result, size_bytes: int | None) -> Run:
         RESENT.name: 100 * resent / sent if sent else 0.0,
     }
     deaths = [line for line in result.deaths if _OF_SUBJECT.fullmatch(line.partition(":")[0])]
-    return Run(values, deaths)
+    return SenderRun(values, deaths)

@@ -16,10 +16,10 @@ from longpipe.report.parts import Facts, Report, Section
 from longpipe.report.svg import Palette
 
 if TYPE_CHECKING:
-    from longpipe.ci.plan import Plan
+    from longpipe.ci.plan import RegressionPlan
 
 
-def page(plan: Plan, compared: Sequence[Comparison], senders: tuple[str, str]) -> str:
+def page(plan: RegressionPlan, compared: Sequence[Comparison], senders: tuple[str, str]) -> str:
     """Renders the comparison of two senders, the base and the changed one, as HTML."""
     lead = (
         f"{senders[1]} compared with {senders[0]} over {len(plan.scenarios)} scenarios with {plan.seeds} equal seeds "

@@ -25,7 +25,7 @@ _FIELDS: Final = ("sender", "baseline", "seeds", "margin", "standing", "scenario
 
 
 @dataclass(frozen=True)
-class Plan:
+class RegressionPlan:
     """A regression test: the tested sender, the scenarios by name, the seeds, and the tolerated change.
 
     `margin` is the relative change up to which a measure counts as unchanged, as a fraction. `baseline` is the file
@@ -39,7 +39,7 @@ class Plan:
     margin: float = MARGIN
 
     @classmethod
-    def read(cls, file: Path) -> Plan:
+    def read(cls, file: Path) -> RegressionPlan:
         """Reads longpipe.toml; paths in it are relative to its folder. Raises ScenarioError for bad content."""
         content = load_toml(file)
         for name in content:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from longpipe.ci.measured import Run, measured
+from longpipe.ci.measured import SenderRun, measured
 from longpipe.ci.plan import size_bytes, with_sender
 
 if TYPE_CHECKING:
-    from longpipe.ci.plan import Plan
+    from longpipe.ci.plan import RegressionPlan
     from longpipe.fairness.controls import Sender
     from longpipe.study import Runner
 
 
-def runs_of(plan: Plan, sender: Sender, runner: Runner) -> dict[str, list[Run]]:
+def runs_of(plan: RegressionPlan, sender: Sender, runner: Runner) -> dict[str, list[SenderRun]]:
     """Returns the runs of a sender by scenario, with the seeds 1, 2, … of the plan.
 
     Raises ScenarioError if the sender cannot drive the subject of a scenario, and RunError if a run fails.

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from longpipe.analysis.intervals import Estimate, estimate
-from longpipe.ci.measured import MEASURES, Measure, Run
+from longpipe.ci.measured import MEASURES, PenalizedMeasure, SenderRun
 
 # Probability that an unchanged sender is reported as regressed in any scenario and measure.
 FALSE_ALARM: Final = 0.01
@@ -34,7 +34,7 @@ class Comparison:
     """
 
     scenario: str
-    measure: Measure
+    measure: PenalizedMeasure
     base: float
     new: float
     change: Estimate
@@ -43,7 +43,7 @@ class Comparison:
 
 
 def compare(
-    base: Mapping[str, Sequence[Run]], new: Mapping[str, Sequence[Run]], margin: float
+    base: Mapping[str, Sequence[SenderRun]], new: Mapping[str, Sequence[SenderRun]], margin: float
 ) -> tuple[Comparison, ...]:
     """Compares the runs of two senders by scenario; the runs of a scenario are in the order of equal seeds.
 
@@ -60,7 +60,12 @@ def compare(
 
 
 def _comparison(
-    scenario: str, measure: Measure, base: Sequence[Run], new: Sequence[Run], margin: float, level: float
+    scenario: str,
+    measure: PenalizedMeasure,
+    base: Sequence[SenderRun],
+    new: Sequence[SenderRun],
+    margin: float,
+    level: float,
 ) -> Comparison:
     of_base = np.array([run.values[measure.name] for run in base])
     of_new = np.array([run.values[measure.name] for run in new])

@@ -76,7 +76,7 @@ def run(
     are retransmitted; a connection that ends early is a regression.
     """
     from longpipe.ci import baseline
-    from longpipe.ci.plan import Plan
+    from longpipe.ci.plan import RegressionPlan
     from longpipe.ci.runs import runs_of
     from longpipe.ci.verdicts import compare
     from longpipe.cli.toolkit.progress import Bar
@@ -84,7 +84,7 @@ def run(
 
     if update and (base is not None or new is not None or junit is not None or page is not None):
         raise ScenarioError("--update: not with --base, --new, --junit or --page; it only writes the baseline")
-    plan = Plan.read(plan_file)
+    plan = RegressionPlan.read(plan_file)
     for option, file in (("--junit", junit), ("--page", page)):
         if file is not None:
             check_file(option, file)

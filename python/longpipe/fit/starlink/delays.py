@@ -10,7 +10,7 @@ import numpy as np
 
 from longpipe.fit.starlink.quantiles import INNER, Ends, matched, simulated_parts
 from longpipe.fit.starlink.rates import LEAST
-from longpipe.fit.starlink.slots import Parts, Slots, joined, shares, slots
+from longpipe.fit.starlink.slots import SlotParts, Slots, joined, shares, slots
 from longpipe.scenario.starlink_draws import PROBABILITIES
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def fit_delays(probes: Sequence[Probes], known: Delay, ends: Ends) -> Delays | N
     return _of_means(joined(rows), known, ends) if len(rows) >= LEAST else None
 
 
-def _of_means(parts: Parts, known: Delay, ends: Ends) -> Delays:
+def _of_means(parts: SlotParts, known: Delay, ends: Ends) -> Delays:
     """Returns the estimates from means over measurements, which have the mean wait for grants and the mean of edges."""
     random = np.random.default_rng(0)
     constant = (known.down_grant_s + known.up_grant_s) / 2 + known.exit_s + known.edge_s

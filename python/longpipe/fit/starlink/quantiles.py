@@ -18,7 +18,7 @@ from longpipe.scenario.starlink_draws import PROBABILITIES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from longpipe.fit.starlink.slots import Parts
+    from longpipe.fit.starlink.slots import SlotParts
 
     Numbers = NDArray[np.float64]
     # Function from quantiles of the level to simulated values.
@@ -68,7 +68,7 @@ def matched(measured: Numbers, simulated: Simulated, ends: Ends, begin: Numbers 
     return inner
 
 
-def simulated_parts(parts: Parts, noise: float, change: float, random: np.random.Generator) -> Simulated:
+def simulated_parts(parts: SlotParts, noise: float, change: float, random: np.random.Generator) -> Simulated:
     """Returns a function that simulates the values of parts, with fixed random numbers.
 
     `noise` is the half-width of the uniform deviation of a second, and `change` the probability of a new satellite.

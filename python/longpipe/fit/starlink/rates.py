@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from longpipe.fit.starlink.quantiles import INNER, Ends, matched, resampled, simulated_parts
-from longpipe.fit.starlink.slots import Parts, parts, variations
+from longpipe.fit.starlink.slots import SlotParts, parts, variations
 from longpipe.scenario.starlink_draws import HOURS_OF_DAY, at_hour
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def fit_rates(tests: Mapping[Direction, Sequence[Test]], known: Known, ends: Map
 class _Solved:
     """The values of a direction, and the function that simulates them."""
 
-    part: Parts
+    part: SlotParts
     simulate: Any
     ends: Ends
 
@@ -123,18 +123,18 @@ class _Solved:
         return matched(measured, self.simulate, self.ends, begin)
 
 
-def _chosen(part: Parts, places: NDArray[np.int64]) -> Parts:
+def _chosen(part: SlotParts, places: NDArray[np.int64]) -> SlotParts:
     return replace(part, values=part.values[places], weights=part.weights[places])
 
 
-def _curve(part: Parts, known: Known) -> Numbers:
+def _curve(part: SlotParts, known: Known) -> Numbers:
     """Returns the daily curve, from -1 to 1, at the times of the values."""
     hours = (part.time_s / _S_PER_HOUR + known.utc_offset) % HOURS_OF_DAY
     curve = shape(known.daily)
     return np.array([at_hour(curve, float(hour)) for hour in hours])
 
 
-def _factors(part: Parts, curve: Numbers, swing: float | None, known: Known) -> Numbers:
+def _factors(part: SlotParts, curve: Numbers, swing: float | None, known: Known) -> Numbers:
     """Returns the factors of the daily curve at the times of the values."""
     if swing is not None:
         return 1 + swing * curve
@@ -142,7 +142,7 @@ def _factors(part: Parts, curve: Numbers, swing: float | None, known: Known) -> 
     return np.array([at_hour(known.daily, float(hour)) for hour in hours])
 
 
-def _swing(by_direction: Mapping[Direction, Parts], curves: Mapping[Direction, Numbers]) -> float:
+def _swing(by_direction: Mapping[Direction, SlotParts], curves: Mapping[Direction, Numbers]) -> float:
     """Returns the swing for which the values, divided by the daily curve, are not correlated with the curve."""
 
     def correlation(swing: float) -> float:

@@ -40,7 +40,7 @@ def slot_of(times_s: Numbers) -> Whole:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class SlotParts:
     """Values [bit/s or s], each over a part of one slot or over several slots.
 
     Row i of `weights` has the shares of the slots of value i, and `counts` the number of seconds of which it is the
@@ -55,7 +55,7 @@ class Parts:
     groups: Whole
 
 
-def parts(tests: Sequence[Test], first: float, last: float) -> Parts:
+def parts(tests: Sequence[Test], first: float, last: float) -> SlotParts:
     """Returns the parts of tests in each slot: medians of short intervals, and means of long ones.
 
     `first` and `last` are the factors of the rate in the first and the last second of a slot.
@@ -64,13 +64,13 @@ def parts(tests: Sequence[Test], first: float, last: float) -> Parts:
     return joined(rows)
 
 
-def joined(rows: Sequence[tuple[float, float, Sequence[float], int, bool, int]]) -> Parts:
+def joined(rows: Sequence[tuple[float, float, Sequence[float], int, bool, int]]) -> SlotParts:
     """Returns the parts of rows: value, time [s], weights, count, whether the value is a mean, and group."""
     weights = np.zeros((len(rows), max((len(row[2]) for row in rows), default=1)))
     for place, row in enumerate(rows):
         weights[place, : len(row[2])] = row[2]
     columns = [[row[k] for row in rows] for k in (0, 1, 3, 4, 5)]
-    return Parts(
+    return SlotParts(
         np.array(columns[0], dtype=float), np.array(columns[1], dtype=float), weights,
         np.array(columns[2], dtype=np.int64), np.array(columns[3], dtype=bool), np.array(columns[4], dtype=np.int64),
     )  # fmt: skip
