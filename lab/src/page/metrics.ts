@@ -95,9 +95,9 @@ function bottleneckLoss(causes: number[][], arrived: number[]): number {
     return sum(arrived) > 0 && lost[port] === 0 ? 0 : (lost[port] as number) / (arrived[port] as number);
 }
 
-/** Returns whether a link's capacity varies or a proxy splits connections; the page then computes no efficiency. */
+/** Returns whether a link's capacity varies; the page then computes no efficiency. */
 function varies(core: JsonTable): boolean {
-    return (core["links"] as JsonTable[]).some((link) => "motion" in link) || (core["flows"] as JsonTable[]).some((flow) => "onward" in flow);
+    return (core["links"] as JsonTable[]).some((link) => "motion" in link);
 }
 
 /** A column of numbers. */
