@@ -14,7 +14,6 @@ from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction, parse_word, products
 from longpipe.design.seeds import planned_seeds
 from longpipe.errors import MissingSetting, ScenarioError, check_kind
-from longpipe.measures.measure import Measure, Specification, parse_all
 from longpipe.scenario import LARGEST_SEED, Scenario
 from longpipe.scenario.overrides import overridden_fields
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from longpipe.analysis.anova import Anova
+    from longpipe.measures.measure import Measure, Specification
 
 # Limits of a design: each point is a scenario in memory, each run a row of a frame.
 MAX_POINTS: Final = 20_000
@@ -73,7 +73,7 @@ class Design:
     def __post_init__(self) -> None:
         check_kind("base", self.base, Scenario, _BASE)
         # Measures are stored as text with absolute file names, for studies that are opened from other directories.
-        object.__setattr__(self, "measures", tuple(map(str, parse_all(self.measures))))
+        object.__setattr__(self, "measures", tuple(map(str, _parsed(self.measures))))
         _checked(self.factors)
         _check_measures(self.asked, self.factors)
         if not self.points:
@@ -222,7 +222,7 @@ class Design:
     @cached_property
     def asked(self) -> tuple[Measure, ...]:
         """The additional measures."""
-        return parse_all(self.measures)
+        return _parsed(self.measures)
 
     def frame(self) -> pd.DataFrame:
         """Returns the planned runs as a frame with one row each.
@@ -337,6 +337,15 @@ def _checked(factors: Iterable[Factor], *, otherwise: tuple[Factor, ...] = ()) -
         if names.count(name) > 1:
             raise ScenarioError(f"factors: {name!r} occurs {names.count(name)} times; needs each once")
     return given
+
+
+def _parsed(measures: tuple[Specification, ...]) -> tuple[Measure, ...]:
+    """Parses measures. Their module loads NumPy, which a design without them does not need."""
+    if measures == ():
+        return ()
+    from longpipe.measures.measure import parse_all
+
+    return parse_all(measures)
 
 
 def _check_measures(measures: Sequence[Measure], factors: Sequence[Factor]) -> None:
