@@ -8,18 +8,19 @@ import pandas as pd
 import pytest
 
 from documented import is_rounded, table_rows
-from longpipe import _core
+from longpipe import _core, simulate
 from longpipe.analysis.claims import Claim, Exact, Verdict, judge
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
 from longpipe_evidence.cli.reproduce import parts
+from longpipe_evidence.papers.frozen import frozen
 from longpipe_evidence.papers.lbd_01 import PAPER, beyond, figures
 from longpipe_evidence.papers.lbd_01.courses import Course, first_overflow
 from longpipe_evidence.papers.lbd_01.numbers import gains
 from longpipe_evidence.papers.lbd_01.reproduction import TransferReproduction, reproduce
 from longpipe_evidence.papers.lbd_01.transfers import METRICS, PACKET_BYTES, SEGMENTS, Transfer, transfers
-from longpipe_evidence.papers.lbd_01.variants import VARIANTS
+from longpipe_evidence.papers.lbd_01.variants import QUANTITIES, SEED, TRANSFERS, VARIANTS, measure
 from longpipe_evidence.papers.report.folder import Part
 from longpipe_evidence.papers.statements import statements
 from reproduced import WRITTEN, whole_lbd_01
@@ -173,6 +174,20 @@ def test_first_overflow_ends_at_the_first_gap() -> None:
     assert len(first_overflow(lost, 0.1)) == 3
     assert len(first_overflow(lost.iloc[:3], 0.1)) == 3
     assert len(first_overflow(lost.iloc[:0], 0.1)) == 0
+
+
+def test_sensitivity_in_the_package_is_what_longpipe_simulates() -> None:
+    # Frozen results outlive an engine that changes none of them.
+    shipped = frozen(PAPER.id)
+    assert shipped is not None
+    rows = shipped.frame("sensitivity").set_index("variant")
+    assert list(rows.index) == ["published", *(variant.name for variant in VARIANTS)]
+    for variant in VARIANTS:
+        measured = {
+            transfer: measure(simulate(transfer.scenario(**variant.changes(transfer)), SEED)) for transfer in TRANSFERS
+        }
+        quantities = {name: follow(measured) for name, (_, follow) in QUANTITIES.items()}
+        assert rows.loc[variant.name].to_dict() == pytest.approx(quantities, rel=1e-5), variant.name
 
 
 def test_variants_change_what_they_name() -> None:

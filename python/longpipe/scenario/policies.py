@@ -246,7 +246,10 @@ class Blue(Queue):
         default=0.02, gt=0, le=1, description="Increase of the probability at an overflow (Feng et al. 1999 d1)"
     )
     decrement: float = Field(
-        default=0.002, gt=0, le=1, description="Decrease of the probability when idle (Feng et al. 1999 d2)"
+        default=0.002,
+        gt=0,
+        le=1,
+        description="Decrease of the probability per `freeze` during which the link is idle (Feng et al. 1999 d2)",
     )
     freeze: Annotated[str, quantity(TIME, "1 us", "1000 s")] = Field(
         default="100 ms", description="Minimum time between two changes [time] (Feng et al. 1999)"

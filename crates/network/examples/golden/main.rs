@@ -2,6 +2,7 @@
 //!
 //! Results change only if the engine number was raised.
 
+mod aqm;
 mod arriving;
 #[path = "../../tests/common/mod.rs"]
 #[allow(dead_code)]
@@ -14,7 +15,6 @@ mod marks;
 mod named;
 mod options;
 mod paths;
-mod pies;
 mod proxies;
 mod starts;
 
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     drawn::add_all(&mut book);
     frames::add_all(&mut book);
     marks::add_all(&mut book);
-    pies::add_all(&mut book);
+    aqm::add_all(&mut book);
     controls::add_all(&mut book);
     starts::add_all(&mut book);
     lines::add_all(&mut book);

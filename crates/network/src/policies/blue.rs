@@ -16,7 +16,7 @@ pub struct BlueConfig {
     /// Increase of the probability at an overflow (Feng et al. 1999 d1).
     #[field(range = "(0, 1]", default = 0.02)]
     pub increment: f64,
-    /// Decrease of the probability when idle (Feng et al. 1999 d2).
+    /// Decrease of the probability per `freeze` during which the link is idle (Feng et al. 1999 d2).
     #[field(range = "(0, 1]", default = 0.002)]
     pub decrement: f64,
     /// Minimum time between two changes [time] (Feng et al. 1999).
@@ -52,7 +52,7 @@ pub struct Blue {
 impl AtEnqueue for Blue {
     fn decide(&mut self, arrival: &Arrival, mut draw: impl FnMut() -> f64) -> Verdict {
         if let Some(since) = arrival.idle_since {
-            self.step(since, -self.config.decrement);
+            self.idle(since, arrival.now);
         }
         if draw() < self.probability {
             Verdict::Mark
@@ -67,7 +67,10 @@ impl AtEnqueue for Blue {
     }
 
     fn overflow(&mut self, now: Time) {
-        self.step(now, self.config.increment);
+        if now >= self.thaws() {
+            self.probability = (self.probability + self.config.increment).min(1.0);
+            self.moved = Some(now);
+        }
     }
 }
 
@@ -81,12 +84,21 @@ impl Blue {
         }
     }
 
-    fn step(&mut self, now: Time, by: f64) {
-        let frozen = |moved: Time| now.0 < moved.0 + self.config.freeze_ps;
-        if self.moved.is_some_and(frozen) {
+    /// Time from which the probability may change again.
+    fn thaws(&self) -> Time {
+        self.moved
+            .map_or(Time(0), |moved| Time(moved.0 + self.config.freeze_ps))
+    }
+
+    /// Lowers the probability as often as the freeze time permits while the line is idle from `since` to `now`. With only one
+    /// decrease per idle period, a probability of 1 would drop every packet, so that the line would stay idle for ever.
+    fn idle(&mut self, since: Time, now: Time) {
+        let first = since.max(self.thaws());
+        let Some(remaining) = now.0.checked_sub(first.0) else {
             return;
-        }
-        self.probability = (self.probability + by).clamp(0.0, 1.0);
-        self.moved = Some(now);
+        };
+        let later = remaining / self.config.freeze_ps;
+        self.probability = (self.probability - (later + 1) as f64 * self.config.decrement).max(0.0);
+        self.moved = Some(Time(first.0 + later * self.config.freeze_ps));
     }
 }

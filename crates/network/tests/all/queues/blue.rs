@@ -5,6 +5,8 @@
 //! upon packet loss:  if now - last_update > freeze_time: p_m += d1; last_update = now
 //! upon link idle:    if now - last_update > freeze_time: p_m -= d2; last_update = now
 //! ```
+//!
+//! A link that stays idle is idle at each instant, so its probability falls once per `freeze_time`.
 
 use super::MS;
 use longpipe_events::Time;
@@ -23,7 +25,7 @@ use Event::{IdleSince, Overflow};
 
 /// Each event with its time [ms], and p_m after it. d1 is .25, d2 is .125, and freeze_time is 100 ms; these numbers have
 /// exact sums.
-const TRACE: [(u64, Event, f64); 10] = [
+const TRACE: [(u64, Event, f64); 18] = [
     // The probability is not negative, but the idle line counts as a change.
     (0, IdleSince(0), 0.0),
     (50, Overflow, 0.0),
@@ -36,6 +38,16 @@ const TRACE: [(u64, Event, f64); 10] = [
     (651, Overflow, 0.25),
     (752, Overflow, 0.5),
     (900, IdleSince(890), 0.375),
+    // The line was idle at 1000, 1100 and 1200 ms.
+    (1250, IdleSince(1000), 0.0),
+    (1301, Overflow, 0.25),
+    (1402, Overflow, 0.5),
+    (1503, Overflow, 0.75),
+    (1604, Overflow, 1.0),
+    // At a probability of 1, all packets are dropped, and the line stays idle.
+    (1700, IdleSince(1650), 1.0),
+    (1710, IdleSince(1650), 0.875),
+    (2000, IdleSince(1650), 0.625),
 ];
 
 /// Returns the largest draw that is below a probability.
