@@ -19,8 +19,16 @@ from longpipe_evidence.papers.lbd_01 import PAPER, beyond, figures
 from longpipe_evidence.papers.lbd_01.courses import Course, first_overflow
 from longpipe_evidence.papers.lbd_01.numbers import gains
 from longpipe_evidence.papers.lbd_01.reproduction import TransferReproduction, reproduce
-from longpipe_evidence.papers.lbd_01.transfers import METRICS, PACKET_BYTES, SEGMENTS, Transfer, transfers
-from longpipe_evidence.papers.lbd_01.variants import QUANTITIES, SEED, TRANSFERS, VARIANTS, measure
+from longpipe_evidence.papers.lbd_01.transfers import (
+    METRICS,
+    PACKET_BYTES,
+    SEED,
+    SEGMENTS,
+    Transfer,
+    measure,
+    transfers,
+)
+from longpipe_evidence.papers.lbd_01.variants import QUANTITIES, TRANSFERS, VARIANTS
 from longpipe_evidence.papers.report.folder import Part
 from longpipe_evidence.papers.statements import statements
 from reproduced import WRITTEN, whole_lbd_01
