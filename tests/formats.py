@@ -366,6 +366,7 @@ SECONDS: Final = (
 DISH: Final = (
     b'{"dishGetHistory":{"current":"5","popPingDropRate":[0,1,0.5],"popPingLatencyMs":[20,21,22.5],"downlinkThroughputBps":[1e6,2e6,0],'
     b'"uplinkThroughputBps":[8,8,8]}}',
+    b'{"dishGetStatus":{"deviceState":{"uptimeS":"9"},"popPingLatencyMs":22.5,"popPingDropRate":0.5}}\n' * 2,
     b"datetimestamp_utc,pop_ping_drop_rate,pop_ping_latency_ms,downlink_throughput_bps\n2026-11-28T10:00:00,0,25.5,8\n",
 )
 PINGS: Final = (

@@ -321,6 +321,40 @@ def test_bulk_history_of_the_dish_is_read(tmp_path: Path) -> None:
     assert of(found.subjects[1], "rate").numbers.tolist() == [1e6, 0, 3e6]
 
 
+def status(uptime: object, rtt_ms: float, **more: float) -> str:
+    """Returns what grpcurl prints for an answer to get_status."""
+    numbers = {"popPingLatencyMs": rtt_ms, "downlinkThroughputBps": 1e5 * rtt_ms, **more}
+    return json.dumps({"apiVersion": "25", "dishGetStatus": {"deviceState": {"uptimeS": uptime}, **numbers}}, indent=2)
+
+
+def test_answers_of_a_dish_to_get_status_are_samples(tmp_path: Path) -> None:
+    """Two answers in the same second are one sample, an absent share of lost pings is 0, and the dish restarts once."""
+    answers = [status("1000", 20), status("1000", 20), status("1005", 30, popPingDropRate=0.5), status("3", 40)]
+    found = opened(tmp_path, "\n".join(answers))
+    path, down, _ = found.subjects
+    assert (found.format, ms(path), found.duration_s) == ("Starlink dish status", [20, 30, 40], 7)
+    assert of(path, "rtt").time_s.tolist() == [0, 5, 6]
+    assert of(down, "rate").numbers.tolist() == [2e6, 3e6, 4e6]
+    assert any("2 runs" in note for note in found.notes)
+    assert opened(tmp_path, answers[2]).subjects[0].counters["lost pings"] == (50, "%")
+    with pytest.raises(ScenarioError, match=r"deviceState\.uptimeS: 'x'; needs the time since the dish started"):
+        opened(tmp_path, status("x", 20))
+
+
+@pytest.mark.parametrize("point", [".", ","])
+def test_decimal_commas_of_ping_are_read(tmp_path: Path, point: str) -> None:
+    """In some languages, ping writes RTTs with commas; the times of `ping -D` have points in all of them."""
+    lines = [
+        "PING 192.0.2.7 (192.0.2.7) 56(84) bytes of data.",
+        f"[1795860000{point}500000] 64 bytes from 192.0.2.7: icmp_seq=1 ttl=53 time=20,5 ms",
+        f"[1795860002{point}500000] 64 bytes from 192.0.2.7: icmp_seq=3 ttl=53 time=1,25 ms",
+    ]
+    found = opened(tmp_path, "\n".join(lines) + "\n")
+    assert (found.format, ms(found.subjects[0])) == ("ping -D", [20.5, 1.25])
+    assert counts(found.subjects[0], "sent", "received") == (3, 2)
+    assert found.begin == "2026-11-28T10:00:00.479500Z"
+
+
 def test_events_of_ndt7_client_are_read(tmp_path: Path) -> None:
     def measurement(ms: int, size: int) -> dict[str, Any]:
         app = {"ElapsedTime": 1000 * ms, "NumBytes": size}
@@ -395,7 +429,6 @@ def test_times_of_snapshots_may_have_decimal_commas(tmp_path: Path) -> None:
         (b'[{"_index": "packets", "_source": {"layers": {}}}]', "JSON of tshark"), (b"<!DOCTYPE html>\n<html>", "a page in HTML"),
         (b'{"colour": 1, "shape": 2}', "JSON of an unknown tool, with the keys colour, shape"),
         (b"time,rate\n0,1\n", "a table with the columns time, rate"), (b"name = \"a\"\n[tcp]\n", "TOML"),
-        (b'{"dishGetStatus": {}}', "get_status of a Starlink dish: use get_history"),
     ],
 )  # fmt: skip
 def test_what_is_not_read_is_named(tmp_path: Path, content: bytes, named: str) -> None:

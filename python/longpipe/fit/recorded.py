@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 # Formats that contain the rates used in each direction, behind the RTTs of pings over the path.
-_USED: Final = ("Starlink dish history", "WetLinks CSV")
+_USED: Final = ("Starlink dish history", "Starlink dish status", "WetLinks CSV")
 # Formats whose flows can be fitted.
 FORMATS: Final = ("ss -tin", "iperf3 JSON", "iperf 2", "flent", "qlog", "ndt7", *_USED)
 # Names that a flow's counters use for the minimum RTT.
@@ -350,6 +350,7 @@ def _needed(recording: Recording) -> str:
         "flent": "needs a test with a TCP transfer and its RTTs, such as tcp_nup with --socket-stats",
         "iperf 2": "needs the client's output on Linux with intervals and RTTs: iperf -c SERVER -e -i 1",
         "Starlink dish history": "needs a history with rates and with replies to pings",
+        "Starlink dish status": "needs answers to get_status with rates and with replies to pings",
         "WetLinks CSV": "needs starlink.csv, which has rates and RTTs",
     }.get(_format(recording), "needs the file of the sender of a transfer")
 

@@ -1,7 +1,8 @@
-"""History of a Starlink dish: JSON of its `get_history` (grpcurl), and CSV of starlink-grpc-tools' `bulk_history`.
+"""Samples of a Starlink dish: JSON of `get_history` and `get_status` (grpcurl), and CSV of `bulk_history`.
 
 The dish samples once a second: the share of its pings that were lost, their mean RTT, and the rates that were used. The
-JSON is a ring buffer, and `current` counts the samples since the dish started.
+JSON of `get_history` is a ring buffer, and `current` counts the samples since the dish started. An answer to
+`get_status` is the latest sample, at the dish's uptime. `bulk_history` is a command of starlink-grpc-tools.
 """
 
 from __future__ import annotations
@@ -16,14 +17,18 @@ from longpipe.measured.content import Content
 from longpipe.measured.fields import LARGEST, decimal, get, unix_of_date
 from longpipe.measured.lines import Texts
 from longpipe.measured.recording import Recording, Subject, kept, rates, series
+from longpipe.measured.runs import joined
 
-NAME: Final = "get_history of a Starlink dish"
+NAME: Final = "get_history or get_status of a Starlink dish"
 # The lists of samples, by their names in JSON; those in CSV are in snake case.
 _DROP, _RTT, _DOWN, _UP = "popPingDropRate", "popPingLatencyMs", "downlinkThroughputBps", "uplinkThroughputBps"
 _LISTS: Final = {
     _DROP: "pop_ping_drop_rate", _RTT: "pop_ping_latency_ms",
     _DOWN: "downlink_throughput_bps", _UP: "uplink_throughput_bps",
 }  # fmt: skip
+_STATUS: Final = ("dishGetStatus", "dish_get_status")
+# Where an answer to get_status has the time since the dish started [s].
+_UPTIME: Final = (("deviceState", "uptimeS"), ("device_state", "uptime_s"))
 _DATE: Final = "datetimestamp_utc"
 _NEEDS: Final = "rows of starlink-grpc-tools' bulk_history with their header"
 
@@ -37,8 +42,13 @@ class _Samples:
 
 
 def is_whole(value: object) -> bool:
-    """Returns whether a JSON value is a dish's answer to get_history."""
-    return _history(value) is not None
+    """Returns whether a JSON value is a dish's answer to get_history, which is a recording of its own."""
+    return _history(value) is not None and _status(value) is None
+
+
+def _status(value: object) -> Any:  # noqa: ANN401 - any value
+    """Returns a dish's answer to get_status; None for any other value."""
+    return next((status for name in _STATUS if (status := get(value, name)) is not None), None)
 
 
 def _history(value: object) -> Any:  # noqa: ANN401 - any value
@@ -49,30 +59,65 @@ def _history(value: object) -> Any:  # noqa: ANN401 - any value
 
 
 def recognises(content: Content) -> bool:
-    """Returns whether the content is a dish's history in JSON or CSV."""
+    """Returns whether the content is a dish's history in JSON or CSV, or its status in JSON."""
     if content.is_json:
-        return is_whole(content.json_values[0][1])
+        first = content.json_values[0][1]
+        return is_whole(first) or _status(first) is not None
     heads = heads_of(content.begins.partition("\n")[0].rstrip("\r"))
     return heads[:1] == (_DATE,) and _LISTS[_RTT] in heads
 
 
 def read(content: Content) -> Recording:
     """Returns the pings between dish and point of presence, and the rates used in each direction."""
+    if content.is_json and _status(content.json_values[0][1]) is not None:
+        runs = list(_of_statuses(content))
+        return joined([(line, _recording(content.file, "status", None, samples)) for line, samples in runs])
     if content.is_json:
         where, value = content.json_values[0]
-        begin, samples = None, _of_json(where, _history(value))
-    else:
-        begin, samples = _of_csv(content)
+        return _recording(content.file, "history", None, _of_json(where, _history(value)))
+    return _recording(content.file, "history", *_of_csv(content))
+
+
+def _recording(file: str, kind: str, begin: int | None, samples: _Samples) -> Recording:
     if not samples.times_s:
-        raise ScenarioError(f"{content.file}: no sample; needs the history of a dish that has started")
+        raise ScenarioError(f"{file}: no sample; needs the history of a dish that has started")
     length = samples.times_s[-1] - samples.times_s[0] + 1
     unknown = (
         "numbers of lost pings: the dish reports shares of each second",
         "the available rate: the rates are those that were used",
-        *(("times: the history counts seconds since the dish started",) if begin is None else ()),
+        *((f"times: the {kind} counts seconds since the dish started",) if begin is None else ()),
     )
     subjects = tuple(_subjects(samples))
-    return Recording(content.file, "Starlink dish history", "a Starlink dish", None, begin, length, subjects, unknown)
+    return Recording(file, f"Starlink dish {kind}", "a Starlink dish", None, begin, length, subjects, unknown)
+
+
+def _of_statuses(content: Content) -> Iterator[tuple[int, _Samples]]:
+    """Yields the first line and the samples of each run of the dish, which a lower uptime begins.
+
+    Answers with the same uptime are one sample. Raises ScenarioError for an answer without its uptime.
+    """
+    samples, line, first_s, latest_s = _Samples(), 1, 0.0, -1.0
+    for where, value in content.json_values:
+        if (status := _status(value)) is None:
+            continue
+        uptime = next((found for names in _UPTIME if (found := get(status, *names)) is not None), None)
+        uptime_s = _number(uptime)
+        if uptime_s is None or not 0 <= uptime_s <= LARGEST:
+            raise ScenarioError(f"{where}: deviceState.uptimeS: {shown(uptime)}; needs the time since the dish started")
+        if samples.times_s and uptime_s == latest_s:
+            continue
+        if uptime_s < latest_s:
+            yield line, samples
+            samples = _Samples()
+        if not samples.times_s:
+            line, first_s = content.line_of(where), uptime_s
+        latest_s = uptime_s
+        samples.times_s.append(uptime_s - first_s)
+        for name, snake in _LISTS.items():
+            number = _number(get(status, name) if get(status, name) is not None else get(status, snake))
+            # Protocol buffers in JSON omit zeros.
+            samples.of[name].append(0.0 if number is None else number)
+    yield line, samples
 
 
 def _of_json(where: str, history: object) -> _Samples:

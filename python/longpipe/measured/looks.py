@@ -67,7 +67,6 @@ _KEYS: Final = (
     (("download", "upload", "ping"), "a speed test, which has no series"),
     (("ping", "download", "result"), "Ookla's speed test, which has no series"),
     (("ServerFQDN", "Download"), "the summary of ndt7-client: use -format=json"),
-    (("dishGetStatus",), "get_status of a Starlink dish: use get_history"),
     (("traceEvents",), "a trace of Chrome or Perfetto"),
     (("cwnd_bytes",), "a trace of longpipe"),
 )  # fmt: skip

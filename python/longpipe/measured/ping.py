@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NAME: Final = "ping -D"
-# ping prints the identifier with -v, and the hop limit and the time if it knows them (ping_common.c of iputils).
+# ping prints the identifier with -v, and the hop limit and the time if it knows them (ping_common.c of iputils). Where
+# the system's language writes decimal commas, RTTs have them.
 _REPLY: Final = re.compile(
-    r"(?:\[(?P<at>\d{1,12}\.\d{1,9})\] )?\d+ bytes from (?P<source>.+?): icmp_seq=(?P<seq>\d{1,7})"
-    r"(?: ident=(?P<ident>\d{1,7}))?(?: ttl=\d+)?(?: time=(?P<rtt>\d{1,9}(?:\.\d{1,9})?) ms)?(?P<flags>(?: \(.*)?)"
+    r"(?:\[(?P<at>\d{1,12}[.,]\d{1,9})\] )?\d+ bytes from (?P<source>.+?): icmp_seq=(?P<seq>\d{1,7})"
+    r"(?: ident=(?P<ident>\d{1,7}))?(?: ttl=\d+)?(?: time=(?P<rtt>\d{1,9}(?:[.,]\d{1,9})?) ms)?(?P<flags>(?: \(.*)?)"
 )
 # A request without a reply: an error of a router, or a request that `ping -O` still waits for.
 _MISSED: Final = re.compile(
-    r"(?:\[\d{1,12}\.\d{1,9}\] )?(?:From .+? icmp_seq=(\d{1,7}) .+|no answer yet for icmp_seq=(\d{1,7}))"
+    r"(?:\[\d{1,12}[.,]\d{1,9}\] )?(?:From .+? icmp_seq=(\d{1,7}) .+|no answer yet for icmp_seq=(\d{1,7}))"
 )
 _TARGET: Final = re.compile(r"PING (\S+?) ?\(([^()]*(?:\([^()]*\))?)\)[ :]*.*")
 _SUMMARY: Final = re.compile(r"--- (.+) ping statistics ---")
@@ -81,7 +82,7 @@ class _Run:
 
     def add(self, reply: re.Match[str], at: int) -> bool:
         """Adds a reply, unless its time or its number show that it belongs to a later run; returns whether it did."""
-        rtt = None if reply["rtt"] is None else float(reply["rtt"]) / 1e3
+        rtt = None if reply["rtt"] is None else float(reply["rtt"].replace(",", ".")) / 1e3
         requested = at - round((rtt or 0.0) * 1e9)
         if at < self._arrived - _SAME_NS or (reply["ident"] and self.ident not in (None, reply["ident"])):
             return False
@@ -184,7 +185,7 @@ class _Log:
         """Adds a reply to the run of ping to which it belongs, or begins a new run."""
         if reply["at"] is None:
             raise ScenarioError(f"{self.file}:{number}: a reply without its time; needs `ping -D`")
-        at, address = scaled(reply["at"], _NS) or 0, address_of(reply["source"])
+        at, address = scaled(reply["at"].replace(",", "."), _NS) or 0, address_of(reply["source"])
         if "DIFFERENT ADDRESS" in (reply["flags"] or "") and self._current is not None:
             address = self._current.address
         run = self._of_address.get(address)

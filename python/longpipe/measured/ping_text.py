@@ -53,7 +53,7 @@ _FPING_ROW: Final = re.compile(rf"(?P<source>\S+)\s+: (?P<values>(?:{_DECIMAL}|-
 _JSON: Final = ("resp", "timeout", "vSum")
 _CTIME: Final = "%a %b %d %H:%M:%S %Y"
 # A reply of `ping -D`, which another module reads.
-_TIMED: Final = re.compile(r"\[\d+\.\d+\] \d+ bytes from ")
+_TIMED: Final = re.compile(r"\[\d+[.,]\d+\] \d+ bytes from ")
 _TIMEOUT: Final = re.compile(r"Request timeout for icmp_seq (\d{1,7})|no answer yet for icmp_seq=(\d{1,7})")
 _HEAD: Final = re.compile(r"PING (\S+?) ?\(([^()]*(?:\([^()]*\))?)\)[ :]*.*")
 _SUMMARY: Final = re.compile(r"--- (\S+) ping statistics ---")
