@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from longpipe import ScenarioError
+from longpipe import Scenario, ScenarioError
 from longpipe.ci import baseline
 from longpipe.ci.measured import MEASURES, SenderRun
-from longpipe.ci.plan import STANDING, RegressionPlan, size_bytes, with_sender
+from longpipe.ci.plan import STANDING, RegressionPlan, size_bytes, subject_flows, with_sender
 from longpipe.ci.runs import runs_of
 from longpipe.ci.verdicts import Verdict, compare
 from longpipe.cli import app
@@ -94,6 +94,12 @@ def test_stack_transfers_as_much_as_the_scenario_says(folder: Path) -> None:
     scenario = _plan_of("geo").scenarios["geo"]
     traffic = with_sender(scenario, Sender.parse("stack:quinn-bbr")).network.group[0].traffic  # type: ignore[union-attr,index]
     assert (traffic.stack, traffic.congestion, traffic.size) == ("quinn", "bbr", "5 MB")  # type: ignore[union-attr]
+
+
+def test_group_whose_name_continues_that_of_the_subject_is_not_tested() -> None:
+    groups = [{"name": "subject", "count": 2}, {"name": "subject3", "count": 1}]
+    scenario = Scenario.model_validate({"framing": "ip", "network": {"kind": "dumbbell", "group": groups}})
+    assert subject_flows(scenario) == {"subject1", "subject2"}
 
 
 def test_own_stack_is_named_by_file_name_and_control() -> None:
@@ -199,6 +205,13 @@ def test_baseline_of_another_plan_is_rejected_in_one_line(folder: Path) -> None:
         plan.baseline.write_text(json.dumps({**content, **change}))
         with pytest.raises(ScenarioError, match=words):
             baseline.read(plan)
+
+
+def test_baseline_that_cannot_be_written_is_rejected_before_the_runs(folder: Path) -> None:
+    Path("longpipe.toml").write_text(f"{QUICK}baseline = 'longpipe.toml/baseline.json'\n")
+    done = command("run", "--update", "--no-store")
+    assert str(done.exception).startswith("longpipe.toml: baseline: "), done.exception
+    assert "regression test" not in done.output
 
 
 def test_init_writes_a_plan_and_a_workflow_once(folder: Path) -> None:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-
-from longpipe.ci.plan import SUBJECT
 
 if TYPE_CHECKING:
     from longpipe.result import Result
@@ -34,7 +31,6 @@ MEASURES: Final = (TIME, DELAY, RESENT)
 # Data [bytes] to which the time of flows without an end refers, and the smallest share of data that is extrapolated.
 _PER_BYTES: Final = 10_000_000
 _LEAST_SHARE: Final = 0.001
-_OF_SUBJECT: Final = re.compile(rf"{SUBJECT}\d*")
 
 
 @dataclass(frozen=True)
@@ -45,8 +41,8 @@ class SenderRun:
     deaths: Sequence[str]
 
 
-def measured(result: Result, size_bytes: int | None) -> SenderRun:
-    """Returns the measures of the subject's flows in a run.
+def measured(result: Result, tested: Set[str], size_bytes: int | None) -> SenderRun:
+    """Returns the measures of the tested flows in a run.
 
     The time is the mean over the flows from the start to the last byte [s]; for a transfer of `size_bytes` that is not
     complete, and for flows without an end, it is extrapolated from the data delivered, to 10 MB if there is no size.
@@ -54,7 +50,7 @@ def measured(result: Result, size_bytes: int | None) -> SenderRun:
     packets sent [%].
     """
     flows: Mapping[str, Sequence[Any]] = result.part("flows")
-    rows = [row for row, name in enumerate(flows["flow"]) if _OF_SUBJECT.fullmatch(name)]
+    rows = [row for row, name in enumerate(flows["flow"]) if name in tested]
     times = []
     for row in rows:
         start, completed = flows["start_s"][row], flows["completion_s"][row]
@@ -71,5 +67,5 @@ def measured(result: Result, size_bytes: int | None) -> SenderRun:
         DELAY.name: max(delays, default=0.0),
         RESENT.name: 100 * resent / sent if sent else 0.0,
     }
-    deaths = [line for line in result.deaths if _OF_SUBJECT.fullmatch(line.partition(":")[0])]
+    deaths = [line for line in result.deaths if line.partition(":")[0] in tested]
     return SenderRun(values, deaths)

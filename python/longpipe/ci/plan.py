@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +10,7 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError, nearest
 from longpipe.fairness.controls import Sender
 from longpipe.inputs import load_toml
-from longpipe.scenario import Scenario
+from longpipe.scenario import Dumbbell, Group, Scenario
 from longpipe.units import SIZE
 
 FILE: Final = Path("longpipe.toml")
@@ -113,18 +113,23 @@ class _Reader:
 def _scenario(path: Path) -> Scenario:
     """Returns the scenario of a file. Raises ScenarioError if no group of its flows has the name of the subject."""
     scenario = Scenario.from_toml(path)
-    if SUBJECT not in _group_names(scenario):
+    if all(group.name != SUBJECT for group in _groups(scenario)):
         raise ScenarioError(f"{path}: network.group: no group named {SUBJECT!r}; needs the flows of the tested sender")
     return scenario.with_(**{"traces.delay": True})
 
 
-def _group_names(scenario: Scenario) -> list[str]:
-    return [group.name for group in getattr(scenario.network, "group", None) or ()]
+def _groups(scenario: Scenario) -> Sequence[Group]:
+    return (scenario.network.group if isinstance(scenario.network, Dumbbell) else None) or ()
+
+
+def subject_flows(scenario: Scenario) -> frozenset[str]:
+    """Returns the names of the subject's flows."""
+    return frozenset(name for group in _groups(scenario) if group.name == SUBJECT for name in group.flows)
 
 
 def with_sender(scenario: Scenario, sender: Sender) -> Scenario:
     """Returns the scenario with the subject's flows driven by a sender, which transfers as much as the file says."""
-    place = _group_names(scenario).index(SUBJECT)
+    place = [group.name for group in _groups(scenario)].index(SUBJECT)
     group = f"network.group.{place}"
     changes: dict[str, Any] = {f"{group}.{name}": value for name, value in sender.fields.items()}
     if f"{group}.traffic" in changes:
@@ -134,8 +139,8 @@ def with_sender(scenario: Scenario, sender: Sender) -> Scenario:
 
 def size_bytes(scenario: Scenario) -> int | None:
     """Returns the size of the subject's transfers [bytes]; None if they have no end."""
-    groups = getattr(scenario.network, "group", None) or ()
-    size = next((getattr(group.traffic, "size", None) for group in groups if group.name == SUBJECT), None)
+    subject = next(group for group in _groups(scenario) if group.name == SUBJECT)
+    size = getattr(subject.traffic, "size", None)
     return None if size is None else SIZE.parse(size)
 
 

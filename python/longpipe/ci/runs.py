@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from longpipe.ci.measured import SenderRun, measured
-from longpipe.ci.plan import size_bytes, with_sender
+from longpipe.ci.plan import size_bytes, subject_flows, with_sender
 
 if TYPE_CHECKING:
     from longpipe.ci.plan import RegressionPlan
     from longpipe.fairness.controls import Sender
+    from longpipe.result import Result
+    from longpipe.scenario import Scenario
     from longpipe.study import Runner
 
 
@@ -22,6 +24,10 @@ def runs_of(plan: RegressionPlan, sender: Sender, runner: Runner) -> dict[str, l
     scenarios = {name: with_sender(scenario, sender) for name, scenario in plan.scenarios.items()}
     runner.complete((scenario, seed) for scenario in scenarios.values() for seed in seeds)
     return {
-        name: [measured(runner.require(scenario, seed), size_bytes(plan.scenarios[name])) for seed in seeds]
+        name: [_run(plan.scenarios[name], runner.require(scenario, seed)) for seed in seeds]
         for name, scenario in scenarios.items()
     }
+
+
+def _run(scenario: Scenario, result: Result) -> SenderRun:
+    return measured(result, subject_flows(scenario), size_bytes(scenario))

@@ -85,7 +85,8 @@ def run(
     if update and (base is not None or new is not None or junit is not None or page is not None):
         raise ScenarioError("--update: not with --base, --new, --junit or --page; it only writes the baseline")
     plan = RegressionPlan.read(plan_file)
-    for option, file in (("--junit", junit), ("--page", page)):
+    written = plan.baseline if update else None
+    for option, file in (("--junit", junit), ("--page", page), (f"{plan_file}: baseline", written)):
         if file is not None:
             check_file(option, file)
     tested = plan.sender if new is None else new
