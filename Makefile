@@ -10,7 +10,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # included so that Cargo compiles the other crates only once, for the tests and for Python.
 TESTED := --workspace --exclude longpipe-wasm --tests
 
-.PHONY: setup models reproduce test stacks wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
+.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
 
 # Python packages are installed, and tests are compiled, in parallel with the core, unless make was called with --jobs.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -72,6 +72,27 @@ $(VENV)/.stacks: $(VENV)/.packages $(STACKS)
 	PIP_CONSTRAINT=constraints.txt $(FASTER_STACKS) \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check ./crates/stacks
 	@touch $@
+
+# Further stacks (docs/more-stacks.md): each target builds an object for `traffic.file` in target/ends, with what its page names.
+# No test builds them; tests of objects that are missing are skipped.
+ENDS := target/ends
+C_END := cc -O2 -std=c11 -Wall -Wextra -Werror -shared -fPIC -Wl,-z,defs -I python/longpipe/own_stacks/include \
+	-DCERTIFICATES='"crates/stacks/certificate"'
+C_END_FILES := integrations/stacks/adapter.h python/longpipe/own_stacks/include/longpipe_end.h $(wildcard crates/stacks/certificate/*)
+NGTCP2 := libngtcp2 libngtcp2_crypto_gnutls gnutls
+
+# Builds those that can be built.
+more-stacks:
+	@for name in ngtcp2; do $(MAKE) --silent --no-print-directory stacks-$$name || true; done
+
+stacks-ngtcp2: $(ENDS)/ngtcp2.so
+	@:
+
+$(ENDS)/ngtcp2.so: integrations/stacks/ngtcp2.c $(C_END_FILES)
+	@pkg-config --exists "libngtcp2 >= 0.12" "libngtcp2 < 0.13" libngtcp2_crypto_gnutls || { \
+		echo "stacks-ngtcp2: not built; needs ngtcp2 0.12 with GnuTLS, in Debian 12: libngtcp2-dev libngtcp2-crypto-gnutls-dev"; exit 1; }
+	@mkdir -p $(ENDS)
+	$(C_END) $< -o $@ $$(pkg-config --cflags --libs $(NGTCP2)) -lm
 
 reproduce: setup
 	@$(BIN)/longpipe reproduce $(PAPERS)

@@ -1,0 +1,46 @@
+"""Measures the speed of runs with the stacks of docs/more-stacks.md: data packets per CPU second on one core.
+
+Each transfer sends 25 MB (10 s) with the default control over 20 Mbit/s and 40 ms. A data packet includes its ACKs,
+both ends and the path.
+Run with: .venv/bin/python benches/more_stacks.py [NAME ...]
+"""
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+ENDS: Final = Path(__file__).parent.parent / "target" / "ends"
+RUN: Final = """
+import sys
+from longpipe import Scenario, simulate
+name, file, size = sys.argv[1:]
+network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "20 Mbit/s", "trunk_delay": "20 ms"}
+traffic = {"kind": "own-stack", "file": file, "stack": name, "settings": {"size": int(size)}}
+scenario = Scenario(framing="ip", duration="60 s", network=network, switch={"buffer": "1 BDP"}, traffic=traffic)
+print(simulate(scenario).flows.sent_segments[0])
+"""
+
+
+def cost(file: Path, size: int) -> tuple[int, float]:
+    """Returns the number of packets that a transfer sends, and the CPU time of its command [s]."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    words = [sys.executable, "-c", RUN, file.stem, str(file), str(size)]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)  # noqa: S603 - constant
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return int(done.stdout), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    """Prints the best of three transfers with each stack, less the time of a short one."""
+    names = sys.argv[1:] or sorted(file.stem for file in ENDS.glob("*.so"))
+    for name in names:
+        file = ENDS / f"{name}.so"
+        short = min(cost(file, 1000)[1] for _ in range(3))
+        packets, cpu_s = min((cost(file, 25_000_000) for _ in range(3)), key=lambda found: found[1])
+        print(f"{name}: {cpu_s - short:.2f} s, {packets / (cpu_s - short):,.0f} data packets/s")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

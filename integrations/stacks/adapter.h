@@ -1,0 +1,199 @@
+/* What the adapters of QUIC stacks in C have in common: settings, the application above a connection, and its counters.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef LONGPIPE_ADAPTER_H
+#define LONGPIPE_ADAPTER_H
+
+#include <longpipe_end.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PS_PER_S 1e12
+/* Size of an endless transfer. */
+#define ENDLESS UINT64_MAX
+/* Flow-control window without the setting `window` [byte]. */
+#define WINDOW_BYTES (16u << 20)
+
+/* Includes a file in the object, between the symbols NAME and NAME_end. */
+#define INCLUDE_FILE(name, file)                                                                                            \
+    __asm__(".section .rodata\n.balign 16\n" #name ":\n.incbin \"" file "\"\n" #name "_end:\n.byte 0\n.previous\n");          \
+    extern const uint8_t name[] __attribute__((visibility("hidden")));                                                      \
+    extern const uint8_t name##_end[] __attribute__((visibility("hidden")))
+
+/* The application at one end, and what it has observed. */
+struct application {
+    uint64_t start_ps;
+    int sends;    /* 1 at the end that sends the flow's data */
+    int connects; /* 1 at the end that opens the connection */
+    int requests; /* 1 for the workload "requests", 0 for "bulk" */
+    uint64_t size, request, count, window;
+    const char *congestion; /* from a list of constants */
+    uint64_t delivered, completed_ps, handshake_ps, closed_ps;
+    char closed[LONGPIPE_LINE];
+    uint64_t requested_ps, responses;
+    double sum_s, max_s; /* of the times of responses */
+    uint64_t outgoing;   /* bytes that the current stream still has to send */
+    int finished;        /* 1 after the current stream's last byte was passed to the stack */
+    uint64_t cwnd, losses, reductions;
+};
+
+static const char *setting(const struct longpipe_end_setup *setup, const char *name) {
+    for (uint32_t i = 0; i < setup->count; i++)
+        if (!strcmp(setup->settings[i].name, name)) return setup->settings[i].value;
+    return NULL;
+}
+
+/* Reads a setting that is a whole number. Returns 1, with a line in `problem`, if it is none. */
+static int number(const struct longpipe_end_setup *setup, const char *name, uint64_t *value, char *problem) {
+    const char *text = setting(setup, name);
+    if (!text) return 0;
+    char *rest;
+    double found = strtod(text, &rest);
+    if (rest == text || *rest || !(found >= 0 && found < 9e15) || found != floor(found)) {
+        snprintf(problem, LONGPIPE_LINE, "%s: %.100s; needs a whole number", name, text);
+        return 1;
+    }
+    *value = (uint64_t)found;
+    return 0;
+}
+
+/* Returns the entry of a NULL-terminated list that equals a text, or NULL. */
+static const char *entry(const char *const *list, const char *text) {
+    for (; *list; list++)
+        if (!strcmp(*list, text)) return *list;
+    return NULL;
+}
+
+static void write_list(char *line, const char *const *list) {
+    for (size_t used = strlen(line); *list && used < LONGPIPE_LINE; list++) {
+        snprintf(line + used, LONGPIPE_LINE - used, "%s%s", *list, list[1] ? ", " : "");
+        used = strlen(line);
+    }
+}
+
+/* Reads the settings of every adapter; `own` lists further names that the stack accepts. Returns 1, with a line in `problem`, if
+ * one is invalid. The first congestion control is the default. */
+static int set_up(struct application *a, const struct longpipe_end_setup *setup, const char *const *controls,
+                  const char *const *own, char *problem) {
+    static const char *const names[] = {"congestion", "size", "workload", "requests", "request", "window", NULL};
+    for (uint32_t i = 0; i < setup->count; i++)
+        if (!entry(names, setup->settings[i].name) && !entry(own, setup->settings[i].name)) {
+            snprintf(problem, LONGPIPE_LINE, "%.60s: unknown setting; needs ", setup->settings[i].name);
+            write_list(problem, names);
+            if (*own) strncat(problem, ", ", LONGPIPE_LINE - strlen(problem) - 1);
+            write_list(problem, own);
+            return 1;
+        }
+    const char *congestion = setting(setup, "congestion"), *workload = setting(setup, "workload");
+    *a = (struct application){
+        .start_ps = setup->start_ps,
+        .sends = (int)setup->sends,
+        .size = ENDLESS,
+        .request = 100,
+        .count = 1,
+        .window = WINDOW_BYTES,
+        .congestion = congestion ? entry(controls, congestion) : *controls,
+        .completed_ps = LONGPIPE_UNKNOWN,
+        .handshake_ps = LONGPIPE_UNKNOWN,
+        .closed_ps = LONGPIPE_UNKNOWN,
+        .requested_ps = LONGPIPE_UNKNOWN,
+    };
+    if (!a->congestion) {
+        snprintf(problem, LONGPIPE_LINE, "congestion: %.60s; needs ", congestion);
+        write_list(problem, controls);
+        return 1;
+    }
+    if (setup->most_bytes < 1200 || setup->most_bytes > 65527) {
+        snprintf(problem, LONGPIPE_LINE, "longest_packet: payloads of %u bytes; needs 1200 to 65527 bytes", setup->most_bytes);
+        return 1;
+    }
+    if (workload && !strcmp(workload, "requests"))
+        a->requests = 1;
+    else if (workload && strcmp(workload, "bulk")) {
+        snprintf(problem, LONGPIPE_LINE, "workload: %.60s; needs bulk or requests", workload);
+        return 1;
+    }
+    a->connects = a->requests != a->sends;
+    if (number(setup, "size", &a->size, problem) || number(setup, "requests", &a->count, problem) ||
+        number(setup, "request", &a->request, problem) || number(setup, "window", &a->window, problem))
+        return 1;
+    if (a->requests && a->size == ENDLESS) {
+        snprintf(problem, LONGPIPE_LINE, "size: absent; needs the length of a response in bytes");
+        return 1;
+    }
+    return 0;
+}
+
+/* Returns the next number of SplitMix64. */
+static uint64_t next_random(uint64_t *state) {
+    uint64_t mixed = *state += 0x9e3779b97f4a7c15u;
+    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+    return mixed ^ mixed >> 31;
+}
+
+static void fill_random(uint64_t *state, uint8_t *to, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) to[i] = (uint8_t)next_random(state);
+}
+
+/* Notes that the connection ended. That is an error unless this end has nothing left to do. */
+static void on_close(struct application *a, uint64_t now, const char *reason) {
+    int done = a->sends ? a->finished && (!a->requests || a->responses == a->count) : a->completed_ps != LONGPIPE_UNKNOWN;
+    if (done || a->closed_ps != LONGPIPE_UNKNOWN) return;
+    a->closed_ps = now;
+    snprintf(a->closed, LONGPIPE_LINE, "%s", reason);
+}
+
+/* Counts received data; `over` is 1 at a stream's end. Returns 1 if the other direction of the stream, or the next request, has
+ * something to send from now on. */
+static int on_data(struct application *a, uint64_t now, uint64_t bytes, int over) {
+    if (!a->sends) a->delivered += bytes;
+    if (!over) return 0;
+    if (!a->requests) {
+        if (!a->sends) a->completed_ps = now;
+        return 0;
+    }
+    if (a->sends) {
+        a->responses++;
+        a->outgoing = a->size;
+        a->finished = 0;
+        return 1;
+    }
+    double took_s = (double)(now - a->requested_ps) / PS_PER_S;
+    a->responses++;
+    a->sum_s += took_s;
+    a->max_s = took_s > a->max_s ? took_s : a->max_s;
+    if (a->responses == a->count) a->completed_ps = now;
+    return a->responses < a->count;
+}
+
+/* Observes the congestion window and the number of losses so far. A smaller window is a reduction if there were losses since the
+ * previous one; BBR also reduces its window without losses. */
+static void observe_window(struct application *a, uint64_t cwnd, uint64_t losses) {
+    if (cwnd < a->cwnd && losses > a->losses) {
+        a->reductions++;
+        a->losses = losses;
+    }
+    a->cwnd = cwnd;
+}
+
+/* Writes what the application knows; the connection's counters are 0. */
+static void report_application(const struct application *a, struct longpipe_end_report *report, longpipe_tell *tell, void *host) {
+    *report = (struct longpipe_end_report){
+        .delivered_bytes = a->delivered,
+        .completed_ps = a->completed_ps,
+        .congestion_events = a->reductions,
+        .handshake_ps = a->handshake_ps,
+        .closed_ps = a->closed_ps,
+    };
+    memcpy(report->closed, a->closed, LONGPIPE_LINE);
+    if (a->sends || !a->responses) return;
+    tell(host, "responses", (double)a->responses);
+    tell(host, "mean_response_s", a->sum_s / (double)a->responses);
+    tell(host, "max_response_s", a->max_s);
+}
+
+#endif

@@ -1,0 +1,514 @@
+/* ngtcp2 with GnuTLS as an end of longpipe's flows (docs/stacks.md): make stacks-ngtcp2.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "adapter.h"
+#include <arpa/inet.h>
+#include <gnutls/gnutls.h>
+#include <ngtcp2/ngtcp2.h>
+#include <ngtcp2/ngtcp2_crypto.h>
+#include <ngtcp2/ngtcp2_crypto_gnutls.h>
+
+#define PS_PER_NS 1000u
+/* Largest amount of data that is offered at once [byte]; it becomes the length of a packet. */
+#define CHUNK_BYTES 65536
+#define ID_BYTES 8
+/* Idle timeout of ngtcp2's example programs. */
+#define IDLE_TIMEOUT (30 * NGTCP2_SECONDS)
+/* Calls of the connection's timer at one time. */
+#define MOST_EXPIRIES 100
+
+INCLUDE_FILE(certificate, CERTIFICATES "/certificate.der");
+INCLUDE_FILE(key, CERTIFICATES "/key.der");
+
+static const uint8_t zeros[CHUNK_BYTES];
+static const char *const controls[] = {"cubic", "reno", "bbr", "bbr2", NULL};
+static const ngtcp2_cc_algo algorithms[] = {NGTCP2_CC_ALGO_CUBIC, NGTCP2_CC_ALGO_RENO, NGTCP2_CC_ALGO_BBR, NGTCP2_CC_ALGO_BBR2};
+static const char *const own_settings[] = {"ack_threshold", NULL};
+
+/* Number of packet number spaces, by packet type; 0-RTT and 1-RTT packets share one. */
+#define SPACES 5
+
+/* Packets that wait for `packets`. */
+struct events {
+    struct longpipe_packet *all;
+    size_t count, room;
+};
+
+/* Lengths of sent packets by number [byte]. */
+struct lengths {
+    uint16_t *all;
+    size_t room;
+};
+
+struct end {
+    struct application app;
+    ngtcp2_crypto_conn_ref reference; /* through which GnuTLS's callbacks find the connection */
+    ngtcp2_conn *connection;
+    gnutls_session_t session;
+    gnutls_certificate_credentials_t credentials;
+    struct sockaddr_in own, peer;
+    uint64_t random, ack_threshold, now_ps;
+    uint32_t most_bytes;
+    int64_t stream; /* that sends, or -1 */
+    int blocked, over, logs_packets;
+    uint64_t sent_bytes, datagrams, sent_packets, lost_packets, lost_bytes;
+    struct events events;
+    struct lengths lengths[SPACES];
+    char line[65536]; /* of the qlog, up to `line_bytes` */
+    size_t line_bytes;
+    uint8_t packet[65536];
+};
+
+static ngtcp2_conn *connection_of(ngtcp2_crypto_conn_ref *reference) { return ((struct end *)reference->user_data)->connection; }
+
+static ngtcp2_tstamp nanoseconds(uint64_t ps) { return ps / PS_PER_NS; }
+
+static ngtcp2_path path_of(struct end *e) {
+    return (ngtcp2_path){.local = {(struct sockaddr *)&e->own, sizeof e->own},
+                         .remote = {(struct sockaddr *)&e->peer, sizeof e->peer}};
+}
+
+/* The packets of a connection, read from its qlog: no other interface of ngtcp2 reports losses. */
+
+static const char *after(const char *text, const char *name) {
+    const char *at = strstr(text, name);
+    return at ? at + strlen(name) : NULL;
+}
+
+static enum longpipe_packet_type type_of(const char *record) {
+    const char *name = after(record, "\"packet_type\":\"");
+    if (!name) return LONGPIPE_NO_TYPE;
+    if (!strncmp(name, "1RTT", 4)) return LONGPIPE_1RTT;
+    if (!strncmp(name, "0RTT", 4)) return LONGPIPE_0RTT;
+    if (!strncmp(name, "initial", 7)) return LONGPIPE_INITIAL;
+    return strncmp(name, "handshake", 9) ? LONGPIPE_NO_TYPE : LONGPIPE_HANDSHAKE;
+}
+
+static void add_event(struct end *e, struct longpipe_packet packet) {
+    struct events *to = &e->events;
+    if (!e->logs_packets) return;
+    if (to->count == to->room) {
+        size_t room = to->room ? 2 * to->room : 64;
+        struct longpipe_packet *all = realloc(to->all, room * sizeof *all);
+        if (!all) abort();
+        to->all = all;
+        to->room = room;
+    }
+    to->all[to->count++] = packet;
+}
+
+/* Returns the place of a packet's length; memory for all lower numbers is allocated, which a connection uses without gaps. */
+static uint16_t *length_of(struct end *e, const struct longpipe_packet *packet) {
+    struct lengths *of = &e->lengths[packet->packet_type];
+    if (packet->first >= of->room) {
+        size_t room = of->room ? 2 * of->room : 1024;
+        while (packet->first >= room) room *= 2;
+        uint16_t *all = realloc(of->all, room * sizeof *all);
+        if (!all) abort();
+        memset(all + of->room, 0, (room - of->room) * sizeof *all);
+        *of = (struct lengths){all, room};
+    }
+    return &of->all[packet->first];
+}
+
+static void read_record(struct end *e, const char *record) {
+    const char *name = after(record, "\"name\":\""), *digits = after(record, "\"packet_number\":");
+    if (!name || !digits) return;
+    struct longpipe_packet packet = {.at_ps = e->now_ps, .first = strtoull(digits, NULL, 10), .packet_type = type_of(record)};
+    packet.last = packet.first;
+    const char *length = after(record, "\"raw\":{\"length\":");
+    if (length) packet.length = (uint32_t)strtoul(length, NULL, 10);
+    if (!strncmp(name, "transport:packet_sent", 21)) {
+        e->sent_packets++;
+        packet.kind = LONGPIPE_SENT;
+        *length_of(e, &packet) = (uint16_t)packet.length;
+    } else if (!strncmp(name, "recovery:packet_lost", 20)) {
+        packet.kind = LONGPIPE_LOST;
+        packet.length = *length_of(e, &packet);
+        e->lost_packets++;
+        e->lost_bytes += packet.length;
+    } else if (!strncmp(name, "transport:packet_received", 25)) {
+        packet.kind = LONGPIPE_RECEIVED;
+    } else {
+        return;
+    }
+    add_event(e, packet);
+    const char *ranges = packet.kind == LONGPIPE_RECEIVED && e->logs_packets ? after(record, "\"acked_ranges\":[") : NULL;
+    while (ranges && *ranges == '[') {
+        char *rest;
+        uint64_t first = strtoull(ranges + 1, &rest, 10), last = *rest == ',' ? strtoull(rest + 1, &rest, 10) : first;
+        struct longpipe_packet range = packet;
+        range.kind = LONGPIPE_ACKNOWLEDGED;
+        range.first = first < last ? first : last;
+        range.last = first < last ? last : first;
+        range.length = 0;
+        add_event(e, range);
+        ranges = strchr(rest, ']');
+        ranges = ranges && ranges[1] == ',' ? ranges + 2 : NULL;
+    }
+}
+
+static void write_qlog(void *of, uint32_t flags, const void *data, size_t bytes) {
+    struct end *e = of;
+    (void)flags;
+    for (const char *at = data, *last = at + bytes; at < last; at++) {
+        if (*at == '\n') {
+            e->line[e->line_bytes] = 0;
+            read_record(e, e->line);
+            e->line_bytes = 0;
+        } else if (e->line_bytes < sizeof e->line - 1) {
+            e->line[e->line_bytes++] = *at;
+        }
+    }
+}
+
+/* Callbacks of the connection */
+
+static void random_bytes(uint8_t *to, size_t bytes, const ngtcp2_rand_ctx *context) {
+    fill_random(context->native_handle, to, bytes);
+}
+
+static int new_id(ngtcp2_conn *connection, ngtcp2_cid *id, uint8_t *token, size_t bytes, void *of) {
+    struct end *e = of;
+    (void)connection;
+    id->datalen = bytes;
+    fill_random(&e->random, id->data, bytes);
+    fill_random(&e->random, token, NGTCP2_STATELESS_RESET_TOKENLEN);
+    return 0;
+}
+
+static void open_stream(struct end *e) {
+    struct application *a = &e->app;
+    if (!a->connects || e->stream >= 0 || a->handshake_ps == LONGPIPE_UNKNOWN) return;
+    if (a->requests ? a->responses == a->count : a->finished) return;
+    int failed = a->requests ? ngtcp2_conn_open_bidi_stream(e->connection, &e->stream, NULL)
+                             : ngtcp2_conn_open_uni_stream(e->connection, &e->stream, NULL);
+    if (failed) {
+        e->stream = -1;
+        return;
+    }
+    a->requested_ps = e->now_ps;
+    a->outgoing = a->requests ? a->request : a->size;
+    a->finished = 0;
+}
+
+static int on_handshake(ngtcp2_conn *connection, void *of) {
+    (void)connection;
+    struct end *e = of;
+    e->app.handshake_ps = e->now_ps;
+    return 0;
+}
+
+static int on_stream_data(ngtcp2_conn *connection, uint32_t flags, int64_t stream, uint64_t offset, const uint8_t *data, size_t bytes,
+                          void *of, void *user_data) {
+    struct end *e = of;
+    (void)offset, (void)data, (void)user_data;
+    ngtcp2_conn_extend_max_stream_offset(connection, stream, bytes);
+    ngtcp2_conn_extend_max_offset(connection, bytes);
+    if (on_data(&e->app, e->now_ps, bytes, (flags & NGTCP2_STREAM_DATA_FLAG_FIN) != 0)) e->stream = e->app.sends ? stream : -1;
+    return 0;
+}
+
+static int on_credit(ngtcp2_conn *connection, int64_t stream, uint64_t limit, void *of, void *user_data) {
+    (void)connection, (void)stream, (void)limit, (void)user_data;
+    ((struct end *)of)->blocked = 0;
+    return 0;
+}
+
+static int on_stream_close(ngtcp2_conn *connection, uint32_t flags, int64_t stream, uint64_t code, void *of, void *user_data) {
+    (void)flags, (void)code, (void)of, (void)user_data;
+    if (ngtcp2_conn_is_local_stream(connection, stream)) return 0;
+    if (ngtcp2_is_bidi_stream(stream))
+        ngtcp2_conn_extend_max_streams_bidi(connection, 1);
+    else
+        ngtcp2_conn_extend_max_streams_uni(connection, 1);
+    return 0;
+}
+
+static const ngtcp2_callbacks callbacks = {
+    .client_initial = ngtcp2_crypto_client_initial_cb,
+    .recv_client_initial = ngtcp2_crypto_recv_client_initial_cb,
+    .recv_crypto_data = ngtcp2_crypto_recv_crypto_data_cb,
+    .handshake_completed = on_handshake,
+    .encrypt = ngtcp2_crypto_encrypt_cb,
+    .decrypt = ngtcp2_crypto_decrypt_cb,
+    .hp_mask = ngtcp2_crypto_hp_mask_cb,
+    .recv_stream_data = on_stream_data,
+    .stream_close = on_stream_close,
+    .recv_retry = ngtcp2_crypto_recv_retry_cb,
+    .rand = random_bytes,
+    .get_new_connection_id = new_id,
+    .update_key = ngtcp2_crypto_update_key_cb,
+    .extend_max_stream_data = on_credit,
+    .delete_crypto_aead_ctx = ngtcp2_crypto_delete_crypto_aead_ctx_cb,
+    .delete_crypto_cipher_ctx = ngtcp2_crypto_delete_crypto_cipher_ctx_cb,
+    .get_path_challenge_data = ngtcp2_crypto_get_path_challenge_data_cb,
+    .version_negotiation = ngtcp2_crypto_version_negotiation_cb,
+};
+
+/* Creation */
+
+/* Creates the session of TLS. Returns 1 with a line in `problem` if GnuTLS refuses it. */
+static int create_session(struct end *e, char *problem) {
+    const gnutls_datum_t protocol = {(uint8_t *)"longpipe", 8};
+    int client = e->app.connects;
+    int failed = gnutls_certificate_allocate_credentials(&e->credentials);
+    if (!failed && !client) {
+        gnutls_datum_t certificate_file = {(uint8_t *)certificate, (unsigned)(certificate_end - certificate)};
+        gnutls_datum_t key_file = {(uint8_t *)key, (unsigned)(key_end - key)};
+        failed = gnutls_certificate_set_x509_key_mem(e->credentials, &certificate_file, &key_file, GNUTLS_X509_FMT_DER);
+    }
+    if (failed >= 0) failed = gnutls_init(&e->session, (client ? GNUTLS_CLIENT : GNUTLS_SERVER) | GNUTLS_NO_TICKETS);
+    if (failed >= 0)
+        failed = client ? ngtcp2_crypto_gnutls_configure_client_session(e->session)
+                        : ngtcp2_crypto_gnutls_configure_server_session(e->session);
+    if (failed >= 0)
+        failed = gnutls_priority_set_direct(
+            e->session, "NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-128-GCM:-GROUP-ALL:+GROUP-X25519:%DISABLE_TLS13_COMPAT_MODE",
+            NULL);
+    if (failed >= 0) failed = gnutls_alpn_set_protocols(e->session, &protocol, 1, GNUTLS_ALPN_MANDATORY);
+    if (failed >= 0) failed = gnutls_credentials_set(e->session, GNUTLS_CRD_CERTIFICATE, e->credentials);
+    if (failed < 0) {
+        snprintf(problem, LONGPIPE_LINE, "ngtcp2: GnuTLS: %s", gnutls_strerror(failed));
+        return 1;
+    }
+    gnutls_session_set_ptr(e->session, &e->reference);
+    return 0;
+}
+
+/* Creates the connection: a client's, or, with the header of its first packet, a server's. */
+static int create_connection(struct end *e, const ngtcp2_pkt_hd *header, char *problem) {
+    const struct application *a = &e->app;
+    ngtcp2_settings settings;
+    ngtcp2_transport_params parameters;
+    ngtcp2_settings_default(&settings);
+    ngtcp2_transport_params_default(&parameters);
+    settings.initial_ts = nanoseconds(e->now_ps);
+    settings.rand_ctx.native_handle = &e->random;
+    settings.qlog.write = write_qlog;
+    settings.max_tx_udp_payload_size = e->most_bytes;
+    settings.ack_thresh = (size_t)e->ack_threshold;
+    for (size_t i = 0; controls[i]; i++)
+        if (a->congestion == controls[i]) settings.cc_algo = algorithms[i];
+    parameters.initial_max_data = a->window;
+    parameters.initial_max_stream_data_uni = a->window;
+    parameters.initial_max_stream_data_bidi_local = a->window;
+    parameters.initial_max_stream_data_bidi_remote = a->window;
+    parameters.initial_max_streams_uni = 100;
+    parameters.initial_max_streams_bidi = 100;
+    parameters.max_idle_timeout = IDLE_TIMEOUT;
+    ngtcp2_cid id = {.datalen = ID_BYTES}, other = {.datalen = NGTCP2_MIN_INITIAL_DCIDLEN};
+    fill_random(&e->random, id.data, id.datalen);
+    fill_random(&e->random, other.data, other.datalen);
+    ngtcp2_path path = path_of(e);
+    int failed;
+    if (header) {
+        parameters.original_dcid = header->dcid;
+        parameters.stateless_reset_token_present = 1;
+        fill_random(&e->random, parameters.stateless_reset_token, sizeof parameters.stateless_reset_token);
+        failed = ngtcp2_conn_server_new(&e->connection, &header->scid, &id, &path, header->version, &callbacks, &settings, &parameters,
+                                        NULL, e);
+    } else {
+        failed = ngtcp2_conn_client_new(&e->connection, &other, &id, &path, NGTCP2_PROTO_VER_V1, &callbacks, &settings, &parameters, NULL,
+                                        e);
+    }
+    if (failed) {
+        snprintf(problem, LONGPIPE_LINE, "ngtcp2: %s", ngtcp2_strerror(failed));
+        return 1;
+    }
+    ngtcp2_conn_set_tls_native_handle(e->connection, e->session);
+    return 0;
+}
+
+static void destroy(void *of) {
+    struct end *e = of;
+    if (e->connection) ngtcp2_conn_del(e->connection);
+    if (e->session) gnutls_deinit(e->session);
+    if (e->credentials) gnutls_certificate_free_credentials(e->credentials);
+    free(e->events.all);
+    for (size_t i = 0; i < SPACES; i++) free(e->lengths[i].all);
+    free(e);
+}
+
+static uint32_t create(const char *stack, const struct longpipe_end_setup *setup, void **end, char *problem) {
+    if (strcmp(stack, "ngtcp2")) {
+        snprintf(problem, LONGPIPE_LINE, "stack: %.100s; needs ngtcp2", stack);
+        return 1;
+    }
+    struct end *e = calloc(1, sizeof *e);
+    if (!e) abort();
+    e->ack_threshold = 2;
+    if (set_up(&e->app, setup, controls, own_settings, problem) || number(setup, "ack_threshold", &e->ack_threshold, problem) ||
+        create_session(e, problem)) {
+        destroy(e);
+        return 1;
+    }
+    e->reference = (ngtcp2_crypto_conn_ref){connection_of, e};
+    e->own.sin_family = e->peer.sin_family = AF_INET;
+    e->own.sin_port = e->peer.sin_port = htons(443);
+    e->own.sin_addr.s_addr = htonl(0x0a000001u + !e->app.connects);
+    e->peer.sin_addr.s_addr = htonl(0x0a000001u + e->app.connects);
+    e->random = setup->seed;
+    e->most_bytes = setup->most_bytes;
+    e->logs_packets = (int)setup->logs_packets;
+    e->stream = -1;
+    *end = e;
+    return 0;
+}
+
+/* Operation */
+
+static void observe(struct end *e) {
+    ngtcp2_conn_stat stat;
+    ngtcp2_conn_get_conn_stat(e->connection, &stat);
+    observe_window(&e->app, stat.cwnd, e->lost_packets);
+}
+
+static void end_connection(struct end *e, int code) {
+    e->over = 1;
+    on_close(&e->app, e->now_ps, code == NGTCP2_ERR_IDLE_CLOSE ? "timed out" : ngtcp2_strerror(code));
+}
+
+static uint64_t due(void *of) {
+    struct end *e = of;
+    if (!e->connection) return e->app.connects ? e->app.start_ps : LONGPIPE_UNKNOWN;
+    ngtcp2_tstamp expiry = e->over ? UINT64_MAX : ngtcp2_conn_get_expiry(e->connection);
+    return expiry > UINT64_MAX / PS_PER_NS ? LONGPIPE_UNKNOWN : expiry * PS_PER_NS;
+}
+
+static uint32_t receive(void *of, uint64_t now, const uint8_t *payload, uint32_t bytes, uint32_t ecn, char *problem) {
+    struct end *e = of;
+    e->now_ps = now;
+    if (e->over) return 0;
+    if (!e->connection) {
+        ngtcp2_pkt_hd header;
+        if (e->app.connects || ngtcp2_accept(&header, payload, bytes)) return 0;
+        if (create_connection(e, &header, problem)) return 1;
+    }
+    ngtcp2_path path = path_of(e);
+    ngtcp2_pkt_info info = {.ecn = (uint8_t)(ecn & 3)};
+    int failed = ngtcp2_conn_read_pkt(e->connection, &path, &info, payload, bytes, nanoseconds(now));
+    observe(e);
+    if (failed && failed != NGTCP2_ERR_DISCARD_PKT) end_connection(e, failed);
+    return 0;
+}
+
+/* Sends what the connection allows, in bursts of its send quantum: it paces from the time that `update_pkt_tx_time` tells it. */
+static void transmit(struct end *e, const struct longpipe_outbox *outbox) {
+    struct application *a = &e->app;
+    ngtcp2_tstamp now = nanoseconds(e->now_ps);
+    size_t quantum = 0;
+    while (!e->over) {
+        if (quantum >= ngtcp2_conn_get_send_quantum(e->connection)) {
+            ngtcp2_conn_update_pkt_tx_time(e->connection, now);
+            quantum = 0;
+        }
+        open_stream(e);
+        int sends = e->stream >= 0 && !e->blocked && !a->finished;
+        size_t offered = sends ? (a->outgoing < CHUNK_BYTES ? (size_t)a->outgoing : CHUNK_BYTES) : 0;
+        int last = sends && offered == a->outgoing;
+        ngtcp2_vec data = {(uint8_t *)zeros, offered};
+        ngtcp2_ssize taken = -1;
+        ngtcp2_pkt_info info = {0};
+        ngtcp2_ssize bytes = ngtcp2_conn_writev_stream(e->connection, NULL, &info, e->packet, e->most_bytes, &taken,
+                                                       last ? NGTCP2_WRITE_STREAM_FLAG_FIN : NGTCP2_WRITE_STREAM_FLAG_NONE,
+                                                       sends ? e->stream : -1, &data, 1, now);
+        if (bytes == NGTCP2_ERR_STREAM_DATA_BLOCKED) {
+            e->blocked = 1;
+            continue;
+        }
+        if (bytes == NGTCP2_ERR_STREAM_SHUT_WR || bytes == NGTCP2_ERR_STREAM_NOT_FOUND) {
+            a->finished = 1;
+            continue;
+        }
+        if (bytes < 0) {
+            end_connection(e, (int)bytes);
+            return;
+        }
+        if (sends && taken >= 0) {
+            if (a->outgoing != ENDLESS) a->outgoing -= (uint64_t)taken;
+            if (last && (size_t)taken == offered) a->finished = 1;
+        }
+        if (bytes == 0) break;
+        outbox->send(outbox->host, e->packet, (uint32_t)bytes, info.ecn);
+        quantum += (size_t)bytes;
+        e->datagrams++;
+        e->sent_bytes += (uint64_t)bytes;
+    }
+    if (!e->over) ngtcp2_conn_update_pkt_tx_time(e->connection, now);
+}
+
+static uint32_t wake(void *of, uint64_t now, const struct longpipe_outbox *outbox, char *problem) {
+    struct end *e = of;
+    e->now_ps = now;
+    if (!e->connection) {
+        if (!e->app.connects || now < e->app.start_ps) return 0;
+        if (create_connection(e, NULL, problem)) return 1;
+    }
+    for (int calls = 0; !e->over && calls < MOST_EXPIRIES && ngtcp2_conn_get_expiry(e->connection) <= nanoseconds(now); calls++) {
+        int failed = ngtcp2_conn_handle_expiry(e->connection, nanoseconds(now));
+        observe(e);
+        if (failed) end_connection(e, failed);
+        transmit(e, outbox);
+    }
+    transmit(e, outbox);
+    return 0;
+}
+
+static void state(void *of, struct longpipe_end_state *state) {
+    struct end *e = of;
+    memset(state, 0xff, sizeof *state);
+    state->sent_packets = e->sent_packets;
+    state->lost_packets = e->lost_packets;
+    if (!e->connection) return;
+    ngtcp2_conn_stat stat;
+    ngtcp2_conn_get_conn_stat(e->connection, &stat);
+    state->cwnd = stat.cwnd;
+    if (stat.ssthresh != UINT64_MAX) state->ssthresh = stat.ssthresh;
+    if (stat.first_rtt_sample_ts != UINT64_MAX) {
+        state->srtt_ps = stat.smoothed_rtt * PS_PER_NS;
+        state->min_rtt_ps = stat.min_rtt * PS_PER_NS;
+    }
+    /* Bytes per nanosecond; 0 if the control sets no rate. */
+    if (stat.pacing_rate > 0) state->pacing_bps = (uint64_t)(stat.pacing_rate * 8e9);
+}
+
+static void report(void *of, struct longpipe_end_report *report, longpipe_tell *tell, void *host) {
+    struct end *e = of;
+    report_application(&e->app, report, tell, host);
+    report->sent_packets = e->sent_packets;
+    report->sent_bytes = e->sent_bytes;
+    report->lost_packets = e->lost_packets;
+    report->lost_bytes = e->lost_bytes;
+    if (!e->connection) return;
+    ngtcp2_conn_stat stat;
+    ngtcp2_conn_get_conn_stat(e->connection, &stat);
+    int sampled = stat.first_rtt_sample_ts != UINT64_MAX;
+    tell(host, "cwnd_bytes", (double)stat.cwnd);
+    tell(host, "srtt_s", sampled ? (double)stat.smoothed_rtt / 1e9 : NAN);
+    tell(host, "min_rtt_s", sampled ? (double)stat.min_rtt / 1e9 : NAN);
+    tell(host, "mtu_bytes", (double)ngtcp2_conn_get_path_max_tx_udp_payload_size(e->connection));
+    tell(host, "datagrams", (double)e->datagrams);
+}
+
+static void packets(void *of, longpipe_tell_packet *tell, void *host) {
+    struct end *e = of;
+    for (size_t i = 0; i < e->events.count; i++) tell(host, &e->events.all[i]);
+    e->events.count = 0;
+}
+
+const struct longpipe_ends longpipe_ends = {
+    .version = LONGPIPE_END_VERSION,
+    .size = sizeof(struct longpipe_ends),
+    .stacks = "ngtcp2 " NGTCP2_VERSION,
+    .create = create,
+    .destroy = destroy,
+    .due = due,
+    .wake = wake,
+    .receive = receive,
+    .state = state,
+    .report = report,
+    .packets = packets,
+};
