@@ -99,9 +99,25 @@ def test_replaced_identifiers_do_not_return(name: str, part: str) -> None:
     assert list(replaced(name, part)) == []
 
 
-def test_the_changelog_keeps_what_a_user_needs_to_know() -> None:
+def _unreleased() -> list[str]:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    [section] = re.findall(r"^## \[Unreleased\]\n(.*?)^## ", text, flags=re.MULTILINE | re.DOTALL)
+    return str(section).splitlines()
+
+
+def test_unreleased_changes_have_at_most_thirty_words_each() -> None:
+    bullets = [re.sub(r"\]\([^)]*\)", "]", line[2:]) for line in _unreleased() if line.startswith("- ")]
+    cells = [cell for line in _unreleased() if line.startswith("| ") for cell in line.split("|")]
+    assert [text for text in bullets + cells if len(text.split()) > 30] == []
+    assert not [line for line in _unreleased() if line.startswith("  ")]
+
+
+def test_changelog_has_no_line_twice() -> None:
     # A merge once restored 346 lines of history.
-    assert len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()) <= 250
+    bullets = [
+        line for line in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines() if line.startswith("- ")
+    ]
+    assert [line for line in bullets if bullets.count(line) > 1] == []
 
 
 if __name__ == "__main__":
