@@ -119,10 +119,10 @@ def test_losses_of_random_access_are_counted_as_access() -> None:
 
 def test_numbers_of_access_are_within_their_tolerance() -> None:
     chosen = access.rows(FOLDER)
-    assert len(chosen) == 35
-    few = chosen[chosen["conditions"].str.contains("G=0.5|G=0.8|case=")]
+    assert len(chosen) == 54
+    few = chosen[chosen["conditions"].str.contains("G=0.5|G=0.8|case=|sr-period|rtt=5|users=4")]
     compared = list(access.compare(few, 4000))
-    assert len(compared) == 11
+    assert len(compared) == 20
     assert [one for one in compared if not one.holds] == []
 
 

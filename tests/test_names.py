@@ -36,7 +36,7 @@ TRACES = {
     " access",
     "drop_cause": "none ecn overflow aqm injected_loss outage bit_error partial_frame ack_filter no_route policer flow_limit"
     " access",
-    "action": "request lost-request grant transmission attempt collision",
+    "action": "request lost-request grant transmission attempt collision retransmission",
     "kind": "dropped retransmit declared-lost fast-retransmit timeout reduction undo state",
     "event_cause": "none fast-retransmit partial-ack scoreboard rack timeout tail-loss-probe rescue ecn idle eifel d-sack"
     " f-rto open cwr recovery loss",

@@ -235,8 +235,127 @@ class Wifi(MediumAccess):
     )
 
 
+class Cellular(MediumAccess):
+    """Cellular access (LTE or NR): a base station schedules its users in slots, with HARQ and RLC below IP.
+
+    The rate of the link is that of the user if it had all resource blocks of its direction, with headers of the access.
+    Fields that are absent have the values of the preset.
+    """
+
+    label: ClassVar[str] = "cellular access"
+    draws: ClassVar[bool] = True
+    kind: Literal["cellular"] = "cellular"
+    cell: Annotated[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None, LATER] = Field(
+        default=None,
+        description="Name of the cell that the links with this name share; a cell for this link alone if absent",
+    )
+    preset: Literal["nr", "lte"] = Field(
+        default="nr",
+        description="Values of the system: 'nr' (TDD at 30 kHz, defaults of srsRAN Project) or 'lte' (FDD)",
+    )
+    direction: Literal["up", "down"] = Field(
+        default="up",
+        description="Direction of the link: 'up' to the base station, whose users request grants, or 'down' from it",
+    )
+    scheduler: Literal["proportional-fair", "round-robin", "maximum-rate"] = Field(
+        default="proportional-fair", description="Order in which the base station serves its users"
+    )
+    fairness_time: Annotated[str, quantity(TIME, "1 ms", "100 s")] = Field(
+        default="1 s",
+        description="Time constant of the mean rates in proportional fairness [time]; 1000 slots of LTE, Viswanath et al. 2002",
+    )
+    resource_blocks: Annotated[int, Field(ge=1, le=275)] | None = Field(
+        default=None,
+        description="Resource blocks of a slot, which users share; 51 (20 MHz at 30 kHz), or 50 with lte (10 MHz)",
+    )
+    slot: Annotated[str, quantity(TIME, "125 us", "1 ms")] | None = Field(
+        default=None, description="Duration of a slot [time]; 0.5 ms (30 kHz), or 1 ms with lte"
+    )
+    downlink_slots: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None, description="Downlink slots of a TDD period, which a special slot follows; 6 (srsRAN)"
+    )
+    special_symbols: Annotated[int, Field(ge=0, le=14)] | None = Field(
+        default=None, description="Downlink symbols of the special slot; 8 (srsRAN)"
+    )
+    uplink_slots: Annotated[int, Field(ge=0, le=100)] | None = Field(
+        default=None, description="Uplink slots of a TDD period, after the special slot; 3 (srsRAN), or 0 with lte: FDD"
+    )
+    request_period: Annotated[str, quantity(TIME, "1 ms", "640 ms")] | None = Field(
+        default=None, description="Period of a user's scheduling requests [time]; 20 ms (srsRAN), or 10 ms with lte"
+    )
+    request_grant: Annotated[str, quantity(SIZE, "1 B", "100 KB")] = Field(
+        default="512 B", description="Size of the grant that answers a scheduling request [bytes]; srsRAN"
+    )
+    processing_slots: Annotated[int, Field(ge=1, le=40)] | None = Field(
+        default=None,
+        description="Slots from a reception at the base station to the first slot that it can influence; 2, or 4 with lte (3 ms of decoding, TR 36.881)",
+    )
+    acknowledgement_slots: int = Field(
+        default=4,
+        ge=1,
+        le=40,
+        description="Slots from downlink data to the earliest acknowledgement (k1); srsRAN, and LTE",
+    )
+    grant_slots: int = Field(
+        default=4, ge=1, le=40, description="Slots from an uplink grant to the earliest data (k2); srsRAN, and LTE"
+    )
+    block_error: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        default=None,
+        description="Probability that the first transmission of a block fails; 0.01 (target of srsRAN), or 0.1 with lte (definition of CQI, TS 36.213 section 7.2.3)",
+    )
+    retransmission_error: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        default=None,
+        description="Probability that a retransmission fails; that of the first transmission if absent, without a gain of combining",
+    )
+    harq_processes: Annotated[int, Field(ge=1, le=32)] | None = Field(
+        default=None, description="HARQ processes of a user in a direction; 16, or 8 with lte"
+    )
+    harq_transmissions: int = Field(
+        default=5, ge=1, le=28, description="Transmissions of a block before HARQ gives up; srsRAN"
+    )
+    rlc: Literal["am", "um"] = Field(
+        default="am",
+        description="Mode of RLC: acknowledged ('am'), which repeats what HARQ loses, or unacknowledged ('um')",
+    )
+    rlc_retransmissions: int = Field(
+        default=32,
+        ge=1,
+        le=32,
+        description="Retransmissions by RLC before the packets of a block are lost, with am; srsRAN",
+    )
+    reassembly: Annotated[str, quantity(TIME, "0 s", "200 ms")] = Field(
+        default="20 ms",
+        description="Time for which the receiver waits for a missing block when it has received a later one (t-Reassembly) [time]; srsRAN",
+    )
+    poll_retransmit: Annotated[str, quantity(TIME, "0 s", "4 s")] = Field(
+        default="20 ms",
+        description="Time after which the sender repeats a block without a later one (t-PollRetransmit) [time]; srsRAN",
+    )
+    status_prohibit: Annotated[str, quantity(TIME, "0 s", "2400 ms")] = Field(
+        default="10 ms",
+        description="Minimum time between two status reports of a receiver (t-StatusProhibit) [time]; srsRAN",
+    )
+    cqi: (
+        tuple[tuple[Annotated[str, quantity(TIME, "0 s", "100000 s")], Annotated[int, Field(ge=0, le=15)]], ...] | None
+    ) = Field(
+        default=None,
+        description="Channel quality of the user as times and CQI from there on, as in [['0 s', 12], ['8 s', 7]]; 15 if absent",
+    )
+    quality: (
+        tuple[tuple[Annotated[str, quantity(TIME, "0 s", "100000 s")], Annotated[float, Field(ge=0, le=100)]], ...]
+        | None
+    ) = Field(
+        default=None,
+        description="Rate of the user relative to that of the link, as times and values from there on, in place of cqi",
+    )
+    fading: Annotated[str, quantity(TIME, "125 us", "1000 s")] | None = Field(
+        default=None,
+        description="Coherence time of Rayleigh fading in blocks, with a rate in proportion to the power [time]; none if absent",
+    )
+
+
 Access = Annotated[
-    DvbRcs2 | DvbS2 | Wifi,
+    DvbRcs2 | DvbS2 | Wifi | Cellular,
     Field(discriminator="kind"),
     kind_or_table(),
 ]

@@ -1,4 +1,4 @@
-"""Compares medium access with closed forms and independent simulations: random access, and first packets of DVB-RCS2.
+"""Compares medium access with closed forms and independent simulations: random access, requests, HARQ and fairness.
 
 The numbers are rows of `tests/data/access`, which a program without longpipe computed (`tests/access_witnesses`).
 """
@@ -18,6 +18,7 @@ import pandas as pd
 from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError
 from longpipe.inputs import read_text
+from longpipe_evidence.validate import cellular
 
 FOLDER: Final = Path("tests/data/access")
 COLUMNS: Final = ("quantity", "conditions", "value", "error", "tolerance", "source", "how")
@@ -37,6 +38,13 @@ FIRST_BYTES: Final = 475
 FIRST_INTERVAL_S: Final = 8 * (FIRST_BYTES + HEADER_BYTES) / 1000
 # One-way delays [ms] around the one of the row: they change the phase of slots at the terminal.
 SHIFTS_MS: Final = tuple(-47.5 + 5 * number for number in range(20))
+# Quantities all of whose rows have a counterpart.
+OTHERS: Final = (
+    "DVB-RCS2 first packet ms",
+    "LTE or NR first packet ms",
+    "HARQ mean added ms",
+    "proportional fair gain",
+)
 # Parameters of a terminal in each case, and the one-way delay [ms] of the runs. SNS3 plans for terminals at up to
 # 280 ms.
 CASES: Final[Mapping[str, tuple[dict[str, Any], float]]] = {
@@ -69,7 +77,10 @@ def rows(folder: Path) -> pd.DataFrame:
     every = pd.concat([_table(folder / f"{name}.csv") for name in ("random-access", "delays")], ignore_index=True)
     crdsa = (every["quantity"] == "CRDSA loss") & every["conditions"].str.contains("users=poisson")
     aloha = (every["quantity"] == "slotted ALOHA throughput") & every["conditions"].str.contains("stations=infinite")
-    return every[crdsa | aloha | (every["quantity"] == "DVB-RCS2 first packet ms")]
+    # The other slots for requests are those of further users of a cell.
+    first_user = (every["quantity"] == "NR first packet ms") & every["conditions"].str.contains("sr-slot=7")
+    whole = every["quantity"].isin(list(OTHERS))
+    return every[crdsa | aloha | first_user | whole]
 
 
 def _table(file: Path) -> pd.DataFrame:
@@ -84,8 +95,12 @@ def compare(chosen: pd.DataFrame, packets: int) -> Iterator[Compared]:
     """Yields the comparison of each row, with `packets` datagrams per load, and fewer for each delay."""
     for row in chosen.to_dict("records"):
         given = dict(pair.split("=", 1) for pair in row["conditions"].split(" "))
-        value, tolerance = float(row["value"]), float(row["tolerance"])
-        if "case" in given:
+        value, tolerance = float(row["value"]), str(row["tolerance"])
+        if tolerance.endswith("%"):
+            tolerance = str(value * float(tolerance[:-1]) / 100)
+        if row["quantity"] in cellular.QUANTITIES:
+            name, (model, error) = cellular.QUANTITIES[row["quantity"]](given, packets)
+        elif "case" in given:
             name = f"first packet, {given['case']}: ms"
             model, error = first_packet_ms(given["case"], float(given["one-way"]), max(10, packets // 1000))
         else:
@@ -98,7 +113,7 @@ def compare(chosen: pd.DataFrame, packets: int) -> Iterator[Compared]:
                 model = load * (1 - model)
             # The standard error of the number that is expected, because few losses do not determine their own.
             error = scale * math.sqrt(lost * (1 - lost) / packets)
-        yield Compared(name, value, tolerance, model, error)
+        yield Compared(name, value, float(tolerance), model, error)
 
 
 def lost_share(load: float, replicas: int, packets: int) -> float:

@@ -4,12 +4,16 @@
 //! An access decides when stations transmit, and takes packets from their queues by their lengths alone, so that any
 //! queue discipline stands in front of it. `ip/port/cell.rs` connects it to queues and counters.
 
+#[cfg(feature = "cellular")]
+pub mod cellular;
 pub mod dvb_rcs2;
 pub mod dvb_s2;
 mod fragments;
 #[cfg(feature = "wifi")]
 pub mod wifi;
 
+#[cfg(feature = "cellular")]
+use cellular::CellularConfig;
 use dvb_rcs2::DvbRcs2Config;
 use dvb_s2::DvbS2Config;
 use longpipe_events::{Span, Time};
@@ -65,6 +69,8 @@ pub enum StationAction {
     Attempt,
     /// A transmission without a grant begins, and is lost in a collision.
     Collision,
+    /// A granted transmission repeats an earlier one that failed.
+    Retransmission,
 }
 
 /// An event of a station, for its trace.
@@ -180,6 +186,9 @@ pub(crate) trait Parameters: Described {
     /// Whether stations contend for a medium; others wait for grants.
     const CONTENDS: bool;
 
+    /// Whether stations repeat transmissions that fail, below IP.
+    const RETRANSMITS: bool;
+
     /// Returns the name of the cell that the station shares; None for a cell of its own.
     fn cell(&self) -> Option<&str>;
 
@@ -225,6 +234,13 @@ macro_rules! accesses {
             pub fn cell(&self) -> Option<&str> {
                 match self {
                     $($(#[$condition])* AccessConfig::$name(config) => config.cell(),)+
+                }
+            }
+
+            /// Returns whether stations repeat transmissions that fail, below IP.
+            pub(crate) fn retransmits(&self) -> bool {
+                match self {
+                    $($(#[$condition])* AccessConfig::$name(_) => <$config as Parameters>::RETRANSMITS,)+
                 }
             }
 
@@ -302,4 +318,6 @@ accesses! {
     DvbS2(DvbS2Config);
     #[cfg(feature = "wifi")]
     Wifi(WifiConfig);
+    #[cfg(feature = "cellular")]
+    Cellular(CellularConfig);
 }

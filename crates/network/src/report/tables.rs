@@ -250,8 +250,8 @@ pub const TABLES: [Table; 16] = [
             Count Kind::Counter, "collisions": "Transmissions without a grant that collisions lost." if has_access(run) => access(port).collisions;
             Count Kind::Counter, "access_overhead_bytes": "Headers of the access and padding in transmissions with data." if has_access(run) => access(port).overhead_bytes;
             Real Kind::Counter, "waiting_for_grant_s": "Time in which data waited for a granted transmission." if grants(run) => access(port).waiting.as_seconds();
-            Count Kind::Counter, "retransmissions": "Frames that the port has retransmitted, below IP." if contends(run) => access(port).retransmissions;
-            Real Kind::Counter, "airtime_s": "Time of the port's transmissions and of their responses." if contends(run) => access(port).airtime.as_seconds();
+            Count Kind::Counter, "retransmissions": "Frames that the port has retransmitted, below IP." if retransmits(run) => access(port).retransmissions;
+            Real Kind::Counter, "airtime_s": "Time of the port's transmissions and of their responses." if retransmits(run) => access(port).airtime.as_seconds();
             Real Kind::Counter, "waiting_for_medium_s": "Time in which data waited for a shared medium." if contends(run) => access(port).waiting_for_medium.as_seconds();
             Real Kind::Utilization, "utilization": "Share of the line's capacity that was used." => port.utilization;
         }],
@@ -532,6 +532,12 @@ fn has_access(run: &Run<'_>) -> bool {
 fn grants(run: &Run<'_>) -> bool {
     let mut links = run.scenario.links.iter();
     links.any(|link| link.access.as_ref().is_some_and(|access| !access.contends()))
+}
+
+/// Returns whether stations repeat transmissions below IP.
+fn retransmits(run: &Run<'_>) -> bool {
+    let mut links = run.scenario.links.iter();
+    links.any(|link| link.access.as_ref().is_some_and(|access| access.retransmits()))
 }
 
 /// Returns whether stations contend for a medium.

@@ -2,6 +2,8 @@
 
 use super::refusal::{accept, refuse, ScenarioError};
 use super::{Framing, LinkConfig, Scenario};
+#[cfg(feature = "cellular")]
+pub use crate::access::cellular::{CellularConfig, Direction};
 pub use crate::access::dvb_rcs2::{Category, DvbRcs2Config, Preset, RandomAccess};
 pub use crate::access::dvb_s2::{DvbS2Config, FecFrame};
 #[cfg(feature = "wifi")]

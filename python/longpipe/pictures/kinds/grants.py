@@ -20,6 +20,7 @@ _TRANSMISSIONS: Final = {
     "transmission": ("granted transmission", BLUE, "."),
     "attempt": ("transmission without a grant", GREEN, "."),
     "collision": ("collision", VERMILION, "x"),
+    "retransmission": ("retransmission", VERMILION, "+"),
 }
 # Look of requests, which are marked at the lower edge.
 _REQUESTS: Final = {"request": ("request", GREY), "lost-request": ("lost request", VERMILION)}
@@ -40,7 +41,8 @@ def _transmissions(rows: pd.DataFrame) -> pd.DataFrame:
 def grant_points(run: Run, port: str | None = None, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
     """Returns the events of a port with medium access: `time_s`, `action`, `bytes`, `rate_bps` and `waited_s`.
 
-    `action` is "request", "lost-request", "grant", "transmission", or, without a grant, "attempt" and "collision";
+    `action` is "request", "lost-request", "grant", "transmission", "retransmission" below IP, or, without a grant,
+    "attempt" and "collision";
     `bytes` are those requested, granted or sent, `rate_bps` is the requested rate, and `waited_s` is the time for
     which data had waited when the transmission began. Default: the port whose data waited longest in total.
 

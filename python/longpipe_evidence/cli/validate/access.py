@@ -16,7 +16,7 @@ def access(
     folder: Path = typer.Argument(FOLDER, help="Folder of random-access.csv and delays.csv."),
     packets: int = typer.Option(20_000, min=1000, help="Datagrams at each load of random access."),
 ) -> None:
-    """Print losses of slotted ALOHA and CRDSA, and delays of first packets of DVB-RCS2, beside independent numbers.
+    """Print losses of random access, delays of requests and HARQ, and gains of fairness, beside independent numbers.
 
     The numbers are closed forms, and simulations of a collision channel without longpipe. The exit status is 1 if a
     number of the model differs by more than the tolerance and three standard errors.

@@ -369,6 +369,7 @@ pub(super) fn config<'a>(station: &NewStation<'a>) -> &'a DvbRcs2Config {
 
 impl Parameters for DvbRcs2Config {
     const CONTENDS: bool = false;
+    const RETRANSMITS: bool = false;
     type Cell = DvbRcs2;
 
     fn cell(&self) -> Option<&str> {

@@ -122,6 +122,7 @@ pub(super) fn config<'a>(station: &NewStation<'a>) -> &'a DvbS2Config {
 impl Parameters for DvbS2Config {
     type Cell = DvbS2;
     const CONTENDS: bool = false;
+    const RETRANSMITS: bool = false;
 
     fn cell(&self) -> Option<&str> {
         self.cell.as_deref()

@@ -199,6 +199,7 @@ pub(super) fn config<'a>(station: &NewStation<'a>) -> &'a WifiConfig {
 
 impl Parameters for WifiConfig {
     const CONTENDS: bool = true;
+    const RETRANSMITS: bool = true;
     type Cell = Wifi;
 
     fn cell(&self) -> Option<&str> {

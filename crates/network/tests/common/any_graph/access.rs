@@ -1,7 +1,7 @@
 //! Random medium access of some links, which may share cells.
 
 use super::described::Scale;
-use longpipe_network::scenario::access::{AccessConfig, DvbRcs2Config, DvbS2Config};
+use longpipe_network::scenario::access::{AccessConfig, Direction, DvbRcs2Config, DvbS2Config};
 use longpipe_network::scenario::{NodeKind, Scenario};
 use longpipe_network::Simulation;
 use longpipe_tcp::described::{kinds, Described};
@@ -42,6 +42,15 @@ fn add(scenario: &mut Scenario, links: &[usize], shares: bool, seed: u64) {
             let cell = match &mut access {
                 AccessConfig::DvbRcs2(DvbRcs2Config { cell, .. }) | AccessConfig::DvbS2(DvbS2Config { cell, .. }) => {
                     cell
+                }
+                AccessConfig::Cellular(own) => {
+                    // A cell has users of both directions.
+                    own.direction = if number % 2 == 0 {
+                        Direction::Up
+                    } else {
+                        Direction::Down
+                    };
+                    &mut own.cell
                 }
                 AccessConfig::Wifi(own) => {
                     // Contention windows are powers of 2, less 1.
