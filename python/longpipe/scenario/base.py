@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, cast, get_args
 
@@ -21,6 +21,7 @@ from pydantic import (
     ValidationInfo,
 )
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticKnownError
 from pydantic_core.core_schema import CoreSchema, NoInfoValidatorFunction, no_info_before_validator_function
 
 from longpipe._core import MAX_CELLS, BoundedQuantity, check_buffer
@@ -65,6 +66,13 @@ class Model(BaseModel):
     draws: ClassVar[bool] = False
     # Whether the lab's page has it.
     in_lab: ClassVar[bool] = True
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:  # noqa: ANN401
+        """Returns pydantic's schema, in which numbers and booleans need to be of their own types."""
+        schema = handler(source)
+        _refuse_other_types(handler.resolve_ref_schema(schema), cls)
+        return schema
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
@@ -154,6 +162,53 @@ class Model(BaseModel):
                     "returns a changed copy"
                 )
             super().__setattr__(name, value)
+
+
+def _refuse_other_types(schema: Any, model: type[BaseModel]) -> None:  # noqa: ANN401 - a part of a pydantic schema
+    """Adds checks to the numbers and booleans of a model, because pydantic reads "5", True and "yes" as either."""
+    kind = schema["type"]
+    check = _ACCEPTS.get(kind)
+    if kind == "literal" and not isinstance(schema["expected"][0], str):
+        check = partial(_no_boolean, problem="literal_error", context={"expected": str(schema["expected"])})
+    if check is not None:
+        inner = dict(schema)
+        schema.clear()
+        schema.update(no_info_before_validator_function(check, inner))
+    elif kind == "model-fields":
+        for field in schema["fields"].values():
+            _refuse_other_types(field["schema"], model)
+    elif kind == "tuple":
+        for item in schema["items_schema"]:
+            _refuse_other_types(item, model)
+    # The schema of another model has its own checks.
+    elif "schema" in schema and schema.get("cls", model) is model:
+        _refuse_other_types(schema["schema"], model)
+
+
+def _no_boolean(value: object, problem: Any, context: dict[str, Any] | None = None) -> object:  # noqa: ANN401 - a literal
+    if isinstance(value, bool):
+        raise PydanticKnownError(problem, context)
+    return value
+
+
+def _no_text(value: object, problem: Any) -> object:  # noqa: ANN401 - a literal
+    if isinstance(value, str | bytes):
+        raise PydanticKnownError(problem)
+    return _no_boolean(value, problem)
+
+
+def _boolean(value: object) -> object:
+    if isinstance(value, int | float | str | bytes) and not isinstance(value, bool):
+        raise PydanticKnownError("bool_type")
+    return value
+
+
+# Checks before those of pydantic, by the type of a schema.
+_ACCEPTS: Final[dict[str, Callable[[Any], Any]]] = {
+    "int": partial(_no_text, problem="int_type"),
+    "float": partial(_no_text, problem="float_type"),
+    "bool": _boolean,
+}
 
 
 def _has_parts(value: object) -> bool:
@@ -342,9 +397,9 @@ def integer_or(low: int, high: int, word: str) -> IntegerOr:
     def check(value: object) -> int | str:
         if isinstance(value, str) and " ".join(value.split()) == word:
             return word
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"{value!r}; needs {low} to {high}, or {word!r}")
-        return value
+        if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 or not low <= value <= high:
+            raise ValueError(f"{shown(value)}; needs {low} to {high}, or {word!r}")
+        return int(value)
 
     return IntegerOr(func=check, accepts=f"{low} to {high}, or {word}", low=low, high=high, word=word)
 
