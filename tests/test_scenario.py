@@ -3,10 +3,13 @@ import pickle
 import tomllib
 from itertools import pairwise
 from pathlib import Path
+from unittest import mock
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from drawn import of_type
 from longpipe import Design, Factor, ScenarioError
 from longpipe.cautions.cautions import cautions
 from longpipe.cli.init import commented_toml
@@ -22,11 +25,13 @@ from longpipe.scenario import (
     Scenario,
     Tcp,
 )
+from longpipe.scenario.base import IntegerOr, Model
 from longpipe.scenario.congestion import Aimd, Vegas
 from longpipe.scenario.paths import paths
 from longpipe.scenario.recovery import NewReno, NewRenoOptions, Tahoe, Vanilla
 from longpipe.scenario.resolve import resolve
 from strategies import scenarios
+from thorough import examples
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "scenarios").glob("*.toml"))
 
@@ -180,6 +185,33 @@ def test_with_changes_a_copy() -> None:
     assert (changed.switch.buffer, changed.tcp.recovery.kind) == ("3000 cells", "vanilla")
     assert changed.tcp.timer.phase == CommonPhase()  # type: ignore[union-attr]
     assert base == Scenario()
+
+
+def changed_or_refused(scenario: Scenario, changes: dict[str, object]) -> tuple[str, ...]:
+    try:
+        changed = scenario.with_(**changes)
+    except ScenarioError as error:
+        return error.problems
+    return changed.digest(), changed.to_toml()
+
+
+@given(scenarios(), st.data())
+@settings(max_examples=examples(60, 2000), deadline=None, suppress_health_check=list(HealthCheck))
+def test_changes_of_plain_values_equal_those_of_whole_parts(scenario: Scenario, data: st.DataObject) -> None:
+    """A plain value is validated alone; the copy, or the error, is that of a copy whose parts are all validated."""
+    name = data.draw(st.sampled_from(["tcp", "network"]))
+    part: Model = getattr(scenario, name)
+    fields = [field for field, value in part if isinstance(value, str | int | float)]
+    field = data.draw(st.sampled_from(fields))
+    annotation = type(part).model_fields[field]
+    wrong: st.SearchStrategy[object] = st.sampled_from(["x", "5", "1 ms", "0 s", -1, 2.5, True, 10**9, "none"])
+    # Strategies do not know integers that may also be a word.
+    is_drawn = not any(isinstance(check, IntegerOr) for check in annotation.metadata)
+    values = of_type(annotation.annotation, annotation.metadata) | wrong if is_drawn else wrong
+    changes = {f"{name}.{field}": data.draw(values)}
+    alone = changed_or_refused(scenario, changes)
+    with mock.patch.object(Scenario, "_with_values", return_value=None):
+        assert changed_or_refused(scenario, changes) == alone
 
 
 def test_with_takes_a_part_whole() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import tomli_w
-from pydantic import model_validator
+from pydantic import ValidationError, model_validator
 
 from longpipe.errors import ScenarioError
 from longpipe.errors.alternatives import learn
@@ -18,7 +18,7 @@ from longpipe.inputs import load_toml, parse_toml
 from longpipe.scenario.access import *  # noqa: F403
 from longpipe.scenario.access import Access
 from longpipe.scenario.acks import Delayed, Immediate, LinuxAcks
-from longpipe.scenario.base import Model, kinds, models_by_kind
+from longpipe.scenario.base import Model, kinds, models_by_kind, validator_of
 from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.careful_resume import CarefulResume, CarefulResumeOff, PreviousPath, SavedPath
 from longpipe.scenario.conditioners import *  # noqa: F403
@@ -191,6 +191,10 @@ class Scenario(Fields):
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:
+        return self._resolved()
+
+    def _resolved(self) -> Self:
+        """Resolves the scenario, whose fields are valid by themselves."""
         if self.framing == "aal5" and self.traces.delay:
             raise ScenarioError('traces.delay: true; needs framing = "ip": ATM ports keep no records of packets')
         if self.framing == "ip" and not self.has_buffer:
@@ -279,6 +283,8 @@ class Scenario(Fields):
 
         The bare name of the current kind, as in `{"switch.policy": "red"}`, keeps its parameters.
         """
+        if (copied := self._with_values(changes)) is not None:
+            return copied
         changed = {path.partition(".")[0] for path in changes}
         # Parts that name files or classes are validated again, because these may have changed.
         shared = {name: part for name in _SHARED - changed if not has_digest(part := getattr(self, name))}
@@ -327,6 +333,27 @@ class Scenario(Fields):
         resolved = self.resolved
         return canonical_json(without_warm_up(resolved)) if WARM_UP in resolved else self.resolved_json()
 
+    def _with_values(self, changes: Mapping[str, object]) -> Self | None:
+        """Returns a copy with changed plain values of one part, of which nothing else is validated again.
+
+        Returns None if a change concerns another value, or is not valid.
+        """
+        name = next(iter(changes), "").partition(".")[0]
+        if name not in _SHARED or any(has_digest(part) for part in self.__dict__.values() if isinstance(part, Model)):
+            return None
+        part: Model = getattr(self, name)
+        values = {}
+        for path, value in changes.items():
+            of, _, field = path.partition(".")
+            is_plain = isinstance(value, _PLAIN) and isinstance(part.__dict__.get(field), _PLAIN)
+            if of != name or field in _DETERMINING or not is_plain:
+                return None
+            try:
+                values[field] = validator_of(type(part), field).validate_python(value)
+            except ValidationError:
+                return None
+        return self.model_copy(update={name: part.model_copy(update=values)})._resolved()
+
     def _partly(self, name: str, changes: Iterable[str]) -> dict[str, Any] | None:
         """Returns the fields of a part, of which the parts that no change concerns remain models.
 
@@ -351,6 +378,10 @@ KEPT: Final = Kept(resolve)
 _SHARED: Final = frozenset({"network", "tcp"})
 # Names of fields within these parts that determine others; the last one is that of the part itself.
 _OF_WHOLE: Final = frozenset({"profile", "kind", *OPTIONS, *FORMER, ""})
+# Names of fields within these parts that determine others, or are determined by others.
+_DETERMINING: Final = _OF_WHOLE | {"handshake", "initial_rtt", "sources"}
+# Types of values that are no parts, and no names of kinds.
+_PLAIN: Final = (str, int, float)
 
 
 # Former paths of the options of a congestion control.

@@ -17,12 +17,13 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
 )
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticKnownError
-from pydantic_core.core_schema import CoreSchema, NoInfoValidatorFunction, no_info_before_validator_function
+from pydantic_core import PydanticKnownError, SchemaValidator
+from pydantic_core.core_schema import CoreConfig, CoreSchema, NoInfoValidatorFunction, no_info_before_validator_function
 
 from longpipe._core import MAX_CELLS, BoundedQuantity, check_buffer
 from longpipe.errors import ScenarioError, shown
@@ -183,6 +184,16 @@ def _refuse_other_types(schema: Any, model: type[BaseModel]) -> None:  # noqa: A
     # The schema of another model has its own checks.
     elif "schema" in schema and schema.get("cls", model) is model:
         _refuse_other_types(schema["schema"], model)
+
+
+@cache
+def validator_of(model: Any, name: str) -> SchemaValidator:  # noqa: ANN401 - a class of models, which mypy cannot hash
+    """Returns the validator of one field without its default, which is built faster than that of its model."""
+    field = model.model_fields[name]
+    annotation: Any = Annotated[field.annotation, Field(), *field.metadata]
+    schema = TypeAdapter(annotation).core_schema
+    _refuse_other_types(schema, model)
+    return SchemaValidator(schema, CoreConfig(allow_inf_nan=False))
 
 
 def _no_boolean(value: object, problem: Any, context: dict[str, Any] | None = None) -> object:  # noqa: ANN401 - a literal

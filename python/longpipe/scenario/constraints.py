@@ -2,13 +2,14 @@
 
 Python evaluates them here; the lab evaluates the exported form (`Constraint.described`). A constraint is violated if
 all clauses of its condition hold, as in "max_rto * tick > '10000 s' and phase.kind is 'fixed'". An operand is a field,
-`PART.FIELD`, a product of two fields, or a constant; `none` is an absent value. Quantities are compared in base units.
-`<`, `<=`, `>` and `>=` do not hold for absent fields and for 'unlimited'; `is not` holds for fields that a part does
-not have.
+`PART.FIELD`, a product of two fields, or a constant; `none` is an absent value. `is` and `is not` compare values as
+written; `is not` holds for fields that a part does not have. `<`, `<=`, `>` and `>=` compare quantities in base units,
+and do not hold for absent fields and for 'unlimited'.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterator
@@ -43,23 +44,19 @@ class Clause:
 
     def holds(self, part: Model) -> bool:
         """Returns whether a part, whose fields are valid, satisfies the clause."""
-        left, kind = _value(part, self.fields[0])
-        factors = [_value(part, name) for name in self.fields[1:]]
-        right = self.constant
+        if self.compare in ("is", "is not"):
+            return (_get(part, self.fields[0]) == self.constant) is (self.compare == "is")
+        values = [_value(part, name) for name in self.fields]
+        # The constant of a product has the unit of the last factor.
+        right, kind = self.constant, values[-1][1]
         if self.other is not None:
             right, _ = _value(part, self.other)
-        elif isinstance(right, str):
-            # The constant of a product has the unit of the last factor.
-            _, kind = factors[-1] if factors else (None, kind)
-            right = right if kind is None else kind.parse(right)
-        if self.compare in ("is", "is not"):
-            return (left == right) is (self.compare == "is")
-        numbers = [left, right, *(factor for factor, _ in factors)]
-        if not all(isinstance(number, int | float) for number in numbers):
+        elif isinstance(right, str) and kind is not None:
+            right = kind.parse(right)
+        numbers = [value for value, _ in values]
+        if not all(isinstance(number, int | float) for number in (right, *numbers)):
             return False
-        for factor in numbers[2:]:
-            left *= factor
-        return _ORDER[self.compare](left, right)
+        return _ORDER[self.compare](math.prod(numbers), right)
 
     @property
     def needs_kind(self) -> bool:
@@ -169,7 +166,7 @@ def _clause(text: str) -> Clause:
 def _get(part: Model, path: str) -> Any:  # noqa: ANN401 - a value of any field
     """Returns the value of a field as specified; None if the part does not have it."""
     value: Any = part
-    for name in path.split("."):
+    for name in _names(path):
         value = getattr(value, name, None)
     return value
 
