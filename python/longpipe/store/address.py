@@ -136,8 +136,8 @@ class Address:
             (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
             if (readonly or mode == "wal") and is_current(connection):
                 will_read(self.path)
-                found, connection = connection, None
-                return found
+                connected, connection = connection, None
+                return connected
         except sqlite3.Error:
             # SQLAlchemy encounters the same error, and it is explained there.
             pass

@@ -66,13 +66,13 @@ def copy_scenarios(source: Store, target: Store, digests: Iterable[str] | None =
             there = set(connection.execute(sa.select(SCENARIOS.c.digest).where(SCENARIOS.c.digest.in_(page))).scalars())
         for some in _pages([digest for digest in page if digest not in there], _SCENARIOS_AT_ONCE):
             with source.reading() as connection:
-                found = checksums.rows_of(connection, sa.select(SCENARIOS).where(SCENARIOS.c.digest.in_(some)))
-                if missing := set(some) - {row.digest for row in found}:
+                stored = checksums.rows_of(connection, sa.select(SCENARIOS).where(SCENARIOS.c.digest.in_(some)))
+                if missing := set(some) - {row.digest for row in stored}:
                     raise DamagedError(f"scenario {min(missing)[:16]} is missing from the store")
-                for row in found:
+                for row in stored:
                     checksums.check(row._mapping, checksums.SCENARIO, f"scenario {row.digest[:16]}")
             with target.writing() as connection:
-                rows.save_scenarios(rows.OfSqlAlchemy(connection), [dict(row._mapping) for row in found])
+                rows.save_scenarios(rows.OfSqlAlchemy(connection), [dict(row._mapping) for row in stored])
 
 
 def copy_runs(
@@ -121,8 +121,8 @@ def copy_failures(source: Store, target: Store, study: str | None = None) -> Non
 def copy_study(source: Store, target: Store, name: str) -> None:
     """Copies the rows of a study in one transaction, and replaces those of a study with its name; runs stay."""
     with source.reading() as read, target.writing() as write:
-        found = checksums.rows_of(read, sa.select(STUDIES).where(STUDIES.c.name == name))
-        (row,) = found or [None]
+        studies = checksums.rows_of(read, sa.select(STUDIES).where(STUDIES.c.name == name))
+        (row,) = studies or [None]
         if row is None:
             raise ScenarioError(f"study: {name!r} is no longer in {source.name}; needs one of its studies")
         checksums.check(row._mapping, checksums.STUDY, f"study {name!r}")
@@ -214,14 +214,14 @@ def _verified(source: Store, page: sa.FromClause, run: sa.FromClause | None) -> 
     if run is None:
         on_receipt = sa.and_(RECEIPTS.c.digest == page.c.digest, RECEIPTS.c.seed == page.c.seed)
         on_run = sa.and_(*(of_run.c[name] == RECEIPTS.c[name] for name in _KEY))
-        found = page.join(RECEIPTS, on_receipt).outerjoin(of_run, on_run)
+        joined = page.join(RECEIPTS, on_receipt).outerjoin(of_run, on_run)
     else:
-        found = run.outerjoin(RECEIPTS, sa.and_(*(of_run.c[name] == RECEIPTS.c[name] for name in _KEY)))
+        joined = run.outerjoin(RECEIPTS, sa.and_(*(of_run.c[name] == RECEIPTS.c[name] for name in _KEY)))
     query = sa.select(
         *(of_run.c[name] for name in ("id", *checksums.RUN, "checksum")),
         RECEIPTS.c.digest.label("of"), RECEIPTS.c.seed.label("receipt_seed"), RECEIPTS.c.checksum.label("receipt"),
         sa.func.length(SUMMARIES.c.summary).label("size"),
-    ).select_from(found.outerjoin(SUMMARIES, SUMMARIES.c.run == of_run.c.id)).order_by(of_run.c.id)  # fmt: skip
+    ).select_from(joined.outerjoin(SUMMARIES, SUMMARIES.c.run == of_run.c.id)).order_by(of_run.c.id)  # fmt: skip
     with source.reading() as connection:
         # Points with equal scenarios share runs.
         by_id = {row.id: dict(row._mapping) for row in checksums.rows_of(connection, query)}

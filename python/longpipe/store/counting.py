@@ -127,8 +127,11 @@ def _of_planned_seeds(connection: sa.Connection, engine: str, points: Sequence[P
             rows += " AND ({seed} - first) % step = 0"
         return of_points(connection, points, rows, engine=engine)
     query = sa.select(table.c.seed).where(table.c.engine == engine)
-    found = (connection.execute(query.where(table.c.digest == point.digest)).scalars() for point in points)
-    return [sum(_number(seed) in point.seeds for seed in stored) for stored, point in zip(found, points, strict=True)]
+    seeds_by_point = (connection.execute(query.where(table.c.digest == point.digest)).scalars() for point in points)
+    return [
+        sum(_number(seed) in point.seeds for seed in stored)
+        for stored, point in zip(seeds_by_point, points, strict=True)
+    ]
 
 
 def of_points(connection: sa.Connection, points: Sequence[Point], rows: str, **values: str) -> list[Any]:

@@ -73,26 +73,26 @@ class Leases:
             connection.execute(sa.delete(FAILURES).where(was_finished))
 
     @persistent
-    def take(self, keys: Sequence[Key], most: int | None = None, *, fresh: bool = False) -> Taken:
-        """Takes the free leases of runs, of the first `most` of them.
+    def take(self, keys: Sequence[Key], max_taken: int | None = None, *, fresh: bool = False) -> Taken:
+        """Takes the free leases of runs, of the first `max_taken` of them.
 
-        With `fresh`, no run counts as finished. Free runs beyond `most` are in no set of the result.
+        With `fresh`, no run counts as finished. Free runs beyond `max_taken` are in no set of the result.
         """
         with self._write() as connection:
             _use_indices(connection)
             self._tell_workers(connection)
-            others = self._leased(connection, keys)
-            if others and self._bury(connection):
-                others = self._leased(connection, keys)
-            taken = self._insert(connection, [key for key in keys if key not in others][:most])
+            leased = self._leased(connection, keys)
+            if leased and self._bury(connection):
+                leased = self._leased(connection, keys)
+            taken = self._insert(connection, [key for key in keys if key not in leased][:max_taken])
             # This is checked after taking the leases, so that runs that another process has just finished are found.
-            done = set() if fresh else finished(connection, taken | others, self._engine)
+            done = set() if fresh else finished(connection, taken | leased, self._engine)
             needless = taken & done
             if needless:
                 few = relation(connection, needless)
                 among = sa.tuple_(LEASES.c.digest, LEASES.c.seed).in_(sa.select(few.c.digest, few.c.seed))
                 connection.execute(sa.delete(LEASES).where(among, LEASES.c.engine == self._engine))
-        return Taken(taken - done, done, others - done)
+        return Taken(taken - done, done, leased - done)
 
     @persistent
     def give_back(self) -> None:
@@ -178,7 +178,7 @@ def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str
     """Returns those of the given runs that are stored. Raises DamagedError for a finished run that is missing."""
     wanted = list(dict.fromkeys(keys))
     _use_indices(connection)
-    found: set[Key] = set()
+    finished_keys: set[Key] = set()
     for begin in range(0, len(wanted), _CHUNK):
         some = wanted[begin : begin + _CHUNK]
         values = {"engine": engine_version, **_bound(connection, some)}
@@ -191,8 +191,8 @@ def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str
             if run != receipt:
                 raise gone(digest, seed)
             if run is not None:
-                found.add((digest, seed))
-    return found
+                finished_keys.add((digest, seed))
+    return finished_keys
 
 
 def gone(digest: str, seed: str) -> DamagedError:
@@ -202,14 +202,14 @@ def gone(digest: str, seed: str) -> DamagedError:
 
 def durations(connection: sa.Connection, keys: Sequence[Key], engine_version: str, machine: str) -> dict[Key, float]:
     """Returns the durations [s] of those of the given runs that are stored and were executed on a machine."""
-    found: dict[Key, float] = {}
+    seconds_by_key: dict[Key, float] = {}
     for begin in range(0, len(keys), _CHUNK):
         wanted = relation(connection, keys[begin : begin + _CHUNK])
         joined = wanted.join(RUNS, _is_run(RUNS, wanted, engine_version))
         query = sa.select(wanted.c.digest, wanted.c.seed, RUNS.c.seconds).select_from(joined)
         here = query.where(RUNS.c.machine == machine, RUNS.c.seconds.is_not(None))
-        found |= {(digest, seed): seconds for digest, seed, seconds in connection.execute(here)}
-    return found
+        seconds_by_key |= {(digest, seed): seconds for digest, seed, seconds in connection.execute(here)}
+    return seconds_by_key
 
 
 def clock(connection: sa.Connection) -> float:
@@ -257,8 +257,8 @@ def _others_query(kind: str) -> sa.Select[Any]:
     """Returns the query of runs that other processes have leased."""
     wanted = _wanted(kind)
     owner = sa.select(LEASES.c.owner).where(_is_run(LEASES, wanted, _ENGINE)).correlate(wanted).scalar_subquery()
-    found = sa.select(wanted.c.digest, wanted.c.seed, owner.label("owner")).subquery()
-    return sa.select(found.c.digest, found.c.seed).where(found.c.owner != _OWNER)
+    claims = sa.select(wanted.c.digest, wanted.c.seed, owner.label("owner")).subquery()
+    return sa.select(claims.c.digest, claims.c.seed).where(claims.c.owner != _OWNER)
 
 
 def _insertion(kind: str) -> sa.ClauseElement:
@@ -274,8 +274,8 @@ def _insertion(kind: str) -> sa.ClauseElement:
         set_={"owner": insert.excluded.owner},
         where=LEASES.c.owner == insert.excluded.owner,
     )
-    found: sa.ClauseElement = again.returning(LEASES.c.digest, LEASES.c.seed)
-    return found
+    insertion: sa.ClauseElement = again.returning(LEASES.c.digest, LEASES.c.seed)
+    return insertion
 
 
 def _stored_query(kind: str) -> sa.Select[Any]:
@@ -287,16 +287,16 @@ def _stored_query(kind: str) -> sa.Select[Any]:
     wanted = _wanted(kind)
 
     def stored(table: sa.Table) -> sa.ScalarSelect[int]:
-        found = sa.select(sa.literal_column("1", sa.Integer)).where(_is_run(table, wanted, _ENGINE))
-        return found.correlate(wanted).scalar_subquery()
+        run_exists = sa.select(sa.literal_column("1", sa.Integer)).where(_is_run(table, wanted, _ENGINE))
+        return run_exists.correlate(wanted).scalar_subquery()
 
     return sa.select(wanted.c.digest, wanted.c.seed, stored(RUNS).label("run"), stored(RECEIPTS).label("receipt"))
 
 
 def _count_query(kind: str) -> sa.Select[int, int]:
     """Returns the query of the numbers of stored runs and of receipts among runs."""
-    found = _stored_query(kind).subquery()
-    return sa.select(sa.func.count(found.c.run), sa.func.count(found.c.receipt))
+    stored_runs = _stored_query(kind).subquery()
+    return sa.select(sa.func.count(stored_runs.c.run), sa.func.count(stored_runs.c.receipt))
 
 
 def _is_run(

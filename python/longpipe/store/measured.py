@@ -25,10 +25,10 @@ _RESIDUE: Final = 0x2144DF1C
 
 def packed(digest: str, seed: str, engine: str, measures: str) -> bytes:
     """Returns the packed measures of a run, which are given as JSON."""
-    found = orjson.loads(measures)
-    values = (math.nan if value is None else value for value in found.values())
-    content = struct.pack(f"<Q{len(found)}d", int(seed), *values)
-    return content + struct.pack("<I", zlib.crc32(content, _initial(digest, engine, found)))
+    values_by_name = orjson.loads(measures)
+    values = (math.nan if value is None else value for value in values_by_name.values())
+    content = struct.pack(f"<Q{len(values_by_name)}d", int(seed), *values)
+    return content + struct.pack("<I", zlib.crc32(content, _initial(digest, engine, values_by_name)))
 
 
 def unpacked(

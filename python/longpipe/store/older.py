@@ -134,5 +134,5 @@ def _count(read: sa.Connection, table: sa.Table) -> int:
 
 
 def _insert(write: sa.Connection, table: sa.Table, rows: Iterable[dict[str, Any]]) -> None:
-    if found := list(rows):
-        write.execute(sa.insert(table), found)
+    if rows_to_insert := list(rows):
+        write.execute(sa.insert(table), rows_to_insert)

@@ -95,8 +95,8 @@ def unpacked(scenario: Scenario, seed: int, columns: dict[str, Any]) -> Result:
     # Runs of other engines may lack parts.
     for part in PARTS & columns.keys():
         columns[part] = {
-            name: [math.nan if v is None else v for v in found] if None in found else found
-            for name, found in columns[part].items()
+            name: [math.nan if v is None else v for v in values] if None in values else values
+            for name, values in columns[part].items()
         }
     return Result.from_columns(scenario, seed, {**columns, "traces": {}})
 

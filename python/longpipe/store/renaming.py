@@ -68,16 +68,16 @@ def _delete_page(store: Store, name: str, page: sa.Subquery) -> int:
         keys = {(digest, seed) for digest, seed in connection.execute(sa.select(page.c.digest, page.c.seed))}
         keys -= _shared(connection, name, sorted(keys))
         runs = _of_keys(RUNS, relation(connection, sorted(keys)))
-        found = connection.execute(runs).all()
+        to_delete = connection.execute(runs).all()
     # The files go first, because nothing refers to them after the rows are deleted.
-    for row in found:
+    for row in to_delete:
         store.traces.remove(store.traces.folder(row.digest, int(row.seed), row.engine))
     with store.writing() as connection:
         for table in (RUNS, RECEIPTS, FAILURES):
             key = sa.tuple_(table.c.digest, table.c.seed, table.c.engine)
             rows = _of_keys(table, relation(connection, sorted(keys)))
             connection.execute(sa.delete(table).where(key.in_(rows)))
-    return len(found)
+    return len(to_delete)
 
 
 def _shared(connection: sa.Connection, name: str, keys: Sequence[Key]) -> set[Key]:

@@ -109,8 +109,8 @@ class OfSqlAlchemy:
 
     def rows(self, text: str, values: Values) -> list[Any]:
         """Executes a statement and returns its rows."""
-        found = self._connection.exec_driver_sql(self._native(text), dict(values))
-        return list(found.all()) if found.returns_rows else []
+        result = self._connection.exec_driver_sql(self._native(text), dict(values))
+        return list(result.all()) if result.returns_rows else []
 
     def repeat(self, text: str, values: Sequence[Values]) -> None:
         """Executes a statement once for each set of values; there is at least one."""
@@ -152,13 +152,13 @@ def find(transaction: Transaction, keys: Sequence[tuple[str, str]], engine: str)
         columns=", ".join(f"runs.{name}" for name in _OF_RUN),
         keys=", ".join(f"(:digest_{number}, :seed_{number})" for number in range(len(keys))),
     )
-    found: dict[tuple[str, str], Values] = {}
+    rows_by_key: dict[tuple[str, str], Values] = {}
     for row in transaction.rows(text, values):
         named = dict(zip(_FOUND, row, strict=True))
         if transaction.kind == "sqlite" and named["finished_at"] is not None:
             named["finished_at"] = _time(named["finished_at"])
-        found[named["key_digest"], named["key_seed"]] = named
-    return found
+        rows_by_key[named["key_digest"], named["key_seed"]] = named
+    return rows_by_key
 
 
 def save_scenarios(transaction: Transaction, scenarios: Sequence[Values]) -> None:

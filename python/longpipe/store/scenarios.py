@@ -32,7 +32,7 @@ def stored_scenarios(
     from longpipe.scenario import Scenario
 
     wanted = list(names)
-    found: dict[str, Scenario] = {}
+    scenarios: dict[str, Scenario] = {}
     for begin in range(0, len(wanted), _AT_ONCE):
         some = wanted[begin : begin + _AT_ONCE]
         with store.reading() as connection:
@@ -45,5 +45,5 @@ def stored_scenarios(
         for row in rows:
             digest = row["digest"]
             fields = (known or {}).get(digest) or json.loads(row["fields"])
-            found[digest] = Scenario.stored({**fields, "name": names[digest]}, row["resolved"], digest)
-    return found
+            scenarios[digest] = Scenario.stored({**fields, "name": names[digest]}, row["resolved"], digest)
+    return scenarios

@@ -193,8 +193,8 @@ def _version(connection: sa.Connection) -> int:
     if len(rows) != 1:
         raise DamagedError("its version")
     row = {"checksum": None, **rows[0]}
-    found = row.get("version")
-    if row["checksum"] is not None or not isinstance(found, int) or found >= _CHECKED:
+    version = row.get("version")
+    if row["checksum"] is not None or not isinstance(version, int) or version >= _CHECKED:
         checksums.check(row, checksums.VERSION, "its version")
     return int(row["version"])
 

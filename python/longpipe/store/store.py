@@ -109,8 +109,8 @@ class Store:
 
         engine, left = engine or engine_version(), iter(jobs)
         while some := list(islice(left, RUNS_AT_ONCE)):
-            found = self._run_rows(some, engine)
-            for (scenario, seed), row in zip(some, found, strict=True):
+            run_rows = self._run_rows(some, engine)
+            for (scenario, seed), row in zip(some, run_rows, strict=True):
                 result = None if row is None else unpack(scenario, seed, row["summary"])
                 if row is not None and result is not None and (kinds := _traces_of(scenario)):
                     folder = self.traces.folder(row["digest"], seed, engine)
@@ -125,13 +125,13 @@ class Store:
         keys = [(scenario.digest(), str(seed)) for scenario, seed in jobs]
         # The content is checked in the transaction, which names the store in errors.
         with self._transaction_of_rows() as transaction:
-            found = rows.find(transaction, keys, engine)
+            rows_by_key = rows.find(transaction, keys, engine)
             for (scenario, seed), key in zip(jobs, keys, strict=True):
-                if (row := found.get(key)) is not None:
+                if (row := rows_by_key.get(key)) is not None:
                     run = f"the run of scenario {scenario.name!r}, seed {seed}"
                     checksums.check(row, checksums.RUN, run)
                     checksums.check_bytes(row["summary"], json.loads(row["parts"])["summary"], run)
-        return [found.get(key) for key in keys]
+        return [rows_by_key.get(key) for key in keys]
 
     def require(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result:
         """Returns the stored run. Raises an error if it is missing."""
@@ -139,8 +139,8 @@ class Store:
 
     def require_all(self, jobs: Iterable[tuple[Scenario, int]], *, engine: str | None = None) -> Iterator[Result]:
         """Returns the stored runs in the order of the jobs. Raises an error if one is missing."""
-        wanted, asked = tee(jobs)
-        for (scenario, seed), result in zip(wanted, self.load_all(asked, engine=engine), strict=True):
+        to_pair, to_load = tee(jobs)
+        for (scenario, seed), result in zip(to_pair, self.load_all(to_load, engine=engine), strict=True):
             if result is None:
                 raise StoreError(
                     f"store {self.name}: scenario {scenario.name!r}, seed {seed} has disappeared from it; run it again"
@@ -283,10 +283,10 @@ class Store:
             runs, receipts = (
                 sa.select(sa.func.count()).select_from(table).scalar_subquery() for table in (RUNS, RECEIPTS)
             )
-            found, finished_once = connection.execute(sa.select(runs, receipts)).one()
-            if found != finished_once:
-                raise DamagedError(f"{found} runs, but {finished_once} were finished")
-            return int(found)
+            stored_once, finished_once = connection.execute(sa.select(runs, receipts)).one()
+            if stored_once != finished_once:
+                raise DamagedError(f"{stored_once} runs, but {finished_once} were finished")
+            return int(stored_once)
 
     def check_integrity(self, connection: sa.Connection) -> None:
         """Raises DamagedError if small tables contradict their indices. It checks an open store once."""
@@ -396,20 +396,20 @@ class Store:
         self._connect(self._address, readonly=readonly)
         try:
             with self._database.begin() as connection:
-                found = self._version(connection)
-                if found == VERSION:
+                version = self._version(connection)
+                if version == VERSION:
                     # The log alone is no proof, because it also exists while another process has runs in progress.
                     if interrupted and not living(connection):
                         checksums.check_integrity(connection)
                     if readonly or schema.is_whole(connection):
                         return
-            if found not in (None, VERSION):
+            if version not in (None, VERSION):
                 if not readonly:
                     raise ScenarioError(
-                        f"store: {self.name}: version {found} of the tables, which this longpipe only reads; needs a "
+                        f"store: {self.name}: version {version} of the tables, which this longpipe only reads; needs a "
                         "new store"
                     )
-                self._open_copy(found)
+                self._open_copy(version)
             elif readonly:
                 raise ScenarioError(f"store: {self.name}: contains no runs; needs the store of an earlier run")
             else:
@@ -418,7 +418,7 @@ class Store:
             self.close()
             raise
 
-    def _open_copy(self, found: int) -> None:
+    def _open_copy(self, version: int) -> None:
         """Opens a copy, in a temporary directory, of a store whose tables have an older version."""
         from longpipe.store import older, schema
 
@@ -428,7 +428,7 @@ class Store:
         self._connect(copy, readonly=False)
         with old.begin() as read, self._writer.begin() as write:
             schema.create(write)
-            older.copy(read, write, found)
+            older.copy(read, write, version)
         old.dispose()
         self._database.dispose()
         self._connect(copy, readonly=True)

@@ -91,7 +91,9 @@ def find(store: Store, name: str) -> StudyRecord | None:
 def require(store: Store, name: str) -> StudyRecord:
     """Returns the study with this name. If there is none, raises a ScenarioError that names the existing studies."""
     if (record := find(store, name)) is None:
-        there = nearest(name, found, _SHOWN) if (found := names(store)) else "the store has no studies yet"
+        there = (
+            nearest(name, stored_names, _SHOWN) if (stored_names := names(store)) else "the store has no studies yet"
+        )
         raise ScenarioError(f"study: {name!r} is not in {store.name}; {there}")
     return record
 
@@ -152,12 +154,12 @@ def put(
 def overview(store: Store) -> list[Overview]:
     """Returns all studies of a store, most recently changed first."""
     query = sa.select(STUDIES).order_by(STUDIES.c.changed_at.desc(), STUDIES.c.name)
-    found = []
+    summaries = []
     with store.reading() as connection:
         for row in checksums.rows_of(connection, query):
             record = _checked_record(row)
             counts = count(store, connection, record, ())
-            found.append(
+            summaries.append(
                 Overview(
                     name=record.name,
                     runs=record.runs,
@@ -168,7 +170,7 @@ def overview(store: Store) -> list[Overview]:
                     changed_at=record.changed_at,
                 )
             )
-    return found
+    return summaries
 
 
 @persistent
@@ -179,12 +181,12 @@ def counts(store: Store, record: StudyRecord) -> dict[str, int]:
     A process executes as many of the runs that it has claimed as it has workers; the other ones count as "claimed".
     """
     with store.reading() as connection:
-        found = count(store, connection, record, [owner.id for owner in living(connection)])
+        counts = count(store, connection, record, [owner.id for owner in living(connection)])
         capacity = workers(connection)
-    executing = sum(min(runs, capacity.get(owner, runs)) for owner, runs in found.claimed.items())
-    claimed = found.claimed.total()
-    waiting = record.runs - found.finished - found.failed - claimed
-    numbers = (found.finished, claimed - executing, found.failed, waiting, executing)
+    executing = sum(min(runs, capacity.get(owner, runs)) for owner, runs in counts.claimed.items())
+    claimed = counts.claimed.total()
+    waiting = record.runs - counts.finished - counts.failed - claimed
+    numbers = (counts.finished, claimed - executing, counts.failed, waiting, executing)
     return dict(zip((*STATES, EXECUTING), numbers, strict=True))
 
 
@@ -238,38 +240,38 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
     with store.reading() as connection:
         # The study is read again, because it may have grown in the meantime.
         now = _record(connection, record.name)
-        found = _columns(connection, planned)
+        of_run_columns = _columns(connection, planned)
         of_point = checksums.rows_of(
             connection, points.where(STUDY_POINTS.c.study == record.name).order_by(STUDY_POINTS.c.point)
         )
         alive = {owner.id for owner in living(connection)}
-        of_run = zip(found["point"], found["replication"], found["seed"], strict=True)
+        of_run = zip(of_run_columns["point"], of_run_columns["replication"], of_run_columns["seed"], strict=True)
         if now is None or checksums.of_plan(of_point, of_run) != now.plan:
             raise DamagedError(f"the runs of study {record.name!r}")
-        is_finished = [time is not None for time in found["finished_at"]]
-        _check_rows(found, record.engine)
+        is_finished = [time is not None for time in of_run_columns["finished_at"]]
+        _check_rows(of_run_columns, record.engine)
         unfinished = {} if finished_only or all(is_finished) else _unfinished(connection, record)
     if finished_only and not all(is_finished):
-        found = {name: list(compress(values, is_finished)) for name, values in found.items()}
+        of_run_columns = {name: list(compress(values, is_finished)) for name, values in of_run_columns.items()}
     levels = {number: json.loads(text) for number, _, text in of_point}
-    heads = {name: [levels[point][name] for point in found["point"]] for name in next(iter(levels.values()))}
-    states, messages = [STATES[0]] * len(found["point"]), [None] * len(found["point"])
+    heads = {name: [levels[point][name] for point in of_run_columns["point"]] for name in next(iter(levels.values()))}
+    states, messages = [STATES[0]] * len(of_run_columns["point"]), [None] * len(of_run_columns["point"])
     if unfinished:
-        for i, run in enumerate(zip(found["point"], found["replication"], strict=True)):
+        for i, run in enumerate(zip(of_run_columns["point"], of_run_columns["replication"], strict=True)):
             if (row := unfinished.get(run)) is not None:
                 states[i] = STATES[1] if row.owner in alive else STATES[3] if row.message is None else STATES[2]
                 messages[i] = row.message
-    measured = _measures(found["measures"])
+    measured = _measures(of_run_columns["measures"])
     return {
-        "point": found["point"],
+        "point": of_run_columns["point"],
         **heads,
-        "replication": found["replication"],
-        "seed": list(map(int, found["seed"])),
+        "replication": of_run_columns["replication"],
+        "seed": list(map(int, of_run_columns["seed"])),
         # A factor may have the same name as a measure; then the factor is kept.
         **{name: values for name, values in measured.items() if name not in heads},
-        "digest": found["digest"],
+        "digest": of_run_columns["digest"],
         "state": states,
-        **{name: found[name] for name in ("finished_at", "seconds", "machine")},
+        **{name: of_run_columns[name] for name in ("finished_at", "seconds", "machine")},
         "message": messages,
     }
 
@@ -293,15 +295,15 @@ def measures(store: Store, record: StudyRecord) -> list[tuple[Point, Measures]] 
         finished = counting.finished_of_points(connection, record, points)
         some_run = "SELECT measures FROM runs WHERE runs.digest = points.digest AND engine = :engine LIMIT 1"
         names = list(map(measured.names_of, counting.of_points(connection, points, some_run, engine=record.engine)))
-        found: list[tuple[Point, Measures]] = []
+        measures_by_point: list[tuple[Point, Measures]] = []
         for page in _pages(finished):
             packed = _packed(connection, record.engine, {points[i].digest for i in page})
             for i in page:
                 of_point = _of_point(points[i], packed.get(points[i].digest, []), record.engine, names[i], finished[i])
                 if of_point is None:
                     return None
-                found.append((points[i], of_point))
-    return found
+                measures_by_point.append((points[i], of_point))
+    return measures_by_point
 
 
 def _pages(finished: Sequence[int]) -> Iterator[range]:
@@ -333,9 +335,9 @@ def _of_point(
         return {}
     import numpy as np
 
-    if not names or (found := measured.unpacked(packed, point.digest, engine, names)) is None:
+    if not names or (seeds_and_rows := measured.unpacked(packed, point.digest, engine, names)) is None:
         return None
-    seeds, rows = found
+    seeds, rows = seeds_and_rows
     # Seeds before the first one become large numbers.
     offsets = seeds - np.uint64(point.seeds.start)
     step = np.uint64(point.seeds.step)
@@ -398,20 +400,20 @@ def all_runs(store: Store) -> dict[str, list[Any]]:
     """
     query = sa.select(*RUNS.c).order_by(RUNS.c.id)
     with store.reading() as connection:
-        found = _columns(connection, query)
+        columns = _columns(connection, query)
         stored = {tuple(row) for row in connection.execute(sa.select(RECEIPTS))}
-        rows = zip(found["name"], found["seed"], found["checksum"], _sums(found), strict=True)
+        rows = zip(columns["name"], columns["seed"], columns["checksum"], _sums(columns), strict=True)
         for name, seed, checksum, expected in rows:
             if checksum != expected:
                 raise DamagedError(f"the run of scenario {name!r}, seed {seed}")
-        keys = set(zip(found["digest"], found["seed"], found["engine"], found["checksum"], strict=True))
+        keys = set(zip(columns["digest"], columns["seed"], columns["engine"], columns["checksum"], strict=True))
         for digest, seed, *_ in stored - keys:
             raise DamagedError(f"the run of scenario {digest[:16]}, seed {seed}, which was finished, is gone")
-        if keys != stored or len(keys) != len(found["id"]):
-            raise DamagedError(f"{len(found['id'])} runs with {len(stored)} receipts")
-    heads = {"scenario": found["name"], "seed": list(map(int, found["seed"]))}
-    tail = {name: found[name] for name in ("digest", "finished_at", "seconds", "machine", "engine")}
-    return {**heads, **_measures(found["measures"]), **tail}
+        if keys != stored or len(keys) != len(columns["id"]):
+            raise DamagedError(f"{len(columns['id'])} runs with {len(stored)} receipts")
+    heads = {"scenario": columns["name"], "seed": list(map(int, columns["seed"]))}
+    tail = {name: columns[name] for name in ("digest", "finished_at", "seconds", "machine", "engine")}
+    return {**heads, **_measures(columns["measures"]), **tail}
 
 
 def _record(connection: sa.Connection, name: str) -> StudyRecord | None:
@@ -422,18 +424,18 @@ def _record(connection: sa.Connection, name: str) -> StudyRecord | None:
 
 
 def _checked_record(row: sa.Row[Any]) -> StudyRecord:
-    found = dict(row._mapping)
-    checksums.check(found, checksums.STUDY, f"study {row.name!r}")
-    return StudyRecord(**{field.name: found[field.name] for field in fields(StudyRecord)})
+    values = dict(row._mapping)
+    checksums.check(values, checksums.STUDY, f"study {row.name!r}")
+    return StudyRecord(**{field.name: values[field.name] for field in fields(StudyRecord)})
 
 
-def _check_rows(found: Mapping[str, list[Any]], engine: str) -> None:
+def _check_rows(columns: Mapping[str, list[Any]], engine: str) -> None:
     """Raises DamagedError for a row that differs from the one that was stored, and for a missing finished run."""
     began = [
         time is not None or receipt is not None
-        for time, receipt in zip(found["finished_at"], found["receipt"], strict=True)
+        for time, receipt in zip(columns["finished_at"], columns["receipt"], strict=True)
     ]
-    ended = found if all(began) else {name: list(compress(values, began)) for name, values in found.items()}
+    ended = columns if all(began) else {name: list(compress(values, began)) for name, values in columns.items()}
     expected = _sums({**ended, "engine": [engine] * len(ended["seed"])})
     if expected == ended["checksum"] == ended["receipt"]:
         return

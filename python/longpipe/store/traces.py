@@ -56,12 +56,12 @@ class Traces:
 
         Raises StoreError for a file that differs from the one that was stored.
         """
-        found = {}
+        verified = {}
         for kind, expected in kinds.items():
             path = folder / f"{kind}.parquet"
             with contextlib.suppress(FileNotFoundError, KeyError):
-                found[kind] = self._verified(path, expected)
-        return found
+                verified[kind] = self._verified(path, expected)
+        return verified
 
     def remove(self, folder: Path) -> None:
         """Deletes the traces of a run, if there are any."""
@@ -93,7 +93,7 @@ class Traces:
         """
         import pandas as pd
 
-        found = {}
+        frames = {}
         for kind, expected in kinds.items():
             path = folder / f"{kind}.parquet"
             try:
@@ -105,5 +105,5 @@ class Traces:
             for column, categories in names.items():
                 if column in frame:
                     frame[column] = frame[column].cat.set_categories(pd.Index(categories))
-            found[kind] = frame
-        return found
+            frames[kind] = frame
+        return frames

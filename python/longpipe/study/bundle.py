@@ -139,10 +139,10 @@ def write(study: Study, path: Path) -> Bundle:
     }
     about[CHECKSUMS] = {name: _checksum(content) for name, content in readable.items()}
     index = {"format": FORMAT, "study": study.name, "engine": study.engine, "longpipe": _core.__version__, **about}
-    said = {"version": _core.__version__, "engine": study.engine, "name": study.name, "runs": len(runs)}
+    described = {"version": _core.__version__, "engine": study.engine, "name": study.name, "runs": len(runs)}
     trust, note = (" --trust", _CONTROLS) if controls else ("", "")
     files = {
-        "README.txt": _README.format(**said, file=path.name + trust, controls=note).encode(),
+        "README.txt": _README.format(**described, file=path.name + trust, controls=note).encode(),
         INDEX: orjson.dumps({**index, "runs": runs}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE),
         **readable,
         **{f"resolved/{digest}.json": text.encode() for digest, text in sorted(resolved.items())},
@@ -241,13 +241,13 @@ def rerun(
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(number, len(bundle.runs)), mp_context=context) as pool:
         controls = list(bundle.controls.values())
-        asked = {
+        futures = {
             pool.submit(hash_of, bundle.resolved[run.digest], run.seed, limit, controls): run for run in bundle.runs
         }
         try:
-            for count, done in enumerate(as_completed(asked), 1):
+            for count, done in enumerate(as_completed(futures), 1):
                 progress(count)
-                yield asked[done], done.result()
+                yield futures[done], done.result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

@@ -55,15 +55,15 @@ class BundledControl:
 
 def controls_of(scenarios: Iterable[Scenario]) -> dict[str, BundledControl]:
     """Returns the controllers of scenarios by digest. Raises ScenarioError if this machine lacks one."""
-    found: dict[str, BundledControl] = {}
+    controls: dict[str, BundledControl] = {}
     for scenario in scenarios:
         for digest in modules_of(scenario.resolved):
-            if digest not in found:
-                found[digest] = _known(digest, scenario)
+            if digest not in controls:
+                controls[digest] = _known(digest, scenario)
         for digest in own_stacks_of(scenario.resolved):
-            if digest not in found:
-                found[digest] = _stack(digest, scenario)
-    return found
+            if digest not in controls:
+                controls[digest] = _stack(digest, scenario)
+    return controls
 
 
 def _stack(digest: str, scenario: Scenario) -> BundledControl:
@@ -90,7 +90,9 @@ def _known(digest: str, scenario: Scenario) -> BundledControl:
         return BundledControl(digest, "python", name_of_control(digest, scenario), pickled)
     content = objects.content(digest)
     if content is None:
-        name = next((name for name, one in identified(scenario.model_dump(by_alias=True)) if one == digest), "a file")
+        name = next(
+            (name for name, identity in identified(scenario.model_dump(by_alias=True)) if identity == digest), "a file"
+        )
         raise ScenarioError(
             f"--bundle: {name}: is missing or has changed; needs the one with digest {digest}, or `longpipe study run` "
             f"with the present one"
@@ -120,7 +122,7 @@ def index_of(controls: Iterable[BundledControl]) -> list[dict[str, str]]:
 
 def read_controls(path: Path, rows: Any, files: Mapping[str, bytes]) -> dict[str, BundledControl]:  # noqa: ANN401 - any JSON value
     """Returns the controllers of a bundle by digest. Raises ScenarioError for invalid entries."""
-    found = {}
+    controls_by_digest = {}
     if not isinstance(rows, list):
         raise ScenarioError(f"{path}: controls: {shown(rows)}; needs a list")
     for row in rows:
@@ -134,8 +136,8 @@ def read_controls(path: Path, rows: Any, files: Mapping[str, bytes]) -> dict[str
         digest = _digest(control) if control.kind != "python" else control.digest
         if control.digest != digest:
             raise ScenarioError(f"{path}: {control.file}: does not match its name; needs an unchanged bundle")
-        found[control.digest] = control
-    return found
+        controls_by_digest[control.digest] = control
+    return controls_by_digest
 
 
 def _digest(control: BundledControl) -> str:

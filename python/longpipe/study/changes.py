@@ -43,16 +43,16 @@ def changes_between(stored: Scenario, now: Scenario) -> list[Change]:
     if stored.digest() == now.digest():
         return []
     was_known, is_known = (dict(identified(scenario.model_dump(by_alias=True))) for scenario in (stored, now))
-    found = [
+    changes = [
         Change(name, was_known[name], digest)
         for name, digest in is_known.items()
         if was_known.get(name, digest) != digest
     ]
-    if found and _without(stored, was_known.values()) == _without(now, is_known.values()):
-        return found
+    if changes and _without(stored, was_known.values()) == _without(now, is_known.values()):
+        return changes
     names = dict.fromkeys(_files(now.model_dump(by_alias=True)))
     name = " or ".join(names) or "what the scenario refers to"
-    return [*found, Change(name, stored.digest(), now.digest())]
+    return [*changes, Change(name, stored.digest(), now.digest())]
 
 
 def text_of_changes(changes: Iterable[Change]) -> str:

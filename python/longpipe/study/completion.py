@@ -138,7 +138,7 @@ class _Campaign:
 
     def leased(self) -> Iterator[Job]:
         """Leases and yields the jobs that no other process has; skips those that other processes have finished."""
-        waiting, others = deque(self.left), set[Key]()
+        waiting, leased_elsewhere = deque(self.left), set[Key]()
         counted_s = time.monotonic()
         while waiting:
             some = self._some(waiting)
@@ -146,16 +146,16 @@ class _Campaign:
             self._leases.workers = getattr(self._runner, "workers", None)
             taken = self._leases.take(searched, some, fresh=self._fresh)
             waiting.extendleft(key for key in reversed(searched) if not any(key in of_state for of_state in taken))
-            others |= taken.others
+            leased_elsewhere |= taken.others
             self._forget(taken.finished)
             if time.monotonic() > counted_s + _COUNT_AGAIN_S:
-                self._forget_finished(others)
+                self._forget_finished(leased_elsewhere)
                 counted_s = time.monotonic()
             for key in searched:
                 if key in taken.ours:
                     self._in_hand += 1
                     yield self.left[key]
-        self._forget_finished(others)
+        self._forget_finished(leased_elsewhere)
 
     def _some(self, waiting: Iterable[Key]) -> int:
         """Returns how many of the runs are expected to take `_LEASED_AHEAD_S`, at least one."""
@@ -167,12 +167,12 @@ class _Campaign:
             count += 1
         return max(count, 1)
 
-    def _forget_finished(self, others: set[Key]) -> None:
+    def _forget_finished(self, leased_elsewhere: set[Key]) -> None:
         """Forgets the runs that other processes had leased and have finished."""
-        if others and not self._fresh:
-            found = self._store.finished(self.left[key] for key in others)
-            self._forget(found)
-            others -= found
+        if leased_elsewhere and not self._fresh:
+            finished = self._store.finished(self.left[key] for key in leased_elsewhere)
+            self._forget(finished)
+            leased_elsewhere -= finished
 
     def _forget(self, keys: Iterable[Key]) -> None:
         for key in keys:

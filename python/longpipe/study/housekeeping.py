@@ -80,13 +80,13 @@ def _added(before: Copied, progress: Callable[[Copied], None] | None) -> Callabl
 
 def _digests(store: Store, names: Iterable[str]) -> set[str]:
     """Returns the digests of the scenarios of studies: those of the points, and those that the points change."""
-    found: set[str] = set()
+    digests: set[str] = set()
     for name in names:
         record = studies.require(store, name)
-        found.update(studies.digests(store, record))
+        digests.update(studies.digests(store, record))
         base = base_of(record.design)[1]
-        found.update(() if base is None else (base,))
-    return found
+        digests.update(() if base is None else (base,))
+    return digests
 
 
 def _replaces(source: Store, target: Store, name: str) -> bool:

@@ -73,12 +73,12 @@ def study_cost(store: Store, design: Design, memory: str | None = None) -> cost.
         for scenario, of_point in zip(design.scenarios, seeds, strict=True)
         for seed in of_point[:MAX_REPLICATIONS]
     ]
-    known = store.durations(candidates)
+    stored_seconds = store.durations(candidates)
     kept: list[tuple[Job, Packed]] = []
 
     def measure(job: Job, most_s: float) -> Measured:
         scenario, seed = job
-        if (stored_s := known.get((scenario.digest(), str(seed)))) is not None:
+        if (stored_s := stored_seconds.get((scenario.digest(), str(seed)))) is not None:
             return Measured(stored_s, stored_s)
         return measured_run(job, most_s, lambda result, seconds: kept.append((job, pack(result, seconds))), memory)
 
@@ -122,9 +122,9 @@ def extrapolated(
             is_known = point == shortest and not first.is_whole
             if not is_known and min(ratio * estimates[point], LONGEST_S) <= left_s:
                 seed = design.first_seed + 2 + replication if seeds is None else seeds[point][replication]
-                one = measure((design.scenarios[point], seed), LONGEST_S)
-                runs.setdefault(point, []).append(one)
-                left_s -= one.spent_s
+                pilot_run = measure((design.scenarios[point], seed), LONGEST_S)
+                runs.setdefault(point, []).append(pilot_run)
+                left_s -= pilot_run.spent_s
     runs = runs or {shortest: [first]}
     # Each measured point counts once, because points may differ by more than their estimates.
     means_s = [sum([run.cpu_s for run in of_point]) / len(of_point) for of_point in runs.values()]

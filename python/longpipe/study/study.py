@@ -62,8 +62,8 @@ class Status:
     def __str__(self) -> str:
         """Returns the numbers of runs in one line."""
         states = ("executing", "claimed", "waiting", "failed")
-        others = [f"{count} {state}" for state in states if (count := getattr(self, state))]
-        return ", ".join([f"{self.finished} of {self.runs} runs finished", *others])
+        unfinished = [f"{count} {state}" for state in states if (count := getattr(self, state))]
+        return ", ".join([f"{self.finished} of {self.runs} runs finished", *unfinished])
 
 
 class Study:
@@ -109,8 +109,8 @@ class Study:
         """Shows the progress as a bar, and the design, for notebooks."""
         from longpipe.notebook import paragraph
 
-        found = self.status()
-        bar = f'<progress value="{found.finished}" max="{max(found.runs, 1)}"></progress>'
+        status = self.status()
+        bar = f'<progress value="{status.finished}" max="{max(status.runs, 1)}"></progress>'
         return paragraph(repr(self).split("\n")[:1]) + bar + self.design._repr_html_()
 
     @classmethod
@@ -237,9 +237,9 @@ class Study:
             return self._changes({stored[point]: design.scenario(point) for point in dict.fromkeys(points)})
 
     def _interrupted(self) -> str:
-        found = self.status()
-        told = f"{found.finished} of {found.runs} runs finished and kept (store: {self.store.name})"
-        return f"study {self.name!r}: {told}; the same call continues"
+        status = self.status()
+        progress = f"{status.finished} of {status.runs} runs finished and kept (store: {self.store.name})"
+        return f"study {self.name!r}: {progress}; the same call continues"
 
     @named_by_store()
     def grow(self, replications: int) -> Self:
@@ -267,19 +267,19 @@ class Study:
         from longpipe.measures.measure import parse
         from longpipe.measures.readable import column_of
 
-        asked = self.design.asked
-        if isinstance(what, str) and (what.isidentifier() or any(measure.name == what for measure in asked)):
-            return self, column_of(what, asked)
-        found = parse(what, asked)
-        same = next((str(measure) for measure in asked if measure.name == found.name), None)
-        if same not in (None, str(found)):
-            raise ScenarioError(f"measure: {found.name!r} is {same} in {self.name!r}; needs another name")
+        measures = self.design.asked
+        if isinstance(what, str) and (what.isidentifier() or any(measure.name == what for measure in measures)):
+            return self, column_of(what, measures)
+        parsed = parse(what, measures)
+        same = next((str(measure) for measure in measures if measure.name == parsed.name), None)
+        if same not in (None, str(parsed)):
+            raise ScenarioError(f"measure: {parsed.name!r} is {same} in {self.name!r}; needs another name")
         study = copy(self)
         if same is None:
-            if isinstance(found, FunctionMeasure):
-                found.check(self.design.base)
-            study._read = self._with(measures=(*self.design.measures, str(found)))
-        return study, found.name
+            if isinstance(parsed, FunctionMeasure):
+                parsed.check(self.design.base)
+            study._read = self._with(measures=(*self.design.measures, str(parsed)))
+        return study, parsed.name
 
     def _resolved(self, names: Sequence[str]) -> tuple[Self, list[str]]:
         """Returns the columns of measures and the study that has them, as `resolve` does for one measure."""
@@ -292,12 +292,12 @@ class Study:
     @named_by_store()
     def drop(self, *names: str) -> Self:
         """Removes requested measures, by name; runs are kept. Raises ScenarioError for one that was not requested."""
-        asked = {measure.name: str(measure) for measure in self.design.asked}
+        texts_by_name = {measure.name: str(measure) for measure in self.design.asked}
         for name in names:
-            if name not in asked:
-                known = nearest(name, asked) if asked else "it has none that can be removed"
-                raise ScenarioError(f"measure: {name!r}; {known}")
-        self._put(self._with(measures=tuple(text for name, text in asked.items() if name not in names)))
+            if name not in texts_by_name:
+                accepted = nearest(name, texts_by_name) if texts_by_name else "it has none that can be removed"
+                raise ScenarioError(f"measure: {name!r}; {accepted}")
+        self._put(self._with(measures=tuple(text for name, text in texts_by_name.items() if name not in names)))
         return self
 
     def status(self) -> Status:
@@ -331,19 +331,19 @@ class Study:
 
     def columns(self, *, finished_only: bool = False) -> dict[str, list[Any]]:
         """Returns the columns of `runs`, without pandas."""
-        found = studies.runs(self.store, self._record, finished_only=finished_only)
-        asked = self.design.asked
-        if not asked:
-            return found
+        stored = studies.runs(self.store, self._record, finished_only=finished_only)
+        measures = self.design.asked
+        if not measures:
+            return stored
         from longpipe.measures.measure import is_of_columns, of_columns
 
         heads = ["point", *self.design.levels(1), "replication", "seed"]
-        columns = {name: values for name, values in found.items() if name not in heads}
-        of_run = {measure.name: [math.nan] * len(found["state"]) for measure in asked}
+        columns = {name: values for name, values in stored.items() if name not in heads}
+        of_run = {measure.name: [math.nan] * len(stored["state"]) for measure in measures}
         # The results are needed only for measures that are not expressions of known columns.
-        if read := [measure for measure in asked if not is_of_columns(measure, columns.keys() | of_run.keys())]:
-            done = [i for i, state in enumerate(found["state"]) if state == "finished"]
-            finished = {name: [found[name][i] for i in done] for name in ("point", "seed", "digest")}
+        if read := [measure for measure in measures if not is_of_columns(measure, columns.keys() | of_run.keys())]:
+            done = [i for i, state in enumerate(stored["state"]) if state == "finished"]
+            finished = {name: [stored[name][i] for i in done] for name in ("point", "seed", "digest")}
             for i, result in zip(done, self._results(finished), strict=True):
                 for measure in list(read):
                     try:
@@ -351,12 +351,12 @@ class Study:
                     except UntrustedCodeError as error:
                         warnings.warn(f"measure {measure.name!r}: no values; {error}", UntrustedCodeWarning, 2)
                         read.remove(measure)
-        for measure in asked:
+        for measure in measures:
             if is_of_columns(measure, columns.keys() | of_run.keys()):
                 of_run[measure.name] = of_columns(measure, columns | of_run).tolist()
         # Insert after the levels and the seed, before the columns of every run.
-        of_all = {name: values for name, values in found.items() if name not in (*heads, *of_run)}
-        return {**{name: found[name] for name in heads}, **of_run, **of_all}
+        of_all = {name: values for name, values in stored.items() if name not in (*heads, *of_run)}
+        return {**{name: stored[name] for name in heads}, **of_run, **of_all}
 
     def frame(self, measure: Measuring | None = None) -> pd.DataFrame:
         """Returns a row per finished run: `point`, `block` (if any), the factors, `replication`, `seed`, measures.
@@ -405,8 +405,8 @@ class Study:
         rows = []
         for row, values in self._points(names, measure):
             for name, of_runs in values.items():
-                found = estimate(of_runs, level=level)
-                row |= {name: found.mean, f"{name}_low": found.mean_low, f"{name}_high": found.mean_high}
+                mean = estimate(of_runs, level=level)
+                row |= {name: mean.mean, f"{name}_low": mean.mean_low, f"{name}_high": mean.mean_high}
             rows.append(row)
         return pd.DataFrame(rows)
 
@@ -429,8 +429,8 @@ class Study:
         rows = []
         for row, values in self._points(names):
             for name, of_runs in values.items():
-                found = quantile_interval(name, of_runs, share, level)
-                row |= dict(zip((name, f"{name}_low", f"{name}_high"), found, strict=True))
+                interval = quantile_interval(name, of_runs, share, level)
+                row |= dict(zip((name, f"{name}_low", f"{name}_high"), interval, strict=True))
             rows.append(row)
         return pd.DataFrame(rows)
 
@@ -463,19 +463,19 @@ class Study:
         """Returns the points from the packed measures of runs; None if these are insufficient."""
         from longpipe.measures.measure import is_of_columns, of_columns
 
-        if (found := studies.measures(self.store, self._record)) is None:
+        if (by_point := studies.measures(self.store, self._record)) is None:
             return None
-        asked = self.design.asked
+        measures = self.design.asked
         all_names = dict.fromkeys(
-            [*(measure.name for measure in asked), *(name for _, values in found for name in values)]
+            [*(measure.name for measure in measures), *(name for _, values in by_point for name in values)]
         )
         points = []
-        for number, (point, values) in enumerate(found, 1):
+        for number, (point, values) in enumerate(by_point, 1):
             if not values:
                 continue
             (runs,) = next(iter(values.values())).shape
             columns = {name: of_runs for name, of_runs in values.items() if name not in point.levels}
-            for measure in asked:
+            for measure in measures:
                 if is_of_columns(measure, columns):
                     columns[measure.name] = of_columns(measure, columns)
             names = wanted or [name for name in all_names if name not in point.levels]
@@ -494,15 +494,15 @@ class Study:
 
     def _results(self, runs: Mapping[str, Any] | pd.DataFrame) -> Iterator[Result]:
         """Returns the stored results of runs, of which the columns `point`, `seed` and `digest` are used."""
-        known = {scenario.digest(): scenario for scenario in self.design.scenarios}
+        by_digest = {scenario.digest(): scenario for scenario in self.design.scenarios}
         # Another process may have renewed the study.
         names = {
             digest: self.design.name_of(self.design.points[point - 1])
             for point, digest in zip(runs["point"], runs["digest"], strict=True)
-            if digest not in known
+            if digest not in by_digest
         }
-        known |= stored_scenarios(self.store, names)
-        jobs = ((known[digest], int(seed)) for digest, seed in zip(runs["digest"], runs["seed"], strict=True))
+        by_digest |= stored_scenarios(self.store, names)
+        jobs = ((by_digest[digest], int(seed)) for digest, seed in zip(runs["digest"], runs["seed"], strict=True))
         return self.store.require_all(jobs, engine=self.engine)
 
     def _digests(self) -> list[str]:
@@ -512,7 +512,7 @@ class Study:
     @named_by_store()
     def _stored_scenarios(self, design: Design) -> list[Scenario]:
         """Returns the scenarios of the points as they were stored."""
-        found: dict[str, Scenario] = {}
+        by_digest: dict[str, Scenario] = {}
         changed: dict[str, str] = {}
         digests = self._digests()
         for point, digest in zip(design.points, digests, strict=True):
@@ -523,11 +523,11 @@ class Study:
                 changed[digest] = design.name_of(point)
                 continue
             if scenario.digest() == digest:
-                found[digest] = scenario
+                by_digest[digest] = scenario
             else:
                 changed[digest] = scenario.name
-        found |= stored_scenarios(self.store, changed)
-        return [found[digest] for digest in digests]
+        by_digest |= stored_scenarios(self.store, changed)
+        return [by_digest[digest] for digest in digests]
 
     @named_by_store()
     def _present_design(self, measures: Sequence[Specification]) -> Design:
@@ -546,11 +546,11 @@ class Study:
 
         changed = {digest: scenario for digest, scenario in scenarios.items() if scenario.digest() != digest}
         stored = stored_scenarios(self.store, {digest: scenario.name for digest, scenario in changed.items()})
-        found: dict[str, Change] = {}
+        changes: dict[str, Change] = {}
         for digest, scenario in changed.items():
             for change in changes_between(stored[digest], scenario):
-                found.setdefault(change.name, change)
-        return list(found.values())
+                changes.setdefault(change.name, change)
+        return list(changes.values())
 
     def _adopt(self, design: Design) -> None:
         """Takes over a design that contains all points of this one, and warns of changes since the runs."""

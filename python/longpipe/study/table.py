@@ -49,7 +49,7 @@ def table(study: Study) -> pa.Table:
 
 
 def described(
-    columns: Mapping[str, Sequence[Any]], factors: Iterable[Factor] = (), asked: Sequence[Measure] = ()
+    columns: Mapping[str, Sequence[Any]], factors: Iterable[Factor] = (), measures: Sequence[Measure] = ()
 ) -> pa.Table:
     """Returns the columns of runs as a table whose fields have the metadata `unit` and `description`."""
     levels = {factor.name: factor for factor in factors}
@@ -57,8 +57,8 @@ def described(
     arrays: list[pa.Array] = []
 
     def add(name: str, values: pa.Array, unit: str, description: str) -> None:
-        told = {key: text for key, text in (("unit", unit), ("description", description)) if text}
-        fields.append(pa.field(name, values.type, metadata=told or None))
+        metadata = {key: text for key, text in (("unit", unit), ("description", description)) if text}
+        fields.append(pa.field(name, values.type, metadata=metadata or None))
         arrays.append(values)
 
     for name, values in columns.items():
@@ -77,11 +77,11 @@ def described(
         elif name in _DESCRIPTIONS:
             add(name, _array(name, values), _UNITS.get(name, ""), _DESCRIPTIONS[name])
         else:
-            measure = next((other_measure for other_measure in asked if other_measure.name == name), None)
+            measure = next((other_measure for other_measure in measures if other_measure.name == name), None)
             add(
                 name,
                 pa.array(values),
-                unit_of_values(name, asked),
+                unit_of_values(name, measures),
                 description(name) if measure is None else str(measure),
             )
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))

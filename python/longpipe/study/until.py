@@ -119,10 +119,10 @@ def run_until(
                 f"until: {metric} never gets more certain, {copied}; needs start = {{kind = 'random', ...}}"
             )
         precision = _precision(grown, runs, metric, margin, relative, level)
-        found = Sequential(metric, grown, runs, precision)
-        if (found.reached and held) or replications == most:
-            return found
-        replications, held = following(replications, found.wanted, most, reached=found.reached), found.reached
+        decision = Sequential(metric, grown, runs, precision)
+        if (decision.reached and held) or replications == most:
+            return decision
+        replications, held = following(replications, decision.wanted, most, reached=decision.reached), decision.reached
 
 
 def first_replications(planned: int, most: int) -> int:
@@ -152,30 +152,32 @@ def check_until(design: Design, until: str, most: int) -> None:
 
 def _asked(study: Study, metric: str) -> str:
     """Returns the name of a metric that every run has, including requested ones; raises ScenarioError otherwise."""
-    found = _measure_of(study.design, metric)
-    if isinstance(found, str):
-        return found
-    study.ask(str(found))
-    return found.name
+    measure = _measure_of(study.design, metric)
+    if isinstance(measure, str):
+        return measure
+    study.ask(str(measure))
+    return measure.name
 
 
 def _measure_of(design: Design, metric: str) -> str | Measure:
     """Returns the name of a known metric, or the further measure that it describes; raises ScenarioError if neither."""
-    known = [name for name in names(design.base) if all(name in names(scenario) for scenario in design.scenarios)]
-    known += [measure.name for measure in design.asked]
+    metrics = [name for name in names(design.base) if all(name in names(scenario) for scenario in design.scenarios)]
+    metrics += [measure.name for measure in design.asked]
     name = column_of(metric, design.asked)
-    if name in known:
+    if name in metrics:
         return name
     if metric.isidentifier():
-        raise ScenarioError(f"metric: {metric!r}; {nearest(metric, known)}, or as in flow:FLOW.throughput")
+        raise ScenarioError(f"metric: {metric!r}; {nearest(metric, metrics)}, or as in flow:FLOW.throughput")
     return parse(metric, design.asked, "metric")
 
 
-def _measure(design: Design, found: str | Measure) -> Measure:
+def _measure(design: Design, measure_or_name: str | Measure) -> Measure:
     """Returns the measure of a known name."""
-    if not isinstance(found, str):
-        return found
-    return next((measure for measure in design.asked if measure.name == found), None) or parse(found, (), "metric")
+    if not isinstance(measure_or_name, str):
+        return measure_or_name
+    return next((measure for measure in design.asked if measure.name == measure_or_name), None) or parse(
+        measure_or_name, (), "metric"
+    )
 
 
 def parse_until(text: str) -> tuple[str, str]:
@@ -272,7 +274,7 @@ def _precision(
             )
         mean = float(values.mean())
         target = margin * abs(mean) if relative else margin
-        found, wanted = needed(values.to_numpy(dtype=float), target, level)
+        half_width, wanted = needed(values.to_numpy(dtype=float), target, level)
         levels = dict(zip(names, group.iloc[0][names], strict=True))
         rows.append(
             {
@@ -280,10 +282,10 @@ def _precision(
                 **levels,
                 "replications": len(values),
                 "mean": mean,
-                "margin": found,
+                "margin": half_width,
                 "reached": wanted <= len(values),
                 "wanted": wanted,
-                "skewness": skewness_of(values.to_numpy(dtype=float)) if found else 0.0,
+                "skewness": skewness_of(values.to_numpy(dtype=float)) if half_width else 0.0,
             }
         )
     return pd.DataFrame(rows)

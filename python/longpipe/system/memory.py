@@ -80,16 +80,16 @@ def _cgroups() -> list[int]:
     available = []
     for _, controllers, path in (line.split(":", 2) for line in lines):
         if controllers == "":
-            root, most, now = _CGROUPS, "memory.max", "memory.current"
+            root, limit_file, usage_file = _CGROUPS, "memory.max", "memory.current"
         elif "memory" in controllers.split(","):
-            root, most, now = _CGROUPS / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+            root, limit_file, usage_file = _CGROUPS / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
         else:
             continue
         group = root / path.lstrip("/")
         for folder in (group, *group.parents):
             if not folder.is_relative_to(root):
                 break
-            limit, used = _number(folder / most), _number(folder / now)
+            limit, used = _number(folder / limit_file), _number(folder / usage_file)
             if limit is not None and used is not None:
                 # File pages of a group are reclaimable.
                 available.append(limit - used + _file_pages(folder))

@@ -234,9 +234,9 @@ def _reachable(file: Path, read: Mapping[Path, tuple[Any, Any, Mapping[str, Path
     return sorted(reachable - {file})
 
 
-def _name(file: Path, others: Iterable[Path], read: Mapping[Path, tuple[bytes, Mapping[str, bytes], Any]]) -> str:
+def _name(file: Path, further: Iterable[Path], read: Mapping[Path, tuple[bytes, Mapping[str, bytes], Any]]) -> str:
     digest = sha256()
-    for path in (file, *others):
+    for path in (file, *further):
         text, inner, _ = read[path]
         for part in (str(path).encode(), text, *(name.encode() + code for name, code in inner.items())):
             digest.update(len(part).to_bytes(8, "little") + part)

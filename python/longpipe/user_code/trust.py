@@ -79,8 +79,8 @@ def require(name: str, digest: str, path: Path | None = None) -> None:
     named is also trusted after an edit at the same `path`; one that only a store has named is not.
     """
     place = None if path is None else digest_of_name(str(path.absolute()))
-    known = [identity for identity in (digest, place) if identity is not None and _is_trusted(identity)]
-    if known if is_named_by_store() else digest in known and (place is None or place in known):
+    trusted = [identity for identity in (digest, place) if identity is not None and _is_trusted(identity)]
+    if trusted if is_named_by_store() else digest in trusted and (place is None or place in trusted):
         return
     if is_named_by_store():
         raise UntrustedCodeError(
@@ -88,11 +88,11 @@ def require(name: str, digest: str, path: Path | None = None) -> None:
             f"trust STUDY`, after which it runs with your rights"
         )
     if _origin.get() == "trusted store":
-        if not known:
+        if not trusted:
             _granted.append(name)
         place = None
     for identity in (digest, place):
-        if identity is None or identity in known:
+        if identity is None or identity in trusted:
             continue
         _trusted.add(identity)
         with suppress(OSError):

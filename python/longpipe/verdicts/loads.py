@@ -51,14 +51,14 @@ class Loads:
         begin = begin_s(columns)
         times = {flow: active_time(start_s, end_s, begin, self._duration_s) for flow, start_s, end_s in rows}
         sent = dict(zip(flows["flow"], flows["sent_bytes"], strict=True))
-        relays, known = columns.get("relays", {}), self._known
+        relays, flow_paths = columns.get("relays", {}), self._known
         if relays.get("connection"):
-            known = paths(self._resolved, parts=True)
+            flow_paths = paths(self._resolved, parts=True)
             parts = zip(*(relays[name] for name in ("connection", "flow", "sent_bytes")), strict=True)
             for connection, flow, sent_bytes in parts:
                 times[connection], sent[connection] = times[flow], sent_bytes
         by_link: dict[int, list[Packets]] = {}
-        for path in known:
+        for path in flow_paths:
             segments = sent[path.flow] / path.mss_bytes
             for link in path.route:
                 by_link.setdefault(link, []).append((*times[path.flow], segments * path.packet_bytes))

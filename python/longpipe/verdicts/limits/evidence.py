@@ -135,8 +135,8 @@ class Evidence(Obstacles):
             return math.inf
         rate_of, share_bps = self.run.fields.rate_of, self.run.share_bps
         changed = rate_of(link)
-        others = [share_bps(other) for other in self.route if rate_of(other) != changed]
-        return min(others) / present_bps if others else math.inf
+        shares_bps = [share_bps(other) for other in self.route if rate_of(other) != changed]
+        return min(shares_bps) / present_bps if shares_bps else math.inf
 
 
 def evidence(scenario: Scenario, columns: Columns) -> Iterator[Evidence]:

@@ -129,11 +129,11 @@ class Fields:
 
     def rate_of(self, k: int) -> str:
         """Returns the field that determines the rate of a directed link, or "" if its path or no field does."""
-        if (known := self._rates.get(k)) is None:
+        if (rate := self._rates.get(k)) is None:
             own = self.of_link(k)
             is_other = own is None or "service" in self.resolved["links"][k].get("motion", {})
-            known = self._rates[k] = "" if own is None or is_other else own.rate
-        return known
+            rate = self._rates[k] = "" if own is None or is_other else own.rate
+        return rate
 
     def proxy_buffer(self, node: str) -> tuple[str, str]:
         """Returns the field of the buffer of the proxy at a node, and its value."""

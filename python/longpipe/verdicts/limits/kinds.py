@@ -164,9 +164,9 @@ class Access(Kind):
 
     def remedy(self, evidence: Evidence) -> Remedy | None:
         ports = evidence.route if evidence.waiting_for_grants(evidence.route) >= HALF else evidence.return_route
-        most = max(ports, key=lambda port: evidence.waiting_for_grants([port]))
-        fields = evidence.run.fields.of_link(most)
-        return None if fields is None or fields.access_now is None else granted(evidence, most, fields)
+        longest_wait = max(ports, key=lambda port: evidence.waiting_for_grants([port]))
+        fields = evidence.run.fields.of_link(longest_wait)
+        return None if fields is None or fields.access_now is None else granted(evidence, longest_wait, fields)
 
 
 class Contention(Kind):
@@ -442,7 +442,7 @@ class Reordering(Kind):
         return Strength.WEAK if is_spurious else Strength.NONE
 
     def remedy(self, evidence: Evidence) -> Remedy | None:
-        return next((found for fields in evidence.owners if (found := in_order(fields)) is not None), None)
+        return next((remedy for fields in evidence.owners if (remedy := in_order(fields)) is not None), None)
 
 
 class Timeouts(Kind):
@@ -462,8 +462,8 @@ class Timeouts(Kind):
         if evidence.path.datagrams:
             return None
         for fields in evidence.owners:
-            if (found := steady_delay(fields)) is not None:
-                return found
+            if (remedy := steady_delay(fields)) is not None:
+                return remedy
         timer = evidence.flow["tcp"]["timer"]
         if timer["kind"] == "fine" and timer["min_rto_ps"] >= PATIENT_PS:
             return None

@@ -89,11 +89,11 @@ def remedies(scenario: Scenario, columns: Columns) -> dict[str, dict[Limit, Reme
 
 def strongest(e: Evidence) -> Kind:
     """Returns the limit with the strongest evidence; of equally strong ones, the first."""
-    limit, most = KINDS[-1], Strength.NONE
+    limit, max_strength = KINDS[-1], Strength.NONE
     for kind, at_most in _STRENGTHS:
-        if at_most > most and (strength := kind.strength(e)) > most:
-            limit, most = kind, strength
-            if most is Strength.CERTAIN:
+        if at_most > max_strength and (strength := kind.strength(e)) > max_strength:
+            limit, max_strength = kind, strength
+            if max_strength is Strength.CERTAIN:
                 break
     return limit
 
