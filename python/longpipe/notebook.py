@@ -29,8 +29,8 @@ def escape(text: str) -> str:
 
 def paragraph(lines: Iterable[str]) -> str:
     """Returns lines of text as a paragraph; the first line is bold."""
-    first, *others = (escape(plain(line)) for line in lines)
-    return f"<p>{'<br>'.join([f'<b>{first}</b>', *others])}</p>"
+    first, *following = (escape(plain(line)) for line in lines)
+    return f"<p>{'<br>'.join([f'<b>{first}</b>', *following])}</p>"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

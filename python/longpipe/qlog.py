@@ -213,8 +213,8 @@ def _states(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
             data = {"timer_type": "pto", "event_type": "expired"}
             yield row["time_s"], _CONCLUSION, "timer_updated", data
         elif kind == "dropped":
-            said = f"{row['drop_cause']} at byte {row['sequence_bytes']}"
-            yield row["time_s"], _SENT, "simulation:marker", {"type": "dropped", "message": said}
+            message = f"{row['drop_cause']} at byte {row['sequence_bytes']}"
+            yield row["time_s"], _SENT, "simulation:marker", {"type": "dropped", "message": message}
 
 
 def _reported(rows: Mapping[str, list[Row]]) -> Iterator[Event]:

@@ -21,7 +21,7 @@ FEWEST_DRAWS, MAX_DRAWS = 200, 100_000
 FARTHEST: Final = 1e9
 
 
-def bootstrap(found: Anova, *, level: float = 0.9, order: int = 1, draws: int = 2000, seed: int = 1) -> pd.DataFrame:
+def bootstrap(fitted: Anova, *, level: float = 0.9, order: int = 1, draws: int = 2000, seed: int = 1) -> pd.DataFrame:
     """Returns bootstrap-t intervals of the effects of up to `order` factors, with the columns of `Anova.effects`.
 
     It resamples the replications within each combination of levels, or whole blocks if the model has blocks, so that
@@ -34,22 +34,22 @@ def bootstrap(found: Anova, *, level: float = 0.9, order: int = 1, draws: int = 
     check_level(level)
     if not FEWEST_DRAWS <= draws <= MAX_DRAWS:
         raise ScenarioError(f"draws: {draws}; needs {FEWEST_DRAWS} to {MAX_DRAWS}")
-    cells, terms = found.cells, [term for term in found.terms if term != (found.blocks,)]
-    if found.blocks is not None:
+    cells, terms = fitted.cells, [term for term in fitted.terms if term != (fitted.blocks,)]
+    if fitted.blocks is not None:
         if not cells.balanced:
-            raise ScenarioError(f"blocks: {found.blocks!r} lacks runs of some combinations; needs all in every block")
+            raise ScenarioError(f"blocks: {fitted.blocks!r} lacks runs of some combinations; needs all in every block")
         cells = _without_blocks(cells)
     # Each effect is a weighted sum of the means of the cells, so that a row of `stacked` is an effect.
     weights = effect_weights(cells, terms)
     stacked = np.vstack([weights[term] for term in terms if len(term) <= order])
     rng = np.random.default_rng(seed)
-    if found.blocks is not None:
-        by_block = found.cells.means.reshape(len(cells.means), -1).T
+    if fitted.blocks is not None:
+        by_block = fitted.cells.means.reshape(len(cells.means), -1).T
         estimate, error, t = _units(by_block @ stacked.T, draws, rng)
     elif cells.replicated:
         estimate, error, t = _rows(cells, stacked, draws, rng)
     elif cells.counts.max() == 1:
-        estimate, error, t = _residuals(found, stacked, draws, rng)
+        estimate, error, t = _residuals(fitted, stacked, draws, rng)
     else:
         raise ScenarioError("replications: one for some combinations, several for others; needs at least 2 for each")
     # The quantiles of t are swapped: a long upper tail of the estimate extends the interval downwards.

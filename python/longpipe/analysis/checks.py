@@ -49,24 +49,24 @@ class AssumptionWarning(UserWarning):
     """Warning that the data contradict the assumptions of F tests and intervals."""
 
 
-def check(found: Anova, *, alpha: float = ALPHA) -> pd.DataFrame:
+def check(fitted: Anova, *, alpha: float = ALPHA) -> pd.DataFrame:
     """Tests normality, equal variance and independence of the errors, each at significance level `alpha`.
 
     Columns: `assumption`, `test`, `statistic`, `p_value`, `verdict` (not rejected, fails, untested), `note`. Every
     violated assumption also causes an AssumptionWarning with advice. With thousands of rows even the smallest deviation
     is rejected, so read the numbers in the note as well.
     """
-    residual = found.residuals["residual"].to_numpy()
+    residual = fitted.residuals["residual"].to_numpy()
     if not residual.any():
         rows = [(name, "", np.nan, np.nan, "all residuals are zero") for name in ("normality", "equal variance")]
         rows.append(("independence", "", np.nan, np.nan, "all residuals are zero: the replications are identical"))
     else:
-        rows = [_normality(residual), _equal_variance(found, residual), _independence(found, residual)]
+        rows = [_normality(residual), _equal_variance(fitted, residual), _independence(fitted, residual)]
     table = WholeTable(rows, columns=["assumption", "test", "statistic", "p_value", "note"])
     verdicts = np.where(table["p_value"] < alpha, FAILS, NOT_REJECTED)
     table.insert(4, "verdict", np.where(table["p_value"].isna(), UNTESTED, verdicts))
     for row in table[table["verdict"] == FAILS].itertuples():
-        message = f"{found.response}: {row.assumption} fails ({row.test}, p = {row.p_value:.2g}; {row.note})"
+        message = f"{fitted.response}: {row.assumption} fails ({row.test}, p = {row.p_value:.2g}; {row.note})"
         warnings.warn(f"{message}; {ADVICE[str(row.assumption)]}", AssumptionWarning, stacklevel=2)
     return table
 

@@ -63,8 +63,8 @@ def _balanced(cells: Cells, terms: Sequence[Term]) -> Fit:
 
     def effect(term: Term) -> Floats:
         if term not in solved:
-            others = tuple(i for i, name in enumerate(names) if name not in term)
-            value = centred.mean(axis=others, keepdims=True)
+            averaged_axes = tuple(i for i, name in enumerate(names) if name not in term)
+            value = centred.mean(axis=averaged_axes, keepdims=True)
             for size in range(1, len(term)):
                 for part in combinations(term, size):
                     value = value - effect(part)

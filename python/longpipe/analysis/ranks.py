@@ -15,7 +15,7 @@ from longpipe.errors import ScenarioError
 TIE = 1e-9
 
 
-def aligned_ranks(found: Anova) -> pd.DataFrame:
+def aligned_ranks(anova: Anova) -> pd.DataFrame:
     """Returns F tests of all terms by the aligned rank transform, one row per term.
 
     For each term, all other effects are removed from the response, which is then ranked and analysed with the whole
@@ -25,13 +25,13 @@ def aligned_ranks(found: Anova) -> pd.DataFrame:
     Wobbrock, L. Findlater, D. Gergle, J. J. Higgins, The Aligned Rank Transform for Nonparametric Factorial Analyses
     Using Only ANOVA Procedures (CHI 2011).
     """
-    if found.error_df == 0:
+    if anova.error_df == 0:
         raise ScenarioError("ranks: a saturated model has no residuals to rank; needs a lower order or replications")
-    residual = found.residuals["residual"].to_numpy()
+    residual = anova.residuals["residual"].to_numpy()
     rows = []
-    for term in found.terms:
-        ranks = stats.rankdata(_without_split_ties(residual + _effect_of_rows(found, term)))
-        fitted = fit(_with_response(found.cells, ranks), found.terms)
+    for term in anova.terms:
+        ranks = stats.rankdata(_without_split_ties(residual + _effect_of_rows(anova, term)))
+        fitted = fit(_with_response(anova.cells, ranks), anova.terms)
         effect = fitted.effects[term]
         error = fitted.error_sum_of_squares / fitted.error_df
         ratio = effect.sum_of_squares / effect.df / error if error else float("inf")

@@ -169,6 +169,6 @@ def _function(name: str, target: str) -> Callable[[Any], Any]:
     function = getattr(module, attribute, None)
     if not callable(function):
         functions = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        known = nearest(attribute, functions, 10) if functions else "the file has none"
-        raise ScenarioError(f"measure: {name!r}: {where} has no function {attribute!r}; {known}")
+        accepted = nearest(attribute, functions, 10) if functions else "the file has none"
+        raise ScenarioError(f"measure: {name!r}: {where} has no function {attribute!r}; {accepted}")
     return function  # type: ignore[no-any-return]

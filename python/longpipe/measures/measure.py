@@ -107,9 +107,9 @@ class StandardMeasure:
         """Raises ScenarioError for a measure that exists only for the other framing, or only for dumbbells."""
         from longpipe.measures.defaults import names
 
-        known = names(scenario)
-        if self.name not in known:
-            raise ScenarioError(f"measure: {self.name!r} is not measured here; {nearest(self.name, known)}")
+        defaults = names(scenario)
+        if self.name not in defaults:
+            raise ScenarioError(f"measure: {self.name!r} is not measured here; {nearest(self.name, defaults)}")
 
     def __call__(self, result: Result) -> float:
         """Returns the value; NaN if the scenario has none."""

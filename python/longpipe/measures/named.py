@@ -230,11 +230,11 @@ class NamedMeasure:
                 raise ScenarioError(f"measure: {self.name!r}: no class {self.pattern!r} of files; {accepted}")
             return
         self._check_traces(scenario)
-        known = self._known(scenario)
-        if not known and self.kind == "queue":
+        names = self._known(scenario)
+        if not names and self.kind == "queue":
             raise ScenarioError(f"measure: {self.name!r}: no port has several queues; needs a policy such as 'dualpi2'")
-        if not any(fnmatchcase(name, self.pattern) for name in known):
-            raise ScenarioError(f"measure: {self.name!r}: no {self.kind} {self.pattern!r}; {self._accepted(known)}")
+        if not any(fnmatchcase(name, self.pattern) for name in names):
+            raise ScenarioError(f"measure: {self.name!r}: no {self.kind} {self.pattern!r}; {self._accepted(names)}")
 
     def _known(self, scenario: Scenario) -> list[str]:
         """Returns the names of the flows, ports or queues that have the quantity."""
@@ -249,13 +249,13 @@ class NamedMeasure:
             return [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] == traffic]
         return [flow["name"] for flow in whole(resolved)]
 
-    def _accepted(self, known: list[str]) -> str:
+    def _accepted(self, names: list[str]) -> str:
         """Returns the clause of an error message that lists the known names."""
-        accepted = nearest(self.pattern, known, _MAX_NAMED)
-        together = sum(name.startswith(self.pattern) for name in known)
+        accepted = nearest(self.pattern, names, _MAX_NAMED)
+        together = sum(name.startswith(self.pattern) for name in names)
         if together > 1:
             accepted = f"'{self.pattern}*' has all {together}; {accepted}"
-        if self.kind == "flow" and self.pattern.rpartition("-")[2] in known:
+        if self.kind == "flow" and self.pattern.rpartition("-")[2] in names:
             accepted += "; a minus sign needs spaces around it"
         return accepted
 
@@ -288,8 +288,8 @@ def _kind_of(name: str, quantity: str, text: str) -> str:
     for kind in kinds:
         if quantity in OF[kind].quantities:
             return kind
-    known = [quantity for kind in kinds for quantity in OF[kind].quantities]
-    raise ScenarioError(f"measure: {text!r}: {quantity!r} of {name!r}; {nearest(quantity, known)}")
+    quantities = [quantity for kind in kinds for quantity in OF[kind].quantities]
+    raise ScenarioError(f"measure: {text!r}: {quantity!r} of {name!r}; {nearest(quantity, quantities)}")
 
 
 # All classes of response times.

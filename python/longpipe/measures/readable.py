@@ -58,18 +58,18 @@ class Readable:
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
 
-def column_of(measure: str, asked: Iterable[Measure] = ()) -> str:
+def column_of(measure: str, measures: Iterable[Measure] = ()) -> str:
     """Returns the column of a measure; the unit of throughput may be omitted unless a measure of that name exists."""
-    named = any(expression.name == measure for expression in asked)
+    named = any(expression.name == measure for expression in measures)
     return "throughput_bps" if measure == "throughput" and not named else measure
 
 
-def readable(column: str, asked: Iterable[Measure] = (), unit: str | None = None) -> Readable:
+def readable(column: str, measures: Iterable[Measure] = (), unit: str | None = None) -> Readable:
     """Returns the readable form of a column, in the requested unit, or in the unit that its suffix implies.
 
     Raises ScenarioError for an unknown unit.
     """
-    for measure in asked:
+    for measure in measures:
         if measure.name == column and unit is None:
             return Readable(column, _without_base_unit(column, measure.unit), measure.unit, measure.scale)
     ending = _ending(column, _ENDINGS)
@@ -88,8 +88,8 @@ def written(value: float, margin: float | None = None, decimals: int = _DECIMALS
     or a small margin for two. `sign` is "+" for values whose sign is always shown.
     """
     form = form_of(value, margin, decimals)
-    known = margin is not None and not math.isnan(margin)
-    return f"{value:{sign}z{form}}" + (f" ±{margin:{form}}" if known else "")
+    has_margin = margin is not None and not math.isnan(margin)
+    return f"{value:{sign}z{form}}" + (f" ±{margin:{form}}" if has_margin else "")
 
 
 def form_of(value: float, margin: float | None = None, decimals: int = _DECIMALS) -> str:

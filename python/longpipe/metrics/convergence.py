@@ -53,10 +53,10 @@ def by_flow(resolved: Mapping[str, Any], trace: Mapping[str, Any], flows: Mappin
         )
     ]
     bulk = [SOURCES[flow["traffic"]["kind"]]["is_bulk"] for flow in described]
-    others = [flow for flow, counts in zip(sharing, bulk, strict=True) if counts]
+    bulk_flows = [flow for flow, counts in zip(sharing, bulk, strict=True) if counts]
     bottlenecks = {
-        link: _Bottleneck([flow for flow in others if link in flow.path.route])
-        for link in {flow.path.bottleneck for flow in others}
+        link: _Bottleneck([flow for flow in bulk_flows if link in flow.path.route])
+        for link in {flow.path.bottleneck for flow in bulk_flows}
     }
     return [
         _of(flow, bottlenecks[flow.path.bottleneck]) if counts else math.nan

@@ -90,8 +90,8 @@ def handovers_s(run: Run, span_s: tuple[float, float] | None = None) -> list[flo
 
 def change_alike(runs: Iterable[Run], span_s: tuple[float, float] | None = None) -> bool:
     """Returns whether all runs have the same outages and handovers within the span."""
-    first, *others = [(outages(run, span_s), handovers_s(run, span_s)) for run in runs]
-    return all(other == first for other in others)
+    first, *following = [(outages(run, span_s), handovers_s(run, span_s)) for run in runs]
+    return all(other == first for other in following)
 
 
 def mark_changes(panel: Axes, run: Run, span_s: tuple[float, float] | None = None) -> None:

@@ -168,18 +168,18 @@ def _largest_flows(
 
     The selection and its order are the same in every panel, so that each flow has the same colour in all of them.
     """
-    known = list(dict.fromkeys(name for run in runs.values() for name in flow_names(run.scenario)))
+    flows_of_runs = list(dict.fromkeys(name for run in runs.values() for name in flow_names(run.scenario)))
     if names or picture.sizes is None:
         return ({"flows": names} if names else {}), ""
-    if len(known) <= len(PALETTE):
-        return ({"flows": known} if picture.selects_flows else {}), ""
-    sizes: dict[str, float] = dict.fromkeys(known, 0.0)
+    if len(flows_of_runs) <= len(PALETTE):
+        return ({"flows": flows_of_runs} if picture.selects_flows else {}), ""
+    sizes: dict[str, float] = dict.fromkeys(flows_of_runs, 0.0)
     for run in runs.values():
         for name, size in picture.sizes(run, shown_s(run, span_s), port).items():
             sizes[str(name)] = sizes.get(str(name), 0.0) + float(size)
-    largest = sorted(known, key=lambda name: -sizes[name])[: len(PALETTE)]
-    flows = [name for name in known if name in largest]
-    note = f"the {len(flows)} of {len(known)} flows with the {picture.largest} in all runs"
+    largest = sorted(flows_of_runs, key=lambda name: -sizes[name])[: len(PALETTE)]
+    flows = [name for name in flows_of_runs if name in largest]
+    note = f"the {len(flows)} of {len(flows_of_runs)} flows with the {picture.largest} in all runs"
     return {"flows": flows, **({"others": True} if "others" in picture.options else {})}, note
 
 

@@ -120,18 +120,18 @@ def flow_names(scenario: Scenario) -> list[str]:
 
 def check_flows(scenario: Scenario, flows: Sequence[str] | None) -> None:
     """Raises ScenarioError for an unknown flow."""
-    known = flow_names(scenario)
+    names = flow_names(scenario)
     for flow in flows or ():
-        if flow not in known:
-            raise ScenarioError(f"flow: {flow!r} is not in the run; {nearest(flow, known)}")
+        if flow not in names:
+            raise ScenarioError(f"flow: {flow!r} is not in the run; {nearest(flow, names)}")
 
 
 def check_port(scenario: Scenario, port: str | None) -> None:
     """Raises ScenarioError for an unknown port."""
     resolved = scenario.resolved
-    known = [port_name(resolved, link) for link in range(len(resolved["links"]))]
-    if port is not None and port not in known:
-        raise ScenarioError(f"port: {port!r} is not in the network; {nearest(port, known)}")
+    ports = [port_name(resolved, link) for link in range(len(resolved["links"]))]
+    if port is not None and port not in ports:
+        raise ScenarioError(f"port: {port!r} is not in the network; {nearest(port, ports)}")
 
 
 def check_senders(scenario: Scenario, flows: Sequence[str] | None, lacks: str) -> None:
@@ -189,9 +189,9 @@ def chosen_senders(
                 f"flow: {flow!r} is a further path of {paths[flow]!r}; the trace contains only first paths, needs "
                 f"{paths[flow]!r}"
             )
-    known = [name for name in traffics if name not in paths]
+    senders = [name for name in traffics if name not in paths]
     having = set(drawn["flow"].astype(str))
-    able = [name for name in known if name in having]
+    able = [name for name in senders if name in having]
     if not able:
         raise EmptyPictureError(
             f"flow: no {lacks} of any flow in the time shown; needs a TCP sender, or a longer time", f"no {lacks}"
@@ -203,13 +203,13 @@ def chosen_senders(
             )
     names, note = _chosen(able, flows, most, sizes, what)
     omitted = "without further paths of connections" if paths and not flows else ""
-    lacking = len(known) - len(able)
-    others = (
+    lacking = len(senders) - len(able)
+    undrawn = (
         f"without {lacking} flow{'s that have' if lacking > 1 else ' that has'} no {lacks}"
         if lacking and not flows
         else ""
     )
-    return Chosen(names, ", ".join(filter(None, [note, omitted, others])))
+    return Chosen(names, ", ".join(filter(None, [note, omitted, undrawn])))
 
 
 def _chosen(names: list[str], flows: Sequence[str] | None, most: int | None, sizes: pd.Series, what: str) -> Chosen:
@@ -224,8 +224,8 @@ def flows_with_rows(runs: Iterable[Run], rows: Callable[[Run], pd.DataFrame]) ->
     """Returns the flows, in order, that exist in all runs and have rows in any; `rows` returns the rows of a run."""
     several = list(runs)
     having = {str(name) for run in several for name in rows(run)["flow"].unique()}
-    known = [flow_names(run.scenario) for run in several]
-    return [name for name in known[0] if name in having and all(name in names for names in known)]
+    names_of_runs = [flow_names(run.scenario) for run in several]
+    return [name for name in names_of_runs[0] if name in having and all(name in names for names in names_of_runs)]
 
 
 def shown_s(run: Run, span_s: tuple[float, float] | None) -> tuple[float, float]:

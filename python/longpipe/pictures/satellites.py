@@ -22,27 +22,29 @@ MAX_PAIRS: Final = 8
 
 
 @with_literal_texts
-def round_trips_over_time(found: RoundTrips) -> Figure:
+def round_trips_over_time(round_trips: RoundTrips) -> Figure:
     """Draws the RTT [ms] and number of links of the first pairs' routes over time; a gap means that there is none."""
-    shown = range(min(MAX_PAIRS, len(found.pairs)))
-    rest = f", {len(shown)} of {len(found.pairs)} pairs" if len(shown) < len(found.pairs) else ""
-    span = (float(found.times_s[0]), float(found.times_s[-1]) or 1.0)
-    figure, (above, below) = panels(2, f"Round trips over {found.constellation.name}{rest}", span)
+    shown = range(min(MAX_PAIRS, len(round_trips.pairs)))
+    rest = f", {len(shown)} of {len(round_trips.pairs)} pairs" if len(shown) < len(round_trips.pairs) else ""
+    span = (float(round_trips.times_s[0]), float(round_trips.times_s[-1]) or 1.0)
+    figure, (above, below) = panels(2, f"Round trips over {round_trips.constellation.name}{rest}", span)
     for pair in shown:
-        colour, label = PALETTE[pair % len(PALETTE)], found.label(pair)
-        finite = np.isfinite(found.rtt_s[:, pair])
-        rtt_ms = np.where(finite, 1e3 * found.rtt_s[:, pair], np.nan)
-        jumps = np.searchsorted(found.times_s, [at for at, changed, _ in found.changes if changed == pair and at > 0])
+        colour, label = PALETTE[pair % len(PALETTE)], round_trips.label(pair)
+        finite = np.isfinite(round_trips.rtt_s[:, pair])
+        rtt_ms = np.where(finite, 1e3 * round_trips.rtt_s[:, pair], np.nan)
+        jumps = np.searchsorted(
+            round_trips.times_s, [at for at, changed, _ in round_trips.changes if changed == pair and at > 0]
+        )
         # At a change of the route, the line jumps instead of passing through RTTs of no route.
         above.plot(
-            np.insert(found.times_s, jumps, found.times_s[jumps]),
+            np.insert(round_trips.times_s, jumps, round_trips.times_s[jumps]),
             np.insert(rtt_ms, jumps, rtt_ms[jumps - 1]),
             color=colour,
             lw=1.1,
             label=label,
         )
-        hops = np.where(finite, found.hops[:, pair].astype(np.float64), np.nan)
-        below.step(found.times_s, hops, where="post", color=colour, lw=1.1)
+        hops = np.where(finite, round_trips.hops[:, pair].astype(np.float64), np.nan)
+        below.step(round_trips.times_s, hops, where="post", color=colour, lw=1.1)
     above.set_ylabel("round trip [ms]")
     below.set_ylabel("links one way")
     below.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
@@ -54,37 +56,37 @@ def round_trips_over_time(found: RoundTrips) -> Figure:
 
 
 @with_literal_texts
-def satellite_map(found: RoundTrips, at_s: float) -> Figure:
+def satellite_map(round_trips: RoundTrips, at_s: float) -> Figure:
     """Draws a map of satellites, stations and routes at a given time."""
     from longpipe.satellites.positions import earth_fixed_m
 
-    last = float(found.times_s[-1])
+    last = float(round_trips.times_s[-1])
     if not 0 <= at_s <= last:
         raise ScenarioError(f"--at: {at_s:g} s; needs 0 s to {last:g} s")
-    (satellites,), _ = earth_fixed_m(found.constellation, found.begin_s + np.array([at_s]))
+    (satellites,), _ = earth_fixed_m(round_trips.constellation, round_trips.begin_s + np.array([at_s]))
     longitude = np.degrees(np.arctan2(satellites[:, 1], satellites[:, 0]))
     latitude = np.degrees(np.arcsin(satellites[:, 2] / np.linalg.norm(satellites, axis=1)))
     figure = Picture(figsize=(9, 4.8), layout="constrained")
     axes = figure.subplots()
     plain(axes)
-    axes.plot(longitude, latitude, ".", color=ASH, ms=2, label=f"{len(found.constellation.names)} satellites")
-    for number, pair in enumerate(range(min(MAX_PAIRS, len(found.pairs)))):
-        route = found.route_at(pair, at_s)
+    axes.plot(longitude, latitude, ".", color=ASH, ms=2, label=f"{len(round_trips.constellation.names)} satellites")
+    for number, pair in enumerate(range(min(MAX_PAIRS, len(round_trips.pairs)))):
+        route = round_trips.route_at(pair, at_s)
         if route:
-            a, b = (found.stations[end] for end in found.pairs[pair])
+            a, b = (round_trips.stations[end] for end in round_trips.pairs[pair])
             ends = [(a.longitude_deg, a.latitude_deg), (b.longitude_deg, b.latitude_deg)]
             line = [ends[0], *((longitude[hop], latitude[hop]) for hop in route), ends[1]]
-            _draw_route(axes, np.array(line), PALETTE[number % len(PALETTE)], found.label(pair))
-    places = np.array([(station.longitude_deg, station.latitude_deg) for station in found.stations])
+            _draw_route(axes, np.array(line), PALETTE[number % len(PALETTE)], round_trips.label(pair))
+    places = np.array([(station.longitude_deg, station.latitude_deg) for station in round_trips.stations])
     axes.plot(_wrapped(places[:, 0]), places[:, 1], "^", color=VERMILION, ms=5, label="stations")
-    if len(found.stations) <= MAX_PAIRS:
-        for station in found.stations:
+    if len(round_trips.stations) <= MAX_PAIRS:
+        for station in round_trips.stations:
             where = (float(_wrapped(np.array(station.longitude_deg))), station.latitude_deg)
             axes.annotate(station.name, where, xytext=(4, 4), textcoords="offset points", fontsize="small", color=BLUE)
     axes.set(xlim=(-180, 180), ylim=(-90, 90), xlabel="longitude [degree]", ylabel="latitude [degree]")
     axes.set_xticks(range(-180, 181, 60))
     axes.set_yticks(range(-90, 91, 30))
-    figure.suptitle(f"{found.constellation.name} at {at_s:g} s", fontsize=font_points(11))
+    figure.suptitle(f"{round_trips.constellation.name} at {at_s:g} s", fontsize=font_points(11))
     legend(figure, [axes])
     return figure
 

@@ -135,13 +135,15 @@ def _measured(study: Study, runs: pd.DataFrame, y: str | None) -> Readable:
     """Returns the column of a measure and its unit; by default efficiency or throughput."""
     factors = [factor.name for factor in study.design.factors]
     measures = [str(name) for name in runs.columns if name not in (*factors, "point", "block", "replication", "seed")]
-    known = [name for name in measures if np.isfinite(runs[name]).any()]
+    with_values = [name for name in measures if np.isfinite(runs[name]).any()]
     if y is None:
-        y = "efficiency" if "efficiency" in known else "throughput_bps"
+        y = "efficiency" if "efficiency" in with_values else "throughput_bps"
     if y not in measures:
         raise ScenarioError(f"measure: {y!r}; {nearest(y, measures)}, or as in flow:FLOW.throughput")
-    if y not in known:
-        raise ScenarioError(f"measure: {y!r} has no value in any of {len(runs)} runs; needs one of {', '.join(known)}")
+    if y not in with_values:
+        raise ScenarioError(
+            f"measure: {y!r} has no value in any of {len(runs)} runs; needs one of {', '.join(with_values)}"
+        )
     return readable(y, study.design.asked)
 
 
@@ -277,10 +279,10 @@ def heat(
     figure, panel = _panel(ax)
     panel.grid(visible=False)
     image = panel.imshow(values, aspect="auto", cmap="viridis")
-    known = np.isfinite(values)
-    digits = _decimals(values[known])
+    has_value = np.isfinite(values)
+    digits = _decimals(values[has_value])
     for (row, column), value in np.ndenumerate(values):
-        if known[row, column]:
+        if has_value[row, column]:
             text, tint = f"{value:.{digits}f}", text_colour(image, value)
         else:
             cell = cells.get((up[row], across[column]))
@@ -293,7 +295,7 @@ def heat(
     panel.set_ylabel(by)
     runs = "one run each" if sweep_data.replications == 1 else f"means of {sweep_data.replications} replications"
     _titled(figure, ax, "\n".join([f"{study.name}: {measure.name}, {runs}", *sweep_data.notes]))
-    if known.any():
+    if has_value.any():
         panel.figure.colorbar(image, ax=panel, label=measure.head)
     return figure
 

@@ -27,22 +27,22 @@ MAX_LETTERS: Final = 14
 MAX_LEVELS, MAX_BARS, MAX_PANELS = 40, 25, 12
 
 
-def main_effect_points(found: Anova, level: float = 0.9) -> pd.DataFrame:
+def main_effect_points(anova: Anova, level: float = 0.9) -> pd.DataFrame:
     """Returns the mean response at each level of each factor, averaged over the other factors.
 
     Columns: `factor`, `level`, `mean`, and `low` and `high`: the interval of the level's effect, shifted by the overall
     mean.
     """
-    effects = found.effects(level)
-    moved = effects[["effect", "low", "high"]] + found.mean
+    effects = anova.effects(level)
+    moved = effects[["effect", "low", "high"]] + anova.mean
     moved.columns = pd.Index(["mean", "low", "high"])
     return pd.concat([effects[["component", "level"]].rename(columns={"component": "factor"}), moved], axis=1)
 
 
 @with_literal_texts
-def main_effects(found: Anova, level: float = 0.9) -> Figure:
+def main_effects(anova: Anova, level: float = 0.9) -> Figure:
     """Draws one panel per factor with the mean response at each level and the interval of its effect."""
-    points = main_effect_points(found, level)
+    points = main_effect_points(anova, level)
     groups = {str(name): group for name, group in points.groupby("factor", sort=False)}
     _refuse_more_than(MAX_LEVELS, max(map(len, groups.values())), "levels of a factor")
     widths = [max(1.6, 0.75 * len(group), min(8, _inches(group["level"]))) for group in groups.values()]
@@ -50,41 +50,41 @@ def main_effects(found: Anova, level: float = 0.9) -> Figure:
     panels = figure.subplots(1, len(groups), sharey=True, squeeze=False, gridspec_kw={"width_ratios": widths})[0]
     for panel, width, (name, group) in zip(panels, widths, groups.items(), strict=True):
         places = np.arange(len(group))
-        panel.axhline(found.mean, color=FAINT, linewidth=1, linestyle="--")
+        panel.axhline(anova.mean, color=FAINT, linewidth=1, linestyle="--")
         errors = np.abs(group[["low", "high"]].to_numpy().T - group["mean"].to_numpy())
         panel.errorbar(places, group["mean"], errors, color=COLOURS[0], marker="o", capsize=4, linewidth=1)
         _name_levels(panel, list(group["level"]), name, width)
-    panels[0].set_ylabel(f"mean {found.response}")
-    interval = "no intervals: no error term" if found.error_df == 0 else f"{100 * level:g} % intervals of the effects"
-    figure.suptitle(f"Main effects on {found.response}; {interval}; dashed: overall mean", fontsize=font_points(10))
+    panels[0].set_ylabel(f"mean {anova.response}")
+    interval = "no intervals: no error term" if anova.error_df == 0 else f"{100 * level:g} % intervals of the effects"
+    figure.suptitle(f"Main effects on {anova.response}; {interval}; dashed: overall mean", fontsize=font_points(10))
     return figure
 
 
-def interaction_points(found: Anova, first: str, second: str) -> pd.DataFrame:
+def interaction_points(anova: Anova, first: str, second: str) -> pd.DataFrame:
     """Returns the mean response at each pair of levels.
 
     Columns: `across` (the level of the factor that has more levels), `line` (the level of the other factor) and `mean`.
     """
-    check_factors((first, second), found.factors)
-    if len(found.cells.axes[first]) < len(found.cells.axes[second]):
+    check_factors((first, second), anova.factors)
+    if len(anova.cells.axes[first]) < len(anova.cells.axes[second]):
         first, second = second, first
-    means = found.means(first, second).rename(columns={first: "across", second: "line"})
+    means = anova.means(first, second).rename(columns={first: "across", second: "line"})
     return means[["across", "line", "mean"]].assign(across_factor=first, line_factor=second)
 
 
 @with_literal_texts
-def interactions(found: Anova) -> Figure:
+def interactions(anova: Anova) -> Figure:
     """Draws one panel per two-factor interaction of the model; parallel lines mean no interaction."""
-    pairs = [pair for pair in combinations(found.factors, 2) if pair in found.terms]
+    pairs = [pair for pair in combinations(anova.factors, 2) if pair in anova.terms]
     if not pairs:
         raise ScenarioError("order: the model has no interaction of two factors to draw; needs order 2")
     _refuse_more_than(MAX_PANELS, len(pairs), "interactions of two factors")
-    points = [interaction_points(found, *pair) for pair in pairs]
+    points = [interaction_points(anova, *pair) for pair in pairs]
     columns = min(3, len(pairs))
     rows = -(-len(pairs) // columns)
     figure = Picture(figsize=(PANEL_INCHES * columns, 4.2 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
-    share = found.variation.set_index("component")["percent"]
+    share = anova.variation.set_index("component")["percent"]
     for panel, pair, table in zip(panels, pairs, points, strict=False):
         lines = list(table.groupby("line", sort=False))
         _refuse_more_than(len(COLOURS), len(lines), "lines in a panel")
@@ -99,8 +99,8 @@ def interactions(found: Anova) -> Figure:
     for panel in panels[len(pairs) :]:
         panel.set_visible(False)
     for row in range(rows):
-        panels[row * columns].set_ylabel(f"mean {found.response}")
-    figure.suptitle(f"Interactions in {found.response}; parallel lines would mean none", fontsize=font_points(10))
+        panels[row * columns].set_ylabel(f"mean {anova.response}")
+    figure.suptitle(f"Interactions in {anova.response}; parallel lines would mean none", fontsize=font_points(10))
     return figure
 
 
@@ -141,25 +141,25 @@ def variation_explained(*analyses: Anova) -> Figure:
     return figure
 
 
-def residual_points(found: Anova) -> pd.DataFrame:
+def residual_points(anova: Anova) -> pd.DataFrame:
     """Returns each row's `fitted` and `residual` (response unit) and `normal_quantile` [standard deviations]."""
-    table = found.residuals[["fitted", "residual"]]
+    table = anova.residuals[["fitted", "residual"]]
     ranks = table["residual"].rank(method="first")
     # Blom's plotting positions.
     return table.assign(normal_quantile=special.ndtri((ranks - 0.375) / (len(table) + 0.25)))
 
 
 @with_literal_texts
-def residuals(found: Anova) -> Figure:
+def residuals(anova: Anova) -> Figure:
     """Draws residuals against fitted values and against normal quantiles."""
-    points = residual_points(found)
+    points = residual_points(anova)
     figure = Picture(figsize=(9, 4), layout="constrained")
     spread, normal = figure.subplots(1, 2, sharey=True)
     style = {"linestyle": "", "marker": "o", "color": COLOURS[0], "markersize": 4 if len(points) < 500 else 1.5}
     dense = {"rasterized": len(points) > 2000, "alpha": 0.8 if len(points) < 500 else 0.3}
     spread.axhline(0, color=FAINT, linewidth=1, linestyle="--")
     spread.plot(points["fitted"], points["residual"], **style, **dense)
-    spread.set_xlabel(f"fitted {found.response}")
+    spread.set_xlabel(f"fitted {anova.response}")
     spread.set_ylabel("residual")
     spread.set_title("no pattern: equal variance, no missing term", fontsize=font_points(9))
     ends = np.array([points["normal_quantile"].min(), points["normal_quantile"].max()])
@@ -169,7 +169,7 @@ def residuals(found: Anova) -> Figure:
     normal.set_title("on the line: normal errors", fontsize=font_points(9))
     for panel in (spread, normal):
         _plain(panel, "both")
-    figure.suptitle(f"Residuals of {found.response}", fontsize=font_points(10))
+    figure.suptitle(f"Residuals of {anova.response}", fontsize=font_points(10))
     return figure
 
 

@@ -250,10 +250,10 @@ def _span(above: float, below: float, mean: float, low: float, high: float, comp
     """Returns the positions of limits, interval and mean on a common axis from 0 to 1."""
     shown = [value for value in (above, below, mean, low, high, compared) if not math.isnan(value)]
     margin = 0.15 * (max(shown) - min(shown)) or 1.0
-    least, most = min(shown) - margin, max(shown) + margin
+    lowest, highest = min(shown) - margin, max(shown) + margin
 
     def position(value: float) -> float:
-        return (value - least) / (most - least)
+        return (value - lowest) / (highest - lowest)
 
     return Span(
         (0.0 if math.isnan(above) else position(above), 1.0 if math.isnan(below) else position(below)),

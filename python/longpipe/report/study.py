@@ -60,8 +60,8 @@ def page(study: Study, responses: Sequence[str] = ()) -> str:
     for response in responses:
         if response not in measures:
             raise ScenarioError(f"--response: {response!r} is not a measure; {nearest(response, measures)}")
-    asked = [measure.name for measure in study.design.asked if measure.name in measures]
-    chosen = tuple(dict.fromkeys(responses)) or tuple(asked) or tuple(name for name in INDEXES if name in measures)
+    measured = [measure.name for measure in study.design.asked if measure.name in measures]
+    chosen = tuple(dict.fromkeys(responses)) or tuple(measured) or tuple(name for name in INDEXES if name in measures)
     analyses = [_analysis(study, finished, response, palette) for response in chosen]
     tables: dict[str, pd.DataFrame] = {"runs": runs, "points": _points(study, finished, measures)}
     for response, (_, fitted) in zip(chosen, analyses, strict=True):
@@ -88,8 +88,8 @@ def _summary(study: Study) -> str:
 
 def _measures(study: Study, finished: pd.DataFrame) -> list[str]:
     """Returns the numeric columns with a value in every run."""
-    known = {"point", "replication", "seed", *PROVENANCE, *study.design.levels(1)}
-    numeric = (str(name) for name in finished.columns if name not in known and is_numeric_dtype(finished[name]))
+    not_measures = {"point", "replication", "seed", *PROVENANCE, *study.design.levels(1)}
+    numeric = (str(name) for name in finished.columns if name not in not_measures and is_numeric_dtype(finished[name]))
     return [name for name in numeric if finished[name].notna().any()]
 
 
@@ -127,17 +127,17 @@ def _results(study: Study, finished: pd.DataFrame, measures: list[str], chosen: 
     shown = {name: readable(name, study.design.asked) for name in measures}
     points = _points(study, finished, measures)
     levels = list(study.design.levels(1))
-    others = [name for name in measures if name not in chosen]
+    further = [name for name in measures if name not in chosen]
     columns = (
         *(Column(name, number=is_numeric_dtype(points[name])) for name in (*levels, "runs")),
         *(Column(f"{shown[name].head} ±95\N{NO-BREAK SPACE}%", number=True) for name in chosen),
-        *(Column(shown[name].head, number=True) for name in others),
+        *(Column(shown[name].head, number=True) for name in further),
     )
     rows = []
     for row in points.to_dict("records"):
         cells = [_cell(row[name]) for name in (*levels, "runs")]
         cells += [_mean(row, shown[name], interval=True) for name in chosen]
-        cells += [_mean(row, shown[name], interval=False) for name in others]
+        cells += [_mean(row, shown[name], interval=False) for name in further]
         rows.append(tuple(cells))
     note = "Means over seeds; ± is followed by half of the 95 % interval of the mean."
     return Grid("points", "Means by point", columns, tuple(rows[:MAX_ROWS]), note=note, closed=len(rows) > MAX_ROWS)
@@ -176,9 +176,9 @@ def _analysis(study: Study, finished: pd.DataFrame, response: str, palette: Pale
     name, unit = f"analysis-{response}", readable(response, study.design.asked)
     title = f"What explains {unit.name}"
     try:
-        own = found = study.design.anova(finished, response)
+        own = fitted = study.design.anova(finished, response)
         if unit.unit:
-            found = study.design.anova(finished.assign(**{unit.head: finished[response] / unit.scale}), unit.head)
+            fitted = study.design.anova(finished.assign(**{unit.head: finished[response] / unit.scale}), unit.head)
     except ScenarioError as error:
         return Section(name, title, (f"No analysis of variation: {error}.",)), None
     missing = len(study.runs()) - len(finished)
@@ -186,19 +186,19 @@ def _analysis(study: Study, finished: pd.DataFrame, response: str, palette: Pale
     with warnings.catch_warnings():
         # The warning is redundant, because the table of checks reports it.
         warnings.simplefilter("ignore", AssumptionWarning)
-        checks = check(found)
-    low, high = found.mean_interval(LEVEL)
+        checks = check(fitted)
+    low, high = fitted.mean_interval(LEVEL)
     of = f"mean [{unit.unit}]" if unit.unit else "mean"
-    facts = Facts(((of, f"{number(found.mean)}, {100 * LEVEL:g} % interval {number(low)} to {number(high)}"),))
+    facts = Facts(((of, f"{number(fitted.mean)}, {100 * LEVEL:g} % interval {number(low)} to {number(high)}"),))
     tables = (
-        grid(found.variation.drop(columns="mean_square"), f"{name}-variation", "Allocation of variation"),
-        grid(found.effects(LEVEL), f"{name}-effects", f"Effects, with {100 * LEVEL:g} % intervals"),
+        grid(fitted.variation.drop(columns="mean_square"), f"{name}-variation", "Allocation of variation"),
+        grid(fitted.effects(LEVEL), f"{name}-effects", f"Effects, with {100 * LEVEL:g} % intervals"),
         grid(checks, f"{name}-checks", "Validity of the assumptions"),
     )
     drawn, refused = [], []
     for figure in (draw.main_effects, draw.interactions, draw.variation_explained, draw.residuals):
         try:
-            drawing = inline(to_svg(figure(found), figure.__name__), f"{name}-{figure.__name__}", palette)
+            drawing = inline(to_svg(figure(fitted), figure.__name__), f"{name}-{figure.__name__}", palette)
             drawn.append(Picture(f"{name}-figure-{figure.__name__}", drawing.title, drawing.alt, drawing.svg))
         except ScenarioError as error:
             refused.append(f"No figure of {figure.__name__.replace('_', ' ')}: {error}.")

@@ -55,19 +55,19 @@ def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path])
     seen: dict[Path, str] = {}
     for place, path in captures.items():
         kind, _, name = place.partition(":")
-        known = {"host": hosts, "link": links}.get(kind)
-        if known is None or not name:
+        index_of = {"host": hosts, "link": links}.get(kind)
+        if index_of is None or not name:
             raise ScenarioError(f"capture: {place!r}; needs host:NAME or link:NAME->NAME")
-        if name not in known:
-            raise ScenarioError(f"capture: {name!r} is not a {kind}; {_instead(resolved, kind, name, known)}")
+        if name not in index_of:
+            raise ScenarioError(f"capture: {name!r} is not a {kind}; {_instead(resolved, kind, name, index_of)}")
         if (other := seen.setdefault(Path(path).absolute(), place)) != place:
             raise ScenarioError(f"capture {place}: {path} is the file of {other}; needs a separate file")
         check_file(f"capture {place}", Path(path))
-        places.append((kind, known[name], str(path)))
+        places.append((kind, index_of[name], str(path)))
     return places
 
 
-def _instead(resolved: Mapping[str, Any], kind: str, name: str, known: Mapping[str, int]) -> str:
+def _instead(resolved: Mapping[str, Any], kind: str, name: str, index_of: Mapping[str, int]) -> str:
     """Returns a suggestion for an unknown capture point: if it names a flow or a group of flows, its two hosts."""
     names, links = [node["name"] for node in resolved["nodes"]], resolved["links"]
     for flow in resolved["flows"] if kind == "host" else ():
@@ -75,7 +75,7 @@ def _instead(resolved: Mapping[str, Any], kind: str, name: str, known: Mapping[s
         if name == flow["name"] or re.fullmatch(rf"{re.escape(name)}\d+", flow["name"]):
             begin, end = names[links[flow["route"][0]]["from"]], names[links[flow["route"][-1]]["to"]]
             return f"the flow {flow['name']} goes from {begin} to {end}, needs host:{begin} or host:{end}"
-    return nearest(name, known, MAX_NAMED)
+    return nearest(name, index_of, MAX_NAMED)
 
 
 def unwritable(captures: Mapping[str, str | Path], error: OSError) -> ScenarioError:

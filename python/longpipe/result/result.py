@@ -345,10 +345,10 @@ class Result:
         They concern windows that cannot fill path or buffer, paths that end before the run, many lost ACKs, flows that
         another one locks out of a queue, and arriving flows that waited or are fewer than `traffic.flows`.
         """
-        found = self.flow_limits
+        verdicts = self.flow_limits
         unsteady = [f"warm_up: {NOT_STATIONARY}"] if NOT_STATIONARY in self.warm_up else []
         ended = (*self.replaced, *self.deaths, *self.failures, *self.delayed, *self.few_arrivals)
-        return (*self.locked_out, *cautions(self.scenario), *unsteady, *ended, *notes(found))
+        return (*self.locked_out, *cautions(self.scenario), *unsteady, *ended, *notes(verdicts))
 
     @property
     def locked_out(self) -> tuple[str, ...]:
@@ -358,9 +358,9 @@ class Result:
     @property
     def deaths(self) -> tuple[str, ...]:
         """Connections of real stacks that ended before all data had arrived, one line each."""
-        found: Mapping[str, Sequence[Any]] = self.part("stacks")
+        stacks: Mapping[str, Sequence[Any]] = self.part("stacks")
         names = ("flow", "stack", "version", "closed_s", "closed")
-        rows = zip(*(found.get(name, ()) for name in names), strict=True)
+        rows = zip(*(stacks.get(name, ()) for name in names), strict=True)
         return tuple(
             f"{flow}: {stack} {version[:12]} lost its connection at {at_s:.3f} s: {why}"
             for flow, stack, version, at_s, why in rows
@@ -373,23 +373,23 @@ class Result:
 
         Their throughput is the mean of the whole run, also of the time after the end of the connection.
         """
-        found: Mapping[str, Sequence[Any]] = self.part("stacks")
-        ends = zip(found.get("flow", ()), found.get("closed", ()), strict=True)
+        stacks: Mapping[str, Sequence[Any]] = self.part("stacks")
+        ends = zip(stacks.get("flow", ()), stacks.get("closed", ()), strict=True)
         return frozenset(str(flow) for flow, why in ends if why)
 
     @property
     def failures(self) -> tuple[str, ...]:
         """Programs of yours that failed, and commands that had not ended, a line for each."""
-        found: Mapping[str, Sequence[Any]] = self.part("programs")
+        programs: Mapping[str, Sequence[Any]] = self.part("programs")
         names = ("flow", "host", "field", "program", "exit_code", "errors")
-        rows = zip(*(found.get(name, ()) for name in names), strict=True)
+        rows = zip(*(programs.get(name, ()) for name in names), strict=True)
         return tuple(line for row in rows if (line := _failure(*row)))
 
     @property
     def delayed(self) -> tuple[str, ...]:
         """Arriving flows that had to wait for others, as a line for each scenario flow with any."""
-        found: Mapping[str, Sequence[Any]] = self.part("arrived")
-        rows = zip(*(found.get(name, ()) for name in ("flow", "arrived", "waited", "peak_active")), strict=True)
+        arrivals: Mapping[str, Sequence[Any]] = self.part("arrived")
+        rows = zip(*(arrivals.get(name, ()) for name in ("flow", "arrived", "waited", "peak_active")), strict=True)
         return tuple(
             f"{flow}: {waited} of {arrived} flows waited until one of {peak} others had ended, which is included in "
             f"their completion times; needs traffic.most_active larger than {peak}, or a lower load"
@@ -400,8 +400,8 @@ class Result:
     @property
     def few_arrivals(self) -> tuple[str, ...]:
         """Scenario flows with fewer arrivals than their maximum `traffic.flows`, one line each."""
-        found: Mapping[str, Sequence[Any]] = self.part("arrived")
-        arrived = dict(zip(found.get("flow", ()), found.get("arrived", ()), strict=True))
+        arrivals: Mapping[str, Sequence[Any]] = self.part("arrived")
+        arrived = dict(zip(arrivals.get("flow", ()), arrivals.get("arrived", ()), strict=True))
         if not arrived:
             return ()
         random = {
@@ -410,16 +410,16 @@ class Result:
             if flow["name"] in arrived and flow["traffic"]["arrivals"]["kind"] == "poisson"
         }
         return tuple(
-            f"{name}: {arrived[name]} of at most {most} flows arrived before the end"
+            f"{name}: {arrived[name]} of at most {max_flows} flows arrived before the end"
             for name, traffic in random.items()
-            if (most := traffic.get("most_flows")) is not None and arrived[name] < most
+            if (max_flows := traffic.get("most_flows")) is not None and arrived[name] < max_flows
         )
 
     @property
     def replaced(self) -> tuple[str, ...]:
         """Invalid values of loaded congestion controllers, which were replaced, one line for each kind."""
-        found: Mapping[str, Sequence[str]] = self.part("modules")
-        rows = zip(found.get("module", ()), found.get("warning", ()), strict=True)
+        modules: Mapping[str, Sequence[str]] = self.part("modules")
+        rows = zip(modules.get("module", ()), modules.get("warning", ()), strict=True)
         return tuple(f"{module}: {warning}" for module, warning in rows)
 
     @cached_property
@@ -444,20 +444,20 @@ class Result:
     @property
     def warm_up(self) -> str:
         """The time that counters and means exclude, how it was chosen, and whether the remaining run is stationary."""
-        found = self.part("warm_up")
-        if not found.get("begin_s"):
+        warm_up = self.part("warm_up")
+        if not warm_up.get("begin_s"):
             return ""
         text = f"counters and means from {begin_s(self.columns):.6g} s on"
-        if not found.get("series"):
+        if not warm_up.get("series"):
             return text
-        text += f", chosen by MSER-5 from the {found['series'][0]}, not before the end of slow start"
-        return text if found["stationary"][0] else f"{text}; {NOT_STATIONARY}"
+        text += f", chosen by MSER-5 from the {warm_up['series'][0]}, not before the end of slow start"
+        return text if warm_up["stationary"][0] else f"{text}; {NOT_STATIONARY}"
 
     def part(self, name: str) -> Columns:
         """Returns the columns of a table such as "flows" without pandas; each is a list."""
         if name == "flows":
-            first, *others = self.columns[name].items()
-            return dict([first, ("throughput_bps", self._throughputs_bps), *others])
+            first, *following = self.columns[name].items()
+            return dict([first, ("throughput_bps", self._throughputs_bps), *following])
         if name in ("response_times", "waiting") and name not in self.columns:
             # A stored run contains these.
             if not len(self.columns.get("files", {}).get("flow", ())):
@@ -515,10 +515,10 @@ class Result:
 
     def _attainable_bps(self, *, back: bool) -> float:
         trunk = self._trunks[back]
-        found = self._most_payload_bps(trunk.left_bps, back=back)
+        payload_bps = self._most_payload_bps(trunk.left_bps, back=back)
         if math.isfinite(trunk.counted_bps):
-            found = min(found, self._most_payload_bps(trunk.counted_bps, back=back, counted=True))
-        return found
+            payload_bps = min(payload_bps, self._most_payload_bps(trunk.counted_bps, back=back, counted=True))
+        return payload_bps
 
     @cached_property
     def _trunks(self) -> dict[bool, Trunk]:
@@ -712,14 +712,14 @@ def records(columns: Columns) -> list[dict[str, Any]]:
 def _of_stacks(scenario: Scenario, parts: Mapping[str, Columns]) -> Columns:
     """Returns the columns of flows in which the core's counters of real stacks are replaced."""
     flows = parts["flows"]
-    found: dict[str, Any] = {"timeouts": _timeouts(scenario, parts)}
+    counters: dict[str, Any] = {"timeouts": _timeouts(scenario, parts)}
     # Runs of other engines may lack the column.
     if (counts := flows.get("reordered_packets")) is not None:
         # The core does not read the sequence numbers of stacks.
         unread = {flow["name"] for flow in scenario.resolved["flows"] if flow.get("foreign")}
         counted = zip(flows["flow"], counts, strict=True)
-        found["reordered_packets"] = [math.nan if name in unread else count for name, count in counted]
-    return found
+        counters["reordered_packets"] = [math.nan if name in unread else count for name, count in counted]
+    return counters
 
 
 def _timeouts(scenario: Scenario, parts: Mapping[str, Columns]) -> list[float]:
@@ -729,13 +729,13 @@ def _timeouts(scenario: Scenario, parts: Mapping[str, Columns]) -> list[float]:
     """
     stacks = parts["stacks"]
     reported = stacks.get("timeouts", [math.nan] * len(stacks["flow"]))
-    known = dict(zip(stacks["flow"], reported, strict=True))
+    timeouts_of = dict(zip(stacks["flow"], reported, strict=True))
     if begin_s(parts):
-        known = {flow: math.nan if count else count for flow, count in known.items()}
+        timeouts_of = {flow: math.nan if count else count for flow, count in timeouts_of.items()}
     # Further paths of a connection have no row of their own in `stacks`.
-    known |= {flow["name"]: math.nan for flow in scenario.resolved["flows"] if "of" in flow["traffic"]}
+    timeouts_of |= {flow["name"]: math.nan for flow in scenario.resolved["flows"] if "of" in flow["traffic"]}
     flows = parts["flows"]
-    counts = [known.get(flow, own) for flow, own in zip(flows["flow"], flows["timeouts"], strict=True)]
+    counts = [timeouts_of.get(flow, own) for flow, own in zip(flows["flow"], flows["timeouts"], strict=True)]
     return list(map(int, counts)) if all(float(count).is_integer() for count in counts) else counts
 
 

@@ -147,12 +147,12 @@ class Constellation:
         satellites = [satellite.satellite for satellite in elements]
         constellation = cls(path.name, names, satellites, begin, links, least_elevation_deg, link_range_m=link_range_m)
         codes, places = constellation.at_epoch()
-        known = links[np.isfinite(places[links]).all(axis=(1, 2))]
+        placed_links = links[np.isfinite(places[links]).all(axis=(1, 2))]
         doubts = (
             *doubts_of_errors(names, codes),
             *doubts_of_epochs(elements, begin),
             *doubts_of_repetition(elements),
-            *doubts_of_links(sighted(places, known)),
+            *doubts_of_links(sighted(places, placed_links)),
         )
         if codes.all():
             raise ScenarioError(f"{path}: at {begin:%Y-%m-%dT%H:%M}: {doubts[0]}; needs elements of that time")

@@ -22,14 +22,14 @@ def links_within(satellites_m: np.ndarray, range_m: float) -> np.ndarray:
     Positions are Earth-fixed or inertial [m]; satellites without a position (NaN) have no links. Raises ScenarioError
     if there are more than `MAX_LINKS` pairs.
     """
-    known = np.nonzero(np.isfinite(satellites_m).all(axis=1))[0]
-    places = satellites_m[known]
+    placed = np.nonzero(np.isfinite(satellites_m).all(axis=1))[0]
+    places = satellites_m[placed]
     tree = cKDTree(places)
     # Each pair is counted twice, and each satellite is counted once with itself.
-    if (count := (tree.count_neighbors(tree, range_m) - len(known)) // 2) > MAX_LINKS:
+    if (count := (tree.count_neighbors(tree, range_m) - len(placed)) // 2) > MAX_LINKS:
         raise ScenarioError(f"links of up to {range_m / 1e3:g} km: {count} pairs; needs at most {MAX_LINKS}")
     pairs = tree.query_pairs(range_m, output_type="ndarray")
-    within: np.ndarray = known[pairs[sighted(places, pairs)]].reshape(-1, 2)
+    within: np.ndarray = placed[pairs[sighted(places, pairs)]].reshape(-1, 2)
     return within
 
 

@@ -151,11 +151,11 @@ def no_route(
 
     It lists links without a line of sight, and `doubts`, as possible reasons.
     """
-    others = f" (and {more} other pairs)" if more else ""
+    further = f" (and {more} other pairs)" if more else ""
     obstructed = doubts_of_links(sighted(constellation.at_epoch()[1], constellation.links))
     reasons = "".join(f" ({line})" for line in (*obstructed, *doubts))
     return ScenarioError(
-        f"{a.name} - {b.name}: no route over {constellation.name} at any instant{others}; "
+        f"{a.name} - {b.name}: no route over {constellation.name} at any instant{further}; "
         f"needs stations that see the same satellite, or satellites that links connect{reasons}"
     )
 

@@ -72,12 +72,12 @@ def cities() -> dict[str, Station]:
 
 def station(text: str) -> Station:
     """Returns a city by name, or a place: "47.37,8.54" or "Home=47.37,8.54". A ScenarioError lists similar names."""
-    known = _by_plain_name()
-    if city := known.get(_plain(text)):
+    cities = _by_plain_name()
+    if city := cities.get(_plain(text)):
         return city
     if place := _place(text):
         return place
-    close = [known[name].name for name in difflib.get_close_matches(_plain(text), known, n=MAX_NEAREST, cutoff=0.5)]
+    close = [cities[name].name for name in difflib.get_close_matches(_plain(text), cities, n=MAX_NEAREST, cutoff=0.5)]
     meant = f"nearest are {', '.join(close)}; " if close else ""
     raise ScenarioError(f"station: {text!r} is not a known city; {meant}or give LATITUDE,LONGITUDE in degrees")
 

@@ -101,10 +101,10 @@ def port_of(
         check_flows(run.scenario, flows)
         check_port(run.scenario, port)
     longest = default_port(runs, MEAN_DELAY, flows, span_s)
-    known = {str(name) for run in runs for name in measured_ports(run, MEAN_DELAY, flows, span_s).index}
-    if port is not None and port not in known:
+    sending_ports = {str(name) for run in runs for name in measured_ports(run, MEAN_DELAY, flows, span_s).index}
+    if port is not None and port not in sending_ports:
         raise EmptyPictureError(
-            f"port: {port!r} sent no packet{of_flows(flows)} in the time shown; {nearest(port, sorted(known))}",
+            f"port: {port!r} sent no packet{of_flows(flows)} in the time shown; {nearest(port, sorted(sending_ports))}",
             MEAN_DELAY.empty_title,
         )
     return port or longest
@@ -244,9 +244,9 @@ def drops(
     check_flows(run.scenario, flows)
     if port is None:
         port = default_port([run], DROPS, flows, span_s)
-    elif port not in (known := sorted(map(str, measured_ports(run, DROPS, flows, span_s).index))):
+    elif port not in (lossy_ports := sorted(map(str, measured_ports(run, DROPS, flows, span_s).index))):
         raise EmptyPictureError(
-            f"port: {port!r} lost or marked no packet{of_flows(flows)} in the time shown; {nearest(port, known)}",
+            f"port: {port!r} lost or marked no packet{of_flows(flows)} in the time shown; {nearest(port, lossy_ports)}",
             DROPS.empty_title,
         )
     counts = drop_counts(run, port, span_s, flows=flows)

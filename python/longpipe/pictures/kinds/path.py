@@ -161,10 +161,10 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None, called: 
     # The panel of Es/N0, if there is one, is above the others.
     below = axes[coded:]
     for number, (name, table) in enumerate(tables.items()):
-        look: dict[str, Any] = {"color": colour(number), "ls": DASHES[number % len(DASHES)], "lw": 1.1}
-        _draw(below, table, look, name)
+        line_style: dict[str, Any] = {"color": colour(number), "ls": DASHES[number % len(DASHES)], "lw": 1.1}
+        _draw(below, table, line_style, name)
         if "esn0_db" in table:
-            axes[0].plot(table["time_s"], table["esn0_db"], **look)
+            axes[0].plot(table["time_s"], table["esn0_db"], **line_style)
     _shade_outages(list(axes), list(tables.values()), end_s)
     below[0].set_ylabel("rate [Mbit/s]")
     below[1].set_ylabel("delay [ms]")
@@ -201,12 +201,12 @@ def _largest(panel: Axes) -> float:
     return max((float(np.nanmax(y)) for line in panel.lines if np.isfinite(y := line.get_ydata()).any()), default=0.0)
 
 
-def _draw(axes: list[Axes], table: pd.DataFrame, look: dict[str, Any], name: str) -> None:
+def _draw(axes: list[Axes], table: pd.DataFrame, line_style: dict[str, Any], name: str) -> None:
     rate = table["rate_bps"].where(~table["out"], 0.0)
-    axes[0].step(table["time_s"], rate / 1e6, where="post", label=name, **look)
-    axes[1].plot(table["time_s"], 1e3 * table["delay_s"], drawstyle=table.attrs["drawn"], **look)
+    axes[0].step(table["time_s"], rate / 1e6, where="post", label=name, **line_style)
+    axes[1].plot(table["time_s"], 1e3 * table["delay_s"], drawstyle=table.attrs["drawn"], **line_style)
     if len(axes) > 2:
-        axes[2].step(table["time_s"], table["loss"], where="post", **look)
+        axes[2].step(table["time_s"], table["loss"], where="post", **line_style)
         axes[2].set_ylabel("probability of a loss")
 
 

@@ -62,8 +62,8 @@ def queue_by_flow(
     ranked = list(data.mean().sort_values(ascending=False, kind="stable").index)
     shown = [name for name in data.columns if name in (ranked[:most] if flows is None else flows)]
     occupancy = data[sorted(shown, key=_natural)].copy()
-    if others := [name for name in ranked if name not in shown]:
-        occupancy[f"{len(others)} {OTHERS}"] = data[others].sum(axis=1)
+    if merged := [name for name in ranked if name not in shown]:
+        occupancy[f"{len(merged)} {OTHERS}"] = data[merged].sum(axis=1)
     if is_ack.any():
         occupancy[ACKS] = steps.loc[:, is_ack].sum(axis=1)
     return as_steps(occupancy.reset_index(), shown_s(run, span_s)).set_index("time_s")

@@ -76,9 +76,9 @@ def rates(
             ("pacing_bps", BLUE, "pacing rate"),
             ("bandwidth_bps", VERMILION, "bandwidth estimate of BBR"),
         ):
-            known = steps[column].notna() & (steps[column] > 0)
-            if known.any():
-                rate = steps[column].where(known) / 1e6
+            has_rate = steps[column].notna() & (steps[column] > 0)
+            if has_rate.any():
+                rate = steps[column].where(has_rate) / 1e6
                 panel.step(steps["time_s"], rate, where="post", color=colour, lw=1.0, label=label)
                 highest = max(highest, float(rate.quantile(0.98)))
         draw_capacity(panel, run, [name], highest, NEAR)
