@@ -231,11 +231,13 @@ def _queued_ahead(packets: Packets, base: float, wait: Numbers, over_time: list[
     """
     places = np.maximum.accumulate(np.where(np.isnan(wait), -1, np.arange(len(wait))))
     behind = np.append(-1, places[:-1])
-    known = behind >= 0
-    before = behind[known]
-    transmission_s = packets.bits[before] / _rates_at(over_time, packets.sent_s[known] + base)
+    has_predecessor = behind >= 0
+    before = behind[has_predecessor]
+    transmission_s = packets.bits[before] / _rates_at(over_time, packets.sent_s[has_predecessor] + base)
     ahead = np.full(len(wait), np.nan)
-    ahead[known] = np.clip(wait[before] + transmission_s - (packets.sent_s[known] - packets.sent_s[before]), 0.0, None)
+    ahead[has_predecessor] = np.clip(
+        wait[before] + transmission_s - (packets.sent_s[has_predecessor] - packets.sent_s[before]), 0.0, None
+    )
     return ahead
 
 
@@ -264,22 +266,22 @@ def _overflow(queue: Numbers, lost: Flags, jitter: float = 0.0) -> tuple[float, 
     rarely occur there. Waiting times contain the path's jitter, which deviates by `jitter` packets.
     """
     full = np.zeros(len(lost), bool)
-    known = ~np.isnan(queue)
-    if not (known & ~lost).any():
+    is_measured = ~np.isnan(queue)
+    if not (is_measured & ~lost).any():
         return 0.0, full
     # A quantile is used instead of the maximum, because delayed ACKs increase a few samples.
-    longest = float(np.quantile(queue[known & ~lost], _HIGHEST))
-    candidates = queue[lost & known]
+    longest = float(np.quantile(queue[is_measured & ~lost], _HIGHEST))
+    candidates = queue[lost & is_measured]
     candidates = candidates[candidates >= _FULL * longest - 1 - _DEVIATIONS * jitter]
     if longest < _MIN_QUEUE or not len(candidates):
         return longest, full
     limit = float(np.median(candidates))
     margin = _SLACK + _SPREAD * limit + _DEVIATIONS * jitter
-    near = known & (np.abs(queue - limit) <= margin)
+    near = is_measured & (np.abs(queue - limit) <= margin)
     # No packet enters a queue that is longer than its limit, apart from errors of measured queues.
-    if (known & ~lost & (queue > limit + margin)).sum() > (near & lost).sum():
+    if (is_measured & ~lost & (queue > limit + margin)).sum() > (near & lost).sum():
         return longest, full
-    if _chance(int((near & lost).sum()), int(lost.sum()), float(near.sum() / known.sum())) < _CHANCE:
+    if _chance(int((near & lost).sum()), int(lost.sum()), float(near.sum() / is_measured.sum())) < _CHANCE:
         full = near & lost
     return longest, full
 

@@ -44,8 +44,8 @@ def chance_of_tail_drop(observed: ObservedFlow, features: PathFeatures) -> float
         return 1.0
     if observed.ecn and len(observed.reduced_s) >= _MIN_REDUCTIONS:
         return 0.0
-    known = ~np.isnan(features.queued_ahead_s)
-    lost, kept = known & features.elsewhere, known & ~observed.sent_lost
+    is_measured = ~np.isnan(features.queued_ahead_s)
+    lost, kept = is_measured & features.elsewhere, is_measured & ~observed.sent_lost
     if lost.sum() < _MIN_LOSSES:
         return 1.0
     queued = float((features.queued_ahead_s[lost] > _QUEUED * _packet_s(observed, features)).mean())

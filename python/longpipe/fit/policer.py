@@ -84,9 +84,9 @@ def policer(packets: Packets, wait_s: Numbers, lost: Flags) -> FittedPolicer | N
     if int(lost.sum()) < _MIN_LOSSES:
         return None
     # The last transmissions may have been lost without the capture showing it.
-    known = packets.lost | ~np.isnan(packets.acked_s)
-    times, size = packets.sent_s[known], packets.bits[known] / 8
-    lost = lost[known]
+    has_fate = packets.lost | ~np.isnan(packets.acked_s)
+    times, size = packets.sent_s[has_fate], packets.bits[has_fate] / 8
+    lost = lost[has_fate]
     passed = np.cumsum(np.where(lost, 0.0, size))
     first, last = np.flatnonzero(lost)[[0, -1]]
     span = times[last] - times[first]
@@ -96,7 +96,7 @@ def policer(packets: Packets, wait_s: Numbers, lost: Flags) -> FittedPolicer | N
     best = _best_bucket(times, size, lost, mean)
     if best.agreement < _AGREE:
         return None
-    around = wait_s[known][np.clip(np.flatnonzero(lost) - 1, 0, None)]
+    around = wait_s[has_fate][np.clip(np.flatnonzero(lost) - 1, 0, None)]
     around = around[~np.isnan(around)]
     if len(around) and float(np.median(around)) > _MAX_WAIT * best.burst_bytes / best.rate:
         return None

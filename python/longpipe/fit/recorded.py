@@ -106,20 +106,20 @@ def fit_recorded(recording: Recording, flow: int = 0, fixed: Mapping[str, object
 
     Raises a one-line ScenarioError if the file lacks a flow's rates or RTTs.
     """
-    known = dict(fixed or {})
+    fixed_fields = dict(fixed or {})
     flow_data = _flow(recording, flow)
     estimated = _estimated(flow_data)
     control = _NAMES.get(flow_data.control, flow_data.control)
     is_known_control = control in kinds(Congestion)
     hypothesis = _hypothesis(flow_data, estimated, control if is_known_control else "cubic")
-    scenario = hypothesis.scenario(**known)
+    scenario = hypothesis.scenario(**fixed_fields)
     return FitReport(
         file=recording.file,
         flow=flow_data.subject.name,
         duration_s=flow_data.duration_s,
         mss=flow_data.mss,
         scenario=scenario,
-        toml=short_toml(scenario, hypothesis.fields, known),
+        toml=short_toml(scenario, hypothesis.fields, fixed_fields),
         estimates=_rows(flow_data, estimated, str(scenario.switch.buffer)),
         rate_steps=[],
         controls={control: 1.0} if is_known_control else {},

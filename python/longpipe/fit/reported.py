@@ -170,13 +170,13 @@ def estimates(path_fit: PathFit) -> dict[str, dict[str, Any]]:
             f"{int(features.overflow.sum())} losses at a full queue",
         )  # fmt: skip
     else:
-        known = "a lower bound: no losses at a full queue were found"
+        evidence = "a lower bound: no losses at a full queue were found"
         if path_fit.best.queue != TAIL_DROP:
-            known = f"a lower bound: {path_fit.best.queue} keeps the queue short"
+            evidence = f"a lower bound: {path_fit.best.queue} keeps the queue short"
         minimum = math.floor(features.longest) + IN_TRANSMISSION
         rows["buffer"] = {
             "value": minimum, "low": minimum, "high": None, "unit": "packets",
-            "known": f"{known}; the scenario has {scenario(path_fit).switch.buffer}",
+            "known": f"{evidence}; the scenario has {scenario(path_fit).switch.buffer}",
         }  # fmt: skip
         if path_fit.best.queue == TAIL_DROP:
             product = features.rate_or_bound_bps * features.base_rtt_s.value / 8 / observation.packet_bytes
@@ -217,9 +217,9 @@ def rate_steps(path_fit: PathFit) -> list[dict[str, float]]:
     ]
 
 
-def _row(estimate: FitEstimate, unit: str, known: str) -> dict[str, Any]:
+def _row(estimate: FitEstimate, unit: str, evidence: str) -> dict[str, Any]:
     value, low, high = (float(number) for number in (estimate.value, estimate.low, estimate.high))
-    return {"value": value, "low": low, "high": high, "unit": unit, "known": known}
+    return {"value": value, "low": low, "high": high, "unit": unit, "known": evidence}
 
 
 def undetermined(path_fit: PathFit) -> list[str]:

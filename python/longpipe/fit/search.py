@@ -191,9 +191,9 @@ def _with_control(hypothesis: Hypothesis, flow: int, control: str) -> Hypothesis
     """Returns a hypothesis in which a flow has another control; flow 0 is the fitted one."""
     if flow == 0:
         return hypothesis.with_(control=control)
-    others = list(hypothesis.others)
-    others[flow - 1] = replace(others[flow - 1], control=control)
-    return hypothesis.with_(others=tuple(others))
+    senders = list(hypothesis.others)
+    senders[flow - 1] = replace(senders[flow - 1], control=control)
+    return hypothesis.with_(others=tuple(senders))
 
 
 def _sharing(observation: ObservedFlow, path: PathFeatures) -> list[ObservedFlow]:
@@ -249,8 +249,8 @@ def _queue_tasks(
     `tail_drop_probability` is the prior probability of tail drop.
     """
     shares = control_shares(senders)
-    first, *others = _likely(senders, _AQM_CONTROLS)
-    likely = [first, *(hypothesis for hypothesis in others if shares[hypothesis.control] >= _MIN_AQM_PROBABILITY)]
+    first, *less_likely = _likely(senders, _AQM_CONTROLS)
+    likely = [first, *(hypothesis for hypothesis in less_likely if shares[hypothesis.control] >= _MIN_AQM_PROBABILITY)]
     tasks = [
         _Task(only_aqm.with_(policy=policy), name, shares[only_aqm.control])
         for name, policy in policies
@@ -269,14 +269,14 @@ def _base(observation: ObservedFlow, path: PathFeatures) -> Hypothesis:
     """
     lost = tuple(np.union1d(np.flatnonzero(path.elsewhere), marked(observation)).tolist())
     is_window_limited = observation.window is not None and observation.window_full > _MIN_WINDOW_FULL
-    others = tuple(_other(observation, other) for other in _sharing(observation, path))
+    competing = tuple(_other(observation, other) for other in _sharing(observation, path))
     return Hypothesis(
         rate_bps=path.rate_or_bound_bps,
         base_rtt_s=path.base_rtt_s.value,
         buffer_packets=int(path.buffer.value) if path.buffer is not None else _UNLIMITED_PACKETS,
         policy={"kind": TAIL_DROP},
         # The positions of the losses among the packets of several flows depend on the simulation.
-        loss={"kind": "packets", "indices": lost} if lost and not others else "none",
+        loss={"kind": "packets", "indices": lost} if lost and not competing else "none",
         control="cubic",
         mss=observation.mss,
         headers=observation.headers,
@@ -289,7 +289,7 @@ def _base(observation: ObservedFlow, path: PathFeatures) -> Hypothesis:
         handshake_s=observation.handshake_s,
         idle_s=observation.idle_s,
         steps=tuple((step.at_s, step.rate_bps.value) for step in path.steps),
-        others=others,
+        others=competing,
         conditioners=(path.jitter.conditioner,) if path.jitter is not None else (),
     )
 

@@ -72,9 +72,9 @@ def simulated(result: Result, duration_s: float, flow: int = 0) -> FlowSeries:
     delivered = _delivered(event, times, byte, ends, grid)
     flight = _latest(times[sent], np.maximum.accumulate(ends[sent]), grid) - delivered
     samples = np.asarray(rtt["rtt_s"], dtype=float)
-    known = ~np.isnan(samples) & (np.asarray(rtt["flow"]) == flow)
-    latest = _latest(np.asarray(rtt["time_s"])[known], samples[known], grid, np.nan)
-    return FlowSeries(grid, delivered, flight, latest, samples[known], _lost(columns["drops"], flow))
+    has_sample = ~np.isnan(samples) & (np.asarray(rtt["flow"]) == flow)
+    latest = _latest(np.asarray(rtt["time_s"])[has_sample], samples[has_sample], grid, np.nan)
+    return FlowSeries(grid, delivered, flight, latest, samples[has_sample], _lost(columns["drops"], flow))
 
 
 def _lost(drops: Mapping[str, Any], flow: int) -> int:

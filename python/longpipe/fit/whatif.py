@@ -107,8 +107,8 @@ def whatif(
         raise ScenarioError(f"--seeds: {seeds}; needs at least {MIN_SEEDS}")
     scenario = Scenario.from_toml(path)
     changed = scenario.with_(**changes)
-    asked = parse_all(measures)
-    for measure in asked:
+    added_measures = parse_all(measures)
+    for measure in added_measures:
         measure.check(scenario)
         measure.check(changed)
     fitted = read(path)
@@ -128,7 +128,7 @@ def whatif(
         for more in ({}, changes):
             traced = scenario.with_(**pairs[seed], **TRACES).with_(**more)
             result = simulate(traced, seed=seed)
-            own = {measure.name: measure(result) / _unit(measure)[1] for measure in asked}
+            own = {measure.name: measure(result) / _unit(measure)[1] for measure in added_measures}
             known = [int(k) for k in np.unique(result.part("traces")["sequence"]["flow"])]
             # The other flows of a capture are a part of its path.
             known = known[:1] if fitted else known
@@ -168,7 +168,7 @@ def whatif(
         compare(name, of)
         for name, of in (
             *((GOODPUT, "bit/s"), (MEDIAN_RTT, "s"), ("losses", unit)),
-            *((measure.name, _unit(measure)[0]) for measure in asked),
+            *((measure.name, _unit(measure)[0]) for measure in added_measures),
         )
     )
     first, second = replications[pictured][0]

@@ -38,9 +38,9 @@ class Action:
 
     def factors(self, actions: Array) -> Array:
         """Returns the factors of actions, which are clipped to the range from -1 to 1; nan changes nothing."""
-        known = np.where(np.isnan(actions), 0.0, actions)
+        finite = np.where(np.isnan(actions), 0.0, actions)
         # For few agents, `np.clip` is slower.
-        return np.asarray(self.function(np.minimum(np.maximum(known, -1.0), 1.0)), dtype=np.float64)
+        return np.asarray(self.function(np.minimum(np.maximum(finite, -1.0), 1.0)), dtype=np.float64)
 
 
 def _aurora(actions: Array) -> Array:

@@ -56,10 +56,10 @@ def _check(flows: Sequence[Mapping[str, Any]], i: int) -> None:
     flow = flows[i]
     if not _carries(flow):
         able = [str(flow["name"]) for flow in flows if _carries(flow)]
-        others = f"accepts {', '.join(able[:_MAX_NAMED])}" if able else "the scenario has none"
+        accepted = f"accepts {', '.join(able[:_MAX_NAMED])}" if able else "the scenario has none"
         raise ScenarioError(
             f"agents: {flow['name']!r} has the traffic {flow['traffic']['kind']!r}; needs a TCP connection of "
-            f"longpipe; {others}"
+            f"longpipe; {accepted}"
         )
     recovery = flow["tcp"]["recovery"]
     recovery = recovery if isinstance(recovery, str) else recovery["kind"]

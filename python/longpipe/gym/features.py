@@ -55,8 +55,8 @@ class Features:
         vars(self).update(zip(NAMES, columns, strict=True))
         self.send_rate, self.delivery_rate = ratio(8 * columns[_SENT_AND_DELIVERED], self.duration, 0.0)
         self.loss_rate = ratio(self.lost, self.lost + self.delivered, 0.0)
-        known = self.rtt > 0
-        np.minimum(lowest_mean_rtt, self.rtt, out=lowest_mean_rtt, where=known)
+        has_rtt = self.rtt > 0
+        np.minimum(lowest_mean_rtt, self.rtt, out=lowest_mean_rtt, where=has_rtt)
         np.maximum(highest_delivery_rate, self.delivery_rate, out=highest_delivery_rate)
         self.lowest_mean_rtt = np.where(np.isfinite(lowest_mean_rtt), lowest_mean_rtt, 0.0)
         self.highest_delivery_rate = highest_delivery_rate.copy()

@@ -81,8 +81,8 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any], Copied):
             if agent not in actions:
                 raise ScenarioError(f"actions: {agent!r} missing; needs an action of each of {', '.join(agents)}")
         nothing = np.zeros(1, dtype=np.float32)
-        asked = np.array([actions.get(agent, nothing) for agent in self.possible_agents])
-        rewards, _, truncated, features = self._episodes.step(asked, self._active)
+        all_actions = np.array([actions.get(agent, nothing) for agent in self.possible_agents])
+        rewards, _, truncated, features = self._episodes.step(all_actions, self._active)
         paid = dict(zip(self.possible_agents, rewards.tolist(), strict=True))
         complete = dict(zip(self.possible_agents, self._episodes.complete.tolist(), strict=True))
         over = bool(truncated[0])

@@ -36,9 +36,9 @@ FACTS: Final = ("label", "is_model", "detection", "after_loss", "after_mark", "b
 def models() -> Json:
     """Returns all parts of a scenario by name: kind, ordered fields, and constraints between the fields."""
     # The page rejects the fields of a network that it does not support before it reads their parts.
-    found = _reached(beyond.OF_NETWORK)
+    classes = _reached(beyond.OF_NETWORK)
     shown = _reached({*beyond.OF_NETWORK, *_WITHOUT_CONTROLS})
-    return {name: _model(model, shown=name in shown) for name, model in sorted(found.items())}
+    return {name: _model(model, shown=name in shown) for name, model in sorted(classes.items())}
 
 
 def _reached(without: Collection[str]) -> dict[str, type[BaseModel]]:

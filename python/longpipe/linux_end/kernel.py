@@ -47,12 +47,12 @@ class Kernel:
             return versions[0]
         # An upgrade leaves the modules of the previous kernel if they were changed.
         done = subprocess.run([self.program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
-        told = done.stdout.strip()
-        if told not in versions:
+        release = done.stdout.strip()
+        if release not in versions:
             raise RunError(
-                f"{self.program}: version {told!r}; needs its modules in {self.modules}, which has {versions}"
+                f"{self.program}: version {release!r}; needs its modules in {self.modules}, which has {versions}"
             )
-        return told
+        return release
 
 
 def home() -> Path:

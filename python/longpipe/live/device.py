@@ -132,7 +132,7 @@ def overrun(packets: socket.socket) -> int:
     return int(count)
 
 
-def configure(mtu: int, address: str, address_6: str | None, outside: str | None, others: list[str]) -> None:
+def configure(mtu: int, address: str, address_6: str | None, outside: str | None, addresses: list[str]) -> None:
     """Brings up the device and the loopback, and sets addresses and the routes to the other hosts of the path.
 
     `outside` is the default route: "here" over another interface, or "there" over the path.
@@ -145,7 +145,7 @@ def configure(mtu: int, address: str, address_6: str | None, outside: str | None
         route.link("set", index=index, mtu=mtu, arp=False, txqlen=LONGEST_QUEUE, state="up")
         route.addr("add", index=index, address=address, prefixlen=32 if outside == "here" else 8)
         if outside == "here":
-            for other in others:
+            for other in addresses:
                 route.route("add", dst=f"{other}/32", oif=index, scope="link")
             Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
         if outside == "there":

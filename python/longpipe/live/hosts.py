@@ -157,8 +157,8 @@ def _joining(hosts: list[str], ends: list[tuple[str, str]]) -> list[int]:
             pairs.setdefault(frozenset(pair), number)
     for name in hosts:
         if not any(name in pair for pair in pairs):
-            others = " or ".join(host for host in hosts if host != name)
-            raise ScenarioError(f"--at: {name!r}; no flow connects it with {others}: needs one, for its route")
+            peers = " or ".join(host for host in hosts if host != name)
+            raise ScenarioError(f"--at: {name!r}; no flow connects it with {peers}: needs one, for its route")
     return list(pairs.values())
 
 

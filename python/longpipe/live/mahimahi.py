@@ -283,15 +283,15 @@ def _queue(direction: str, options: dict[str, str]) -> dict[str, Any]:
         )
     policy = _QUEUES.get(kind, kind)
     of_mahimahi = _MODELS[policy].mahimahi
-    known, constants = (of_mahimahi.arguments, of_mahimahi.constants) if of_mahimahi else ({}, {})
+    field_names, constants = (of_mahimahi.arguments, of_mahimahi.constants) if of_mahimahi else ({}, {})
     fields = {}
     for name, value in args.items():
-        if name not in ("packets", "bytes") and name not in known:
-            accepted = ", ".join(f"{argument}=N" for argument in ("packets", "bytes", *known))
+        if name not in ("packets", "bytes") and name not in field_names:
+            accepted = ", ".join(f"{argument}=N" for argument in ("packets", "bytes", *field_names))
             raise ScenarioError(f"mm-link: --{direction}-queue-args={name}; accepts {accepted} for {kind}")
-        if name in known:
-            fields[known[name]] = f"{value} ms"
-    if missing := [name for name in known if name not in args]:
+        if name in field_names:
+            fields[field_names[name]] = f"{value} ms"
+    if missing := [name for name in field_names if name not in args]:
         raise ScenarioError(
             f"mm-link: --{direction}-queue-args: no {missing[0]}; needs {missing[0]}=MILLISECONDS for {kind}"
         )

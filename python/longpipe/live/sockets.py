@@ -59,14 +59,14 @@ class Sampler:
         sent = [counts for counts in self._found.values() if counts["acked_bytes"] > 0]
         return sorted(sent, key=lambda counts: -counts["acked_bytes"])[:MOST]
 
-    def _query(self, asked: socket.socket, family: int) -> None:
+    def _query(self, netlink: socket.socket, family: int) -> None:
         """Requests the state of all TCP sockets of an address family from the kernel (sock_diag), and records it."""
         extensions = 1 << (_INFO - 1) | 1 << (_MEMORY - 1)
         wanted = struct.pack("=BBBBI48x", family, socket.IPPROTO_TCP, extensions, 0, _STATES)
-        asked.send(_HEADER.pack(_HEADER.size + len(wanted), _SOCK_DIAG_BY_FAMILY, _REQUEST_AND_DUMP, 0, 0) + wanted)
+        netlink.send(_HEADER.pack(_HEADER.size + len(wanted), _SOCK_DIAG_BY_FAMILY, _REQUEST_AND_DUMP, 0, 0) + wanted)
         now_s = time.monotonic()
         while True:
-            message, place = asked.recv(1 << 20), 0
+            message, place = netlink.recv(1 << 20), 0
             while place + _HEADER.size <= len(message):
                 length, kind, *_ = _HEADER.unpack_from(message, place)
                 if kind in (_DONE, _ERROR):

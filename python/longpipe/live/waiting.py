@@ -25,8 +25,8 @@ def check_wait_for(
         raise ScenarioError(f"--wait-for: {shown(text)}; needs HOST:PORT, as in {example}")
     if not 0 < port < 1 << 16:
         raise ScenarioError(f"--wait-for: port {port}; needs a port from 1 to 65535, as in {example}")
-    others = list(hosts)[1:]
-    if host not in others:
-        known = nearest(host, others) if others else f"needs {needs}"
-        raise ScenarioError(f"--wait-for: {host!r}, where no command starts before the first one; {known}")
+    awaitable = list(hosts)[1:]
+    if host not in awaitable:
+        accepted = nearest(host, awaitable) if awaitable else f"needs {needs}"
+        raise ScenarioError(f"--wait-for: {host!r}, where no command starts before the first one; {accepted}")
     return host, port

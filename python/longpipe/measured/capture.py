@@ -43,23 +43,23 @@ def read(content: Content) -> Recording:
     """Returns the TCP flows of a capture. Raises ScenarioError if there are none."""
     source = CaptureFile(content.file, content.data)
     traffic = Traffic(source)
-    others: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
     clocks = Clocks()
     copies = Copies()
     dropped: Dropped = {}
-    connections = _connections(traffic, others, clocks, copies, dropped)
+    connections = _connections(traffic, skipped, clocks, copies, dropped)
     flows = [(connection, side) for connection in connections for side in (0, 1) if _has_content(connection, side)]
     if copies.count:
         flows = _at_senders(traffic, flows)
     if not flows:
-        reasons = ", ".join(f"{count} packets {reason}" for reason, count in others.most_common(3)) or "no packets"
+        reasons = ", ".join(f"{count} packets {reason}" for reason, count in skipped.most_common(3)) or "no packets"
         cut = ", and the file is truncated" if source.cut else ""
-        quic = ", or the qlog of a QUIC connection" if any("UDP" in reason for reason in others) else ""
+        quic = ", or the qlog of a QUIC connection" if any("UDP" in reason for reason in skipped) else ""
         raise ScenarioError(
             f"{content.file}: no TCP data among {reasons}{cut}; needs a capture of TCP connections{quic}"
         )
     begin, end = clocks.first_ns, clocks.last_ns
-    notes = [*_notes(traffic, others), *clocks.notes()]
+    notes = [*_notes(traffic, skipped), *clocks.notes()]
     if copies.lost:
         notes.append(f"{copies.lost} TCP packets were lost on the simulated path")
     if copies.count:
@@ -80,7 +80,7 @@ def read(content: Content) -> Recording:
 
 
 def _connections(
-    traffic: Traffic, others: Counter[str], clocks: Clocks, copies: Copies, dropped: Dropped
+    traffic: Traffic, skipped: Counter[str], clocks: Clocks, copies: Copies, dropped: Dropped
 ) -> list[Connection]:
     """Returns the TCP connections of a capture, in the order of their first packets.
 
@@ -95,7 +95,7 @@ def _connections(
             )
         clocks.add(number, packet.time_ns, interface, segment)
         if isinstance(segment, Other):
-            others[segment.reason] += 1
+            skipped[segment.reason] += 1
             continue
         if packet.is_loss:
             copies.lost += 1
@@ -174,7 +174,7 @@ def _has_content(connection: Connection, side: int) -> bool:
     return bool(direction.data_packets) or (not direction.packets and bool(direction.delivered))
 
 
-def _notes(traffic: Traffic, others: Counter[str]) -> Iterator[str]:
+def _notes(traffic: Traffic, skipped: Counter[str]) -> Iterator[str]:
     """Yields lines about defects of the capture and packets that were not analysed."""
     source = traffic.source
     yield from source.defects
@@ -186,8 +186,8 @@ def _notes(traffic: Traffic, others: Counter[str]) -> Iterator[str]:
         yield "the file is truncated within its last packet"
     if source.dropped:
         yield f"the capturing system dropped {source.dropped} packets"
-    if others:
-        yield "not analysed: " + ", ".join(f"{count} packets {reason}" for reason, count in others.most_common(4))
+    if skipped:
+        yield "not analysed: " + ", ".join(f"{count} packets {reason}" for reason, count in skipped.most_common(4))
 
 
 def _mss(connection: Connection, side: int) -> tuple[int, bool]:

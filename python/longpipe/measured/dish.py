@@ -100,7 +100,7 @@ def _of_statuses(content: Content) -> Iterator[tuple[int, _Samples]]:
     for where, value in content.json_values:
         if (status := _status(value)) is None:
             continue
-        uptime = next((found for names in _UPTIME if (found := get(status, *names)) is not None), None)
+        uptime = next((reported_s for names in _UPTIME if (reported_s := get(status, *names)) is not None), None)
         uptime_s = _number(uptime)
         if uptime_s is None or not 0 <= uptime_s <= LARGEST:
             raise ScenarioError(f"{where}: deviceState.uptimeS: {shown(uptime)}; needs the time since the dish started")
@@ -172,12 +172,12 @@ def _subjects(samples: _Samples) -> Iterator[Subject]:
         )
         if rtt is not None and rtt > 0 and (drop is None or drop < 1)
     ]
-    known = [min(max(drop, 0.0), 1.0) for drop in drops if drop is not None]
+    reported_drops = [min(max(drop, 0.0), 1.0) for drop in drops if drop is not None]
     counters = {"samples": (float(len(samples.times_s)), "samples")}
-    if known:
-        counters["lost pings"] = (100 * sum(known) / len(known), "%")
-        counters["seconds without replies"] = (float(sum(drop >= 1 for drop in known)), "seconds")
-    if replied := [drop for drop in known if drop < 1]:
+    if reported_drops:
+        counters["lost pings"] = (100 * sum(reported_drops) / len(reported_drops), "%")
+        counters["seconds without replies"] = (float(sum(drop >= 1 for drop in reported_drops)), "seconds")
+    if replied := [drop for drop in reported_drops if drop < 1]:
         counters["lost pings with replies"] = (100 * sum(replied) / len(replied), "%")
     meaning = "mean of a second's pings between dish and point of presence"
     yield Subject("path", "path", kept(series("rtt", rtts, meaning)), counters)

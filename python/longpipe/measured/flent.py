@@ -76,9 +76,9 @@ def _first(raw: object) -> int | None:
     """Returns the first time of the raw values as Unix time [ns]. In old versions, T0 lacks its time zone."""
     lists = raw.values() if isinstance(raw, dict) else ()
     times = [get(point, "t") for points in lists if isinstance(points, list) for point in points]
-    known = [at for at in times if isinstance(at, int | float) and 0 <= at < 1e12]
+    plausible = [at for at in times if isinstance(at, int | float) and 0 <= at < 1e12]
     # Unix times stored as floats are exact only to a microsecond.
-    return round(min(known) * 1e6) * 1000 if known else None
+    return round(min(plausible) * 1e6) * 1000 if plausible else None
 
 
 def _quantity(name: str, value: object) -> tuple[SeriesKind, float] | None:

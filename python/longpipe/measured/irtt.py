@@ -102,5 +102,5 @@ def _probes(where: str, trips: list[Any]) -> Iterator[tuple[float, str | None, d
             yield sent, "true" if lost is True else str(lost), {}
             continue
         delays = {name: optional(location, trip, "delay", name) for name in ("rtt", "send", "receive")}
-        known = {name: value for name, value in delays.items() if value is not None}
-        yield sent, None if lost is None and "rtt" not in known else _RECEIVED, known
+        reported = {name: value for name, value in delays.items() if value is not None}
+        yield sent, None if lost is None and "rtt" not in reported else _RECEIVED, reported

@@ -310,15 +310,15 @@ def _run(file: str, content: Content) -> Recording | None:
         tool, paths = "ping of Windows", _of_windows(content)
     else:
         tool, paths = "ping", _of_unix(content)
-    known = {name: path for name, path in paths.items() if path.last >= 0}
-    if not known:
+    used_paths = {name: path for name, path in paths.items() if path.last >= 0}
+    if not used_paths:
         return None
-    begins = [begin for path in known.values() if (begin := path.begin_ns) is not None]
+    begins = [begin for path in used_paths.values() if (begin := path.begin_ns) is not None]
     begin = min(begins, default=None)
     notes: list[str] = []
     subjects = []
     length = 0.0
-    for name, path in known.items():
+    for name, path in used_paths.items():
         subject, end = _subject(file, name, path, begin, notes)
         subjects.append(subject)
         length = max(length, end)
@@ -408,10 +408,10 @@ def _subject(file: str, name: str, path: _Path, begin: int | None, notes: list[s
     first = min([*seqs[:1].tolist(), *([] if path.first is None else [path.first])], default=0)
     if path.last - first > MAX_REQUESTS:
         raise ScenarioError(f"{file}: {path.last - first + 1} requests; needs at most {MAX_REQUESTS}")
-    known = seqs if is_known.all() else seqs[is_known]
+    timed_seqs = seqs if is_known.all() else seqs[is_known]
     since = (at[is_known] - (begin or 0)) / 1e9
     del at, is_known
-    times = _times(path, first, known, since)
+    times = _times(path, first, timed_seqs, since)
     is_lost = np.ones(len(times), dtype=bool)
     is_lost[seqs - first] = False
     if path.below:
@@ -434,22 +434,22 @@ def _subject(file: str, name: str, path: _Path, begin: int | None, notes: list[s
     return Subject(name, "path", series, counters, key=address_of(name)), float(times.max()) if len(times) else 0.0
 
 
-def _times(path: _Path, first: int, known: NDArray[np.int64], since: NDArray[np.float64]) -> NDArray[np.float64]:
+def _times(path: _Path, first: int, timed_seqs: NDArray[np.int64], since: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns the time [s] of each request; unknown times are those of the interval between requests.
 
-    `since` are the times [s] of the requests with the numbers `known`.
+    `since` are the times [s] of the requests with the numbers `timed_seqs`.
     """
     import numpy as np
 
     interval = path.interval_s or _INTERVAL_S
-    if not len(known):
+    if not len(timed_seqs):
         return np.arange(path.last + 1 - first, dtype=np.float64) * interval
-    low, high = int(known[0]), int(known[-1])
-    if len(known) == path.last + 1 - first:
+    low, high = int(timed_seqs[0]), int(timed_seqs[-1])
+    if len(timed_seqs) == path.last + 1 - first:
         return since
     interval = float(since[-1] - since[0]) / (high - low) if high > low else interval
     every = np.arange(first, path.last + 1)
     # Times are those of the latest known request, and the interval.
-    latest = np.maximum(np.searchsorted(known, every, side="right") - 1, 0)
-    every -= known[latest]
+    latest = np.maximum(np.searchsorted(timed_seqs, every, side="right") - 1, 0)
+    every -= timed_seqs[latest]
     return np.asarray(every * interval + since[latest], dtype=np.float64)

@@ -50,8 +50,8 @@ def joined(runs: Sequence[tuple[int, Recording]]) -> Recording:
     if len(runs) == 1:
         return first
     recordings = [recording for _, recording in runs]
-    known = [recording.begin_ns for recording in recordings if recording.begin_ns is not None]
-    anchor = min(known, default=None)
+    begins_ns = [recording.begin_ns for recording in recordings if recording.begin_ns is not None]
+    anchor = min(begins_ns, default=None)
     offsets: list[float] = []
     end = 0.0
     for recording in recordings:
@@ -64,7 +64,7 @@ def joined(runs: Sequence[tuple[int, Recording]]) -> Recording:
             of_key.setdefault(own, []).append((offset, recording.duration_s, subject))
     lines = [f"{line}" for line, _ in runs[:_LISTED]] + (["..."] if len(runs) > _LISTED else [])
     notes = [f"the file contains {len(runs)} runs, which begin at lines {', '.join(lines)}"]
-    if len(known) < len(runs):
+    if len(begins_ns) < len(runs):
         notes.append("the time between runs is unknown where the file has no absolute time: they follow one another")
     versions = _unique(recording.version for recording in recordings if recording.version)
     return replace(

@@ -156,13 +156,13 @@ def _numbers(items: Items) -> dict[str, float]:
 def _retransmitted(rows: Named) -> Columns:
     """Returns times and total numbers of retransmitted packets, from retrans:NOW/TOTAL, which ss omits only while 0."""
     columns = Columns(2)
-    known = rows.points("retrans", "at")
-    first = next(known, None)
+    totals = rows.points("retrans", "at")
+    first = next(totals, None)
     for at in rows.column("at"):
         if first is not None and at >= first[0]:
             break
         columns.append(at, 0.0)
-    for at, total in chain([] if first is None else [first], known):
+    for at, total in chain([] if first is None else [first], totals):
         columns.append(at, total)
     return columns
 

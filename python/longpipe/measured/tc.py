@@ -75,7 +75,7 @@ def read(content: Content) -> Recording:
     """Returns the queues of a log. A queue is identified by its device, its parent, its handle and its kind."""
     notes: list[str] = []
     if content.is_json:
-        begin, length, known = None, 0.0, False
+        begin, length, is_timed = None, 0.0, False
         queues: dict[Key, Runs[Counters]] = {}
         for where, value in content.json_values:
             for key, counters in _of_json(where, value):
@@ -85,12 +85,12 @@ def read(content: Content) -> Recording:
         queues = by_key(
             content.file, snapshots, lambda lines: _of_snapshot(content.file, lines, notes), dict, _increasing
         )
-        begin, length, known = snapshots.times.begin_ns, snapshots.length_s, snapshots.times.known
-    subjects = tuple(_subject(key, of_key.runs, notes, timed=known) for key, of_key in queues.items())
+        begin, length, is_timed = snapshots.times.begin_ns, snapshots.length_s, snapshots.times.known
+    subjects = tuple(_subject(key, of_key.runs, notes, timed=is_timed) for key, of_key in queues.items())
     if not subjects:
         raise ScenarioError(f"{content.file}: no queue with counters; needs what `tc -s qdisc` prints (not without -s)")
     unknown = ["delays and flows: tc only counts packets of a queue"]
-    if not known:
+    if not is_timed:
         unknown.insert(0, "times: the log has none; print `date +%s.%N` before each `tc -s qdisc`")
     return Recording(
         content.file, "tc -s qdisc", "tc of iproute2", None, begin, length, subjects, tuple(unknown), tuple(notes)

@@ -105,9 +105,9 @@ def _of_ping(name: str, rows: list[_Row]) -> Iterator[Subject]:
 
 
 def _values(quantity: SeriesKind, rows: list[_Row], column: str, meaning: str, scale: float = 1e-3) -> Series:
-    known = [(row, value) for row in rows if (value := row.of[column]) is not None]
-    spans = [(row.begin, row.end) for row, _ in known]
-    return series(quantity, ((row.end, value * scale) for row, value in known), meaning, intervals=spans)
+    with_value = [(row, value) for row in rows if (value := row.of[column]) is not None]
+    spans = [(row.begin, row.end) for row, _ in with_value]
+    return series(quantity, ((row.end, value * scale) for row, value in with_value), meaning, intervals=spans)
 
 
 def _of_iperf(name: str, rows: list[_Row]) -> Iterator[Subject]:
@@ -127,11 +127,11 @@ def _moved(rows: list[_Row], column: str, scale: float, length_s: float | None =
 def _of_dish(name: str, rows: list[_Row]) -> Iterator[Subject]:
     # If all pings of a second are lost, the dish repeats the RTT before.
     replied = [row for row in rows if (row.of["ping_drop"] or 0.0) < _ALL and row.of["pop_ping_latency"]]
-    known = [min(drop, _ALL) for row in rows if (drop := row.of["ping_drop"]) is not None]
+    drop_rates = [min(drop, _ALL) for row in rows if (drop := row.of["ping_drop"]) is not None]
     counters = {"samples": (float(len(rows)), "samples")}
-    if known:
-        counters["lost pings"] = (sum(known) / len(known), "%")
-    if some := [drop for drop in known if drop < _ALL]:
+    if drop_rates:
+        counters["lost pings"] = (sum(drop_rates) / len(drop_rates), "%")
+    if some := [drop for drop in drop_rates if drop < _ALL]:
         counters["lost pings with replies"] = (sum(some) / len(some), "%")
     points = [(row.end, (row.of["pop_ping_latency"] or 0.0) / 1e3) for row in replied]
     yield Subject(name, "path", kept(series("rtt", points, "pings between dish and point of presence")), counters)
