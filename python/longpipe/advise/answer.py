@@ -183,13 +183,13 @@ class Answer:
         """
         if self.choice is None:
             return math.nan
-        others = [alternative for alternative in self.allowed() if alternative != self.choice]
-        if not others:
+        alternatives = [alternative for alternative in self.allowed() if alternative != self.choice]
+        if not alternatives:
             return 0.0
         # A two-sided interval with twice the error has the same ends as one-sided intervals.
-        error = 2 * self.advice.question.error / len(others)
+        error = 2 * self.advice.question.error / len(alternatives)
         # Unlike `max`, numpy's maximum of numbers with a nan is nan.
-        return float(np.max([0.0, *(-self.difference(alternative, error).low for alternative in others)]))
+        return float(np.max([0.0, *(-self.difference(alternative, error).low for alternative in alternatives)]))
 
     @property
     def is_bounded(self) -> bool:
@@ -232,8 +232,10 @@ class Answer:
     @cached_property
     def runner_up(self) -> Difference | None:
         """The second best alternative within the limits, according to the mean difference."""
-        others = [self.difference(alternative) for alternative in self.allowed() if alternative != self.choice]
-        return min(others, key=lambda difference: difference.mean, default=None) if self.choice is not None else None
+        differences = [self.difference(alternative) for alternative in self.allowed() if alternative != self.choice]
+        return (
+            min(differences, key=lambda difference: difference.mean, default=None) if self.choice is not None else None
+        )
 
     @cached_property
     def equal(self) -> list[Difference]:
@@ -241,12 +243,12 @@ class Answer:
 
         The 95 % intervals of their differences end below the zone.
         """
-        others = [
+        differences = [
             self.difference(alternative)
             for alternative in self.allowed()
             if alternative != self.choice and self.choice is not None
         ]
-        return [difference for difference in others if difference.high < self.advice.zone]
+        return [difference for difference in differences if difference.high < self.advice.zone]
 
     @cached_property
     def front(self) -> list[int]:
@@ -258,23 +260,23 @@ class Answer:
         question = self.advice.question
         signs = [1 if question.maximise else -1, *(1 if limit.sign[0] == ">" else -1 for limit in question.bounds)]
         better = [rows * np.array(signs) for rows in self.rows]
-        known = [i for i in range(len(better)) if np.isfinite(self.means[i]).all()]
+        measured = [i for i in range(len(better)) if np.isfinite(self.means[i]).all()]
 
         def dominates(alternative: int, other: int) -> bool:
             count = min(len(better[alternative]), len(better[other]))
             lead = better[alternative][:count].mean(axis=0) - better[other][:count].mean(axis=0)
             return bool((lead >= 0).all() and (lead > 0).any())
 
-        front = [i for i in known if not any(dominates(j, i) for j in known)]
+        front = [i for i in measured if not any(dominates(j, i) for j in measured)]
         return sorted(front, key=lambda i: -signs[0] * float(self.means[i, 0]))
 
     @cached_property
     def effects(self) -> list[Effect]:
         """For each factor, its share of the variation of the objective, and what each of its levels costs."""
         question = self.advice.question
-        known = [i for i in range(len(self.rows)) if math.isfinite(self.means[i, 0])]
-        objective = self.means[known, 0]
-        total = float(((objective - objective.mean()) ** 2).sum()) if known else 0.0
+        measured = [i for i in range(len(self.rows)) if math.isfinite(self.means[i, 0])]
+        objective = self.means[measured, 0]
+        total = float(((objective - objective.mean()) ** 2).sum()) if measured else 0.0
         allowed = self.allowed()
         effects = []
         for index, factor in enumerate(question.factors):
@@ -282,7 +284,7 @@ class Answer:
             between = 0.0
             best: list[tuple[object, Difference | None]] = []
             for level in factor.levels:
-                of_level = [self.means[i, 0] for i in known if level_of[i] == level]
+                of_level = [self.means[i, 0] for i in measured if level_of[i] == level]
                 if of_level:
                     between += len(of_level) * float((np.mean(of_level) - objective.mean()) ** 2)
                 closest = self._closest(i for i in allowed if level_of[i] == level)
@@ -371,6 +373,6 @@ class Answer:
             return f"{self._eliminated(alternative)}, after {after} replications"
         bounds = self.advice.question.bounds
         means = zip(bounds, self.means[alternative][1:], strict=True)
-        others = [limit_text(limit) for limit, mean in means if limit is not bounds[why] and limit.margin(mean) < 0]
-        also = f"; its mean also violates {' and '.join(others)}" if others else ""
+        violated = [limit_text(limit) for limit, mean in means if limit is not bounds[why] and limit.margin(mean) < 0]
+        also = f"; its mean also violates {' and '.join(violated)}" if violated else ""
         return f"violates {limit_text(bounds[why])}, after {after} replications{also}"

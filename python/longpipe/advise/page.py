@@ -83,8 +83,8 @@ def _alternatives(answer: Answer) -> Grid:
     frame = alternatives(answer)
     factors = [factor.name for factor in answer.advice.question.factors]
     halves = {name: half for name in frame.columns if (half := f"± {name.partition(' [')[0]}") in frame.columns}
-    others = [name for name in frame.columns if name not in (*factors, *halves.values(), "result")]
-    names = [*factors, "result", *others]
+    measure_columns = [name for name in frame.columns if name not in (*factors, *halves.values(), "result")]
+    names = [*factors, "result", *measure_columns]
     columns = tuple(Column(name, number=name in halves or name == "runs") for name in names)
     rows = tuple(
         tuple(_mean(row[name], row[halves[name]]) if name in halves else cell(row[name]) for name in names)

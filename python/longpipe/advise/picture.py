@@ -25,14 +25,17 @@ def front(answer: Answer) -> Figure:
     goal = question.goal
     y = answer.means[:, 0] / goal.scale
     half = np.array([answer.half(i, 0) for i in range(len(y))]) / goal.scale
-    known = np.isfinite(answer.means).all(axis=1)
+    is_measured = np.isfinite(answer.means).all(axis=1)
     of_front = np.array([i in answer.front for i in range(len(y))])
     order = np.argsort(np.argsort(-y if question.maximise else y))
     for index, panel in enumerate(axes):
         plain(panel)
         measure = question.measures[1 + index] if limits else None
         x = order + 1.0 if measure is None else answer.means[:, 1 + index] / measure.scale
-        for chosen, colour, label in ((known & ~of_front, GREY, "others"), (known & of_front, BLUE, "Pareto front")):
+        for chosen, colour, label in (
+            (is_measured & ~of_front, GREY, "others"),
+            (is_measured & of_front, BLUE, "Pareto front"),
+        ):
             if chosen.any():
                 panel.errorbar(
                     x[chosen],

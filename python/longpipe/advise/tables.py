@@ -68,6 +68,6 @@ def runs(answer: Answer) -> pd.DataFrame:
             for situation, measured in zip(question.situations, of_replication, strict=True):
                 row: dict[str, Any] = {**question.levels(alternative), **situation}
                 row["seed"] = question.first_seed + replication
-                row |= {asked.name: float(value) for asked, value in zip(question.measures, measured, strict=True)}
+                row |= {measure.name: float(value) for measure, value in zip(question.measures, measured, strict=True)}
                 rows.append(row)
     return pd.DataFrame(rows)

@@ -104,9 +104,9 @@ def gateway(rate: str, rtt: str, users: int, calls: int) -> Template:
             f"datagrams:call*.p95 < {(rtt_ps / 2 + CALL_QUEUEING) / 1e9:g} ms",
             f"datagrams:call*.loss < {CALL_LOSS}",
         )
-    asked = [("--choose", choice) for choice in choices]
-    asked += [("--minimise", OBJECTIVE), ("--zone", ZONE), *(("--subject-to", limit) for limit in limits)]
-    options = shlex.join(word for option in asked for word in option)
+    arguments = [("--choose", choice) for choice in choices]
+    arguments += [("--minimise", OBJECTIVE), ("--zone", ZONE), *(("--subject-to", limit) for limit in limits)]
+    options = shlex.join(word for option in arguments for word in option)
     text = _SCENARIO.format(
         rate=RATE.format(rate_bps),
         rtt=TIME.format(rtt_ps),

@@ -112,8 +112,8 @@ def _certified(answer: Answer) -> str:
     violating = len(answer.rows) - len(answer.undefined)
     if not violating:
         return "Every alternative was eliminated after its first run without a value, whatever the limits."
-    others = "other " if answer.undefined else ""
-    which = f"the {others}alternative" if violating == 1 else f"each of {violating} {others}alternatives"
+    other = "other " if answer.undefined else ""
+    which = f"the {other}alternative" if violating == 1 else f"each of {violating} {other}alternatives"
     return f"{text}: {which} violates a limit by more than its tolerance."
 
 

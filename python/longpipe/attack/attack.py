@@ -106,11 +106,11 @@ class Attack:
         """Searches for the defect with all but one of the changed fields, whose other values may also show it."""
         changed = dict(self.setting or {})
         for name in changed:
-            others = [varied for varied in self.target.varied if varied.field in changed and varied.field != name]
-            if not others:
+            remaining = [varied for varied in self.target.varied if varied.field in changed and varied.field != name]
+            if not remaining:
                 continue
             try:
-                evolve(others, self._scores, self.target.first_seed, FEWER_FIELDS_GENERATIONS)
+                evolve(remaining, self._scores, self.target.first_seed, FEWER_FIELDS_GENERATIONS)
             except _FoundError:
                 return True
         return False

@@ -92,10 +92,10 @@ class Defect:
         Raises ScenarioError for other text, unknown measures, and sides of different units.
         """
         inner, outer = _without_references(text)
-        known = [OfReference(name, parse(inside, field=_OPTION)) for name, inside in inner.items()]
+        of_reference = [OfReference(name, parse(inside, field=_OPTION)) for name, inside in inner.items()]
         try:
             left, sign, right = expressions.split_comparison(outer, _OPTION)
-            sides = [_side(text_of_side, known) for text_of_side in (left, right)]
+            sides = [_side(text_of_side, of_reference) for text_of_side in (left, right)]
             same_dimension([dimension for _, dimension in sides], outer, _OPTION)
         except ScenarioError as error:
             raise ScenarioError(*(_restored(problem, inner) for problem in error.problems)) from None
@@ -166,11 +166,11 @@ def _restored(text: str, inner: dict[str, str]) -> str:
     return text
 
 
-def _side(text: str, known: Sequence[OfReference]) -> tuple[Side, Dimension]:
+def _side(text: str, of_reference: Sequence[OfReference]) -> tuple[Side, Dimension]:
     side = expressions.parse(text, _OPTION)
     if side.constant:
         return Side(text, None, float(side.value({}))), side.dimension({}, _OPTION)
-    measure = parse(text, known, _OPTION)
+    measure = parse(text, of_reference, _OPTION)
     return Side(text, measure), measure.dimension
 
 

@@ -77,9 +77,9 @@ def default_segments(scenario: Scenario) -> Iterator[str]:
     resolved = scenario.resolved
     if scenario.framing == "aal5" or scenario.tcp.profile != CLASSIC:
         return
-    known, growing_s = paths(resolved), []
-    users = Counter([path.bottleneck for path in known])
-    for path in known:
+    flow_paths, growing_s = paths(resolved), []
+    users = Counter([path.bottleneck for path in flow_paths])
+    for path in flow_paths:
         share_bps = sustained_bps(resolved["links"][path.bottleneck]) / users[path.bottleneck]
         pipe_bytes = share_bps * path.round_trip_s / 8
         if path.endless and path.mss_bytes == SIZE.parse(_default("mss")) and path.window_bytes >= pipe_bytes:

@@ -41,7 +41,7 @@ def read(plan: RegressionPlan) -> dict[str, list[SenderRun]]:
     content: Any = load_json(plan.baseline, "a baseline of longpipe ci")
     try:
         engine, scenarios = content["engine"], content["scenarios"]
-        found = {name: _runs(entry["runs"]) for name, entry in scenarios.items()}
+        runs_by_scenario = {name: _runs(entry["runs"]) for name, entry in scenarios.items()}
         digests = {name: entry["digest"] for name, entry in scenarios.items()}
     except (AttributeError, KeyError, TypeError, ValueError):
         raise ScenarioError(f"{plan.baseline}: not a baseline of longpipe ci; {_AGAIN}") from None
@@ -50,9 +50,11 @@ def read(plan: RegressionPlan) -> dict[str, list[SenderRun]]:
     for name, scenario in plan.scenarios.items():
         if digests.get(name) != scenario.digest():
             raise ScenarioError(f"{plan.baseline}: scenarios.{name}: new or changed since the baseline; {_AGAIN}")
-        if len(found[name]) != plan.seeds:
-            raise ScenarioError(f"{plan.baseline}: {len(found[name])} seeds; the plan has {plan.seeds}; {_AGAIN}")
-    return {name: found[name] for name in plan.scenarios}
+        if len(runs_by_scenario[name]) != plan.seeds:
+            raise ScenarioError(
+                f"{plan.baseline}: {len(runs_by_scenario[name])} seeds; the plan has {plan.seeds}; {_AGAIN}"
+            )
+    return {name: runs_by_scenario[name] for name in plan.scenarios}
 
 
 def _runs(rows: Sequence[Mapping[str, Any]]) -> list[SenderRun]:

@@ -93,14 +93,14 @@ def run(
     senders = {tested: Sender.parse(tested, f"{plan_file}: sender" if new is None else "--new")}
     if base is not None:
         senders[base] = Sender.parse(base, "--base")
-    known = baseline.read(plan) if base is None and not update else {}
+    baseline_runs = baseline.read(plan) if base is None and not update else {}
     with execution.runner(needs_store=False) as runner, Bar("regression test") as bar:
         runs = {name: runs_of(plan, sender, runner.telling(bar.update)) for name, sender in senders.items()}
     if update:
         baseline.write(plan, runs[tested])
         echo(f"Baseline of {tested}: {plan.baseline}")
         return
-    compared = compare(known if base is None else runs[base], runs[tested], plan.margin)
+    compared = compare(baseline_runs if base is None else runs[base], runs[tested], plan.margin)
     _show(compared)
     names = (f"the baseline {plan.baseline}" if base is None else base, tested)
     if junit is not None:

@@ -36,14 +36,14 @@ def fields(
     from longpipe.cli.toolkit.safe import Console
     from longpipe.scenario.reference import all_fields
 
-    known = all_fields()
-    matching = known if pattern is None else _named(known, pattern)
+    listed = all_fields()
+    matching = listed if pattern is None else _named(listed, pattern)
     if not matching:
-        last = {field.name.rpartition(".")[2]: None for field in known}
+        last = {field.name.rpartition(".")[2]: None for field in listed}
         close = difflib.get_close_matches(str(pattern).rpartition(".")[2], last, n=3)
         meant = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
         raise ScenarioError(
-            f"PATTERN: {pattern!r} is in no field's name; {meant}longpipe fields lists all {len(known)}"
+            f"PATTERN: {pattern!r} is in no field's name; {meant}longpipe fields lists all {len(listed)}"
         )
     console = Console(highlight=False, soft_wrap=True)
     for number, field in enumerate(matching):

@@ -60,7 +60,7 @@ def fit(
     if output is not None:
         check_file("--output", output)
         check_file("--output", output.with_suffix(SUFFIX))
-    known = dict(change(text) for text in changes or [])
+    fixed = dict(change(text) for text in changes or [])
     wanted = tuple(control.strip() for control in controls.split(",")) if controls else ()
     # Linux 6.1 has no BBR version 3, so it is a candidate only if it is named.
     accepted = (*CONTROLS, "bbr3")
@@ -68,11 +68,11 @@ def fit(
     if unknown is not None:
         raise ScenarioError(f"--controls: {shortened(unknown)!r}; {nearest(unknown, accepted)}")
     if model:
-        fit_report, left = _of_site(model, files, flow, wanted, known), 0
+        fit_report, left = _of_site(model, files, flow, wanted, fixed), 0
     elif len(files) > 1:
         raise ScenarioError(f"FILE: {len(files)} files; needs one, or --model {_MODELS[0]}")
     else:
-        fit_report, left = _fitted(files[0], flow, wanted, known)
+        fit_report, left = _fitted(files[0], flow, wanted, fixed)
     with Waiting("running the fitted scenario"):
         fit_report = checked(fit_report)
     beside = write(fit_report, output) if output is not None else None

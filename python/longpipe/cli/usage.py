@@ -162,8 +162,8 @@ def _of_program(option: str, context: Any, arguments: Sequence[str]) -> str:  # 
     index = arguments.index(option) if option in arguments else 0
     if "--at" in arguments[:index]:
         at = index - 1 - arguments[:index][::-1].index("--at")
-        known = {name for param in context.command.params for name in param.opts}
-        words = [*takewhile(lambda word: word not in known, arguments[at + 1 :])]
+        options = {name for param in context.command.params for name in param.opts}
+        words = [*takewhile(lambda word: word not in options, arguments[at + 1 :])]
         return f"a command with options needs quotes: --at {words[0]} {shlex.quote(' '.join(words[1:]))}; "
     words = [word for word in arguments[:index] if not word.startswith("-")]
     if (shell := next((word for word in words if word.startswith("mm-")), None)) is not None:

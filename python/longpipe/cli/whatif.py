@@ -157,9 +157,9 @@ def _measured(comparison: WhatIf) -> Iterator[str]:
             "goodput and RTT: -, because only senders of longpipe have them, not real stacks, arriving flows, pages or "
             "datagrams; needs --measure, as in goodput=flow:*.throughput"
         )
-    others = [measure.name for measure in comparison.measures[3:]]
-    if others and comparison.begin_s is None and comparison.flows:
-        yield f"{', '.join(others)} of whole runs; with warm_up in the scenario, all measures begin there"
+    added_measures = [measure.name for measure in comparison.measures[3:]]
+    if added_measures and comparison.begin_s is None and comparison.flows:
+        yield f"{', '.join(added_measures)} of whole runs; with warm_up in the scenario, all measures begin there"
 
 
 def _flows(comparison: WhatIf) -> str:
@@ -167,13 +167,13 @@ def _flows(comparison: WhatIf) -> str:
     every = [flow["name"] for flow in comparison.scenario.resolved["flows"]]
     if len(every) < 2:
         return ""
-    others = [name for name in every if name not in comparison.flows]
+    untraced = [name for name in every if name not in comparison.flows]
     own = (
         f"{len(comparison.flows)} flows ({_listed(comparison.flows)})"
         if len(comparison.flows) > 1
         else _listed(comparison.flows) or "-"
     )
-    return f"goodput and RTT of {own}" + (f", without {_listed(others)}" if others else "")
+    return f"goodput and RTT of {own}" + (f", without {_listed(untraced)}" if untraced else "")
 
 
 def _listed(names: Sequence[str]) -> str:

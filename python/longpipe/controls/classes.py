@@ -288,10 +288,10 @@ class _Unpickler(pickle.Unpickler):
         return _function if (module, name) == ("cloudpickle.cloudpickle", "_make_function") else function
 
 
-def _function(code: CodeType, scope: dict[str, Any], *others: Any) -> FunctionType:  # noqa: ANN401 - as in cloudpickle
+def _function(code: CodeType, scope: dict[str, Any], *arguments: Any) -> FunctionType:  # noqa: ANN401 - as in cloudpickle
     """Creates a function, whose imports use `__builtins__` as they are now."""
     scope["__builtins__"] = file_modules.builtins_of(scope.get("__name__", "")) or builtins
-    return FunctionType(code, scope, *others)
+    return FunctionType(code, scope, *arguments)
 
 
 def _unpickled(content: bytes) -> type[Control]:

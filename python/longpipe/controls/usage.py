@@ -104,14 +104,14 @@ def _checked(path: Path, source: Source) -> tuple[str, Mapping[str, str]]:
 
 def _fields(text: str, header: str, missing: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Returns the fields that a source accesses, by the kernel structure that contains them."""
-    known = {structure: _names_in(header, structure) for structure in STRUCTURES}
+    names_of = {structure: _names_in(header, structure) for structure in STRUCTURES}
     variables: dict[str, set[str]] = {name: {of} for name, of in _ACCESSORS.items()}
     for of, name in _VARIABLE.findall(text):
         variables.setdefault(name, set()).add(of)
     fields: dict[str, set[str]] = {}
     for name, field in _ACCESS.findall(text):
-        for of in variables.get(name, set()) & known.keys():
-            if field in known[of] or field in missing:
+        for of in variables.get(name, set()) & names_of.keys():
+            if field in names_of[of] or field in missing:
                 fields.setdefault(of, set()).add(field)
     return {of: tuple(sorted(fields[of])) for of in STRUCTURES if of in fields}
 

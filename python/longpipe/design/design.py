@@ -85,11 +85,11 @@ class Design:
     def __repr__(self) -> str:
         """Returns a summary of factors with numbers of levels, points, replications, measures and warnings."""
         factors = " x ".join(f"{factor.name} ({len(factor.levels)})" for factor in self.factors)
-        asked = f", measuring {', '.join(map(str, self.measures))}" if self.measures else ""
+        measuring = f", measuring {', '.join(map(str, self.measures))}" if self.measures else ""
         warnings = "".join(f"\nwarning: {line}" for line in self.warnings)
         return (
             f"Design over {self.base.name!r}: {factors}, {len(self.points)} points, "
-            f"{self.replications} replications from seed {self.first_seed}{asked}{warnings}"
+            f"{self.replications} replications from seed {self.first_seed}{measuring}{warnings}"
         )
 
     def _repr_html_(self) -> str:
@@ -310,9 +310,9 @@ class Design:
 
     def _check_distinct(self, scenarios: Iterable[Scenario]) -> None:
         """Raises ScenarioError if two points have the same run."""
-        known: dict[str, Scenario] = {}
+        by_digest: dict[str, Scenario] = {}
         for scenario in scenarios:
-            same = known.setdefault(scenario.digest(), scenario)
+            same = by_digest.setdefault(scenario.digest(), scenario)
             if same is not scenario:
                 fields = (field for factor in self.factors for level in factor.levels.values() for field in level)
                 if ignored := overridden_fields(scenario, fields):

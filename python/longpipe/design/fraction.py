@@ -104,9 +104,9 @@ class Fraction:
 
         rows = []
         for word in self.leaders(order):
-            others = sorted(((word ^ w, s) for w, s in self.relation), key=lambda alias: _rank(alias[0]))
-            texts = [("-" if sign < 0 else "") + self.name(alias) for alias, sign in others]
-            clear = all(alias.bit_count() > order for alias, _ in others)
+            aliases = sorted(((word ^ w, s) for w, s in self.relation), key=lambda alias: _rank(alias[0]))
+            texts = [("-" if sign < 0 else "") + self.name(alias) for alias, sign in aliases]
+            clear = all(alias.bit_count() > order for alias, _ in aliases)
             rows.append((self.name(word), ", ".join(texts), clear))
         return pd.DataFrame(rows, columns=["effect", "aliases", "clear"])
 

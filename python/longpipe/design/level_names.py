@@ -52,9 +52,9 @@ def _name(table: Mapping[str, object]) -> str:
 def _fields(table: Mapping[str, object], same_name: Sequence[Mapping[str, object]]) -> list[str]:
     """Returns a table's own parameters, and the other fields in which tables with its name differ, as "beta=700"."""
     own = [entry for field in _OWN if isinstance(values := table.get(field), Mapping) for entry in values.items()]
-    others = [
+    inherited = [
         (name, value)
         for name, value in table.items()
         if name not in _NOT_COMPARED and any(other.get(name) != value for other in same_name)
     ]
-    return [f"{name}={short(value)}" for name, value in (*own, *others)]
+    return [f"{name}={short(value)}" for name, value in (*own, *inherited)]

@@ -129,12 +129,14 @@ def _merged(errors: list[ErrorDetails], model: type[BaseModel]) -> Iterator[Erro
     for error in errors:
         if error["type"] == "extra_forbidden":
             unknown.setdefault(error["loc"][:-1], []).append(error)
-    merged = {place: line for place, found in unknown.items() if (line := _of_missing_table(found, model))}
+    merged = {
+        place: line for place, missing_table in unknown.items() if (line := _of_missing_table(missing_table, model))
+    }
     absent = {table for table, _ in merged.values()}
     for error in errors:
-        if error["type"] == "extra_forbidden" and (found := merged.get(error["loc"][:-1])):
+        if error["type"] == "extra_forbidden" and (missing_table := merged.get(error["loc"][:-1])):
             if error is unknown[error["loc"][:-1]][0]:
-                yield found[1]
+                yield missing_table[1]
         # A table of which only subtables have their header lacks its fields.
         elif _locate(error["loc"], model)[0] not in absent:
             yield error
@@ -158,9 +160,9 @@ def _of_missing_table(errors: list[ErrorDetails], model: type[BaseModel]) -> tup
     table = min(tables, key=lambda name: (name.count("."), name), default=None)
     if table is None and len(names) <= _MAX_SINGLE:
         return None
-    others = [shortened(name, _MAX_NAME) for name in names[1:]]
-    more = f" and {len(others) - _MAX_OTHERS} more" if len(others) > _MAX_OTHERS else ""
-    line = f"{path}: unknown field, as {'are' if len(others) > 1 else 'is'} {', '.join(others[:_MAX_OTHERS])}{more}"
+    further = [shortened(name, _MAX_NAME) for name in names[1:]]
+    more = f" and {len(further) - _MAX_OTHERS} more" if len(further) > _MAX_OTHERS else ""
+    line = f"{path}: unknown field, as {'are' if len(further) > 1 else 'is'} {', '.join(further[:_MAX_OTHERS])}{more}"
     if table is None:
         return "", f"{line}; accepts {', '.join(accepted)}"
     return table, f"{line}; all are fields of {table}, whose line [{table}] may be missing"

@@ -34,9 +34,11 @@ class Sender:
             stack, _, control = rest.partition("-")
             # Media flows send at their own rate, not as fast as possible.
             bulk = {stack_name: controls for stack_name, controls in CONTROLS.items() if stack_name != MEDIA}
-            known = [f"stack:{stack_name}-{control}" for stack_name, controls in bulk.items() for control in controls]
-            if text not in known:
-                raise ScenarioError(f"{option}: {text!r}; {nearest(text, known)}")
+            stack_controls = [
+                f"stack:{stack_name}-{control}" for stack_name, controls in bulk.items() for control in controls
+            ]
+            if text not in stack_controls:
+                raise ScenarioError(f"{option}: {text!r}; {nearest(text, stack_controls)}")
             return cls(rest, {"traffic": {"kind": "stack", "stack": stack, "congestion": control}})
         if kind == "own-stack":
             return _own_stack(text, rest, option)

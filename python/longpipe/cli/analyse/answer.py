@@ -112,15 +112,15 @@ def _anova(frame: pd.DataFrame, response: str, question: Question) -> Anova:
 
 def _tables(fitted: Anova, question: Question) -> dict[str, pd.DataFrame]:
     """Returns the tables of the analysis by name: variation, effects, checks, and those that the question requests."""
-    level, most = question.level, len(question.factors)
+    level, max_order = question.level, len(question.factors)
     with warnings.catch_warnings():
         # The warning is redundant, because the table of checks reports it.
         warnings.simplefilter("ignore", AssumptionWarning)
-        tables = {"variation": fitted.variation, "effects": fitted.effects(level, most), "checks": check(fitted)}
+        tables = {"variation": fitted.variation, "effects": fitted.effects(level, max_order), "checks": check(fitted)}
     if question.compare:
         tables["comparisons"] = pd.concat([tukey(fitted, *names, level=level) for names in question.compare])
     if question.robust:
-        tables["bootstrap"] = bootstrap(fitted, level=level, order=most)
+        tables["bootstrap"] = bootstrap(fitted, level=level, order=max_order)
         tables["ranks"] = aligned_ranks(fitted)
     return tables
 

@@ -140,13 +140,13 @@ def _ranks(ranks: pd.DataFrame) -> Table:
     return table
 
 
-def _table(title: str, first: str, *others: str) -> Table:
+def _table(title: str, first: str, *further: str) -> Table:
     table = Table(
         title=title, title_style="bold", caption_style="dim", box=None, pad_edge=False, padding=(0, 2, 0, 0),
         header_style="bold",
     )  # fmt: skip
     table.add_column(first)
-    for name in others:
+    for name in further:
         table.add_column(name, justify="left" if name == "level" else "right", no_wrap=name != "level")
     return table
 

@@ -45,8 +45,8 @@ def replay(
     for direction, way in (("forward", "source to sink"), ("back", "sink to source")):
         delay_s = done.delay_by_direction_s[direction]
         # Without packets of this direction there are no quantiles.
-        known = {name: value for share, name in shown.items() if (value := delay_s[share]) is not None}
-        quantiles = [f"{name} {value * 1e3:.4g} ms" for name, value in known.items()]
+        delays_s = {name: value for share, name in shown.items() if (value := delay_s[share]) is not None}
+        quantiles = [f"{name} {value * 1e3:.4g} ms" for name, value in delays_s.items()]
         if quantiles:
             console.print(f"delay from {way}: {', '.join(quantiles)}", soft_wrap=True)
     console.print(f"decisions {done.decisions}")

@@ -147,9 +147,9 @@ def _compared(scenario: Scenario, compared: str) -> dict[str, Scenario]:
         raise ScenarioError(f"{factor.name}: levels {', '.join(map(repr, factor.levels))}; needs at least 2")
     names = legend_names(factor)
     scenarios = {f"{factor.name} = {names[level]}": scenario.with_(**what) for level, what in factor.levels.items()}
-    known: dict[str, str] = {}
+    label_of: dict[str, str] = {}
     for label, swept in scenarios.items():
-        if (same := known.setdefault(swept.digest(), label)) != label:
+        if (same := label_of.setdefault(swept.digest(), label)) != label:
             ignored = overridden_fields(swept, (field for change in factor.levels.values() for field in change))
             same_run = f"--compare: {same!r} and {label!r} are the same run; needs levels that change it"
             raise ScenarioError(*(ignored or [same_run]))

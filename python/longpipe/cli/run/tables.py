@@ -310,16 +310,16 @@ def _completion_times(rows: list[Row], max_rows: float) -> Table:
 def _slowdowns(rows: list[Row], max_rows: float) -> Table:
     """Returns slowdowns of arriving flows, by size as `_completion_times`, with the interval of the mean if known."""
     shown, _ = _by_size(rows, max_rows)
-    known = any(row["low"] is not None for row in shown)
-    table = terminal_table("slowdown of\nflows", "size", "mean", *["±"] * known, "median", "95 %", "99 %")
+    has_intervals = any(row["low"] is not None for row in shown)
+    table = terminal_table("slowdown of\nflows", "size", "mean", *["±"] * has_intervals, "median", "95 %", "99 %")
     for row in shown:
         mean, *quantiles = (
             "-" if row[name] is None else f"{row[name]:.2f}" for name in ("mean", *QUANTILES_OF_SLOWDOWNS)
         )
         margin = "-" if row["low"] is None else f"{(row['high'] - row['low']) / 2:.2f}"
-        table.add_row(row["flow"], row["size"], mean, *[margin] * known, *quantiles)
+        table.add_row(row["flow"], row["size"], mean, *[margin] * has_intervals, *quantiles)
     table = _noted(table, "completion time, divided by the time over the idle path")
-    return _noted(table, f"±: 95 % interval of the mean, for at least {MIN_FLOWS} flows") if known else table
+    return _noted(table, f"±: 95 % interval of the mean, for at least {MIN_FLOWS} flows") if has_intervals else table
 
 
 def _by_size(rows: list[Row], max_rows: float) -> tuple[list[Row], int]:

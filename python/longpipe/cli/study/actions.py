@@ -75,13 +75,13 @@ def list_all(url: str | None) -> None:
     """Lists the studies of a store."""
     console = terminal()
     with opened(url, readonly=True) as store:
-        found, runs = studies.overview(store), store.count()
+        summaries, runs = studies.overview(store), store.count()
         name = store.name
-    if not found:
+    if not summaries:
         console.print(f"{name}: {runs} runs, no studies; `longpipe design --run STUDY` creates one", markup=False)
         return
     table = _table("study", "finished", "runs", "failed", "changed (UTC)", "engine")
-    for study in found:
+    for study in summaries:
         numbers = (str(study.finished), str(study.runs), str(study.failed or ""))
         table.add_row(escape(study.name), *numbers, f"{study.changed_at:%Y-%m-%d %H:%M}", study.engine)
     show_table(console, table)
@@ -106,13 +106,18 @@ def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
     machines = ", ".join(sorted({machine for machine in runs["machine"] if machine})) or "nowhere yet"
     console.print(f"engine {study.engine}, run on {machines}\n", markup=False)
     chosen = _matching(runs, where)
-    asked = {measure.name: measure for measure in design.asked}
+    measures_by_name = {measure.name: measure for measure in design.asked}
     measures = [
-        name for name in asked or INDEXES if name in runs and not all(math.isnan(runs[name][i]) for i in chosen)
+        name
+        for name in measures_by_name or INDEXES
+        if name in runs and not all(math.isnan(runs[name][i]) for i in chosen)
     ]
     heads = ["point", *design.levels(1), "seed"]
-    shown = [f"{name} [{asked[name].unit}]" if name in asked and asked[name].unit else name for name in measures]
-    scales = [asked[name].scale if name in asked else 1.0 for name in measures]
+    shown = [
+        f"{name} [{measures_by_name[name].unit}]" if name in measures_by_name and measures_by_name[name].unit else name
+        for name in measures
+    ]
+    scales = [measures_by_name[name].scale if name in measures_by_name else 1.0 for name in measures]
     table = _table(*heads, "state", *shown, right=("point", "seed", *shown))
     for i in chosen[:most]:
         values = (_number(runs[measure][i] / scale) for measure, scale in zip(measures, scales, strict=True))

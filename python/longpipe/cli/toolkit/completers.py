@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 def among(names: Iterable[str]) -> Callable[[str], list[str]]:
     """Returns the names that start with the typed text."""
-    known = list(names)
+    all_names = list(names)
 
     def complete(incomplete: str) -> list[str]:
-        return [name for name in known if name.startswith(incomplete)]
+        return [name for name in all_names if name.startswith(incomplete)]
 
     return complete
 

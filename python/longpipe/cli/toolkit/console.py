@@ -22,8 +22,8 @@ def terminal() -> Console:
 
     Without either, lines are not wrapped.
     """
-    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
-    return safe.Console(highlight=False, width=None if known else UNBOUNDED)
+    has_width = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return safe.Console(highlight=False, width=None if has_width else UNBOUNDED)
 
 
 def terminal_table(*heads: str, left: int = 1, no_wrap: bool = True, **options: Any) -> Table:  # noqa: ANN401 - as in Rich
@@ -75,13 +75,13 @@ def blocks(console: Console, table: Table, heads: int = 1) -> Iterator[Table]:
     if _total(table, maxima) <= console.width:
         yield table
         return
-    named, others = list(range(heads)), list(range(heads, len(maxima)))
+    named, optional = list(range(heads)), list(range(heads, len(maxima)))
     # Names are wrapped only if they leave no space for the widest other column.
     kept = {column: maxima[column] for column in named}
-    if others and _total(table, [*kept.values(), max(minima[column] for column in others)]) > console.width:
+    if optional and _total(table, [*kept.values(), max(minima[column] for column in optional)]) > console.width:
         kept = {column: minima[column] for column in named}
     parts: list[list[int]] = [[]]
-    for column in others:
+    for column in optional:
         wanted = [*kept.values(), *(minima[name] for name in [*parts[-1], column])]
         if parts[-1] and _total(table, wanted) > console.width:
             parts.append([])

@@ -92,7 +92,7 @@ def changes_shown() -> AbstractContextManager[None]:
 @contextmanager
 def notes_shown(shown: type[Warning]) -> Iterator[None]:
     """Prints warnings of a category as notes on stderr."""
-    others = warnings.showwarning
+    default_show = warnings.showwarning
 
     def show(
         message: Warning | str,
@@ -105,7 +105,7 @@ def notes_shown(shown: type[Warning]) -> Iterator[None]:
         if issubclass(category, shown):
             echo(f"note: {message}", err=True)
         else:
-            others(message, category, filename, lineno, file, line)
+            default_show(message, category, filename, lineno, file, line)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", shown)
