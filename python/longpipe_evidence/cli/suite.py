@@ -78,9 +78,9 @@ def suite(
     from longpipe_evidence.suites.outcome import run
     from longpipe_evidence.suites.page import UNCHANGED, report
 
-    asked = _asked(name, control, junit)
-    fields, count = dict(change(text) for text in changes or ()), seeds or asked.seeds
-    designs = [(part, part.design(count, fields)) for part in asked.only(parts or [])]
+    chosen = _asked(name, control, junit)
+    fields, count = dict(change(text) for text in changes or ()), seeds or chosen.seeds
+    designs = [(part, part.design(count, fields)) for part in chosen.only(parts or [])]
     warn_of_changes({part.id: design for part, design in designs}, fields)
     console = terminal()
     if listed:
@@ -101,24 +101,24 @@ def suite(
             _show(console, outcome)
     for field, value in fields.items():
         console.print(f"Changed in every run: {field} = {value}. {UNCHANGED}", markup=False, highlight=False)
-    _write(folder, junit, asked, outcomes, report(asked, outcomes, count, fields))
+    _write(folder, junit, chosen, outcomes, report(chosen, outcomes, count, fields))
     console.print(f"Page, and a row for each run: {folder}", markup=False, highlight=False, soft_wrap=True)
-    if asked.of_control is not None and fails(outcomes):
+    if chosen.of_control is not None and fails(outcomes):
         raise typer.Exit(FAILED)
 
 
 def _asked(name: str, control: str | None, junit: Path | None) -> Suite:
     """Returns the suite, for the control under test if one is given; raises ScenarioError if the suite tests none."""
-    asked = SUITES[name]
+    chosen = SUITES[name]
     for option, value in (("--control", control), ("--junit", junit and str(junit))):
-        if value is not None and asked.of_control is None:
+        if value is not None and chosen.of_control is None:
             raise ScenarioError(f"{option}: {value!r}; the suite {name} tests no congestion control, rfc-9743 does")
-    if control is not None and asked.of_control is not None:
-        return asked.of_control(control)
-    return asked
+    if control is not None and chosen.of_control is not None:
+        return chosen.of_control(control)
+    return chosen
 
 
-def _write(folder: Path, junit: Path | None, asked: Suite, outcomes: list[PartOutcome], report: Report) -> None:
+def _write(folder: Path, junit: Path | None, chosen: Suite, outcomes: list[PartOutcome], report: Report) -> None:
     """Writes the report as HTML and Markdown, a table of runs for each part, and the verdicts as JUnit XML."""
     from longpipe.report import markdown
     from longpipe.report.junit import write_junit
@@ -132,7 +132,7 @@ def _write(folder: Path, junit: Path | None, asked: Suite, outcomes: list[PartOu
     for outcome in outcomes:
         write_text(folder / f"{file_name(outcome)}.csv", outcome.runs.to_csv(index=False))
     if junit is not None:
-        write_junit(junit, asked.title, cases(asked.id, outcomes))
+        write_junit(junit, chosen.title, cases(chosen.id, outcomes))
 
 
 def _show(console: Console, outcome: PartOutcome) -> None:

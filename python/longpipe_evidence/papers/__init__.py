@@ -71,9 +71,9 @@ def reproduce(
 
     if paper not in IDS:
         raise ScenarioError(f"paper: {paper!r}; {nearest(paper, IDS)}")
-    asked = PAPERS[paper] if table is None else PAPERS[paper].only(table)
+    chosen = PAPERS[paper] if table is None else PAPERS[paper].only(table)
     kept = store if isinstance(store, Store) else Store(store)
-    return asked.reproduce(seeds or asked.seeds or 1, Runner(kept, executor, workers))
+    return chosen.reproduce(seeds or chosen.seeds or 1, Runner(kept, executor, workers))
 
 
 __all__ = ["IDS", "PAPERS", "reproduce"]

@@ -22,9 +22,9 @@ def configuration(name: str) -> str:
     return PAPERS[paper].toml_of(named)
 
 
-def _alike(words: list[str], others: list[str]) -> bool:
+def _alike(words: list[str], levels: list[str]) -> bool:
     """Returns whether the words of two names are equal, numbers by value: 0 and 0.0."""
-    return len(words) == len(others) and all(map(_equal, words, others))
+    return len(words) == len(levels) and all(map(_equal, words, levels))
 
 
 def _equal(word: str, text: str) -> bool:

@@ -51,8 +51,8 @@ PICKED: Final[Mapping[str, tuple[ReplicatedPaper, tuple[Json, ...]]]] = {
 
 def presets() -> Iterator[Json]:
     """Yields the name, group, words and fields of every preset, in display order."""
-    for paper, (known, wanted) in PICKED.items():
-        experiments = known.experiments()
+    for paper, (paper_module, wanted) in PICKED.items():
+        experiments = paper_module.experiments()
         for levels in wanted:
             experiment = next(candidate for candidate in experiments if levels.items() <= candidate.factors.items())
             words = ", ".join(f"{name.replace('_', ' ')} {level}" for name, level in levels.items())

@@ -156,10 +156,10 @@ def scenarios(paper: Replication, seeds: int) -> pd.DataFrame:
     """Returns the scenarios of `reproduce`, a row each: `scenario`, `digest`, `replicated`, `seeds`."""
     planned = []
     for experiment in paper.experiments():
-        asked = experiment.seeds(seeds)
+        seeds_to_run = experiment.seeds(seeds)
         if experiment.deterministic:
             planned.append((experiment.deterministic, False, DETERMINISTIC_SEED))
-        planned.append((experiment.replicated, True, len(asked)))
+        planned.append((experiment.replicated, True, len(seeds_to_run)))
     rows = ((scenario.name, scenario.digest(), replicated, count) for scenario, replicated, count in planned)
     return pd.DataFrame(rows, columns=["scenario", "digest", "replicated", "seeds"]).drop_duplicates("digest")
 

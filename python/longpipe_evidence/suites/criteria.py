@@ -51,29 +51,29 @@ class Verdict:
 
 def verdicts(criterion: Criterion, outcome: PartOutcome) -> list[Verdict]:
     """Computes the verdict on a criterion for each level of the control."""
-    others = [name for name in outcome.factors if name != CONTROL]
-    runs = outcome.runs.set_index([*others, "seed"]).sort_index()
+    conditions = [name for name in outcome.factors if name != CONTROL]
+    runs = outcome.runs.set_index([*conditions, "seed"]).sort_index()
     by_control = {str(control): runs[runs[CONTROL] == control] for control in outcome.runs[CONTROL].unique()}
     baseline = by_control.get(BASELINE)
     return [
-        _judged(criterion, control, rows, rows if baseline is None else baseline.loc[rows.index], others)
+        _judged(criterion, control, rows, rows if baseline is None else baseline.loc[rows.index], conditions)
         for control, rows in by_control.items()
     ]
 
 
 def _judged(
-    criterion: Criterion, control: str, rows: pd.DataFrame, baseline: pd.DataFrame, others: Sequence[str]
+    criterion: Criterion, control: str, rows: pd.DataFrame, baseline: pd.DataFrame, conditions: Sequence[str]
 ) -> Verdict:
     """Returns the verdict on a control: the worst one at any level of the other factors."""
     margins = criterion.margin(rows, baseline)
-    points = margins.groupby(level=list(others)) if others else [("", margins)]
+    points = margins.groupby(level=list(conditions)) if conditions else [("", margins)]
     estimates = [(point, estimate(values.to_numpy())) for point, values in points]
     kinds = [_kind(interval) for _, interval in estimates]
     verdict = next(kind for kind in _WORST_FIRST if kind in kinds)
     deciding = [pair for pair, kind in zip(estimates, kinds, strict=True) if kind == verdict]
     point, least = min(deciding, key=lambda pair: _least(pair[1]))
     names = point if isinstance(point, tuple) else (point,)
-    where = ", ".join(f"{name} {value!s}" for name, value in zip(others, names, strict=False))
+    where = ", ".join(f"{name} {value!s}" for name, value in zip(conditions, names, strict=False))
     return Verdict(control, verdict, where, least.mean, least.mean_low, least.mean_high)
 
 
@@ -158,6 +158,6 @@ def at_least(column: str, least: float, *, of: float = 1.0) -> Any:  # noqa: ANN
     return lambda rows, cubic: rows[column] / of - least
 
 
-def at_most(column: str, most: float) -> Any:  # noqa: ANN401 - a margin
-    """Returns the margin of a measure that must be at most `most`."""
-    return lambda rows, _cubic: most - rows[column]
+def at_most(column: str, limit: float) -> Any:  # noqa: ANN401 - a margin
+    """Returns the margin of a measure that must be at most `limit`."""
+    return lambda rows, _cubic: limit - rows[column]

@@ -72,11 +72,11 @@ class Suite:
 
     def only(self, ids: list[str]) -> tuple[SuitePart, ...]:
         """Returns the parts for these sections (all if none is given); raises ScenarioError for an unknown section."""
-        known = {part.id: part for part in self.parts}
+        parts_by_id = {part.id: part for part in self.parts}
         for part_id in ids:
-            if part_id not in known:
-                raise ScenarioError(f"PART: {part_id!r}; {nearest(part_id, known)}")
-        return tuple(known[part] for part in dict.fromkeys(ids)) or self.parts
+            if part_id not in parts_by_id:
+                raise ScenarioError(f"PART: {part_id!r}; {nearest(part_id, parts_by_id)}")
+        return tuple(parts_by_id[part] for part in dict.fromkeys(ids)) or self.parts
 
 
 def over(field: str, levels: Mapping[str, object]) -> Levels:

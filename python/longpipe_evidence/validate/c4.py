@@ -172,7 +172,7 @@ def compare(
             continue
         tell(name)
         case = CASES[name]
-        found = {
+        runs_by_control = {
             control: [_quantities(case, case.scenario(control, changes, run), run) for run in range(runs)]
             for control in CONTROLS
         }
@@ -180,7 +180,9 @@ def compare(
             quantity = str(row["quantity"])
             if quantity == "rtt" and case.path is not None:
                 continue
-            model = {control: mean(one[quantity] for one in values) for control, values in found.items()}
+            model = {
+                control: mean(measured[quantity] for measured in values) for control, values in runs_by_control.items()
+            }
             numbers = {control: float(row[control]) for control in CONTROLS}
             yield Compared(name, quantity, str(row["unit"]), numbers, model)
 
@@ -190,7 +192,7 @@ def _quantities(case: Case, scenario: Scenario, run: int) -> dict[str, float]:
     result = simulate(scenario, seed=run + 1)
     flows = result.flows.set_index("flow")
     main = next(str(flow) for flow in flows.index if str(flow).startswith("main"))
-    found = {
+    quantities = {
         "time": float(flows["completion_s"][main]),
         "rtt": case.rtt + 1e3 * float(_QUEUEING(result)),
     }
@@ -199,5 +201,5 @@ def _quantities(case: Case, scenario: Scenario, run: int) -> dict[str, float]:
         spans = arrivals.groupby("flow", observed=True)["time_s"].agg(["min", "max"])
         begin, end = spans["min"].max(), spans["max"].min()
         competing = arrivals[(arrivals["flow"] == main) & arrivals["time_s"].between(begin, end)]
-        found["share"] = 100 * 8 * float(competing["bytes"].sum()) / (case.rate * 1e6 * (end - begin))
-    return found
+        quantities["share"] = 100 * 8 * float(competing["bytes"].sum()) / (case.rate * 1e6 * (end - begin))
+    return quantities

@@ -215,7 +215,9 @@ def _predicted(row: Row, runs: pd.DataFrame) -> str:
 
 def _deviating(row: Row, runs: pd.DataFrame) -> str:
     """Returns the predictions that deviate from Linux by more than is tolerated, as text."""
-    return _beyond(row, runs, {(control, name): most for control in PREDICTED for name, most in TOLERATED.items()})
+    return _beyond(
+        row, runs, {(control, name): tolerated for control in PREDICTED for name, tolerated in TOLERATED.items()}
+    )
 
 
 def _is_undetermined(row: Row, runs: pd.DataFrame) -> bool:
@@ -236,8 +238,8 @@ def _mean_predicted(row: Row, runs: pd.DataFrame) -> str:
     within: dict[tuple[str, str], float] = {}
     for control in PREDICTED:
         linux = _linux(row, runs, control)
-        for (name, column), most in zip(LINUX_MEASURES.items(), (MEAN_WITHIN, TOLERATED[MEDIAN_RTT]), strict=True):
-            within[control, name] = most + _half_of_mean(linux[column]) / float(linux[column].mean())
+        for (name, column), tolerated in zip(LINUX_MEASURES.items(), (MEAN_WITHIN, TOLERATED[MEDIAN_RTT]), strict=True):
+            within[control, name] = tolerated + _half_of_mean(linux[column]) / float(linux[column].mean())
     return _beyond(row, runs, within)
 
 

@@ -103,8 +103,8 @@ def _found(path_fit: PathFit) -> dict[str, Any]:
         values = (None if estimate[end] is None else estimate[end] - less for end in ENDS)
         rows |= {f"{QUANTITIES[name]}_{end}": value for end, value in zip(ENDS, values, strict=True)}
     queue, *_ = path_fit.queue_shares().items()
-    first, *others = path_fit.control_shares().items()
-    second = others[0] if others else (NONE, 0.0)
+    first, *less_likely = path_fit.control_shares().items()
+    second = less_likely[0] if less_likely else (NONE, 0.0)
     return rows | {
         "queue": queue[0],
         "queue_share": round(queue[1], 4),

@@ -183,10 +183,10 @@ def check_drawn(folder: Path, frame: pd.DataFrame, campaign: Campaign) -> None:
 
 def collect(folder: Path, campaign: Campaign, tell: Callable[[str], None]) -> None:
     """Runs the missing cases in Linux; stores a capture and a row of each run as soon as it has finished."""
-    known = read(folder)
-    check_drawn(folder, known, campaign)
+    collected = read(folder)
+    check_drawn(folder, collected, campaign)
     (folder / "captures").mkdir(parents=True, exist_ok=True)
-    for kind, number, runs in missing(known, campaign):
+    for kind, number, runs in missing(collected, campaign):
         seed = 1000 * KINDS.index(kind) + number
         cases = [campaign.case(kind, number, *run) for run in runs]
         results = run_each([case for case, _ in cases], seed=seed)

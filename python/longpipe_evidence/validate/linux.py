@@ -225,9 +225,9 @@ def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
         if QUEUE_COMMAND not in str(error):
             raise
         reported = str(error).partition("early: ")[2].partition(": subprocess.")[0]
-        asked = ", ".join(dict.fromkeys(repr(case.discipline) for case in cases))
+        requested = ", ".join(dict.fromkeys(repr(case.discipline) for case in cases))
         raise ScenarioError(
-            f"discipline: {asked}; needs a discipline that tc accepts; tc reports: {reported}"
+            f"discipline: {requested}; needs a discipline that tc accepts; tc reports: {reported}"
         ) from None
 
 

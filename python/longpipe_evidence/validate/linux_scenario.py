@@ -183,15 +183,15 @@ def _check_links(
     if trunk["loss"]["kind"] not in ("none", "bernoulli", "packets"):
         raise ScenarioError(f"network.trunk_loss: {trunk['loss']['kind']}; accepts none, bernoulli, packets")
     for link, name in ((trunk, "path"), (back, "return_path")):
-        if others := sorted(link.keys() - _LINK):
-            raise ScenarioError(f"network: {', '.join(others)} of the trunk; Linux's path has none")
+        if unsupported := sorted(link.keys() - _LINK):
+            raise ScenarioError(f"network: {', '.join(unsupported)} of the trunk; Linux's path has none")
         _check_motion(link.get("motion", {}), f"network.{name}")
 
 
 def _check_motion(motion: Mapping[str, Any], field: str) -> None:
     """Raises ScenarioError if a time-varying link has features that Linux's path lacks."""
-    if others := sorted(motion.keys() - {"delay", "order", "service"}):
-        raise ScenarioError(f"{field}: {', '.join(others)}; Linux's path only has changes of rate and delay")
+    if unsupported := sorted(motion.keys() - {"delay", "order", "service"}):
+        raise ScenarioError(f"{field}: {', '.join(unsupported)}; Linux's path only has changes of rate and delay")
     if "delay" in motion and motion["delay"]["between"] != "hold":
         raise ScenarioError(f"{field}.between: {motion['delay']['between']}; Linux's path needs hold")
     if motion.get("order", "fifo") != "fifo":
@@ -319,12 +319,12 @@ def _flow(scenario: Scenario, number: int, handshake_ps: int) -> LinuxFlow:
     congestion = flow["tcp"]["congestion"]
     kind = _kind(congestion)
     name = next((linux for linux, names in NAMES.items() if kind in names), kind)
-    known: dict[str, LinuxControl] = {arg: arg for arg in get_args(LinuxControl)}
-    if name not in known:
-        raise ScenarioError(f"tcp.congestion: {kind}; Linux's are {', '.join(known)}")
+    control_of: dict[str, LinuxControl] = {arg: arg for arg in get_args(LinuxControl)}
+    if name not in control_of:
+        raise ScenarioError(f"tcp.congestion: {kind}; Linux's are {', '.join(control_of)}")
     for field in _unlike_linux(scenario, flow):
         raise ScenarioError(f"tcp.{field}: differs from profile = 'linux-6'; Linux's TCP cannot be changed")
-    return LinuxFlow(control=known[name], start=_time(flow["start"]["at_ps"] + handshake_ps))
+    return LinuxFlow(control=control_of[name], start=_time(flow["start"]["at_ps"] + handshake_ps))
 
 
 def _unlike_linux(scenario: Scenario, flow: Mapping[str, Any]) -> Iterator[str]:

@@ -73,12 +73,12 @@ def run(seeds: Sequence[int], duration_s: float) -> Iterator[dict[str, Any]]:
     for seed in seeds:
         path = draw(seed)
         goodputs: dict[str, float] = {}
-        others: dict[str, float | str] = {}
+        diagnostics: dict[str, float | str] = {}
         for name in IMPLEMENTATIONS:
             result = simulate(scenario(path, name, duration_s), seed=seed)
             flow = result.flows.iloc[0]
             goodputs[name] = float(flow.throughput_bps) / 1e6
-            others[f"{name}_lost"] = float(flow.retransmitted_segments / max(1, flow.sent_segments))
+            diagnostics[f"{name}_lost"] = float(flow.retransmitted_segments / max(1, flow.sent_segments))
             # The reason why a connection ended early.
-            others[f"{name}_closed"] = str(result.stacks.closed[0]) if len(result.stacks) else ""
-        yield {"seed": seed, **path, **goodputs, **others, "deviating": " ".join(deviating(goodputs))}
+            diagnostics[f"{name}_closed"] = str(result.stacks.closed[0]) if len(result.stacks) else ""
+        yield {"seed": seed, **path, **goodputs, **diagnostics, "deviating": " ".join(deviating(goodputs))}

@@ -81,8 +81,8 @@ def reproduce(
         return
     chosen = [
         part
-        for part, asked in ((Part.SENSITIVITY, sensitivity), (Part.READINGS, readings), (Part.BEYOND, beyond))
-        if asked
+        for part, is_wanted in ((Part.SENSITIVITY, sensitivity), (Part.READINGS, readings), (Part.BEYOND, beyond))
+        if is_wanted
     ]
     _check(papers, json, chosen)
     if table is not None and (len(papers) > 1 or chosen or json is not None or out is not None):
@@ -108,14 +108,14 @@ def reproduce(
         check_directory("--out", folder)
     part = chosen[0] if chosen else Part.REPRODUCTION
     for paper, folder in folders.items():
-        asked = None if paper in fixed else seeds
-        if part is Part.REPRODUCTION and not fresh and _show_stored(paper, asked, folder, json):
+        is_wanted = None if paper in fixed else seeds
+        if part is Part.REPRODUCTION and not fresh and _show_stored(paper, is_wanted, folder, json):
             continue
         with execution.runner(fresh=fresh) as runner:
             # Imported here because the database, pandas and SciPy take a second to load.
             from longpipe_evidence.cli.reproduce import parts
 
-            parts.run(PAPERS[paper], part, asked, folder, runner, json=json)
+            parts.run(PAPERS[paper], part, is_wanted, folder, runner, json=json)
 
 
 def _check(papers: list[str], json: str | None, chosen: list[Part]) -> None:

@@ -55,9 +55,11 @@ def run(paper: Paper, part: Part, seeds: int | None, out: Path, runner: Runner, 
 
 def show_table(paper: Paper, table: int, seeds: int | None, runner: Runner) -> None:
     """Runs the experiments of one table and shows it."""
-    asked = paper.only(table)
+    table_only = paper.only(table)
     with Bar(f"{paper.id} table {table}") as bar:
-        findings = asked.reproduce(seeds or _default_seeds(paper, Part.REPRODUCTION, None), runner.telling(bar.update))
+        findings = table_only.reproduce(
+            seeds or _default_seeds(paper, Part.REPRODUCTION, None), runner.telling(bar.update)
+        )
     findings.show(console())
 
 
@@ -77,8 +79,8 @@ def _default_seeds(paper: Paper, part: Part, seeds: int | None) -> int:
     if paper.seeds is None:
         return 1
     # The record of variants contains only the seeds that were run.
-    known = {Part.REPRODUCTION: paper.seeds, Part.READINGS: paper.seeds, Part.BEYOND: paper.beyond_seeds}
-    return known.get(part) or seeds or VARIANT_SEEDS
+    default_of = {Part.REPRODUCTION: paper.seeds, Part.READINGS: paper.seeds, Part.BEYOND: paper.beyond_seeds}
+    return default_of.get(part) or seeds or VARIANT_SEEDS
 
 
 def _find(paper: Paper, part: Part, seeds: int, out: Path, runner: Runner) -> Findings:

@@ -35,13 +35,13 @@ def c4(
     published, fields = read(file), dict(change(text) for text in changes or ())
     table = terminal_table("case", "quantity", *CONTROLS, "signs", left=2)
     rows, signs = [], []
-    for one in compare(published, fields, runs, lambda line: echo(line, err=True)):
-        cells = [f"{one.model[control]:.4g} ({one.published[control]:.4g})" for control in CONTROLS]
-        pairs = list(one.pairs())
+    for compared in compare(published, fields, runs, lambda line: echo(line, err=True)):
+        cells = [f"{compared.model[control]:.4g} ({compared.published[control]:.4g})" for control in CONTROLS]
+        pairs = list(compared.pairs())
         shown = ", ".join(f"{a} - {b} {'hit' if agrees else 'miss'}" for a, b, agrees in pairs)
-        table.add_row(one.case, f"{one.quantity} [{one.unit}]", *cells, shown)
-        signs += [(one.quantity, agrees) for _, _, agrees in pairs]
-        rows.append({"case": one.case, "quantity": one.quantity, **one.model, "signs": shown})
+        table.add_row(compared.case, f"{compared.quantity} [{compared.unit}]", *cells, shown)
+        signs += [(compared.quantity, agrees) for _, _, agrees in pairs]
+        rows.append({"case": compared.case, "quantity": compared.quantity, **compared.model, "signs": shown})
     Console(highlight=False, soft_wrap=True).print(table)
     echo("Each cell has longpipe's mean and, in parentheses, the published one.")
     for quantity in dict.fromkeys(quantity for quantity, _ in signs):

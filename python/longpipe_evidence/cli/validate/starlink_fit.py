@@ -32,8 +32,8 @@ def starlink_fit(
     for site in range(first, first + sites):
         with TemporaryDirectory() as folder:
             of_site = intervals(site, Path(folder), hours)
-        rows += [{**one._asdict(), "hit": one.is_hit} for one in of_site]
-        missed = [one.name for one in of_site if not one.is_hit]
+        rows += [{**estimate._asdict(), "hit": estimate.is_hit} for estimate in of_site]
+        missed = [estimate.name for estimate in of_site if not estimate.is_hit]
         echo(f"site {site}: {len(of_site) - len(missed)} of {len(of_site)} intervals contain the true value", err=True)
     table = pd.DataFrame(rows)
     if csv is not None:

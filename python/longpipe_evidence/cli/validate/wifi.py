@@ -32,12 +32,12 @@ def wifi(
     for name, mode in MODES.items():
         for stations in (5, 10, 20, 50):
             scenario = saturated(stations, mode, duration)
-            found = np.array([simulated_mbps(scenario, seed) for seed in range(runs)])
-            half_width = float(t.ppf(0.975, runs - 1) * found.std(ddof=1) / np.sqrt(runs))
+            goodputs_mbps = np.array([simulated_mbps(scenario, seed) for seed in range(runs)])
+            half_width = float(t.ppf(0.975, runs - 1) * goodputs_mbps.std(ddof=1) / np.sqrt(runs))
             expected = goodput_mbps(stations, mode)
-            difference = float(found.mean()) / expected - 1
+            difference = float(goodputs_mbps.mean()) / expected - 1
             largest = max(largest, abs(difference))
-            cells = (f"{found.mean():.2f} ±{half_width:.2f}", f"{expected:.2f}", f"{100 * difference:+.2f} %")
+            cells = (f"{goodputs_mbps.mean():.2f} ±{half_width:.2f}", f"{expected:.2f}", f"{100 * difference:+.2f} %")
             table.add_row(name, str(stations), *cells)
     Console(highlight=False, soft_wrap=True).print(table)
     echo(f"largest difference: {100 * largest:.2f} %")

@@ -142,10 +142,10 @@ def _fair(runs: pd.DataFrame) -> Iterator[Condition]:
 def _defined(runs: pd.DataFrame) -> str:
     """Returns the number of buffers at which fairness is defined, unless it is defined at all of them in every seed."""
     buffers, by_seed = runs["buffer_cells"].nunique(), runs.groupby("seed")["fairness"].count()
-    least, most = by_seed.min(), by_seed.max()
-    if least == buffers:
+    smallest, largest = by_seed.min(), by_seed.max()
+    if smallest == buffers:
         return ""
-    counted = f"{least}" if least == most else f"{least} to {most}"
+    counted = f"{smallest}" if smallest == largest else f"{smallest} to {largest}"
     return f"; mean over {counted} of {buffers} buffers, nothing is delivered with the others"
 
 

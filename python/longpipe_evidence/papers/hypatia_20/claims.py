@@ -33,9 +33,9 @@ def _near(runs: pd.DataFrame, pair: str, metric: str, value: float, margin: floa
 
 
 def _ranges(runs: pd.DataFrame) -> Iterator[Condition]:
-    for pair, (least, most) in RANGES.items():
-        yield _near(runs, pair, "least_ms", least)
-        yield _near(runs, pair, "most_ms", most)
+    for pair, (shortest_ms, longest_ms) in RANGES.items():
+        yield _near(runs, pair, "least_ms", shortest_ms)
+        yield _near(runs, pair, "most_ms", longest_ms)
 
 
 def _jump(runs: pd.DataFrame) -> Iterator[Condition]:

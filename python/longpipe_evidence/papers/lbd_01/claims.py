@@ -50,9 +50,9 @@ def _leads(tcp: str, buffers: tuple[float, ...]) -> Conditions:
     """Returns the condition that the flavor has the largest mu with each buffer and W*, except for ties."""
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
-        others = [flavor for flavor in FLAVORS if flavor != tcp]
+        competitors = [flavor for flavor in FLAVORS if flavor != tcp]
         for buffer, w in product(buffers, W_STARS):
-            lead = utilization(runs, tcp, buffer, w) - max(utilization(runs, other, buffer, w) for other in others)
+            lead = utilization(runs, tcp, buffer, w) - max(utilization(runs, other, buffer, w) for other in competitors)
             yield _exact(f"mu({tcp}) - largest other mu, B = {buffer:g} W*, W* = {w}", lead, above=-TIE)
 
     return conditions
@@ -102,10 +102,10 @@ def _no_more(runs: pd.DataFrame) -> Iterator[Condition]:
 def _extremes(runs: pd.DataFrame) -> Iterator[Condition]:
     """Checks that mu is largest at the smallest W* and smallest at the largest, in each of the 12 settings."""
     for tcp, buffer in product(FLAVORS, BUFFERS):
-        first, *others, last = (utilization(runs, tcp, buffer, w) for w in W_STARS)
+        first, *between, last = (utilization(runs, tcp, buffer, w) for w in W_STARS)
         at = f"mu({tcp}), B = {buffer:g} W*"
-        yield _exact(f"{at}: W* = 20 - largest of the others", first - max(*others, last), above=-TIE)
-        yield _exact(f"{at}: W* = 640 - smallest of the others", last - min(first, *others), below=0.0)
+        yield _exact(f"{at}: W* = 20 - largest of the others", first - max(*between, last), above=-TIE)
+        yield _exact(f"{at}: W* = 640 - smallest of the others", last - min(first, *between), below=0.0)
 
 
 def _reno_last(runs: pd.DataFrame) -> Iterator[Condition]:

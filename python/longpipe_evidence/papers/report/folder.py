@@ -84,16 +84,16 @@ class Folder:
             "files": {name: _digest(self._staged / name) for name in self._files},
         }
         with in_use(self.path):
-            others = records(self.path)
-            before = others.pop(self._part, {}).get("files", {})
+            parts = records(self.path)
+            before = parts.pop(self._part, {}).get("files", {})
             if before:
-                self._write_record(others)
-            of_others = {name for other in others.values() for name in other["files"]}
+                self._write_record(parts)
+            of_others = {name for other in parts.values() for name in other["files"]}
             for name in {*before} - {*self._files} - of_others:
                 (self.path / name).unlink(missing_ok=True)
             for name in self._files:
                 (self._staged / name).replace(self.path / name)
-            self._write_record({**others, self._part: record})
+            self._write_record({**parts, self._part: record})
         self._end()
 
     def _write_record(self, parts: dict[str, Any]) -> None:

@@ -31,8 +31,8 @@ def _guarantee_dominates(runs: pd.DataFrame) -> Iterator[Condition]:
     shares = {}
     for seed, of_seed in runs[runs["network"] == NEAR].groupby("seed"):
         variation = anova(of_seed, "efficiency", FACTORS, order=2).variation.set_index("component")["percent"]
-        others = variation.drop(["individual values", "overall mean", "total variation", "error", "guaranteed"])
-        shares[seed] = (variation["guaranteed"] - others.max()) / 100
+        competing = variation.drop(["individual values", "overall mean", "total variation", "error", "guaranteed"])
+        shares[seed] = (variation["guaranteed"] - competing.max()) / 100
     yield Condition(f"{NEAR}: share(guaranteed) - largest other share, of E", pd.Series(shares), above=0.0)
     for rate in (0.1, 0.5):
         gain = _efficiency(runs, NEAR, guaranteed=rate) - _efficiency(runs, NEAR, guaranteed=0.0)

@@ -59,9 +59,9 @@ def _fairest(runs: pd.DataFrame) -> Iterator[Condition]:
 def _interaction_third(runs: pd.DataFrame) -> Iterator[Condition]:
     shares = Documents(runs).shares("wan", "efficiency")
     interaction = "tcp:buffer_bdp"
-    others = shares.drop(columns=["tcp", "buffer_bdp", interaction]).max(axis="columns")
+    largest_other = shares.drop(columns=["tcp", "buffer_bdp", interaction]).max(axis="columns")
     name = "wan: share(TCP x buffer) - largest other share below TCP and buffer, of E"
-    yield Condition(name, shares[interaction] - others, above=0.0)
+    yield Condition(name, shares[interaction] - largest_other, above=0.0)
 
 
 def _selective_drop_gain(flavors: tuple[str, ...], **limits: float) -> Conditions:

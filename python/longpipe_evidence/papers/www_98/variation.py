@@ -57,10 +57,10 @@ def largest_share(network: str, metric: str, component: str, beside: tuple[str, 
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
         shares = Documents(runs).shares(network, metric)
-        others = shares.drop(columns=[component, *beside]).max(axis="columns")
+        largest_other = shares.drop(columns=[component, *beside]).max(axis="columns")
         rank = "largest other" if not beside else "largest below " + ", ".join(NAMES[name] for name in beside)
         what = f"{network}: share({NAMES[component]}) - {rank} share, of {LETTERS[metric]}"
-        yield Condition(what, shares[component] - others, above=0.0)
+        yield Condition(what, shares[component] - largest_other, above=0.0)
 
     return conditions
 

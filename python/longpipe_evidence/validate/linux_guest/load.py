@@ -128,14 +128,14 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
             capture.drain()
         if all(flow.done for flow in flows):
             break
-    told = _counted(flows, losses)
+    counters = _counted(flows, losses)
     if capture is not None:
         capture.close()
     head = ",".join(("time_s", "flow", *tcpinfo.COLUMNS))
     (share / "series.csv").write_text("\n".join([head, *rows]) + "\n")
     for flow in flows:
         flow.abort()
-    return told
+    return counters
 
 
 def _change(case: dict[str, Any], rate: int | None, delay_s: float | None) -> None:
@@ -156,18 +156,18 @@ def _sample(flows: list[Flow], now: float) -> list[str]:
     """Writes a row of the series for each flow."""
     rows = []
     for number, flow in enumerate(flows):
-        told = flow.info()
-        rows.append(f"{now:.2f},{number}," + ",".join(str(told[name]) for name in tcpinfo.COLUMNS))
+        info = flow.info()
+        rows.append(f"{now:.2f},{number}," + ",".join(str(info[name]) for name in tcpinfo.COLUMNS))
         # The SYN counts as one byte.
-        flow.done = flow.size is not None and told["bytes_acked"] > flow.size
+        flow.done = flow.size is not None and info["bytes_acked"] > flow.size
     return rows
 
 
 def one(case: dict[str, Any], share: Path, receiver: "subprocess.Popen[bytes]") -> None:
     """Runs a case over the path prepared for it, and writes the results into its folder."""
-    told = run(case, share)
+    counters = run(case, share)
     receiver.send_signal(signal.SIGUSR1)
-    _leave(told, share)
+    _leave(counters, share)
 
 
 def _leave(message: dict[str, Any], share: Path) -> None:

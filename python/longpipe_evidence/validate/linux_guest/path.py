@@ -219,9 +219,9 @@ def _shown(space: str, device: str) -> list[dict[str, Any]]:
     return _tc_json(space, "qdisc", "show", "dev", device)
 
 
-def _tc_json(space: str, *asked: str) -> list[dict[str, Any]]:
+def _tc_json(space: str, *arguments: str) -> list[dict[str, Any]]:
     done = subprocess.run(  # noqa: S603 - runs in the guest
-        ["tc", "-n", space, "-s", "-j", *asked],  # noqa: S607
+        ["tc", "-n", space, "-s", "-j", *arguments],  # noqa: S607
         check=True,
         capture_output=True,
     )

@@ -29,9 +29,9 @@ class Outcome:
         """Returns the outcome as one line."""
         place = "" if self.line is None else f":{self.line}"
         names = ", ".join(name[:_LONGEST_NAME] for name in self.unknown[:_MAX_NAMES])
-        asked = f"; {self.unchecked} assertions of {names} not checked" if self.unchecked else ""
+        unchecked = f"; {self.unchecked} assertions of {names} not checked" if self.unchecked else ""
         words = f": {self.words[:_SHOWN]}" if self.words else ""
-        return f"{self.script}{place}: {self.verdict}{words}{asked}"
+        return f"{self.script}{place}: {self.verdict}{words}{unchecked}"
 
 
 class DiffersError(Exception):
