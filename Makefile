@@ -10,7 +10,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # included so that Cargo compiles the other crates only once, for the tests and for Python.
 TESTED := --workspace --exclude longpipe-wasm --tests
 
-.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
+.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 stacks-picoquic wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
 
 # Python packages are installed, and tests are compiled, in parallel with the core, unless make was called with --jobs.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -83,7 +83,7 @@ NGTCP2 := libngtcp2 libngtcp2_crypto_gnutls gnutls
 
 # Builds those that can be built.
 more-stacks:
-	@for name in ngtcp2; do $(MAKE) --silent --no-print-directory stacks-$$name || true; done
+	@for name in ngtcp2 picoquic; do $(MAKE) --silent --no-print-directory stacks-$$name || true; done
 
 stacks-ngtcp2: $(ENDS)/ngtcp2.so
 	@:
@@ -93,6 +93,13 @@ $(ENDS)/ngtcp2.so: integrations/stacks/ngtcp2.c $(C_END_FILES)
 		echo "stacks-ngtcp2: not built; needs ngtcp2 0.12 with GnuTLS, in Debian 12: libngtcp2-dev libngtcp2-crypto-gnutls-dev"; exit 1; }
 	@mkdir -p $(ENDS)
 	$(C_END) $< -o $@ $$(pkg-config --cflags --libs $(NGTCP2)) -lm
+
+stacks-picoquic: $(ENDS)/picoquic.so
+	@:
+
+$(ENDS)/picoquic.so: integrations/stacks/picoquic.c integrations/stacks/picoquic.py $(C_END_FILES)
+	@$(PYTHON) integrations/stacks/picoquic.py $(ENDS)/picoquic crates/stacks/certificate
+	$(C_END) -DBUILT='"$(ENDS)/picoquic"' $< -o $@ -lm
 
 reproduce: setup
 	@$(BIN)/longpipe reproduce $(PAPERS)

@@ -14,8 +14,6 @@
 #define PS_PER_S 1e12
 /* Size of an endless transfer. */
 #define ENDLESS UINT64_MAX
-/* Flow-control window without the setting `window` [byte]. */
-#define WINDOW_BYTES (16u << 20)
 
 /* Includes a file in the object, between the symbols NAME and NAME_end. */
 #define INCLUDE_FILE(name, file)                                                                                            \
@@ -29,7 +27,8 @@ struct application {
     int sends;    /* 1 at the end that sends the flow's data */
     int connects; /* 1 at the end that opens the connection */
     int requests; /* 1 for the workload "requests", 0 for "bulk" */
-    uint64_t size, request, count, window;
+    uint64_t size, request, count;
+    uint64_t window; /* 0 without a setting */
     const char *congestion; /* from a list of constants */
     uint64_t delivered, completed_ps, handshake_ps, closed_ps;
     char closed[LONGPIPE_LINE];
@@ -39,6 +38,30 @@ struct application {
     int finished;        /* 1 after the current stream's last byte was passed to the stack */
     uint64_t cwnd, losses, reductions;
 };
+
+/* Packets of a connection that wait for `packets` of the interface. */
+struct packet_log {
+    int on;
+    struct longpipe_packet *all;
+    size_t count, room;
+};
+
+static void log_packet(struct packet_log *log, struct longpipe_packet packet) {
+    if (!log->on) return;
+    if (log->count == log->room) {
+        size_t room = log->room ? 2 * log->room : 64;
+        struct longpipe_packet *all = realloc(log->all, room * sizeof *all);
+        if (!all) abort();
+        log->all = all;
+        log->room = room;
+    }
+    log->all[log->count++] = packet;
+}
+
+static void tell_packets(struct packet_log *log, longpipe_tell_packet *tell, void *host) {
+    for (size_t i = 0; i < log->count; i++) tell(host, &log->all[i]);
+    log->count = 0;
+}
 
 static const char *setting(const struct longpipe_end_setup *setup, const char *name) {
     for (uint32_t i = 0; i < setup->count; i++)
@@ -94,7 +117,6 @@ static int set_up(struct application *a, const struct longpipe_end_setup *setup,
         .size = ENDLESS,
         .request = 100,
         .count = 1,
-        .window = WINDOW_BYTES,
         .congestion = congestion ? entry(controls, congestion) : *controls,
         .completed_ps = LONGPIPE_UNKNOWN,
         .handshake_ps = LONGPIPE_UNKNOWN,

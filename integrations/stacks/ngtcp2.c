@@ -1,4 +1,4 @@
-/* ngtcp2 with GnuTLS as an end of longpipe's flows (docs/stacks.md): make stacks-ngtcp2.
+/* ngtcp2 with GnuTLS as an end of longpipe's flows (docs/more-stacks.md): make stacks-ngtcp2.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,6 +13,8 @@
 #define PS_PER_NS 1000u
 /* Largest amount of data that is offered at once [byte]; it becomes the length of a packet. */
 #define CHUNK_BYTES 65536
+/* Flow-control window without the setting `window` [byte], because the library has no default. */
+#define WINDOW_BYTES (16u << 20)
 #define ID_BYTES 8
 /* Idle timeout of ngtcp2's example programs. */
 #define IDLE_TIMEOUT (30 * NGTCP2_SECONDS)
@@ -30,12 +32,6 @@ static const char *const own_settings[] = {"ack_threshold", NULL};
 /* Number of packet number spaces, by packet type; 0-RTT and 1-RTT packets share one. */
 #define SPACES 5
 
-/* Packets that wait for `packets`. */
-struct events {
-    struct longpipe_packet *all;
-    size_t count, room;
-};
-
 /* Lengths of sent packets by number [byte]. */
 struct lengths {
     uint16_t *all;
@@ -52,9 +48,9 @@ struct end {
     uint64_t random, ack_threshold, now_ps;
     uint32_t most_bytes;
     int64_t stream; /* that sends, or -1 */
-    int blocked, over, logs_packets;
+    int blocked, over;
     uint64_t sent_bytes, datagrams, sent_packets, lost_packets, lost_bytes;
-    struct events events;
+    struct packet_log log;
     struct lengths lengths[SPACES];
     char line[65536]; /* of the qlog, up to `line_bytes` */
     size_t line_bytes;
@@ -84,19 +80,6 @@ static enum longpipe_packet_type type_of(const char *record) {
     if (!strncmp(name, "0RTT", 4)) return LONGPIPE_0RTT;
     if (!strncmp(name, "initial", 7)) return LONGPIPE_INITIAL;
     return strncmp(name, "handshake", 9) ? LONGPIPE_NO_TYPE : LONGPIPE_HANDSHAKE;
-}
-
-static void add_event(struct end *e, struct longpipe_packet packet) {
-    struct events *to = &e->events;
-    if (!e->logs_packets) return;
-    if (to->count == to->room) {
-        size_t room = to->room ? 2 * to->room : 64;
-        struct longpipe_packet *all = realloc(to->all, room * sizeof *all);
-        if (!all) abort();
-        to->all = all;
-        to->room = room;
-    }
-    to->all[to->count++] = packet;
 }
 
 /* Returns the place of a packet's length; memory for all lower numbers is allocated, which a connection uses without gaps. */
@@ -134,8 +117,8 @@ static void read_record(struct end *e, const char *record) {
     } else {
         return;
     }
-    add_event(e, packet);
-    const char *ranges = packet.kind == LONGPIPE_RECEIVED && e->logs_packets ? after(record, "\"acked_ranges\":[") : NULL;
+    log_packet(&e->log, packet);
+    const char *ranges = packet.kind == LONGPIPE_RECEIVED && e->log.on ? after(record, "\"acked_ranges\":[") : NULL;
     while (ranges && *ranges == '[') {
         char *rest;
         uint64_t first = strtoull(ranges + 1, &rest, 10), last = *rest == ',' ? strtoull(rest + 1, &rest, 10) : first;
@@ -144,7 +127,7 @@ static void read_record(struct end *e, const char *record) {
         range.first = first < last ? first : last;
         range.last = first < last ? last : first;
         range.length = 0;
-        add_event(e, range);
+        log_packet(&e->log, range);
         ranges = strchr(rest, ']');
         ranges = ranges && ranges[1] == ',' ? ranges + 2 : NULL;
     }
@@ -292,10 +275,11 @@ static int create_connection(struct end *e, const ngtcp2_pkt_hd *header, char *p
     settings.ack_thresh = (size_t)e->ack_threshold;
     for (size_t i = 0; controls[i]; i++)
         if (a->congestion == controls[i]) settings.cc_algo = algorithms[i];
-    parameters.initial_max_data = a->window;
-    parameters.initial_max_stream_data_uni = a->window;
-    parameters.initial_max_stream_data_bidi_local = a->window;
-    parameters.initial_max_stream_data_bidi_remote = a->window;
+    uint64_t window = a->window ? a->window : WINDOW_BYTES;
+    parameters.initial_max_data = window;
+    parameters.initial_max_stream_data_uni = window;
+    parameters.initial_max_stream_data_bidi_local = window;
+    parameters.initial_max_stream_data_bidi_remote = window;
     parameters.initial_max_streams_uni = 100;
     parameters.initial_max_streams_bidi = 100;
     parameters.max_idle_timeout = IDLE_TIMEOUT;
@@ -327,7 +311,7 @@ static void destroy(void *of) {
     if (e->connection) ngtcp2_conn_del(e->connection);
     if (e->session) gnutls_deinit(e->session);
     if (e->credentials) gnutls_certificate_free_credentials(e->credentials);
-    free(e->events.all);
+    free(e->log.all);
     for (size_t i = 0; i < SPACES; i++) free(e->lengths[i].all);
     free(e);
 }
@@ -352,7 +336,7 @@ static uint32_t create(const char *stack, const struct longpipe_end_setup *setup
     e->peer.sin_addr.s_addr = htonl(0x0a000001u + e->app.connects);
     e->random = setup->seed;
     e->most_bytes = setup->most_bytes;
-    e->logs_packets = (int)setup->logs_packets;
+    e->log.on = (int)setup->logs_packets;
     e->stream = -1;
     *end = e;
     return 0;
@@ -493,11 +477,7 @@ static void report(void *of, struct longpipe_end_report *report, longpipe_tell *
     tell(host, "datagrams", (double)e->datagrams);
 }
 
-static void packets(void *of, longpipe_tell_packet *tell, void *host) {
-    struct end *e = of;
-    for (size_t i = 0; i < e->events.count; i++) tell(host, &e->events.all[i]);
-    e->events.count = 0;
-}
+static void packets(void *of, longpipe_tell_packet *tell, void *host) { tell_packets(&((struct end *)of)->log, tell, host); }
 
 const struct longpipe_ends longpipe_ends = {
     .version = LONGPIPE_END_VERSION,
