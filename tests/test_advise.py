@@ -690,6 +690,20 @@ def test_a_gateway_without_a_file_is_a_documented_scenario_that_can_be_changed(t
     assert f"longpipe advise THIS_FILE {asked}" in (tmp_path / "g.toml").read_text()
 
 
+def test_a_gateway_offers_proxies_between_its_users_and_servers(tmp_path: Path) -> None:
+    template = gateway("20 Mbit/s", "600 ms", 40, 0, "60 ms")
+    proxies = parse_factor(template.choices[1], option="--choose")
+    assert (proxies.name, len(proxies.levels)) == ("proxy", 7)
+    assert list(proxies.levels)[:2] == ["none", "buffer=375 KB"]
+    assert list(proxies.levels)[-1] == "buffer=6 MB tcp.initial_window=40 segments"
+    (tmp_path / "g.toml").write_text(template.scenario)
+    scenario = Scenario.from_toml(tmp_path / "g.toml")
+    # 30 ms to the servers, and 1 ms behind the path, in each direction.
+    assert (scenario.network.access_delay, scenario.network.trunk_delay) == ("30 ms", "269 ms")
+    with pytest.raises(ScenarioError, match="--rtt: 60 ms; needs at least 62 ms"):
+        gateway("20 Mbit/s", "60 ms", 40, 0, "60 ms")
+
+
 @pytest.mark.parametrize(
     ("rate", "rtt", "message"), [("fast", "1 s", "--gateway: 'fast'"), ("1 Mbit/s", "1 ms", "--rtt")]
 )

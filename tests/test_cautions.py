@@ -236,31 +236,22 @@ def test_a_way_back_that_was_left_from_another_path_causes_a_warning() -> None:
 @pytest.mark.parametrize(
     "traffic",
     [
+        "greedy",
+        {"kind": "transfer", "size": "1 MB"},
         {"kind": "web"},
         {"kind": "stream", "rate": "1 Mbit/s"},
         {"kind": "flow-arrivals", "rate": 1, "sizes": {"kind": "fixed", "size": "100 KB"}},
         {"kind": "adaptive-video"},
     ],
-    ids=lambda traffic: traffic["kind"],
+    ids=lambda traffic: traffic if isinstance(traffic, str) else traffic["kind"],
 )
-def test_connections_that_a_proxy_lets_pass_cause_a_warning(traffic: dict[str, object]) -> None:
-    proxied = silent(**{"network.pep": {"buffer": "1 MB"}, "traffic": traffic})
-    told = f"network.pep: 4 flows of {traffic['kind']} traffic pass unsplit; proxies split greedy and transfer"
-    assert told in cautions(proxied)
-    assert "onward" not in proxied.resolve()["flows"][0]
-    single = f"network.pep: 1 flow of {traffic['kind']} traffic passes unsplit; proxies split greedy and transfer"
-    assert single in cautions(proxied.with_(**{"network.sources": 1}))
-
-
-@pytest.mark.parametrize(
-    "traffic", ["greedy", {"kind": "transfer", "size": "1 MB"}, {"kind": "cbr", "rate": "1 Mbit/s"}]
-)
-def test_connections_that_a_proxy_splits_and_datagrams_cause_no_warning(traffic: object) -> None:
+def test_connections_that_a_proxy_splits_cause_no_warning(traffic: object) -> None:
     proxied = silent(**{"network.pep": {"buffer": "1 MB"}, "traffic": traffic})
     assert not any("unsplit" in line for line in cautions(proxied))
+    assert ["onward" in flow for flow in proxied.resolve()["flows"]] == [False] * 4 + [True] * 4
 
 
-def test_only_connections_that_pass_the_proxy_cause_a_warning() -> None:
+def test_only_real_stacks_that_pass_the_proxy_cause_a_warning() -> None:
     names = ("a", "b", "c", "d")
     nodes: list[dict[str, object]] = [{"name": name, "kind": "host"} for name in names]
     nodes += [{"name": "r", "kind": "switch", "pep": {"buffer": "1 MB"}}, {"name": "s", "kind": "switch"}]
@@ -268,8 +259,8 @@ def test_only_connections_that_pass_the_proxy_cause_a_warning() -> None:
     links = [{"between": list(pair), "rate": "20 Mbit/s", "delay": "10 ms"} for pair in ends]
     flows = [{"name": name, "from": name, "to": to} for name, to in (("a", "b"), ("c", "d"))]
     network = {"kind": "graph", "nodes": nodes, "links": links, "flows": flows}
-    graph = silent(network=network, traffic="web")
-    told = "network.nodes[4].pep: 1 flow of web traffic passes unsplit; proxies split greedy and transfer"
+    graph = silent(network=network, traffic={"kind": "stack", "stack": "quinn"})
+    told = "network.nodes[4].pep: 1 flow of stack traffic passes unsplit; proxies do not split real stacks"
     assert [line for line in cautions(graph) if "unsplit" in line] == [told]
 
 

@@ -97,6 +97,39 @@ def test_ways_through_a_graph_are_split_at_each_proxy() -> None:
     assert (result.throughputs_bps > 8.5e6).all()
 
 
+def test_pages_and_video_of_users_are_split_and_those_of_quic_are_not() -> None:
+    groups = [
+        {"name": "web", "count": 2, "traffic": "web"},
+        {"name": "quic", "traffic": "web", "split": False},
+        {"name": "video", "traffic": "adaptive-video"},
+        {"name": "call", "traffic": "voice"},
+    ]
+    network = {**GEO, "group": groups, "pep": {"buffer": "1 MB"}}
+    del network["sources"]
+    split = scenario(None, network=network, duration="40 s")
+    result = simulate(split, 1)
+    assert list(result.flows["flow"]) == ["web1", "web2", "quic", "video", "call"]
+    assert list(result.relays["connection"]) == ["web1-to-switch1", "web2-to-switch1", "video-to-switch1"]
+    assert list(result.web["flow"]) == ["web1", "web2", "quic"]
+    assert list(result.videos["flow"]) == ["video"]
+    whole = simulate(split.with_(**{"network.pep": None}), 1)
+    # A client draws the same requests with and without a proxy.
+    for name in ("web1", "quic"):
+        requests = [run.files[run.files["flow"] == name] for run in (result, whole)]
+        assert all(requests[0][column].equals(requests[1][column]) for column in ("requested_s", "size_bytes"))
+
+
+def test_arriving_flows_are_split_with_their_sizes_and_arrivals() -> None:
+    traffic = {"kind": "flow-arrivals", "rate": 2, "sizes": {"kind": "fixed", "size": "50 KB"}}
+    split, whole = (simulate(scenario(pep, traffic=traffic), 1) for pep in ({"buffer": "1 MB"}, None))
+    times = [result.completions["completion_s"] - result.completions["arrival_s"] for result in (split, whole)]
+    assert list(split.completions["arrival_s"]) == list(whole.completions["arrival_s"])
+    # 50 KB take six rounds of slow start from one segment; 60 ms of each round are spent before the proxy.
+    assert (times[1] - times[0]).median() == pytest.approx(5 * 0.06, abs=0.06)
+    assert split.relays["sent_bytes"][0] >= split.flows["delivered_bytes"][0]
+    assert list(split.relays["connection"]) == ["flow1-to-switch1"]
+
+
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [

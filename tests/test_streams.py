@@ -38,16 +38,6 @@ def _scenario(**fields: Any) -> Scenario:  # noqa: ANN401 - parts of a scenario
             "traffic.bursts.on: 1 us and 0 s off; needs at least 4.096 s in all, the time of a write at the rate",
         ),
         (
-            {
-                "network": {
-                    "kind": "dumbbell",
-                    "group": [{"name": "a", "stop": {"kind": "after", "after": "1 s"}}],
-                    "pep": {"at": "switch1", "buffer": "1 MB"},
-                },
-            },
-            "network.group[0].stop of flow 'a': set; needs a flow without a split-TCP proxy",
-        ),
-        (
             {"traffic": {"kind": "stack", "stack": "quinn"}, "stop": {"kind": "at", "at": "1 s"}},
             "stop of flow 'flow1': set; needs traffic without a real stack, which ends after its size",
         ),

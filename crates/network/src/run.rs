@@ -119,6 +119,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
     fn merge_connection_slots(
         &self,
         flows: &mut Vec<FlowReport>,
+        proxies: &mut Vec<ProxyReport>,
         hash: &mut StateHash,
     ) -> Result<Vec<ArrivedReport>, InvariantError> {
         let mut arrived = Vec::with_capacity(self.hosts.arriving.len());
@@ -127,9 +128,18 @@ impl<P: Probe, M: Medium> Run<P, M> {
             let report = own.report(&self.hosts.flows, self.hosts.clock.now);
             let broken = |broken| InvariantError(format!("arriving flows of flow {owner}: {broken}"));
             let (whole, report) = report.map_err(broken)?;
-            hash.arrived(&report);
             flows[owner] = whole;
-            arrived.push(report);
+            let (slots, others) = std::mem::take(proxies)
+                .into_iter()
+                .partition(|proxy: &ProxyReport| own.slots().flows.contains(&proxy.flow));
+            *proxies = others;
+            if let Some(all) = proxies.iter_mut().find(|proxy| proxy.flow == owner) {
+                slots.iter().for_each(|slot: &ProxyReport| all.add(slot));
+            }
+            if let Some(report) = report {
+                hash.arrived(&report);
+                arrived.push(report);
+            }
         }
         flows.truncate(self.hosts.own_flows());
         Ok(arrived)
@@ -158,11 +168,11 @@ impl<P: Probe, M: Medium> Run<P, M> {
                 format!("flow {index}: sequence space {space:?}, {report:?}")
             })?;
             flow.hash(&report, hash);
-            if let Some(requests) = flow.application.try_as_requests_ref() {
-                let broken = requests.broken(report.delivered_bytes);
-                check(broken.is_none(), || format!("requests of flow {index}: {broken:?}"))?;
-                let files = requests.files().to_vec();
-                if let Some(playback) = requests.playback(self.hosts.clock.now) {
+            let broken = self.hosts.broken_requests(Flow::new(index));
+            check(broken.is_none(), || format!("requests of flow {index}: {broken:?}"))?;
+            if let Some((requests, exchange)) = self.hosts.exchange(Flow::new(index)) {
+                let files = exchange.files().to_vec();
+                if let Some(playback) = exchange.playback(self.hosts.clock.now) {
                     let report = VideoReport {
                         flow: index,
                         chunks: files,
@@ -173,7 +183,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
                 } else {
                     let report = WebReport {
                         flow: index,
-                        scheduled_bytes: requests.scheduled(),
+                        scheduled_bytes: exchange.scheduled(),
                         requests: requests.sender.counters(),
                         files,
                     };
@@ -248,8 +258,8 @@ impl<P: Probe, M: Medium> AnyRun<P> for Run<P, M> {
 
     fn report(&mut self) -> Result<Report, InvariantError> {
         let mut hash = StateHash::default();
-        let (mut flows, web, videos, datagrams, proxies) = self.flow_reports(&mut hash)?;
-        let arrived = self.merge_connection_slots(&mut flows, &mut hash)?;
+        let (mut flows, web, videos, datagrams, mut proxies) = self.flow_reports(&mut hash)?;
+        let arrived = self.merge_connection_slots(&mut flows, &mut proxies, &mut hash)?;
         let carried = self.medium.report(self.hosts.clock.now, &mut hash)?;
         Ok(Report {
             flows,

@@ -183,19 +183,13 @@ fn start_of(topology: &Topology, times: &Times, i: usize, copy: usize) -> Result
     Err(format!("{field}: {at}; needs less than the duration, {duration}").into())
 }
 
-/// Checks that a flow with a stop is neither split nor one of a real stack.
+/// Checks that a flow with a stop is not one of a real stack.
 fn check_has_stop(topology: &Topology, times: &Times, i: usize) -> Result<(), Problems> {
-    let (flow, part) = (&topology.graph.flows[i], &topology.parts[i]);
-    if flow.stop.or(times.stop).is_none() {
+    let flow = &topology.graph.flows[i];
+    if flow.stop.or(times.stop).is_none() || !times.foreign.contains(&i) {
         return Ok(());
     }
-    let needs = if part.onward.is_some() || part.sender.is_some() {
-        "needs a flow without a split-TCP proxy"
-    } else if times.foreign.contains(&i) {
-        "needs traffic without a real stack, which ends after its size"
-    } else {
-        return Ok(());
-    };
+    let needs = "needs traffic without a real stack, which ends after its size";
     let field = format!("{} of flow '{}'", stop_field(topology, i), flow.name);
     Err(format!("{field}: set; {needs}").into())
 }

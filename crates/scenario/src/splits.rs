@@ -54,7 +54,6 @@ pub(crate) fn split(topology: &Topology) -> Result<(Graph, Vec<Part>), Problems>
             .iter()
             .filter(|name| number(name).is_some())
             .collect();
-        // Proxies forward only data that are available from the start.
         if at.is_empty() || !flow.splits {
             continue;
         }

@@ -70,8 +70,8 @@ export interface Model {
     after_loss?: string;
     after_mark?: string;
     by_model?: string;
-    /** Whether all data of a source are available from the start. */
-    at_once?: boolean;
+    /** How the data of a source are transported. */
+    transport?: string;
 }
 
 /**

@@ -95,7 +95,7 @@ export class Topology {
                 const [name, from, to, route, back, ofClass] = picked(flow, ["name", "from", "to", "route", "return_route", "class"]);
                 const rate = ((valueOf(flow, "service") as Part | null)?.values["mcr"] ?? null) as Json;
                 const own = (valueOf(flow, "traffic") ?? traffic) as Part;
-                const splits = peps.length > 0 && model(own.part).at_once === true;
+                const splits = peps.length > 0 && valueOf(flow, "split") === true && model(own.part).transport === "tcp";
                 return [name, from ?? "", to ?? "", route, back, ofClass, rate, timesOf(flow, "start"), timesOf(flow, "stop"), splits] as Json[];
             }),
             vbr: vbrOf(network).map((source) => ({

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import kinds_that
 from longpipe.scenario.policies import Codel, Pie, Policy
-from longpipe.units import RATE, TIME, Dimension
+from longpipe.units import RATE, SIZE, TIME, Dimension
 
 # Traffic of a user: on average a batch of five files of 117 KB every 20 s, which is 235 kbit/s.
 CYCLE: Final = "20 s"
@@ -23,6 +24,12 @@ DURATION: Final = "60 s"
 # codec, playout and the remote network.
 CALL_QUEUEING: Final = TIME.parse("60 ms")
 CALL_LOSS: Final = "1 %"
+# Buffers of a split-TCP proxy per connection, in BDPs of the gateway's rate and the RTT of the users, and the initial
+# window of its sender, if it is not the one of Linux.
+PROXY_BUFFERS: Final = (0.25, 1, 4)
+PROXY_WINDOW: Final = "40 segments"
+# Queues that are compared with a proxy and without it.
+PROXY_QUEUES: Final = ("tail-drop", "fq-codel")
 # Objective to minimise: the page time of users.
 OBJECTIVE: Final = "web.p95"
 # Indifference zone: users rarely notice a difference of a twentieth of the page time. A zone of 2 % would need more
@@ -39,7 +46,7 @@ start = {{ kind = "random", over = "10 s" }}
 [network]
 kind = "dumbbell"
 access_rate = "1 Gbit/s"
-access_delay = "{near}"
+access_delay = "{to_servers}"
 trunk_rate = "{rate}"           # the link towards the users, whose queue is chosen
 trunk_delay = "{one_way}"
 exit_delay = "{near}"
@@ -84,20 +91,30 @@ class Template:
     options: str
 
 
-def gateway(rate: str, rtt: str, users: int, calls: int) -> Template:
-    """Returns the template of a gateway; raises ScenarioError for a rate or an RTT that cannot be read."""
+def gateway(rate: str, rtt: str, users: int, calls: int, servers: str | None = None) -> Template:
+    """Returns the template of a gateway, with the choice of a proxy if `servers`, the RTT of the servers, is given.
+
+    Raises ScenarioError for a rate or an RTT that cannot be read.
+    """
     rate_bps, rtt_ps = _parsed("--gateway", rate, RATE), _parsed("--rtt", rtt, TIME)
-    one_way = rtt_ps // 2 - 2 * NEAR
+    to_servers = NEAR if servers is None else _parsed("--proxy", servers, TIME) // 2
+    one_way = rtt_ps // 2 - to_servers - NEAR
     if one_way < 0:
-        raise ScenarioError(f"--rtt: {rtt}; needs at least {TIME.format(4 * NEAR)}")
+        raise ScenarioError(f"--rtt: {rtt}; needs at least {TIME.format(2 * (to_servers + NEAR))}")
     if users < 1:
         raise ScenarioError(f"--users: {users}; needs at least 1")
     if calls < 0:
         raise ScenarioError(f"--calls: {calls}; needs at least 0")
-    choices = (
-        f"queue:switch.policy=tail-drop,pie,codel,fq-codel{_scaled(rtt_ps)}",
-        "buffer:switch.buffer=0.1 BDP,0.25 BDP,0.5 BDP,1 BDP,2 BDP",
-    )
+    if servers is None:
+        choices = (
+            f"queue:switch.policy=tail-drop,pie,codel,fq-codel{_scaled(rtt_ps, ('pie', 'codel', 'fq-codel'))}",
+            "buffer:switch.buffer=0.1 BDP,0.25 BDP,0.5 BDP,1 BDP,2 BDP",
+        )
+    else:
+        choices = (
+            f"queue:switch.policy={','.join(PROXY_QUEUES)}{_scaled(rtt_ps, PROXY_QUEUES)}",
+            f"proxy:network.pep=none,{_proxies(rate_bps, rtt_ps)}",
+        )
     limits: tuple[str, ...] = ()
     if calls:
         limits = (
@@ -115,6 +132,7 @@ def gateway(rate: str, rtt: str, users: int, calls: int) -> Template:
         options=options,
         duration=DURATION,
         near=TIME.format(NEAR),
+        to_servers=TIME.format(to_servers),
         one_way=TIME.format(one_way),
         cycle=CYCLE,
         per_download=USERS_PER_DOWNLOAD,
@@ -124,8 +142,16 @@ def gateway(rate: str, rtt: str, users: int, calls: int) -> Template:
     return Template("gateway", text, choices, OBJECTIVE, ZONE, limits, options)
 
 
-def _scaled(rtt_ps: int) -> str:
-    """Returns queues whose interval is at least the RTT, as further levels; "" if that of the defaults is.
+def _proxies(rate_bps: int, rtt_ps: int) -> str:
+    """Returns proxies at the gateway with several buffers, with the TCP of the servers and with a larger window."""
+    bdp_bytes = rate_bps * rtt_ps / 8e12
+    buffers = [SIZE.format(round(share * bdp_bytes)) for share in PROXY_BUFFERS]
+    own_window = f', tcp = {{initial_window = "{PROXY_WINDOW}"}}'
+    return ",".join(f'{{buffer = "{buffer}"{tcp}}}' for tcp in ("", own_window) for buffer in buffers)
+
+
+def _scaled(rtt_ps: int, queues: Sequence[str]) -> str:
+    """Returns those queues whose interval is at least the RTT, as further levels; "" if that of the defaults is.
 
     The interval of CoDel has to be that of a worst RTT through the queue, and its target 5 to 10 % of the interval (RFC
     8289 sections 4.3 and 4.4); PIE's target has the same ratio to its default.
@@ -141,8 +167,10 @@ def _scaled(rtt_ps: int) -> str:
     codels = (
         f'{{kind = "{kind}", interval = "{interval}", target = "{target}"}}'
         for kind in kinds_that(Policy, lambda model: {"interval", "target"} <= model.model_fields.keys())
+        if kind in queues
     )
-    return ",".join(["", f'{{kind = "pie", target = "{of_pie}"}}', *codels])
+    pie = [f'{{kind = "pie", target = "{of_pie}"}}'] if "pie" in queues else []
+    return ",".join(["", *pie, *codels])
 
 
 def _parsed(option: str, text: str, dimension: Dimension) -> int:

@@ -34,7 +34,7 @@ from longpipe.scenario.policies import Policy
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.recovery import Recovery
 from longpipe.scenario.shapers import buckets, cake_bps, line_bytes, longest_passing_bytes
-from longpipe.scenario.source import OVER_TCP
+from longpipe.scenario.source import OVER_TCP, SOURCES
 from longpipe.scenario.traffic import Traffic
 from longpipe.system.gc_pause import without_collections
 from longpipe.units import RATE, TIME, seconds
@@ -218,10 +218,7 @@ def _differing_return_paths(scenario: Scenario) -> Iterator[str]:
 
 
 def _unsplit_connections(scenario: Scenario) -> Iterator[str]:
-    """Yields a line per proxy and kind of connections that pass the proxy although it does not split them.
-
-    Datagrams are not mentioned, because they have no connection.
-    """
+    """Yields a line per proxy and kind of connections of real stacks that pass the proxy, which does not split them."""
     network, resolved = scenario.network, scenario.resolved
     if network.kind == "dumbbell":
         proxies = {str(network.pep.at): "network.pep"} if network.pep else {}
@@ -230,16 +227,15 @@ def _unsplit_connections(scenario: Scenario) -> Iterator[str]:
     if not proxies:
         return
     nodes, links = resolved["nodes"], resolved["links"]
-    # Flows of which a proxy receives or sends a part are split.
     kinds = [
         (flow["traffic"]["kind"], {nodes[links[link]["from"]]["name"] for link in flow["route"]})
         for flow in resolved["flows"]
-        if flow["traffic"]["kind"] in OVER_TCP and "relayed" not in flow and "onward" not in flow
+        if SOURCES[flow["traffic"]["kind"]]["transport"] == "stack"
     ]
     for name, field in proxies.items():
         for kind, count in Counter(kind for kind, passed in kinds if name in passed).items():
             passing = f"{count} flows of {kind} traffic pass" if count > 1 else f"1 flow of {kind} traffic passes"
-            yield f"{field}: {passing} unsplit; proxies split greedy and transfer"
+            yield f"{field}: {passing} unsplit; proxies do not split real stacks"
 
 
 def _sack_delay_without_effect(resolved: Resolved) -> Iterator[str]:

@@ -34,12 +34,13 @@ COMMAND: Final = needing(
         "--rtt": "--gateway",
         "--users": "--gateway",
         "--calls": "--gateway",
+        "--proxy": "--gateway",
         "--write": "--gateway",
         "--over": "--uncertain",
     }
 )
 # Options that --write uses.
-WRITES: Final = ("--write", "--gateway", "--rtt", "--users", "--calls")
+WRITES: Final = ("--write", "--gateway", "--rtt", "--users", "--calls", "--proxy")
 
 
 @dataclass(frozen=True)
@@ -107,13 +108,20 @@ class Gateway:
     users: int = typer.Option(50, help="With --gateway: number of users who read web pages; one in 40 downloads files.")
     calls: int = typer.Option(0, help="With --gateway: simultaneous telephone calls.")
 
+    proxy: str | None = typer.Option(
+        None,
+        metavar="TIME",
+        help="With --gateway: choose whether a split-TCP proxy serves the users, and its buffer, if the round-trip "
+        "time from the gateway to the servers is TIME, a part of --rtt.",
+    )
+
     def template(self) -> Template | None:
         """Returns the scenario with what to ask about it; None without --gateway."""
         if self.gateway is None:
             return None
         from longpipe.advise import templates
 
-        return templates.gateway(self.gateway, self.rtt, self.users, self.calls)
+        return templates.gateway(self.gateway, self.rtt, self.users, self.calls, self.proxy)
 
 
 def advise(

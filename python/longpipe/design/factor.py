@@ -84,7 +84,14 @@ def labels_of(field: str, values: Sequence[object]) -> list[Level]:
 
 
 def _fields(table: Mapping[str, object]) -> str:
-    return " ".join(f"{name}={short(value)}" for name, value in table.items())
+    return " ".join(_field(name, value) for name, value in table.items())
+
+
+def _field(name: str, value: object) -> str:
+    """Returns a field with its value; each field of a table has the table's name in front, as in "tcp.mss=512 B"."""
+    if not isinstance(value, Mapping):
+        return f"{name}={short(value)}"
+    return " ".join(_field(f"{name}.{inner}", of_inner) for inner, of_inner in value.items())
 
 
 def short(value: object) -> str:

@@ -30,7 +30,7 @@ Json = dict[str, Any]
 # Fields whose parts have no controls in the page, so that it does not need their texts.
 _WITHOUT_CONTROLS: Final = ("group", "vbr", "pep", "nodes", "links", "flows")
 # Attributes of kinds that the page uses.
-FACTS: Final = ("label", "is_model", "detection", "after_loss", "after_mark", "by_model", "at_once")
+FACTS: Final = ("label", "is_model", "detection", "after_loss", "after_mark", "by_model", "transport")
 
 
 def models() -> Json:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.ip import packet_bytes
+from longpipe.scenario.paths import route_of_all_parts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,21 +35,22 @@ MIN_FLOWS: Final = BATCHES * _LEAST
 _T: Final = 2.093
 
 
-def ideal_s(resolved: Mapping[str, Any], flow: Mapping[str, Any], size_bytes: Floats) -> Floats:
+def ideal_s(resolved: Mapping[str, Any], number: int, size_bytes: Floats) -> Floats:
     """Returns the time [s] that data of each size takes to cross an idle path if all packets are sent at once.
 
     All packets except the last are full. Each link sends them one after another, without a handshake and without limits
-    by windows.
+    by windows. `number` is that of the flow, or of the last part of a split flow, whose path includes all parts.
     """
     import numpy as np
 
+    flow = resolved["flows"][number]
     mss, headers = flow["tcp"]["mss_bytes"], packet_bytes(0, flow["tcp"]["timer"].get("timestamps", False))
     full = np.ceil(size_bytes / mss) - 1
     last = size_bytes - full * mss + headers
     # Times at which the last and the first packet have passed a link; full packets leave it at the lowest rate among
     # the links up to this one.
     last_s, first_s, slowest = np.zeros(len(full)), 0.0, math.inf
-    for link in (resolved["links"][k] for k in flow["route"]):
+    for link in (resolved["links"][k] for k in route_of_all_parts(resolved, number)):
         rate, delay_s = link["rate_bps"], link["delay_ps"] / 1e12
         first_s, slowest = first_s + 8 * (mss + headers) / rate, min(slowest, rate)
         sent_s = first_s + (full - 1) * 8 * (mss + headers) / slowest

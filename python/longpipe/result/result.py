@@ -278,8 +278,7 @@ class Result:
         ideal, codes = np.full(len(frame), np.nan), np.asarray(columns["flow"], dtype=np.int64)
         for code in np.unique(codes):
             own = codes == code
-            flow = resolved["flows"][code]
-            ideal[own] = slowdowns.ideal_s(resolved, flow, frame["size_bytes"].to_numpy(dtype=float)[own])
+            ideal[own] = slowdowns.ideal_s(resolved, code, frame["size_bytes"].to_numpy(dtype=float)[own])
         return frame.assign(slowdown=(frame["completion_s"] - frame["arrival_s"]) / ideal)
 
     @cached_property

@@ -49,6 +49,10 @@ class Group(GroupBase):
         default=None,
         description="ATM service category of the VC of its data: ubr, or gfr, a guaranteed rate; ubr if absent",
     )
+    split: Annotated[bool, LATER] = Field(
+        default=True,
+        description="Whether split-TCP proxies split its connections; false for encrypted transports such as QUIC (RFC 9312)",
+    )
     access_delay: Annotated[str, quantity(TIME, "0 s", "1000 s")] | None = Field(
         default=None, description="Propagation delay from source to switch1 [time]; network.access_delay if absent"
     )
@@ -256,6 +260,10 @@ class Flow(Model):
     service: Annotated[Part[Service | None], LATER] = part(
         default=None,
         description="ATM service category of the VC of its data: ubr, or gfr, a guaranteed rate; ubr if absent",
+    )
+    split: Annotated[bool, LATER] = Field(
+        default=True,
+        description="Whether split-TCP proxies split its connections; false for encrypted transports such as QUIC (RFC 9312)",
     )
 
 

@@ -46,6 +46,18 @@ def whole(resolved: Resolved) -> list[Mapping[str, Any]]:
     return [flow for flow in resolved["flows"] if "onward" not in flow]
 
 
+def route_of_all_parts(resolved: Resolved, number: int) -> list[int]:
+    """Returns the links from a flow's sender to its receiver; of a split flow, `number` is that of the last part."""
+    flows = resolved["flows"]
+    route: list[int] = []
+    part: int | None = number
+    while part is not None:
+        route = [*flows[part]["route"], *route]
+        sources = (k for k, flow in enumerate(flows) if flow.get("onward", {}).get("flow") == part)
+        part = next(sources, None) if "relayed" in flows[part] else None
+    return route
+
+
 def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
     """Returns the path of each flow of a resolved scenario.
 

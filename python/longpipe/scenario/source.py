@@ -25,8 +25,6 @@ class Source(Model):
     core_kind: ClassVar[str | None] = None
     # How the data are transported: "tcp", "datagrams", "stack" or "further-path".
     transport: ClassVar[str]
-    # Whether all data are available from the start.
-    at_once: ClassVar[bool]
     # Field with the time between events that occur even if no packet is sent, if there is one.
     repeats: ClassVar[str | None] = None
     kind: str

@@ -275,7 +275,7 @@ def _row_of(flow: Flow | Group, traffic: Traffic, *, is_split: bool) -> tuple[ob
     service, start, stop = fields["service"], fields["start"], fields["stop"]
     if service is None and start is None and stop is None and not is_split:
         return row
-    splits = is_split and (flow.traffic or traffic).at_once
+    splits = is_split and flow.split and (flow.traffic or traffic).transport == "tcp"
     return (*row, getattr(service, "mcr", None), _values_of(start), _values_of(stop), splits)
 
 

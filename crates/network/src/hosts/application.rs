@@ -46,6 +46,16 @@ impl Application {
 }
 
 impl Connection {
+    /// Returns whether the application acts at times of its own at this connection; the application of a split
+    /// connection belongs to its first part if it writes data, and to its last one if it requests files.
+    fn has_application(&self) -> bool {
+        match (&self.application, &self.proxy) {
+            (Application::Requests(requests), _) => requests.exchange.is_some(),
+            (Application::Bulk, Some(proxy)) => proxy.source.is_none(),
+            _ => true,
+        }
+    }
+
     /// Returns whether the application is still active at `time`, so that a write, request or datagram can be
     /// scheduled.
     pub(super) fn is_active_at(&self, time: Time) -> bool {
@@ -56,12 +66,24 @@ impl Connection {
     fn stop_writing(&mut self, now: Time) {
         self.sender.stop_writing();
         self.size = self.sender.flight().max;
+        self.await_all(now);
+    }
+
+    /// Sets the completion of the connection to the delivery of its last byte.
+    fn await_all(&mut self, now: Time) {
         if self.completion.is_none() && self.size > 0 {
-            self.awaited = self.size;
+            let forwards = self.proxy.as_ref().is_some_and(|proxy| proxy.forwards());
+            self.awaited = if forwards { 0 } else { self.size };
             if self.receiver.delivered() >= self.size {
                 self.on_awaited(now);
             }
         }
+    }
+
+    /// Ends the data of a connection that forwards those of another one, at byte `size`.
+    pub(super) fn end_at(&mut self, now: Time, size: u64) {
+        self.size = size;
+        self.await_all(now);
     }
 }
 
@@ -91,20 +113,21 @@ impl<P: Probe> Hosts<P> {
             return arriving::on_clock(self, medium, index);
         }
         if !state.is_active_at(now) {
-            return match state.application {
-                Application::Bulk | Application::Stream(_) => state.stop_writing(now),
-                _ => {}
-            };
+            if let Application::Bulk | Application::Stream(_) = state.application {
+                state.stop_writing(now);
+                proxy::stop_writing(self, flow);
+            }
+            return;
         }
         if let Application::External(_) = state.application {
             return;
         }
         self.resume(flow);
         match self.flows[flow.index()].application {
+            _ if !self.flows[flow.index()].has_application() => proxy::send(self, medium, flow),
             Application::Requests(_) => request_response::on_clock(self, medium, flow),
             Application::Datagrams(_) => datagrams::applications::send(self, medium, flow),
             Application::Stream(_) => stream::write(self, medium, flow),
-            Application::Bulk if self.flows[flow.index()].proxy.is_some() => proxy::on_clock(self, medium, flow),
             Application::Bulk => self.write_all(medium, flow),
             Application::External(_) | Application::Arrivals(_) | Application::ConnectionSlot(_) => {}
         }
@@ -112,13 +135,16 @@ impl<P: Probe> Hosts<P> {
 
     /// Writes all data of a bulk application that has started.
     fn write_all<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
+        if let Some(stop) = self.flows[flow.index()].stop.get() {
+            self.expect_action(flow, stop);
+        }
         let state = &mut self.flows[flow.index()];
+        if state.proxy.is_some() {
+            return proxy::send(self, medium, flow);
+        }
         state.sender.write_up_to(state.size);
         if state.size < GREEDY {
             state.sender.close();
-        }
-        if let Some(stop) = state.stop.get() {
-            self.expect_action(flow, stop);
         }
         self.send_data(medium, flow);
     }

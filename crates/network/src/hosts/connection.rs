@@ -2,7 +2,7 @@
 
 use super::application::Application;
 use super::datagrams::Datagrams;
-use super::proxy::forwarding::{join, Proxy};
+use super::proxy::forwarding::{join, last, Proxy};
 use super::requests::Requests;
 use super::stream::Writer;
 use crate::packets::in_transit::{InTransit, REQUEST};
@@ -132,6 +132,19 @@ impl Connection {
         (self.sender, self.receiver) = (ends.sender, ends.receiver);
         (self.start, self.size, self.awaited, self.completion) = (now, size, size, None);
         (self.sender_armed, self.receiver_armed) = (MaybeTime::NONE, MaybeTime::NONE);
+        if let Some(proxy) = &mut self.proxy {
+            proxy.renew(now);
+            self.use_slow_paths();
+        }
+    }
+
+    /// Passes every segment and ACK of a split connection to the proxy.
+    pub(super) fn use_slow_paths(&mut self) {
+        self.sender.disable_fast_path();
+        if self.proxy.as_ref().is_some_and(|proxy| proxy.forwards()) {
+            self.awaited = 0;
+            self.receiver.disable_fast_path();
+        }
     }
 
     /// Returns the effects of the sender's window reductions until the flow was complete, or until `now` if it is not,
@@ -169,14 +182,16 @@ impl Connection {
         packet.map_or(0, |packet| u32::from(packet.bytes))
     }
 
-    /// Returns the next timeout at the sending host.
+    /// Returns the next timeout at the sending host, or the time of its next zero-window probe.
     #[inline]
     pub fn sending_host_timeout(&self) -> MaybeTime {
         let of_requests = self
             .application
             .try_as_requests_ref()
             .map(|requests| requests.receiver.next_timeout());
-        self.sender.next_timeout().min(of_requests.unwrap_or(MaybeTime::NONE))
+        let probe = self.proxy.as_ref().map_or(MaybeTime::NONE, |proxy| proxy.probe_due());
+        let of_requests = of_requests.unwrap_or(MaybeTime::NONE);
+        self.sender.next_timeout().min(of_requests).min(probe)
     }
 
     /// Returns the next timeout at the receiving host, or the time of a player's next request.
@@ -229,12 +244,18 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
         let planned = if flow.foreign {
             NewApplication::External
         } else {
-            flow.traffic.application(&new)
+            // The application of a split connection draws the numbers of its last flow.
+            let last = last(&scenario.flows, index) as u64;
+            flow.traffic.application(&NewFlow { flow: last, ..new })
         };
         let (mut application, size) = match planned {
             NewApplication::Bulk(size) => (Application::Bulk, size),
+            NewApplication::Stream(_) if flow.relayed => (Application::Bulk, GREEDY),
             NewApplication::Stream(schedule) => (Application::Stream(Writer::new(schedule)), GREEDY),
-            NewApplication::Client(client) => (Application::Requests(Requests::new(client, &new, phase)), GREEDY),
+            NewApplication::Client(client) => {
+                let client = Some(client).filter(|_| flow.onward.is_none());
+                (Application::Requests(Requests::new(client, &new, phase)), GREEDY)
+            }
             NewApplication::Datagrams(schedule) => (Application::Datagrams(Datagrams::new(schedule, keeps_order)), 0),
             // `arriving` replaces these applications.
             NewApplication::Arrivals => (Application::Bulk, 0),

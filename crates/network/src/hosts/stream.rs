@@ -1,7 +1,7 @@
 //! Applications that write to a TCP socket over time: at a constant rate, or in bursts.
 
 use super::application::Application;
-use super::Hosts;
+use super::{proxy, Hosts};
 use crate::hosts::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::Flow;
@@ -17,6 +17,11 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
+    /// Returns the amount [byte] of data written so far.
+    pub(super) fn written(&self) -> u64 {
+        self.written
+    }
+
     /// Creates an application that has not written anything.
     pub(super) fn new(schedule: Schedule) -> Box<Writer> {
         Box::new(Writer { schedule, written: 0 })
@@ -26,13 +31,14 @@ impl Writer {
 /// Returns what each application that writes over time has written.
 pub(crate) fn reports<P: Probe>(hosts: &Hosts<P>) -> Vec<StreamReport> {
     let flows = hosts.flows.iter().enumerate();
-    let writers = flows.filter_map(|(flow, state)| state.application.try_as_stream_ref().map(|writer| (flow, writer)));
-    writers
-        .map(|(flow, writer)| StreamReport {
-            flow,
+    let writers = flows.filter_map(|(flow, state)| {
+        let writer = state.application.try_as_stream_ref()?;
+        Some(StreamReport {
+            flow: state.proxy.as_ref().map_or(flow, |proxy| proxy.last.index()),
             written_bytes: writer.written,
         })
-        .collect()
+    });
+    writers.collect()
 }
 
 /// Writes the data that are due now, and schedules the next write.
@@ -47,9 +53,14 @@ pub(super) fn write<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, f
         writer.schedule.step();
         writer.written += u64::from(length);
     }
-    state.sender.write_up_to(writer.written);
+    let written = writer.written;
     if let Some((next, _)) = writer.schedule.due(start) {
         hosts.expect_action(flow, next);
     }
+    let state = &mut hosts.flows[flow.index()];
+    if state.proxy.is_some() {
+        return proxy::send(hosts, medium, flow);
+    }
+    state.sender.write_up_to(written);
     hosts.send_data(medium, flow);
 }

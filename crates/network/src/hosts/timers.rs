@@ -2,7 +2,7 @@
 //! to a later time; instead, the event reschedules itself. A host with early delivery may process timers before their
 //! events.
 
-use super::{request_response, Hosts};
+use super::{proxy, request_response, Hosts};
 use crate::clock::{Actor, TIMER, UNKNOWN};
 use crate::hosts::medium::Medium;
 use crate::observe::probe::Probe;
@@ -23,6 +23,7 @@ impl<P: Probe> Hosts<P> {
         } else {
             self.arm_sending_host(medium, flow);
         }
+        proxy::on_timer(self, medium, flow);
         request_response::on_server_timer(self, medium, flow);
         if self.flows[flow.index()].sender_armed == MaybeTime::NONE {
             self.clock.cancel(Actor::Sender(flow));

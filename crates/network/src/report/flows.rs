@@ -92,9 +92,9 @@ pub struct ProxyReport {
     pub flow: usize,
     /// Index of the flow that empties the buffer.
     pub forwarded_over: usize,
-    /// Time-averaged occupancy [byte].
+    /// Time-averaged occupancy [byte]; the sum over all connections of arriving flows.
     pub mean_bytes: f64,
-    /// Maximum occupancy [byte].
+    /// Maximum occupancy [byte]; the maximum of a single connection of arriving flows.
     pub peak_bytes: u64,
     /// Occupancy [byte] at the end of the run.
     pub held_bytes: u64,
@@ -102,4 +102,15 @@ pub struct ProxyReport {
     pub window_updates: u64,
     /// Number of zero-window probes that the sender sent (RFC 9293 section 3.8.6.1).
     pub window_probes: u64,
+}
+
+impl ProxyReport {
+    /// Adds the buffer of another connection of the same arriving flows.
+    pub(crate) fn add(&mut self, other: &ProxyReport) {
+        self.mean_bytes += other.mean_bytes;
+        self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
+        self.held_bytes += other.held_bytes;
+        self.window_updates += other.window_updates;
+        self.window_probes += other.window_probes;
+    }
 }

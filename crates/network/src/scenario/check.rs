@@ -217,8 +217,8 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     forwarding::check(scenario, index, flow)?;
     accept(|| field("traffic"), flow.traffic.problem(&flow.tcp))?;
     connection_slots::check(scenario, index, flow)?;
-    if flow.stop.is_some() && (flow.foreign || flow.relayed || flow.onward.is_some()) {
-        return refuse(field("stop"), "set", "needs a flow without a proxy or external packets");
+    if flow.stop.is_some() && flow.foreign {
+        return refuse(field("stop"), "set", "needs a flow without external packets");
     }
     if flow.traffic.is_of_stack() && !flow.foreign {
         return refuse(field("foreign"), false, "needs true for the traffic of a stack");

@@ -1,7 +1,9 @@
 //! Connection slots of flows that arrive, transfer their data and leave.
 
 use super::refusal::{accept, refuse, ScenarioError};
-use super::{ArrivalTimesConfig, FlowArrivalsConfig, FlowConfig, Framing, Scenario, StartConfig, TrafficConfig};
+use super::{
+    ArrivalTimesConfig, FlowArrivalsConfig, FlowConfig, ForwardingConfig, Framing, Scenario, StartConfig, TrafficConfig,
+};
 use longpipe_events::memory;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,9 +15,12 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
     }
     let field = |name: &str| format!("flows[{index}].{name}");
     accept(|| field("traffic"), flow.traffic.problem(&flow.tcp))?;
-    if flow.foreign || flow.relayed || flow.onward.is_some() {
-        let accepted = "needs a flow without a proxy or external packets";
-        return refuse(field("traffic"), "flow-arrivals", accepted);
+    if flow.foreign {
+        return refuse(
+            field("traffic"),
+            "flow-arrivals",
+            "needs a flow without external packets",
+        );
     }
     if scenario.framing == Framing::Aal5 {
         return refuse(field("traffic"), "flow-arrivals", "needs framing ip");
@@ -61,8 +66,8 @@ fn slot_flow(owner: &FlowConfig, most_active: u32) -> FlowConfig {
         service: owner.service.clone(),
         scalable: owner.scalable,
         foreign: false,
-        onward: None,
-        relayed: false,
+        onward: owner.onward,
+        relayed: owner.relayed,
         rerouting: None,
     }
 }
@@ -98,7 +103,17 @@ impl Scenario {
             flows.reserve_exact(count - self.flows.len());
             for ConnectionSlots { owner, flows: slots } in &all {
                 let flow = slot_flow(&self.flows[*owner], slots.len() as u32);
-                flows.extend(std::iter::repeat_n(flow, slots.len()));
+                let onward = flow.onward.and_then(|onward| {
+                    let next = all.iter().find(|slots| slots.owner == onward.flow)?;
+                    Some((next.flows.start, onward.buffer_bytes))
+                });
+                flows.extend((0..slots.len()).map(|slot| FlowConfig {
+                    onward: onward.map(|(first, buffer_bytes)| ForwardingConfig {
+                        flow: first + slot,
+                        buffer_bytes,
+                    }),
+                    ..flow.clone()
+                }));
             }
         }
         Ok((whole, all))

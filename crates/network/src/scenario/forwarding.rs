@@ -2,6 +2,7 @@
 
 use super::refusal::{refuse, ScenarioError};
 use super::{FlowConfig, Scenario};
+use crate::traffic::parameters::Transport;
 
 /// Checks that a flow is compatible with the flow that forwards its data.
 pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
@@ -25,11 +26,12 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
             "needs the index of a flow with relayed = true",
         );
     };
-    if !flow.traffic.facts().at_once || next.traffic != flow.traffic || flow.foreign || next.foreign {
+    let is_over_tcp = flow.traffic.facts().transport == Transport::Tcp && !flow.foreign && !next.foreign;
+    if !is_over_tcp || next.traffic != flow.traffic {
         return refuse(
             field("onward"),
             onward.flow,
-            "needs two flows that are both greedy, or of one transfer",
+            "needs two flows of equal traffic over TCP",
         );
     }
     let end = |route: &[usize]| {

@@ -134,6 +134,9 @@ struct FlowSettingsInput {
     /// ATM service category of the VC of its data: ubr, or gfr, a guaranteed rate; ubr if absent.
     #[field(later)]
     service: Option<ServiceCategory>,
+    /// Whether split-TCP proxies split its connections; false for encrypted transports such as QUIC (RFC 9065).
+    #[field(default = true, later)]
+    split: bool,
 }
 
 /// Flows of a dumbbell with equal settings, called name1 to nameN, or just name if there is only one.

@@ -3,8 +3,10 @@
 use crate::common::proxies::{self, end_points, Pipe, MSS};
 use crate::common::{run, Builder, SECOND};
 use longpipe_network::report::Report;
+use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
-    Engine, ForwardingConfig, LossConfig, NodeKind, PolicyConfig, Scenario, StartConfig, TrafficConfig,
+    AdaptiveVideoConfig, ArrivalTimesConfig, BitrateRule, BurstsConfig, Engine, FlowArrivalsConfig, ForwardingConfig,
+    LossConfig, NodeKind, PolicyConfig, Scenario, StartConfig, StopConfig, StreamConfig, Times, TrafficConfig,
 };
 use longpipe_network::Simulation;
 use longpipe_tcp::config::{RecoveryKind, TcpConfig};
@@ -187,6 +189,164 @@ fn a_connection_may_be_split_more_than_once() {
     );
 }
 
+/// Returns web traffic of one request, of 128 B, for a file of `10^class` segments.
+fn one_file(class: usize) -> TrafficConfig {
+    let mut class_shares_ppb = vec![0; class + 2];
+    class_shares_ppb[class + 1] = 1_000_000_000;
+    TrafficConfig::Web(WebConfig {
+        cycle_ps: 100_000 * SECOND,
+        cycle_from: CycleFrom::FirstRequest,
+        request_bytes: 128,
+        spacing_from_ps: 0,
+        spacing_to_ps: 0,
+        requests_mean: 1e-9,
+        requests_most: 1,
+        size_mean: 1e-9,
+        cut: PoissonCut::Clamping,
+        class_shares_ppb,
+        kilobyte_bytes: MSS,
+    })
+}
+
+/// Returns the number of rounds in which slow start from one segment sends a number of segments, and the number in the
+/// last round.
+fn rounds(mut segments: u64) -> (u64, u64) {
+    let mut round = 1;
+    while segments > 1 << (round - 1) {
+        segments -= 1 << (round - 1);
+        round += 1;
+    }
+    (round, segments)
+}
+
+/// Checks the times of a page on an idle network. The request passes both connections. If the second one is long, the file
+/// takes the delay to the proxy and the rounds of that connection; if the first one is, the file takes its rounds, and
+/// the last segment passes the second connection, whose window has already opened.
+#[test]
+fn a_page_takes_the_request_on_both_connections_and_the_rounds_of_the_longer_one() {
+    let (fast, near, slow, far) = (1_000_000_000, MS, 100_000_000, 250 * MS);
+    for class in [0, 1, 2] {
+        let request = on_line(fast, 128 + HEADERS) + near + on_line(slow, 128 + HEADERS) + far;
+        let short = on_line(fast, MSS + HEADERS) + near;
+        let (there, back) = (on_line(slow, MSS + HEADERS), on_line(slow, HEADERS));
+        let segments = 10u64.pow(class);
+        let (round, last) = rounds(segments);
+        let long = (round - 1) * (there + far + back + far) + last * there + far;
+        for pipes in [[(fast, near), (slow, far)], [(slow, far), (fast, near)]] {
+            // The server sends the ACK of the request before the file.
+            let ack = on_line(pipes[0].0, HEADERS);
+            let report = both(&split(pipes, one_file(class as usize), AMPLE));
+            let [web] = &report.web[..] else {
+                panic!("{:?}", report.web)
+            };
+            let file = web.files[0];
+            assert_eq!((web.flow, web.files.len(), file.bytes), (0, 1, segments * MSS));
+            assert_eq!(file.answered.map(|at| at.0), Some(request), "{pipes:?}");
+            assert_eq!(
+                file.completed.map(|at| at.0),
+                Some(request + ack + short + long),
+                "{segments} segments, {pipes:?}"
+            );
+            let delivered = [0, 1].map(|flow| report.flows[flow].delivered_bytes);
+            assert_eq!(delivered, [segments * MSS; 2]);
+        }
+    }
+}
+
+/// Checks that an arriving flow takes as long as a file, and that both connections of a slot are free again when the
+/// receiver has acknowledged everything.
+#[test]
+fn arriving_flows_are_split_and_reuse_the_slots_of_both_connections() {
+    let pipes @ [(fast, near), (slow, far)] = [(1_000_000_000, MS), (100_000_000, 250 * MS)];
+    let (there, back) = (on_line(slow, MSS + HEADERS), on_line(slow, HEADERS));
+    let takes = |segments| {
+        let (round, last) = rounds(segments);
+        let rounds = (round - 1) * (there + far + back + far);
+        on_line(fast, MSS + HEADERS) + near + rounds + last * there + far
+    };
+    let sizes = [15u64, 1, 31];
+    let traffic = TrafficConfig::FlowArrivals(FlowArrivalsConfig {
+        arrivals: ArrivalTimesConfig::List {
+            flows_ps: sizes.map(|segments| (0, segments * MSS)).to_vec(),
+        },
+        most_active: 1,
+        most_flows: None,
+    });
+    let report = both(&split(pipes, traffic, AMPLE));
+    let [arrived] = &report.arrived[..] else {
+        panic!("{:?}", report.arrived)
+    };
+    assert_eq!((arrived.flow, arrived.waited, arrived.peak), (0, 2, 1));
+    let mut start = 0;
+    for (flow, segments) in arrived.flows.iter().zip(sizes) {
+        let completed = start + takes(segments);
+        assert_eq!(flow.completed.get().map(|at| at.0), Some(completed));
+        // The ACK of the last segment reaches the proxy.
+        start = completed + back + far;
+    }
+    let all = sizes.iter().sum::<u64>() * MSS;
+    assert_eq!([0, 1].map(|flow| report.flows[flow].delivered_bytes), [all; 2]);
+    assert_eq!(report.proxies.len(), 1);
+    assert_eq!((report.proxies[0].flow, report.proxies[0].held_bytes), (1, 0));
+    assert!(report.proxies[0].peak_bytes <= 31 * MSS);
+}
+
+/// Checks that every byte that an application writes until it stops passes both connections, through a buffer that is
+/// often full, and that the writes do not depend on the proxy.
+#[test]
+fn data_written_over_time_pass_the_proxy_completely() {
+    let pipes = [(100_000_000, 20 * MS), (4_000_000, 60 * MS)];
+    let traffic = TrafficConfig::Stream(StreamConfig {
+        rate_bps: 10_000_000,
+        write_bytes: Some(700),
+        bursts: Some(BurstsConfig {
+            on_ps: SECOND,
+            off_ps: SECOND,
+            times: Times::Exponential {},
+        }),
+    });
+    let mut scenario = split(pipes, traffic, 5 * MSS);
+    for flow in &mut scenario.flows {
+        flow.stop = Some(StopConfig::At { at_ps: 15 * SECOND });
+    }
+    let report = both(&scenario);
+    let [last, first] = [0, 1].map(|flow| &report.flows[flow]);
+    assert_eq!(last.delivered_bytes, first.delivered_bytes);
+    assert_eq!(
+        first.sender.sent_bytes - first.sender.retransmitted_bytes,
+        last.delivered_bytes
+    );
+    assert!(last.completion > first.completion && first.completion.is_some());
+    assert!(report.proxies[0].peak_bytes == 5 * MSS && report.proxies[0].held_bytes == 0);
+    let mut whole = scenario.clone();
+    whole.flows[0].relayed = false;
+    whole.flows.truncate(1);
+    assert_eq!(both(&whole).streams, report.streams);
+}
+
+/// Checks that a player over a split connection receives what the server sends, and that its requests pass the proxy.
+#[test]
+fn a_player_receives_its_chunks_through_the_proxy() {
+    let traffic = TrafficConfig::AdaptiveVideo(AdaptiveVideoConfig {
+        chunk_ps: SECOND,
+        ladder_bps: vec![800_000],
+        request_bytes: 200,
+        buffer_ps: 4 * SECOND,
+        rule: BitrateRule::Throughput { chunks: 3, safety: 0.9 },
+    });
+    let pipes = [(100_000_000, MS), (10_000_000, 250 * MS)];
+    let report = both(&split(pipes, traffic, AMPLE));
+    let [video] = &report.videos[..] else {
+        panic!("{:?}", report.videos)
+    };
+    assert_eq!((video.flow, video.playback.stalls), (0, 0));
+    let received = video.chunks.iter().filter(|chunk| chunk.completed.is_some()).count() as u64;
+    // One chunk is played per second, and at most four are in the buffer.
+    let played = video.playback.played.0;
+    assert!(played > 10 * SECOND && (played..=played + 4 * SECOND).contains(&(received * SECOND)));
+    assert!(report.flows[0].delivered_bytes >= received * 100_000);
+}
+
 #[test]
 fn flows_that_cannot_be_split_are_rejected() {
     let good = split([(50_000_000, MS), (20_000_000, MS)], TrafficConfig::GREEDY, 20 * MSS);
@@ -210,7 +370,7 @@ fn flows_that_cannot_be_split_are_rejected() {
     refused(|scenario| scenario.flows[1].onward = None, "flows[0].relayed: 0 flows");
     refused(
         |scenario| scenario.flows[0].traffic = TrafficConfig::transfer(1),
-        "flows[1].onward: 0; needs two flows that are both greedy",
+        "flows[1].onward: 0; needs two flows of equal traffic over TCP",
     );
     refused(
         |scenario| scenario.flows[1].onward.as_mut().unwrap().flow = 7,

@@ -29,6 +29,7 @@ use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{
     Engine, FlowConfig, ForwardingConfig, Framing, Scenario, ServiceCategory, StartConfig, Ties, TraceConfig,
 };
+use longpipe_network::traffic::parameters::Transport;
 use pace::Pace;
 use ports::{any_loss, any_port, LossDraft, PortDraft};
 use proptest::prelude::*;
@@ -236,12 +237,7 @@ impl Draft {
         scenario.traces = self.run.traces(duration);
         for (flow, draft) in scenario.flows.iter_mut().zip(&self.flows) {
             flow.start = draft.start.build(pace, duration);
-            let stops = flow.onward.is_none() && !flow.relayed;
-            flow.stop = draft
-                .stop
-                .as_ref()
-                .filter(|_| stops)
-                .map(|stop| stop.build(pace, duration));
+            flow.stop = draft.stop.as_ref().map(|stop| stop.build(pace, duration));
         }
         if framing == Framing::Aal5 {
             self.guarantee(&mut scenario);
@@ -255,10 +251,12 @@ impl Draft {
         for &extreme in &self.run.extremes {
             extremes::set(&mut scenario, extreme);
         }
-        // Both parts of a split connection carry the same traffic.
+        // Both parts of a split connection carry the same traffic, until the same stop.
         for index in 0..scenario.flows.len() {
             if let Some(onward) = scenario.flows[index].onward {
-                scenario.flows[index].traffic = scenario.flows[onward.flow].traffic.clone();
+                let last = &scenario.flows[onward.flow];
+                let (traffic, stop) = (last.traffic.clone(), last.stop);
+                (scenario.flows[index].traffic, scenario.flows[index].stop) = (traffic, stop);
             }
         }
         let (nodes, links) = self.run.orders;
@@ -287,7 +285,7 @@ impl Draft {
     fn split(&self, graph: &Graph, scenario: &mut Scenario) {
         for (index, draft) in self.flows.iter().enumerate() {
             let whole = &scenario.flows[index];
-            let (Some((host, room)), true) = (draft.split, whole.traffic.facts().at_once) else {
+            let (Some((host, room)), Transport::Tcp) = (draft.split, whole.traffic.facts().transport) else {
                 continue;
             };
             let (from, to) = (

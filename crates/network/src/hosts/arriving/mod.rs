@@ -4,10 +4,13 @@
 //! numbers within a slot never repeat: a new connection's numbers begin above all numbers of the slot's previous
 //! connection (`Connection::base`). A host therefore recognizes packets of an earlier connection that are still in the
 //! network, and ignores them.
+//!
+//! If proxies split the connections, the flows arrive at the last part of the split flow; its other parts only have slots,
+//! of which the one with the same number belongs to the same connection.
 
 use super::application::Application;
 use super::connection::{clock_phase, Connection, Ends};
-use super::Hosts;
+use super::{proxy, Hosts};
 use crate::clock::{Actor, START};
 use crate::hosts::medium::Medium;
 use crate::observe::probe::{Event, Probe};
@@ -31,7 +34,7 @@ pub(crate) struct ConnectionSlot {
     arriving: usize,
     /// Number of the slot among the slots of its arriving flows.
     number: usize,
-    /// Number of the arrived flow whose data the slot transfers.
+    /// Number of the arrived flow whose data the slot transfers; always None at a part that ends at a proxy.
     current: Option<usize>,
 }
 
@@ -39,7 +42,8 @@ pub(crate) struct ConnectionSlot {
 #[derive(Clone, Debug)]
 pub(crate) struct Arriving {
     slots: ConnectionSlots,
-    process: Process,
+    /// Arrivals; None at a part of a split flow that ends at a proxy.
+    process: Option<Process>,
     tcp: TcpConfig,
     seed: u64,
     /// Whether end points may use shortcuts, as in the fast engine.
@@ -89,8 +93,9 @@ impl Arriving {
         flows: &[Connection],
     ) -> Arriving {
         let owner = &flows[slots.owner];
+        let is_last = scenario.flows[slots.owner].onward.is_none();
         Arriving {
-            process: Process::new(config, owner.start, owner.stop, (seed, slots.owner as u64)),
+            process: is_last.then(|| Process::new(config, owner.start, owner.stop, (seed, slots.owner as u64))),
             tcp: scenario.flows[slots.owner].tcp.clone(),
             seed,
             takes_shortcuts: scenario.takes_shortcuts(),
@@ -129,12 +134,29 @@ impl Arriving {
         &self.slots
     }
 
-    /// Returns the results: the sums of all connections, and the flows that arrived.
+    /// Returns the time and the length [byte] of the next arrival.
+    fn due(&self) -> Option<(Time, u64)> {
+        self.process.as_ref()?.due()
+    }
+
+    /// Returns the results: the sums of all connections, and the flows that arrived; no such flows at a part that ends at
+    /// a proxy.
     ///
     /// # Errors
     /// Returns the violated invariant if flows or bytes are not accounted for.
-    pub fn report(&self, flows: &[Connection], now: Time) -> Result<(FlowReport, ArrivedReport), String> {
+    pub fn report(&self, flows: &[Connection], now: Time) -> Result<(FlowReport, Option<ArrivedReport>), String> {
         let sums = self.sums(flows, now);
+        let report = FlowReport {
+            delivered_bytes: sums.delivered_bytes,
+            highest_sequence_bytes: sums.highest_sequence_bytes,
+            reordered: sums.reordered,
+            sender: sums.sender,
+            start: self.start,
+            completion: None,
+        };
+        if self.process.is_none() {
+            return Ok((report, None));
+        }
         let mut arrived = self.flows.clone();
         let mut active = 0;
         for state in &flows[self.slots.flows.clone()] {
@@ -159,21 +181,13 @@ impl Arriving {
         if !holds {
             return Err(format!("{done} of {all} bytes complete, {sums:?}, {active} active"));
         }
-        let report = FlowReport {
-            delivered_bytes: sums.delivered_bytes,
-            highest_sequence_bytes: sums.highest_sequence_bytes,
-            reordered: sums.reordered,
-            sender: sums.sender,
-            start: self.start,
-            completion: None,
-        };
         let own = ArrivedReport {
             flow: self.slots.owner,
             waited: self.waited,
             peak: self.peak as u64,
             flows: arrived,
         };
-        Ok((report, own))
+        Ok((report, Some(own)))
     }
 }
 
@@ -206,14 +220,16 @@ pub(super) fn arriving(
 pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, arriving: usize) {
     let now = hosts.clock.now;
     let own = &mut hosts.arriving[arriving];
-    while let Some((time, bytes)) = own.process.due().filter(|due| due.0 <= now) {
+    while let Some((time, bytes)) = own.due().filter(|due| due.0 <= now) {
         own.flows.put(ArrivedFlow {
             arrived: time,
             bytes,
             completed: MaybeTime::NONE,
         });
         own.waited += u64::from(own.waiting() > own.free.len());
-        own.process.step(time);
+        if let Some(process) = &mut own.process {
+            process.step(time);
+        }
     }
     loop {
         let own = &mut hosts.arriving[arriving];
@@ -231,18 +247,39 @@ pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M
         begin(hosts, medium, slot);
     }
     let own = &hosts.arriving[arriving];
-    let next = own.process.due().filter(|due| due.0 <= hosts.clock.end);
+    let next = own.due().filter(|due| due.0 <= hosts.clock.end);
     if let Some((time, _)) = next {
         hosts.clock.set(Actor::Start(Flow::new(own.slots.owner)), time, START);
     }
 }
 
-/// Starts the connection of an arrived flow in a free slot.
+/// Starts the connection of an arrived flow in a free slot, or all parts of the connection if proxies split it.
 fn begin<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, slot: ConnectionSlot) {
+    let own = &hosts.arriving[slot.arriving];
+    let Some(number) = slot.current else { return };
+    let (last, bytes) = (Flow::new(own.slots.flows.start + slot.number), own.flows[number].bytes);
+    let mut first = last;
+    renew(hosts, (last, slot), (number, bytes));
+    hosts.flows[last.index()].application = Application::ConnectionSlot(slot);
+    while let Some(source) = hosts.flows[first.index()].proxy.as_ref().and_then(|proxy| proxy.source) {
+        first = source;
+        if let Application::ConnectionSlot(slot) = hosts.flows[first.index()].application {
+            renew(hosts, (first, slot), (number, bytes));
+        }
+    }
+    let state = &mut hosts.flows[first.index()];
+    if state.proxy.is_some() {
+        return proxy::send(hosts, medium, first);
+    }
+    state.sender.write_up_to(bytes);
+    state.sender.close();
+    hosts.send_data(medium, first);
+}
+
+/// Creates the end points of a connection, or of a part of it, for the arrived flow `number` of `bytes` bytes.
+fn renew<P: Probe>(hosts: &mut Hosts<P>, (flow, slot): (Flow, ConnectionSlot), (number, bytes): (usize, u64)) {
     let now = hosts.clock.now;
     let own = &mut hosts.arriving[slot.arriving];
-    let Some(number) = slot.current else { return };
-    let flow = Flow::new(own.slots.flows.start + slot.number);
     let state = &mut hosts.flows[flow.index()];
     own.sums.add(state, now);
     // Fewer than 2^40 flows arrive.
@@ -251,16 +288,11 @@ fn begin<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, slot: Connec
     let mut ends = Ends::new(&own.tcp, phase, own.takes_shortcuts);
     ends.sender
         .draw_from(Stream::new(own.seed, "control of arriving flows", entity));
-    let bytes = own.flows[number].bytes;
-    ends.sender.write_up_to(bytes);
-    ends.sender.close();
     state.renew(ends, now, bytes);
-    state.application = Application::ConnectionSlot(slot);
     for actor in [Actor::Sender(flow), Actor::Receiver(flow)] {
         hosts.clock.cancel(actor);
     }
     hosts.probe.observe(Event::Renewed(flow));
-    hosts.send_data(medium, flow);
 }
 
 /// Frees the slot of a connection whose data have all been acknowledged.
@@ -273,13 +305,24 @@ pub(super) fn on_ack<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) {
 
 #[inline(never)]
 fn free_slot<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) {
-    let state = &mut hosts.flows[flow.index()];
+    let last = hosts.flows[flow.index()]
+        .proxy
+        .as_ref()
+        .map_or(flow, |proxy| proxy.last);
+    let mut part = last;
+    loop {
+        let state = &hosts.flows[part.index()];
+        if state.sender.flight().una < state.size {
+            return;
+        }
+        let source = state.proxy.as_ref().and_then(|proxy| proxy.source);
+        let Some(source) = source else { break };
+        part = source;
+    }
+    let state = &mut hosts.flows[last.index()];
     let Application::ConnectionSlot(slot) = &mut state.application else {
         return;
     };
-    if state.sender.flight().una < state.size {
-        return;
-    }
     let Some(number) = slot.current.take() else { return };
     let own = &mut hosts.arriving[slot.arriving];
     own.flows[number].completed = state.completion.into();

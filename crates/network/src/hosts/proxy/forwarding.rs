@@ -5,19 +5,19 @@ use super::windows::Windows;
 use crate::hosts::connection::Connection;
 use crate::packets::Flow;
 use crate::scenario::{FlowConfig, Scenario};
-use longpipe_events::Span;
+use longpipe_events::{MaybeTime, Span, Time};
 
 /// Maximum interval between zero-window probes.
 const MAX_PROBE_INTERVAL: Span = Span::seconds(60);
 
 /// State of a split or forwarding connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Proxy {
-    /// Whether the application has started.
-    pub started: bool,
     /// Flow whose data this flow forwards.
     pub source: Option<Flow>,
-    /// Flow that forwards the data of this flow; None if this flow ends at its application.
+    /// Last flow of the chain, which ends at the receiver.
+    pub last: Flow,
+    /// Flow that forwards the data of this flow; None if this flow ends at the receiver.
     pub(super) forwarding: Option<Forwarding>,
 }
 
@@ -36,8 +36,8 @@ pub(super) struct Forwarding {
     pub probes: u64,
     /// Number of zero-window probes since the last response.
     pub unanswered: u32,
-    /// Whether a zero-window probe is scheduled.
-    pub waits: bool,
+    /// Time of the next zero-window probe; none while the window is open.
+    pub probe_due: MaybeTime,
 }
 
 impl Proxy {
@@ -45,42 +45,72 @@ impl Proxy {
     pub(crate) fn forwards(&self) -> bool {
         self.forwarding.is_some()
     }
+
+    /// Returns the flow that forwards the data of this flow, if any.
+    pub(crate) fn onward(&self) -> Option<Flow> {
+        self.forwarding.as_ref().map(|forwarding| forwarding.flow)
+    }
+
+    /// Returns the time of the next zero-window probe.
+    pub(crate) fn probe_due(&self) -> MaybeTime {
+        self.forwarding
+            .as_ref()
+            .map_or(MaybeTime::NONE, |forwarding| forwarding.probe_due)
+    }
+
+    /// Empties the buffer for a new connection in the slot of one that has ended.
+    pub(in crate::hosts) fn renew(&mut self, now: Time) {
+        if let Some(forwarding) = &mut self.forwarding {
+            forwarding.windows.renew();
+            forwarding.buffer_use.set(now, 0);
+            forwarding.unanswered = 0;
+            forwarding.probe_due = MaybeTime::NONE;
+        }
+    }
 }
 
 /// Links the flows of a scenario to their forwarding flows.
 pub(crate) fn join(scenario: &Scenario, flows: &mut [Connection]) {
+    if scenario.flows.iter().all(|config| config.onward.is_none()) {
+        return;
+    }
     for (index, config) in scenario.flows.iter().enumerate() {
-        if let Some(forwarding) = config.onward {
-            let proxy = flows[index].proxy.get_or_insert_default();
-            proxy.forwarding = Some(Forwarding {
-                flow: Flow::new(forwarding.flow),
-                buffer_use: BufferUse::default(),
-                windows: Windows::new(forwarding.buffer_bytes, config.tcp.mss_bytes),
-                timestamps: config.tcp.timestamps(),
-                probes: 0,
-                unanswered: 0,
-                waits: false,
-            });
-            flows[forwarding.flow].proxy.get_or_insert_default().source = Some(Flow::new(index));
+        if config.onward.is_none() && !config.relayed {
+            continue;
+        }
+        let forwarding = config.onward.map(|onward| Forwarding {
+            flow: Flow::new(onward.flow),
+            buffer_use: BufferUse::default(),
+            windows: Windows::new(onward.buffer_bytes, config.tcp.mss_bytes),
+            timestamps: config.tcp.timestamps(),
+            probes: 0,
+            unanswered: 0,
+            probe_due: MaybeTime::NONE,
+        });
+        flows[index].proxy = Some(Box::new(Proxy {
+            source: None,
+            last: Flow::new(last(&scenario.flows, index)),
+            forwarding,
+        }));
+    }
+    for (index, config) in scenario.flows.iter().enumerate() {
+        if let Some(proxy) = config.onward.and_then(|onward| flows[onward.flow].proxy.as_mut()) {
+            proxy.source = Some(Flow::new(index));
         }
     }
     for index in 0..flows.len() {
-        if flows[index].proxy.is_none() {
+        let Some(last) = flows[index].proxy.as_ref().map(|proxy| proxy.last) else {
             continue;
-        }
-        let start = flows[last(&scenario.flows, index)].start;
+        };
+        let (start, stop) = (flows[last.index()].start, flows[last.index()].stop);
         let flow = &mut flows[index];
-        flow.start = start;
-        flow.sender.disable_fast_path();
-        if flow.proxy.as_ref().is_some_and(|proxy| proxy.forwards()) {
-            flow.awaited = 0;
-            flow.receiver.disable_fast_path();
-        }
+        (flow.start, flow.stop) = (start, stop);
+        flow.use_slow_paths();
     }
 }
 
 /// Returns the last flow of a chain of forwarding flows.
-fn last(flows: &[FlowConfig], mut index: usize) -> usize {
+pub(crate) fn last(flows: &[FlowConfig], mut index: usize) -> usize {
     while let Some(forwarding) = flows[index].onward {
         index = forwarding.flow;
     }

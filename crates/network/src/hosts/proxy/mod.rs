@@ -14,37 +14,52 @@ mod buffer_use;
 pub(super) mod forwarding;
 mod windows;
 
+use super::application::Application;
 use super::Hosts;
-use crate::clock::{Actor, START, UNKNOWN};
+use crate::clock::UNKNOWN;
 use crate::hosts::medium::Medium;
 use crate::observe::probe::{Event, Probe};
 use crate::packets::{Circuit, Flow};
 use crate::report::flows::ProxyReport;
 use forwarding::Forwarding;
+use longpipe_events::MaybeTime;
 use longpipe_tcp::{AckSegment, DataSegment};
+
+impl<P: Probe> Hosts<P> {
+    /// Returns the flow that forwards the data of a flow, if any.
+    pub(super) fn onward(&self, flow: Flow) -> Option<Flow> {
+        self.flows[flow.index()].proxy.as_ref()?.onward()
+    }
+}
 
 /// Returns the state of a flow whose data another flow forwards; None for other flows.
 fn forwarding<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) -> Option<&mut Forwarding> {
     hosts.flows[flow.index()].proxy.as_mut()?.forwarding.as_mut()
 }
 
-/// Starts a split connection, or sends a zero-window probe that is due.
-#[cold]
-pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
-    if let Some(proxy) = &mut hosts.flows[flow.index()].proxy {
-        if std::mem::replace(&mut proxy.started, true) {
-            return send_window_probe(hosts, medium, flow);
-        }
+/// Sends a zero-window probe if one is due.
+#[inline]
+pub(super) fn on_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
+    let due = hosts.flows[flow.index()].proxy.as_ref().map(|proxy| proxy.probe_due());
+    if due.is_some_and(|due| due <= hosts.clock.now.into()) {
+        send_window_probe(hosts, medium, flow);
     }
-    send(hosts, medium, flow);
+}
+
+/// Ends the data of the flows that forward those of a flow whose application has stopped.
+pub(super) fn stop_writing<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) {
+    let (now, size) = (hosts.clock.now, hosts.flows[flow.index()].size);
+    let mut at = flow;
+    while let Some(onward) = hosts.onward(at) {
+        hosts.flows[onward.index()].end_at(now, size);
+        at = onward;
+    }
 }
 
 /// Forwards the data that a flow's receiver has newly delivered to the proxy.
 #[cold]
 pub(super) fn forward_data<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
-    let Some(onward) = forwarding(hosts, flow).map(|forwarding| forwarding.flow) else {
-        return;
-    };
+    let Some(onward) = hosts.onward(flow) else { return };
     update_buffer_use(hosts, flow, onward);
     send(hosts, medium, onward);
 }
@@ -74,52 +89,63 @@ pub(super) fn on_ack<P: Probe, M: Medium>(
 }
 
 /// Passes the available data within the window to a sender.
-fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
-    let ready = ready_bytes(hosts, flow);
+pub(super) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
+    let (ready, is_application) = ready_bytes(hosts, flow);
     let edge = forwarding(hosts, flow).map_or(u64::MAX, |forwarding| forwarding.windows.known());
     let state = &mut hosts.flows[flow.index()];
     let end = ready.min(edge);
-    if end == state.size {
+    if end == state.size || is_application && end == ready {
         state.sender.write_up_to(end);
-        state.sender.close();
     } else {
         state.sender.extend_up_to(end);
+    }
+    if end == state.size {
+        state.sender.close();
     }
     hosts.send_data(medium, flow);
     let flight = hosts.flows[flow.index()].sender.flight();
     let is_window_closed = flight.una == flight.max && flight.max == edge && edge < ready;
-    schedule_window_probe(hosts, flow, is_window_closed);
+    schedule_window_probe(hosts, medium, flow, is_window_closed);
 }
 
 /// Schedules a zero-window probe if the closed window stops a sender with data and without unacknowledged segments, or
 /// cancels it when the window opens.
-fn schedule_window_probe<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, is_window_closed: bool) {
+fn schedule_window_probe<P: Probe, M: Medium>(
+    hosts: &mut Hosts<P>,
+    medium: &mut M,
+    flow: Flow,
+    is_window_closed: bool,
+) {
     let rto = hosts.flows[flow.index()].sender.timer().rto();
     let now = hosts.clock.now;
     let Some(forwarding) = forwarding(hosts, flow) else {
         return;
     };
     if !is_window_closed {
-        forwarding.unanswered = 0;
-    }
-    if is_window_closed != forwarding.waits {
-        forwarding.waits = is_window_closed;
-        if is_window_closed {
-            let due = now + forwarding.probe_interval(rto);
-            hosts.clock.set(Actor::Start(flow), due, START);
-        } else {
-            hosts.clock.cancel(Actor::Start(flow));
-        }
+        (forwarding.unanswered, forwarding.probe_due) = (0, MaybeTime::NONE);
+    } else if forwarding.probe_due == MaybeTime::NONE {
+        forwarding.probe_due = (now + forwarding.probe_interval(rto)).into();
+        hosts.arm_sending_host(medium, flow);
     }
 }
 
-/// Returns the amount [byte] of data that a flow may send so far.
-fn ready_bytes<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> u64 {
+/// Returns the amount [byte] of data that a flow may send so far, and whether its application has written them.
+fn ready_bytes<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> (u64, bool) {
     let state = &hosts.flows[flow.index()];
-    match state.proxy.as_ref().and_then(|proxy| proxy.source) {
-        Some(source) => hosts.flows[source.index()].receiver.delivered(),
-        None => state.size,
+    let Some(proxy) = &state.proxy else {
+        return (state.size, true);
+    };
+    if let Some(source) = proxy.source {
+        return (hosts.flows[source.index()].receiver.delivered(), false);
     }
+    let written = match &state.application {
+        Application::Stream(writer) => writer.written().min(state.size),
+        Application::Requests(_) => hosts
+            .exchange(proxy.last)
+            .map_or(0, |(_, exchange)| exchange.scheduled()),
+        _ => state.size,
+    };
+    (written, true)
 }
 
 /// Updates the occupancy of the buffer between a flow and the flow `onward` that forwards its data: bytes that the
@@ -163,19 +189,22 @@ fn send_window_probe<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, 
     };
     forwarding.probes += 1;
     forwarding.unanswered += 1;
-    let due = now + forwarding.probe_interval(rto);
+    forwarding.probe_due = (now + forwarding.probe_interval(rto)).into();
     let timestamp = forwarding.timestamps.then_some(now);
+    let sequence = una - 1;
     let segment = DataSegment {
-        sequence: una - 1,
+        sequence: sequence + state.base,
         length: 1,
         retransmission: true,
         timestamp: timestamp.into(),
         ..DataSegment::default()
     };
     let frame = state.data.number(travels, segment);
-    hosts.probe.observe(Event::Sent(now, flow, frame, &segment));
+    hosts
+        .probe
+        .observe(Event::Sent(now, flow, frame, &DataSegment { sequence, ..segment }));
     medium.send_unsolicited(hosts, Circuit::of_data(flow), frame, &segment);
-    hosts.clock.set(Actor::Start(flow), due, START);
+    hosts.arm_sending_host(medium, flow);
 }
 
 /// Returns the results of the buffer that a flow fills, if there is one; an error if they violate an invariant: no byte

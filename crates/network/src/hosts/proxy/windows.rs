@@ -54,6 +54,14 @@ impl Windows {
         }
     }
 
+    /// Empties the buffer for a new connection, whose sender knows the buffer's size from the start.
+    pub(super) fn renew(&mut self) {
+        *self = Windows {
+            updates: self.updates,
+            ..Windows::new(self.buffer_bytes, self.mss as u32)
+        };
+    }
+
     /// Frees the first `freed` bytes; by now `received` bytes have arrived, and the next ACK has the number `next`.
     /// Returns whether this ACK should be sent now, because the window at least doubles (Linux: `tcp_cleanup_rbuf`).
     pub(super) fn open(&mut self, freed: u64, next: u32, received: u64) -> bool {
