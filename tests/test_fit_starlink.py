@@ -17,7 +17,7 @@ from longpipe.fit.starlink.observed import Probes, Transport, observe
 from longpipe.fit.starlink.quantiles import INNER, Ends, matched
 from longpipe.fit.starlink.slots import shares, slot_of
 from longpipe.fit.starlink.transfers import Efficiency, efficiency
-from longpipe.fit.whatif import whatif
+from longpipe.fit.whatif import doubts, whatif
 from longpipe.scenario.starlink import Starlink
 from longpipe.scenario.starlink_draws import PROBABILITIES, parameter_sets
 from longpipe_evidence.validate.starlink_sites import drawn_site, intervals, write_site
@@ -50,6 +50,15 @@ def test_changes_of_a_fitted_site_are_compared_by_seeds(files: list[str], tmp_pa
     compared = whatif(tmp_path / "site.toml", {"tcp.congestion": "bbr"}, 3)
     assert compared.estimates is None
     assert compared.measures[0].changed[0] > 0
+    assert list(doubts(compared)) == []
+    # Pairs that differ in nothing but the random numbers of a run would have equal RTTs.
+    assert compared.measures[1].baseline[1] > 1e-3
+
+
+def test_a_change_of_the_duration_is_a_doubt(files: list[str], tmp_path: Path) -> None:
+    write(fit_starlink(files[:1], {"duration": "2 s"}), tmp_path / "site.toml")
+    (said,) = doubts(whatif(tmp_path / "site.toml", {"duration": "1 s"}, 3))
+    assert said.startswith("--set duration: only one run of each pair has it")
 
 
 def test_scenario_of_a_fit_has_the_estimates(fitted: FitReport, tmp_path: Path) -> None:

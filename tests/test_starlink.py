@@ -30,6 +30,7 @@ from longpipe.scenario.starlink_draws import (
 from longpipe.scenario.summary import summary_lines
 from longpipe.units import RATE, TIME
 from longpipe_evidence.validate import starlink as judged
+from longpipe_evidence.validate.starlink_distances import distances
 
 MEASURED = Path(__file__).parent / "data" / "starlink" / "measured.csv"
 MS = PS // 1000
@@ -178,6 +179,12 @@ def test_saturating_datagrams_receive_the_rate_of_the_path() -> None:
         ({"edge_after": "20 s"}, r"network\.path\.edge_after: 20 s; needs at most 15 s with edge_before"),
         ({"year": 2024}, "year"),
         ({"change": 0}, "change"),
+        (
+            {"year": 2022, "site": "enschede"},
+            r"^network\.path\.site: 'enschede'; needs belgium with year = 2022$",
+        ),
+        ({"year": 2025, "site": "belgium"}, r"needs no site with year = 2025$"),
+        ({"site": "london"}, "site"),
     ],
 )
 def test_invalid_fields_are_rejected_by_name(fields: dict[str, object], said: str) -> None:
@@ -197,12 +204,38 @@ def test_cells_have_the_queue_of_the_switch() -> None:
 
 
 def test_each_parameter_has_a_value_for_each_year_and_a_source() -> None:
-    given = {"kind", "year", "seed", "begin", "utc_offset", "direction"}
+    given = {"kind", "year", "site", "seed", "begin", "utc_offset", "direction"}
     rows = parameter_rows()
     assert {row["field"] for row in rows} == set(Starlink.model_fields) - given
     assert all(row["source"] for row in rows)
     for values in parameter_sets().values():
         assert Drawn("path", Starlink(**values), TIME.parse("60 s")).rates()
+
+
+def test_site_has_the_measured_medians_in_relation_to_another_site() -> None:
+    """WetLinks has medians of 215 and 240 Mbit/s down, 14.9 and 16.2 Mbit/s up, and round trips of 30.5 and 33.6 ms."""
+    assert over(site="osnabrueck").digest() == over().digest() != over(site="enschede").digest()
+    pairs = list(zip(judged.drawn_tests(1, 40, "osnabrueck"), judged.drawn_tests(1, 40, "enschede"), strict=True))
+    for name, ratio in (("down", 240 / 215), ("up", 16.2 / 14.9)):
+        ratios = [getattr(other, name).mean() / getattr(one, name).mean() for one, other in pairs]
+        assert np.mean(ratios) == pytest.approx(ratio, abs=0.01)
+    # Waits for grants depend on the round trip.
+    assert np.mean([other.rtt_ms - one.rtt_ms for one, other in pairs]) == pytest.approx(3.1, abs=0.3)
+
+
+def test_falls_begin_and_end_within_the_seconds() -> None:
+    mbps = np.array([5.0, 12, 9, 9, 9, 11, 20, 3, 10, 4])
+    assert judged.durations_of_falls(mbps) == [3, 1]
+    assert judged.durations_of_falls(np.array([5.0, 12, 20])) == []
+
+
+def test_distances_of_the_path_are_shorter_than_those_of_the_example_before() -> None:
+    found = distances(judged.read(MEASURED), judged.Effort(batches=2, tests=100, runs=2))
+    assert [one.quantity for one in found] == ["down", "up", "bent-pipe"]
+    for one in found:
+        assert one.wasserstein[0] > 2 * one.wasserstein[1]
+    # The example has a known series, so its distances are known, too.
+    assert found[0].kolmogorov_smirnov[0] == pytest.approx(0.108, abs=0.001)
 
 
 @pytest.mark.parametrize(
@@ -231,7 +264,7 @@ def test_measured_numbers_have_a_use_and_a_criterion() -> None:
 def test_every_number_without_a_transfer_has_a_number_of_the_model() -> None:
     rows = judged.read(MEASURED)
     model = judged.tests_of_wetlinks(SHORT) | judged.idle_and_messages(SHORT)
-    transfers = rows["id"].str.contains("cubic|bbr|reno|hystart|illinois|loaded|quic|four")
+    transfers = rows["id"].str.contains("cubic|bbr|reno|hystart|illinois|loaded|quic|two|four|recovery")
     assert set(rows.loc[~transfers, "id"]) <= set(model)
     medians = rows.set_index("id")["value"]
     assert np.mean(model["down-p50"]) == pytest.approx(medians["down-p50"], rel=0.15)
@@ -325,6 +358,14 @@ def test_remedies_change_the_fields_of_the_path(direction: str, control: str) ->
     value = limit["remedy_value"]
     after = simulate(scenario.with_(**{limit["remedy_field"]: json.loads(value) if value[0] == "[" else value}), seed=1)
     assert after.total_bps > 1.01 * before.total_bps
+
+
+def test_remedy_of_losses_keeps_the_rates_of_the_path() -> None:
+    before = simulate(over(seed=4), seed=1)
+    (limit,) = before.limits.to_dict("records")
+    assert (limit["limited_by"], limit["remedy_field"]) == ("random loss", "network.path.isolated_loss")
+    after = simulate(over(seed=4, isolated_loss=0.0), seed=1)
+    assert after.total_bps > 1.5 * before.total_bps
 
 
 def test_remedy_of_an_uplink_in_a_graph_is_that_of_its_direction() -> None:

@@ -92,6 +92,7 @@ def _show(comparison: WhatIf, path: Path) -> None:
     from longpipe.cautions.cautions import seedless
     from longpipe.cli.toolkit.console import show_table, terminal
     from longpipe.fit.whatif import MIN_WITHOUT_DISTRIBUTION
+    from longpipe.scenario.starlink_paths import has_starlink
 
     changes_text = ", ".join(f"{field}={value}" for field, value in comparison.changes.items())
     runs = "draws of the path, two pairs of runs each" if comparison.estimates else "pairs of runs"
@@ -126,6 +127,9 @@ def _show(comparison: WhatIf, path: Path) -> None:
         )
     if comparison.estimates is None and (problem := seedless(comparison.scenario)):
         echo(f"warning: {problem}", err=True)
+    elif comparison.estimates is None and has_starlink(comparison.scenario):
+        echo("each pair has other draws of satellites, rates and losses (seed of the path), and other random numbers;")
+        echo("intervals do not include those of a fit")
     elif comparison.estimates is None:
         echo("intervals include only random numbers: there are no estimates of `longpipe fit` next to the scenario")
     elif not comparison.estimates.get("is_bounded", True):

@@ -24,6 +24,8 @@ from longpipe.metrics.warm_up import begin_s
 from longpipe.result import duration_s
 from longpipe.run import simulate
 from longpipe.scenario import Scenario
+from longpipe.scenario.starlink import MAX_SEEDS as MAX_STARLINK_SEEDS
+from longpipe.scenario.starlink_paths import has_starlink, with_starlink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -99,7 +101,8 @@ def whatif(
     If estimates of `longpipe fit` are next to the file, each pair of runs draws rate, RTT, buffer and loss from their
     posterior distributions (`longpipe.fit.draws`), and is repeated with other random numbers over the same drawn path,
     which separates the uncertainty of the path from the variation between runs. The intervals of goodput and median RTT
-    also include longpipe's own errors (`longpipe.fit.model_error`).
+    also include longpipe's own errors (`longpipe.fit.model_error`). Over a Starlink path, each pair has other
+    satellites.
     """
     if not changes:
         raise ScenarioError("--set: missing; accepts FIELD=VALUE, as in tcp.congestion=bbr3")
@@ -119,6 +122,7 @@ def whatif(
     pairs = [*draws, *draws, {}] if fitted else draws
     pictured = len(pairs) - 1 if fitted else 0
     unit = "packets" if scenario.framing == "ip" else "cells"
+    bases = [_with_other_satellites(scenario, number) for number in range(len(pairs))]
 
     begins: list[float | None] = []
     traced_flows: list[str] = []
@@ -126,7 +130,7 @@ def whatif(
     def both(seed: int) -> tuple[list[FlowSeries], dict[str, float], dict[str, float]]:
         series, values = [], []
         for more in ({}, changes):
-            traced = scenario.with_(**pairs[seed], **TRACES).with_(**more)
+            traced = bases[seed].with_(**pairs[seed], **TRACES).with_(**more)
             result = simulate(traced, seed=seed)
             own = {measure.name: measure(result) / _unit(measure)[1] for measure in added_measures}
             known = [int(k) for k in np.unique(result.part("traces")["sequence"]["flow"])]
@@ -177,8 +181,20 @@ def whatif(
     )
 
 
+def _with_other_satellites(scenario: Scenario, number: int) -> Scenario:
+    """Returns the scenario with Starlink paths, if it has any, whose seeds are greater by a number."""
+    if not has_starlink(scenario):
+        return scenario
+    return with_starlink(
+        scenario, lambda path: path.model_copy(update={"seed": (path.seed + number) % MAX_STARLINK_SEEDS})
+    )
+
+
 def doubts(comparison: WhatIf) -> Iterator[str]:
-    """Yields a line for each reason why predictions from a fitted path may be wrong."""
+    """Yields a line for each reason why differences, or predictions from a fitted path, may be wrong."""
+    for name in ("duration", "warm_up"):
+        if name in comparison.changes:
+            yield f"--set {name}: only one run of each pair has it, so that both are measured at different times"
     if comparison.estimates is None:
         return
     yield from comparison.estimates.get("doubts", ())

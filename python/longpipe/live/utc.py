@@ -6,20 +6,18 @@ import math
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario.starlink import Starlink
+from longpipe.scenario.starlink_paths import has_starlink, with_starlink
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
-    from longpipe.scenario.base import Model
 
 # Least time [s] from reading the clock to the start of the path, in which the hosts are prepared.
 HEAD_S: Final = 3.0
 # Time [s] by which the path may begin late without a line about it.
 _LATE_S: Final = 0.05
-_PATHS: Final = ("path", "return_path")
 
 
 def at_present(scenario: Scenario) -> tuple[Scenario, float]:
@@ -27,24 +25,11 @@ def at_present(scenario: Scenario) -> tuple[Scenario, float]:
 
     Raises ScenarioError if it has no Starlink path.
     """
+    if not has_starlink(scenario):
+        raise ScenarioError("--clock: utc; needs a path of kind starlink, whose slots are those of UTC")
     begin_s = float(math.ceil(time.time() + HEAD_S))
     begin = f"{datetime.fromtimestamp(begin_s, UTC):%Y-%m-%dT%H:%M:%S}"
-    network: Any = scenario.network
-    if not any(_starlink(part) for part in (network, *getattr(network, "links", ()))):
-        raise ScenarioError("--clock: utc; needs a path of kind starlink, whose slots are those of UTC")
-    changes: dict[str, object] = {}
-    if links := getattr(network, "links", None):
-        changes["links"] = tuple(link.model_copy(update=_begun(link, begin)) for link in links)
-    return scenario.with_(network=network.model_copy(update={**changes, **_begun(network, begin)})), begin_s
-
-
-def _starlink(part: Model) -> list[str]:
-    return [name for name in _PATHS if isinstance(getattr(part, name, None), Starlink)]
-
-
-def _begun(part: Model, begin: str) -> dict[str, object]:
-    """Returns the Starlink paths of a link or network with another begin."""
-    return {name: getattr(part, name).model_copy(update={"begin": begin}) for name in _starlink(part)}
+    return with_starlink(scenario, lambda path: path.model_copy(update={"begin": begin})), begin_s
 
 
 def wait_until(begin_s: float | None, tell: Callable[[str], None]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -11,7 +11,9 @@ from longpipe.scenario.shell_begin import UtcBegin
 from longpipe.units import TIME
 
 Year = Literal[2022, 2023, 2025]
+Site = Literal["belgium", "osnabrueck", "enschede"]
 Direction = Literal["down", "up"]
+MAX_SEEDS: Final = 2**63
 Share = Annotated[float, Field(ge=0, le=1)]
 # Mean interval of random events, each of which is a step of the path's series.
 Interval = Annotated[str, quantity(TIME, "100 ms", "2400 h")]
@@ -26,8 +28,8 @@ Hours = Annotated[float, Field(ge=0, lt=24)]
 class Starlink(Model):
     """A Starlink access as measured: slots of 15 s in UTC, grants, losses, and a drop-head queue limited in time.
 
-    A field that is absent has the value of the year's parameter set. The other direction of the link is drawn from the
-    same seed unless `return_path` is set.
+    A field that is absent has the value of the parameter set of the year and site. The other direction of the link is
+    drawn from the same seed unless `return_path` is set.
     """
 
     kind: Literal["starlink"] = "starlink"
@@ -35,10 +37,15 @@ class Starlink(Model):
         default=2023,
         description="Parameter set: 2022 (Michel et al., IMC '22, Belgium), 2023 (WetLinks, Osnabrück), 2025 (partial)",
     )
+    site: Site | None = Field(
+        default=None,
+        description="Site of the parameter set: belgium (2022), osnabrueck or enschede (2023); by default the first of "
+        "the year",
+    )
     seed: int = Field(
         default=1,
         ge=0,
-        lt=2**63,
+        lt=MAX_SEEDS,
         description="Seed of the satellites, rates, delays and losses, independent of the seed of a run",
     )
     begin: UtcBegin = Field(

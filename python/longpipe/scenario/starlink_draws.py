@@ -26,6 +26,9 @@ PS: Final = 10**12
 SLOT_PS: Final = 15 * PS
 PHASE_PS: Final = 12 * PS
 SECONDS_OF_SLOT: Final = 15
+YEARS: Final = (2022, 2023, 2025)
+# The first site of a year is that of the year's parameter set; the set of 2025 has no site.
+YEAR_OF_SITE: Final[dict[str, int]] = {"belgium": 2022, "osnabrueck": 2023, "enschede": 2023}
 PROBABILITIES: Final = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 # Losses of a boundary begin within this time after it.
 EDGE_OF_LOSSES_PS: Final = 3 * PS // 10
@@ -37,17 +40,20 @@ HOURS_OF_DAY: Final = 24
 
 
 @cache
-def parameter_sets() -> dict[int, dict[str, Any]]:
-    """Returns the parameters of each year by name, from `starlink.csv`, which also names their sources."""
-    sets: dict[int, dict[str, Any]] = {}
-    for row in parameter_rows():
-        for year in (2022, 2023, 2025):
-            sets.setdefault(year, {})[row["field"]] = json.loads(row[str(year)])
+def parameter_sets() -> dict[int | str, dict[str, Any]]:
+    """Returns the parameters of each year and site by name, from `starlink.csv`, which also names their sources."""
+    rows = parameter_rows()
+    sets: dict[int | str, dict[str, Any]] = {
+        year: {row["field"]: json.loads(row[str(year)]) for row in rows} for year in YEARS
+    }
+    for site, year in YEAR_OF_SITE.items():
+        own = {row["field"]: json.loads(row[site]) for row in rows if row.get(site)}
+        sets[site] = sets[year] | own
     return sets
 
 
 def parameter_rows() -> list[dict[str, str]]:
-    """Returns the rows of `starlink.csv`: field, the value of each year as JSON, and the source."""
+    """Returns the rows of `starlink.csv`: field, values as JSON by year, those of sites that differ, and the source."""
     import csv
     from importlib import resources
 
@@ -56,21 +62,32 @@ def parameter_rows() -> list[dict[str, str]]:
 
 
 def value_of(path: Starlink, name: str) -> Any:  # noqa: ANN401 - a value of any field
-    """Returns the value of a field of a path: its own, or that of the year's parameter set."""
+    """Returns the value of a field of a path: its own, or that of the parameter set of its site or year."""
     given = getattr(path, name)
-    return parameter_sets()[path.year][name] if given is None else given
+    return parameter_sets()[path.site or path.year][name] if given is None else given
+
+
+def _check_site(where: str, path: Starlink) -> None:
+    """Raises ScenarioError if there are no measurements of the site in the year."""
+    if path.site is None or YEAR_OF_SITE[path.site] == path.year:
+        return
+    of_year = [site for site, year in YEAR_OF_SITE.items() if year == path.year]
+    accepted = " or ".join(of_year) if of_year else "no site"
+    raise ScenarioError(f"{where}.site: {path.site!r}; needs {accepted} with year = {path.year}")
 
 
 class Drawn:
     """The draws of one direction of a path for a run.
 
     Each method raises ScenarioError for its own fields: quantiles or hours that decrease, and edges of slots that
-    overlap. Creating it raises ScenarioError for a begin that is no date.
+    overlap. Creating it raises ScenarioError for a begin that is no date, and for a site that was not measured in the
+    year.
     """
 
     def __init__(self, where: str, path: Starlink, duration_ps: int) -> None:
         from longpipe.satellites.epochs import utc
 
+        _check_site(where, path)
         self.where, self.path, self.duration_ps = where, path, duration_ps
         begin = utc(f"{where}.begin", path.begin) - datetime(1970, 1, 1, tzinfo=UTC)
         self.begin_ps = begin // timedelta(microseconds=1) * 10**6

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from random import Random
 from statistics import mean, stdev
@@ -21,9 +22,10 @@ import pandas as pd
 
 from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError
+from longpipe.fit.series import POINTS, TRACES, simulated
 from longpipe.inputs.frame import read_frame
 from longpipe.scenario.points import Points
-from longpipe.scenario.starlink import Starlink
+from longpipe.scenario.starlink import Site, Starlink
 from longpipe.scenario.starlink_draws import Drawn
 from longpipe.units import TIME
 
@@ -32,8 +34,6 @@ COLUMNS: Final = ("id", "quantity", "value", "unit", "year", "conditions", "use"
 PS: Final = 1e12
 # Days of WetLinks, and hours of the day in UTC.
 DAYS: Final = 180
-# Medians of WetLinks in Enschede: rates of tests [Mbit/s], and round trips to the first hop [ms].
-ENSCHEDE: Final = {"down": 240.0, "up": 16.2, "bent-pipe": 33.6}
 # A ping test: about 250 pings (figure 6 has steps of 0.4 %); their interval is assumed.
 PINGS: Final = 250
 PING_INTERVAL_S: Final = 0.1
@@ -54,6 +54,8 @@ PACKET_S: Final = 1500 * 8 / 125e6
 CONTROLS: Final = (
     "linux-reno", "bic", "highspeed", "htcp", "hybla", "scalable", "vegas", "veno", "westwood", "yeah",
 )  # fmt: skip
+# Goodput below which there is a fall [Mbit/s].
+LOW_MBPS: Final = 10.0
 Numbers = npt.NDArray[np.float64]
 Samples = dict[str, list[float]]
 
@@ -130,40 +132,26 @@ def tests_of_wetlinks(effort: Effort) -> Samples:
     for batch in range(effort.batches):
         for name, value in _of_tests(drawn_tests(batch, effort.tests)).items():
             found.setdefault(name, []).append(value)
+        # The site whose parameters follow from those of Osnabrück and the medians of Enschede.
+        for name, value in _of_tests(drawn_tests(batch, effort.tests, "enschede")).items():
+            found.setdefault(f"enschede-fitted-{name}", []).append(value)
     same = {"down-p25", "down-p50", "down-p75", "up-p25", "up-p50", "up-p75", "bent-pipe-p25", "bent-pipe-p50"}
     same |= {"bent-pipe-p75", "ping-lossless", "ping-mean", "ping-p90", "ping-p95", "ping-p99"}
-    return found | {f"enschede-{name}": found[name] for name in same} | _fitted_to_medians(found)
+    return found | {f"enschede-{name}": found[name] for name in same}
 
 
-def _fitted_to_medians(found: Samples) -> Samples:
-    """Returns the quartiles of paths whose medians are those of Enschede.
-
-    A factor of all rates of a path is one of its tests, too, and a longer base RTT is added to all round trips.
-    """
-    fitted: Samples = {}
-    for quartile in ("p25", "p75"):
-        for name, median in (("down", ENSCHEDE["down"]), ("up", ENSCHEDE["up"])):
-            values = zip(found[f"{name}-{quartile}"], found[f"{name}-p50"], strict=True)
-            fitted[f"enschede-fitted-{name}-{quartile}"] = [value * median / middle for value, middle in values]
-        values = zip(found[f"bent-pipe-{quartile}"], found["bent-pipe-p50"], strict=True)
-        fitted[f"enschede-fitted-bent-pipe-{quartile}"] = [
-            value + ENSCHEDE["bent-pipe"] - middle for value, middle in values
-        ]
-    return fitted
-
-
-def drawn_tests(batch: int, count: int) -> list[Test]:
+def drawn_tests(batch: int, count: int, site: Site = "osnabrueck") -> list[Test]:
     """Returns tests at random times of six months over a path with the batch as its seed."""
     times = Random(f"wetlinks/{batch}")  # noqa: S311 - a simulation
-    return [Test(batch, times) for _ in range(count)]
+    return [Test(batch, times, site) for _ in range(count)]
 
 
 class Test:
     """A test of WetLinks: the rates of its seconds down and up, the mean RTT of its pings, and their losses."""
 
-    def __init__(self, seed: int, times: Random) -> None:
+    def __init__(self, seed: int, times: Random, site: Site) -> None:
         begin = datetime(2023, 9, 15, tzinfo=UTC) + timedelta(seconds=int(times.random() * DAYS * 86400))
-        path = Starlink.unchecked(year=2023, seed=seed, begin=begin.isoformat())
+        path = Starlink.unchecked(year=2023, site=site, seed=seed, begin=begin.isoformat())
         down, up = (Drawn("path", direction, TIME.parse("30 s")) for direction in (path, path.opposite()))
         self.hour = (begin.hour + path.utc_offset) % 24
         self.phase = (begin.second + 3) % TEST_S
@@ -317,28 +305,52 @@ def _rate(run: int, changes: Mapping[str, object], direction: str = "down") -> f
     return simulate(scenario(2023, run, direction, changes), seed=run).total_bps / 1e6
 
 
+@cache
+def goodputs_of_controls(effort: Effort) -> dict[str, list[float]]:
+    """Returns the goodputs of 30 s of one flow down over the path of 2023 [Mbit/s], by congestion control."""
+    return {
+        name: [_rate(run, {"tcp.congestion": name}) for run in range(effort.runs)]
+        for name in ("cubic", "bbr", "bbr3", "illinois", *CONTROLS)
+    }
+
+
 def controls(effort: Effort) -> Samples:
     """Goodputs of 30 s of one or more flows over the path of 2023 [Mbit/s]."""
     runs = range(effort.runs)
-    of = {
-        name: [_rate(run, {"tcp.congestion": name}) for run in runs]
-        for name in ("cubic", "bbr", "bbr3", "illinois", *CONTROLS)
-    }
+    of = goodputs_of_controls(effort)
     up = {name: [_rate(run, {"tcp.congestion": name}, "up") for run in runs] for name in ("cubic", "bbr")}
     plain = {"kind": "cubic", "hystart": "none"}
     without = [_rate(run, {"tcp.congestion": plain}) for run in runs]
-    four = [_rate(run, {"network.sources": 4}) for run in runs]
+    two, four = ([_rate(run, {"network.sources": flows}) for run in runs] for flows in (2, 4))
     three = [_rate(run, {"network.sources": 3, "tcp.congestion": "linux-reno"}) for run in runs]
     best = max(mean(of[name]) for name in CONTROLS)
     worst = min(mean(values) for name, values in of.items() if name != "cubic")
     return {
         "cubic-down": of["cubic"], "bbr-down": of["bbr"], "cubic-up": up["cubic"], "bbr-up": up["bbr"],
         "bbr-over-cubic": _ratio(of["bbr"], of["cubic"]), "bbr3-over-cubic": _ratio(of["bbr3"], of["cubic"]),
-        "four-over-one": _ratio(four, of["cubic"]), "no-hystart": _ratio(without, of["cubic"]),
-        "three-reno": _ratio(three, of["linux-reno"]),
+        "two-over-one": _ratio(two, of["cubic"]), "four-over-one": _ratio(four, of["cubic"]),
+        "no-hystart": _ratio(without, of["cubic"]), "three-reno": _ratio(three, of["linux-reno"]),
         "illinois-over-others": [mean(of["illinois"]) / best],
         "cubic-under-others": [worst / mean(of["cubic"])],
     }  # fmt: skip
+
+
+def falls(effort: Effort) -> Samples:
+    """Times for which the goodput of one Reno flow over the path of 2023 stays below 10 Mbit/s after a fall [s]."""
+    found = []
+    for run in range(effort.runs):
+        changes = {"tcp.congestion": "linux-reno", "duration": f"{POINTS} s", **TRACES}
+        flow = simulated(simulate(scenario(2023, run, "down", changes), seed=run), POINTS)
+        found += durations_of_falls(np.diff(flow.delivered, prepend=0.0) * 8 / 1e6)
+    return {"recovery-p50": [float(np.median(found))]}
+
+
+def durations_of_falls(mbps: Numbers) -> list[float]:
+    """Returns for how many seconds each fall below `LOW_MBPS` lasts that begins and ends within the seconds."""
+    edges = np.diff((mbps < LOW_MBPS).astype(int))
+    begins, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    ends = ends[ends > begins[0]] if len(begins) else ends[:0]
+    return [float(end - begin) for begin, end in zip(begins, ends, strict=False)]
 
 
 def _ratio(of: list[float], to: list[float]) -> list[float]:
@@ -387,4 +399,4 @@ def _durations(drops: pd.DataFrame) -> list[float]:
     return [max(PACKET_S, float(np.ptp(part))) for part in np.split(times, breaks)]
 
 
-GROUPS: Final = (tests_of_wetlinks, idle_and_messages, controls, transfers_of_2022)
+GROUPS: Final = (tests_of_wetlinks, idle_and_messages, controls, falls, transfers_of_2022)

@@ -7,7 +7,7 @@ of the quartiles.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -16,7 +16,6 @@ import numpy as np
 
 from longpipe import Scenario
 from longpipe.scenario.paths import trunk
-from longpipe.scenario.points import Points
 from longpipe_evidence.validate.starlink import PAYLOAD, PS, TEST_S, Effort, drawn_tests
 
 if TYPE_CHECKING:
@@ -80,8 +79,8 @@ def _of_example(scenario: Scenario) -> Mapping[str, Numbers]:
     random = Random("example")  # noqa: S311 - a simulation
     times = np.array([random.uniform(0, end - TEST_S) for _ in range(_TESTS)])[:, None] + np.arange(0, TEST_S, _STEP_S)
 
-    def held(points: Points) -> Numbers:
-        begins, values = (np.array(column, dtype=float) for column in points.columns)
+    def held(points: Iterable[Sequence[float]]) -> Numbers:
+        begins, values = np.array(list(points), dtype=float).T
         found: Numbers = values[np.searchsorted(begins / PS, times, side="right") - 1]
         return found
 

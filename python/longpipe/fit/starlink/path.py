@@ -64,7 +64,8 @@ class _Fit:
         self.path: dict[str, Any] = {"kind": "starlink", "year": year, "begin": f"{begin:%Y-%m-%dT%H:%M:%S}"}
         # Checks the known fields.
         self.base = Scenario.example("starlink").with_(**{"network.path": self.path, **fixed})
-        self.of_year = parameter_sets()[self.base.network.path.year]  # type: ignore[union-attr]
+        path: Any = self.base.network.path  # type: ignore[union-attr]
+        self.of_year = parameter_sets()[path.site or path.year]
         self.rows: dict[str, dict[str, Any]] = {}
         self.undetermined: list[str] = []
         self.notes = [*observed.notes]
@@ -336,7 +337,8 @@ class _Fit:
 
     def _row(self, name: str, value: float, draws: Numbers, unit: str, known: str, scale: float = 1.0) -> None:
         """Adds an estimate with the wider of two intervals: quantiles of the draws, and these reflected at it."""
-        below, above = np.quantile(draws, (_LOW, _HIGH)).tolist()
+        # The expected probability below the kth of n draws is k / (n + 1), so that "linear" would be too narrow.
+        below, above = np.quantile(draws, (_LOW, _HIGH), method="weibull").tolist()
         low, high = max(0.0, min(below, 2 * value - above)), max(above, 2 * value - below)
         self.rows[name] = {
             "value": scale * value, "low": scale * low, "high": scale * high, "unit": unit, "known": known,

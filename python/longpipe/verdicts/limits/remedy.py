@@ -25,6 +25,8 @@ MORE: Final = 32
 _LONGEST: Final = 80
 # Path that leaves rate and delay to the link: without variation and outages.
 _CONSTANT: Final = {"kind": "moving"}
+# Longest mean interval of the bursts of losses of a Starlink path.
+_LONGEST_INTERVAL: Final = "2400 h"
 # Limit of the time in a queue above that in any buffer.
 _LONGEST_QUEUE: Final = "100 s"
 
@@ -136,7 +138,14 @@ def larger_bucket(fields: LinkFields, i: int, longest_bytes: int) -> Remedy:
 
 
 def constant_path(fields: LinkFields) -> Remedy:
-    """Returns a path without outages; one of a file or of satellites becomes a link with constant rate and delay."""
+    """Returns a path without outages; one of a file or of satellites becomes a link with constant rate and delay.
+
+    A Starlink path keeps its rates and delays, and loses its most frequent kind of losses.
+    """
+    if isinstance(fields.path_now, Starlink):
+        rarer = {"isolated_loss": 0.0, "edge_burst": 0.0}
+        name = next((name for name in rarer if starlink_value(fields.path_now, name)), "burst_every")
+        return Remedy(f"{fields.path}.{name}", rarer.get(name, _LONGEST_INTERVAL))
     if isinstance(fields.path_now, Moving | Coded) and (
         fields.path_now.outages.intervals or fields.path_now.outages.every
     ):
