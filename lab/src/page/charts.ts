@@ -55,19 +55,20 @@ export class Charts {
         if (this.latest !== null) this.draw(this.latest.now, this.latest.pinned, this.latest.sequence);
     }
 
+    /** Updates a chart's data, or creates the chart if its lines, colours or unit have changed. */
     private put(name: ChartName, chart: Chart, view: View): void {
         const data: uPlot.AlignedData = [pointTimes(view), ...chart.lines.map((line) => line.values)];
         const marks = (chart.marks ?? []).map((mark) => `${mark.label}${mark.scale}`);
         const signature = JSON.stringify([chart.title, chart.unit, chart.lines.map((line) => [line.label, line.colour]), marks]);
-        const known = this.plots.get(name);
+        const existing = this.plots.get(name);
         const place = this.places[name];
         describe(place, chart);
-        if (known?.signature === signature) {
-            (known.plot as Marked).marks = chart.marks ?? [];
-            known.plot.setData(data);
+        if (existing?.signature === signature) {
+            (existing.plot as Marked).marks = chart.marks ?? [];
+            existing.plot.setData(data);
             return;
         }
-        known?.plot.destroy();
+        existing?.plot.destroy();
         place.replaceChildren();
         const plot = new uPlot(this.options(name, chart, width(place)), data, place);
         if (name === "window") this.listen(plot);
@@ -89,7 +90,7 @@ export class Charts {
             height: heightOf(size),
             cursor: { sync: { key: this.sync.key }, drag: { x: true, y: false, setScale: false } },
             legend: { live: true },
-            scales: { x: { time: false, range: () => this.span() }, y: { range: (_, __, most) => [0, (most || 1) * 1.05] } },
+            scales: { x: { time: false, range: () => this.span() }, y: { range: (_, __, highest) => [0, (highest || 1) * 1.05] } },
             axes: [
                 { ...axis, size: 34, ...(name === CHARTS.at(-1) ? { label: "time [s]", labelSize: 18 } : {}) },
                 { ...axis, label: `${chart.title} [${chart.unit}]`, labelSize: 18, size: AXIS },
@@ -110,13 +111,15 @@ export class Charts {
         };
     }
 
+    /** Zooms to the selected time span. */
     private select(plot: uPlot): void {
-        const { left, width: wide } = plot.select;
-        if (wide < STILL) return;
+        const { left, width: selected } = plot.select;
+        if (selected < STILL) return;
         plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-        this.zoomed(plot.posToVal(left, "x"), plot.posToVal(left + wide, "x"));
+        this.zoomed(plot.posToVal(left, "x"), plot.posToVal(left + selected, "x"));
     }
 
+    /** Reports clicks that do not select a span. */
     private listen(plot: uPlot): void {
         let pressed = 0;
         plot.over.addEventListener("pointerdown", (event) => (pressed = event.clientX));
@@ -137,6 +140,7 @@ function heightOf(size: number): number {
     return size < 500 ? 170 : 200;
 }
 
+/** A plot with marks, which `drawMarks` draws over its lines. */
 type Marked = uPlot & { marks?: NonNullable<Chart["marks"]> };
 
 function width(place: HTMLElement): number {
@@ -148,6 +152,7 @@ export function colour(name: string): string {
     return getComputedStyle(document.documentElement).getPropertyValue(name);
 }
 
+/** Draws the marks of a plot: dots, or crosses. */
 function drawMarks(plot: uPlot): void {
     const { ctx, bbox } = plot;
     ctx.save();
@@ -184,7 +189,7 @@ function drawMarks(plot: uPlot): void {
 function describe(place: HTMLElement, chart: Chart): void {
     const marks = (chart.marks ?? []).map(({ marks: { time_s }, label }) => `${time_s.length} ${label}`);
     const lines = chart.lines.map((line) => line.label).join(", ");
-    const most = chart.lines.reduce((high, line) => line.values.reduce<number>((all, value) => Math.max(all, value ?? 0), high), 0);
-    const words = `${chart.title} [${chart.unit}] over time, up to ${Number(most.toPrecision(4))}`;
+    const highest = chart.lines.reduce((high, line) => line.values.reduce<number>((max, value) => Math.max(max, value ?? 0), high), 0);
+    const words = `${chart.title} [${chart.unit}] over time, up to ${Number(highest.toPrecision(4))}`;
     place.setAttribute("aria-label", `${words}: ${[lines, ...marks].join(", ")}`);
 }

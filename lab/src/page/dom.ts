@@ -2,9 +2,9 @@
 
 /** Returns the element with this id, which exists. */
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
-    const found = document.getElementById(id);
-    if (found === null) throw new Error(`no element ${id}`);
-    return found as T;
+    const element = document.getElementById(id);
+    if (element === null) throw new Error(`no element ${id}`);
+    return element as T;
 }
 
 /** Creates an element with properties and children. */

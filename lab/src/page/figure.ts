@@ -131,9 +131,9 @@ function ticks(low: number, high: number): number[] {
     const raw = (high - low) / 6 || 1;
     const power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((factor) => factor * power).find((factor) => factor >= raw) ?? raw;
-    const found: number[] = [];
-    for (let value = Math.ceil(low / step) * step; value <= high + step / 1e6; value += step) found.push(value);
-    return found;
+    const ticks: number[] = [];
+    for (let value = Math.ceil(low / step) * step; value <= high + step / 1e6; value += step) ticks.push(value);
+    return ticks;
 }
 
 function label(value: number): string {

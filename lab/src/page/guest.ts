@@ -37,8 +37,8 @@ class Guest {
 
     /** Value of an exported 32-bit global. */
     global(name: string): number | undefined {
-        const found = this.exports[name];
-        const value: unknown = found instanceof WebAssembly.Global ? found.value : undefined;
+        const entry = this.exports[name];
+        const value: unknown = entry instanceof WebAssembly.Global ? entry.value : undefined;
         return typeof value === "number" && Number.isInteger(value) ? value >>> 0 : undefined;
     }
 
@@ -47,15 +47,15 @@ class Guest {
      * adapter cannot import it.
      */
     function(index: number, adapter: Uint8Array<ArrayBuffer>): number | undefined {
-        const found: unknown = index < this.table.length ? this.table.get(index) : null;
-        if (typeof found !== "function") return undefined;
+        const operation: unknown = index < this.table.length ? this.table.get(index) : null;
+        if (typeof operation !== "function") return undefined;
         try {
-            adapted(adapter, found);
+            adapted(adapter, operation);
         } catch (error) {
             if (error instanceof WebAssembly.LinkError) return undefined;
             throw error;
         }
-        return this.functions.push(found) - 1;
+        return this.functions.push(operation) - 1;
     }
 
     /** Adds a function to the table and returns its index. */

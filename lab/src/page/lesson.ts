@@ -4,16 +4,19 @@
 export interface Step {
     title: string;
     text: string;
+    /** What to observe. */
     look: string;
     fields: Record<string, unknown>;
 }
 
+/** One source over IP. */
 const ONE = {
     framing: "ip",
     duration: "20 s",
     network: { kind: "dumbbell", sources: 1, access_rate: "100 Mbit/s", trunk_rate: "10 Mbit/s", trunk_delay: "50 ms" },
     tcp: { mss: "1460 B", receiver_window: "1 MB" },
 };
+/** Fifteen sources over ATM. */
 const CELLS = {
     duration: "5 s",
     network: { kind: "dumbbell", sources: 15 },

@@ -59,10 +59,10 @@ export function metricsOf(resolved: Resolved, run: Counted): Numbers {
     const unit = counted(resolved);
     const rates = throughputs(resolved, run);
     const trunks = varies(resolved.core) ? [] : trunksOf(resolved.core);
-    const left = trunks.map((trunk) => trunkBps(resolved.core, trunk, run, durationS(resolved)));
+    const trunkRates = trunks.map((trunk) => trunkBps(resolved.core, trunk, run, durationS(resolved)));
     const [efficiency, back] = trunks.map((trunk, i) => {
-        const over = rates.filter((_, flow) => routesOf(resolved.core)[flow]?.includes(trunk));
-        return sum(over) / attainableBps(resolved.core, trunk, run, left[i] as number, durationS(resolved));
+        const ratesOverTrunk = rates.filter((_, flow) => routesOf(resolved.core)[flow]?.includes(trunk));
+        return sum(ratesOverTrunk) / attainableBps(resolved.core, trunk, run, trunkRates[i] as number, durationS(resolved));
     });
     const kinds = run.ports["kind"] as string[];
     const ofSwitches = (name: string): number[] => numbers(run, "ports", name).filter((_, i) => kinds[i] === "switch");
@@ -72,14 +72,14 @@ export function metricsOf(resolved: Resolved, run: Counted): Numbers {
         throughput: total / 1e6,
         efficiency: efficiency ?? Number.NaN,
         efficiency_back: back ?? Number.NaN,
-        fairness: fairness(resolved.core, rates, { written: writtenOf(run), durationS: durationS(resolved), trunkBps: left[0] ?? null }),
+        fairness: fairness(resolved.core, rates, { written: writtenOf(run), durationS: durationS(resolved), trunkBps: trunkRates[0] ?? null }),
         loss: bottleneckLoss(lost.map(ofSwitches), ofSwitches(`${unit}_in`)),
         resent: sum(numbers(run, "flows", "retransmitted_segments")) / sum(numbers(run, "flows", "sent_segments")),
         timeouts: sum(numbers(run, "flows", "timeouts")),
         fast_retransmits: sum(numbers(run, "flows", "fast_retransmits")),
-        peak_queue: most(ofSwitches(`peak_queue_${unit}`)),
-        mean_queue: most(ofSwitches(`mean_queue_${unit}`)),
-        utilization: most(ofSwitches("utilization")),
+        peak_queue: maximum(ofSwitches(`peak_queue_${unit}`)),
+        mean_queue: maximum(ofSwitches(`mean_queue_${unit}`)),
+        utilization: maximum(ofSwitches("utilization")),
     };
 }
 
@@ -109,8 +109,9 @@ function sum(values: number[]): number {
     return values.reduce((total, value) => total + value, 0);
 }
 
-function most(values: number[]): number {
-    return values.filter((value) => !Number.isNaN(value)).reduce((maximum, value) => Math.max(maximum, value), 0);
+/** Returns the largest number, at least 0; NaN values are left out. */
+function maximum(values: number[]): number {
+    return values.filter((value) => !Number.isNaN(value)).reduce((largest, value) => Math.max(largest, value), 0);
 }
 
 /** Returns the bytes that web servers and applications with a rate wrote, by flow, as in longpipe.verdicts.demands. */

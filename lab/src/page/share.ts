@@ -18,29 +18,29 @@ export interface Settings {
 
 /** Returns the fragment for these settings. Scenarios are TOML, deflated and encoded. */
 export async function toHash({ preset, step, exercise, fields, seed }: Settings): Promise<string> {
-    const said: string[] = [];
-    if (preset !== undefined) said.push(`preset=${encodeURIComponent(preset)}`);
-    if (step !== undefined) said.push(`step=${step}`);
-    if (exercise !== undefined) said.push(`exercise=${exercise}`);
-    if (seed !== "1" || said.length === 0) said.push(`seed=${seed}`);
+    const parts: string[] = [];
+    if (preset !== undefined) parts.push(`preset=${encodeURIComponent(preset)}`);
+    if (step !== undefined) parts.push(`step=${step}`);
+    if (exercise !== undefined) parts.push(`exercise=${exercise}`);
+    if (seed !== "1" || parts.length === 0) parts.push(`seed=${seed}`);
     if (fields !== undefined) {
         const bytes = await through(new TextEncoder().encode(toToml(fields)), new CompressionStream("deflate"));
         const letters = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-        said.push(`s=${letters.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`);
+        parts.push(`s=${letters.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`);
     }
-    return `#${said.join("&")}`;
+    return `#${parts.join("&")}`;
 }
 
 /** Returns the settings of a fragment; null for other text. */
 export async function fromHash(hash: string): Promise<Settings | null> {
-    const said = new URLSearchParams(hash.replace(/^#/, ""));
-    const number = (name: string): number | undefined => (said.has(name) ? Number(said.get(name)) : undefined);
-    const found: Settings = { preset: said.get("preset") ?? undefined, step: number("step"), exercise: number("exercise"), seed: said.get("seed") ?? "1" };
-    const letters = said.get("s");
+    const parameters = new URLSearchParams(hash.replace(/^#/, ""));
+    const number = (name: string): number | undefined => (parameters.has(name) ? Number(parameters.get(name)) : undefined);
+    const settings: Settings = { preset: parameters.get("preset") ?? undefined, step: number("step"), exercise: number("exercise"), seed: parameters.get("seed") ?? "1" };
+    const letters = parameters.get("s");
     if (letters === null) {
-        if (found.preset !== undefined || found.step !== undefined || found.exercise !== undefined) return found;
+        if (settings.preset !== undefined || settings.step !== undefined || settings.exercise !== undefined) return settings;
         // Anchors of the page are not scenarios.
-        if (!said.has("seed")) return null;
+        if (!parameters.has("seed")) return null;
         throw new ScenarioError([CUT]);
     }
     let text: string;
@@ -50,7 +50,7 @@ export async function fromHash(hash: string): Promise<Settings | null> {
     } catch {
         throw new ScenarioError([CUT]);
     }
-    return { ...found, fields: fromToml(text, "link") };
+    return { ...settings, fields: fromToml(text, "link") };
 }
 
 async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream | DecompressionStream): Promise<Uint8Array> {

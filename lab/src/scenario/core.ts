@@ -12,15 +12,15 @@ export type JsonTable = { [name: string]: Json };
 
 /** Returns the fields of a part and of its nested parts, except those in `without`. */
 export function coreFields(part: Part, without: readonly string[] = []): JsonTable {
-    const made: JsonTable = {};
+    const table: JsonTable = {};
     for (const field of fieldsOf(part)) {
         if (without.includes(field.name)) continue;
         const value = part.values[field.name] ?? null;
         if (field.later === true && isDefault(field, value)) continue;
         const suffix = suffixOf(field.type);
-        made[suffix === "" || suffix === field.name ? field.name : `${field.name}_${suffix}`] = core(field.type, value);
+        table[suffix === "" || suffix === field.name ? field.name : `${field.name}_${suffix}`] = core(field.type, value);
     }
-    return made;
+    return table;
 }
 
 /** Writes JSON text with exact integers. */
@@ -28,16 +28,18 @@ export function toJson(value: Json): string {
     if (typeof value === "bigint") return value.toString();
     if (Array.isArray(value)) return `[${value.map(toJson).join(",")}]`;
     if (typeof value === "object" && value !== null) {
-        const items = Object.entries(value).map(([key, one]) => `${JSON.stringify(key)}:${toJson(one)}`);
+        const items = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}:${toJson(item)}`);
         return `{${items.join(",")}}`;
     }
     return JSON.stringify(value);
 }
 
+/** Returns what follows a field's name in the core: its unit, as in "delay_ps"; "" if there is none. */
 function suffixOf(type: Type): string {
     return type.is === "list" ? suffixOf(type.of) : (type.suffix ?? "");
 }
 
+/** Converts a checked value of a type for the core: quantities become integers in base units, parts become tables. */
 function core(type: Type, value: Value): Json {
     if (value === null) return null;
     switch (type.is) {
@@ -48,16 +50,17 @@ function core(type: Type, value: Value): Json {
         case "float":
             return type.decimals === undefined ? Number(value) : in_parts(Number(value), type.decimals);
         case "list": {
-            const items = (value as Value[]).map((one, i) => core(type.each?.[i] ?? type.of, one));
+            const items = (value as Value[]).map((item, i) => core(type.each?.[i] ?? type.of, item));
             return type.ascending ? ascending(items) : items;
         }
         case "values":
-            return (value as [string, Value][]).map(([name, one]) => [name, textOf(one)]);
+            return (value as [string, Value][]).map(([name, item]) => [name, textOf(item)]);
         case "part":
             return coreFields(value as Part);
         case "kinds": {
             const table = coreFields(value as Part);
             const kind = kindOf(value as Part);
+            // A kind without parameters is written as its name where the core accepts a name.
             const byName = DESCRIPTION.first_kinds.includes(kind) || Object.keys(table).length === 1;
             return type.chosen && byName ? kind : table;
         }
@@ -71,16 +74,18 @@ function textOf(value: Value): string {
     return typeof value === "number" ? reprFloat(value) : String(value);
 }
 
+/** Returns whole numbers in ascending order, without duplicates. */
 function ascending(items: Json[]): Json[] {
     const sorted = [...items].sort((a, b) => (BigInt(a as bigint) < BigInt(b as bigint) ? -1 : 1));
-    return sorted.filter((one, i) => i === 0 || one !== sorted[i - 1]);
+    return sorted.filter((item, i) => i === 0 || item !== sorted[i - 1]);
 }
 
+/** Returns whether a value is the default of its field, which the resolved form then omits if the field is `later`. */
 function isDefault(field: Field, value: Value): boolean {
     // Checked integers have a different type than integers of the description.
     if (field.type.is !== "part" && field.type.is !== "kinds") return String(value) === String(field.default);
     if (value === null || field.default === null) return value === field.default;
     const part = value as Part;
     if (field.type.is === "kinds" && kindOf(part) !== (field.default as { kind: string }).kind) return false;
-    return model(part.part).fields.every((one) => part.values[one.name] === one.default);
+    return model(part.part).fields.every((inner) => part.values[inner.name] === inner.default);
 }

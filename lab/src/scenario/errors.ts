@@ -17,7 +17,7 @@ export function repr(value: unknown): string {
     if (typeof value === "string") return reprText(value);
     if (Array.isArray(value)) return `[${value.map(repr).join(", ")}]`;
     if (value instanceof Date) return value.toISOString();
-    const items = Object.entries(value as Record<string, unknown>).map(([key, one]) => `${repr(key)}: ${repr(one)}`);
+    const items = Object.entries(value as Record<string, unknown>).map(([key, item]) => `${repr(key)}: ${repr(item)}`);
     return `{${items.join(", ")}}`;
 }
 
@@ -56,24 +56,26 @@ export function shown(value: unknown): string {
  */
 export function accepts(word: string, names: string[]): string {
     const lower = word.toLowerCase();
-    const told = !names.includes(word) && names.includes(lower) ? `it is ${repr(lower)} here` : known(word, names);
-    return told === null ? nearest(word, names) : `${told}; accepts ${names.join(", ")}`;
+    const advice = !names.includes(word) && names.includes(lower) ? `it is ${repr(lower)} here` : adviceOnName(word, names);
+    return advice === null ? nearest(word, names) : `${advice}; accepts ${names.join(", ")}`;
 }
 
 /** Returns the clause that lists accepted values; it starts with the closest name if there is one. */
 export function nearest(word: string, names: string[]): string {
     let best: string | null = null;
-    let most = 0.6;
+    // Less similar names are not offered (cutoff of Python's difflib.get_close_matches).
+    let highest = 0.6;
     for (const name of names) {
         const likeness = ratio(name, word);
-        if (likeness >= most && (best === null || likeness > most || (likeness === most && name > best))) {
-            [best, most] = [name, likeness];
+        if (likeness >= highest && (best === null || likeness > highest || (likeness === highest && name > best))) {
+            [best, highest] = [name, likeness];
         }
     }
     return `${best === null ? "" : `did you mean ${repr(best)}? `}accepts ${names.join(", ")}`;
 }
 
-function known(word: string, accepted: string[]): string | null {
+/** Returns advice on a name that other programs use: the name or the field here, or what comes closest; null if there is none. */
+function adviceOnName(word: string, accepted: string[]): string | null {
     const name = word.trim().toLowerCase();
     const { names, called } = DESCRIPTION.absent;
     const here = called[name];
@@ -95,6 +97,7 @@ function ratio(a: string, b: string): number {
     return a.length + b.length === 0 ? 1 : (2 * matches(a, b)) / (a.length + b.length);
 }
 
+/** Returns the number of letters in common blocks: the longest common substring, and recursively those on both sides of it. */
 function matches(a: string, b: string): number {
     let [best, startA, startB] = [0, 0, 0];
     for (let i = 0; i < a.length; i++) {
@@ -105,6 +108,6 @@ function matches(a: string, b: string): number {
         }
     }
     if (best === 0) return 0;
-    const before = matches(a.slice(0, startA), b.slice(0, startB));
-    return best + before + matches(a.slice(startA + best), b.slice(startB + best));
+    const left = matches(a.slice(0, startA), b.slice(0, startB));
+    return best + left + matches(a.slice(startA + best), b.slice(startB + best));
 }

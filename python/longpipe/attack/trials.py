@@ -33,10 +33,13 @@ class Trials:
         self._target = target
         self._runner = runner
         self._budget = budget
-        self._tell = progress
+        self._report_progress = progress
+        # Values of both sides of each defect, by the digests of a pair and the seed.
         self._values: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
+        # Digest and seed of each run that counts towards the budget.
         self._counted: set[tuple[str, int]] = set()
-        self._ended = Progress(0, 0)
+        # Progress at the end of the latest call of `values`.
+        self._completed = Progress(0, 0)
         # Problems of failed runs and of candidates that are not valid scenarios, in order of appearance.
         self.invalid: list[str] = []
         self.failures: list[str] = []
@@ -65,9 +68,10 @@ class Trials:
         if missing:
             self._complete(list(missing.values()), limited=limited)
             self._counted |= set(missing)
-        return [np.array([self._of(pair, seed) for seed in seeds]) for pair in pairs]
+        return [np.array([self._values_of(pair, seed) for seed in seeds]) for pair in pairs]
 
     def _pair(self, setting: Setting) -> Pair | None:
+        """Returns the scenarios of the control and the reference; None if they are invalid."""
         try:
             return self._target.pair(setting)
         except ScenarioError as error:
@@ -76,20 +80,20 @@ class Trials:
 
     def _complete(self, jobs: list[Job], *, limited: bool) -> None:
         """Runs jobs, and reports the progress of all runs so far; if `limited`, the budget bounds their number."""
-        earlier = latest = self._ended
+        earlier = latest = self._completed
         max_runs = self._budget.runs if limited else math.inf
 
         def report(now: Progress) -> None:
             nonlocal latest
             stored, done, failed = earlier.stored + now.stored, earlier.done + now.done, earlier.failed + now.failed
-            worked, wanted, bound = earlier.worked + now.worked, earlier.ended + now.wanted, ""
+            worked_s, wanted, bound = earlier.worked + now.worked, earlier.ended + now.wanted, ""
             if max_runs < math.inf:
                 # The search stops early if it finds the defect.
                 wanted, bound = int(max_runs), "at most"
             remaining = wanted - stored - done - failed
-            left_s = worked / (done + failed) * remaining if done + failed else 0.0
-            latest = Progress(wanted, stored, done, failed, worked, left_s, bound)
-            self._tell(latest)
+            left_s = worked_s / (done + failed) * remaining if done + failed else 0.0
+            latest = Progress(wanted, stored, done, failed, worked_s, left_s, bound)
+            self._report_progress(latest)
             if limited:
                 self._budget.check()
 
@@ -98,10 +102,10 @@ class Trials:
         except StudyError as error:
             self.failures.extend(str(error).split("\n"))
         finally:
-            self._ended = latest
+            self._completed = latest
 
-    def _of(self, pair: Pair | None, seed: int) -> list[tuple[float, float]]:
-        """Returns the values of a pair of finished runs; nan if there is none."""
+    def _values_of(self, pair: Pair | None, seed: int) -> list[tuple[float, float]]:
+        """Returns the values of both sides of each defect for a pair of runs; nan unless both runs have finished."""
         defects, store = self._target.defects, self._runner.store
         if pair is None:
             return [(math.nan, math.nan)] * len(defects)

@@ -116,6 +116,7 @@ def _command(arguments: Sequence[str]) -> Any:  # noqa: ANN401 - Click's Command
 
 
 def _sets_fields(command: Any) -> bool:  # noqa: ANN401 - Click's Command
+    """Returns whether a command has the option `--set`."""
     return any("--set" in param.opts for param in command.params)
 
 
@@ -161,9 +162,9 @@ def _of_program(option: str, context: Any, arguments: Sequence[str]) -> str:  # 
     """Returns the clause on quotes or `--`, if the option belongs to a program, as in live FILE.toml ping -c 3."""
     index = arguments.index(option) if option in arguments else 0
     if "--at" in arguments[:index]:
-        at = index - 1 - arguments[:index][::-1].index("--at")
+        at_index = index - 1 - arguments[:index][::-1].index("--at")
         options = {name for param in context.command.params for name in param.opts}
-        words = [*takewhile(lambda word: word not in options, arguments[at + 1 :])]
+        words = [*takewhile(lambda word: word not in options, arguments[at_index + 1 :])]
         return f"a command with options needs quotes: --at {words[0]} {shlex.quote(' '.join(words[1:]))}; "
     words = [word for word in arguments[:index] if not word.startswith("-")]
     if (shell := next((word for word in words if word.startswith("mm-")), None)) is not None:
@@ -183,6 +184,7 @@ def _quoted(extra: str, arguments: Sequence[str]) -> str:
 
 
 def _needs(message: str) -> str:
+    """Returns what Typer's message about an invalid value says is accepted, in longpipe's form."""
     if match := _CHOICES.search(message):
         return f"accepts {match[1].replace(chr(39), '')}"
     if match := _BOUND.search(message):
@@ -193,13 +195,14 @@ def _needs(message: str) -> str:
 def _given(param: Any, arguments: Sequence[str]) -> str | None:  # noqa: ANN401 - see `error_line`
     """Returns the last value of an option, as typed by the user."""
     last = None
-    for at, argument in enumerate(arguments):
+    for index, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")
         if option in param.opts:
-            last = value if equals else next(iter(arguments[at + 1 : at + 2]), None)
+            last = value if equals else next(iter(arguments[index + 1 : index + 2]), None)
     return last
 
 
 def _lowered(message: str) -> str:
+    """Returns a message that starts with a small letter, without a full stop."""
     text = message.removeprefix("Value error, ").rstrip(".")
     return text[:1].lower() + text[1:]

@@ -168,19 +168,20 @@ def _measured(comparison: WhatIf) -> Iterator[str]:
 
 def _flows(comparison: WhatIf) -> str:
     """Returns which flows goodput and RTT are of, if the scenario has several; otherwise an empty text."""
-    every = [flow["name"] for flow in comparison.scenario.resolved["flows"]]
-    if len(every) < 2:
+    all_flows = [flow["name"] for flow in comparison.scenario.resolved["flows"]]
+    if len(all_flows) < 2:
         return ""
-    untraced = [name for name in every if name not in comparison.flows]
-    own = (
+    untraced = [name for name in all_flows if name not in comparison.flows]
+    measured = (
         f"{len(comparison.flows)} flows ({_listed(comparison.flows)})"
         if len(comparison.flows) > 1
         else _listed(comparison.flows) or "-"
     )
-    return f"goodput and RTT of {own}" + (f", without {_listed(untraced)}" if untraced else "")
+    return f"goodput and RTT of {measured}" + (f", without {_listed(untraced)}" if untraced else "")
 
 
 def _listed(names: Sequence[str]) -> str:
+    """Returns the first names of flows, and the number of further ones."""
     more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
     return ", ".join(names[:_MAX_NAMED]) + more
 
@@ -191,17 +192,17 @@ def _shown(measure: ComparedMeasure) -> tuple[float, str]:
 
 
 def _head(measure: ComparedMeasure) -> str:
+    """Returns the heading of a measure's column."""
     unit = _shown(measure)[1]
     return f"{measure.name}\n[{unit}]" if unit else measure.name
 
 
 def _observed(measure: ComparedMeasure) -> str:
-    scale = _shown(measure)[0]
-    return (
-        ""
-        if measure.observed is None
-        else written(scale * measure.observed, None, decimals_of(scale * measure.observed))
-    )
+    """Returns the captured flow's value; empty if there is none."""
+    if measure.observed is None:
+        return ""
+    shown = _shown(measure)[0] * measure.observed
+    return written(shown, None, decimals_of(shown))
 
 
 def _cell(measure: ComparedMeasure, values: tuple[float, float], sign: str = "") -> str:
@@ -219,6 +220,7 @@ def _cell(measure: ComparedMeasure, values: tuple[float, float], sign: str = "")
 
 
 def _interval(measure: ComparedMeasure) -> str:
+    """Returns the 95 % interval of single changed runs; "-" if a run has no value."""
     if math.isnan(measure.runs[0]):
         return "-"
     low, high = (_shown(measure)[0] * number for number in measure.runs)

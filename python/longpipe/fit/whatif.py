@@ -28,7 +28,7 @@ from longpipe.scenario.starlink import MAX_SEEDS as MAX_STARLINK_SEEDS
 from longpipe.scenario.starlink_paths import has_starlink, with_starlink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -87,6 +87,19 @@ class WhatIf:
     begin_s: float | None
 
 
+@dataclass(frozen=True)
+class _TracedRun:
+    """One run: its measures by name, and the time [s] from which they count (None for a third of the run).
+
+    Only the runs of the picture have `series`, of the first traced flow, and the names of all traced `flows`.
+    """
+
+    values: dict[str, float]
+    begin_s: float | None
+    series: FlowSeries | None = None
+    flows: Sequence[str] = ()
+
+
 def whatif(
     path: Path,
     changes: Mapping[str, object],
@@ -109,11 +122,11 @@ def whatif(
     if seeds < MIN_SEEDS:
         raise ScenarioError(f"--seeds: {seeds}; needs at least {MIN_SEEDS}")
     scenario = Scenario.from_toml(path)
-    changed = scenario.with_(**changes)
+    changed_scenario = scenario.with_(**changes)
     added_measures = parse_all(measures)
     for measure in added_measures:
         measure.check(scenario)
-        measure.check(changed)
+        measure.check(changed_scenario)
     fitted = read(path)
     random = np.random.default_rng(0)
     draws = [drawn(scenario, fitted, random) if fitted else {} for _ in range(seeds)]
@@ -124,60 +137,65 @@ def whatif(
     unit = "packets" if scenario.framing == "ip" else "cells"
     bases = [_with_other_satellites(scenario, number) for number in range(len(pairs))]
 
-    begins: list[float | None] = []
-    traced_flows: list[str] = []
+    def simulate_once(seed: int, settings: Mapping[str, object]) -> _TracedRun:
+        traced = bases[seed].with_(**pairs[seed], **TRACES).with_(**settings)
+        result = simulate(traced, seed=seed)
+        added = {measure.name: measure(result) / _unit(measure)[1] for measure in added_measures}
+        numbers = [int(k) for k in np.unique(result.part("traces")["sequence"]["flow"])]
+        # The other flows of a capture are a part of its path.
+        numbers = numbers[:1] if fitted else numbers
+        flows = [simulated(result, duration_s(traced), k) for k in numbers]
+        begin = None if fitted else begin_s(result.columns) or None
+        values = _measures(result, flows, None if fitted else unit, begin) | added
+        if seed != pictured:
+            return _TracedRun(values, begin)
+        names = [traced.resolved["flows"][k]["name"] for k in numbers]
+        return _TracedRun(values, begin, flows[0] if flows else simulated(result, duration_s(traced)), names)
 
-    def both(seed: int) -> tuple[list[FlowSeries], dict[str, float], dict[str, float]]:
-        series, values = [], []
-        for more in ({}, changes):
-            traced = bases[seed].with_(**pairs[seed], **TRACES).with_(**more)
-            result = simulate(traced, seed=seed)
-            own = {measure.name: measure(result) / _unit(measure)[1] for measure in added_measures}
-            known = [int(k) for k in np.unique(result.part("traces")["sequence"]["flow"])]
-            # The other flows of a capture are a part of its path.
-            known = known[:1] if fitted else known
-            flows = [simulated(result, duration_s(traced), k) for k in known]
-            begin = None if fitted else begin_s(result.columns) or None
-            values.append(_measures(result, flows, None if fitted else unit, begin) | own)
-            if seed == pictured:
-                series.append(flows[0] if flows else simulated(result, duration_s(traced)))
-                begins.append(begin)
-                names = [traced.resolved["flows"][k]["name"] for k in known]
-                traced_flows.extend(name for name in names if name not in traced_flows)
-        return series, values[0], values[1]
+    def simulate_pair(seed: int) -> tuple[_TracedRun, _TracedRun]:
+        return simulate_once(seed, {}), simulate_once(seed, changes)
 
-    replications = []
+    replications: list[tuple[_TracedRun, _TracedRun]] = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for replication in pool.map(both, range(len(pairs))):
+        for replication in pool.map(simulate_pair, range(len(pairs))):
             replications.append(replication)
             progress(len(replications) / len(pairs))
-    seen = _observed(fitted) if fitted else {}
+    observed = _observed(fitted) if fitted else {}
     counted = replications[: 2 * seeds] if fitted else replications
-    before, after = [replication[1] for replication in counted], [replication[2] for replication in counted]
+    before, after = [unchanged.values for unchanged, _ in counted], [changed.values for _, changed in counted]
 
     def columns(values: list[dict[str, float]], name: str) -> Numbers:
         """Returns a measure's values, with a row for each repeat and a column for each draw."""
         return np.array([measured[name] for measured in values]).reshape(-1, seeds)
 
-    compared_with = (scenario, changed) if fitted else None
-    is_same_control = scenario.tcp.congestion.kind == changed.tcp.congestion.kind
+    compared_with = (scenario, changed_scenario) if fitted else None
+    is_same_control = scenario.tcp.congestion.kind == changed_scenario.tcp.congestion.kind
 
-    def compare(name: str, of: str) -> ComparedMeasure:
+    def compare(name: str, unit_of_measure: str) -> ComparedMeasure:
         both_settings = columns(before, name), columns(after, name)
-        return _unbounded(
-            _measure(name, of, seen.get(name), *both_settings, _errors(name, compared_with), is_same_control), fitted
-        )
+        errors = _errors(name, compared_with)
+        measure = _measure(name, unit_of_measure, observed.get(name), *both_settings, errors, is_same_control)
+        return _unbounded(measure, fitted)
 
     compared = tuple(
-        compare(name, of)
-        for name, of in (
+        compare(name, unit_of_measure)
+        for name, unit_of_measure in (
             *((GOODPUT, "bit/s"), (MEDIAN_RTT, "s"), ("losses", unit)),
             *((measure.name, _unit(measure)[0]) for measure in added_measures),
         )
     )
-    first, second = replications[pictured][0]
+    baseline_run, changed_run = replications[pictured]
+    assert baseline_run.series is not None and changed_run.series is not None  # noqa: PT018, S101 - runs of the picture
     return WhatIf(
-        scenario, dict(changes), seeds, compared, first, second, fitted, flows=tuple(traced_flows), begin_s=begins[0]
+        scenario=scenario,
+        changes=dict(changes),
+        seeds=seeds,
+        measures=compared,
+        baseline=baseline_run.series,
+        changed=changed_run.series,
+        estimates=fitted,
+        flows=tuple(dict.fromkeys((*baseline_run.flows, *changed_run.flows))),
+        begin_s=baseline_run.begin_s,
     )
 
 
@@ -239,8 +257,8 @@ def _observed(fitted: Mapping[str, Any]) -> dict[str, float]:
 def _median_rtt(flows: list[tuple[Numbers, Numbers]], begin: float | None = None) -> float:
     """Returns the median over time of the latest RTT [s] of flows, each with its times; NaN without any."""
     late = [rtt_s[time_s > (STEADY * time_s[-1] if begin is None else begin)] for time_s, rtt_s in flows]
-    known = [rtt_s[~np.isnan(rtt_s)] for rtt_s in late]
-    return float(np.median(np.concatenate(known))) if any(map(len, known)) else float("nan")
+    samples = [rtt_s[~np.isnan(rtt_s)] for rtt_s in late]
+    return float(np.median(np.concatenate(samples))) if any(map(len, samples)) else math.nan
 
 
 def _measure(
@@ -257,17 +275,17 @@ def _measure(
     `errors` are the relative model errors of both settings. With the same control, both results are wrong by the same
     factor, and so is their difference.
     """
-    (baseline, of_baseline), (changed, of_changed) = mean_of_path(before), mean_of_path(after)
-    difference, of_difference = mean_of_path(after - before)
-    absolute = errors[0] * baseline, errors[1] * changed
+    (baseline, baseline_width), (changed, changed_width) = mean_of_path(before), mean_of_path(after)
+    difference, difference_width = mean_of_path(after - before)
+    model_errors = errors[0] * baseline, errors[1] * changed
     low, high = single_run(after[0])
     return ComparedMeasure(
         name,
         unit,
         observed,
-        (baseline, math.hypot(of_baseline, absolute[0])),
-        (changed, math.hypot(of_changed, absolute[1])),
-        (difference, math.hypot(of_difference, *((errors[0] * difference,) if is_same_control else absolute))),
+        (baseline, math.hypot(baseline_width, model_errors[0])),
+        (changed, math.hypot(changed_width, model_errors[1])),
+        (difference, math.hypot(difference_width, *((errors[0] * difference,) if is_same_control else model_errors))),
         (low * (1 - errors[1]), high * (1 + errors[1])),
     )
 

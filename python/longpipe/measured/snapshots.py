@@ -67,7 +67,7 @@ class Runs(Generic[Value]):
 class Times:
     """Whether a log has times, and the first of these as Unix time [ns]."""
 
-    known: bool
+    are_known: bool
     begin_ns: int | None
 
 
@@ -80,9 +80,9 @@ class Snapshots:
 
     def __init__(self, content: Content, begins: Callable[[str], bool], is_content: Callable[[str], bool]) -> None:
         self._content, self._begins, self._is_content = content, begins, is_content
-        stamps = (stamp for _, line in content.timed_lines if (stamp := _time(line)) is not None)
-        first = next(stamps, None)
-        self.times = Times(first is not None, first)
+        stamps_ns = (stamp for _, line in content.timed_lines if (stamp := _time(line)) is not None)
+        begin_ns = next(stamps_ns, None)
+        self.times = Times(begin_ns is not None, begin_ns)
         # Time [s] between the first and the last snapshot, known after an iteration.
         self.length_s = 0.0
 
@@ -91,33 +91,34 @@ class Snapshots:
 
         Raises ScenarioError if times decrease, or if a line for which `is_content` holds precedes the first time.
         """
-        file, first = self._content.file, self.times.begin_ns
-        at, lines, latest = 0.0, Lines(), None
+        file, begin_ns = self._content.file, self.times.begin_ns
+        time_s, lines, latest_ns = 0.0, Lines(), None
         for number, line in self._content.timed_lines:
-            stamp = _time(line)
-            if stamp is not None and first is not None:
-                if latest is not None and stamp < latest:
-                    decrease_s = (latest - stamp) / 1e9
+            stamp_ns = _time(line)
+            if stamp_ns is not None and begin_ns is not None:
+                if latest_ns is not None and stamp_ns < latest_ns:
+                    decrease_s = (latest_ns - stamp_ns) / 1e9
                     raise ScenarioError(
                         f"{file}:{number}: {decrease_s:.3g} s before the previous time; needs increasing times"
                     )
-                if latest is not None:
-                    yield at, lines
-                latest, at, lines = stamp, (stamp - first) / 1e9, Lines()
-                self.length_s = at
+                if latest_ns is not None:
+                    yield time_s, lines
+                latest_ns, time_s, lines = stamp_ns, (stamp_ns - begin_ns) / 1e9, Lines()
+                self.length_s = time_s
             elif line.strip():
-                if first is not None and latest is None:
+                if begin_ns is not None and latest_ns is None:
+                    # Lines before the first time, such as the command's heading, do not belong to a snapshot.
                     if self._is_content(line):
                         raise ScenarioError(
                             f"{file}:{number}: a snapshot before the first time; needs a time before each snapshot"
                         )
                     continue
-                if first is None and self._begins(line) and lines:
-                    yield at, lines
+                if begin_ns is None and self._begins(line) and lines:
+                    yield time_s, lines
                     lines = Lines()
                 lines.append((number, line))
-        if latest is not None or lines:
-            yield at, lines
+        if latest_ns is not None or lines:
+            yield time_s, lines
 
 
 def by_key(
@@ -135,7 +136,7 @@ def by_key(
     for at, lines in snapshots:
         keys_of_snapshot: set[Key] = set()
         for line, key, value in parse(lines):
-            if snapshots.times.known and key in keys_of_snapshot:
+            if snapshots.times.are_known and key in keys_of_snapshot:
                 raise ScenarioError(f"{file}:{line}: a snapshot without a time; needs a time before each snapshot")
             keys_of_snapshot.add(key)
             if key not in runs_by_key:

@@ -61,7 +61,7 @@ def read(content: Content) -> Recording:
     times = snapshots.times
     sockets = by_key(content.file, snapshots, lambda lines: _sockets(content.file, lines), _numbers, _counted)
     subjects = tuple(
-        _subject(name, connection, timed=times.known)
+        _subject(name, connection, timed=times.are_known)
         for name, connections in sockets.items()
         for connection in connections.runs
     )
@@ -70,7 +70,7 @@ def read(content: Content) -> Recording:
             f"{content.file}: no TCP socket with details; needs what `ss -tin` prints while data is sent"
         )
     unknown = ["RTTs and losses of single packets: each value is the kernel's state at one instant"]
-    if not times.known:
+    if not times.are_known:
         unknown.insert(0, "times: the log has none; print `date +%s.%N` before each `ss -tin`")
     ordered = sorted(subjects, key=lambda socket: -socket.counters.get("bytes_acked", (0.0, ""))[0])
     return Recording(

@@ -85,7 +85,7 @@ def read(content: Content) -> Recording:
         queues = by_key(
             content.file, snapshots, lambda lines: _of_snapshot(content.file, lines, notes), dict, _increasing
         )
-        begin, length, is_timed = snapshots.times.begin_ns, snapshots.length_s, snapshots.times.known
+        begin, length, is_timed = snapshots.times.begin_ns, snapshots.length_s, snapshots.times.are_known
     subjects = tuple(_subject(key, of_key.runs, notes, timed=is_timed) for key, of_key in queues.items())
     if not subjects:
         raise ScenarioError(f"{content.file}: no queue with counters; needs what `tc -s qdisc` prints (not without -s)")

@@ -179,25 +179,27 @@ def parse(what: Specification, known: Iterable[Measure] = (), field: str = "meas
     if text in names:
         return names[text]
     left, equals, right = text.partition("=")
-    named = bool(equals) and not left.rstrip().endswith(("<", ">", "!")) and not right.startswith("=")
-    name, spec = (left.strip(), right.strip()) if named else ("", text)
-    if not spec or (named and not NAME.fullmatch(name)):
+    # The = of <=, >=, != and == does not separate a name from a definition.
+    has_name = bool(equals) and not left.rstrip().endswith(("<", ">", "!")) and not right.startswith("=")
+    name, definition = (left.strip(), right.strip()) if has_name else ("", text)
+    if not definition or (has_name and not NAME.fullmatch(name)):
         raise ScenarioError(f"{field}: {shortened(what, 80)!r}; {GRAMMAR}")
-    if (match := TARGET.fullmatch(spec)) is not None:
+    if (match := TARGET.fullmatch(definition)) is not None:
         if match["module"] in OF:
             raise ScenarioError(f"{field}: {shortened(what, 80)!r} names no quantity; {GRAMMAR}")
         return FunctionMeasure.parse(name, match[0])
-    expression = expressions.parse(spec, field)
+    expression = expressions.parse(definition, field)
     terms = {term: _term(term, names, field) for term in expression.names}
-    if len(terms) == 1 and (lone := terms.get(spec)) is not None:
-        if isinstance(lone, NamedMeasure):
-            return NamedMeasure(name or spec, lone.kind, lone.pattern, lone.quantity)
-        if not name or name == lone.name:
-            return lone
+    if len(terms) == 1 and (term := terms.get(definition)) is not None:
+        # The definition is one measure, not an expression over several.
+        if isinstance(term, NamedMeasure):
+            return NamedMeasure(name or definition, term.kind, term.pattern, term.quantity)
+        if not name or name == term.name:
+            return term
     if expression.constant:
         raise ScenarioError(f"{field}: {shortened(what, 80)!r} names no measure; {GRAMMAR}")
     expression.dimension({measure: term.dimension for measure, term in terms.items()}, field)
-    return ExpressionMeasure(name or spec, expression, terms)
+    return ExpressionMeasure(name or definition, expression, terms)
 
 
 def unit_of_values(column: str, asked: Iterable[Measure] = ()) -> str:

@@ -27,6 +27,7 @@ def time_shares(run: Run, flow: str) -> pd.Series:
     """
     windows, config = of_flow(trace(run, "cwnd"), flow), config_of(run.scenario, flow)
     rows = of_flow(trace(run, "sequence"), flow)
+    # Kinds of events in the trace: 0 is a transmission, 1 an ACK.
     is_ack, is_sent = (rows["event"] == kind for kind in (1, 0))
     if not is_sent.any():
         return pd.Series(np.nan, index=list(CAUSES), name=flow)
@@ -85,7 +86,7 @@ def _is_paced(run: Run, flow: str, edges: npt.NDArray[np.float64]) -> npt.NDArra
 
 def _available_bytes(run: Run, flow: str) -> float:
     """Returns the amount of data that a flow has to send from its start, or 0 if its application writes over time."""
-    traffic = next(other for other in run.scenario.resolved["flows"] if other["name"] == flow)["traffic"]
+    traffic = next(entry for entry in run.scenario.resolved["flows"] if entry["name"] == flow)["traffic"]
     match traffic["kind"]:
         case "greedy":
             return math.inf

@@ -26,8 +26,8 @@ def section(study: Study, palette: Palette) -> Section:
     rows = []
     for factor in study.design.factors:
         for level, changes in factor.levels.items():
-            sets = "; ".join(f"{field} = {value}" for field, value in _fields(dict(changes)))
-            rows.append((Cell(factor.name), Cell(str(level)), Cell(sets)))
+            settings = "; ".join(f"{field} = {value}" for field, value in _fields(dict(changes)))
+            rows.append((Cell(factor.name), Cell(str(level)), Cell(settings)))
     columns = (Column("factor"), Column("level"), Column("fields"))
     closed = len(rows) > MAX_OPEN_ROWS
     parts: list[Part] = [Grid("factors", "Factors and levels", columns, tuple(rows), closed=closed, stacked=True)]
@@ -45,10 +45,12 @@ def _settings(study: Study) -> Iterator[Grid]:
     """Returns the common settings of all points that differ from the defaults."""
     base = study.design.base
     varied = {field for factor in study.design.factors for changes in factor.levels.values() for field in changes}
-    ours, defaults = (dict(_fields(scenario.model_dump(mode="json", by_alias=True))) for scenario in (base, Scenario()))
+    settings, defaults = (
+        dict(_fields(scenario.model_dump(mode="json", by_alias=True))) for scenario in (base, Scenario())
+    )
     rows = [
         (Cell(field), Cell(str(value)), Cell(str(defaults.get(field, NOTHING))))
-        for field, value in ours.items()
+        for field, value in settings.items()
         if value not in (defaults.get(field), [], None)
         and field not in ("name", *_LISTED)
         and not any(is_within(field, field_of_factor) for field_of_factor in varied)
@@ -80,17 +82,19 @@ def _graph(base: Scenario, palette: Palette) -> Iterator[Part]:
     yield Grid("links", "Links, each direction", columns, tuple(links), closed=True)
     flows = []
     for flow in resolved["flows"]:
-        ends = [resolved["links"][link]["to"] for link in flow["route"]]
-        way = [names[resolved["links"][flow["route"][0]]["from"]], *(names[end] for end in ends)]
-        flows.append((Cell(flow["name"]), Cell(flow["traffic"]["kind"]), Cell(" \N{RIGHTWARDS ARROW} ".join(way))))
+        first_node = resolved["links"][flow["route"][0]]["from"]
+        nodes = [first_node, *(resolved["links"][link]["to"] for link in flow["route"])]
+        way = " \N{RIGHTWARDS ARROW} ".join(names[node] for node in nodes)
+        flows.append((Cell(flow["name"]), Cell(flow["traffic"]["kind"]), Cell(way)))
     columns = (Column("flow"), Column("traffic"), Column("way"))
     yield Grid("flows", "Flows", columns, tuple(flows), closed=True, stacked=True)
 
 
 def _fields(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - JSON
+    """Yields the dotted path and the value of each field in nested tables."""
     if isinstance(value, dict):
-        for name, below in value.items():
-            yield from _fields(below, f"{path}.{name}" if path else name)
+        for name, nested in value.items():
+            yield from _fields(nested, f"{path}.{name}" if path else name)
     elif isinstance(value, BaseModel):
         yield from _fields(value.model_dump(mode="json", by_alias=True), path)
     else:

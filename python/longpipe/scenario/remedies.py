@@ -61,18 +61,18 @@ def described(remedies: Iterable[MissingSetting]) -> list[str]:
 
 def as_options(remedies: Iterable[MissingSetting]) -> list[str]:
     """Returns the options of a command that add these settings."""
-    found = (f"{remedy.field}={_as_value(remedy.value)}" for remedy in remedies)
-    return [f"--set {text}" if " " not in text else f'--set "{text}"' for text in dict.fromkeys(found)]
+    assignments = dict.fromkeys(f"{remedy.field}={_as_value(remedy.value)}" for remedy in remedies)
+    return [f"--set {text}" if " " not in text else f'--set "{text}"' for text in assignments]
 
 
 def kept_fields(scenario: Scenario, changes: Mapping[str, object]) -> Iterator[str]:
     """Yields a line if a changed profile does not determine all of its fields, because the file sets some of them."""
     if (name := changes.get("tcp.profile")) is None:
         return
-    usual = Tcp.model_validate({"profile": name})
-    fields = dict.fromkeys(field for own in PROFILES.values() for field in own)
-    own = [field for field in fields if getattr(scenario.tcp, field) != getattr(usual, field)]
-    kept = [field for field in own if not any(is_within(change, f"tcp.{field}") for change in changes)]
+    of_profile = Tcp.model_validate({"profile": name})
+    fields = dict.fromkeys(field for settings in PROFILES.values() for field in settings)
+    different = [field for field in fields if getattr(scenario.tcp, field) != getattr(of_profile, field)]
+    kept = [field for field in different if not any(is_within(change, f"tcp.{field}") for change in changes)]
     if kept:
         yield (
             f"tcp.profile={name} leaves {', '.join(kept)} as in the file; --set 'tcp={{profile = \"{name}\"}}' "
@@ -102,7 +102,7 @@ def _contains(value: object, field: str, name: str) -> bool:
 def _as_value(value: object) -> str:
     """Returns a value as `--set` reads it."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name} = {_as_item(one)}" for name, one in value.items()) + "}"
+        return "{" + ", ".join(f"{name} = {_as_item(item)}" for name, item in value.items()) + "}"
     return str(value)
 
 

@@ -25,9 +25,10 @@ VERSION: Final = 9
 
 Values = Mapping[str, Any]
 
+# Columns of a run's key, of a run, and of a row that `_FIND` returns.
 _KEY: Final = ("digest", "seed", "engine")
 _OF_RUN: Final = (*checksums.RUN, "checksum")
-_FOUND: Final = ("key_digest", "key_seed", *_OF_RUN, "summary")
+_FIND_COLUMNS: Final = ("key_digest", "key_seed", *_OF_RUN, "summary")
 
 _FIND: Final = (
     "SELECT receipts.digest, receipts.seed, {columns}, summaries.summary FROM receipts"
@@ -59,6 +60,7 @@ _END_LEASE: Final = "DELETE FROM claims WHERE digest = :digest AND seed = :seed 
 
 
 def _save_run() -> str:
+    """Returns the statement that stores a run, or replaces the run with the same key."""
     names, values = ", ".join(_OF_RUN), ", ".join(f":{name}" for name in _OF_RUN)
     changed = ", ".join(f"{name} = excluded.{name}" for name in _OF_RUN if name not in _KEY)
     return (
@@ -154,7 +156,7 @@ def find(transaction: Transaction, keys: Sequence[tuple[str, str]], engine: str)
     )
     rows_by_key: dict[tuple[str, str], Values] = {}
     for row in transaction.rows(text, values):
-        named = dict(zip(_FOUND, row, strict=True))
+        named = dict(zip(_FIND_COLUMNS, row, strict=True))
         if transaction.kind == "sqlite" and named["finished_at"] is not None:
             named["finished_at"] = _time(named["finished_at"])
         rows_by_key[named["key_digest"], named["key_seed"]] = named
@@ -184,6 +186,7 @@ def save(transaction: Transaction, runs: Sequence[Values]) -> None:
 
 
 def _time(text: Any) -> datetime:  # noqa: ANN401 - any value in a damaged file
+    """Returns the time that an SQLite column has as text."""
     try:
         return datetime.fromisoformat(text)
     except (TypeError, ValueError):

@@ -64,8 +64,8 @@ class Reproduction:
         for level, runs in chosen.groupby(column, sort=False):
             by_row = runs.groupby(list(self.paper.factors))
             defined = (group[group[metric].notna()] for _, group in by_row)
-            of_rows = [dict(zip(group["seed"], group[metric], strict=True)) for group in defined if len(group)]
-            mean = estimate_average(of_rows)
+            by_seed = [dict(zip(group["seed"], group[metric], strict=True)) for group in defined if len(group)]
+            mean = estimate_average(by_seed)
             average = published.loc[published[column] == level, "published"].mean()
             rows.append((level, average, mean.mean, mean.mean_low, mean.mean_high))
         return pd.DataFrame(rows, columns=[column, "published", "mean", "mean_low", "mean_high"])
@@ -79,8 +79,9 @@ class Reproduction:
     def errors(self, *by: str, of: str = "mean") -> pd.DataFrame:
         """Returns the mean absolute error of `of`: a row per level of `by`, a column per metric."""
         rows = self.rows.assign(error=(self.rows[of] - self.rows["published"]).abs())
-        of_metric = {metric: rows[rows["metric"] == metric] for metric in self.paper.metrics}
-        return pd.DataFrame({m: of.groupby(list(by), sort=False)["error"].mean() for m, of in of_metric.items()})
+        rows_of = {metric: rows[rows["metric"] == metric] for metric in self.paper.metrics}
+        columns = {metric: group.groupby(list(by), sort=False)["error"].mean() for metric, group in rows_of.items()}
+        return pd.DataFrame(columns)
 
     def to_json(self) -> str:
         """Returns the reproduction as JSON text; intervals, which do not exist for one seed, are null."""
@@ -196,10 +197,15 @@ def table_rows(paper: Replication, runs: pd.DataFrame) -> pd.DataFrame:
         key = tuple(published[name] for name in factors)
         for metric in paper.metrics:
             measured = replications[key][metric].dropna()
-            of_seeds = estimate(measured, BOUNDS) if len(measured) else UNDEFINED
+            replicated = estimate(measured, BOUNDS) if len(measured) else UNDEFINED
             row = {name: published[name] for name in factors}
-            once = single.loc[key, metric] if key in single.index else math.nan
-            numbers = {"published": published[metric], "deterministic": once, **vars(of_seeds), "seeds": len(measured)}
+            deterministic = single.loc[key, metric] if key in single.index else math.nan
+            numbers = {
+                "published": published[metric],
+                "deterministic": deterministic,
+                **vars(replicated),
+                "seeds": len(measured),
+            }
             values.append({**row, "metric": metric, **numbers})
     return pd.DataFrame(values)
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 # Meanings of the short names in the table.
 MEANINGS: Final[Mapping[Limit, str]] = {kind.name: kind.meaning for kind in KINDS}
-# Limits, each with the strength that its evidence does not exceed.
-_STRENGTHS: Final = [(kind, kind.most) for kind in KINDS]
+# Kinds of limits, each with the maximum strength of its evidence, so that most need not be evaluated.
+_MAX_STRENGTHS: Final = [(kind, kind.most) for kind in KINDS]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def remedies(scenario: Scenario, columns: Columns) -> dict[str, dict[Limit, Reme
 def strongest(e: Evidence) -> Kind:
     """Returns the limit with the strongest evidence; of equally strong ones, the first."""
     limit, max_strength = KINDS[-1], Strength.NONE
-    for kind, at_most in _STRENGTHS:
+    for kind, at_most in _MAX_STRENGTHS:
         if at_most > max_strength and (strength := kind.strength(e)) > max_strength:
             limit, max_strength = kind, strength
             if max_strength is Strength.CERTAIN:

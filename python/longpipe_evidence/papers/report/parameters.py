@@ -16,16 +16,19 @@ from longpipe_evidence.papers.paper import Paper
 
 
 def _dumbbell(scenario: Scenario) -> Dumbbell:
+    """Returns the network of a scenario that has a dumbbell."""
     assert isinstance(scenario.network, Dumbbell)  # noqa: S101 - `parameters` accepts only these
     return scenario.network
 
 
 def _round_trip(scenario: Scenario) -> str:
+    """Returns the propagation delay from source to sink and back."""
     network = _dumbbell(scenario)
     return TIME.format(2 * sum(map(TIME.parse, (network.access_delay, network.trunk_delay, network.exit_delay))))
 
 
 def _timer(scenario: Scenario) -> str:
+    """Returns the tick and the bounds of a coarse timer, otherwise the timer's kind."""
     timer = scenario.tcp.timer
     if not isinstance(timer, Coarse):
         return timer.kind
@@ -33,6 +36,7 @@ def _timer(scenario: Scenario) -> str:
 
 
 def _clock(scenario: Scenario) -> str:
+    """Returns how the phases of the hosts' clocks are related."""
     timer = scenario.tcp.timer
     if not isinstance(timer, Coarse):
         return NOTHING
@@ -40,6 +44,7 @@ def _clock(scenario: Scenario) -> str:
 
 
 def _start(scenario: Scenario) -> str:
+    """Returns when the flows start."""
     start = scenario.start
     return f"within {start.over}" if isinstance(start, RandomStart) else "all together"
 
@@ -97,11 +102,14 @@ WHY: Final[dict[str, tuple[Callable[[Scenario], str], str]]] = {
 
 def parameters(paper: Paper) -> tuple[Grid, ...]:
     """Returns a table with a column per network of a paper; none if its networks are not dumbbells."""
-    networks = {name: s for name, s in paper.networks().items() if isinstance(s.network, Dumbbell)}
+    networks = {name: scenario for name, scenario in paper.networks().items() if isinstance(scenario.network, Dumbbell)}
     if not networks:
         return ()
     columns = (Column("parameter"), *(Column(NAMES.get(name, name)) for name in networks))
-    rows = tuple((Cell(name), *(Cell(str(of(s))) for s in networks.values())) for name, of in ROWS.items())
+    rows = tuple(
+        (Cell(name), *(Cell(str(parameter(scenario))) for scenario in networks.values()))
+        for name, parameter in ROWS.items()
+    )
     return (Grid(f"{paper.id}-parameters", "Parameters by network", columns, rows, stacked=True),)
 
 
@@ -112,8 +120,8 @@ def differences(documents: Iterable[str]) -> Grid:
     first = {name: scenario for name, scenario in first.items() if isinstance(scenario.network, Dumbbell)}
     columns = (Column("setting"), *(Column(name) for name in first), Column("why"))
     rows = tuple(
-        (Cell(name), *(Cell(str(of(scenario))) for scenario in first.values()), Cell(why))
-        for name, (of, why) in WHY.items()
+        (Cell(name), *(Cell(str(setting(scenario))) for scenario in first.values()), Cell(reason))
+        for name, (setting, reason) in WHY.items()
     )
     note = "Of the first network of each document. Every setting of a run is in its scenario."
     return Grid("settings", "Settings that differ between the documents", columns, rows, note=note, stacked=True)

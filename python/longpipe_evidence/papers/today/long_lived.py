@@ -1,7 +1,7 @@
 """Conclusions of frr-96, gr-97 and buf-97 as conditions on long-lived flows over IP.
 
-Each function yields the conditions of one conclusion. A condition compares means by seed; E is efficiency, F fairness
-and N the number of sources.
+Each function yields the conditions of the conclusion that its entry in QUESTIONS, at the end, states in words. A
+condition compares means by seed; E is efficiency, F fairness and N the number of sources.
 """
 
 from collections.abc import Iterator, Mapping
@@ -54,9 +54,9 @@ def _selective_drop(runs: pd.DataFrame) -> Iterator[Condition]:
 def _fq_codel_is_best(runs: pd.DataFrame) -> Iterator[Condition]:
     for metric, letter in LETTERS.items():
         for network in PATHS:
-            of = {policy: mean_by_seed(runs, metric, network=network, policy=policy) for policy in QUEUE_NAMES}
-            best = of.pop("fq-codel")
-            lead = best - pd.DataFrame(of).max(axis="columns")
+            means = {policy: mean_by_seed(runs, metric, network=network, policy=policy) for policy in QUEUE_NAMES}
+            fq_codel = means.pop("fq-codel")
+            lead = fq_codel - pd.DataFrame(means).max(axis="columns")
             yield Condition(f"{network}: {letter}(FQ-CoDel) - largest other {letter}", lead, above=0.0)
 
 
@@ -90,10 +90,10 @@ def _senders_matter_most(runs: pd.DataFrame) -> Iterator[Condition]:
         variation = anova(of_seed, "efficiency", factors, order=2).variation.set_index("component")["percent"]
         shares[seed] = variation["tcp"] / 100 - variation[list(factors[1:])].max() / 100
     yield Condition("geo: share(sender) - largest other main share, of E", pd.Series(shares), above=0.0)
-    of = {tcp: mean_by_seed(chosen, "efficiency", tcp=tcp) for tcp in ("linux-reno", "cubic", "bbr3")}
-    best = of["bbr3"] - pd.DataFrame([of["cubic"], of["linux-reno"]]).max()
+    means = {tcp: mean_by_seed(chosen, "efficiency", tcp=tcp) for tcp in ("linux-reno", "cubic", "bbr3")}
+    best = means["bbr3"] - pd.DataFrame([means["cubic"], means["linux-reno"]]).max()
     yield Condition("geo: E(BBRv3) - largest other E", best, above=0.0)
-    worst = pd.DataFrame([of["cubic"], of["bbr3"]]).min() - of["linux-reno"]
+    worst = pd.DataFrame([means["cubic"], means["bbr3"]]).min() - means["linux-reno"]
     yield Condition("geo: smallest other E - E(Reno)", worst, above=0.0)
 
 
@@ -131,8 +131,8 @@ def _half_is_enough(runs: pd.DataFrame) -> Iterator[Condition]:
         for network in PATHS:
             for n in (FEW, MANY):
                 at: dict[str, object] = {"network": network, "policy": policy, "sources": n}
-                of = pd.DataFrame({b: mean_by_seed(runs, "efficiency", buffer_rtt=b, **at) for b in _buffers(runs)})
-                share = of[ENOUGH_RTT] / of.max(axis="columns")
+                means = pd.DataFrame({b: mean_by_seed(runs, "efficiency", buffer_rtt=b, **at) for b in _buffers(runs)})
+                share = means[ENOUGH_RTT] / means.max(axis="columns")
                 yield Condition(f"{network}, {QUEUE_NAMES[policy]}, N {n}: E(1/2 RTT) / best E", share, above=0.98)
 
 
@@ -167,8 +167,8 @@ def _fair(runs: pd.DataFrame) -> Iterator[Condition]:
     chosen = runs[runs["buffer_rtt"] >= ENOUGH_RTT]
     for policy in OF_BUFFERS:
         for network in PATHS:
-            of = mean_by_seed(chosen, "fairness", network=network, policy=policy, sources=MANY)
-            yield Condition(f"{network}, {QUEUE_NAMES[policy]}: F(N {MANY}, 1/2 RTT or more)", of, above=0.95)
+            fairness = mean_by_seed(chosen, "fairness", network=network, policy=policy, sources=MANY)
+            yield Condition(f"{network}, {QUEUE_NAMES[policy]}: F(N {MANY}, 1/2 RTT or more)", fairness, above=0.95)
 
 
 def _buffers(runs: pd.DataFrame) -> list[float]:
