@@ -26,7 +26,7 @@ def refused(**changes: object) -> str:
         ("tcp.ecn", "l4s", "nearest is tcp = {congestion = 'prague', ecn = {kind = 'accurate', ect = 1}}"),
     ],
 )
-def test_what_is_absent_says_so_and_names_what_is_nearest(field: str, value: object, nearest: str) -> None:
+def test_absent_name_suggests_the_nearest_alternative(field: str, value: object, nearest: str) -> None:
     line = refused(**{field: value})
     assert line.startswith(f"{field}: ")
     assert nearest in line
@@ -35,7 +35,7 @@ def test_what_is_absent_says_so_and_names_what_is_nearest(field: str, value: obj
     assert "; accepts " in line
 
 
-def test_what_is_called_otherwise_or_is_elsewhere_says_so() -> None:
+def test_name_from_other_programs_is_translated() -> None:
     assert "it is 'tail-drop' here; accepts tail-drop" in refused(**{"switch.policy": "DropTail"})
     assert "it is 'transfer' here" in refused(traffic="ftp")
     assert "it is 'cbr' here" in refused(traffic="udp")
@@ -63,7 +63,7 @@ def test_a_mistyped_name_is_still_set_right() -> None:
     assert "did you mean 'epd'?" in refused(**{"switch.policy": "epdd"})
 
 
-def test_nothing_that_is_accepted_is_called_absent() -> None:
+def test_accepted_names_are_never_called_absent() -> None:
     described = Scenario.model_json_schema()
     # Linux as an end of a flow has its own controls, some of which are available elsewhere only as modules.
     assert "'cdg'" in str(described["$defs"].pop("Stack"))

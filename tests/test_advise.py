@@ -270,7 +270,7 @@ def test_a_budget_of_runs_ends_the_selection_without_a_certificate() -> None:
     assert found.cost >= 0
 
 
-def test_what_the_choice_loses_is_unknown_if_alternatives_have_a_single_replication() -> None:
+def test_cost_of_choice_is_unknown_with_single_replications() -> None:
     found = answered(budget="4 runs")
     assert [len(rows) for rows in found.rows] == [1, 1, 1, 1]
     assert found.choice is not None

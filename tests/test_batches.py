@@ -41,7 +41,7 @@ def test_no_job_is_left_out_and_a_long_one_goes_alone() -> None:
     assert list(iter(batches.next, [])) == [given[1:3], [given[3]], [given[4]], [given[5]]]
 
 
-def test_what_batches_took_corrects_the_estimates_up_to_the_largest_batch() -> None:
+def test_durations_of_batches_correct_estimates() -> None:
     batches = begun(jobs(*[SHORT] * 2000), 10.2 * SHORT_S)
     for _ in range(20):
         batch = batches.next()

@@ -171,7 +171,7 @@ def test_a_damaged_archive_is_one_line(exported: Path, tmp_path: Path) -> None:
     assert max(map(len, refused)) < 300 + len(str(damaged))
 
 
-def test_what_is_no_regular_file_is_no_bundle(tmp_path: Path) -> None:
+def test_irregular_file_is_rejected_as_bundle(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.zip")
     for path, problem in ((tmp_path / "pipe.zip", "it is a named pipe"), (Path("/dev/zero"), "it is a device")):
         with pytest.raises(ScenarioError, match=problem):

@@ -93,7 +93,7 @@ def test_marks_need_a_queue_and_a_flow(changes: dict[str, object], wanted: list[
         },
     ],
 )
-def test_what_is_said_to_be_drawn_makes_runs_differ(changes: dict[str, object]) -> None:
+def test_fields_declared_as_random_make_runs_differ(changes: dict[str, object]) -> None:
     scenario = silent(**{"duration": "20 s", "network.sources": 1, **changes})
     assert seedless(scenario) == ""
     assert len({simulate(scenario, seed).state_hash for seed in (1, 2, 3)}) > 1
@@ -106,7 +106,7 @@ def test_which_flows_share_a_queue_is_drawn() -> None:
     assert len({simulate(scenario, seed).state_hash for seed in (1, 2, 3)}) > 1
 
 
-def test_what_is_said_to_be_copies_is_copies() -> None:
+def test_runs_declared_as_copies_are_identical() -> None:
     scenario = silent(**{"network.sources": 1, "switch.policy": "codel", "duration": "20 s"})
     assert "replications are identical" in seedless(scenario)
     assert len({simulate(scenario, seed).state_hash for seed in (1, 2, 3)}) == 1

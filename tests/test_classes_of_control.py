@@ -429,7 +429,7 @@ def line_of(text: str) -> int:
     return next(i for i, line in enumerate(Path(__file__).read_text().splitlines(), 1) if text in line)
 
 
-def test_what_is_no_grant_is_named() -> None:
+def test_invalid_grant_is_named() -> None:
     hook = f"{Path(__file__).name}:{line_of('def on_ack(self, ack: Ack) -> Any')}: TypeError: "
     for what, told in (
         ("number", "returns 3; needs a longpipe.Grant or None (in on_ack of "),
@@ -509,7 +509,7 @@ class Misspelled(Defaults):
         pass
 
 
-def test_what_is_no_controller_is_rejected_in_one_line(tmp_path: Path) -> None:
+def test_invalid_controller_is_rejected_in_one_line(tmp_path: Path) -> None:
     field = "tcp.congestion.class: "
     needs = "needs a subclass of longpipe.Control, as 'package.module:Class' or 'file.py:Class'"
     assert refusal("nowhere") == f"{field}'nowhere'; {needs}"

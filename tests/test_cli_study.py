@@ -68,7 +68,7 @@ def test_a_list_has_a_line_per_study(url: str, capsys: pytest.CaptureFixture[str
         ("fixed", ["--factor", "tcp:tcp.recovery=vanilla,reno"], ["plot", "study", "analyse"]),
     ],
 )
-def test_what_a_design_says_comes_next_works(
+def test_command_that_design_suggests_works(
     start: str, options: list[str], names: list[str], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -104,7 +104,7 @@ def test_measures_of_a_study_come_and_go(url: str, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("command", ["run", "status", "show"])
-def test_who_asks_for_a_study_makes_no_store(tmp_path: Path, command: str) -> None:
+def test_commands_for_a_study_create_no_store(tmp_path: Path, command: str) -> None:
     path = tmp_path / "kept" / "none.db"
     assert refusal("study", command, "lan", "--store", path) == (
         f"store: {path}: no such file; needs the store of an earlier run"

@@ -182,9 +182,7 @@ def test_series_and_tables_are_read_from_files(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_named_by_file_and_line(
-    tmp_path: Path, fade: str | None, table: str | None, said: str
-) -> None:
+def test_error_names_file_and_line(tmp_path: Path, fade: str | None, table: str | None, said: str) -> None:
     path = {"file": str(tmp_path / "fade.csv")}
     if fade is not None:
         (tmp_path / "fade.csv").write_text(fade, encoding="utf-8")

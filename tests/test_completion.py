@@ -84,7 +84,7 @@ def test_bash_itself_completes_behind_what_it_splits(words: list[str], expected:
     assert done.stdout.split() == expected
 
 
-def test_what_a_study_or_a_file_has_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_studies_and_files_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = {"LONGPIPE_STORE": str(tmp_path / "runs.db")}
     design = Design.full_factorial(Scenario(duration="10 ms"), [Factor.over("tcp.recovery", ["reno", "sack"])])
     Study(design, tmp_path / "runs.db", "first").close()

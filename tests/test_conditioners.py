@@ -137,7 +137,7 @@ def test_a_port_has_one_shaper() -> None:
         ({}, "aal5", "network.conditioners: set; needs framing 'ip', whose packets they act on"),
     ],
 )  # fmt: skip
-def test_what_a_policer_cannot_be_is_one_line(policer: dict[str, Any], framing: str, line: str) -> None:
+def test_invalid_policer_is_rejected_in_one_line(policer: dict[str, Any], framing: str, line: str) -> None:
     own = {"kind": "policer", "rate": "8 Mbit/s", "burst": "10 KB", **policer}
     changes = {"framing": framing, "switch.buffer": "100 cells"} if framing == "aal5" else {}
     with pytest.raises(ScenarioError) as caught:

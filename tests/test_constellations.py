@@ -193,7 +193,7 @@ def test_reordering_by_route_changes_is_counted_from_end_to_end() -> None:
     assert graph.ports["overtakings"].sum() == 0
 
 
-def test_what_is_under_way_keeps_its_route_or_is_dropped() -> None:
+def test_packets_in_flight_keep_their_route_or_are_dropped() -> None:
     kept, dropped = (simulate(over({**MANILA_DALIAN, "rerouting": rerouting})) for rerouting in ("keep", "drop"))
     assert kept.ports["packets_lost_rerouting"].sum() == 0
     assert 10 < dropped.ports["packets_lost_rerouting"].sum() < 200
@@ -232,7 +232,9 @@ def test_digests_and_files_keep_a_graph() -> None:
         ({}, {"trunk_loss": {"kind": "bernoulli", "probability": 0.1}}, "network.path.as: graph, with a loss"),
     ],
 )
-def test_what_cannot_be_is_rejected_in_one_line(path: dict[str, Any], network: dict[str, Any], said: str) -> None:
+def test_invalid_constellation_is_rejected_in_one_line(
+    path: dict[str, Any], network: dict[str, Any], said: str
+) -> None:
     fields = {"kind": "dumbbell", "sources": 1, "path": {**MANILA_DALIAN, **path}, **network}
     with pytest.raises(ScenarioError) as refused:
         over({}, "10 s", network=fields)

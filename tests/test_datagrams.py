@@ -138,7 +138,7 @@ def test_a_file_that_is_none_is_rejected_with_its_line(tmp_path: Path, text: str
         ({"kind": "video", "size_spread": 2}, "network.group[0].traffic.size_spread: "),
     ],
 )
-def test_what_no_datagrams_can_be_is_rejected_in_one_line(traffic: dict[str, Any], line: str) -> None:
+def test_invalid_datagrams_are_rejected_in_one_line(traffic: dict[str, Any], line: str) -> None:
     with pytest.raises(ScenarioError) as error:
         scenario({"name": "f", "traffic": traffic})
     assert str(error.value).startswith(line)

@@ -174,7 +174,7 @@ def test_a_full_segment_of_tcp_is_counted_as_cake_counts_it() -> None:
     assert 0.99 < result.efficiency <= 1
 
 
-def test_what_vbr_did_not_get_is_left_to_others() -> None:
+def test_capacity_unused_by_vbr_is_left_to_tcp() -> None:
     vbr = {"period": "300 ms", "duty": 0.9}
     changes = {"network.trunk_rate": "10 Mbit/s", "network.vbr": vbr, "duration": "10 s"}
     result = simulate(Scenario().with_(**changes, **{"switch.scheduler": {"kind": "guaranteed-rate", "share": 0.5}}))

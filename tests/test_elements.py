@@ -170,7 +170,7 @@ def changed(old: str, new: str) -> str:
         ("CCSDS_OMM_VERS = 2.0\nEPOCH\n", ":2: 'EPOCH'; needs KEYWORD = VALUE"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named_by_its_line_or_satellite_and_field(tmp_path: Path, content: str, said: str) -> None:
+def test_error_names_line_or_satellite_and_field(tmp_path: Path, content: str, said: str) -> None:
     file = written(tmp_path, content)
     with pytest.raises(ScenarioError) as caught:
         read_elements(file)

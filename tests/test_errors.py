@@ -262,7 +262,7 @@ def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, valu
         ("network.vbr", {}, "network.vbr: sends cells, which IP links do not carry; needs framing 'aal5'"),
     ],
 )  # fmt: skip
-def test_what_ip_routers_cannot_do_is_named(field: str, value: object, expected: str) -> None:
+def test_setting_that_ip_routers_lack_is_rejected(field: str, value: object, expected: str) -> None:
     ip = Scenario().with_(framing="ip", **{"switch.buffer": "20 packets"})
     assert message(lambda: ip.with_(**{field: value})) == expected
 

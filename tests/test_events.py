@@ -390,7 +390,7 @@ def test_a_title_has_lines_that_fit() -> None:
     assert all(len(line) <= 90 for line in lines)
 
 
-def test_what_can_not_be_compared_is_rejected() -> None:
+def test_incomparable_runs_are_rejected() -> None:
     one, two = run("reno"), run("sack")
     with pytest.raises(ScenarioError, match="runs: 1; needs 2 to 6"):
         pictures.compare({"Reno": one})

@@ -125,7 +125,7 @@ def test_a_broken_pool_names_what_it_ran() -> None:
         (Processes(2), 2, "has its own number, omit this"),
     ],
 )
-def test_what_is_no_executor_is_rejected(where: Where, workers: int | None, expected: str) -> None:
+def test_invalid_executor_is_rejected(where: Where, workers: int | None, expected: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         executor_for(where, workers)
     assert expected in str(refused.value)

@@ -90,7 +90,7 @@ def test_precedence_is_that_of_python_and_division_by_zero_has_no_value() -> Non
         "2",
     ],
 )  # fmt: skip
-def test_anything_else_is_rejected_in_one_line(text: str) -> None:
+def test_invalid_expression_is_rejected_in_one_line(text: str) -> None:
     with pytest.raises(ScenarioError, match=r"^measure: ") as error:
         parse(text)
     assert len(error.value.problems) == 1

@@ -85,7 +85,7 @@ def test_headers_of_an_impossible_length_are_rejected(tmp_path: Path) -> None:
         read(file)
 
 
-def test_what_an_application_wrote_is_no_rate_of_the_path() -> None:
+def test_application_rate_is_not_the_path_rate() -> None:
     """In iperf3's first intervals, the application fills the socket's buffer, which would give a rate of 3.7 Mbit/s."""
     found = fit_recorded(read(DATA / "iperf3.json.gz"))
     rate, base = found.estimates["rate"], found.estimates["base RTT"]
@@ -295,7 +295,7 @@ def test_a_file_with_one_rate_has_an_observed_goodput(tmp_path: Path) -> None:
         ("ping.flent.gz", "no transfer; needs a test with a TCP transfer"),
     ],
 )
-def test_a_file_that_lacks_something_is_rejected_in_one_line(file: str, said: str) -> None:
+def test_incomplete_file_is_rejected_in_one_line(file: str, said: str) -> None:
     with pytest.raises(ScenarioError, match=said) as caught:
         fit_recorded(read(DATA / file))
     assert "\n" not in str(caught.value)

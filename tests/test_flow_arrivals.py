@@ -106,7 +106,7 @@ def test_absent_fields_are_reported_together_with_other_mistakes() -> None:
         ),
     ],
 )
-def test_what_arriving_flows_cannot_have_is_rejected_in_one_line(fields: dict[str, Any], problem: str) -> None:
+def test_invalid_arriving_flows_are_rejected_in_one_line(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         _scenario(**fields).resolve()
     assert str(refused.value) == problem
@@ -311,7 +311,7 @@ def test_a_limit_of_arrivals_that_is_not_reached_is_reported(tmp_path: Path) -> 
     assert simulate(_scenario({**PARETO, "flows": 1}, duration="1 s")).few_arrivals == ()
 
 
-def test_what_limits_arriving_flows_and_their_demand(crowd: Result) -> None:
+def test_arriving_flows_have_a_limit_and_a_demand(crowd: Result) -> None:
     alone = simulate(_scenario({**PARETO, "load": 0.2, "sizes": {"kind": "fixed", "size": "20 KB"}}))
     assert [one.limited_by for one in alone.flow_limits] == ["application"]
     demands = dict(zip(crowd.flows["flow"], crowd.demands_bps, strict=True))

@@ -191,7 +191,7 @@ def test_scatter_is_what_main_effects_leave_of_the_published_values(found: Repro
     assert starved["efficiency_residual"].item() == pytest.approx(0.106, abs=0.001)
 
 
-def test_what_lies_outside_the_seeds_is_listed_row_by_row(found: Reproduction) -> None:
+def test_values_outside_the_seeds_are_listed_by_row(found: Reproduction) -> None:
     runs = found.runs[found.runs["replicated"]]
     listed = outside(found.rows, runs)
     assert len(listed) > 0

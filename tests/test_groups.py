@@ -117,7 +117,7 @@ def test_a_slow_way_back_holds_acks_up() -> None:
     assert slow < 512 * 8 / 424e-6 / 125e6 * 1.01 < fast
 
 
-def test_what_a_scenario_with_groups_is_written_as_gives_it_back() -> None:
+def test_scenario_with_groups_survives_writing_and_reading() -> None:
     mixed = Scenario.from_toml(MIXED)
     assert Scenario.from_toml(mixed.to_toml()) == mixed
     assert "group" not in Scenario().to_toml()
@@ -146,7 +146,7 @@ def test_a_mistake_in_a_group_is_one_line(network: dict[str, Any], message: str)
     assert str(error.value) == message
 
 
-def test_links_and_flows_of_a_graph_are_what_they_are_or_plain_tuples() -> None:
+def test_incomplete_links_and_flows_are_rejected() -> None:
     with pytest.raises(ScenarioError, match=r"^links: \('a', 'b'\); needs a Link, or nodes, rate and delay"):
         Graph.of([("a", "b")], {"f": ("a", "b")})  # type: ignore[list-item]
     with pytest.raises(ScenarioError, match=r"^flows: \('a', 'b'\); needs a Flow, or all of them as \{'bulk'"):

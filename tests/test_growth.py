@@ -332,7 +332,7 @@ def test_a_scenario_is_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not calls
 
 
-def test_what_is_kept_of_scenarios_is_bounded_and_goes_with_them() -> None:
+def test_caches_of_scenarios_are_bounded_and_freed() -> None:
     large = [scenario(dumbbell(8_000)) for _ in range(3)]
     parts = [one.parts for one in KEPT._resolved.values()]
     assert sum(parts[:-1]) + parts[-1] <= max(100_000, parts[-1])

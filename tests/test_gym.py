@@ -809,7 +809,7 @@ def test_agents_options_and_draws_are_checked_at_once() -> None:
 # Invalid input
 
 
-def test_what_cannot_be_is_rejected_in_one_line(tmp_path: Path) -> None:
+def test_invalid_environment_is_rejected_in_one_line(tmp_path: Path) -> None:
     for arguments, told in (
         (
             {"observation": "auroa"},

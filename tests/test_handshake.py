@@ -73,7 +73,7 @@ def test_clients_of_web_traffic_open_and_so_does_each_part_of_a_split_connection
     assert simulate(split).flows["completion_s"].notna().all()
 
 
-def test_what_the_handshake_measures_is_not_known_before() -> None:
+def test_handshake_rejects_a_known_rtt() -> None:
     with pytest.raises(
         ScenarioError, match=r"^tcp.initial_rtt: 1 s; needs 0 s with a handshake, which measures the RTT$"
     ):

@@ -36,7 +36,7 @@ def refusal(file: Path, max_bytes: int = 256 * MIB) -> str:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "folder", "device"])
-def test_nothing_but_a_regular_file_is_opened(tmp_path: Path, kind: str) -> None:
+def test_only_regular_files_are_opened(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "file"
     if kind == "pipe":
         os.mkfifo(file)
@@ -222,7 +222,7 @@ def test_toml_is_parsed_within_bounds(text: str, said: str) -> None:
     assert str(caught.value) == said
 
 
-def test_what_is_within_the_bounds_of_toml_is_parsed_as_ever(tmp_path: Path) -> None:
+def test_toml_within_its_bounds_is_parsed(tmp_path: Path) -> None:
     text = "\ufeff# a.b\nx = [" + ", ".join(f"'{k}.5 s'" for k in range(5000)) + "]\r\n[a.b]\ny.z = 1.5e3\n"
     (tmp_path / "a.toml").write_bytes(text.encode())
     assert load_toml(tmp_path / "a.toml") == tomllib.loads(text[1:])
@@ -257,7 +257,7 @@ def test_a_number_is_exact_and_scaled_as_fractions_are(number: object) -> None:
     "text",
     ["", ".", "-", "1/0", "1/2", "1e99999999", "9" * 41, "1_000", "inf", "nan", "0x10", " 1", "1 ", "\u0663", "e5"],
 )
-def test_what_is_no_decimal_number_of_bounded_length_is_none(text: str) -> None:
+def test_text_that_is_no_bounded_decimal_gives_none(text: str) -> None:
     assert exact(text) is None
     assert scaled(text, Fraction(1)) is None
 

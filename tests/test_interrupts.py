@@ -213,7 +213,7 @@ def test_ctrl_c_at_any_time_of_a_start_is_no_traceback(after_s: float) -> None:
     }
 
 
-def test_ctrl_c_in_a_script_notes_how_many_runs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_notes_the_number_of_kept_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longpipe.executors.batches.LARGEST", 1)
     design = Design.full_factorial(
         Scenario(duration="10 ms"), [Factor.over("switch.buffer", ["100 cells", "200 cells"])], replications=2

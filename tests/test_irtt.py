@@ -61,7 +61,7 @@ def test_half_of_each_round_trip_holds_from_its_request_on(tmp_path: Path, name:
     assert simulate(scenario).state_hash == simulate(scenario.with_(**{"network.path": listed})).state_hash
 
 
-def test_what_was_lost_says_nothing_new(tmp_path: Path) -> None:
+def test_lost_probes_add_no_delays(tmp_path: Path) -> None:
     ms = 10**6
     lost = [
         request(0, 5 * ms, None, "true"),
@@ -88,7 +88,7 @@ def test_what_was_lost_says_nothing_new(tmp_path: Path) -> None:
         ([7], "round_trips[0]: 7; needs what `irtt client -o` writes"),
     ],
 )
-def test_what_irtt_does_not_write_is_one_line(tmp_path: Path, requests: object, said: str) -> None:
+def test_unknown_line_in_irtt_output_is_rejected(tmp_path: Path, requests: object, said: str) -> None:
     file = written(tmp_path / "a.json", requests)
     with pytest.raises(ScenarioError) as caught:
         over(file).resolve()

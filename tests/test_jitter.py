@@ -175,7 +175,7 @@ def test_both_engines_jitter_reorder_and_duplicate_tcp(recovery: str) -> None:
         ),
     ],
 )
-def test_what_conditioners_cannot_be_is_one_line(conditioners: list[dict[str, Any]], line: str) -> None:
+def test_invalid_conditioners_are_rejected_in_one_line(conditioners: list[dict[str, Any]], line: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         delayed(*conditioners).resolve()
     assert str(caught.value) == line

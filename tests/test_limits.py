@@ -449,7 +449,7 @@ def test_an_endless_flow_among_web_clients_causes_a_warning() -> None:
     assert line.startswith("switch1->switch2: the receiver's window of download can fill 0.6% of it")
 
 
-def test_what_the_warning_asks_for_is_enough() -> None:
+def test_window_that_the_warning_names_suffices() -> None:
     scenario = geo(**{"tcp.recovery": "sack", "tcp.timer": "fine", "duration": "200 s"})
     assert limited_by(scenario.with_(**{"tcp.receiver_window": "1.4 MB"})) != {"window"}
 

@@ -264,7 +264,7 @@ def test_longpipe_with_linux_writes_both_series_and_the_capture(tmp_path: Path) 
 
 
 @kernel
-def test_what_tc_does_not_take_is_reported_in_its_words() -> None:
+def test_error_of_tc_is_reported_verbatim() -> None:
     done = command("--discipline", "fq_codel foo 3", "--alone", "--duration", "1 s")
     told = "error: discipline: 'fq_codel foo 3'; needs a discipline that tc accepts; tc reports: What is \"foo\"?"
     assert (done.returncode, done.stdout) == (2, "")

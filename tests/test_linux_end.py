@@ -361,7 +361,7 @@ def test_a_warning_on_a_command_with_line_breaks_has_one_line() -> None:
 
 
 @kernel
-def test_a_program_that_does_not_end_is_reported_with_its_output(tmp_path: Path) -> None:
+def test_unfinished_program_is_reported_with_its_output(tmp_path: Path) -> None:
     command = script(tmp_path, "waits.py", "import time\nprint('waits', flush=True)\ntime.sleep(1000)\n")
     result = simulate(path({"command": command}, duration="1 s"))
     (mine,) = programs(result)

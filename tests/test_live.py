@@ -222,9 +222,7 @@ while True:
 @pytest.mark.parametrize(
     ("policy", "buffer"), [("{kind='tail-drop'}", "20 packets"), ("{kind='step-marking', threshold=5}", "1000 packets")]
 )
-def test_what_the_path_loses_or_marks_the_other_end_does_not_get_or_sees(
-    idle: str, tmp_path: Path, policy: str, buffer: str
-) -> None:
+def test_losses_and_marks_of_the_path_reach_the_receiver(idle: str, tmp_path: Path, policy: str, buffer: str) -> None:
     flood, count = python(tmp_path, "flood", FLOOD), python(tmp_path, "count", COUNT)
     found = counted(
         tmp_path, idle, "--alone", "--set", f"switch.policy={policy}", "--set", f"switch.buffer={buffer}",

@@ -35,7 +35,7 @@ def test_a_latency_of_zero_is_asked_for_until_the_end(tmp_path: Path, driver: Pa
     assert device not in _held()
 
 
-def test_what_is_not_permitted_or_ignored_is_reported(tmp_path: Path, driver: Path) -> None:
+def test_denied_and_ignored_settings_are_reported(tmp_path: Path, driver: Path) -> None:
     nowhere, device = tmp_path / "nowhere", tmp_path / "cpu_dma_latency"
     with Awake(wanted=True, device=nowhere, driver=driver) as awake:
         assert awake.text == (

@@ -20,7 +20,7 @@ from thorough import one_in
 @pytest.mark.parametrize(
     ("device", "number"), one_in(2, list(product(["any", "packet"], [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])))
 )
-def test_nothing_is_left_of_a_run_that_is_ended(idle: str, number: signal.Signals, device: str) -> None:
+def test_ended_run_leaves_no_processes(idle: str, number: signal.Signals, device: str) -> None:
     # Background processes that the command started end as well.
     command = "sleep 1000 & setsid sleep 1001 & echo ready; exec sleep 1002"
     started = [sys.executable, "-m", "longpipe", "live", idle, "--quiet", "--device", device, "--", "sh", "-c", command]

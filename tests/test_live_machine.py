@@ -25,7 +25,7 @@ def test_the_hosts_time_is_that_of_proc_stat(tmp_path: Path) -> None:
     assert stolen_since(1.0, tmp_path / "nowhere") is None
 
 
-def test_what_a_host_took_is_reported_and_nothing_if_it_took_none() -> None:
+def test_time_taken_by_the_host_is_reported() -> None:
     assert shown(0.12, 10.0) == "; the host took 120 ms of their time, 1.2 % of one"
     assert shown(0.0, 10.0) == shown(None, 10.0) == ""
 

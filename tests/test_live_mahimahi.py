@@ -164,7 +164,7 @@ def test_a_log_of_mm_link_has_every_packet_and_its_delay(tmp_path: Path) -> None
         ("mm-delay --outside=a 20 mm-delay --outside b 5", "--outside: 'b', after 'a'; needs one"),
     ],
 )
-def test_what_mahimahi_would_not_take_is_one_line(words: str, line: str) -> None:
+def test_options_invalid_in_mahimahi_are_rejected_in_one_line(words: str, line: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         chain(words.split())
     assert line in str(caught.value)
@@ -220,7 +220,7 @@ def test_options_may_precede_the_shell() -> None:
         ("mm-delay 10 --wait-at-most 5s true", "--wait-at-most: needs --wait-for outside:PORT"),
     ],
 )
-def test_what_cannot_be_awaited_is_one_line(words: str, line: str) -> None:
+def test_unawaitable_host_is_rejected_in_one_line(words: str, line: str) -> None:
     done = live(*words.split())
     assert (done.returncode, line in done.stderr) == (2, True), done.stderr
 

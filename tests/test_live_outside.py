@@ -77,7 +77,7 @@ def test_programs_reach_the_outside_through_the_path(idle: str, tmp_path: Path, 
     assert names == ["nameserver", "10.255.255.253"]
 
 
-def test_nothing_is_left_of_pasta_either(idle: str, outside: tuple[str, int]) -> None:
+def test_ended_run_leaves_no_pasta_process(idle: str, outside: tuple[str, int]) -> None:
     started = [sys.executable, "-m", "longpipe", "live", idle, "--quiet", "--outside", "--"]
     with subprocess.Popen([*started, "sh", "-c", "echo ready; sleep 1000"], stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None

@@ -75,7 +75,7 @@ def test_no_more_are_lost_in_a_row_than_may_be() -> None:
         (f"blackhole {LINK} --on=5s --off=2s --repeat=0", "SCENARIO: blackhole; needs --on and --off above 0"),
     ],
 )
-def test_what_the_simulator_would_not_take_is_one_line(text: str, line: str) -> None:
+def test_invalid_simulator_arguments_are_rejected_in_one_line(text: str, line: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         scenario(text)
     assert line in str(caught.value)
@@ -201,7 +201,7 @@ def test_packets_pass_between_two_networks_as_the_simulator_of_others_has_them(t
     assert "2 packets entered, 2 delivered, 0 lost" in done.stderr
 
 
-def test_what_carries_between_networks_or_runs_commands_is_asked_for() -> None:
+def test_packet_forwarding_and_commands_require_their_option() -> None:
     done = live("quic", f"simple-p2p {LINK}")
     assert (done.returncode, done.stderr) == (
         2,

@@ -305,7 +305,7 @@ def test_the_replies_of_a_connection_are_no_other_traffic(tmp_path: Path) -> Non
     assert observe(DATA / "sender.pcap.gz").others == 1
 
 
-def test_what_is_no_tcp_is_rejected_in_one_line(tmp_path: Path) -> None:
+def test_capture_without_tcp_is_rejected_in_one_line(tmp_path: Path) -> None:
     records = [packet(k, 1, 1, ACK, 10) for k in range(3)]
     udp = [record[:25] + b"\x11" + record[26:] for record in records]
     needs = r"needs a capture of TCP connections, or the qlog of a QUIC connection$"

@@ -431,7 +431,7 @@ def test_times_of_snapshots_may_have_decimal_commas(tmp_path: Path) -> None:
         (b"time,rate\n0,1\n", "a table with the columns time, rate"), (b"name = \"a\"\n[tcp]\n", "TOML"),
     ],
 )  # fmt: skip
-def test_what_is_not_read_is_named(tmp_path: Path, content: bytes, named: str) -> None:
+def test_recognized_but_unread_format_is_named(tmp_path: Path, content: bytes, named: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         opened(tmp_path, content)
     line = str(caught.value)

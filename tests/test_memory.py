@@ -41,7 +41,7 @@ def test_a_run_ends_where_it_would_take_more_than_it_may() -> None:
 
 
 @pytest.mark.parametrize("trace", ["cwnd", "queue", "sequence", "rtt"])
-def test_what_is_recorded_counts_too(trace: str) -> None:
+def test_memory_includes_recorded_traces(trace: str) -> None:
     recorded = SMALL.with_(
         duration="5 s", **{f"traces.{trace}": True, "tcp.timer": {"kind": "fine", "timestamps": True}}
     )
@@ -118,7 +118,7 @@ def test_windows_that_do_not_fit_cause_a_warning_before_the_run(tmp_path: Path) 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the address space")
-def test_what_the_machine_does_not_have_is_no_abort(tmp_path: Path) -> None:
+def test_lack_of_memory_is_an_error_not_an_abort(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     text = LARGE.with_(**{"tcp.receiver_window": "1 GiB", "tcp.initial_window": "65535 segments"}).to_json()
     script.write_text(

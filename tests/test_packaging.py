@@ -75,7 +75,7 @@ def test_the_workflow_tests_and_builds_wheels_on_three_systems_with_commands_tha
 
 
 @pytest.mark.parametrize("target", ["wheel", "sdist"])
-def test_what_is_made_without_the_lab_says_so(target: str, tmp_path: Path) -> None:
+def test_package_without_the_lab_says_so(target: str, tmp_path: Path) -> None:
     lines = subprocess.run(
         ["make", "--dry-run", target, f"PAGE={tmp_path}/page.html"],
         cwd=ROOT,

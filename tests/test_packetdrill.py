@@ -67,9 +67,7 @@ def test_the_first_difference_is_named_with_its_line(tmp_path: Path) -> None:
         ("--fnord=3", "--fnord=3"),
     ],
 )
-def test_what_is_not_understood_is_named_with_file_line_and_statement(
-    tmp_path: Path, statement: str, named: str | None
-) -> None:
+def test_unsupported_statement_is_named_with_file_and_line(tmp_path: Path, statement: str, named: str | None) -> None:
     assert outcome(tmp_path, "", statement) == f"script.pkt:7: not understood: {named or statement}"
 
 

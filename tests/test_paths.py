@@ -102,7 +102,7 @@ def test_a_path_over_satellites_takes_outages_of_its_own() -> None:
     assert moved["outages"]["waiting"] == "drop"
 
 
-def test_what_the_satellites_command_writes_is_a_path(tmp_path: Path) -> None:
+def test_satellites_command_writes_a_valid_path(tmp_path: Path) -> None:
     file = tmp_path / "rtt.csv"
     done = run("satellites", "kuiper-630", "Manila", "Dalian", "--duration", "5", "--step", "0.5", "-o", file)
     assert done.returncode == 0, done.stderr
@@ -325,7 +325,7 @@ def test_outages_drop_cells_and_frames_with_them() -> None:
     assert held.efficiency > result.efficiency
 
 
-def test_what_cells_cannot_have_is_rejected(tmp_path: Path) -> None:
+def test_path_invalid_for_cells_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "link.down").write_text("1\n2\n", encoding="utf-8")
     delay = {"delay": [["0 s", "1 ms"]]}
     vbr: Any = {"switch.scheduler": "priority", "network.vbr": {"period": "10 ms"}}

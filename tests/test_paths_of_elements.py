@@ -189,7 +189,7 @@ def test_a_begin_in_another_time_zone_is_reported_in_utc(file: Path) -> None:
         ({"as": "graph"}, "network.path.as: "),
     ],
 )
-def test_what_cannot_be_is_rejected_in_one_line(file: Path, fields: dict[str, Any], said: str) -> None:
+def test_invalid_paths_are_rejected_in_one_line(file: Path, fields: dict[str, Any], said: str) -> None:
     with pytest.raises(ScenarioError) as error:
         over({"elements": str(file), "from": LONDON, "to": FRANKFURT, **fields}).resolve()
     assert str(error.value).startswith(said)

@@ -81,7 +81,7 @@ def mean_delay_ms(result: Result) -> float:
     ],
     ids=str,
 )
-def test_what_cannot_be_is_rejected_in_a_line(changes: dict[str, Any], line: str) -> None:
+def test_invalid_queue_is_rejected_in_one_line(changes: dict[str, Any], line: str) -> None:
     with pytest.raises(ScenarioError) as error:
         LINK.with_(**changes).resolve()
     assert list(error.value.problems) == [line]

@@ -47,7 +47,7 @@ def test_it_is_rejected(field: str, fields: dict[str, Any]) -> None:
     assert "; needs " in line
 
 
-def test_what_just_fits_is_accepted() -> None:
+def test_values_at_the_limit_are_accepted() -> None:
     def accept(**fields: Any) -> Scenario:  # noqa: ANN401 - fields of a scenario
         return Scenario(**{**DAYS, **fields})
 

@@ -334,7 +334,7 @@ def test_p_values_have_one_format_on_pages_and_in_analyse() -> None:
     assert [row[1].value for row in shown.rows] == [2.7e-18, 1.2e-12, 0.0314159, None]
 
 
-def test_a_download_holds_its_bytes() -> None:
+def test_download_contains_the_bytes_of_its_file() -> None:
     found = download("a.csv", b"x\n1\n")
     assert base64.b64decode(found.href.partition(",")[2]) == b"x\n1\n"
 

@@ -244,7 +244,7 @@ def test_a_walker_shell_is_evenly_phased() -> None:
     assert 1440 / Shell("own", 3, 4, 550, 50).mean_motion == pytest.approx(95.6, abs=0.1)
 
 
-def test_elements_are_read_from_two_or_three_lines_and_omm(tmp_path: Path) -> None:
+def test_elements_are_read_from_tle_and_omm(tmp_path: Path) -> None:
     (tmp_path / "v.tle").write_text(VANGUARD)
     (three,) = read_elements(tmp_path / "v.tle")
     (tmp_path / "v.tle").write_text(VANGUARD.partition("\n")[2])

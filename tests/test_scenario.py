@@ -168,7 +168,7 @@ def test_a_flow_takes_the_options_of_its_own_recovery_from_the_scenario_unless_i
     assert [Scenario.from_toml(each.to_toml()).digest() for each in (named, said)] == [named.digest(), said.digest()]
 
 
-def test_digest_depends_on_the_run_and_not_on_its_spelling() -> None:
+def test_digest_ignores_the_spelling_of_values() -> None:
     base = Scenario()
     assert base.with_(name="other", duration="10000 ms", **{"tcp.receiver_window": "65536 B"}).digest() == base.digest()
     assert base.with_(duration="11 s").digest() != base.digest()

@@ -127,7 +127,7 @@ def test_the_port_that_leads_back_has_a_policy_of_its_own() -> None:
         ("tail-drop", {"tcp": {"ecn": {"kind": "dctcp", "ect": 2}}}, "network.group[0].tcp.ecn.ect: 2"),
     ],
 )
-def test_what_no_port_can_be_is_rejected_in_one_line(policy: object, group: dict[str, Any], line: str) -> None:
+def test_invalid_port_is_rejected_in_one_line(policy: object, group: dict[str, Any], line: str) -> None:
     with pytest.raises(ScenarioError) as error:
         scenario([{"name": "a", **group}], policy)
     assert str(error.value).startswith(line)

@@ -194,7 +194,7 @@ def test_a_file_of_lens_is_read_without_its_lost_round_trips(tmp_path: Path) -> 
         ("time,loss\n0,1\n1,1\n", "loss is 1 in all rows, so nothing arrives; if percent is meant, name the column 'loss [%]'"),
     ],
 )  # fmt: skip
-def test_what_is_implausible_is_questioned(tmp_path: Path, text: str, said: str) -> None:
+def test_implausible_values_are_questioned(tmp_path: Path, text: str, said: str) -> None:
     file = written(tmp_path, text)
     assert f"{file}: {said}" in cautions(over(file))
 
@@ -218,7 +218,7 @@ def test_times_that_may_be_milliseconds_are_questioned(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["time,rate\n0,152 bit/s\n", "time,rate\n0,5e6\n", "time,delay\n0,0.3\n", "time,delay\n0,20 s\n"]
 )
-def test_what_is_plausible_or_has_its_unit_is_not_questioned(tmp_path: Path, text: str) -> None:
+def test_plausible_values_are_not_questioned(tmp_path: Path, text: str) -> None:
     file = written(tmp_path, text)
     assert not [line for line in cautions(over(file)) if str(file) in line]
 
@@ -254,7 +254,7 @@ def test_what_is_plausible_or_has_its_unit_is_not_questioned(tmp_path: Path, tex
         ("", ": empty; needs a CSV file of time and rate, delay, rtt or loss"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named_by_its_line_and_column(tmp_path: Path, text: str, said: str | None) -> None:
+def test_error_names_line_and_column(tmp_path: Path, text: str, said: str | None) -> None:
     file = written(tmp_path, text)
     with pytest.raises(ScenarioError) as caught:
         over(file)

@@ -30,7 +30,7 @@ def run(path: str) -> Result:
 
 
 @pytest.mark.parametrize("path", HELD)
-def test_what_holds_a_flow_back_most_is_named_and_shares_add_up(path: str) -> None:
+def test_largest_share_is_named_and_shares_add_up(path: str) -> None:
     found = time_shares(run(path), "flow1")
     assert list(found.index) == list(CAUSES)
     assert found.sum() == pytest.approx(1)

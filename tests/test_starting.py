@@ -177,7 +177,7 @@ def test_careful_resume_needs_rack_and_a_control_with_a_window() -> None:
 
 
 @pytest.mark.parametrize("control", ["cubic", "linux-reno"])
-def test_search_ends_slow_start_before_a_loss_where_the_buffer_permits_it(control: str) -> None:
+def test_search_ends_slow_start_before_a_loss(control: str) -> None:
     """The buffer of 8 BDP holds all data sent until slow start ends, at six BDP.
 
     With a buffer of one BDP, a loss ends slow start first.

@@ -35,7 +35,7 @@ def loaded(code: str) -> set[str]:
         "from longpipe.cli import app; app(['init'], standalone_mode=False)",
     ],
 )
-def test_what_needs_no_tables_loads_no_library_of_tables(code: str) -> None:
+def test_commands_without_tables_do_not_load_pandas(code: str) -> None:
     found = loaded(code)
     assert "longpipe" in found
     assert not found & HEAVY

@@ -103,7 +103,7 @@ def test_two_processes_share_a_campaign(where: str, tmp_path: Path) -> None:
     check_all_runs(where)
 
 
-def test_what_a_killed_process_had_is_taken_over_at_once(where: str, tmp_path: Path) -> None:
+def test_leases_of_killed_processes_are_taken_over(where: str, tmp_path: Path) -> None:
     killed, left = begin(where, tmp_path, 2)
     let_run(killed)
     assert killed.stdout is not None
@@ -140,7 +140,7 @@ def test_a_finished_run_is_not_leased_unless_it_is_to_be_fresh(where: str) -> No
         assert leases.take([key], fresh=True) == ({key}, set(), set())
 
 
-def test_who_is_dead() -> None:
+def test_owner_without_a_process_counts_as_dead() -> None:
     this = Owner()
     now = time.time()
     elsewhere = Owner(machine="elsewhere")

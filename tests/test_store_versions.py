@@ -173,7 +173,7 @@ def test_a_readonly_store_reads_and_rejects_to_write(tmp_path: Path, database: s
             assert store.count() == 1
 
 
-def test_nothing_to_read_is_one_line(tmp_path: Path, database: str) -> None:
+def test_missing_or_empty_store_is_rejected_in_one_line(tmp_path: Path, database: str) -> None:
     with pytest.raises(ScenarioError, match=r"none\.db: no such file; needs the store of an earlier run"):
         Store(tmp_path / "none.db", readonly=True)
     assert not (tmp_path / "none.db").exists()

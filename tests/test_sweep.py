@@ -207,7 +207,7 @@ def test_only_lines_over_levels_without_an_order_are_apart_and_not_joined() -> N
     assert panel.get_yscale() == "log"
 
 
-def test_what_can_t_be_drawn_is_one_line() -> None:
+def test_undrawable_sweep_is_rejected_in_one_line() -> None:
     for arguments, message in (
         (("bufer", "efficiency"), "factor: 'bufer'; did you mean 'buffer'? accepts buffer, tcp"),
         (("buffer", "eficiency", "tcp"), "measure: 'eficiency'; did you mean 'efficiency'?"),

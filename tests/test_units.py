@@ -88,7 +88,7 @@ SIZES = "accepts B, KB, KiB, MB, MiB, GB, GiB, as in '64 KiB'"
         (SEGMENTS, "1 cell", "'1 cell' is not a number of segments; accepts segments, as in '1 segment'"),
     ],
 )
-def test_what_is_no_quantity_is_rejected_with_what_is_accepted(dimension: Dimension, text: str, message: str) -> None:
+def test_invalid_quantity_is_rejected_with_accepted_units(dimension: Dimension, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=r"^'") as error:
         dimension.parse(text)
     assert str(error.value) == message
@@ -150,7 +150,7 @@ def test_quantities_equal_exact_arithmetic(of: tuple[Dimension, str], whole: int
 
 
 @given(st.sampled_from([TIME, RATE, SIZE]), st.integers(-(10**20), 10**20))
-def test_what_is_written_reads_back_exactly(dimension: Dimension, value: int) -> None:
+def test_written_quantities_are_read_back_exactly(dimension: Dimension, value: int) -> None:
     assert dimension.parse(dimension.format(value)) == value
 
 

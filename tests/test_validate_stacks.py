@@ -14,7 +14,7 @@ from longpipe_evidence.validate.stacks import BUFFERS_BDP, RATES_MBITS, ROUND_TR
 needs_stacks = pytest.mark.skipif(stacks.installed() is None, reason="longpipe_stacks is not installed: make stacks")
 
 
-def test_who_deviates_is_far_from_the_median() -> None:
+def test_deviating_stack_is_far_from_the_median() -> None:
     assert deviating({"a": 1.0, "b": 1.04, "c": 0.9}) == ["c"]
     assert deviating({"a": 1.0, "b": 1.04, "c": 1.0}) == []
     assert deviating({"a": 0.0, "b": 1.0, "c": 2.0}) == ["a", "c"]
