@@ -51,7 +51,7 @@ class Group(GroupBase):
     )
     split: Annotated[bool, LATER] = Field(
         default=True,
-        description="Whether split-TCP proxies split its connections; false for encrypted transports such as QUIC (RFC 9312)",
+        description="Whether split-TCP proxies split its connections; false for encrypted transports such as QUIC (RFC 9065)",
     )
     access_delay: Annotated[str, quantity(TIME, "0 s", "1000 s")] | None = Field(
         default=None, description="Propagation delay from source to switch1 [time]; network.access_delay if absent"
@@ -263,7 +263,7 @@ class Flow(Model):
     )
     split: Annotated[bool, LATER] = Field(
         default=True,
-        description="Whether split-TCP proxies split its connections; false for encrypted transports such as QUIC (RFC 9312)",
+        description="Whether split-TCP proxies split its connections; false for encrypted transports such as QUIC (RFC 9065)",
     )
 
 
