@@ -204,19 +204,19 @@ def _allowances(question: Question, zone: float) -> Allowances:
 def _zone(question: Question, values: list[list[Numbers]]) -> float:
     """Returns the indifference zone: as given, otherwise .01 for a share, or 2 % of the best mean of the first runs."""
     goal = question.goal
-    given, relative = (
+    zone, relative = (
         ((ZONE_OF_SHARES, False) if is_share(goal) else (ZONE, True))
         if question.zone is None
         else quantity(goal, question.zone, "--zone")
     )
     if not relative:
-        return given
+        return zone
     means = np.array([reduced(question, np.array(value))[: question.first, 0].mean() for value in values])
     means = means[np.isfinite(means)]
     if not len(means):
-        return given
+        return zone
     best = abs(float(means.max() if question.maximise else means.min())) or float(np.abs(means).max())
-    return given * best or given
+    return zone * best or zone
 
 
 def _feed(question: Question, selection: Selection, values: list[list[Numbers]], replication: int) -> None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def worse_by(answer: Answer) -> str:
     """Returns the name of the column with the differences from the choice."""
-    of = unit(answer.advice.question.goal)
-    return f"worse by [{of}]" if of else "worse by"
+    goal_unit = unit(answer.advice.question.goal)
+    return f"worse by [{goal_unit}]" if goal_unit else "worse by"
 
 
 def alternatives(answer: Answer) -> pd.DataFrame:

@@ -209,10 +209,10 @@ def worse(answer: Answer, difference: Difference) -> str:
     if difference.mean == difference.low == difference.high == 0:
         return "equal in every run"
     interval = "" if math.isnan(difference.low) else f" ({low} to {high})"
-    of = f" {unit(goal)}" if unit(goal) else ""
+    unit_text = f" {unit(goal)}" if unit(goal) else ""
     if difference.mean < 0:
-        return f"better by {mean[1:]}{interval}{of}, undecided"
-    return f"worse by {mean}{interval}{of}" + (", perhaps equal" if difference.low <= 0 else "")
+        return f"better by {mean[1:]}{interval}{unit_text}, undecided"
+    return f"worse by {mean}{interval}{unit_text}" + (", perhaps equal" if difference.low <= 0 else "")
 
 
 def changes(answer: Answer) -> Iterator[str]:

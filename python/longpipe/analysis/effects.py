@@ -91,12 +91,12 @@ def _least_squares(cells: Cells, terms: Sequence[Term]) -> Fit:
     parameter, covariance = solve @ cells.means, (solve / cells.counts) @ solve.T
     effects, first = {}, 1
     for term, block in blocks.items():
-        own = slice(first, first + block.shape[1])
-        first = own.stop
+        columns_of_term = slice(first, first + block.shape[1])
+        first = columns_of_term.stop
         spread = _sum_to_zero(cells, term)
-        values, within = spread @ parameter[own], covariance[own, own]
+        values, within = spread @ parameter[columns_of_term], covariance[columns_of_term, columns_of_term]
         scale = np.sqrt(np.einsum("ij,jk,ik->i", spread, within, spread))
-        squares = float(parameter[own] @ np.linalg.solve(within, parameter[own]))
+        squares = float(parameter[columns_of_term] @ np.linalg.solve(within, parameter[columns_of_term]))
         shape = tuple(len(cells.axes[name]) for name in term)
         effects[term] = Effect(values.reshape(shape), scale.reshape(shape), squares, block.shape[1])
     fitted = x @ parameter
@@ -180,8 +180,8 @@ def _products(cells: Cells, term: Term, codes: Sequence[Integers]) -> Floats:
     """Returns the columns of a term in the model matrix for rows of level codes, shape (rows, degrees of freedom)."""
     columns: Floats = np.ones((len(codes[0]), 1))
     for name, code in zip(term, codes, strict=True):
-        own = _contrasts(len(cells.axes[name]))[code]
-        columns = np.einsum("ij,ik->ijk", columns, own).reshape(len(columns), -1)
+        contrast = _contrasts(len(cells.axes[name]))[code]
+        columns = np.einsum("ij,ik->ijk", columns, contrast).reshape(len(columns), -1)
     return columns
 
 

@@ -124,8 +124,8 @@ def _interval(side: Side, values: NDArray[Any]) -> str:
     mean, low, high = (
         number(bound / scale) for bound in (mean_estimate.mean, mean_estimate.mean_low, mean_estimate.mean_high)
     )
-    of = f" {unit(measure)}" if unit(measure) else ""
-    return f"{mean}{of}" if len(values) < 2 else f"{mean} ({low} to {high}){of}"
+    unit_text = f" {unit(measure)}" if unit(measure) else ""
+    return f"{mean}{unit_text}" if len(values) < 2 else f"{mean} ({low} to {high}){unit_text}"
 
 
 def _toml(value: object) -> str:

@@ -283,15 +283,15 @@ def _shapers_without_effect(resolved: Resolved) -> Iterator[str]:
     for k, link in shaped:
         policy, rate_bps = link["policy"], link["policy"]["rate_bps"]
         if rate_bps > counted_bps[k]:
-            own = RATE.format(link["rate_bps"])
+            link_rate = RATE.format(link["rate_bps"])
             if round(counted_bps[k]) != link["rate_bps"]:
-                own += f" ({RATE.format(round(counted_bps[k]))} as CAKE counts full packets)"
+                link_rate += f" ({RATE.format(round(counted_bps[k]))} as CAKE counts full packets)"
             # A policy that shapes another link was meant for that link.
             elsewhere = any(
                 shaped_link["policy"] == policy and rate_bps <= counted_bps[other] for other, shaped_link in shaped
             )
             needs = "a separate policy (return_policy)" if elsewhere else "a lower rate"
-            above = f"CAKE's rate of {RATE.format(rate_bps)} is above the link's {own}"
+            above = f"CAKE's rate of {RATE.format(rate_bps)} is above the link's {link_rate}"
             yield f"{port_name(resolved, k)}: {above} and shapes nothing; needs {needs}"
 
 
@@ -324,9 +324,9 @@ def _ecn_of_one_side(resolved: Resolved) -> Iterator[str]:
             data = {k for flow in resolved["flows"] for k in flow["route"]}
             slowest = min(marking, key=lambda k: (k not in data, resolved["links"][k].get("rate_bps", 0)))
             kind = _kind(resolved["links"][slowest]["policy"])
-            what = f"{kind} with ecn = true" if "ecn" in resolved["links"][slowest]["policy"] else kind
+            queue = f"{kind} with ecn = true" if "ecn" in resolved["links"][slowest]["policy"] else kind
             where = port_name(resolved, slowest)
-            yield f"{where}: {what} marks nothing, because no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
+            yield f"{where}: {queue} marks nothing, because no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
     elif capable and not any(_may_mark(link, is_scalable=is_scalable) for link in resolved["links"]):
         needs = "needs a queue that marks, as switch.policy = {kind = 'codel', ecn = true}"
         yield f"tcp.ecn: {', '.join(capable)}, but no packet is marked, because no queue marks; {needs}"

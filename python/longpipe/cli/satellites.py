@@ -202,7 +202,7 @@ def _print_pairs(computed: RoundTrips) -> None:
         rtt = computed.rtt_s[:, pair]
         reached = rtt[np.isfinite(rtt)]
         minimum, middle, maximum = 1e3 * reached.min(), 1e3 * np.median(reached), 1e3 * reached.max()
-        changes = sum(own == pair for _, own, _ in computed.changes) - 1
+        changes = sum(changed_pair == pair for _, changed_pair, _ in computed.changes) - 1
         counted = "1 change" if changes == 1 else f"{changes} changes"
         line = f"{computed.label(pair)}: {minimum:.2f} to {maximum:.2f} ms, median {middle:.2f} ms, {counted} of route"
         without = 1 - len(reached) / len(rtt)

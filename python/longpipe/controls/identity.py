@@ -185,9 +185,9 @@ def _names(code: types.CodeType) -> set[str]:
 
 def _imports(code: types.CodeType) -> set[str]:
     """Returns the names of the modules that a code object and those within it import."""
-    own = {instruction.argval for instruction in dis.get_instructions(code) if instruction.opname == "IMPORT_NAME"}
+    imported = {instruction.argval for instruction in dis.get_instructions(code) if instruction.opname == "IMPORT_NAME"}
     inner = (constant for constant in code.co_consts if inspect.iscode(constant))
-    return own.union(*map(_imports, inner))
+    return imported.union(*map(_imports, inner))
 
 
 def _of_files(files: Iterable[UserFile]) -> list[bytes]:

@@ -69,8 +69,8 @@ class Fraction:
         """The defining relation: all products of factors that are constant over the fraction, with their signs."""
         words: list[Word] = [(0, 1)]
         for name, (word, sign) in self._generated.items():
-            own = word | 1 << self.factors.index(name)
-            words += [(other ^ own, s * sign) for other, s in words]
+            generator_word = word | 1 << self.factors.index(name)
+            words += [(other ^ generator_word, s * sign) for other, s in words]
         return tuple(words[1:])
 
     @property

@@ -203,8 +203,8 @@ class _Campaign:
 
 def _run_batch(batch: Sequence[Job], version: str, memory: str | None) -> _Answer:
     """Executes the runs of a batch in a worker, one after another."""
-    if (there := _version()) != version:
-        return f"{get_worker().address} {there}"
+    if (version_there := _version()) != version:
+        return f"{get_worker().address} {version_there}"
     return run_batch(run_in_pool, batch, memory)
 
 
@@ -212,9 +212,9 @@ def _check_workers(client: Client) -> None:
     answers = client.run(_prober(), on_error="ignore")
     if not answers:
         _log.warning("%s has no workers yet; waiting for the first", _address(client))
-    for worker, there in answers.items():
-        if there != _version():
-            raise _refusal(worker, there)
+    for worker, worker_version in answers.items():
+        if worker_version != _version():
+            raise _refusal(worker, worker_version)
 
 
 def _prober() -> Callable[[], str]:
@@ -244,8 +244,8 @@ def _version() -> str:
     return _prober()()
 
 
-def _refusal(worker: str, there: str) -> ScenarioError:
-    has = f"longpipe {there}" if there else "no longpipe"
+def _refusal(worker: str, worker_version: str) -> ScenarioError:
+    has = f"longpipe {worker_version}" if worker_version else "no longpipe"
     return ScenarioError(f"executor: the Dask worker {worker} has {has}; needs {_version()}, as this process has")
 
 

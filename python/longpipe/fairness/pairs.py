@@ -208,16 +208,16 @@ def matrix(both: pd.DataFrame, solo: pd.DataFrame) -> list[Pair]:
     for (rate, rtt, buffer, a, b), rows in both.groupby(["rate", "rtt", "buffer", ONE, OTHER], sort=False):
         path = path_name(rate, rtt, buffer)
         keys = [(rate, rtt, buffer, seed) for seed in rows["seed"]]
-        of = {name: pd.Series([alone[(name, *key)] for key in keys], index=rows.index) for name in {a, b}}
+        alone_bps = {name: pd.Series([alone[(name, *key)] for key in keys], index=rows.index) for name in {a, b}}
         # Throughputs of ONE and of OTHER in competition, from which shares and harm are computed.
         of_one, of_other = rows["one_bps"], rows["other_bps"]
         if a == b:
             is_one = rows[FIRST] == ONE
             early, late = of_one.where(is_one, of_other), of_other.where(is_one, of_one)
-            pairs.append(_pair(path, str(a), str(b), rows, _parts(early, late, of[b])))
+            pairs.append(_pair(path, str(a), str(b), rows, _parts(early, late, alone_bps[b])))
             continue
-        pairs.append(_pair(path, str(a), str(b), rows, _parts(of_one, of_other, of[b])))
-        pairs.append(_pair(path, str(b), str(a), rows, _parts(of_other, of_one, of[a])))
+        pairs.append(_pair(path, str(a), str(b), rows, _parts(of_one, of_other, alone_bps[b])))
+        pairs.append(_pair(path, str(b), str(a), rows, _parts(of_other, of_one, alone_bps[a])))
     return pairs
 
 

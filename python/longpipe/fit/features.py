@@ -317,7 +317,7 @@ def _limit(at_loss: Numbers, kept: Numbers, jitter: float) -> FitEstimate:
         beyond = np.clip(limit - at_loss, 0, 1) + np.clip(at_loss - limit - 1, 0, 1)
         return float(beyond.mean() + np.clip(longest - limit, 0, 1).mean())
 
-    lowest = min((float(np.floor(middle)) + more for more in _LIMITS), key=misfit)
+    lowest = min((float(np.floor(middle)) + step for step in _LIMITS), key=misfit)
     return FitEstimate(
         max(lowest, 1.0), max(min(float(np.floor(low)), lowest) - 1, 0.0), max(float(np.ceil(high)), lowest + 1)
     )

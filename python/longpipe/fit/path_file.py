@@ -130,10 +130,10 @@ def _check_row(where: str, row: object, high: float) -> None:
 def _check_series(where: str, name: str, values: object, latest: float) -> None:
     if not isinstance(values, list):
         raise ScenarioError(f"{where}: {shown(values)}; needs a list")
-    high, of = (latest, "of the capture") if name in _TIMES else (_LARGEST, "")
+    high, of_capture = (latest, "of the capture") if name in _TIMES else (_LARGEST, "")
     for index, value in enumerate(values):
         if value is not None or name not in _GAPS:
-            _number(f"{where}[{index}]", value, 0.0, high, of)
+            _number(f"{where}[{index}]", value, 0.0, high, of_capture)
 
 
 def _number(where: str, value: object, low: float, high: float, of: str = "") -> float:

@@ -545,12 +545,12 @@ def _writes(subject: Subject, rtt: Series, share: float, mss: int) -> Writes:
     series, window = subject.of("cwnd"), 0.0
     if series is not None:
         window = share * float(series.numbers.max()) * (mss if series.unit == "packets" else 1)
-    again = subject.of("retransmissions")
+    retransmissions = subject.of("retransmissions")
     return Writes(
         block=block,
         longest=max(_REFILLED * window, block, fixed),
         window=window,
-        repairs=np.zeros(0) if again is None else again.time_s,
+        repairs=np.zeros(0) if retransmissions is None else retransmissions.time_s,
         repair_s=float(rtt.numbers.max()),
     )
 

@@ -76,10 +76,10 @@ def core_scenario(scenario: Scenario, flows: Sequence[int]) -> str:
     rows = list(resolved["flows"])
     for i in flows:
         tcp = dict(rows[i]["tcp"])
-        own = _own_tcp(scenario, str(rows[i]["name"]))
-        if _setting(scenario, own, "receiver_window") == AUTO:
+        flow_tcp = _own_tcp(scenario, str(rows[i]["name"]))
+        if _setting(scenario, flow_tcp, "receiver_window") == AUTO:
             tcp["receiver_window_bytes"] = LARGEST_WINDOW_BYTES
-            if isinstance(_setting(scenario, own, "window_scale"), str):
+            if isinstance(_setting(scenario, flow_tcp, "window_scale"), str):
                 tcp["window_scale"] = scenario.tcp.most_window_scale
         rows[i] = {**rows[i], "tcp": tcp}
     return canonical_json(without_warm_up({**resolved, "flows": rows}))
@@ -93,21 +93,21 @@ def _own_tcp(scenario: Scenario, name: str) -> Tcp | None:
     return next((flow.tcp for flow in network.flows if flow.name == name), None)
 
 
-def _setting(scenario: Scenario, own: Tcp | None, field: str) -> object:
-    return getattr(own if own is not None and field in own.model_fields_set else scenario.tcp, field)
+def _setting(scenario: Scenario, flow_tcp: Tcp | None, field: str) -> object:
+    return getattr(flow_tcp if flow_tcp is not None and field in flow_tcp.model_fields_set else scenario.tcp, field)
 
 
 def path_of(scenario: Scenario, flow: int) -> dict[str, float]:
     """Returns the constants of a flow's path, as docs/gym.md describes them."""
     resolved = scenario.resolved
-    own, links = resolved["flows"][flow], resolved["links"]
-    mss, timestamps = own["tcp"]["mss_bytes"], bool(own["tcp"]["timer"].get("timestamps"))
-    rates = {k: _rate_bps(links[k], resolved["duration_ps"]) for k in own["route"]}
+    flow_row, links = resolved["flows"][flow], resolved["links"]
+    mss, timestamps = flow_row["tcp"]["mss_bytes"], bool(flow_row["tcp"]["timer"].get("timestamps"))
+    rates = {k: _rate_bps(links[k], resolved["duration_ps"]) for k in flow_row["route"]}
     slowest = min(rates, key=rates.__getitem__)
     buffer = links[slowest]["buffer"]
     values = (
         rates[slowest],
-        sum(_delay_ps(links[k]) for k in (*own["route"], *own["return_route"])) / 1e12,
+        sum(_delay_ps(links[k]) for k in (*flow_row["route"], *flow_row["return_route"])) / 1e12,
         float("inf") if buffer is None else float(bytes_of(buffer, packet_bytes(mss, timestamps))),
     )
     return dict(zip(PATH, values, strict=True))

@@ -84,9 +84,9 @@ class Draws:
         if count < 1:
             raise ScenarioError(f"count: {count}; needs at least 1")
         self.first = self._scenario(0)
-        for field, of in self._fields.items():
-            if not isinstance(of, Uniform):
-                for level in of:
+        for field, levels in self._fields.items():
+            if not isinstance(levels, Uniform):
+                for level in levels:
                     self.first.with_(**{field: level})
 
     def __call__(self, rng: np.random.Generator) -> Scenario:
@@ -99,8 +99,8 @@ class Draws:
     def _drawn(self, number: int) -> Scenario:
         rng = np.random.default_rng([self._seed, number])
         values = {
-            field: of.draw(rng) if isinstance(of, Uniform) else of[int(rng.integers(len(of)))]
-            for field, of in self._fields.items()
+            field: levels.draw(rng) if isinstance(levels, Uniform) else levels[int(rng.integers(len(levels)))]
+            for field, levels in self._fields.items()
         }
         return self._base.with_(**values)
 

@@ -36,10 +36,14 @@ def between(
     check_seed(seed)
     with contextlib.ExitStack() as stack:
         attached = []
-        for interface, own in zip(interfaces, addresses, strict=True):
+        for interface, addresses_of_interface in zip(interfaces, addresses, strict=True):
             with _socket_errors_of(interface):
                 packets = stack.enter_context(listened_to(interface))
-            attached.append(Attached(own, "packet", packets.detach(), _ethernet(interface, own)))
+            attached.append(
+                Attached(
+                    addresses_of_interface, "packet", packets.detach(), _ethernet(interface, addresses_of_interface)
+                )
+            )
         with Carrier(plan, attached, seed, settings) as carrier:
             while carrier.is_alive() and not until():
                 time.sleep(_LOOK_S)

@@ -24,13 +24,13 @@ def ancestors(process: int) -> list[int]:
 
 def namespaces_below(process: int) -> set[str]:
     """Returns the namespaces of a process's descendants, as `net:[4026532000]`, without those of this process."""
-    own = _namespaces(_PROCESSES / "self")
+    own_spaces = _namespaces(_PROCESSES / "self")
     below: set[str] = set()
     for folder in _processes():
         with contextlib.suppress(OSError, IndexError):
             if process in ancestors(int(folder.name)):
                 below |= _namespaces(folder)
-    return below - own
+    return below - own_spaces
 
 
 def _namespaces(folder: Path) -> set[str]:

@@ -109,8 +109,8 @@ def flood(host: str, port: str, seconds: str, length: str) -> None:
 
 def ignore(port: str) -> None:
     """Opens a socket for datagrams without reading them, until it is terminated."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there:
-        there.bind(("", int(port)))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening:
+        listening.bind(("", int(port)))
         signal.pause()
 
 
@@ -147,13 +147,13 @@ def stamp(port: str, folder: str) -> None:
     """Writes each datagram's number and kernel arrival time [ns] to `arrivals.csv` until terminated."""
     with (
         (Path(folder) / "arrivals.csv").open("w", buffering=1) as file,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening,
     ):
         file.write("number,arrived_ns\n")
-        there.setsockopt(socket.SOL_SOCKET, _TIMESTAMPS, 1)
-        there.bind(("", int(port)))
+        listening.setsockopt(socket.SOL_SOCKET, _TIMESTAMPS, 1)
+        listening.bind(("", int(port)))
         while True:
-            data, ((_, _, when), *_), *_ = there.recvmsg(_CHUNK, 100)
+            data, ((_, _, when), *_), *_ = listening.recvmsg(_CHUNK, 100)
             seconds, rest_ns = struct.unpack("ll", when)
             file.write(f"{_NUMBER.unpack_from(data)[0]},{seconds * 10**9 + rest_ns}\n")
 

@@ -134,8 +134,10 @@ class Named:
 
     def lacking(self, name: str, beside: str) -> list[float]:
         """Returns the numbers of the column `beside` in rows that lack the column `name`."""
-        of = self._columns.get(name)
-        return [value for index, value in enumerate(self._columns[beside]) if of is None or math.isnan(of[index])]
+        column = self._columns.get(name)
+        return [
+            value for index, value in enumerate(self._columns[beside]) if column is None or math.isnan(column[index])
+        ]
 
     def points(self, name: str, *beside: str) -> Iterator[tuple[float, ...]]:
         """Yields the numbers of the columns `beside` with those of the column `name`, where the latter are known."""

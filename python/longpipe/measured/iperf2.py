@@ -119,8 +119,8 @@ class _Header:
     def stream(self, name: str, line: str = "") -> _Stream:
         """Returns a stream without intervals; `line` is the one with its addresses."""
         mss = _MSS.fullmatch(line)
-        own = {} if mss is None else {"mss": float(mss[1])}
-        return _Stream(name, self.is_udp, dict(self.facts), self.sizes | own)
+        max_segment = {} if mss is None else {"mss": float(mss[1])}
+        return _Stream(name, self.is_udp, dict(self.facts), self.sizes | max_segment)
 
 
 def _streams(content: Content) -> list[_Stream]:

@@ -73,8 +73,8 @@ def read(content: Content) -> Recording:
         unknown.append("losses: probes without RTT are not marked as lost")
     length = max((at - first) / 1e9 for at, _, _ in probes)
     least = {
-        name: min((delay for _, delay in delays(of)), default=None)
-        for name, of in (("upstream", "send"), ("downstream", "receive"))
+        name: min((delay for _, delay in delays(direction)), default=None)
+        for name, direction in (("upstream", "send"), ("downstream", "receive"))
     }
     begin_ns = wall if isinstance(wall, int) and begin is not None else None
     return Recording(

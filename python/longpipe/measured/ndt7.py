@@ -129,13 +129,16 @@ def _subject(name: str, placed: Placed, download: bool | None) -> Iterator[Subje
     if download is None:
         download = max((size for _, size in acked), default=0) >= max((size for _, size in received), default=0)
     counted = (acked if download else received) or list(points("AppInfo", "NumBytes"))
-    again = list(points("TCPInfo", "BytesRetrans"))
+    retransmitted = list(points("TCPInfo", "BytesRetrans"))
     of_flow = kept(
         rates(steps(counted), "since the previous measurement"),
         series("smoothed rtt", points("TCPInfo", "RTT", 1e-6), "the kernel's smoothed RTT"),
         series("delivery rate", points("BBRInfo", "BW", 8.0), "BBR's bandwidth estimate (bytes/s in the file)"),
         series(
-            "retransmissions", ((at, n) for _, at, n in steps(again) if n), "since the previous measurement", "bytes"
+            "retransmissions",
+            ((at, n) for _, at, n in steps(retransmitted) if n),
+            "since the previous measurement",
+            "bytes",
         ),
     )
     last = {

@@ -106,7 +106,7 @@ def _of_merged(content: Content) -> Recording:
     if not names:
         location = f"{content.file}:{content.lines[0][0]}"
         raise ScenarioError(f"{location}: no packet; needs a log of a tunnel that carried packets")
-    length = max(max((row[0] for of in (entered, left) for row in of[name]), default=0.0) for name in names)
+    length = max(max((row[0] for packets in (entered, left) for row in packets[name]), default=0.0) for name in names)
     subjects = [_flow(name, entered[name], left[name]) for name in names]
     if len(capacity):
         # Over an emulated link, the log contains the link's opportunities to send.

@@ -161,7 +161,7 @@ class _Log:
             self._begin(_Run(Replies(self.file), number, address, _named(head[1], address), begins=True))
         elif summary := _SUMMARY.fullmatch(line):
             names = ((run, (run.address, run.target.partition(" ")[0])) for run in self._of_address.values())
-            self._ended = [run for run, own in names if summary[1] in own]
+            self._ended = [run for run, names_of_run in names if summary[1] in names_of_run]
         elif self._current is None:
             return
         elif totals := _TOTALS.fullmatch(line):

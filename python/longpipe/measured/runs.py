@@ -60,8 +60,10 @@ def joined(runs: Sequence[tuple[int, Recording]]) -> Recording:
     of_key: dict[tuple[str, ...], list[tuple[float, float, Subject]]] = {}
     for number, (recording, offset) in enumerate(zip(recordings, offsets, strict=True)):
         for index, subject in enumerate(recording.subjects):
-            own = (f"{number}", f"{index}") if subject.kind == "flow" else (subject.kind, subject.key or subject.name)
-            of_key.setdefault(own, []).append((offset, recording.duration_s, subject))
+            subject_key = (
+                (f"{number}", f"{index}") if subject.kind == "flow" else (subject.kind, subject.key or subject.name)
+            )
+            of_key.setdefault(subject_key, []).append((offset, recording.duration_s, subject))
     lines = [f"{line}" for line, _ in runs[:_LISTED]] + (["..."] if len(runs) > _LISTED else [])
     notes = [f"the file contains {len(runs)} runs, which begin at lines {', '.join(lines)}"]
     if len(begins_ns) < len(runs):

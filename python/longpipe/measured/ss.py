@@ -173,8 +173,8 @@ def _subject(name: str, connection: Run[Items], *, timed: bool) -> Subject:
         key: (value, unit) for key, unit in (_COUNTERS | _SIZES).items() if (value := _number(last, key)) is not None
     }
     counters |= {key: (ms / 1e3, "s") for key in _TIMES if (ms := _number(last, key)) is not None}
-    again = _retransmitted(rows)
-    counters["retransmitted"] = (again[-1][1] if len(again) else 0.0, "packets")
+    retransmitted = _retransmitted(rows)
+    counters["retransmitted"] = (retransmitted[-1][1] if len(retransmitted) else 0.0, "packets")
     facts = {key: last[key] for key in ("control",) if key in last}
     if not timed:
         rtt, cwnd = _number(last, "rtt"), _number(last, "cwnd")
@@ -189,7 +189,7 @@ def _subject(name: str, connection: Run[Items], *, timed: bool) -> Subject:
         series("cwnd", rows.points("cwnd", "at"), "the kernel's state", "packets"),
         series(
             "retransmissions",
-            ((at, more) for _, at, more in steps(again) if more),
+            ((at, increase) for _, at, increase in steps(retransmitted) if increase),
             "retransmitted since the previous snapshot",
         ),
     )

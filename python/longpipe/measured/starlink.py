@@ -77,7 +77,9 @@ def _of_table(content: Content) -> Recording:
         _series("losses", lost, "a lost probe"),
     )
     unknown = ("rates: the probes are small", "one-way delays, unless the clocks of both ends are synchronized")
-    notes = clock_notes({name: min((row[1] for row in every[of]), default=None) for name, of in _DIRECTIONS.items()})
+    notes = clock_notes(
+        {name: min((row[1] for row in every[direction]), default=None) for name, direction in _DIRECTIONS.items()}
+    )
     path = Subject("path", "path", series, counters)
     return Recording(
         content.file, "LENS CSV", "LENS or a similar data set", None, begin, (latest - begin) / 1e9, (path,), unknown,

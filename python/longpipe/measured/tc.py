@@ -186,7 +186,9 @@ def _subject(key: Key, runs: list[Run[Counters]], notes: list[str], *, timed: bo
         backlogs = chain.from_iterable(run.rows.points("backlog", "at") for run in runs)
         with_values = kept(
             rates(_steps(runs, "bytes"), f"sent {since}"),
-            series("losses", ((at, more) for _, at, more in _steps(runs, "drops") if more), f"dropped {since}"),
+            series(
+                "losses", ((at, increase) for _, at, increase in _steps(runs, "drops") if increase), f"dropped {since}"
+            ),
             series("backlog", backlogs, "at the snapshot", "bytes"),
         )
     return Subject(name, "queue", with_values, counters)

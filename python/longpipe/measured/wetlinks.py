@@ -131,8 +131,8 @@ def _of_dish(name: str, rows: list[_Row]) -> Iterator[Subject]:
     counters = {"samples": (float(len(rows)), "samples")}
     if drop_rates:
         counters["lost pings"] = (sum(drop_rates) / len(drop_rates), "%")
-    if some := [drop for drop in drop_rates if drop < _ALL]:
-        counters["lost pings with replies"] = (sum(some) / len(some), "%")
+    if partial_drops := [drop for drop in drop_rates if drop < _ALL]:
+        counters["lost pings with replies"] = (sum(partial_drops) / len(partial_drops), "%")
     points = [(row.end, (row.of["pop_ping_latency"] or 0.0) / 1e3) for row in replied]
     yield Subject(name, "path", kept(series("rtt", points, "pings between dish and point of presence")), counters)
     for direction in ("downlink", "uplink"):

@@ -208,8 +208,8 @@ class NamedMeasure:
         return 1.0
 
     def __str__(self) -> str:
-        of = f"{self.kind}:{self.pattern}" if self.pattern else self.kind
-        spec = f"{of}.{self.quantity}"
+        target = f"{self.kind}:{self.pattern}" if self.pattern else self.kind
+        spec = f"{target}.{self.quantity}"
         return self.name if self.name in (spec, f"{self.pattern}.{self.quantity}") else f"{self.name}={spec}"
 
     def check(self, scenario: Scenario) -> None:

@@ -44,11 +44,16 @@ def by_flow(resolved: Mapping[str, Any], trace: Mapping[str, Any], flows: Mappin
     order = np.argsort(of_row, kind="stable")
     bounds = (np.searchsorted(of_row[order], numbers, side=side) for side in ("left", "right"))
     rows = [order[first:last] for first, last in zip(*bounds, strict=True)]
-    sums = [_Sum(times[own], sizes[own]) for own in rows]
+    sums = [_Sum(times[rows_of_flow], sizes[rows_of_flow]) for rows_of_flow in rows]
     end_s = resolved["duration_ps"] / 1e12
     sharing = [
-        _Sharing(path, own, float(start_s), _end_s(own, completion_s, end_s if "stop" not in flow else None))
-        for flow, path, own, start_s, completion_s in zip(
+        _Sharing(
+            path,
+            rows_of_flow,
+            float(start_s),
+            _end_s(rows_of_flow, completion_s, end_s if "stop" not in flow else None),
+        )
+        for flow, path, rows_of_flow, start_s, completion_s in zip(
             described, paths(resolved), sums, flows["start_s"], flows["completion_s"], strict=True
         )
     ]

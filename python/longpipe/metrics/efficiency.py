@@ -190,8 +190,8 @@ class _Wire:
         if traffic["kind"] in OVER_TCP:
             return self.share(tcp["mss_bytes"], packet_bytes(0, tcp["timer"].get("timestamps", False)))
         payload = longest_bytes(traffic) - HEADERS
-        of = self.best_share if SOURCES[traffic["kind"]]["varies_length"] else self.share
-        return of(payload, HEADERS) if payload > 0 else 0.0
+        share_at = self.best_share if SOURCES[traffic["kind"]]["varies_length"] else self.share
+        return share_at(payload, HEADERS) if payload > 0 else 0.0
 
     def share(self, payload: int, headers: int) -> float:
         """Returns a packet's payload divided by its length on the wire, or inf if a shaper counts it as 0 bytes."""

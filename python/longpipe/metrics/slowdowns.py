@@ -72,7 +72,11 @@ def slowdowns(completions: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     flows = completions.groupby("flow", observed=True)
-    rows = [{"flow": str(flow), "size": name, **_row(rows)} for flow, own in flows for name, rows in by_size(own)]
+    rows = [
+        {"flow": str(flow), "size": name, **_row(rows)}
+        for flow, rows_of_flow in flows
+        for name, rows in by_size(rows_of_flow)
+    ]
     return pd.DataFrame(rows, columns=[*COLUMNS])
 
 

@@ -188,8 +188,8 @@ def _analysis(study: Study, finished: pd.DataFrame, response: str, palette: Pale
         warnings.simplefilter("ignore", AssumptionWarning)
         checks = check(fitted)
     low, high = fitted.mean_interval(LEVEL)
-    of = f"mean [{unit.unit}]" if unit.unit else "mean"
-    facts = Facts(((of, f"{number(fitted.mean)}, {100 * LEVEL:g} % interval {number(low)} to {number(high)}"),))
+    label = f"mean [{unit.unit}]" if unit.unit else "mean"
+    facts = Facts(((label, f"{number(fitted.mean)}, {100 * LEVEL:g} % interval {number(low)} to {number(high)}"),))
     tables = (
         grid(fitted.variation.drop(columns="mean_square"), f"{name}-variation", "Allocation of variation"),
         grid(fitted.effects(LEVEL), f"{name}-effects", f"Effects, with {100 * LEVEL:g} % intervals"),

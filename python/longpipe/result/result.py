@@ -763,8 +763,10 @@ def _named(columns: Columns, names: Mapping[str, Any]) -> pd.DataFrame:
     import pandas as pd
 
     categories = {
-        column: pd.Categorical.from_codes(np.asarray(columns[column], dtype=np.int64), categories=pd.Index(of))
-        for column, of in names.items()
+        column: pd.Categorical.from_codes(
+            np.asarray(columns[column], dtype=np.int64), categories=pd.Index(category_names)
+        )
+        for column, category_names in names.items()
         if column in columns
     }
     return pd.DataFrame({**columns, **categories})

@@ -241,8 +241,8 @@ def _is_on_network(path: Path) -> bool:
     # Imported here because only new stores need it.
     import psutil
 
-    there = path.resolve()
-    mounts = [disk for disk in psutil.disk_partitions(all=True) if there.is_relative_to(disk.mountpoint)]
+    resolved = path.resolve()
+    mounts = [disk for disk in psutil.disk_partitions(all=True) if resolved.is_relative_to(disk.mountpoint)]
     if not mounts:
         return False
     return max(mounts, key=lambda disk: len(disk.mountpoint)).fstype.startswith(_NETWORKS)

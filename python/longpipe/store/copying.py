@@ -63,8 +63,10 @@ def copy_scenarios(source: Store, target: Store, digests: Iterable[str] | None =
     """Copies the scenarios with these digests, or all of them, that the target lacks."""
     for page in _pages(sorted(digests)) if digests is not None else _digests(source):
         with target.reading() as connection:
-            there = set(connection.execute(sa.select(SCENARIOS.c.digest).where(SCENARIOS.c.digest.in_(page))).scalars())
-        for some in _pages([digest for digest in page if digest not in there], _SCENARIOS_AT_ONCE):
+            stored_digests = set(
+                connection.execute(sa.select(SCENARIOS.c.digest).where(SCENARIOS.c.digest.in_(page))).scalars()
+            )
+        for some in _pages([digest for digest in page if digest not in stored_digests], _SCENARIOS_AT_ONCE):
             with source.reading() as connection:
                 stored = checksums.rows_of(connection, sa.select(SCENARIOS).where(SCENARIOS.c.digest.in_(some)))
                 if missing := set(some) - {row.digest for row in stored}:
@@ -241,9 +243,9 @@ def _absent(source: Store, target: Store, page: Sequence[dict[str, Any]]) -> lis
     """Returns the runs of a page that the target lacks. Raises ScenarioError if its results of another one differ."""
     columns = [RUNS.c.id, RUNS.c.measures, RUNS.c.parts, RUNS.c.checksum]
     with target.reading() as connection:
-        there = dict(_stored(connection, [_key(row) for row in page], RUNS, *columns))
+        stored_rows = dict(_stored(connection, [_key(row) for row in page], RUNS, *columns))
     for row in page:
-        other = there.get(_key(row))
+        other = stored_rows.get(_key(row))
         if other is None or other["checksum"] == row["checksum"]:
             continue
         if not _agree(row["measures"], other["measures"]) or (
@@ -253,7 +255,7 @@ def _absent(source: Store, target: Store, page: Sequence[dict[str, Any]]) -> lis
                 f"{_named(row)}, engine {row['engine']}: its results in {source.name} and {target.name} differ; "
                 "needs stores with equal results of equal runs"
             )
-    return [row for row in page if _key(row) not in there]
+    return [row for row in page if _key(row) not in stored_rows]
 
 
 def _agree(first: str | bytes | None, second: str | bytes | None) -> bool:

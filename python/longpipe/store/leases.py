@@ -140,8 +140,8 @@ class Leases:
         with self._write() as connection:
             beat = {**asdict(self.owner), "heartbeat": clock(connection)}
             insert = inserting(connection)(OWNERS).values(beat)
-            again = insert.on_conflict_do_update(index_elements=["id"], set_={"heartbeat": beat["heartbeat"]})
-            connection.execute(again)
+            upsert = insert.on_conflict_do_update(index_elements=["id"], set_={"heartbeat": beat["heartbeat"]})
+            connection.execute(upsert)
 
     def _beat(self) -> None:
         # If the problem persists, the next save reports it.
@@ -269,12 +269,12 @@ def _insertion(kind: str) -> sa.ClauseElement:
     insert = insert_of(kind)(LEASES).from_select(["digest", "seed", "engine", "owner"], rows)
     # A lease that this process has already is taken again, because a server may have ended after it took the lease and
     # before it answered.
-    again = insert.on_conflict_do_update(
+    upsert = insert.on_conflict_do_update(
         index_elements=["digest", "seed", "engine"],
         set_={"owner": insert.excluded.owner},
         where=LEASES.c.owner == insert.excluded.owner,
     )
-    insertion: sa.ClauseElement = again.returning(LEASES.c.digest, LEASES.c.seed)
+    insertion: sa.ClauseElement = upsert.returning(LEASES.c.digest, LEASES.c.seed)
     return insertion
 
 

@@ -69,8 +69,10 @@ def _rows(read: sa.Connection, old: sa.MetaData, table: sa.Table) -> Iterator[li
     """Yields the rows of a table in batches, with None in columns that the old table lacks; none without the table."""
     if table.name not in old.tables:
         return
-    there = old.tables[table.name].c
-    columns = [table.c[column.name] if column.name in there else sa.null().label(column.name) for column in table.c]
+    old_columns = old.tables[table.name].c
+    columns = [
+        table.c[column.name] if column.name in old_columns else sa.null().label(column.name) for column in table.c
+    ]
     rows = read.execute(sa.select(*columns).select_from(table)).mappings()
     while batch := rows.fetchmany(_BATCH):
         yield [dict(row) for row in batch]

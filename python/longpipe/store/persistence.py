@@ -33,12 +33,12 @@ def persistent(transaction: Callable[_P, _T]) -> Callable[_P, _T]:
         # Imported here because most campaigns never need it.
         import tenacity
 
-        again = tenacity.Retrying(
+        retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(LostError),
             wait=tenacity.wait_random_exponential(multiplier=0.1, max=_LONGEST_WAIT_S),
             stop=tenacity.stop_after_delay(PATIENCE_S),
             reraise=True,
         )
-        return again(transaction, *args, **kwargs)
+        return retrying(transaction, *args, **kwargs)
 
     return repeated

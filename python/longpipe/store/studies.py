@@ -91,10 +91,10 @@ def find(store: Store, name: str) -> StudyRecord | None:
 def require(store: Store, name: str) -> StudyRecord:
     """Returns the study with this name. If there is none, raises a ScenarioError that names the existing studies."""
     if (record := find(store, name)) is None:
-        there = (
+        existing = (
             nearest(name, stored_names, _SHOWN) if (stored_names := names(store)) else "the store has no studies yet"
         )
-        raise ScenarioError(f"study: {name!r} is not in {store.name}; {there}")
+        raise ScenarioError(f"study: {name!r} is not in {store.name}; {existing}")
     return record
 
 

@@ -28,18 +28,18 @@ def copy_studies(source: Where, target: Where, *names: str, progress: Callable[[
     batch of runs. Raises ScenarioError if there is no such study, if studies of the same name differ otherwise, and if
     the stores have different results of the same run.
     """
-    with _opened(source, readonly=True) as here, _opened(target, create=True) as there:
-        if here.is_same_as(there):
-            raise ScenarioError(f"store: {there.name}: is also the source of the copy; needs another store")
-        newer = [name for name in names or studies.names(here) if _replaces(here, there, name)]
-        copy_scenarios(here, there, _digests(here, names) if names else None)
+    with _opened(source, readonly=True) as from_store, _opened(target, create=True) as to_store:
+        if from_store.is_same_as(to_store):
+            raise ScenarioError(f"store: {to_store.name}: is also the source of the copy; needs another store")
+        newer = [name for name in names or studies.names(from_store) if _replaces(from_store, to_store, name)]
+        copy_scenarios(from_store, to_store, _digests(from_store, names) if names else None)
         total = Copied()
         for name in names or (None,):
-            total += copy_runs(here, there, name, _added(total, progress))
-            copy_failures(here, there, name)
+            total += copy_runs(from_store, to_store, name, _added(total, progress))
+            copy_failures(from_store, to_store, name)
         # The studies follow their runs, so that a study in the target has all runs that were copied with it.
         for name in newer:
-            copy_study(here, there, name)
+            copy_study(from_store, to_store, name)
     return total
 
 

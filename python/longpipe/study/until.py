@@ -189,34 +189,34 @@ def parse_until(text: str) -> tuple[str, str]:
     return match[1].strip().removesuffix("=").strip(), match[2]
 
 
-def parse_margin(until: str, of: Measure | None = None) -> tuple[float, bool]:
+def parse_margin(until: str, measure: Measure | None = None) -> tuple[float, bool]:
     """Parses a margin and whether it is relative to the mean: "±0.01", "±5 ms", "±2 %"; "+-" is accepted for "±".
 
     A number without a unit is in the unit of the metric's column, one with a unit is converted to it, which needs the
-    measure `of`. Raises ScenarioError for another text, or a unit of another dimension.
+    `measure`. Raises ScenarioError for another text, or a unit of another dimension.
     """
     match = _UNTIL.fullmatch(until)
     number = float(match[1]) if match else 0.0
-    if match is None or not 0 < number < math.inf or (match[2] not in (None, "%") and of is None):
+    if match is None or not 0 < number < math.inf or (match[2] not in (None, "%") and measure is None):
         raise ScenarioError(f"until: {until!r}; accepts ±0.01, in the unit of the metric, or ±2 %, of its mean")
     if match[2] == "%":
         return number / 100, True
-    if match[2] is None or of is None:
+    if match[2] is None or measure is None:
         return number, False
     text = f"{match[1]} {match[2]}"
     side = expressions.parse(text, "until")
-    same_dimension([of.dimension, side.dimension({}, "until")], text, "until")
-    return float(side.value({})) / of.factor, False
+    same_dimension([measure.dimension, side.dimension({}, "until")], text, "until")
+    return float(side.value({})) / measure.factor, False
 
 
 def margin_text(design: Design, until: str) -> str:
     """Returns "METRIC ±MARGIN" with an absolute margin in the unit in which tables show the metric."""
     metric, margin = parse_until(until)
-    of = _measure(design, _measure_of(design, metric))
-    number, relative = parse_margin(margin, of)
-    if relative or of.unit in ("", "share"):
+    measure = _measure(design, _measure_of(design, metric))
+    number, relative = parse_margin(margin, measure)
+    if relative or measure.unit in ("", "share"):
         return until
-    return f"{metric} ±{number / of.scale:.6g} {of.unit}"
+    return f"{metric} ±{number / measure.scale:.6g} {measure.unit}"
 
 
 def needed(values: npt.NDArray[np.float64], target: float, level: float) -> tuple[float, float]:

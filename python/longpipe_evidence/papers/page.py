@@ -108,11 +108,11 @@ def distances(paper: Replication, results: Tables) -> Iterator[Distance]:
         numbers = distance(of_caption(rows, caption))
         yield Distance(f"{caption.kind} {caption.number}", caption.metric, numbers)
     for name, units in paper.compared.items():
-        for (table, of), group in results.frame(name).groupby(["table", "of"], sort=False):
+        for (table, value_of), group in results.frame(name).groupby(["table", "of"], sort=False):
             for value, unit in units.items():
                 compared = pd.DataFrame({"published": group[f"published_{value}"], "mean": group[f"mean_{value}"]})
                 numbers = distance(compared.assign(low=float("nan"), high=float("nan"), deterministic=float("nan")))
-                yield Distance(f"Table {str(table).upper()}", f"{value} ({of})", numbers, unit)
+                yield Distance(f"Table {str(table).upper()}", f"{value} ({value_of})", numbers, unit)
 
 
 def variants(paper: Replication, results: Tables) -> tuple[str, Grid]:

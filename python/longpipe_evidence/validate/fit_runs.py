@@ -109,9 +109,9 @@ class Campaign:
         if self.most_s is not None and self.most_s < seconds(case.duration):
             case = case.model_copy(update={"duration": f"{self.most_s:g} s"})
         if draw and loss:
-            again = Random(f"fit {self.seed} losses {number} {draw}")  # noqa: S311 - not used for cryptography
+            draws = Random(f"fit {self.seed} losses {number} {draw}")  # noqa: S311 - not used for cryptography
             packets = round(COPIES * RATE.parse(case.rate) * seconds(case.duration) / 8 / PACKET_BYTES)
-            case = case.model_copy(update={"lose": tuple(n for n in range(packets) if again.random() < loss)})
+            case = case.model_copy(update={"lose": tuple(n for n in range(packets) if draws.random() < loss)})
         fitted = case.flows[0].control
         flow = LinuxFlow(control=control or fitted)
         # Runs that only provide goodput and RTT are not captured.

@@ -327,10 +327,12 @@ class LinuxComparison:
         quantities = ["goodput_mbps", "srtt_ms", *([] if self.linux.case.loss else ["retransmissions"])]
         judgements = []
         for flow, row in enumerate(self.flows.to_dict("records")):
-            linux, longpipe = ({name: row[f"{of}_{name}"] for name in quantities} for of in ("linux", "longpipe"))
+            linux, longpipe = (
+                {name: row[f"{simulator}_{name}"] for name in quantities} for simulator in ("linux", "longpipe")
+            )
             judgements += judge(linux, longpipe, tolerances, flow)
         lost = self.losses.to_dict("index")
-        counts = {str(of): {"losses": row["queue"], "marks": row["marked"]} for of, row in lost.items()}
+        counts = {str(simulator): {"losses": row["queue"], "marks": row["marked"]} for simulator, row in lost.items()}
         return judgements + judge(counts["linux"], counts["longpipe"], tolerances)
 
     @property

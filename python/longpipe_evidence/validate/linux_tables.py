@@ -425,7 +425,7 @@ def _transfers(control: LinuxControl) -> list[LinuxRun]:
     The packet number of a retransmission is known only after a run.
     """
     numbers = [[number for number in lost if isinstance(number, int)] for lost in TRANSFERS]
-    again = [[number[1] for number in lost if not isinstance(number, int)] for lost in TRANSFERS]
+    lost_again = [[number[1] for number in lost if not isinstance(number, int)] for lost in TRANSFERS]
     transfers: dict[int, LinuxRun] = {}
     waiting = list(range(len(TRANSFERS)))
     while waiting:
@@ -440,12 +440,12 @@ def _transfers(control: LinuxControl) -> list[LinuxRun]:
             for place in waiting
         ]
         transfers.update(zip(waiting, run_each(cases, seed=0), strict=True))
-        waiting = [place for place in waiting if again[place]]
+        waiting = [place for place in waiting if lost_again[place]]
         for place in waiting:
             sent = transfers[place].sent
             assert sent is not None  # noqa: S101 - the run was captured
             bytes_sent = sent["byte"]
-            numbers[place].append(int(bytes_sent[bytes_sent == bytes_sent.iloc[again[place].pop(0)]].index[-1]))
+            numbers[place].append(int(bytes_sent[bytes_sent == bytes_sent.iloc[lost_again[place].pop(0)]].index[-1]))
     return [transfers[place] for place in range(len(TRANSFERS))]
 
 

@@ -286,5 +286,5 @@ def _outcome(sequential: Sequential, until: str) -> str:
     at = " at " + ", ".join(f"{name}={widest[name]}" for name in factors) if factors else ""
     skewness = float(widest["skewness"])
     why = f", because of a skewness of {skewness:.1f}" if abs(skewness) > _LARGE_SKEWNESS else ""
-    again = f"repeat with --most {enough}, which reuses these runs, or a larger margin"
-    return f"{rest}; about {enough} suffice{at}{why}: {again}"
+    advice = f"repeat with --most {enough}, which reuses these runs, or a larger margin"
+    return f"{rest}; about {enough} suffice{at}{why}: {advice}"

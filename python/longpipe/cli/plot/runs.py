@@ -146,7 +146,9 @@ def _compared(scenario: Scenario, compared: str) -> dict[str, Scenario]:
     if len(factor.levels) < 2:
         raise ScenarioError(f"{factor.name}: levels {', '.join(map(repr, factor.levels))}; needs at least 2")
     names = legend_names(factor)
-    scenarios = {f"{factor.name} = {names[level]}": scenario.with_(**what) for level, what in factor.levels.items()}
+    scenarios = {
+        f"{factor.name} = {names[level]}": scenario.with_(**changes) for level, changes in factor.levels.items()
+    }
     label_of: dict[str, str] = {}
     for label, swept in scenarios.items():
         if (same := label_of.setdefault(swept.digest(), label)) != label:

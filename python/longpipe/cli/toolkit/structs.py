@@ -25,7 +25,8 @@ def with_structs(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(**values: Any) -> None:  # noqa: ANN401 - values of options
         built = {
-            name: of(**{field.name: values.pop(field.name) for field in fields(of)}) for name, of in structs.items()
+            name: struct(**{field.name: values.pop(field.name) for field in fields(struct)})
+            for name, struct in structs.items()
         }
         command(**values, **built)
 
@@ -42,7 +43,9 @@ def _is_struct(annotation: object) -> bool:
 def _declared(signature: inspect.Signature) -> Iterator[inspect.Parameter]:
     """Yields the parameters of a command, with the fields of dataclasses."""
     for parameter in signature.parameters.values():
-        of = parameter.annotation
-        declared = inspect.signature(of, eval_str=True).parameters.values() if _is_struct(of) else [parameter]
+        annotation = parameter.annotation
+        declared = (
+            inspect.signature(annotation, eval_str=True).parameters.values() if _is_struct(annotation) else [parameter]
+        )
         for declared_parameter in declared:
             yield declared_parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)

@@ -65,9 +65,9 @@ def fit_losses(probes: Sequence[Probes], longest_burst_s: float, rtt_s: float) -
         return Losses(
             None, None, np.zeros((0, 2)), lost / sent, random.gamma(lost + 0.5, 1 / sent, DRAWS), interval_s, sent
         )  # fmt: skip
-    more = float((long - least).sum())
+    excess = float((long - least).sum())
     # Posterior distributions with Jeffreys' priors: of the geometric distribution, and of the number of outages.
-    stays = np.append((more + 0.5) / (more + len(long) + 1), random.beta(more + 0.5, len(long) + 0.5, DRAWS))
+    stays = np.append((excess + 0.5) / (excess + len(long) + 1), random.beta(excess + 0.5, len(long) + 0.5, DRAWS))
     counts = np.append(len(long), random.gamma(len(long) + 0.5, 1.0, DRAWS))
     stays = np.clip(stays, *_STAYS)
     mean_s = -interval_s / np.log(stays)

@@ -71,10 +71,10 @@ def fit_rates(tests: Mapping[Direction, Sequence[Test]], known: Known, ends: Map
     random = np.random.default_rng(0)
     by_direction = {
         direction: of_direction
-        for direction, some in tests.items()
-        if len((of_direction := parts(some, known.first_second, known.last_second)).values) >= LEAST
+        for direction, measured in tests.items()
+        if len((of_direction := parts(measured, known.first_second, known.last_second)).values) >= LEAST
     }
-    rows = [variations(some) for some in tests.values()]
+    rows = [variations(measured) for measured in tests.values()]
     noise, noise_draws = _noise([row for row in rows if len(row) >= LEAST], random)
     known = replace(known, noise=known.noise if noise is None else noise)
     swing, swing_draws = None, np.zeros(0)
@@ -103,7 +103,7 @@ def fit_rates(tests: Mapping[Direction, Sequence[Test]], known: Known, ends: Map
             factor = _factors(by_direction[direction], curves[direction], drawn, known)
             draws[direction].append(one.quantiles(factor, quantiles[direction], places[direction]))
     return Rates(
-        quantiles, {direction: np.array(some) for direction, some in draws.items()}, swing,
+        quantiles, {direction: np.array(measured) for direction, measured in draws.items()}, swing,
         np.array(swings) if has_daily else swing_draws, noise, noise_draws,
         {direction: len(part.values) for direction, part in by_direction.items()},
     )  # fmt: skip

@@ -191,13 +191,13 @@ def delay(
     )
     figure, (panel,) = panels(1, title, (begin_s, end_s), height=3.6, ax=ax)
     for number, name in enumerate(names):
-        own = points[points["flow"].astype(str) == name]
-        if len(own):
-            seen = own[own["delay_s"] > 0] if log else own
+        flow_points = points[points["flow"].astype(str) == name]
+        if len(flow_points):
+            seen = flow_points[flow_points["delay_s"] > 0] if log else flow_points
             (dots,) = panel.plot(seen["time_s"], 1e3 * seen["delay_s"], ".", ms=2, color=colour(number), label=name)
-            dots.set_rasterized(len(own) > MAX_SHAPES)
+            dots.set_rasterized(len(flow_points) > MAX_SHAPES)
         if log:
-            _at_edge(panel, own[own["delay_s"] == 0]["time_s"], colour(number))
+            _at_edge(panel, flow_points[flow_points["delay_s"] == 0]["time_s"], colour(number))
     edges = edges_s(begin_s, end_s, (end_s - begin_s) / INTERVALS)
     packets, _ = np.histogram(points["time_s"], edges)
     waited, _ = np.histogram(points["time_s"], edges, weights=points["delay_s"])
@@ -288,22 +288,22 @@ def delay_cdf(
     first = next(iter(several.values()))
     port = port_of(list(several.values()), port, flows, span_s)
     points = {label: _points_at(run, port, flows, span_s) for label, run in several.items()}
-    counts = {label: own["flow"].astype(str).value_counts() for label, own in points.items()}
-    note, lines, of = "", {}, of_flows(flows)
+    counts = {label: run_points["flow"].astype(str).value_counts() for label, run_points in points.items()}
+    note, lines, flows_text = "", {}, of_flows(flows)
     whole = "these packets" if flows else "all packets"
     if len(several) > 1:
-        for label, own in points.items():
-            absent = _absent(flows, counts[label]) if len(own) else MEAN_DELAY.empty_title
-            lines[f"{label}: {absent}" if absent else label] = own["delay_s"]
-        of = f"{of} together" if flows and len(flows) > 1 else of
+        for label, run_points in points.items():
+            absent = _absent(flows, counts[label]) if len(run_points) else MEAN_DELAY.empty_title
+            lines[f"{label}: {absent}" if absent else label] = run_points["delay_s"]
+        flows_text = f"{flows_text} together" if flows and len(flows) > 1 else flows_text
     else:
-        ((own, sizes),) = zip(points.values(), counts.values(), strict=True)
+        ((run_points, sizes),) = zip(points.values(), counts.values(), strict=True)
         names, note = chosen(first, flows, most, sizes, "most packets")
         note = note or _absent(flows, sizes)
-        by_flow = {name: own["delay_s"][own["flow"].astype(str) == name] for name in names}
+        by_flow = {name: run_points["delay_s"][run_points["flow"].astype(str) == name] for name in names}
         lines = {name: waits for name, waits in by_flow.items() if len(waits)}
         if len(lines) > 1:
-            lines = {whole: own["delay_s"], **lines}
+            lines = {whole: run_points["delay_s"], **lines}
     together = pd.concat(list(lines.values()))
     _check_waited(together, port, flows, log=log)
     longest_ms = 1e3 * float(together.max())
@@ -338,7 +338,7 @@ def delay_cdf(
     panel.set_xlabel("queueing delay [ms]")
     panel.set_ylabel("share of packets that waited no longer")
     called = ", ".join(dict.fromkeys(name_of(run) for run in several.values()))
-    title_of(figure, titled(f"{called}: queueing delay{of} at {port}", note))
+    title_of(figure, titled(f"{called}: queueing delay{flows_text} at {port}", note))
     if len(lines) > 1 or longest_ms == 0:
         legend(figure, [panel])
     return figure

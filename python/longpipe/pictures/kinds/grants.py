@@ -81,16 +81,16 @@ def grants(
     )
     actions = points["action"].astype(str)
     for action, (label, colour, mark) in _TRANSMISSIONS.items():
-        own = points[actions == action]
-        if len(own):
+        of_action = points[actions == action]
+        if len(of_action):
             panel.plot(
-                own["time_s"],
-                1e3 * own["waited_s"],
+                of_action["time_s"],
+                1e3 * of_action["waited_s"],
                 mark,
                 color=colour,
                 ms=4,
                 label=label,
-                rasterized=len(own) > MAX_SHAPES,
+                rasterized=len(of_action) > MAX_SHAPES,
             )
     for action, (label, colour) in _REQUESTS.items():
         times_s = points["time_s"][actions == action]

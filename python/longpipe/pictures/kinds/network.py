@@ -49,8 +49,10 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
             box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
             panel.annotate(text, middle, ha="center", va="center", fontsize=font_points(7), bbox=box, zorder=2)
     for kind, (shape, size, colour) in _NODES.items():
-        own = [i for i, node in enumerate(nodes) if node["kind"] == kind]
-        panel.plot([at[i][0] for i in own], [at[i][1] for i in own], shape, ms=size, color=colour, label=kind, zorder=3)
+        of_kind = [i for i, node in enumerate(nodes) if node["kind"] == kind]
+        panel.plot(
+            [at[i][0] for i in of_kind], [at[i][1] for i in of_kind], shape, ms=size, color=colour, label=kind, zorder=3
+        )
     for i, node in enumerate(nodes):
         # Labels of the end nodes are placed next to them, all others above their nodes.
         offset, side = ((-8, -3), "right") if at[i][0] == first else ((8, -3), "left")

@@ -53,15 +53,15 @@ def sequence_events(run: Run, flow: str, span_s: tuple[float, float] | None = No
             "end_bytes": rows["sequence_bytes"] + rows["length_bytes"],
         }
     )
-    again = rows["retransmission"].astype(bool)
+    is_retransmission = rows["retransmission"].astype(bool)
     acks = rows[rows["event"] == SequenceEvent.ACK]
     reached = acks["sequence_bytes"].cummax()
     config = config_of(run.scenario, flow)
     scale = config["window_scale"]
     receiver_window = min(config["receiver_window_bytes"] >> scale, LARGEST_WINDOW_FIELD) << scale
     return Events(
-        sent=spans[(rows["event"] == SequenceEvent.SENT) & ~again],
-        resent=spans[(rows["event"] == SequenceEvent.SENT) & again],
+        sent=spans[(rows["event"] == SequenceEvent.SENT) & ~is_retransmission],
+        resent=spans[(rows["event"] == SequenceEvent.SENT) & is_retransmission],
         sacked=spans[rows["event"] == SequenceEvent.SACK],
         acknowledged=pd.DataFrame(
             {"time_s": acks["time_s"], "ack_bytes": reached, "window_bytes": reached + receiver_window}

@@ -45,10 +45,10 @@ def shares(
     below = np.zeros(len(parts))
     for number, name in enumerate(parts):
         own_colour = GREY if name not in names else colour(number)
-        own = parts[name].fillna(0.0).to_numpy()
+        flow_share = parts[name].fillna(0.0).to_numpy()
         panel.bar(
             parts.index,
-            own,
+            flow_share,
             interval_s,
             below,
             color=own_colour,
@@ -56,7 +56,7 @@ def shares(
             linewidth=0,
             rasterized=parts.size > MAX_SHAPES,
         )
-        below = below + own
+        below = below + flow_share
     panel.set_ylim(0, 1)
     panel.set_yticks(np.linspace(0, 1, 6))
     panel.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")

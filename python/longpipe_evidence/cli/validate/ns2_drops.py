@@ -104,9 +104,9 @@ def _show(comparison: Comparison, console: Console) -> None:
     shown = pd.DataFrame(index=sent.index)
     for side in ("longpipe", "ns2"):
         segment = sent[f"{side}_segment"]
-        again = segment.duplicated().map({True: "*", False: " "})
+        repeat_mark = segment.duplicated().map({True: "*", False: " "})
         shown[f"{side}_s"] = sent[f"{side}_s"].map("{:.4f}".format)
-        shown[f"{side}_segment"] = segment.astype("string") + again
+        shown[f"{side}_segment"] = segment.astype("string") + repeat_mark
         shown.loc[segment.isna(), [f"{side}_s", f"{side}_segment"]] = ""
     shown["differs"] = comparison.differs.map({True: "[red]differs[/]", False: ""})
     for order, row in shown.iterrows():

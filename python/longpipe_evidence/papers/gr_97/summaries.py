@@ -24,8 +24,8 @@ def errors(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
     ]
     rows_of_table = []
     for name, group in [*groups, ("all", rows)]:
-        of = group.groupby("metric")[list(named)].mean()
-        numbers = {prefix + metric: of.loc[metric, column] for column, prefix in named.items() for metric in METRICS}
+        means = group.groupby("metric")[list(named)].mean()
+        numbers = {prefix + metric: means.loc[metric, column] for column, prefix in named.items() for metric in METRICS}
         rows_of_table.append({"rows": name, **numbers})
     return pd.DataFrame(rows_of_table)
 

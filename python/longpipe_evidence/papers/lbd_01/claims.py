@@ -94,9 +94,9 @@ def _gains(runs: pd.DataFrame) -> Iterator[Condition]:
 
 def _no_more(runs: pd.DataFrame) -> Iterator[Condition]:
     for w_star in W_STARS:
-        of = [utilization(runs, "newreno", buffer, w_star) for buffer in BUFFERS[1:]]
+        utilizations = [utilization(runs, "newreno", buffer, w_star) for buffer in BUFFERS[1:]]
         name = f"spread of newreno's mu over B >= W*/2 at W* = {w_star}"
-        yield _exact(name, max(of) - min(of), below=0.01, neutral=0.0)
+        yield _exact(name, max(utilizations) - min(utilizations), below=0.01, neutral=0.0)
 
 
 def _extremes(runs: pd.DataFrame) -> Iterator[Condition]:

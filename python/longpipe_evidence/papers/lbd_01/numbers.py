@@ -91,8 +91,8 @@ def falls_again(courses: Courses) -> pd.Series:
     times_s = {}
     for w_star in W_STARS:
         course = courses[Transfer(w_star, HALF, "reno")]
-        again = [s for s in course.reductions_s if s > float(course.lost["s"].iloc[0]) + SECOND_FALL_S]
-        times_s[w_star] = again[0]
+        later_falls_s = [s for s in course.reductions_s if s > float(course.lost["s"].iloc[0]) + SECOND_FALL_S]
+        times_s[w_star] = later_falls_s[0]
     return pd.Series(times_s)
 
 

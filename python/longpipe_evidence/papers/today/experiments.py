@@ -208,15 +208,15 @@ def measure(design: str, result: Result) -> dict[str, float]:
     A share of no segments is nan.
     """
     flows = result.flows
-    sent, again = int(flows["sent_segments"].sum()), int(flows["retransmitted_segments"].sum())
+    sent, retransmitted = int(flows["sent_segments"].sum()), int(flows["retransmitted_segments"].sum())
     # With bursts, lost datagrams would count as lost segments.
     lost = int(result.ports.filter(like="packets_lost_").to_numpy().sum()) - _lost_datagrams(result)
     return {
         **_RESPONSES[design](result),
         "timeouts": int(flows["timeouts"].sum()),
         "recoveries": int(flows["fast_retransmits"].sum()),
-        "retransmitted": again / sent if sent else math.nan,
-        "needless": max(0.0, 1 - lost / again) if again else math.nan,
+        "retransmitted": retransmitted / sent if sent else math.nan,
+        "needless": max(0.0, 1 - lost / retransmitted) if retransmitted else math.nan,
     }
 
 

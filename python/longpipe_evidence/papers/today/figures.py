@@ -63,8 +63,8 @@ def of_transfers(runs: pd.DataFrame) -> Figure:
     panels = figure.subplots(1, len(buffers), sharey=True)
     for panel, buffer in zip(panels, buffers, strict=True):
         for (tcp, name), colour, marker in zip(SENDERS.items(), (VERMILION, GREEN, BLUE), MARKERS, strict=False):
-            of = chosen[(chosen["tcp"] == tcp) & (chosen["buffer_bdp"] == buffer)]
-            line = of.groupby("w_star_packets")["utilization"].mean()
+            transfers = chosen[(chosen["tcp"] == tcp) & (chosen["buffer_bdp"] == buffer)]
+            line = transfers.groupby("w_star_packets")["utilization"].mean()
             panel.plot(line.index, line, color=colour, marker=marker, markersize=5, linewidth=1.3, label=name)
         panel.set_title(f"B = {buffer:g} W*", loc="left", fontsize=10)
         panel.set_xscale("log", base=2)

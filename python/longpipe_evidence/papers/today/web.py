@@ -53,9 +53,9 @@ def _selective_drop(senders: tuple[str, ...], **limits: float) -> Conditions:
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
         for tcp in senders:
             for buffer in BUFFERS:
-                of = [_mean(runs, "efficiency", NEAR, policy=p, tcp=tcp, buffer_bdp=buffer) for p in PAIR]
+                efficiencies = [_mean(runs, "efficiency", NEAR, policy=p, tcp=tcp, buffer_bdp=buffer) for p in PAIR]
                 name = f"{NEAR}, {SENDERS[tcp]}, {buffer:g} RTT: E(Selective Drop) - E(tail drop)"
-                yield Condition(name, of[0] - of[1], **limits)
+                yield Condition(name, efficiencies[0] - efficiencies[1], **limits)
 
     return conditions
 
@@ -82,15 +82,19 @@ def _policy_matters_to_reno_alone(runs: pd.DataFrame) -> Iterator[Condition]:
 
 def _congested(runs: pd.DataFrame) -> Iterator[Condition]:
     for policy in PAIR:
-        of = [_mean(runs, "efficiency", NEAR, tcp=t, policy=policy, buffer_bdp=0.5) for t in ("cubic", "bbr3")]
-        yield Condition(f"{NEAR}, 1/2 RTT, {policy}: E(CUBIC) - E(BBRv3)", of[0] - of[1], above=0.0)
+        efficiencies = [
+            _mean(runs, "efficiency", NEAR, tcp=t, policy=policy, buffer_bdp=0.5) for t in ("cubic", "bbr3")
+        ]
+        yield Condition(f"{NEAR}, 1/2 RTT, {policy}: E(CUBIC) - E(BBRv3)", efficiencies[0] - efficiencies[1], above=0.0)
 
 
 def _fairness_levels_off(runs: pd.DataFrame) -> Iterator[Condition]:
     effects, half = Documents(runs).effects(NEAR, "fairness", "buffer_bdp")
-    of = {float(str(level)): effects[level] for level in effects}
-    yield Condition(f"{NEAR}: gap between the intervals of 1 and 1/2 RTT, of F", of[1.0] - of[0.5] - 2 * half, 0.0)
-    gap = (of[2.0] - of[1.0]).abs() - 2 * half
+    by_buffer = {float(str(level)): effects[level] for level in effects}
+    yield Condition(
+        f"{NEAR}: gap between the intervals of 1 and 1/2 RTT, of F", by_buffer[1.0] - by_buffer[0.5] - 2 * half, 0.0
+    )
+    gap = (by_buffer[2.0] - by_buffer[1.0]).abs() - 2 * half
     yield Condition(f"{NEAR}: gap between the intervals of 2 and 1 RTT, of F", gap, below=0.0)
 
 
@@ -104,9 +108,12 @@ def _fairest(runs: pd.DataFrame) -> Iterator[Condition]:
 
 def _fair_in_small_buffers(runs: pd.DataFrame) -> Iterator[Condition]:
     for buffer, limits in ((0.5, {"above": SMALL}), (2.0, {"above": -SMALL, "below": SMALL})):
-        of = [_mean(runs, "fairness", NEAR, policy=p, buffer_bdp=buffer) for p in PAIR]
+        fairnesses = [_mean(runs, "fairness", NEAR, policy=p, buffer_bdp=buffer) for p in PAIR]
         yield Condition(
-            f"{NEAR}, {buffer:g} RTT: F(Selective Drop) - F(tail drop)", of[0] - of[1], **limits, neutral=0.0
+            f"{NEAR}, {buffer:g} RTT: F(Selective Drop) - F(tail drop)",
+            fairnesses[0] - fairnesses[1],
+            **limits,
+            neutral=0.0,
         )
 
 
@@ -120,10 +127,10 @@ def _small_gains_over_meo(runs: pd.DataFrame) -> Iterator[Condition]:
 
 def _two_round_trips_over_geo(runs: pd.DataFrame) -> Iterator[Condition]:
     effects, half = Documents(runs).effects("geo", "efficiency", "buffer_bdp")
-    of = {float(str(level)): effects[level] for level in effects}
-    gap = (of[1.0] - of[0.5]).abs() - 2 * half
+    by_buffer = {float(str(level)): effects[level] for level in effects}
+    gap = (by_buffer[1.0] - by_buffer[0.5]).abs() - 2 * half
     yield Condition("geo: gap between the intervals of 1 and 1/2 RTT, of E", gap, below=0.0)
-    yield Condition("geo: effect of 2 RTT - effect of 1 RTT, of E", of[2.0] - of[1.0], above=0.0)
+    yield Condition("geo: effect of 2 RTT - effect of 1 RTT, of E", by_buffer[2.0] - by_buffer[1.0], above=0.0)
     yield Condition("geo: E(2 RTT) - E(1 RTT), Reno", _gain(runs, "geo", 1.0, 2.0, tcp="linux-reno"), above=0.02)
 
 
@@ -141,7 +148,10 @@ def _buffers_matter_near(runs: pd.DataFrame) -> Iterator[Condition]:
     for far in ("meo", "geo"):
         yield Condition(f"gain of E from 1/2 to 2 RTT, {NEAR} - {far}", gains[NEAR] - gains[far], above=0.0)
     shares = {network: Documents(runs).shares(network, "efficiency") for network in (NEAR, "geo")}
-    lead = {network: of["tcp"] - of[["buffer_bdp", "policy"]].sum(axis="columns") for network, of in shares.items()}
+    lead = {
+        network: components["tcp"] - components[["buffer_bdp", "policy"]].sum(axis="columns")
+        for network, components in shares.items()
+    }
     name = f"share(tcp) - share(buffer) - share(policy) of E, geo - {NEAR}"
     yield Condition(name, lead["geo"] - lead[NEAR], above=0.0)
 

@@ -127,7 +127,10 @@ def _buffers_matter_near(runs: pd.DataFrame) -> Iterator[Condition]:
 
 def _end_systems_gain_weight(runs: pd.DataFrame) -> Iterator[Condition]:
     shares = {network: Documents(runs).shares(network, "efficiency") for network in ("wan", "geo")}
-    lead = {network: of["tcp"] - of[["buffer_bdp", "policy"]].sum(axis="columns") for network, of in shares.items()}
+    lead = {
+        network: components["tcp"] - components[["buffer_bdp", "policy"]].sum(axis="columns")
+        for network, components in shares.items()
+    }
     yield Condition("share(TCP) - share(buffer) - share(policy) of E, geo - wan", lead["geo"] - lead["wan"], above=0.0)
 
 

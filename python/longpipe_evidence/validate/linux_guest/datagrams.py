@@ -90,16 +90,16 @@ def _receive(receiving: socket.socket, begin: int, rows: list[str]) -> None:
 def _socket_in(space: str) -> socket.socket:
     """Creates a socket for datagrams in a namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
-    home, there = (os.open(name, os.O_RDONLY) for name in ("/proc/self/ns/net", f"/var/run/netns/{space}"))
+    own_space, guest_space = (os.open(name, os.O_RDONLY) for name in ("/proc/self/ns/net", f"/var/run/netns/{space}"))
     try:
-        for namespace in (there, home):
+        for namespace in (guest_space, own_space):
             if libc.setns(namespace, CLONE_NEWNET) < 0:
                 raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-            if namespace == there:
+            if namespace == guest_space:
                 made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     finally:
-        os.close(home)
-        os.close(there)
+        os.close(own_space)
+        os.close(guest_space)
     return made
 
 

@@ -67,11 +67,11 @@ def _show(judgements: "list[PathJudgement]", paths: int) -> bool:
     met = True
     echo(f"{'control':<10}{'paths':>6}{'goodput and round trip':>24}{'losses and marks':>18}{'retransmitted':>15}")
     for control in CONTROLS:
-        of = [judgement for judgement in judgements if judgement.control == control]
-        if not of:
+        of_control = [judgement for judgement in judgements if judgement.control == control]
+        if not of_control:
             continue
-        steady, lost, again = (
-            sum(judgement.agree(names) for judgement in of)
+        steady, lost, retransmissions = (
+            sum(judgement.agree(names) for judgement in of_control)
             for names in (TIMES, ("losses", "marks"), ("retransmissions",))
         )
         misses = [
@@ -79,13 +79,13 @@ def _show(judgements: "list[PathJudgement]", paths: int) -> bool:
             for name, count, share in (
                 ("goodput and round trip", steady, STEADY_SHARE),
                 ("losses", lost, COUNTS_SHARE),
-                ("retransmissions", again, COUNTS_SHARE),
+                ("retransmissions", retransmissions, COUNTS_SHARE),
             )
-            if count < share * len(of)
+            if count < share * len(of_control)
         ]
         met = met and not misses
         note = f"  too few: {', '.join(misses)}" if misses else ""
-        echo(f"{control:<10}{len(of):>6}{steady:>24}{lost:>18}{again:>15}{note}")
+        echo(f"{control:<10}{len(of_control):>6}{steady:>24}{lost:>18}{retransmissions:>15}{note}")
     echo("paths that differ, longpipe relative to Linux:")
     for judgement in judgements:
         if judgement.differing:
