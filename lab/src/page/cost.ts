@@ -46,10 +46,10 @@ export function costOf(resolved: Resolved): Cost {
         const rate = Math.min(...route.map((k) => Number((links[k] as JsonTable)["rate_bps"]) / (on.get(k) ?? 1)));
         const traffic = flow["traffic"] as JsonTable;
         const wanted = traffic["kind"] === "web" ? Math.min(rate, WEB_BPS) : rate;
-        const most = traffic["kind"] === "transfer" ? Number(traffic["size_bytes"]) / mss : Number.POSITIVE_INFINITY;
-        segments += Math.min(most, (wanted * durationS(resolved)) / wire);
+        const maxSegments = traffic["kind"] === "transfer" ? Number(traffic["size_bytes"]) / mss : Number.POSITIVE_INFINITY;
+        segments += Math.min(maxSegments, (wanted * durationS(resolved)) / wire);
         const window = Number(tcp["receiver_window_bytes"]) / mss;
-        waiting += Math.min(window, most, segments);
+        waiting += Math.min(window, maxSegments, segments);
         if (i > 20_000) break;
     }
     return { segments, seconds: segments * measured[unit], bytes: FIXED_BYTES + waiting * BYTES_PER_SEGMENT };

@@ -86,8 +86,8 @@ function shareOf(core: JsonTable, payload: number, headers: number): number {
  * its last cell.
  */
 function bestShare(core: JsonTable, payload: number, headers: number): number {
-    const others = headers + NUMBERS.overhead_bytes;
-    const filling = Math.floor((payload + others) / NUMBERS.cell_payload_bytes) * NUMBERS.cell_payload_bytes - others;
+    const overheadBytes = headers + NUMBERS.overhead_bytes;
+    const filling = Math.floor((payload + overheadBytes) / NUMBERS.cell_payload_bytes) * NUMBERS.cell_payload_bytes - overheadBytes;
     const full = shareOf(core, payload, headers);
     return core["framing"] !== "ip" && filling > 0 ? Math.max(full, shareOf(core, filling, headers)) : full;
 }

@@ -208,10 +208,10 @@ export function judge(exercise: Exercise, own: number, measured: number[]): Verd
     const { measure, choices, wanted } = exercise;
     const meets = measured.map((value) => value >= (measure.least ?? -Infinity) && value <= (measure.most ?? Infinity));
     const right = wanted === "smallest" ? meets.indexOf(true) : meets.lastIndexOf(true);
-    const said = `${choices[own]?.words ?? ""}: ${measure.name} ${measure.show(measured[own] as number)}`;
+    const measuredText = `${choices[own]?.words ?? ""}: ${measure.name} ${measure.show(measured[own] as number)}`;
     const bound = measure.least !== undefined ? `at least ${measure.show(measure.least)}` : `at most ${measure.show(measure.most ?? 0)}`;
     if (right < 0) return { right: false, words: `With these settings no choice has ${measure.name} of ${bound}.`, measured };
-    if (own === right) return { right: true, words: `Right. ${said}.`, measured };
-    if (!meets[own]) return { right: false, words: `${said}; needs ${bound}. Try a ${wanted === "smallest" ? "larger" : "smaller"} one.`, measured };
-    return { right: false, words: `${said}, which is ${bound}. But a ${wanted === "smallest" ? "smaller" : "larger"} one suffices, too.`, measured };
+    if (own === right) return { right: true, words: `Right. ${measuredText}.`, measured };
+    if (!meets[own]) return { right: false, words: `${measuredText}; needs ${bound}. Try a ${wanted === "smallest" ? "larger" : "smaller"} one.`, measured };
+    return { right: false, words: `${measuredText}, which is ${bound}. But a ${wanted === "smallest" ? "smaller" : "larger"} one suffices, too.`, measured };
 }

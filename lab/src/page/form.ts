@@ -74,12 +74,12 @@ export class Form {
     }
 
     private row(resolved: Resolved, knob: Knob): HTMLElement[] {
-        const found = checkedAt(resolved, knob.path);
-        if (found === null) return [];
-        const row = this.entry(knob.path, knob.label, found.field);
-        if (knob.span !== undefined) row.append(this.slider(resolved, knob, found.field));
-        const part = found.value as Part | null;
-        if (found.field.type.is !== "kinds" || part === null) return [row];
+        const checked = checkedAt(resolved, knob.path);
+        if (checked === null) return [];
+        const row = this.entry(knob.path, knob.label, checked.field);
+        if (knob.span !== undefined) row.append(this.slider(resolved, knob, checked.field));
+        const part = checked.value as Part | null;
+        if (checked.field.type.is !== "kinds" || part === null) return [row];
         // The digest of a module is computed from its file.
         const fields = fieldsOf(part).filter((field) => field.name !== "kind" && field.name !== "digest");
         if (fields.length === 0) return [row];
@@ -151,9 +151,9 @@ export class Form {
 
     private refill(input: HTMLInputElement | HTMLSelectElement, resolved: Resolved): void {
         const path = input.dataset["path"] as string;
-        const found = checkedAt(resolved, path);
-        if (found === null) return;
-        const text = written(found.value, found.field.type);
+        const checked = checkedAt(resolved, path);
+        if (checked === null) return;
+        const text = written(checked.value, checked.field.type);
         if (input instanceof HTMLSelectElement) {
             reset(input, path);
             input.value = input.dataset["shown"] = text;
@@ -161,7 +161,7 @@ export class Form {
         const slider = this.place.querySelector<HTMLInputElement>(`[data-slider="${path}"]`);
         const knob = KNOBS.find((candidate) => candidate.path === path);
         if (slider === null || knob === undefined) return;
-        const scale = Scale.of(knob, found.field.type, text);
+        const scale = Scale.of(knob, checked.field.type, text);
         slider.hidden = scale === null;
         if (scale === null) return;
         slider.setAttribute("aria-valuetext", text);
@@ -172,7 +172,7 @@ export class Form {
 /** Meaning, unit, default and source of a field. */
 function words(path: string, field: Field): string {
     const fallback = field.default;
-    const said = typeof fallback === "object" && fallback !== null ? (fallback as { kind?: string }).kind : fallback;
-    const known = said === undefined || said === null ? "" : ` Default: ${String(said)}${field.source ? ` (${field.source})` : ""}.`;
-    return `${field.meaning ?? ""}${field.unit ? ` [${field.unit}]` : ""}.${known} In a file: ${path}`;
+    const defaultName = typeof fallback === "object" && fallback !== null ? (fallback as { kind?: string }).kind : fallback;
+    const defaultText = defaultName === undefined || defaultName === null ? "" : ` Default: ${String(defaultName)}${field.source ? ` (${field.source})` : ""}.`;
+    return `${field.meaning ?? ""}${field.unit ? ` [${field.unit}]` : ""}.${defaultText} In a file: ${path}`;
 }

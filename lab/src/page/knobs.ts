@@ -137,8 +137,8 @@ const STARTING: Record<string, string> = {
 /** Returns an initial value for a field without a default: the example of its description, or an instructive value. */
 function starting(field: Field): string {
     // The value for a bit error rate has to be a number.
-    const known = field.name === "rate" && field.type.is !== "quantity" ? undefined : STARTING[field.name];
-    return known ?? (/as in (.*)$/.exec(field.description ?? "")?.[1] ?? "").replaceAll(/['"[\]]/g, "");
+    const start = field.name === "rate" && field.type.is !== "quantity" ? undefined : STARTING[field.name];
+    return start ?? (/as in (.*)$/.exec(field.description ?? "")?.[1] ?? "").replaceAll(/['"[\]]/g, "");
 }
 
 /** Returns a checked value as text for the form. */

@@ -96,12 +96,12 @@ function remember(what: string | null): void {
  * valid.
  */
 function take(next: Table, fresh: boolean): boolean {
-    let found: Resolved;
+    let candidate: Resolved;
     try {
         checkSeed(seed);
         const fixed = DESCRIPTION.presets.find((preset) => preset.fields === next && isFixed(preset));
-        found = fixed === undefined ? resolve(next) : resolvePreset(fixed);
-        const problem = tooMuch(found);
+        candidate = fixed === undefined ? resolve(next) : resolvePreset(fixed);
+        const problem = tooMuch(candidate);
         if (problem !== null) throw new ScenarioError([problem]);
     } catch (error) {
         if (!(error instanceof ScenarioError)) throw error;
@@ -110,13 +110,13 @@ function take(next: Table, fresh: boolean): boolean {
         return false;
     }
     tell([]);
-    if (fresh || resolved === null || durationS(resolved) !== durationS(found)) span = null;
+    if (fresh || resolved === null || durationS(resolved) !== durationS(candidate)) span = null;
     if (fresh) sequence = 0;
-    [fields, resolved] = [next, found];
-    sequence = Math.min(sequence, found.flows.length - 1);
+    [fields, resolved] = [next, candidate];
+    sequence = Math.min(sequence, candidate.flows.length - 1);
     // StartingPoint the run first, so that the worker runs while the form is built.
     run();
-    form.show(found, next, seed);
+    form.show(candidate, next, seed);
     guide.changed();
     showScenario();
     return true;
@@ -181,26 +181,26 @@ function run(): void {
         });
 }
 
-function finished(found: Done, runMs: number): void {
-    done = found;
+function finished(ended: Done, runMs: number): void {
+    done = ended;
     lastMs = runMs;
     busy(false);
-    const segments = segmentsOf(numbers(found.counted, "flows", "sent_segments"));
-    learn(found.resolved, segments, runMs / 1000);
-    keepSent(found.resolved, segments);
-    const flows = found.resolved.flows.length;
+    const segments = segmentsOf(numbers(ended.counted, "flows", "sent_segments"));
+    learn(ended.resolved, segments, runMs / 1000);
+    keepSent(ended.resolved, segments);
+    const flows = ended.resolved.flows.length;
     const speed = Number(((2 * segments) / runMs / 1000).toPrecision(2));
-    const what = `${flows} ${flows === 1 ? "flow" : "flows"}, ${durationS(found.resolved)} s simulated`;
+    const what = `${flows} ${flows === 1 ? "flow" : "flows"}, ${durationS(ended.resolved)} s simulated`;
     byId("status").textContent = `${what} in ${(runMs / 1000).toFixed(2)} s, ${speed} million packets per second`;
-    document.body.dataset["hash"] = found.counted.state_hash;
-    if (found.counted.replaced.length > 0) tell(found.counted.replaced);
-    showNumbers(byId("numbers"), found, pinned);
-    showFlows(byId("flow-table"), found.resolved, found.counted);
+    document.body.dataset["hash"] = ended.counted.state_hash;
+    if (ended.counted.replaced.length > 0) tell(ended.counted.replaced);
+    showNumbers(byId("numbers"), ended, pinned);
+    showFlows(byId("flow-table"), ended.resolved, ended.counted);
     drawDone();
     document.dispatchEvent(new CustomEvent("drawn"));
-    if (pinned !== null && !sameView(pinned.view, found.view)) runPinned(found.view);
+    if (pinned !== null && !sameView(pinned.view, ended.view)) runPinned(ended.view);
     // The capacity of the links allowed more segments than the run sent, so that its details can be recorded after all.
-    if (found.counted.detail === undefined && found.resolved === resolved && recordingOf(resolved, sequence) !== undefined) run();
+    if (ended.counted.detail === undefined && ended.resolved === resolved && recordingOf(resolved, sequence) !== undefined) run();
 }
 
 function failed(error: unknown): void {
@@ -313,19 +313,19 @@ function guarded(work: () => void): void {
 /** Shows the settings contained in the address; returns whether there are any. */
 async function followHash(): Promise<boolean> {
     try {
-        const said = await fromHash(location.hash);
-        if (said === null) {
+        const settings = await fromHash(location.hash);
+        if (settings === null) {
             // A link to an anchor replaced the settings in the address, so they are written again.
             if (resolved !== null) remember(null);
             return false;
         }
-        checkSeed(said.seed);
-        const { seed: saidSeed, fields: own, ...place } = said;
+        checkSeed(settings.seed);
+        const { seed: saidSeed, fields: own, ...place } = settings;
         seed = saidSeed;
-        const known = Object.values(place).some((part) => part !== undefined);
+        const isPlaced = Object.values(place).some((part) => part !== undefined);
         show(place, own ?? null, false);
         started = true;
-        if (!known) byId("preset-words").textContent = "A scenario from a link.";
+        if (!isPlaced) byId("preset-words").textContent = "A scenario from a link.";
         return true;
     } catch (error) {
         if (!(error instanceof ScenarioError)) throw error;
@@ -423,9 +423,9 @@ function prepare(): void {
  * For the browser's console: `await longpipe.run(toml, seed)` returns the counters of a run, including its state hash.
  */
 async function runText(text: string, of = "1"): Promise<Counted & { metrics: Numbers }> {
-    const found = resolve(fromToml(text, "TOML text"));
-    const ended = await runResolved(toJson(found.core), of);
-    return { ...ended, metrics: metricsOf(found, ended) };
+    const resolvedText = resolve(fromToml(text, "TOML text"));
+    const ended = await runResolved(toJson(resolvedText.core), of);
+    return { ...ended, metrics: metricsOf(resolvedText, ended) };
 }
 
 /** Runs a scenario that was resolved elsewhere, in the form that `Scenario.resolved_json()` returns in Python. */

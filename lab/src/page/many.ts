@@ -145,9 +145,9 @@ async function factorial({ fields }: { fields: Table }, signal: AbortSignal): Pr
 }
 
 function at(fields: Table, path: string, level: string): Table {
-    const found = checkedAt(resolve(fields), path);
-    if (found === null) throw new ScenarioError([`${path}: this network does not have it; needs another knob`]);
-    return changed(fields, path, meant(level, found.field.type));
+    const checked = checkedAt(resolve(fields), path);
+    if (checked === null) throw new ScenarioError([`${path}: this network does not have it; needs another knob`]);
+    return changed(fields, path, meant(level, checked.field.type));
 }
 
 function heat(rows: { label: string; levels: string[] }, columns: { label: string; levels: string[] }, cells: Numbers[][]): void {

@@ -47,8 +47,8 @@ function refusal(path: string, value: unknown, fields: Table): string | null {
 function reasonOf(path: string, problem: string): string {
     const field = problem.slice(0, problem.indexOf(": "));
     if (field.startsWith(`${path}.`)) return "needs values that this form does not offer; write it as text";
-    const said = problem.slice(problem.indexOf("; ") + 2).replace(/(; longpipe run|, which|, whose|, IP routers accept|, ATM switches accept|, ATM switches count) .*$/, "");
-    if (field === path) return said;
+    const need = problem.slice(problem.indexOf("; ") + 2).replace(/(; longpipe run|, which|, whose|, IP routers accept|, ATM switches accept|, ATM switches count) .*$/, "");
+    if (field === path) return need;
     const knob = KNOBS.find((candidate) => field === candidate.path || field.startsWith(`${candidate.path}.`));
-    return `${knob?.label ?? field} ${said}`;
+    return `${knob?.label ?? field} ${need}`;
 }

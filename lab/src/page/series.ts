@@ -52,11 +52,11 @@ export function samples(course: Course, scale: number, until: number, view: View
 
 /**
  * Returns the values of a queue whose length is sampled only by arrivals, before they join it; between arrivals it
- * drains by `drain` per interval. `most` is the maximum length; arrivals at this length were lost. The maximum and the
+ * drains by `drain` per interval. `maxLength` is the maximum length; arrivals at this length were lost. The maximum and the
  * last value of an interval include the arrival that sampled them; the minimum is the length before an arrival.
  */
-export function queueLine(sampled: Course, drain: number, until: number, most: number): (number | null)[] {
-    const withArrival = (length: number): number => Math.min(length + 1, Math.max(most, length));
+export function queueLine(sampled: Course, drain: number, until: number, maxLength: number): (number | null)[] {
+    const withArrival = (length: number): number => Math.min(length + 1, Math.max(maxLength, length));
     const course = { ...sampled, high: sampled.high.map(withArrival), last: sampled.last.map(withArrival) };
     const values = stepLine(course, 1, until);
     let before = course.before;
@@ -121,10 +121,10 @@ export function rates(bytes: Float64Array, view: View, until: number, steps = 10
 }
 
 /** Returns the unit and scale for a number of bytes. */
-export function byteUnit(most: number): [string, number] {
-    if (most >= 2e9) return ["GB", 1e-9];
-    if (most >= 2e6) return ["MB", 1e-6];
-    return most >= 2e3 ? ["KB", 1e-3] : ["B", 1];
+export function byteUnit(maxBytes: number): [string, number] {
+    if (maxBytes >= 2e9) return ["GB", 1e-9];
+    if (maxBytes >= 2e6) return ["MB", 1e-6];
+    return maxBytes >= 2e3 ? ["KB", 1e-3] : ["B", 1];
 }
 
 /** Returns the maximum of a series. */

@@ -52,9 +52,9 @@ export function fairness(
         if (Number.isNaN(demands[i])) for (const link of route) left[link] = (left[link] as number) - (rates[i] as number);
     }
     const wire = flows.map((flow) => wirePerByte(core, flow));
-    const asked = overTcp.map((i) => (demands[i] as number) * (wire[i] as number));
+    const demandsOnWire = overTcp.map((i) => (demands[i] as number) * (wire[i] as number));
     const capacities = left.map((rate) => Math.max(rate, 0));
-    const shares = maxMin(asked, capacities, overTcp.map((i) => routes[i] as number[]));
+    const shares = maxMin(demandsOnWire, capacities, overTcp.map((i) => routes[i] as number[]));
     const got = overTcp.map((i) => (rates[i] as number) * (wire[i] as number));
     return jain(got.map((rate, i) => rate / (shares[i] as number)).filter((_, i) => (shares[i] as number) > 0));
 }

@@ -28,8 +28,8 @@ export async function keepModule(name: string, content: Uint8Array<ArrayBuffer>)
     const facts = factsOf(content);
     const version = facts.find(([key]) => key === "interface")?.[1];
     if (version === undefined) throw new ScenarioError([`${name}: not a congestion controller; ${NEEDS}`]);
-    const known = DESCRIPTION.module_interface;
-    if (version !== known) throw new ScenarioError([`${name}: interface version ${version}; needs ${known}: rebuild it`]);
+    const supported = DESCRIPTION.module_interface;
+    if (version !== supported) throw new ScenarioError([`${name}: interface version ${version}; needs ${supported}: rebuild it`]);
     const parameters = facts.filter(([key]) => key === "parameter").map(([, text]): [string, string] => {
         const at = text.lastIndexOf(":");
         return [text.slice(0, at), text.slice(at + 1)];
