@@ -521,3 +521,14 @@ def wait(holds: Callable[[], bool]) -> None:
 
 def test_the_description_names_the_stack() -> None:
     assert "linux (TCP of user-mode Linux)" in str(Stack.model_fields["stack"].description)
+
+
+@kernel
+def test_linux_is_an_end_of_a_starlink_path() -> None:
+    example = Scenario.example("starlink")
+    result = simulate(
+        example.with_(traffic={"kind": "stack", "stack": "linux", "congestion": "cubic"}, duration="2 s"), seed=1
+    )
+    assert result.total_bps > 1e6
+    # The path's own round trip, of which 11 ms lie between server and point of presence.
+    assert 0.02 < state(result)["srtt_s"] < 0.3

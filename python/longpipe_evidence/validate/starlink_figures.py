@@ -26,6 +26,11 @@ def _quartiles(name: str) -> list[str]:
     return [f"{name}-p25", f"{name}-p50", f"{name}-p75"]
 
 
+def _outer(name: str) -> list[str]:
+    """Returns the identifiers of the lower and the upper quartile of a distribution whose median was fitted."""
+    return [f"{name}-p25", f"{name}-p75"]
+
+
 def _tail(name: str) -> list[str]:
     """Returns the identifiers of the median and of two high quantiles of a distribution."""
     return [f"{name}-p50", f"{name}-p95", f"{name}-p99"]
@@ -36,17 +41,29 @@ FIGURES: Final = {
         Panel(
             "Rate of a test of 15 s, quartiles",
             "Mbit/s",
-            {"down, Osnabrück *": _quartiles("down"), "down, Enschede": _quartiles("enschede-down")},
+            {
+                "down, Osnabrück *": _quartiles("down"),
+                "down, Enschede": _quartiles("enschede-down"),
+                "with site = enschede": _outer("enschede-fitted-down"),
+            },
         ),
         Panel(
             "Rate of a test of 15 s, quartiles",
             "Mbit/s",
-            {"up, Osnabrück *": _quartiles("up"), "up, Enschede": _quartiles("enschede-up")},
+            {
+                "up, Osnabrück *": _quartiles("up"),
+                "up, Enschede": _quartiles("enschede-up"),
+                "with site = enschede": _outer("enschede-fitted-up"),
+            },
         ),
         Panel(
             "RTT of the bent pipe, quartiles",
             "ms",
-            {"Osnabrück *": _quartiles("bent-pipe"), "Enschede": _quartiles("enschede-bent-pipe")},
+            {
+                "Osnabrück *": _quartiles("bent-pipe"),
+                "Enschede": _quartiles("enschede-bent-pipe"),
+                "with site = enschede": _outer("enschede-fitted-bent-pipe"),
+            },
         ),
         Panel(
             "Median rate in the slot",
