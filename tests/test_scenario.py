@@ -196,7 +196,7 @@ def changed_or_refused(scenario: Scenario, changes: dict[str, object]) -> tuple[
 
 
 @given(scenarios(), st.data())
-@settings(max_examples=examples(60, 2000), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60, 500), deadline=None, suppress_health_check=list(HealthCheck))
 def test_changes_of_plain_values_equal_those_of_whole_parts(scenario: Scenario, data: st.DataObject) -> None:
     """A plain value is validated alone; the copy, or the error, is that of a copy whose parts are all validated."""
     name = data.draw(st.sampled_from(["tcp", "network"]))

@@ -40,12 +40,14 @@ def directed_links(
         }
     )
     made = _Made(scenario, topology)
-    rows = [made.fields(field) for field in fields]
-    directed = [
-        {"from": first, "to": last, **rows[number]}
-        for a, b, forth in links
-        for first, last, number in ((a, b, forth), (b, a, forth + 1))
-    ]
+    rows = [{"from": None, "to": None, **made.fields(field)} for field in fields]
+    directed = list[dict[str, Any]]()
+    for first, last, number in links:
+        # A copy is made in half the time of a new table.
+        there, back = rows[number].copy(), rows[number + 1].copy()
+        there["from"] = back["to"] = first
+        there["to"] = back["from"] = last
+        directed += (there, back)
     return directed, _fitted(tcps, dict(zip(auto, windows, strict=True)))
 
 

@@ -87,7 +87,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
         "flows": _flows(scenario, topology, tcps, traffics),
         "vbr": list(_vbr(scenario, topology)),
     }
-    if any(flow.get("foreign") for flow in resolved["flows"]):
+    if any((flow.traffic or scenario.traffic).transport in STACKS for flow in topology.flows):
         # Every external packet needs an event.
         resolved["engine"] = "reference"
     if over.paths:

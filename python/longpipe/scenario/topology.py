@@ -234,7 +234,13 @@ class Topology:
         with _problems():
             ways, text = self._core.flows(_json(times))
         rows: list[tuple[int, int, dict[str, Any]]] = orjson.loads(text)
-        return [{**common[of], **own, "route": ways[way][0], "return_route": ways[way][1]} for of, way, own in rows]
+        flows = []
+        for of, way, own in rows:
+            flow = common[of].copy()
+            flow.update(own)
+            flow["route"], flow["return_route"] = ways[way]
+            flows.append(flow)
+        return flows
 
 
 @by_identity
