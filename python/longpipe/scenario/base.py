@@ -168,10 +168,11 @@ class Model(BaseModel):
 def _refuse_other_types(schema: Any, model: type[BaseModel]) -> None:  # noqa: ANN401 - a part of a pydantic schema
     """Adds checks to the numbers and booleans of a model, because pydantic reads "5", True and "yes" as either."""
     kind = schema["type"]
-    check = _ACCEPTS.get(kind)
-    if kind == "literal" and not isinstance(schema["expected"][0], str):
-        check = partial(_no_boolean, problem="literal_error", context={"expected": str(schema["expected"])})
-    if check is not None:
+    is_number = kind == "literal" and not isinstance(schema["expected"][0], str)
+    if kind in _REFUSED or is_number:
+        types, problem = _REFUSED.get(kind, ((bool,), "literal_error"))
+        expected = {"expected": str(schema["expected"])} if is_number else None
+        check = partial(_refuse_types, types=types, problem=problem, context=expected)
         inner = dict(schema)
         schema.clear()
         schema.update(no_info_before_validator_function(check, inner))
@@ -186,6 +187,21 @@ def _refuse_other_types(schema: Any, model: type[BaseModel]) -> None:  # noqa: A
         _refuse_other_types(schema["schema"], model)
 
 
+# Types of values that are refused before pydantic's checks, and the problem, by the type of a schema.
+_REFUSED: Final[dict[str, tuple[tuple[type, ...], str]]] = {
+    "int": ((bool, str, bytes), "int_type"),
+    "float": ((bool, str, bytes), "float_type"),
+    "bool": ((int, float, str, bytes), "bool_type"),
+}
+
+
+def _refuse_types(value: object, types: tuple[type, ...], problem: Any, context: Any) -> object:  # noqa: ANN401 - literals
+    # A boolean is an integer to Python.
+    if isinstance(value, types) and (type(value) is not bool or bool in types):
+        raise PydanticKnownError(problem, context)
+    return value
+
+
 @cache
 def validator_of(model: Any, name: str) -> SchemaValidator:  # noqa: ANN401 - a class of models, which mypy cannot hash
     """Returns the validator of one field without its default, which is built faster than that of its model."""
@@ -194,32 +210,6 @@ def validator_of(model: Any, name: str) -> SchemaValidator:  # noqa: ANN401 - a 
     schema = TypeAdapter(annotation).core_schema
     _refuse_other_types(schema, model)
     return SchemaValidator(schema, CoreConfig(allow_inf_nan=False))
-
-
-def _no_boolean(value: object, problem: Any, context: dict[str, Any] | None = None) -> object:  # noqa: ANN401 - a literal
-    if isinstance(value, bool):
-        raise PydanticKnownError(problem, context)
-    return value
-
-
-def _no_text(value: object, problem: Any) -> object:  # noqa: ANN401 - a literal
-    if isinstance(value, str | bytes):
-        raise PydanticKnownError(problem)
-    return _no_boolean(value, problem)
-
-
-def _boolean(value: object) -> object:
-    if isinstance(value, int | float | str | bytes) and not isinstance(value, bool):
-        raise PydanticKnownError("bool_type")
-    return value
-
-
-# Checks before those of pydantic, by the type of a schema.
-_ACCEPTS: Final[dict[str, Callable[[Any], Any]]] = {
-    "int": partial(_no_text, problem="int_type"),
-    "float": partial(_no_text, problem="float_type"),
-    "bool": _boolean,
-}
 
 
 def _has_parts(value: object) -> bool:
