@@ -1,9 +1,12 @@
 """The lab's page and Python resolve a scenario equally, and report equal errors."""
 
 import base64
+import copy
+import datetime as dt
 import gzip
 import hashlib
 import json
+import math
 import random
 import re
 import shutil
@@ -156,6 +159,7 @@ WRONG: list[dict[str, Any]] = [
     {"tcp": {"sack": 3}},
     {"tcp": {"recovery": "cubic"}},
     {"tcp": {"congestion": "bbr"}},
+    {"tcp": {"recovery": "tcp_sack"}},
     {"tcp": {"congestion": "bbr3"}},
     {"tcp": {"congestion": "ledbat"}},
     {"tcp": {"congestion": "ledbat", "timer": "fine"}},
@@ -183,6 +187,8 @@ WRONG: list[dict[str, Any]] = [
     {"tcp": {"careful_resume": "previous"}},
     {"tcp": {"careful_resume": "saved", "recovery": "rack", "congestion": "cubic"}},
     {"switch": {"policy": {"kind": "epd", "threshold": 2}}},
+    {"switch": {"policy": {"kind": "tail-drop", "threshold": 0.5, "limit": 3}}},
+    {"network": {"kind": "dumbbell", "trunk_loss": {"kind": "none", "rate": 3}}, "tcp": {"tick": "1 ms"}},
     {"switch": {"buffer": "3 cells"}},
     {"switch": {"buffer": "1.5 cells"}},
     {"switch": {"buffer": "1001 s"}},
@@ -279,6 +285,34 @@ def test_500_random_settings_of_the_knobs_are_resolved_or_refused_as_python_does
     assert 100 < accepted < 400
 
 
+# A field of each type, and values of each type of TOML.
+OF_EACH_TYPE = (
+    "network.sources", "tcp.window_scale", "tcp.ecn.ect", "tcp.hz", "switch.policy.z", "network.trunk_loss.probability",
+    "network.trunk_loss.indices", "traffic.class_shares", "traffic.kilobyte", "tcp.pacing", "traces.cwnd", "framing", "name",
+    "duration", "switch.buffer", "tcp.mss", "tcp.receiver_window", "switch", "start",
+)  # fmt: skip
+OF_EACH_KIND: tuple[object, ...] = (
+    "5", "0.5", "1", "yes", "true", "True", "", "5 s", True, False, 0, 1, 5, -1, 2**63 - 1, 0.0, 1.0, 5.0, -0.5, 2.5, 1e300,
+    math.inf, math.nan, [], [1], ["1"], [True], [0.5, 0.5], [[1]], {}, {"kind": 1}, {"kind": True}, {"a": "b"},
+    dt.date(2026, 1, 1), dt.time(7, 30),
+)  # fmt: skip
+WITH_KINDS: dict[str, dict[str, Any]] = {
+    "tcp.ecn": {"framing": "ip", "tcp": {"ecn": {"kind": "dctcp"}}},
+    "switch.policy": {"switch": {"policy": {"kind": "fba"}}},
+    "network.trunk_loss": {"network": {"kind": "dumbbell", "trunk_loss": {"kind": "bernoulli"}}},
+    "traffic": {"traffic": {"kind": "web"}},
+}
+
+
+@built
+@pytest.mark.parametrize("path", OF_EACH_TYPE)
+def test_value_of_each_type_is_accepted_or_refused_as_in_python(path: str) -> None:
+    table = copy.deepcopy(WITH_KINDS.get(path.rpartition(".")[0], {}))
+    if path.endswith("indices"):
+        table = {"network": {"kind": "dumbbell", "trunk_loss": {"kind": "packets"}}}
+    assert_equal([turned(table, path, value) for value in OF_EACH_KIND])
+
+
 @built
 @pytest.mark.parametrize(
     "own", [{}, {"stop": {"kind": "after", "after": "3 s"}}, {"return_route": ["b", "s", "c", "a"]}]
@@ -366,6 +400,15 @@ def test_random_scenarios_over_any_network_are_resolved_as_python_does() -> None
 @pytest.fixture(scope="module")
 def refusals() -> list[dict[str, Any]]:
     return of_page(WRONG)
+
+
+@built
+def test_well_known_names_of_controls_are_explained_as_in_python() -> None:
+    tables: list[dict[str, Any]] = [{"tcp": {"congestion": name}} for name in ("newreno", "tcp_vegas", "tcp_lp")]
+    for table, page in zip(tables, of_page(tables), strict=True):
+        # The page has fewer controls.
+        of_page_and_python = [found["problems"][0].partition("accepts")[0] for found in (page, of_python(table))]
+        assert of_page_and_python[0] == of_page_and_python[1]
 
 
 @built

@@ -8,7 +8,7 @@ const CUTOFF: f64 = 0.6;
 /// Returns a clause that suggests the closest accepted name, if one is close, and lists at most `most` names.
 ///
 /// Among names that are equally close, it suggests an anagram, or else the last in alphabetical order.
-pub fn nearest(word: &str, accepted: &[&String], most: usize) -> String {
+pub fn nearest(word: &str, accepted: &[&str], most: usize) -> String {
     let names: Vec<String> = accepted.iter().map(|name| shortened(name)).collect();
     if names.is_empty() {
         return "there is none".to_owned();

@@ -393,7 +393,7 @@ fn link_problems(graph: &Graph, position: &HashMap<String, usize>, problems: &mu
         let (a, b) = (&link.0, &link.1);
         for name in [a, b] {
             if !position.contains_key(name) {
-                let names: Vec<&String> = graph.nodes.iter().map(|node| &node.0).collect();
+                let names: Vec<&str> = graph.nodes.iter().map(|node| node.0.as_str()).collect();
                 let accepted = nearest(name, &names, MAX_NAMED);
                 problems.push(format!(
                     "network.links[{i}].between: '{name}' is not a node; {accepted}"
@@ -460,7 +460,7 @@ fn stream_problems<'a>(
         for (end, name) in [("from", from), ("to", to)] {
             if !is_host(name) {
                 let hosts = graph.nodes.iter().filter(|node| node.1 == NodeKind::Host);
-                let hosts: Vec<&String> = hosts.map(|node| &node.0).collect();
+                let hosts: Vec<&str> = hosts.map(|node| node.0.as_str()).collect();
                 let accepted = nearest(name, &hosts, MAX_NAMED);
                 problems.push(format!("{field}[{i}].{end}: '{name}' is not a host; {accepted}"));
             }

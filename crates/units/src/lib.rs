@@ -16,4 +16,4 @@ pub use dimension::{
     scale, Dimension, Quantity, BUFFER, DIMENSIONS, RATE, SEGMENTS, SHARE, SIZE, SYMBOLS, TICKS, TIME, UNLIMITED,
 };
 pub use ethnum::U256;
-pub use shown::{repr_of_float, shortened};
+pub use shown::{repr, repr_of_float, shortened};

@@ -19,7 +19,7 @@ pub(crate) fn shown(text: &str) -> String {
 }
 
 /// Returns a text in quotes, with escapes for quotes, backslashes and characters that are not printable.
-pub(crate) fn repr(text: &str) -> String {
+pub fn repr(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') {
         '"'
     } else {

@@ -1,7 +1,7 @@
 //! Quantities as texts with units: see crates/units.
 
 use js_sys::Array;
-use longpipe_units::{repr_of_float, Bounded, Decimal, Dimension};
+use longpipe_units::{Bounded, Decimal, Dimension};
 use wasm_bindgen::prelude::*;
 
 fn thrown(problem: String) -> JsError {
@@ -58,15 +58,6 @@ pub fn canonical_quantity(name: &str, text: &str) -> Result<String, JsError> {
     dimension(name)?.canonical(text).map_err(thrown)
 }
 
-/// Formats a number of base units.
-///
-/// # Errors
-/// Returns a message about an unknown dimension.
-#[wasm_bindgen]
-pub fn format_quantity(name: &str, value: u64) -> Result<String, JsError> {
-    Ok(dimension(name)?.format(value.into()))
-}
-
 /// Returns a quantity from `low` to `high`, or 'unlimited', or 'auto', in canonical form.
 ///
 /// # Errors
@@ -105,6 +96,25 @@ pub fn check_buffer(text: &str) -> Result<String, JsError> {
 pub fn in_parts(value: f64, decimals: u32) -> Result<u64, JsError> {
     let number = Decimal::read(&repr_of_float(value)).and_then(|number| number.in_parts(decimals));
     number.ok_or_else(|| thrown(format!("{value}; needs at most {decimals} decimals")))
+}
+
+/// Returns a text in quotes, as Python writes it.
+#[wasm_bindgen]
+pub fn repr(text: &str) -> String {
+    longpipe_units::repr(text)
+}
+
+/// Returns the shortest text that denotes a number, as Python writes it.
+#[wasm_bindgen]
+pub fn repr_of_float(value: f64) -> String {
+    longpipe_units::repr_of_float(value)
+}
+
+/// Returns a clause with the closest accepted name, if one is close, and all accepted names.
+#[wasm_bindgen]
+pub fn nearest(word: &str, accepted: Vec<String>) -> String {
+    let accepted: Vec<&str> = accepted.iter().map(String::as_str).collect();
+    longpipe_scenario::names::nearest(word, &accepted, usize::MAX)
 }
 
 /// Formats a number without an exponent.

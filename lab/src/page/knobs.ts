@@ -1,5 +1,5 @@
 /** Parameters in the form: fields of a scenario, with the ranges of their sliders. */
-import { ScenarioError, reprFloat } from "../scenario/errors";
+import { ScenarioError, repr } from "../scenario/errors";
 import { type Field, type Type, field as fieldOf, model } from "../scenario/model";
 import { type Part, kindOf, valueOf } from "../scenario/part";
 import type { Resolved } from "../scenario/resolve";
@@ -154,7 +154,7 @@ export function written(value: unknown, type?: Type): string {
 /** A value of TOML as text. */
 function shownValue(value: unknown): string {
     if (typeof value === "string") return JSON.stringify(value);
-    return typeof value === "number" ? reprFloat(value) : String(value);
+    return typeof value === "number" ? repr(value) : String(value);
 }
 
 /** Useful range of a buffer size, by unit. */

@@ -1,5 +1,6 @@
 /** Scenarios to start from: presets, steps of the lesson, and exercises. */
-import { ScenarioError, nearest, repr } from "../scenario/errors";
+import { nearest } from "../../build/engine/engine";
+import { ScenarioError, repr } from "../scenario/errors";
 import { DESCRIPTION } from "../scenario/model";
 import { EXERCISES } from "./exercises";
 import { LESSON } from "./lesson";

@@ -1,8 +1,8 @@
 /** Checks fields and completes them to parts with all fields, each within its bounds; reports all problems together. */
-import { in_parts } from "../../build/engine/engine";
+import { in_parts, nearest } from "../../build/engine/engine";
 import { violations } from "./constraints";
-import { accepts, nearest, repr, reprFloat, shown } from "./errors";
-import { DESCRIPTION, type Field, type Model, type Type, kindOfField, model } from "./model";
+import { accepts, repr, shown, str } from "./errors";
+import { DESCRIPTION, type Field, type Model, type Type, field as fieldOf, kindOfField, model } from "./model";
 import { missing, moduleOf } from "./modules";
 import { type Part, type Value, kindOf, valueOf } from "./part";
 import { byRules, formerOptions } from "./profiles";
@@ -17,8 +17,11 @@ const MAX_FIELDS = 12;
 type Table = Record<string, unknown>;
 type Say = (path: string, problem: string) => void;
 
-/** Checks a part from a table of fields; calls `say` with the field's name for each problem. */
-export function checkPart(name: string, table: Table, path: string, say: Say): Part {
+/**
+ * Checks a part from a table of fields; calls `say` with the field's name for each problem. `kinds` are the parts of all
+ * kinds that the part could have.
+ */
+export function checkPart(name: string, table: Table, path: string, say: Say, kinds: string[] = []): Part {
     const known = model(name);
     const values: Record<string, Value> = {};
     const written = new Set<string>();
@@ -52,11 +55,23 @@ export function checkPart(name: string, table: Table, path: string, say: Say): P
         if (known.fields.some((field) => field.name === given)) continue;
         const names = known.fields.map((field) => field.name);
         const elsewhere = known.elsewhere?.includes(given) === true;
-        tell(path === "" ? given : `${path}.${given}`, elsewhere ? ELSEWHERE : `unknown field; ${accepts(given, names)}`);
+        tell(path === "" ? given : `${path}.${given}`, elsewhere ? ELSEWHERE : `unknown field; ${accepts(given, names)}${holders(given, known, kinds)}`);
     }
     const made = { part: name, values, written };
     if (sound) together(made, path, tell);
     return made;
+}
+
+/** Returns the clauses that name the tables, and the other kinds, which have a field that a part does not have. */
+function holders(name: string, { fields }: Model, kinds: string[]): string {
+    const inner = (type: Type): string[] => (type.is === "part" ? [type.part] : type.is === "kinds" ? Object.values(type.kinds) : type.is === "list" ? inner(type.of) : []);
+    const tables = fields.filter(({ type }) => inner(type).some((part) => fieldOf(part, name) !== undefined)).map((field) => field.name);
+    const others = kinds.filter((part) => fieldOf(part, name) !== undefined).map((part) => String(model(part).kind));
+    const more = others.length > 4 ? ` and ${others.length - 4} more` : "";
+    return [
+        tables.length === 1 || tables.length === 2 ? `; ${name} is a field of ${tables.join(", ")}` : "",
+        others.length > 0 ? `; kinds with this field: ${others.slice(0, 4).join(", ")}${more}` : "",
+    ].join("");
 }
 
 function checkValue(type: Type, given: unknown, path: string, say: Say): Value {
@@ -94,7 +109,7 @@ function checked(type: Type, given: unknown, path: string, say: Say): Value {
         case "part":
             return checkPart(type.part, tableOf(given, type.part), path, say);
         case "kinds":
-            return checkPart(kind(type, given), kindTable(given, type.kinds), path, say);
+            return checkPart(kind(type, given), kindTable(given, type.kinds), path, say, Object.values(type.kinds));
     }
 }
 
@@ -138,31 +153,25 @@ function text(type: Type & { is: "text" }, given: unknown): Value {
 
 function wholeNumber(given: unknown): bigint | null {
     if (typeof given === "bigint") return given;
-    return typeof given === "number" && Number.isInteger(given) ? BigInt(given) : null;
+    return typeof given === "number" && Number.isInteger(given) && Math.abs(given) < 2 ** 63 ? BigInt(given) : null;
 }
 
 function number(type: Type & { is: "int" | "float" }, given: unknown): Value {
     const value = type.is === "int" ? wholeNumber(given) : typeof given === "bigint" ? Number(given) : given;
-    if (typeof value === "number" ? Number.isNaN(value) : typeof value !== "bigint") {
-        const what = type.is === "int" ? "a whole number" : typeof given === "number" ? "a finite number" : "a number";
-        throw new ValueProblem(`${shown(given)}; needs ${what}`);
-    }
-    const found = value as number | bigint;
+    if (typeof given === "number" && !Number.isFinite(given)) throw new ValueProblem(`${shown(given)}; needs a finite number`);
+    if (typeof value !== "number" && typeof value !== "bigint") throw new ValueProblem(`${shown(given)}; needs ${type.is === "int" ? "a whole number" : "a number"}`);
     const needs = (what: string, bound: number): never => {
-        const shownBound = type.is === "float" ? reprFloat(bound) : String(bound);
+        const shownBound = type.is === "float" ? repr(bound) : String(bound);
         throw new ValueProblem(`${shown(given)}; needs ${what} ${shownBound}`);
     };
-    if (typeof found === "number" && !Number.isFinite(found)) {
-        throw new ValueProblem(`${shown(given)}; needs a finite number`);
+    if (type.le !== undefined && value > type.le) needs("at most", type.le);
+    if (type.lt !== undefined && value >= type.lt) needs("less than", type.lt);
+    if (type.ge !== undefined && value < type.ge) needs("at least", type.ge);
+    if (type.gt !== undefined && value <= type.gt) needs("more than", type.gt);
+    if (type.decimals !== undefined && !isExact(Number(value), type.decimals)) {
+        throw new ValueProblem(`${repr(Number(value))}; needs at most ${type.decimals} decimals`);
     }
-    if (type.le !== undefined && found > type.le) needs("at most", type.le);
-    if (type.lt !== undefined && found >= type.lt) needs("less than", type.lt);
-    if (type.ge !== undefined && found < type.ge) needs("at least", type.ge);
-    if (type.gt !== undefined && found <= type.gt) needs("more than", type.gt);
-    if (type.decimals !== undefined && !isExact(Number(found), type.decimals)) {
-        throw new ValueProblem(`${reprFloat(Number(found))}; needs at most ${type.decimals} decimals`);
-    }
-    return found;
+    return value;
 }
 
 /** Returns whether a number has at most this many decimals. */
@@ -179,7 +188,7 @@ function oneOf(values: (string | number)[], given: unknown): Value {
     const plain = typeof given === "bigint" ? Number(given) : given;
     const found = values.find((value) => value === plain);
     if (found !== undefined) return found;
-    throw new ValueProblem(`${shown(given)}; ${accepts(String(given), values.map(String))}`);
+    throw new ValueProblem(`${shown(given)}; ${accepts(str(given), values.map(String))}`);
 }
 
 function list(type: Type & { is: "list" }, given: unknown, path: string, say: Say): Value {
@@ -242,10 +251,11 @@ function kind({ kinds, elsewhere }: Type & { is: "kinds" }, given: unknown): str
     const names = Object.keys(kinds);
     const tag = table["kind"];
     if (tag === undefined) throw new ValueProblem(`${shown(given)}; needs a kind: ${names.join(", ")}`);
-    const found = kinds[String(tag)];
+    const word = str(tag);
+    const found = kinds[word];
     if (found !== undefined && typeof tag === "string") return found;
-    if (elsewhere?.includes(String(tag)) === true) throw new ValueProblem(`${repr(tag)}; ${ELSEWHERE}`);
-    throw new ValueProblem(`${repr(tag)}; ${accepts(String(tag), names)}${example(kinds, typeof tag === "string" ? percent(tag) : null)}`);
+    if (elsewhere?.includes(word) === true) throw new ValueProblem(`${repr(tag)}; ${ELSEWHERE}`);
+    throw new ValueProblem(`${shown(word)}; ${accepts(word, names)}${example(kinds, typeof tag === "string" ? percent(tag) : null)}`);
 }
 
 /** Returns whether a specified `initial_rtt` is a time above zero, which replaces the handshake of a profile. */
@@ -297,7 +307,7 @@ function afterField(part: string, name: string, values: Record<string, Value>, p
         const shares = (values["class_shares"] as number[]).map(Number);
         const sum = shares.reduce((all, share) => all + in_parts(share, 9), 0n);
         if (sum !== 1_000_000_000n) {
-            const listed = `[${shares.map(reprFloat).join(", ")}]`;
+            const listed = `[${shares.map(repr).join(", ")}]`;
             const adds = Number((Number(sum) / 1e9).toPrecision(6));
             say(path, `${listed} adds up to ${adds}; needs shares that add up to 1`);
         }

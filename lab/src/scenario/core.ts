@@ -1,7 +1,7 @@
 /** Converts parts for the core according to the types of their fields: names with units, and integers. */
 import { in_parts } from "../../build/engine/engine";
 import { fieldsOf } from "./check";
-import { reprFloat } from "./errors";
+import { repr } from "./errors";
 import { DESCRIPTION, type Field, type Type, model } from "./model";
 import { type Part, type Value, kindOf } from "./part";
 import { UNLIMITED, dimension } from "./units";
@@ -71,7 +71,7 @@ function core(type: Type, value: Value): Json {
 
 /** A parameter of a module as text: see scenario/own_control.py. */
 function textOf(value: Value): string {
-    return typeof value === "number" ? reprFloat(value) : String(value);
+    return typeof value === "number" ? repr(value) : String(value);
 }
 
 /** Returns whole numbers in ascending order, without duplicates. */

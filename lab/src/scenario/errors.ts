@@ -1,4 +1,5 @@
 /** Errors of rejected scenarios, with the same texts as on the command line. */
+import { nearest, repr as reprOfText, repr_of_float } from "../../build/engine/engine";
 import { DESCRIPTION } from "./model";
 
 /** Invalid input, with a line for each problem. */
@@ -13,35 +14,17 @@ export function repr(value: unknown): string {
     if (value === null || value === undefined) return "None";
     if (typeof value === "boolean") return value ? "True" : "False";
     if (typeof value === "bigint") return value.toString();
-    if (typeof value === "number") return reprFloat(value);
-    if (typeof value === "string") return reprText(value);
+    if (typeof value === "number") return repr_of_float(value);
+    if (typeof value === "string") return reprOfText(value);
     if (Array.isArray(value)) return `[${value.map(repr).join(", ")}]`;
-    if (value instanceof Date) return value.toISOString();
+    if (value instanceof Date) return value.toISOString().replace(".000", "");
     const items = Object.entries(value as Record<string, unknown>).map(([key, item]) => `${repr(key)}: ${repr(item)}`);
     return `{${items.join(", ")}}`;
 }
 
-function reprText(text: string): string {
-    const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-    const escaped = text
-        .replaceAll("\\", "\\\\")
-        .replaceAll("\n", "\\n")
-        .replaceAll("\t", "\\t")
-        .replaceAll("\r", "\\r");
-    return quote + (quote === "'" ? escaped.replaceAll("'", "\\'") : escaped) + quote;
-}
-
-/** Formats a float as Python does. */
-export function reprFloat(value: number): string {
-    if (Number.isNaN(value)) return "nan";
-    if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
-    if (Object.is(value, -0)) return "-0.0";
-    const exponent = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
-    if (exponent >= 16 || exponent < -4) {
-        const [digits, power] = value.toExponential().split("e") as [string, string];
-        return `${digits}e${power[0]}${power.slice(1).padStart(2, "0")}`;
-    }
-    return Number.isInteger(value) ? value.toFixed(1) : String(value);
+/** Returns a text without quotes, and any other value as Python writes it. */
+export function str(value: unknown): string {
+    return typeof value === "string" ? value : repr(value);
 }
 
 /** Formats a value as Python does, and shortens long text. */
@@ -60,54 +43,23 @@ export function accepts(word: string, names: string[]): string {
     return advice === null ? nearest(word, names) : `${advice}; accepts ${names.join(", ")}`;
 }
 
-/** Returns the clause that lists accepted values; it starts with the closest name if there is one. */
-export function nearest(word: string, names: string[]): string {
-    let best: string | null = null;
-    // Less similar names are not offered (cutoff of Python's difflib.get_close_matches).
-    let highest = 0.6;
-    for (const name of names) {
-        const likeness = ratio(name, word);
-        if (likeness >= highest && (best === null || likeness > highest || (likeness === highest && name > best))) {
-            [best, highest] = [name, likeness];
-        }
-    }
-    return `${best === null ? "" : `did you mean ${repr(best)}? `}accepts ${names.join(", ")}`;
-}
-
 /** Returns advice on a name that other programs use: the name or the field here, or what comes closest; null if there is none. */
 function adviceOnName(word: string, accepted: string[]): string | null {
-    const name = word.trim().toLowerCase();
+    // Linux's modules have this prefix.
+    const lower = word.trim().toLowerCase();
+    const name = lower.replace(/^tcp[_-]/, "");
+    if (name !== lower && accepted.includes(name)) return `it is ${repr(name)} here`;
     const { names, called } = DESCRIPTION.absent;
     const here = called[name];
     if (here !== undefined && accepted.includes(here)) return `it is ${repr(here)} here`;
     const home = DESCRIPTION.homes.find(({ names }) => names.includes(name));
     if (home !== undefined) {
-        const reno = home.field === "tcp.recovery" && accepted.includes(DESCRIPTION.reno);
-        const window = reno ? `; the window that goes with it is ${repr(DESCRIPTION.reno)}` : "";
-        return `it is ${home.what}, ${home.field} = ${repr(name)}${window}`;
+        const { kind, window } = DESCRIPTION.reno;
+        const isControl = home.field === "tcp.recovery" && accepted.includes(kind);
+        return `it is ${home.what}, ${home.field} = ${repr(name)}${isControl ? `; ${window}` : ""}`;
     }
     const absent = names[name];
     if (absent === undefined) return null;
     const [what, instead] = absent;
     return `${what} that longpipe does not have (README.md, 'What it does not have'), nearest is ${instead}`;
-}
-
-/** Returns the similarity of two words [0, 1], as Python's difflib does (Ratcliff and Obershelp). */
-function ratio(a: string, b: string): number {
-    return a.length + b.length === 0 ? 1 : (2 * matches(a, b)) / (a.length + b.length);
-}
-
-/** Returns the number of letters in common blocks: the longest common substring, and recursively those on both sides of it. */
-function matches(a: string, b: string): number {
-    let [best, startA, startB] = [0, 0, 0];
-    for (let i = 0; i < a.length; i++) {
-        for (let j = 0; j < b.length; j++) {
-            let size = 0;
-            while (i + size < a.length && j + size < b.length && a[i + size] === b[j + size]) size++;
-            if (size > best) [best, startA, startB] = [size, i, j];
-        }
-    }
-    if (best === 0) return 0;
-    const left = matches(a.slice(0, startA), b.slice(0, startB));
-    return best + left + matches(a.slice(startA + best), b.slice(startB + best));
 }

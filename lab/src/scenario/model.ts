@@ -108,7 +108,8 @@ interface Description {
     former: Record<string, string>;
     absent: { names: Record<string, [string, string]>; called: Record<string, string> };
     homes: { field: string; what: string; names: string[] }[];
-    reno: string;
+    /** The congestion control of RFC 5681, and a clause about a loss recovery in place of a congestion control. */
+    reno: { kind: string; window: string };
     profiles: Record<string, Record<string, unknown>>;
     rules: Record<string, Record<string, Record<string, unknown>>>;
     policies: { cells: string[]; packets: string[] };

@@ -1,6 +1,6 @@
 /** Quantities as text and as integers for the core, which the engine reads and writes (crates/units). */
 import {
-    accepted_units, canonical_quantity, check_buffer, check_quantity, format_quantity, parse_quantity, units_of,
+    accepted_units, canonical_quantity, check_buffer, check_quantity, parse_quantity, units_of,
 } from "../../build/engine/engine";
 import type { Type } from "./model";
 
@@ -46,11 +46,6 @@ export class Dimension {
     /** Returns a quantity in canonical form, in the unit in which it is written. */
     canonical(text: string): string {
         return canonical_quantity(this.name, text);
-    }
-
-    /** Formats a number of base units with the unit that takes the fewest characters. */
-    format(value: bigint): string {
-        return format_quantity(this.name, value);
     }
 
     /** Returns the clause of an error that lists accepted values. */

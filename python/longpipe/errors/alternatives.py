@@ -78,6 +78,8 @@ WEB_SIZES: Final = ("web", "http", "browser", "pages")
 # The two congestion controls that other programs call Reno: RFC 5681's and Linux's.
 RENO: Final = "aimd"
 LINUX_RENO: Final = "linux-reno"
+# Clause about a loss recovery in place of a congestion control.
+ITS_WINDOW: Final = f"its window is {LINUX_RENO!r} as in Linux, {RENO!r} as in RFC 5681"
 
 
 # Fields whose values users may enter in another field by mistake, each with a noun phrase that describes its values,
@@ -117,7 +119,7 @@ def known(word: str, accepted: Container[str]) -> str | None:
     for field, what, names in homes():
         if name in names:
             of_control = field == "tcp.recovery" and RENO in accepted
-            window = f"; its window is {LINUX_RENO!r} as in Linux, {RENO!r} as in RFC 5681" if of_control else ""
+            window = f"; {ITS_WINDOW}" if of_control else ""
             return f"it is {what}, {field} = {name!r}{window}"
     if name in NAMES:
         what, instead = NAMES[name]

@@ -6,7 +6,7 @@ from typing import Any
 from longpipe import _core
 from longpipe.aal5 import CELL_BITS, CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES
 from longpipe.controls.facts import INTERFACE
-from longpipe.errors.alternatives import CALLED, NAMES, RENO, homes
+from longpipe.errors.alternatives import CALLED, ITS_WINDOW, NAMES, RENO, homes
 from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
 from longpipe.lab import beyond
 from longpipe.lab.fields import models
@@ -43,7 +43,7 @@ def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "former": FORMER,
         "absent": {"names": {name: list(words) for name, words in NAMES.items()}, "called": CALLED},
         "homes": [{"field": field, "what": what, "names": list(names)} for field, what, names in homes()],
-        "reno": RENO,
+        "reno": {"kind": RENO, "window": ITS_WINDOW},
         "profiles": PROFILES,
         "rules": RULES,
         "policies": {"cells": FOR_CELLS, "packets": FOR_PACKETS},
