@@ -1,6 +1,7 @@
 """Regression tests of senders: plans, baselines, verdicts, and the commands of `longpipe ci`."""
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from longpipe import Scenario, ScenarioError
 from longpipe.ci import baseline
+from longpipe.ci.files import CHANGEABLE
 from longpipe.ci.measured import MEASURES, SenderRun
 from longpipe.ci.plan import STANDING, RegressionPlan, size_bytes, subject_flows, with_sender
 from longpipe.ci.runs import runs_of
@@ -221,3 +223,30 @@ def test_init_writes_a_plan_and_a_workflow_once(folder: Path) -> None:
     assert "longpipe ci run longpipe.toml" in Path(".github/workflows/longpipe.yml").read_text()
     again = command("init", "stack:quinn-bbr")
     assert "longpipe.toml exists" in str(again.exception)
+
+
+@pytest.mark.parametrize(("stack", "crate"), CHANGEABLE.items())
+def test_init_writes_a_crate_for_a_changed_stack(stack: str, crate: str, folder: Path) -> None:
+    Path("longpipe.toml").unlink()
+    assert command("init", "--stack", stack).exit_code == 0
+    written = tomllib.loads(Path(f"longpipe-{stack}/Cargo.toml").read_text())
+    (used,) = written["dependencies"].values()
+    assert used["features"] == [stack]
+    assert (Path(used["path"]) / "Cargo.toml").is_file()
+    assert f'# {crate} = {{ path = "../{crate}" }}' in Path(f"longpipe-{stack}/Cargo.toml").read_text()
+    sender = tomllib.loads(Path("longpipe.toml").read_text())["sender"]
+    assert sender == f"own-stack:longpipe-{stack}/target/release/liblongpipe_{stack}.so:{stack}-cubic"
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ((), "SENDER: needs either a sender or --stack"),
+        (("cubic", "--stack", "quinn"), "SENDER: needs either a sender or --stack"),
+        (("cubic", "--clone", "."), "--clone: not without --stack"),
+        (("--stack", "quin"), "--stack: 'quin'; did you mean 'quinn'?"),
+        (("--stack", "quinn", "--clone", "."), "is no clone of longpipe; needs the folder of one"),
+    ],
+)
+def test_init_refuses_other_stacks_and_clones(words: tuple[str, ...], line: str, folder: Path) -> None:
+    assert line in str(command("init", *words).exception)

@@ -18,6 +18,7 @@ from commands import run
 from longpipe import Result, RunError, Scenario, ScenarioError, own_stacks, simulate
 from longpipe.cli.run.tables import show
 from longpipe.controls import isolation
+from longpipe.scenario.own_stack import OwnStack
 from longpipe.store import Store
 from longpipe.study.bundle import hash_of
 from longpipe.study.bundled_controls import controls_of
@@ -92,6 +93,13 @@ def test_the_program_and_the_object_decide_alike(folder: Path, window: int, buff
     assert first.flows.drop(columns="flow").equals(second.flows.drop(columns="flow"))
     assert (first.flows.retransmitted_segments[0] > 100) == (window == 100)
     assert set(first.traces["cwnd"].cwnd_bytes) == {window * 1452.0}
+
+
+def test_a_size_with_a_unit_reaches_the_stack_in_bytes(folder: Path) -> None:
+    first, second = (simulate(path(program(folder, size=size))) for size in (2_000_000, "2 MB"))
+    assert first.state_hash == second.state_hash
+    settings = OwnStack(**program(folder, size="1 KiB", label="a 2 MB file")).core()["settings"]
+    assert settings == [["label", "a 2 MB file"], ["size", "1024"], ["timeout_s", "0.3"], ["window", "20"]]
 
 
 def test_aioquic_decides_alike_with_new_keys(folder: Path) -> None:

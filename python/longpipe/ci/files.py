@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Final
 
+import longpipe
 from longpipe.ci.plan import FILE, MARGIN, SEEDS, STANDING
+from longpipe.errors import ScenarioError, nearest
 
 WORKFLOW: Final = Path(".github/workflows/longpipe.yml")
+# Stacks of crates/stacks that a crate can select, each with the crate that users change.
+CHANGEABLE: Final = {"quinn": "quinn-proto", "noq": "noq-proto"}
 
 
 def plan_text(sender: str) -> str:
@@ -59,3 +64,78 @@ jobs:
             longpipe.xml
             longpipe.html
 """
+
+
+def crate_folder(stack: str) -> str:
+    """Returns the name of the folder, and of the crate in it, with which a user compiles a changed stack."""
+    return f"longpipe-{stack}"
+
+
+def crate_sender(stack: str) -> str:
+    """Returns the sender that the crate of a stack builds."""
+    name = crate_folder(stack)
+    return f"own-stack:{name}/target/release/lib{name.replace('-', '_')}.so:{stack}-cubic"
+
+
+def crate_texts(stack: str, clone: Path | None) -> dict[Path, str]:
+    """Returns the files of a crate that compiles one stack, alone, with the code of a clone of longpipe.
+
+    Raises ScenarioError if there is no such stack or no clone. Without `clone`, the clone is that from which longpipe
+    is installed.
+    """
+    if stack not in CHANGEABLE:
+        raise ScenarioError(f"--stack: {stack!r}; {nearest(stack, CHANGEABLE)}")
+    root = (Path(longpipe.__file__).parents[2] if clone is None else clone).absolute()
+    crates = root / "crates" / "stacks"
+    if not (crates / "Cargo.toml").is_file():
+        raise ScenarioError(f"--clone: {root} is no clone of longpipe; needs the folder of one")
+    name, changeable = crate_folder(stack), CHANGEABLE[stack]
+    folder, version = Path(name), _pinned(crates / "Cargo.toml", changeable)
+    return {
+        folder / "Cargo.toml": f"""\
+# {stack} as an end of longpipe's flows: cargo build --release --manifest-path {name}/Cargo.toml
+[package]
+name = "{name}"
+version = "0.1.0"
+edition = "2021"
+publish = false
+
+[lib]
+crate-type = ["cdylib"]
+
+[dependencies]
+longpipe-stacks = {{ path = {json.dumps(str(crates))}, default-features = false, features = ["{stack}"] }}
+
+[patch.crates-io]
+# Random numbers that a run seeds.
+getrandom = {{ path = {json.dumps(str(crates / "getrandom"))} }}
+# Your changed copy, which must have the version {version}:
+# {changeable} = {{ path = "../{changeable}" }}
+
+[profile.release]
+codegen-units = 4
+strip = true
+
+[workspace]
+""",
+        folder / "build.rs": """\
+//! Binds references within the object to the object's own functions, which replace the clock of the C library.
+
+fn main() {
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic");
+}
+""",
+        folder / "src" / "lib.rs": f"""\
+//! {stack} as a shared object for `traffic.file`.
+
+use longpipe_stacks as _;
+""",
+        # The versions with which longpipe was tested.
+        folder / "Cargo.lock": (crates / "Cargo.lock").read_text(encoding="utf-8"),
+    }
+
+
+def _pinned(manifest: Path, crate: str) -> str:
+    """Returns the exact version of a crate in a Cargo.toml."""
+    dependency = tomllib.loads(manifest.read_text(encoding="utf-8"))["dependencies"][crate]
+    return str(dependency["version"]).removeprefix("=")

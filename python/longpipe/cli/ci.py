@@ -27,23 +27,45 @@ app = typer.Typer(
 
 @app.command()
 def init(
-    sender: str = typer.Argument(
-        metavar="SENDER",
+    sender: str | None = typer.Argument(
+        None,
+        metavar="[SENDER]",
         help="What is tested: stack:quinn-bbr, own-stack:FILE.so, own-stack:FILE.so:NAME-CONTROL, module:FILE.c, "
         "python:FILE.py:CLASS, or the name of a control.",
     ),
     folder: Path = typer.Option(Path(), "--dir", metavar="DIR", help="Folder of the repository."),
+    stack: str | None = typer.Option(
+        None,
+        "--stack",
+        metavar="STACK",
+        help="Instead of a sender: quinn or noq, which a crate compiles with your changes.",
+    ),
+    clone: Path | None = typer.Option(
+        None,
+        "--clone",
+        metavar="DIR",
+        help="Clone of longpipe whose code the crate uses; that of this longpipe if absent.",
+    ),
 ) -> None:
     """Write longpipe.toml, the plan of a regression test, and a workflow that runs it on GitHub.
 
     longpipe ci init own-stack:target/release/libmine.so
+
+    longpipe ci init --stack quinn
     """
-    from longpipe.ci.files import WORKFLOW, plan_text, workflow_text
+    from longpipe.ci.files import WORKFLOW, crate_folder, crate_sender, crate_texts, plan_text, workflow_text
     from longpipe.ci.plan import FILE
     from longpipe.fairness.controls import Sender
 
-    Sender.parse(sender, "SENDER")
-    texts = {folder / FILE: plan_text(sender), folder / WORKFLOW: workflow_text()}
+    if (sender is None) == (stack is None):
+        raise ScenarioError("SENDER: needs either a sender or --stack")
+    if clone is not None and stack is None:
+        raise ScenarioError("--clone: not without --stack")
+    crate = {} if stack is None else crate_texts(stack, clone)
+    tested = sender or crate_sender(stack or "")
+    Sender.parse(tested, "SENDER")
+    texts = {folder / FILE: plan_text(tested), folder / WORKFLOW: workflow_text()}
+    texts |= {folder / file: text for file, text in crate.items()}
     for file in texts:
         if file.exists():
             raise ScenarioError(f"--dir: {file} exists; remove it, or edit it")
@@ -51,6 +73,8 @@ def init(
     for file, text in texts.items():
         write_text(file, text)
         echo(f"Written: {file}")
+    if stack is not None:
+        echo(f"Next: cargo build --release --manifest-path {folder / crate_folder(stack) / 'Cargo.toml'}")
     echo("Next: longpipe ci run --update writes the baseline, which belongs into the repository")
 
 

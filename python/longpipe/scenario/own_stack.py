@@ -1,7 +1,8 @@
 """A protocol stack of the user at both ends of a flow: a program, or a shared object for `longpipe_end.h`."""
 
+import re
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -13,6 +14,9 @@ from longpipe.scenario.source import Source
 from longpipe.scenario.stack import stack_tcp_of
 from longpipe.scenario.tcp import Tcp
 from longpipe.units import SIZE
+
+# A size with a unit.
+_SIZE: Final = re.compile(r"[0-9]+ ?(?:[kKMG]i?)?B")
 
 
 class OwnStack(Source):
@@ -36,7 +40,9 @@ class OwnStack(Source):
         description="Name of the stack, required for a shared object with several; the file's name if absent",
     )
     settings: dict[str, Value] = Field(
-        default_factory=dict, max_length=64, description="Settings for the stack by name, as {window = 20}"
+        default_factory=dict,
+        max_length=64,
+        description="Settings for the stack by name, as {window = 20}; the stack gets a size, as '16 MiB', in bytes",
     )
     version: str | None = Field(
         default=None,
@@ -113,8 +119,13 @@ class OwnStack(Source):
             "kind": self.core_kind,
             "stack": self.name,
             "version": self.digest,
-            "settings": core_values(self.settings),
+            "settings": core_values({name: _in_bytes(value) for name, value in self.settings.items()}),
         }
+
+
+def _in_bytes(value: Value) -> Value:
+    """Returns a size with a unit, such as "16 MiB", as its number of bytes, and any other value unchanged."""
+    return SIZE.parse(value) if isinstance(value, str) and _SIZE.fullmatch(value) else value
 
 
 def own_stack_tcp(stack: OwnStack) -> Tcp:
