@@ -181,9 +181,9 @@ def test_saturating_datagrams_receive_the_rate_of_the_path() -> None:
         ({"change": 0}, "change"),
         (
             {"year": 2022, "site": "enschede"},
-            r"^network\.path\.site: 'enschede'; needs belgium with year = 2022$",
+            r"^network\.path\.site: 'enschede'; needs year = 2023, or belgium with year = 2022$",
         ),
-        ({"year": 2025, "site": "belgium"}, r"needs no site with year = 2025$"),
+        ({"year": 2025, "site": "belgium"}, r"needs year = 2022, or no site with year = 2025$"),
         ({"site": "london"}, "site"),
     ],
 )

@@ -73,7 +73,9 @@ def _check_site(where: str, path: Starlink) -> None:
         return
     of_year = [site for site, year in YEAR_OF_SITE.items() if year == path.year]
     accepted = " or ".join(of_year) if of_year else "no site"
-    raise ScenarioError(f"{where}.site: {path.site!r}; needs {accepted} with year = {path.year}")
+    raise ScenarioError(
+        f"{where}.site: {path.site!r}; needs year = {YEAR_OF_SITE[path.site]}, or {accepted} with year = {path.year}"
+    )
 
 
 class Drawn:
