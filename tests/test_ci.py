@@ -109,7 +109,8 @@ def test_own_stack_is_named_by_file_name_and_control() -> None:
     assert Sender.parse("own-stack:a/b.so:quinn-bbr").fields == {
         "traffic": {"kind": "own-stack", "file": "a/b.so", "stack": "quinn", "settings": {"congestion": "bbr"}}
     }
-    with pytest.raises(ScenarioError, match=r"^--new: 'own-stack:'; needs a shared object"):
+    assert Sender.parse("own-stack:mine.py:mine-cubic").fields["traffic"]["command"] == ["python", "mine.py"]
+    with pytest.raises(ScenarioError, match=r"^--new: 'own-stack:'; needs a shared object or a program"):
         Sender.parse("own-stack:", "--new")
 
 

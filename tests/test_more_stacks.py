@@ -104,9 +104,10 @@ def test_a_run_has_the_same_bits_in_any_environment(adapter: Adapter, control: s
         subprocess.Popen(words, env=environment, cwd=folder, stdout=subprocess.PIPE, text=True)
         for environment, folder in zip(environments, folders, strict=True)
     ]
-    first, second = (json.loads(process.communicate(timeout=1200)[0]) for process in running)
+    first, second = (json.loads(process.communicate(timeout=examples(600, 7200))[0]) for process in running)
     assert first == second
-    assert len(set(first)) == len(first)
+    # Paths without random losses and jitter may be equal.
+    assert len(set(first)) > 0.9 * len(first)
 
 
 @each_control

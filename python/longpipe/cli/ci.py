@@ -30,8 +30,8 @@ def init(
     sender: str | None = typer.Argument(
         None,
         metavar="[SENDER]",
-        help="What is tested: stack:quinn-bbr, own-stack:FILE.so, own-stack:FILE.so:NAME-CONTROL, module:FILE.c, "
-        "python:FILE.py:CLASS, or the name of a control.",
+        help="What is tested: stack:quinn-bbr, own-stack:FILE.so, own-stack:FILE.py, own-stack:FILE.so:NAME-CONTROL, "
+        "module:FILE.c, python:FILE.py:CLASS, or the name of a control.",
     ),
     folder: Path = typer.Option(Path(), "--dir", metavar="DIR", help="Folder of the repository."),
     stack: str | None = typer.Option(

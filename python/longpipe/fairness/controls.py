@@ -47,14 +47,16 @@ class Sender:
 
 
 def _own_stack(text: str, rest: str, option: str) -> Sender:
-    """Returns the stack of a shared object, given as FILE, FILE:NAME or FILE:NAME-CONTROL."""
+    """Returns the stack of a shared object or of a Python program, given as FILE, FILE:NAME or FILE:NAME-CONTROL."""
     file, _, named = rest.partition(":")
     if not file:
         raise ScenarioError(
-            f"{option}: {text!r}; needs a shared object, as in own-stack:mine.so or own-stack:mine.so:quinn-bbr"
+            f"{option}: {text!r}; needs a shared object or a program, as in own-stack:mine.so, own-stack:mine.py or "
+            "own-stack:mine.so:quinn-bbr"
         )
     stack, _, control = named.partition("-")
-    traffic: dict[str, Any] = {"kind": "own-stack", "file": file}
+    program = Path(file).suffix == ".py"
+    traffic: dict[str, Any] = {"kind": "own-stack"} | ({"command": ["python", file]} if program else {"file": file})
     traffic |= {"stack": stack} if stack else {}
     traffic |= {"settings": {"congestion": control}} if control else {}
     return Sender(named or Path(file).stem, {"traffic": traffic})
