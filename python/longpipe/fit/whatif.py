@@ -100,6 +100,41 @@ class _TracedRun:
     flows: Sequence[str] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class _Experiment:
+    """The pairs of runs of a comparison; pair `n` has the seed `n`, and the scenario `bases[n]` changed by `paths[n]`.
+
+    `unit` is that of losses at all ports. It is None for a fitted path, of which the first flow is measured, because
+    the other flows of the capture are a part of its path. `pictured` is the number of the pair for the picture.
+    """
+
+    bases: Sequence[Scenario]
+    paths: Sequence[Mapping[str, object]]
+    changes: Mapping[str, object]
+    measures: Sequence[Measure]
+    unit: str | None
+    pictured: int
+
+    def run_pair(self, number: int) -> tuple[_TracedRun, _TracedRun]:
+        """Runs a pair: without the changes, and with them."""
+        return self._run(number, {}), self._run(number, self.changes)
+
+    def _run(self, number: int, settings: Mapping[str, object]) -> _TracedRun:
+        is_fitted = self.unit is None
+        traced = self.bases[number].with_(**self.paths[number], **TRACES).with_(**settings)
+        result = simulate(traced, seed=number)
+        added = {measure.name: measure(result) / _unit(measure)[1] for measure in self.measures}
+        flow_numbers = [int(k) for k in np.unique(result.part("traces")["sequence"]["flow"])]
+        flow_numbers = flow_numbers[:1] if is_fitted else flow_numbers
+        flows = [simulated(result, duration_s(traced), k) for k in flow_numbers]
+        begin = None if is_fitted else begin_s(result.columns) or None
+        values = _measures(result, flows, self.unit, begin) | added
+        if number != self.pictured:
+            return _TracedRun(values, begin)
+        names = [traced.resolved["flows"][k]["name"] for k in flow_numbers]
+        return _TracedRun(values, begin, flows[0] if flows else simulated(result, duration_s(traced)), names)
+
+
 def whatif(
     path: Path,
     changes: Mapping[str, object],
@@ -136,28 +171,10 @@ def whatif(
     pictured = len(pairs) - 1 if fitted else 0
     unit = "packets" if scenario.framing == "ip" else "cells"
     bases = [_with_other_satellites(scenario, number) for number in range(len(pairs))]
-
-    def simulate_once(seed: int, settings: Mapping[str, object]) -> _TracedRun:
-        traced = bases[seed].with_(**pairs[seed], **TRACES).with_(**settings)
-        result = simulate(traced, seed=seed)
-        added = {measure.name: measure(result) / _unit(measure)[1] for measure in added_measures}
-        numbers = [int(k) for k in np.unique(result.part("traces")["sequence"]["flow"])]
-        # The other flows of a capture are a part of its path.
-        numbers = numbers[:1] if fitted else numbers
-        flows = [simulated(result, duration_s(traced), k) for k in numbers]
-        begin = None if fitted else begin_s(result.columns) or None
-        values = _measures(result, flows, None if fitted else unit, begin) | added
-        if seed != pictured:
-            return _TracedRun(values, begin)
-        names = [traced.resolved["flows"][k]["name"] for k in numbers]
-        return _TracedRun(values, begin, flows[0] if flows else simulated(result, duration_s(traced)), names)
-
-    def simulate_pair(seed: int) -> tuple[_TracedRun, _TracedRun]:
-        return simulate_once(seed, {}), simulate_once(seed, changes)
-
+    experiment = _Experiment(bases, pairs, changes, added_measures, None if fitted else unit, pictured)
     replications: list[tuple[_TracedRun, _TracedRun]] = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for replication in pool.map(simulate_pair, range(len(pairs))):
+        for replication in pool.map(experiment.run_pair, range(len(pairs))):
             replications.append(replication)
             progress(len(replications) / len(pairs))
     observed = _observed(fitted) if fitted else {}
