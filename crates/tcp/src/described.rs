@@ -227,11 +227,11 @@ pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 ///
 /// Panics if the part has no field of this name.
 pub fn field<P: Described>(name: &str) -> Field {
-    let found = part::<P>().fields.into_iter().find(|field| match field.unit {
+    let matching = part::<P>().fields.into_iter().find(|field| match field.unit {
         "" => field.name == name,
         unit => name.strip_suffix(unit).and_then(|name| name.strip_suffix('_')) == Some(field.name),
     });
-    found.unwrap_or_else(|| panic!("{name}: no field of the part"))
+    matching.unwrap_or_else(|| panic!("{name}: no field of the part"))
 }
 
 /// Returns the rules of another part.

@@ -244,10 +244,10 @@ impl AckSegment {
     /// three do not fit.
     #[cold]
     pub fn counts_option_bytes(&self) -> u32 {
-        let others = header_bytes(self.echo.get()) - header_bytes(None) + self.sack_option_bytes();
+        let other_options = header_bytes(self.echo.get()) - header_bytes(None) + self.sack_option_bytes();
         match self.counts.is_some() {
             false => 0,
-            true if others + COUNTS_OPTION_BYTES <= MAX_OPTION_BYTES => COUNTS_OPTION_BYTES,
+            true if other_options + COUNTS_OPTION_BYTES <= MAX_OPTION_BYTES => COUNTS_OPTION_BYTES,
             true => SHORT_COUNTS_OPTION_BYTES,
         }
     }

@@ -350,6 +350,17 @@ impl TcpConfig {
 
     /// Returns the first invalid parameter, if any.
     pub fn problem(&self) -> Option<Problem> {
+        self.problem_of_sizes()
+            .or_else(|| self.problem_of_variants())
+            .or_else(|| self.problem_of_start())
+            .or_else(|| self.problem_of_clock_and_thresholds())
+            .or_else(|| self.problem_of_marks())
+            .or_else(|| self.ack.problem())
+            .or_else(|| self.timer.problem().map(|problem| problem.within("timer")))
+    }
+
+    /// Returns the first problem of the segment size, the receiver window and its scale.
+    fn problem_of_sizes(&self) -> Option<Problem> {
         if !(1..=65_000).contains(&self.mss_bytes) {
             return Some(Problem::new("mss", self.mss_bytes, "needs 1 to 65 000 bytes"));
         }
@@ -374,13 +385,18 @@ impl TcpConfig {
                 ),
             ));
         }
+        None
+    }
+
+    /// Returns the first problem of congestion control and loss recovery, of what starts or limits the window in their
+    /// place, and of the timer that the control needs.
+    fn problem_of_variants(&self) -> Option<Problem> {
         let congestion = self.congestion.invalid().map(|problem| problem.within("congestion"));
         if let Some(problem) = congestion.or_else(|| self.recovery.invalid().map(|problem| problem.within("recovery")))
         {
             return Some(problem);
         }
         let (control, recovery) = (self.congestion.facts(), self.recovery.facts());
-        let name = CongestionKind::VARIANTS[self.congestion.kind() as usize];
         if control.is_model && !recovery.detects_each_loss {
             let recovery = RecoveryKind::VARIANTS[self.recovery.kind() as usize];
             let accepted = "needs 'rack' with this congestion control, which requires each loss to be detected";
@@ -409,10 +425,16 @@ impl TcpConfig {
             return Some(problem);
         }
         if control.measures_delay && !self.timestamps() {
+            let name = self.congestion_name();
             let accepted =
                 format!("needs fine, with timestamps, for congestion = {name}, which measures one-way delays");
             return Some(Problem::new("timer", "a timer without timestamps", accepted));
         }
+        None
+    }
+
+    /// Returns the first problem of the initial window, and of the RTT and the time before the first segment.
+    fn problem_of_start(&self) -> Option<Problem> {
         if !(1..=1_000_000).contains(&self.initial_window_segments) {
             let accepted = "needs 1 to 1 000 000 segments";
             return Some(Problem::new("initial_window", self.initial_window_segments, accepted));
@@ -433,6 +455,11 @@ impl TcpConfig {
             let accepted = "needs at most 1000 s, in ps";
             return Some(Problem::new("preconnect", self.preconnect_ps, accepted));
         }
+        None
+    }
+
+    /// Returns the first problem of the kernel clock, the burst of the pacer and the duplicate threshold.
+    fn problem_of_clock_and_thresholds(&self) -> Option<Problem> {
         if !HZ.contains(&self.hz) {
             let accepted = format!("needs {} to {}", HZ.start(), HZ.end());
             return Some(Problem::new("hz", self.hz, accepted));
@@ -443,33 +470,35 @@ impl TcpConfig {
         if self.duplicate_ack_threshold == 0 {
             return Some(Problem::new("duplicate_ack_threshold", 0, "needs at least 1"));
         }
-        let (count, share) = match self.ecn {
-            EcnConfig::Accurate { .. } => (true, true),
-            EcnConfig::Dctcp {} => (false, true),
-            EcnConfig::Off {} | EcnConfig::Classic { .. } => (false, false),
+        None
+    }
+
+    /// Returns a problem if ACKs report fewer marks than the congestion control needs.
+    fn problem_of_marks(&self) -> Option<Problem> {
+        let counts_marks = self.ecn.counts_marks();
+        let reports_share = counts_marks || matches!(self.ecn, EcnConfig::Dctcp {});
+        let (mode, needed_modes) = match self.congestion.facts().needs_marks {
+            MarkFeedback::Count if !counts_marks => ("a mode without Accurate ECN", "accurate"),
+            MarkFeedback::Share if !reports_share => ("a mode without feedback for each packet", "dctcp or accurate"),
+            _ => return None,
         };
-        let missing = match control.needs_marks {
-            MarkFeedback::Count if !count => Some(("a mode without Accurate ECN", "accurate")),
-            MarkFeedback::Share if !share => Some(("a mode without feedback for each packet", "dctcp or accurate")),
-            _ => None,
-        };
-        if let Some((mode, modes)) = missing {
-            let accepted = format!("needs {modes} for congestion = {name}");
-            return Some(Problem::new("ecn", mode, accepted));
-        }
-        self.ack
-            .problem()
-            .or_else(|| self.timer.problem().map(|problem| problem.within("timer")))
+        let accepted = format!("needs {needed_modes} for congestion = {}", self.congestion_name());
+        Some(Problem::new("ecn", mode, accepted))
+    }
+
+    /// Returns the name of the congestion control's kind.
+    fn congestion_name(&self) -> &'static str {
+        CongestionKind::VARIANTS[self.congestion.kind() as usize]
     }
 }
 
 /// Half of a socket's initial buffer [byte] (tcp_rmem). The initial window leaves room for one segment
 /// (tcp_init_buffer_space).
 pub const INITIAL_BOUND: u64 = 65_536;
-/// Returns the window of the SYN-ACK, in whole segments [byte] (tcp_select_initial_window). `most` is the largest
+/// Returns the window of the SYN-ACK, in whole segments [byte] (tcp_select_initial_window). `limit` is the largest
 /// window [byte].
-pub fn first_window(most: u64, mss: u32) -> u64 {
-    let (first, mss) = (INITIAL_BOUND.min(most), u64::from(mss));
+pub fn first_window(limit: u64, mss: u32) -> u64 {
+    let (first, mss) = (INITIAL_BOUND.min(limit), u64::from(mss));
     (first / mss * mss).max(mss)
 }
 

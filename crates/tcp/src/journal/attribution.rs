@@ -241,11 +241,11 @@ impl Reductions {
     /// acknowledged, and removes the earlier losses of that segment.
     fn first_loss(&mut self, now: Time, una: u64) -> Option<Loss> {
         self.noted.forget_before(una);
-        let known = self
+        let candidates = self
             .noted
             .first_segment(|loss| loss.time <= now)?
             .filter(|loss| loss.time <= now);
-        let loss = *known.reduce(|first, second| if second.precedes(first) { second } else { first })?;
+        let loss = *candidates.reduce(|first, second| if second.precedes(first) { second } else { first })?;
         self.noted.forget_earlier(&loss);
         Some(loss)
     }

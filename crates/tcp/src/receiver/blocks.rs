@@ -37,13 +37,15 @@ impl Receiver {
         blocks
     }
 
+    /// Returns the block that contains the latest segment, followed by the blocks of the previous ACK that still exist, and
+    /// stores them in `self.reported`. Blocks are (start, end) as absolute sequence numbers; end 0 means no block.
     #[inline(never)]
     fn several_blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
         // If ACKs are compressed, some ranges have not been reported yet, so the order of arrival determines the
         // blocks.
         let compressed = self.compression.as_ref().map(|compression| compression.ranges());
         let reported = self.reported;
-        let before = compressed.unwrap_or(&reported);
+        let previous_blocks = compressed.unwrap_or(&reported);
         let mut count = 0;
         let latest = if self.latest < self.next {
             None
@@ -56,14 +58,14 @@ impl Receiver {
         // If no other segment arrived, each previously reported block is unchanged, contains the latest segment, or has
         // been acknowledged cumulatively.
         let stored = std::mem::take(&mut self.stored);
-        let known = compressed.is_none() && (stored == 0 || stored == self.latest);
-        for &(start, end) in before {
+        let no_other_arrived = compressed.is_none() && (stored == 0 || stored == self.latest);
+        for &(start, end) in previous_blocks {
             if count == usize::from(self.sack_blocks) {
                 break;
             }
-            if known {
-                let within = latest.is_some_and(|latest| latest.0 <= start && end <= latest.1);
-                if start > self.next && !within {
+            if no_other_arrived {
+                let is_within_latest = latest.is_some_and(|latest| latest.0 <= start && end <= latest.1);
+                if start > self.next && !is_within_latest {
                     self.reported[count] = (start, end);
                     count += 1;
                 }
@@ -84,6 +86,7 @@ impl Receiver {
         })
     }
 
+    /// Returns a block in the form of the segment: relative to RCV.NXT.
     #[inline(always)]
     fn block(&self, (start, end): (u64, u64)) -> SackBlock {
         SackBlock::new(start.wrapping_sub(self.next) as u32, end.wrapping_sub(self.next) as u32)

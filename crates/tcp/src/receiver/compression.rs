@@ -50,8 +50,8 @@ impl Compression {
     /// third range and an ACK has room for three. This ACK reports only the segments before this one, and this segment
     /// gets no ACK of its own (tcp_sack_compress_send_ack, after which no ACK is scheduled).
     pub fn is_due(&self, next: u64, segment: (u64, u64)) -> bool {
-        let known = self.ranges.iter().filter(|&&(start, _)| start > next);
-        self.waiting > 0 && known.take_while(|&&range| !touch(range, segment)).count() >= SACK_BLOCKS_EXPECTED
+        let ranges_above = self.ranges.iter().filter(|&&(start, _)| start > next);
+        self.waiting > 0 && ranges_above.take_while(|&&range| !touch(range, segment)).count() >= SACK_BLOCKS_EXPECTED
     }
 
     /// Returns the delay of the ACK for a segment that arrived beyond a hole at `next`; None if the ACK is sent at
@@ -81,9 +81,9 @@ impl Compression {
     /// Adds a segment to the ranges beyond the hole at `next` (`tcp_sack_new_ofo_skb`).
     pub fn take(&mut self, next: u64, segment: (u64, u64)) {
         // Shortcut: usually, the segment extends the most recent range. Ranges that have been acknowledged then remain.
-        if let Some((latest, others)) = self.ranges.split_first_mut() {
+        if let Some((latest, later_ranges)) = self.ranges.split_first_mut() {
             let extends = latest.0 > next && latest.1 == segment.0;
-            if extends && !others.iter().any(|&range| touch(range, segment)) {
+            if extends && !later_ranges.iter().any(|&range| touch(range, segment)) {
                 latest.1 = segment.1;
                 return;
             }

@@ -372,8 +372,8 @@ impl Receiver {
         let filled = in_order && self.advance(segment.end());
         if !in_order {
             if self.window.is_some() && segment.sequence > self.next {
-                let known = self.out_of_order.covered(segment.sequence, segment.end());
-                self.out_of_order_bytes += u64::from(segment.length) - known;
+                let covered_bytes = self.out_of_order.covered(segment.sequence, segment.end());
+                self.out_of_order_bytes += u64::from(segment.length) - covered_bytes;
             }
             let is_new = segment.sequence > self.next && self.out_of_order.insert(segment.sequence, segment.end());
             if is_new {
@@ -389,9 +389,9 @@ impl Receiver {
     /// data, and is no duplicate.
     #[cold]
     fn count_late(&mut self, segment: &DataSegment) {
-        let known = segment.end() <= self.next
+        let is_duplicate = segment.end() <= self.next
             || self.out_of_order.covered(segment.sequence, segment.end()) == u64::from(segment.length);
-        if !segment.retransmission && segment.length > 0 && !known {
+        if !segment.retransmission && segment.length > 0 && !is_duplicate {
             self.late += 1;
         }
     }

@@ -85,9 +85,9 @@ impl RetransmissionQueue {
     /// Marks the segments that a SACK block newly covers.
     pub(super) fn on_block(&mut self, now: Time, start: u64, end: u64, deliveries: &mut Deliveries) {
         // Usually, the block extends the last range.
-        if let Some(known) = self.sacked.end_of_last_with(start) {
-            if known < end {
-                self.on_arrived(now, known, end, deliveries);
+        if let Some(sacked_end) = self.sacked.end_of_last_with(start) {
+            if sacked_end < end {
+                self.on_arrived(now, sacked_end, end, deliveries);
                 self.sacked.insert(start, end);
             }
             return;

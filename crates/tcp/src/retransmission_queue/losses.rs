@@ -263,11 +263,11 @@ impl RetransmissionQueue {
         let Some(newly_lost) = newly_lost.filter(|newly_lost| !newly_lost.is_empty()) else {
             return Vec::new();
         };
-        let mut found = std::mem::take(newly_lost);
-        for lost in &mut found {
+        let mut lost_segments = std::mem::take(newly_lost);
+        for lost in &mut lost_segments {
             lost.delivered = delivered;
         }
-        found
+        lost_segments
     }
 
     /// Returns the first byte and length of the first segment that is lost and not retransmitted.

@@ -211,11 +211,11 @@ impl RetransmissionQueue {
             lost: false,
         };
         let departure = self.departures.is_some().then(|| self.departure(now, max));
-        let known = self.segments.last().map_or(self.una, |last| last.end);
-        if sequence < known {
+        let sent_end = self.segments.last().map_or(self.una, |last| last.end);
+        if sequence < sent_end {
             self.on_retransmitted(sequence, segment, departure);
         }
-        if known < end {
+        if sent_end < end {
             self.segments.push(segment);
             if let (Some(departures), Some(departure)) = (&mut self.departures, departure) {
                 departures.push(departure);

@@ -118,7 +118,7 @@ impl Sender {
         }
         match &mut self.congestion {
             Congestion::Bbr(bbr) => parts.take(&mut **bbr, now, acknowledgement, echo),
-            others => parts.take(others, now, acknowledgement, echo),
+            several => parts.take(several, now, acknowledgement, echo),
         }
         true
     }

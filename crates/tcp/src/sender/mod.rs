@@ -170,9 +170,9 @@ impl Sender {
         let mss = config.mss_bytes;
         let initial_window = f64::from(config.initial_window_segments) * f64::from(mss);
         let mut rtt = RttEstimator::new(&config.timer, phase);
-        let known = (config.initial_rtt_ps > 0).then_some(Span(config.initial_rtt_ps));
-        if let Some(known) = known {
-            rtt.measure(Time::ZERO, Time::ZERO + known);
+        let initial_rtt = (config.initial_rtt_ps > 0).then_some(Span(config.initial_rtt_ps));
+        if let Some(initial_rtt) = initial_rtt {
+            rtt.measure(Time::ZERO, Time::ZERO + initial_rtt);
         }
         let optional = OptionalFeatures::new(config, initial_window);
         let short_at_end_only = config.silly_window_avoidance && u64::from(mss) <= config.first_window() / 2;
@@ -206,13 +206,13 @@ impl Sender {
             ..Flight::new(limits, config.first_window(), mss)
         };
         let mut cc_state = needs_cc_state.then(|| Box::new(CcState::new(wants, config)));
-        if let Some(known) = known {
+        if let Some(initial_rtt) = initial_rtt {
             opening::begin_with(
                 cc_state.as_deref_mut(),
                 &mut congestion,
                 &mut flight,
                 rtt.exact_srtt(),
-                known,
+                initial_rtt,
             );
         }
         // Since the handshake, the connection was idle for longer than the RTO (tcp_slow_start_after_idle_check).

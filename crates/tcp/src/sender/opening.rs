@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc_6298_section_5_a_lost_syn_is_retransmitted_after_one_two_and_four_seconds() {
+    fn rfc_6298_section_5_syn_timeouts_double_from_one_second() {
         let (sender, sent, _) = play(&opens(true), 3, Span(0));
         let at: Vec<u64> = sent.iter().map(|(at, _)| at.0 / Span::millis(1).0).collect();
         assert_eq!(at, [0, 1_000, 3_000, 7_000, 7_100]);

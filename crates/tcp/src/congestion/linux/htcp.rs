@@ -31,11 +31,19 @@ pub struct HtcpModule {
     max_rtt: u32,
     /// End of the latest congestion event.
     last_cong: u64,
-    /// Values of `last_cong`, `max_rtt` and `throughput.before` before the reduction in progress.
-    undo: Option<(u64, u32, u32)>,
+    /// State before the reduction in progress.
+    undo: Option<Undo>,
     /// Whether the ratio of RTTs determines `beta` (Linux: modeswitch).
     adapts: bool,
     throughput: Throughput,
+}
+
+/// State that an undo restores (Linux: undo_last_cong, undo_maxRTT, undo_old_maxB).
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    last_cong: u64,
+    max_rtt: u32,
+    throughput_before: u32,
 }
 
 /// Throughput, measured once per round trip [segment/s].
@@ -131,7 +139,11 @@ impl Module for HtcpModule {
             }
             CaState::Disorder => {}
             CaState::Cwr | CaState::Recovery | CaState::Loss => {
-                self.undo = Some((self.last_cong, self.max_rtt, self.throughput.before));
+                self.undo = Some(Undo {
+                    last_cong: self.last_cong,
+                    max_rtt: self.max_rtt,
+                    throughput_before: self.throughput.before,
+                });
                 self.last_cong = socket.jiffies();
             }
         }
@@ -139,12 +151,14 @@ impl Module for HtcpModule {
 
     fn undo(&mut self, _socket: &mut Socket) {
         if let Some(undo) = self.undo.take() {
-            (self.last_cong, self.max_rtt, self.throughput.before) = undo;
+            (self.last_cong, self.max_rtt) = (undo.last_cong, undo.max_rtt);
+            self.throughput.before = undo.throughput_before;
         }
     }
 }
 
 impl HtcpModule {
+    /// Updates the minimum and maximum RTT with a sample [tick] (measure_rtt).
     fn measure_rtt(&mut self, rtt: u32, socket: &Socket) {
         if self.min_rtt > rtt || self.min_rtt == 0 {
             self.min_rtt = rtt;
@@ -157,6 +171,8 @@ impl HtcpModule {
         }
     }
 
+    /// Updates the throughput at the end of a round trip in which a window was acknowledged
+    /// (measure_achieved_throughput).
     fn measure_throughput(&mut self, acked: u32, socket: &Socket) {
         let now = socket.jiffies();
         let throughput = &mut self.throughput;
@@ -166,14 +182,14 @@ impl HtcpModule {
         }
         throughput.segments += acked;
         let window = socket.snd_cwnd.wrapping_sub((self.alpha / ONE).max(1));
-        let lasted = throughput.since.map(|since| now - since);
-        let is_over = lasted.is_none_or(|lasted| lasted >= u64::from(self.min_rtt));
+        let duration = throughput.since.map(|since| now - since);
+        let is_over = duration.is_none_or(|duration| duration >= u64::from(self.min_rtt));
         if throughput.segments < window || !is_over || self.min_rtt == 0 {
             return;
         }
         // In the kernel the first measurement starts when the machine boots, so the throughput that it yields is 0.
-        let sample = lasted.map_or(0, |lasted| {
-            throughput.segments.wrapping_mul(socket.hz()) / lasted as u32
+        let sample = duration.map_or(0, |duration| {
+            throughput.segments.wrapping_mul(socket.hz()) / duration as u32
         });
         if (now - self.last_cong) / u64::from(self.min_rtt) <= FRESH {
             (throughput.smoothed, throughput.largest) = (sample, sample);
@@ -202,13 +218,14 @@ impl HtcpModule {
     /// scaled by RTT / 100 ms and by 2 (1 - β), and truncated to whole segments before the last factor.
     fn update_alpha(&mut self, socket: &Socket) {
         let (hz, mut factor) = (socket.hz(), 1u32);
-        let since = (socket.jiffies() - self.last_cong) as u32;
-        if since > hz {
-            let beyond = since - hz;
-            let square = (beyond / 2).wrapping_mul(beyond / 2) / hz;
-            factor = beyond.wrapping_mul(10).wrapping_add(square) / hz + 1;
+        let since_loss = (socket.jiffies() - self.last_cong) as u32;
+        if since_loss > hz {
+            let delta = since_loss - hz;
+            let square = (delta / 2).wrapping_mul(delta / 2) / hz;
+            factor = delta.wrapping_mul(10).wrapping_add(square) / hz + 1;
         }
         if self.min_rtt > 0 {
+            // 100 ms / RTT, in eighths.
             let eighths = ((hz << 3) / self.min_rtt.wrapping_mul(10)).clamp(4, 80);
             factor = ((factor << 3) / eighths).max(1);
         }

@@ -122,9 +122,9 @@ impl IllinoisModule {
             (self.alpha, self.beta) = (ALPHA_ONE, BETA_MAX);
         } else if self.count > 0 {
             let average = (self.sum / u64::from(self.count)) as u32;
-            let (delay, most) = (average.wrapping_sub(self.base_rtt), self.max_rtt - self.base_rtt);
-            self.alpha = self.alpha_at(delay, most);
-            self.beta = beta_at(delay, most);
+            let (delay, max_delay) = (average.wrapping_sub(self.base_rtt), self.max_rtt - self.base_rtt);
+            self.alpha = self.alpha_at(delay, max_delay);
+            self.beta = beta_at(delay, max_delay);
         }
         self.begin(socket);
     }
@@ -134,8 +134,8 @@ impl IllinoisModule {
     }
 
     /// Returns alpha: 10 at 1/100 of the maximum delay, falling to 0.3 at the maximum delay.
-    fn alpha_at(&mut self, delay: u32, most: u32) -> u32 {
-        let short = most / 100;
+    fn alpha_at(&mut self, delay: u32, max_delay: u32) -> u32 {
+        let short = max_delay / 100;
         if delay <= short {
             if !self.above {
                 return ALPHA_MAX;
@@ -148,15 +148,15 @@ impl IllinoisModule {
             return ALPHA_MAX;
         }
         self.above = true;
-        let (delay, most) = (delay - short, most - short);
+        let (delay, max_delay) = (delay - short, max_delay - short);
         let steepness = delay.wrapping_mul(ALPHA_MAX - ALPHA_MIN) / ALPHA_MIN;
-        most.wrapping_mul(ALPHA_MAX) / most.wrapping_add(steepness)
+        max_delay.wrapping_mul(ALPHA_MAX) / max_delay.wrapping_add(steepness)
     }
 }
 
 /// Returns beta: 1/8 at 1/10 of the maximum delay, rising to 1/2 at 4/5 of the maximum delay.
-fn beta_at(delay: u32, most: u32) -> u32 {
-    let (low, high) = (most / 10, most.wrapping_mul(8) / 10);
+fn beta_at(delay: u32, max_delay: u32) -> u32 {
+    let (low, high) = (max_delay / 10, max_delay.wrapping_mul(8) / 10);
     if delay <= low {
         BETA_MIN
     } else if delay >= high || high <= low {

@@ -176,7 +176,7 @@ mod tests {
 
     /// In tcp_veno.c, `diff` is 0 until it is first computed, in congestion avoidance with three RTT samples.
     #[test]
-    fn a_loss_before_the_first_estimate_reduces_the_window_to_four_fifths() {
+    fn a_loss_before_any_estimate_keeps_four_fifths() {
         let config = CongestionConfig::Veno(VenoConfig { backlog: 3.0 });
         assert_eq!(Trial::new(&config, 100.0).reduce(Cause::FastRetransmit).0, 80.0);
     }

@@ -67,11 +67,26 @@ const BURST_SHIFT: u32 = 12;
 pub struct Prague {
     config: PragueConfig,
     state: State,
-    /// State, cwnd and ssthresh before the latest ACK that reported marks, and that ACK. They are needed because the
-    /// kernel first reduces the window for such an ACK and then increases it.
-    marked: Option<Box<(State, Ack, Windows)>>,
-    /// Window [2^-20 packet] and cwnd [byte] before the latest loss.
-    before_loss: (u64, f64),
+    /// What the latest ACK that reported marks found. It is needed because the kernel first reduces the window for such an ACK and then increases it.
+    marked: Option<Box<BeforeMark>>,
+    before_loss: BeforeLoss,
+}
+
+/// State and windows before an ACK that reported marks, and that ACK.
+#[derive(Clone, Copy, Debug)]
+struct BeforeMark {
+    state: State,
+    ack: Ack,
+    windows: Windows,
+}
+
+/// Windows before the latest loss.
+#[derive(Clone, Copy, Debug, Default)]
+struct BeforeLoss {
+    /// Fractional window [2^-20 packet].
+    window: u64,
+    /// cwnd [byte].
+    cwnd: f64,
 }
 
 /// State that ACKs change.
@@ -125,7 +140,7 @@ impl Variant for Prague {
                 reduced: Time::ZERO,
             },
             marked: None,
-            before_loss: (0, 0.0),
+            before_loss: BeforeLoss::default(),
         }
     }
 }
@@ -151,22 +166,31 @@ impl Control for Prague {
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         self.begin(flight);
         let windows = Windows::of(flight);
-        self.marked = (ack.marked > 0).then(|| Box::new((self.state, *ack, windows)));
-        self.take(ack, windows, flight)
+        self.marked = (ack.marked > 0).then(|| {
+            Box::new(BeforeMark {
+                state: self.state,
+                ack: *ack,
+                windows,
+            })
+        });
+        self.process_ack(ack, windows, flight)
     }
 
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
         self.begin(flight);
         match (cause, self.marked.take()) {
             (Cause::Mark { .. }, Some(before)) => {
-                let (state, ack, windows) = *before;
+                let BeforeMark { state, ack, windows } = *before;
                 self.state = state;
                 self.reduce_for_marks(now, windows);
-                self.take(&ack, windows, flight)
+                self.process_ack(&ack, windows, flight)
             }
             (Cause::Mark { .. }, None) => CwndUpdate::unchanged(flight),
             (Cause::FastRetransmit | Cause::Timeout, _) => {
-                self.before_loss = (self.state.window, flight.cwnd());
+                self.before_loss = BeforeLoss {
+                    window: self.state.window,
+                    cwnd: flight.cwnd(),
+                };
                 self.state.window -= self.state.window >> 1;
                 self.state.in_loss = true;
                 CwndUpdate::unchanged(flight)
@@ -175,12 +199,12 @@ impl Control for Prague {
     }
 
     fn on_recovered(&mut self, spurious: bool, _now: Time, flight: &Flight) -> CwndUpdate {
-        let undone = spurious && self.state.in_loss;
+        let is_undone = spurious && self.state.in_loss;
         self.state.in_loss = false;
-        if !undone {
+        if !is_undone {
             return CwndUpdate::unchanged(flight);
         }
-        let (window, cwnd) = self.before_loss;
+        let BeforeLoss { window, cwnd } = self.before_loss;
         self.state.window = self.state.window.max(window);
         CwndUpdate::window(flight.cwnd().max(cwnd), flight)
     }
@@ -209,16 +233,16 @@ impl Prague {
         }
     }
 
-    /// Processes an ACK (`prague_cong_control`).
-    fn take(&mut self, ack: &Ack, before: Windows, flight: &Flight) -> CwndUpdate {
+    /// Processes an ACK that found the windows `before` (`prague_cong_control`).
+    fn process_ack(&mut self, ack: &Ack, before: Windows, flight: &Flight) -> CwndUpdate {
         let mss = u64::from(flight.mss);
         let (delivered, marks) = (ack.delivered.div_ceil(mss), ack.marked.div_ceil(mss));
         self.state.delivered += delivered;
         self.state.marks += marks;
         let windows = self.update_window(ack, (delivered, marks), before, flight);
-        let independent = self.is_independent(windows);
-        let elapsed = ack.now.since(self.state.alpha_updated) >= Span(self.config.rtt_target_ps);
-        if flight.una >= self.state.round_end && (!independent || elapsed) {
+        let is_independent = self.is_independent(windows);
+        let target_elapsed = ack.now.since(self.state.alpha_updated) >= Span(self.config.rtt_target_ps);
+        if flight.una >= self.state.round_end && (!is_independent || target_elapsed) {
             self.end_round(ack, windows, flight);
         }
         CwndUpdate {
@@ -264,12 +288,12 @@ impl Prague {
             let mtu = u64::from(flight.mss) + HEADERS;
             self.state.window += acked.max(share * REFERENCE_MTU / mtu);
         }
-        let wanted = self.state.window.div_ceil(PACKET).max(MIN_WINDOW);
-        if windows.cwnd > wanted {
+        let whole_packets = self.state.window.div_ceil(PACKET).max(MIN_WINDOW);
+        if windows.cwnd > whole_packets {
             windows.cwnd -= 1;
             windows.ssthresh = windows.cwnd as f64;
             self.update_increase(ack.srtt);
-        } else if windows.cwnd < wanted {
+        } else if windows.cwnd < whole_packets {
             windows.cwnd += 1;
             self.update_increase(ack.srtt);
         }
@@ -308,9 +332,11 @@ impl Prague {
         !windows.in_slow_start() && self.state.round >= self.config.transition
     }
 
-    /// Computes the increase per window from the smoothed RTT (`prague_ai_ack_increase`).
+    /// Computes the increase per window from the smoothed RTT: (RTT / RTT target)² packets below the target
+    /// (`prague_ai_ack_increase`).
     fn update_increase(&mut self, srtt: Option<Span>) {
-        let eighths = |span: u64| span * 8 / 1_000_000;
+        // The kernel's unit of the smoothed RTT, an eighth of a microsecond.
+        let eighths = |span_ps: u64| span_ps * 8 / 1_000_000;
         let (rtt, target) = (
             srtt.map_or(0, |srtt| eighths(srtt.0)),
             eighths(self.config.rtt_target_ps),

@@ -122,17 +122,20 @@ impl Ledbat {
         let (mss, cwnd, target) = (flight.mss(), flight.cwnd(), self.config.target_ps as f64);
         let off_target = (target - queueing.0 as f64) / target;
         let proposed = cwnd + self.config.gain * off_target * ack.acked as f64 * mss / cwnd;
-        let most = (flight.outstanding() + ack.acked) as f64 + self.config.allowed_increase * mss;
+        let max_cwnd = (flight.outstanding() + ack.acked) as f64 + self.config.allowed_increase * mss;
         CwndUpdate::window(
-            proposed.min(most).max(MIN_CWND_SEGMENTS * mss).min(flight.rwnd as f64),
+            proposed
+                .min(max_cwnd)
+                .max(MIN_CWND_SEGMENTS * mss)
+                .min(flight.rwnd as f64),
             flight,
         )
     }
 }
 
 /// Appends a delay, and keeps only the last `most` delays.
-fn push_bounded(delays: &mut VecDeque<Span>, delay: Span, most: u32) {
-    if delays.len() == most as usize {
+fn push_bounded(delays: &mut VecDeque<Span>, delay: Span, max_length: u32) {
+    if delays.len() == max_length as usize {
         delays.pop_front();
     }
     delays.push_back(delay);

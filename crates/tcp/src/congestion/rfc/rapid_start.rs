@@ -221,8 +221,8 @@ impl RapidStart {
             self.triples = self.floor.put(ack.now, rtt, least) <= self.rule.threshold(least);
         }
         if self.triples {
-            let most = update.threshold.min(flight.rwnd as f64).max(update.window);
-            update.window = (2.0 * update.window - flight.cwnd()).clamp(update.window, most);
+            let max_window = update.threshold.min(flight.rwnd as f64).max(update.window);
+            update.window = (2.0 * update.window - flight.cwnd()).clamp(update.window, max_window);
         }
         if update.window >= update.threshold {
             self.stage = Stage::Over;

@@ -65,12 +65,12 @@ impl Board {
     /// Returns the limit below which every missing byte is lost (IsLost), because at least `threshold` ranges, or more
     /// than `threshold - 1` segments of data, have arrived above it.
     pub fn lost(&self, threshold: u32, mss: u32) -> LostLimit {
-        let most = u64::from(threshold - 1) * u64::from(mss);
+        let max_sacked = u64::from(threshold - 1) * u64::from(mss);
         let (mut ranges, mut arrived) = (0, 0);
         for (start, end) in self.sacked.from_the_last() {
             ranges += 1;
             arrived += end - start;
-            if ranges >= threshold || arrived > most {
+            if ranges >= threshold || arrived > max_sacked {
                 return LostLimit { below: start, arrived };
             }
         }

@@ -1,4 +1,8 @@
-//! Detection of a token-bucket policer, whose rate is then used as the bandwidth for 48 rounds (Linux: lt_bw).
+//! Detection of a token-bucket policer, whose rate is then used as the bandwidth for 48 rounds (Linux: lt_bw in
+//! `net/ipv4/tcp_bbr.c`).
+//!
+//! Two consecutive sampling intervals with a loss rate of at least `LOSS`, and with about the same delivery rate, indicate
+//! a policer. An interval starts and ends with a loss and lasts for 4 to 16 rounds.
 
 use longpipe_events::{Span, Time};
 
@@ -18,10 +22,13 @@ const MIN_INTERVAL: Span = Span::millis(1);
 /// Sampling of intervals that start and end with losses.
 #[derive(Clone, Debug, Default)]
 pub struct LongTermBandwidth {
+    /// Whether an interval is being sampled (lt_is_sampling).
     samples: bool,
+    /// Whether the rate is used as the bandwidth (lt_use_bw).
     used: bool,
     /// Rate of the previous interval [byte/s]; 0 if there is none.
     rate: f64,
+    /// Number of rounds of the interval, or of the use of the rate (lt_rtt_cnt).
     rounds: u32,
     /// Start of the interval, and total delivered and lost bytes at that time.
     since: Time,
@@ -54,9 +61,9 @@ pub enum Finding {
     /// No change.
     Nothing,
     /// A policer was detected; its rate is used from now on.
-    Found,
+    Detected,
     /// The policed rate has expired.
-    Over,
+    Expired,
 }
 
 impl LongTermBandwidth {
@@ -71,58 +78,61 @@ impl LongTermBandwidth {
         *self = LongTermBandwidth::default();
     }
 
-    fn begin(&mut self, at: &Point) {
-        (self.since, self.delivered, self.lost, self.rounds) = (at.now, at.delivered, at.lost, 0);
+    /// Starts an interval (bbr_reset_lt_bw_sampling_interval).
+    fn begin(&mut self, point: &Point) {
+        (self.since, self.delivered, self.lost, self.rounds) = (point.now, point.delivered, point.lost, 0);
     }
 
-    /// Updates the detection with an ACK.
-    pub fn update(&mut self, at: &Point) -> Finding {
+    /// Updates the detection with an ACK (bbr_lt_bw_sampling).
+    pub fn update(&mut self, point: &Point) -> Finding {
         if self.used {
-            if at.probes && at.round_began {
+            if point.probes && point.round_began {
                 self.rounds += 1;
                 if self.rounds >= USED_ROUNDS {
                     self.forget();
-                    return Finding::Over;
+                    return Finding::Expired;
                 }
             }
             return Finding::Nothing;
         }
         if !self.samples {
-            if !at.loses {
+            if !point.loses {
                 return Finding::Nothing;
             }
-            self.begin(at);
+            self.begin(point);
             self.samples = true;
         }
-        if at.app_limited {
+        if point.app_limited {
             self.forget();
             return Finding::Nothing;
         }
-        self.rounds += u32::from(at.round_began);
+        self.rounds += u32::from(point.round_began);
         if self.rounds > MAX_ROUNDS {
             self.forget();
             return Finding::Nothing;
         }
-        let (delivered, lost) = ((at.delivered - self.delivered) as f64, (at.lost - self.lost) as f64);
-        let lasts = at.now.since(self.since);
-        let ends = self.rounds >= MIN_ROUNDS && at.loses && lasts >= MIN_INTERVAL;
-        if !ends || delivered == 0.0 || lost < LOSS * delivered {
+        let delivered = (point.delivered - self.delivered) as f64;
+        let lost = (point.lost - self.lost) as f64;
+        let duration = point.now.since(self.since);
+        let is_over = self.rounds >= MIN_ROUNDS && point.loses && duration >= MIN_INTERVAL;
+        if !is_over || delivered == 0.0 || lost < LOSS * delivered {
             return Finding::Nothing;
         }
-        self.end(at, delivered / lasts.as_seconds())
+        self.end(point, delivered / duration.as_seconds())
     }
 
-    fn end(&mut self, at: &Point, rate: f64) -> Finding {
+    /// Ends an interval with a delivery rate [byte/s], and compares it with the previous interval's (bbr_lt_bw_interval_done).
+    fn end(&mut self, point: &Point, rate: f64) -> Finding {
         if self.rate > 0.0 {
-            let apart = (rate - self.rate).abs();
-            if apart <= SAME_SHARE * self.rate || apart <= SAME_BYTES {
+            let difference = (rate - self.rate).abs();
+            if difference <= SAME_SHARE * self.rate || difference <= SAME_BYTES {
                 self.rate = (rate + self.rate) / 2.0;
                 (self.used, self.rounds) = (true, 0);
-                return Finding::Found;
+                return Finding::Detected;
             }
         }
         self.rate = rate;
-        self.begin(at);
+        self.begin(point);
         Finding::Nothing
     }
 }
@@ -135,7 +145,7 @@ mod tests {
     /// a delivery rate of 1 MB/s.
     fn findings(loss: f64, rounds: u64) -> Vec<(u64, Finding)> {
         let mut lt_bw = LongTermBandwidth::default();
-        let mut found = vec![];
+        let mut changes = vec![];
         for round in 1..rounds {
             let delivered = 100_000 * round;
             let finding = lt_bw.update(&Point {
@@ -147,20 +157,19 @@ mod tests {
                 app_limited: false,
                 probes: true,
             });
-            if finding == Finding::Found {
+            if finding == Finding::Detected {
                 assert_eq!(lt_bw.rate(), Some(1e6));
             }
             if finding != Finding::Nothing {
-                found.push((round, finding));
+                changes.push((round, finding));
             }
         }
-        found
+        changes
     }
 
     #[test]
     fn two_equal_intervals_with_a_fifth_lost_indicate_a_policer_for_48_rounds() {
-        let found = findings(0.25, 60);
-        assert_eq!(found, [(8, Finding::Found), (56, Finding::Over)]);
+        assert_eq!(findings(0.25, 60), [(8, Finding::Detected), (56, Finding::Expired)]);
     }
 
     #[test]

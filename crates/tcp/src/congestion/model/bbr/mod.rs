@@ -53,6 +53,7 @@ struct RoundCount {
 /// Detection of a full pipe (full_bw, full_bw_cnt, full_bw_reached).
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
+    /// Bandwidth [byte/s] after the latest round in which it grew.
     bandwidth: f64,
     /// Number of consecutive rounds in which the bandwidth did not grow.
     rounds_without_growth: u32,
@@ -107,8 +108,16 @@ pub struct Bbr {
     rate: Option<f64>,
     /// Size of a burst at this rate [segment].
     burst: f64,
-    /// The pacing rate last returned, and the minimum RTT from which it was computed.
-    paced: Option<(f64, Option<Span>, Pacing)>,
+    /// Pacing last returned.
+    paced: Option<Paced>,
+}
+
+/// A pacing, and the inputs from which it was computed.
+#[derive(Clone, Copy, Debug)]
+struct Paced {
+    rate_bps: f64,
+    min_rtt: Option<Span>,
+    pacing: Pacing,
 }
 
 /// bbr_high_gain = 2/ln 2, the smallest gain that doubles the rate each round, and bbr_drain_gain, its inverse; in
@@ -206,6 +215,7 @@ impl Control for Bbr {
 
     fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
         self.min_rtt.since.get_or_insert(sent.now);
+        // Only the first segment after an idle period restarts (bbr_cwnd_event, CA_EVENT_TX_START).
         if sent.in_flight > sent.end - sent.sequence || !sent.app_limited {
             return None;
         }
@@ -290,6 +300,7 @@ impl Bbr {
         self.lt_bw.rate().unwrap_or_else(|| self.max_bw.get())
     }
 
+    /// Returns the pacing rate as a multiple of the bandwidth (bbr_update_gains).
     fn pacing_gain(&self) -> f64 {
         match self.mode {
             Mode::Startup => HIGH_GAIN,
@@ -300,6 +311,7 @@ impl Bbr {
         }
     }
 
+    /// Returns cwnd as a multiple of the BDP (bbr_update_gains).
     fn window_gain(&self) -> f64 {
         match self.mode {
             Mode::Startup | Mode::Drain => HIGH_GAIN,
@@ -314,7 +326,8 @@ impl Bbr {
             || (self.probe_rtt_delivered.0..=self.probe_rtt_delivered.1).contains(&sample.prior_delivered)
     }
 
-    /// Records a delivery-rate sample.
+    /// Records a delivery-rate sample: counts rounds, and updates the maximum bandwidth and the ACK aggregation
+    /// (bbr_update_bw, bbr_update_ack_aggregation).
     fn measure(&mut self, ack: &Ack, sample: &RateSample, flight: &Flight) {
         if sample.prior_delivered >= self.rounds.until {
             self.rounds = RoundCount {
@@ -338,6 +351,7 @@ impl Bbr {
         }
     }
 
+    /// Updates the detection of a policer, and enters ProbeBW when the use of its rate ends.
     fn check_policer(&mut self, now: Time, loses: bool, app_limited: bool) {
         let finding = self.lt_bw.update(&Point {
             now,
@@ -348,7 +362,7 @@ impl Bbr {
             app_limited,
             probes: matches!(self.mode, Mode::ProbeBw(_)),
         });
-        if finding == Finding::Over {
+        if finding == Finding::Expired {
             self.probe_bandwidth(now);
         }
     }
@@ -356,32 +370,33 @@ impl Bbr {
     /// Enters ProbeBW in a random phase other than the one with a gain of 0.75.
     fn probe_bandwidth(&mut self, now: Time) {
         let phases = CYCLE.len();
-        let before = phases - 1 - self.draws.below(phases as u64 - 1) as usize;
-        self.mode = Mode::ProbeBw((before + 1) % phases);
+        let previous = phases - 1 - self.draws.below(phases as u64 - 1) as usize;
+        self.mode = Mode::ProbeBw((previous + 1) % phases);
         self.cycle_began = now;
     }
 
-    /// Advances to the next phase of ProbeBW if the current phase is over.
+    /// Advances to the next phase of ProbeBW if the current phase is over (bbr_is_next_cycle_phase).
     fn update_cycle_phase(&mut self, ack: &Ack, flight: &Flight) {
         let Mode::ProbeBw(phase) = self.mode else {
             return;
         };
-        let lasted = self.min_rtt.rtt.is_none_or(|rtt| ack.now.since(self.cycle_began) > rtt);
+        let lasted_rtt = self.min_rtt.rtt.is_none_or(|rtt| ack.now.since(self.cycle_began) > rtt);
         let in_flight = || self.in_flight_at_departure(ack.in_flight_before, ack.held, flight);
         let gain = self.pacing_gain();
-        let over = if gain > 1.0 {
-            lasted && (ack.lost > 0 || in_flight() >= self.inflight(self.max_bw.get(), gain, flight))
+        let is_over = if gain > 1.0 {
+            lasted_rtt && (ack.lost > 0 || in_flight() >= self.inflight(self.max_bw.get(), gain, flight))
         } else if gain < 1.0 {
-            lasted || in_flight() <= self.inflight(self.max_bw.get(), 1.0, flight)
+            lasted_rtt || in_flight() <= self.inflight(self.max_bw.get(), 1.0, flight)
         } else {
-            lasted
+            lasted_rtt
         };
-        if over {
+        if is_over {
             self.mode = Mode::ProbeBw((phase + 1) % CYCLE.len());
             self.cycle_began = ack.now;
         }
     }
 
+    /// Detects a full pipe at the start of a round: the bandwidth has stopped growing (bbr_check_full_bw_reached).
     fn check_full_pipe(&mut self, limited: bool) {
         if self.pipe.full || !self.rounds.began || limited {
             return;

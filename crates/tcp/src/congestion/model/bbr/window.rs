@@ -1,17 +1,18 @@
-//! Pacing rate and cwnd from the model of the path.
+//! Pacing rate and cwnd from the model of the path, as in Linux's `net/ipv4/tcp_bbr.c` (BBR version 1).
 
 use super::*;
 
 impl Bbr {
-    /// Sets the pacing rate to the bandwidth times `gain`; before the pipe is full the rate never decreases.
+    /// Sets the pacing rate [bit/s] to the bandwidth times `gain`, less a margin; before the pipe is full the rate never
+    /// decreases (bbr_set_pacing_rate). The first rate is based on cwnd and `srtt` (bbr_init_pacing_rate_from_rtt).
     pub(super) fn set_rate(&mut self, gain: f64, srtt: Option<Span>, flight: &Flight) {
-        let bits = |bandwidth: f64, gain: f64| 8.0 * MARGIN * gain * bandwidth;
-        let before = self
+        let paced_bps = |bandwidth: f64, gain: f64| 8.0 * MARGIN * gain * bandwidth;
+        let previous = self
             .rate
-            .or_else(|| srtt.map(|srtt| bits(flight.cwnd() / srtt.as_seconds(), HIGH_GAIN)));
-        let rate = bits(self.bandwidth(), gain);
-        let rate = match before {
-            Some(before) if !self.pipe.full && rate <= before => Some(before),
+            .or_else(|| srtt.map(|srtt| paced_bps(flight.cwnd() / srtt.as_seconds(), HIGH_GAIN)));
+        let rate = paced_bps(self.bandwidth(), gain);
+        let rate = match previous {
+            Some(previous) if !self.pipe.full && rate <= previous => Some(previous),
             None if rate == 0.0 => None,
             _ => Some(rate),
         };
@@ -21,14 +22,20 @@ impl Bbr {
         }
     }
 
+    /// Returns the pacing at the current rate; None before the first rate. Recomputes it only if the rate or the minimum
+    /// RTT has changed.
     pub(super) fn pacing(&mut self, least_rtt: Option<Span>, flight: &Flight) -> Option<Pacing> {
         let rate = self.rate?;
         let least_rtt = least_rtt.or(self.min_rtt.rtt);
         match self.paced {
-            Some((before, rtt, pacing)) if before == rate && rtt == least_rtt => Some(pacing),
+            Some(paced) if paced.rate_bps == rate && paced.min_rtt == least_rtt => Some(paced.pacing),
             _ => {
                 let pacing = pacing::at_rate(rate, least_burst(rate), least_rtt, flight);
-                self.paced = Some((rate, least_rtt, pacing));
+                self.paced = Some(Paced {
+                    rate_bps: rate,
+                    min_rtt: least_rtt,
+                    pacing,
+                });
                 Some(pacing)
             }
         }
@@ -49,7 +56,7 @@ impl Bbr {
         (in_flight as f64 + (burst - arrives) * flight.mss()).max(0.0)
     }
 
-    /// Returns `gain` times the BDP [segment].
+    /// Returns `gain` times the BDP [segment], rounded up; the initial window before the first RTT sample (bbr_bdp).
     pub(super) fn bdp(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
         match self.min_rtt.rtt {
             Some(rtt) => rounded_up(gain * bandwidth * rtt.as_seconds() / flight.mss()),
@@ -74,7 +81,7 @@ impl Bbr {
         };
     }
 
-    /// Returns cwnd after an ACK [byte].
+    /// Returns cwnd [byte] after an ACK: restored, conserved or grown, and bounded in ProbeRTT and by the receive window.
     pub(super) fn window(&mut self, ack: &Ack, flight: &Flight) -> f64 {
         let mss = flight.mss();
         let arrived = ack.delivered as f64;
@@ -97,19 +104,19 @@ impl Bbr {
     pub(super) fn in_recovery(&mut self, cwnd: &mut f64, ack: &Ack, mss: f64) -> Option<f64> {
         let in_flight_before = (ack.in_flight + ack.delivered) as f64;
         *cwnd = (*cwnd - ack.lost as f64).max(mss);
-        let before = std::mem::replace(&mut self.phase, ack.phase);
-        if ack.phase == RecoveryPhase::Recovery && before != RecoveryPhase::Recovery {
+        let previous = std::mem::replace(&mut self.phase, ack.phase);
+        if ack.phase == RecoveryPhase::Recovery && previous != RecoveryPhase::Recovery {
             self.packet_conservation = true;
             self.rounds.until = self.delivered;
             *cwnd = in_flight_before;
-        } else if ack.phase == RecoveryPhase::Open && before != RecoveryPhase::Open {
+        } else if ack.phase == RecoveryPhase::Open && previous != RecoveryPhase::Open {
             self.packet_conservation = false;
             *cwnd = cwnd.max(self.prior_cwnd);
         }
         self.packet_conservation.then(|| cwnd.max(in_flight_before))
     }
 
-    /// Increases cwnd towards the target, and returns it.
+    /// Returns cwnd [byte], increased towards the target by the `arrived` bytes that an ACK reports (bbr_set_cwnd).
     pub(super) fn grown(&self, cwnd: f64, arrived: f64, flight: &Flight) -> f64 {
         let mss = flight.mss();
         let bandwidth = self.bandwidth();
@@ -130,7 +137,7 @@ impl Bbr {
     }
 }
 
-/// Returns the size of a burst at a rate [segment].
+/// Returns the size of a burst [segment] at a pacing rate [bit/s]: what TSO sends at once (bbr_tso_segs_goal).
 fn burst(rate: f64, flight: &Flight) -> f64 {
     let bytes = (rate / 8.0 / BURSTS_PER_SECOND).min(MAX_BYTES);
     whole_part(bytes / flight.mss()).clamp(least_burst(rate) as f64, MAX_SEGMENTS)
@@ -148,8 +155,8 @@ mod tests {
         let flight = Flight::new(Limits::new(1e5, 1e5), 1 << 30, 1000);
         let next = |bbr: &Bbr, micros| bbr.in_flight_at_departure(10_000, Span::micros(micros), &flight);
         bbr.mode = Mode::ProbeBw(1);
-        let found = [0, 999, 1000, 2500, 60_000].map(|micros| next(&bbr, micros));
-        assert_eq!(found, [10_000.0, 10_000.0, 9000.0, 8000.0, 0.0]);
+        let in_flight = [0, 999, 1000, 2500, 60_000].map(|micros| next(&bbr, micros));
+        assert_eq!(in_flight, [10_000.0, 10_000.0, 9000.0, 8000.0, 0.0]);
         // With a gain above 1, the burst itself is included.
         (bbr.mode, bbr.burst) = (Mode::ProbeBw(PROBE_UP), 2.0);
         assert_eq!([0, 1000].map(|micros| next(&bbr, micros)), [12_000.0, 11_000.0]);

@@ -8,7 +8,7 @@ use crate::congestion::flight::Flight;
 use longpipe_events::Time;
 
 impl Bbr3 {
-    /// Implements `UpdateLatestDeliverySignals` of the draft.
+    /// Raises the maximum delivery rate and the delivered data of this round (`UpdateLatestDeliverySignals` of the draft).
     pub(super) fn update_latest(&mut self, sample: &Sample) {
         let loss = &mut self.loss;
         loss.bw_latest = loss.bw_latest.max(sample.rate);
@@ -18,14 +18,15 @@ impl Bbr3 {
         }
     }
 
-    /// Implements `AdvanceLatestDeliverySignals` of the draft.
+    /// Starts these maxima again at the start of a round (`AdvanceLatestDeliverySignals` of the draft).
     pub(super) fn advance_latest(&mut self, sample: &Sample) {
         if self.loss.round_began {
             (self.loss.bw_latest, self.loss.inflight_latest) = (sample.rate, sample.delivered);
         }
     }
 
-    /// Lowers the short-term bounds at the end of a round with losses outside of a probe.
+    /// Lowers the short-term bounds at the end of a round with losses outside of a probe
+    /// (`AdaptLowerBoundsFromCongestion` of the draft).
     pub(super) fn adapt_to_losses(&mut self, flight: &Flight) {
         if !self.loss.round_began {
             return;
@@ -42,7 +43,8 @@ impl Bbr3 {
         }
     }
 
-    /// Implements `HandleLostPacket` of the draft.
+    /// Counts a lost segment, saves the state before the first loss, and ends a probe with too many losses
+    /// (`HandleLostPacket` of the draft).
     pub(super) fn handle_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
         if !self.loss.lost {
             self.loss.until = self.delivered;
@@ -65,7 +67,8 @@ impl Bbr3 {
         }
     }
 
-    /// Implements `HandleInflightTooHigh` of the draft; invoked at most once per probe with too many losses.
+    /// Bounds the data in flight to `inflight_at_loss` [byte], and ends the probe (`HandleInflightTooHigh` of the draft);
+    /// invoked at most once per probe with too many losses.
     fn handle_too_high(&mut self, inflight_at_loss: f64, app_limited: bool, now: Time, flight: &Flight) {
         self.probe.too_high = true;
         self.probe.is_sample = false;
@@ -78,7 +81,7 @@ impl Bbr3 {
         }
     }
 
-    /// Implements `SaveStateUponLoss` of the draft.
+    /// Saves what a spurious loss detection restores (`SaveStateUponLoss` of the draft).
     pub(super) fn save_state(&mut self, flight: &Flight) {
         self.save_cwnd(flight);
         self.undo = Undo {
@@ -88,18 +91,19 @@ impl Bbr3 {
         };
     }
 
-    /// Implements `HandleSpuriousLossDetection` of the draft, without the change of cwnd.
+    /// Restores bounds and state after a spurious loss detection (`HandleSpuriousLossDetection` of the draft, without the
+    /// change of cwnd).
     pub(super) fn undo_recovery(&mut self) {
         self.loss.lost = false;
         startup::reset_full_pipe(self, 0.0);
         self.short.bw = self.short.bw.max(self.undo.short.bw);
         self.short.inflight = self.short.inflight.max(self.undo.short.inflight);
         self.inflight_longterm = self.inflight_longterm.max(self.undo.inflight_longterm);
-        let left = self.undo.state.take().filter(|&state| state != self.state);
-        if left == Some(State::Startup) {
+        let left_state = self.undo.state.take().filter(|&state| state != self.state);
+        if left_state == Some(State::Startup) {
             self.full.reached = false;
         }
-        match left.filter(|_| self.state != State::ProbeRtt) {
+        match left_state.filter(|_| self.state != State::ProbeRtt) {
             Some(State::Startup) => self.state = State::Startup,
             Some(_) => self.start_refill(),
             None => {}
@@ -107,7 +111,9 @@ impl Bbr3 {
     }
 }
 
-/// Returns the data in flight at which the loss rate exceeded the acceptable loss rate of a probe (`InflightAtLoss`).
+/// Returns the data in flight [byte] at which the loss rate exceeded the threshold of a probe (`InflightAtLoss` of the
+/// draft). If x bytes of this segment are lost, the loss rate is (lost_before + x) / (before + x); it equals the threshold
+/// θ at x = (θ before - lost_before) / (1 - θ), and the result is before + x.
 fn inflight_at_loss(lost: &LostSegment) -> f64 {
     let size = (lost.end - lost.sequence) as f64;
     let (before, lost_before) = (lost.tx_in_flight as f64 - size, lost.lost as f64 - size);
@@ -131,9 +137,9 @@ mod tests {
             app_limited: false,
             delivered: 0,
         };
-        let found = inflight_at_loss(&lost);
-        assert!((97_000.0..98_000.0).contains(&found), "{found}");
-        let lost_by_then = 1000.0 + (found - 97_000.0);
-        assert!((lost_by_then / found - LOSS_THRESHOLD).abs() < 1e-9);
+        let in_flight = inflight_at_loss(&lost);
+        assert!((97_000.0..98_000.0).contains(&in_flight), "{in_flight}");
+        let lost_by_then = 1000.0 + (in_flight - 97_000.0);
+        assert!((lost_by_then / in_flight - LOSS_THRESHOLD).abs() < 1e-9);
     }
 }

@@ -14,17 +14,17 @@ const PAUSE: Span = Span::millis(200);
 
 /// Implements `UpdateMinRTT` of the draft.
 pub(super) fn update_min_rtt(bbr: &mut Bbr3, ack: &Ack) {
-    let found = &mut bbr.min_rtt;
-    found.expired = ack.now > found.recent_since + INTERVAL;
+    let min_rtt = &mut bbr.min_rtt;
+    min_rtt.expired = ack.now > min_rtt.recent_since + INTERVAL;
     if let Some(rtt) = ack.rtt {
-        if found.expired || found.recent.is_none_or(|recent| rtt < recent) {
-            (found.recent, found.recent_since) = (Some(rtt), ack.now);
+        if min_rtt.expired || min_rtt.recent.is_none_or(|recent| rtt < recent) {
+            (min_rtt.recent, min_rtt.recent_since) = (Some(rtt), ack.now);
         }
     }
-    let old = ack.now > found.since + LASTS;
-    if let Some(recent) = found.recent {
-        if old || found.rtt.is_none_or(|rtt| recent < rtt) {
-            (found.rtt, found.since) = (found.recent, found.recent_since);
+    let old = ack.now > min_rtt.since + LASTS;
+    if let Some(recent) = min_rtt.recent {
+        if old || min_rtt.rtt.is_none_or(|rtt| recent < rtt) {
+            (min_rtt.rtt, min_rtt.since) = (min_rtt.recent, min_rtt.recent_since);
         }
     }
 }

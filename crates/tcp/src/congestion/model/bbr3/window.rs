@@ -104,10 +104,10 @@ impl Bbr3 {
     fn grown(&self, cwnd: f64, arrived: f64, flight: &Flight) -> f64 {
         let mss = flight.mss();
         let volume = self.product(self.bw, self.state.cwnd_gain(), flight) + self.aggregation.extra.get();
-        let most = self.with_budget(volume, flight);
+        let target = self.with_budget(volume, flight);
         let grown = if self.full.reached {
-            (cwnd + arrived).min(most)
-        } else if cwnd < most || (self.delivered as f64) < FIRST_WINDOW * mss {
+            (cwnd + arrived).min(target)
+        } else if cwnd < target || (self.delivered as f64) < FIRST_WINDOW * mss {
             cwnd + arrived
         } else {
             cwnd

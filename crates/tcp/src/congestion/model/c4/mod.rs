@@ -495,9 +495,9 @@ impl C4 {
             }
         }
         let quantum = (rate * QUANTUM).min(MAX_QUANTUM).max(MIN_QUANTUM * mss);
-        let most = (f64::from(flight.most_rwnd)).max(mss);
+        let max_window = (f64::from(flight.most_rwnd)).max(mss);
         CwndUpdate {
-            window: window.max(MIN_WINDOW * mss).min(most),
+            window: window.max(MIN_WINDOW * mss).min(max_window),
             threshold: flight.ssthresh(),
             pacing: Some(Pacing {
                 rate_bps: (8.0 * rate) as u64,
