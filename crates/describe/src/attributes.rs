@@ -70,43 +70,43 @@ pub struct OfPart {
 }
 
 pub fn of_field(attributes: &[Attribute]) -> Result<OfField> {
-    let mut found = OfField::default();
+    let mut declared = OfField::default();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("field")) {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("range") {
-                found.range = Some(meta.value()?.parse()?);
+                declared.range = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("default") {
-                found.default = Some(json(meta.value()?)?);
+                declared.default = Some(json(meta.value()?)?);
             } else if meta.path.is_ident("len") {
-                found.len = Some(meta.value()?.parse()?);
+                declared.len = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("each") {
-                found.each = texts(&meta)?;
+                declared.each = texts(&meta)?;
             } else if meta.path.is_ident("written") {
                 let [name, len] =
                     <[LitStr; 2]>::try_from(texts(&meta)?).map_err(|_| meta.error("needs a name and lengths"))?;
-                found.written = Some((name.value(), len));
+                declared.written = Some((name.value(), len));
             } else if meta.path.is_ident("ascending") {
-                found.ascending = true;
+                declared.ascending = true;
             } else if meta.path.is_ident("increasing") {
-                found.increasing = true;
+                declared.increasing = true;
             } else if meta.path.is_ident("sums_to_one") {
-                found.sums_to_one = true;
+                declared.sums_to_one = true;
             } else if meta.path.is_ident("pattern") {
-                found.pattern = Some(meta.value()?.parse::<LitStr>()?.value());
+                declared.pattern = Some(meta.value()?.parse::<LitStr>()?.value());
             } else if meta.path.is_ident("values") {
-                found.values = texts(&meta)?.iter().map(LitStr::value).collect();
+                declared.values = texts(&meta)?.iter().map(LitStr::value).collect();
             } else if meta.path.is_ident("of") {
-                found.of = Some(meta.value()?.parse()?);
+                declared.of = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("unit") {
-                found.unit = Some(meta.value()?.parse::<LitStr>()?.value());
+                declared.unit = Some(meta.value()?.parse::<LitStr>()?.value());
             } else if meta.path.is_ident("word") {
-                found.word = Some(meta.value()?.parse::<LitStr>()?.value());
+                declared.word = Some(meta.value()?.parse::<LitStr>()?.value());
             } else if meta.path.is_ident("profile") {
-                found.profiles.push(pair(&meta)?);
+                declared.profiles.push(pair(&meta)?);
             } else if meta.path.is_ident("later") {
-                found.later = true;
+                declared.later = true;
             } else if meta.path.is_ident("skip") {
-                found.skip = true;
+                declared.skip = true;
             } else {
                 return Err(meta.error(
                     "needs range, default, len, each, values, written, of, unit, word, profile, pattern, ascending, \
@@ -116,39 +116,39 @@ pub fn of_field(attributes: &[Attribute]) -> Result<OfField> {
             Ok(())
         })?;
     }
-    Ok(found)
+    Ok(declared)
 }
 
 pub fn of_part(attributes: &[Attribute]) -> Result<OfPart> {
-    let mut found = OfPart::default();
+    let mut part = OfPart::default();
     for attribute in attributes
         .iter()
         .filter(|attribute| attribute.path().is_ident("described"))
     {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("label") {
-                found.label = meta.value()?.parse::<LitStr>()?.value();
+                part.label = meta.value()?.parse::<LitStr>()?.value();
             } else if meta.path.is_ident("name") {
-                found.name = Some(meta.value()?.parse::<LitStr>()?.value());
+                part.name = Some(meta.value()?.parse::<LitStr>()?.value());
             } else if meta.path.is_ident("draws") {
-                found.draws = true;
+                part.draws = true;
             } else if meta.path.is_ident("rules_of") {
-                found.rules_of = Some(meta.value()?.parse()?);
+                part.rules_of = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("rule") {
-                found.rules.push(rule(&meta)?);
+                part.rules.push(rule(&meta)?);
             } else if meta.path.is_ident("fact") {
-                found.facts.push(pair(&meta)?);
+                part.facts.push(pair(&meta)?);
             } else if meta.path.is_ident("input") {
-                found.inputs.push(input(&meta)?);
+                part.inputs.push(input(&meta)?);
             } else if meta.path.is_ident("skip") {
-                found.skip = true;
+                part.skip = true;
             } else {
                 return Err(meta.error("needs label, name, rule, rules_of, fact, input, skip or draws"));
             }
             Ok(())
         })?;
     }
-    Ok(found)
+    Ok(part)
 }
 
 /// Returns the documentation, with each paragraph on one line.
@@ -180,14 +180,14 @@ pub fn serialized(name: &str, attributes: &[Attribute]) -> Result<String> {
 }
 
 fn kebab(name: &str) -> String {
-    let mut found = String::new();
+    let mut kebab_case = String::new();
     for letter in name.chars() {
-        if letter.is_uppercase() && !found.is_empty() {
-            found.push('-');
+        if letter.is_uppercase() && !kebab_case.is_empty() {
+            kebab_case.push('-');
         }
-        found.extend(letter.to_lowercase());
+        kebab_case.extend(letter.to_lowercase());
     }
-    found
+    kebab_case
 }
 
 fn texts(meta: &ParseNestedMeta<'_>) -> Result<Vec<LitStr>> {

@@ -10,9 +10,9 @@ use syn::{Attribute, Data, DeriveInput, Error, Fields, LitStr, Path, Result, Tok
 pub fn derived(input: &DeriveInput) -> Result<TokenStream> {
     let ident = &input.ident;
     let is_closed = of_serde(&input.attrs)?.deny_unknown_fields;
-    let (title, path) = (ident.to_string(), quote! { #ident });
+    let title = ident.to_string();
     let body = match &input.data {
-        Data::Struct(data) => table(&data.fields, is_closed, &format!("struct {title}"), &path)?,
+        Data::Struct(data) => table(&data.fields, is_closed, &format!("struct {title}"), &quote! { #ident })?,
         Data::Enum(data) => {
             let names = data
                 .variants
@@ -21,17 +21,22 @@ pub fn derived(input: &DeriveInput) -> Result<TokenStream> {
                 .collect::<Result<Vec<_>>>()?;
             let has_fields = |fields: &Fields| !matches!(fields, Fields::Unit);
             let is_tagged = data.variants.iter().any(|variant| has_fields(&variant.fields));
-            let values = data.variants.iter().map(|variant| {
-                let (name, path) = (&variant.ident, &variant.ident);
-                let path = quote! { #ident::#path };
+            let conversions = data.variants.iter().map(|variant| {
+                let name = &variant.ident;
+                let constructor = quote! { #ident::#name };
                 match &variant.fields {
-                    Fields::Unit => Ok(quote! { ::core::result::Result::Ok(#path) }),
-                    Fields::Unnamed(_) => Ok(quote! { ::longpipe_json::FromJson::from_json(json).map(#path) }),
-                    fields => table(fields, is_closed, &format!("struct variant {title}::{name}"), &path),
+                    Fields::Unit => Ok(quote! { ::core::result::Result::Ok(#constructor) }),
+                    Fields::Unnamed(_) => Ok(quote! { ::longpipe_json::FromJson::from_json(json).map(#constructor) }),
+                    fields => table(
+                        fields,
+                        is_closed,
+                        &format!("struct variant {title}::{name}"),
+                        &constructor,
+                    ),
                 }
             });
-            let values = values.collect::<Result<Vec<_>>>()?;
-            let kind = if is_tagged {
+            let conversions = conversions.collect::<Result<Vec<_>>>()?;
+            let read_name = if is_tagged {
                 let title = format!("internally tagged enum {title}");
                 quote! { let (name, json) = json.kind(#title)?; }
             } else {
@@ -39,9 +44,9 @@ pub fn derived(input: &DeriveInput) -> Result<TokenStream> {
                 quote! { let name = json.variant(#title)?; }
             };
             quote! {
-                #kind
+                #read_name
                 match name.as_ref() {
-                    #(#names => { #values })*
+                    #(#names => { #conversions })*
                     other => ::core::result::Result::Err(::longpipe_json::unknown_variant(other, &[#(#names),*])),
                 }
             }
@@ -63,8 +68,9 @@ pub fn derived(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// Returns the conversion of the table `json` to the fields of a struct or a variant.
-fn table(fields: &Fields, is_closed: bool, title: &str, path: &TokenStream) -> Result<TokenStream> {
+/// Returns the conversion of the table `json` to the fields of a struct or a variant, whose path is `constructor`.
+/// Unknown fields are errors if `is_closed`; errors contain `title`.
+fn table(fields: &Fields, is_closed: bool, title: &str, constructor: &TokenStream) -> Result<TokenStream> {
     let (mut names, mut values) = (Vec::new(), Vec::new());
     for field in fields {
         let attribute = of_serde(&field.attrs)?;
@@ -89,28 +95,30 @@ fn table(fields: &Fields, is_closed: bool, title: &str, path: &TokenStream) -> R
         });
         names.push(name);
     }
-    let known = if is_closed {
+    let accepted_names = if is_closed {
         quote! { ::core::option::Option::Some(&[#(#names),*]) }
     } else {
         quote! { ::core::option::Option::None }
     };
     Ok(quote! {
         #[allow(unused_mut, unused_variables)]
-        let mut fields = json.fields(#title, #known)?;
-        ::core::result::Result::Ok(#path { #(#values),* })
+        let mut fields = json.fields(#title, #accepted_names)?;
+        ::core::result::Result::Ok(#constructor { #(#values),* })
     })
 }
 
-/// Attributes of serde.
+/// Attributes of serde of a type or a field.
 #[derive(Default)]
 struct OfSerde {
     deny_unknown_fields: bool,
     skip: bool,
     rename: Option<String>,
-    /// Whether a field may be absent, and the function that returns its value then, if it is not that of the type.
+    /// `None` if the field is mandatory, `Some(None)` if an absent field has its type's default, and `Some(Some(path))`
+    /// if the function `path` returns the value of an absent field.
     default: Option<Option<Path>>,
 }
 
+/// Returns the attributes of serde; an error for attributes that this conversion does not support.
 fn of_serde(attributes: &[Attribute]) -> Result<OfSerde> {
     let mut serde = OfSerde::default();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {

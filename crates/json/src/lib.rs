@@ -64,19 +64,19 @@ pub fn deserialize<'de, T: FromJson, D: Deserializer<'de>>(deserializer: D) -> R
 }
 
 impl<'a> Json<'a> {
-    /// Returns the fields of a table, all of which need to be among `known`, if it is given, and different. Messages
-    /// have the name of the type.
+    /// Returns the fields of a table, all of which need to be among `accepted`, if it is given, and different. Messages
+    /// contain `expected`, the name of the type.
     ///
     /// # Errors
     /// Returns the first field that is unknown or repeated, or a message about a value that is no table.
-    pub fn fields(self, expected: &str, known: Option<&'static [&'static str]>) -> Result<Fields<'a>, Error> {
+    pub fn fields(self, expected: &str, accepted: Option<&'static [&'static str]>) -> Result<Fields<'a>, Error> {
         let Json::Table(fields) = self else {
             return Err(self.unexpected(expected));
         };
         for (place, (name, _)) in fields.iter().enumerate() {
-            let known_name = known.map(|known| known.iter().find(|known| **known == name.as_ref()));
-            match (known, known_name) {
-                (Some(known), Some(None)) => return Err(Error::unknown_field(name, known)),
+            let matching = accepted.map(|names| names.iter().find(|candidate| **candidate == name.as_ref()));
+            match (accepted, matching) {
+                (Some(names), Some(None)) => return Err(Error::unknown_field(name, names)),
                 (_, Some(Some(name))) if fields[..place].iter().any(|(earlier, _)| earlier == name) => {
                     return Err(Error::duplicate_field(name));
                 }
@@ -190,7 +190,7 @@ impl<'a> Json<'a> {
 impl<'a> Fields<'a> {
     /// Takes the value of a field; None if it is absent.
     fn value(&mut self, name: &str) -> Option<Json<'a>> {
-        let place = self.0.iter().position(|(known, _)| known == name)?;
+        let place = self.0.iter().position(|(key, _)| key == name)?;
         Some(self.0.swap_remove(place).1)
     }
 

@@ -247,8 +247,8 @@ impl<P: Probe, M: Medium> AnyRun<P> for Run<P, M> {
     }
 
     fn horizon(&mut self) -> Time {
-        let known = self.medium.horizon(self.hosts.clock.now);
-        known.unwrap_or_else(|| self.next_due())
+        let medium_horizon = self.medium.horizon(self.hosts.clock.now);
+        medium_horizon.unwrap_or_else(|| self.next_due())
     }
 
     fn enter(&mut self, time: Time, vc: Circuit, packet: ExternalPacket) {

@@ -134,12 +134,14 @@ pub fn check_guarantees(topology: &Topology, cells: bool) -> Result<(), Problems
         for link in &topology.ways[topology.way_of[i]].0 {
             let sum = &mut total[*link];
             *sum += rate;
-            let most = topology.rate_bps(*link) / CELL_BITS;
-            if *sum > most {
+            let cells_per_second = topology.rate_bps(*link) / CELL_BITS;
+            if *sum > cells_per_second {
                 let (a, b) = topology.ends_of(*link);
                 let (a, b) = (topology.name(a), topology.name(b));
                 let over = format!("{rate}, {sum} cells/s in all over {a}->{b}");
-                return Err(format!("{field}.mcr: {over}; needs at most the {most} cells/s of the link").into());
+                return Err(
+                    format!("{field}.mcr: {over}; needs at most the {cells_per_second} cells/s of the link").into(),
+                );
             }
         }
     }

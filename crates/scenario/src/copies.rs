@@ -2,9 +2,21 @@
 
 use crate::input::{Graph, Group};
 
-/// Position of a row's first copy among all rows, and the distance between its copies, which is 0 for a row outside of
-/// groups.
-type Place = (usize, usize);
+/// Position of the copies of a row (a node, link or flow of the graph) among all rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Position of the first copy.
+    pub(crate) first: usize,
+    /// Distance between copies; 0 for a row outside of groups, which has no copies.
+    pub(crate) step: usize,
+}
+
+impl Place {
+    /// Returns the position of a copy.
+    pub(crate) fn of_copy(self, copy: usize) -> usize {
+        self.first + copy * self.step
+    }
+}
 
 /// Numbers of the copies of a graph's nodes, links and flows.
 #[derive(Debug, Default)]
@@ -64,19 +76,17 @@ impl Copies {
 
     /// Returns the links of a copy's route.
     pub(crate) fn route(&self, route: &[usize], copy: usize) -> Vec<usize> {
-        let place = |link: &usize| {
-            let (place, step) = self.links[link / 2];
-            2 * (place + copy * step) + link % 2
-        };
-        route.iter().map(place).collect()
+        // Directed links 2 n and 2 n + 1 are the directions of link n.
+        let copied = |link: &usize| 2 * self.links[link / 2].of_copy(copy) + link % 2;
+        route.iter().map(copied).collect()
     }
 
-    /// Returns all links, from those of the graph with the numbers of their fields.
+    /// Returns all links as (first node, second node, number of the fields), given those of the graph in the same form.
     pub(crate) fn links(&self, rows: &[(usize, usize, usize)]) -> Vec<(usize, usize, usize)> {
         let mut all = Vec::with_capacity(rows.len());
         for ((a, b, fields), group) in rows.iter().zip(&self.of_link) {
             for copy in 0..self.count(*group) {
-                let node = |node: &usize| self.nodes[*node].0 + copy * self.nodes[*node].1;
+                let node = |node: &usize| self.nodes[*node].of_copy(copy);
                 all.push((node(a), node(b), *fields));
             }
         }
@@ -91,9 +101,12 @@ const SWITCHES: usize = 2;
 fn places(of: &[Option<usize>], groups: &[Group]) -> Vec<Place> {
     let mut next = 0;
     let places = of.iter().map(|group| {
-        let place = next;
+        let first = next;
         next += group.map_or(1, |group| groups[group].count);
-        (place, usize::from(group.is_some()))
+        Place {
+            first,
+            step: usize::from(group.is_some()),
+        }
     });
     places.collect()
 }

@@ -5,10 +5,10 @@ use longpipe_units::shortened;
 /// Least similarity of a name that a message suggests.
 const CUTOFF: f64 = 0.6;
 
-/// Returns a clause that suggests the closest accepted name, if one is close, and lists at most `most` names.
+/// Returns a clause that suggests the closest accepted name, if one is close, and lists at most `max_listed` names.
 ///
 /// Among names that are equally close, it suggests an anagram, or else the last in alphabetical order.
-pub fn nearest(word: &str, accepted: &[&str], most: usize) -> String {
+pub fn nearest(word: &str, accepted: &[&str], max_listed: usize) -> String {
     let names: Vec<String> = accepted.iter().map(|name| shortened(name)).collect();
     if names.is_empty() {
         return "there is none".to_owned();
@@ -30,11 +30,11 @@ pub fn nearest(word: &str, accepted: &[&str], most: usize) -> String {
     }
     let best = last.iter().find(|name| is_anagram(name, &word)).or(last.first());
     let suggestion = best.map_or(String::new(), |name| format!("did you mean '{name}'? "));
-    let more = match names.len().checked_sub(most) {
+    let more = match names.len().checked_sub(max_listed) {
         Some(rest) if rest > 0 => format!(" and {rest} more"),
         _ => String::new(),
     };
-    let listed = names[..names.len().min(most)].join(", ");
+    let listed = names[..names.len().min(max_listed)].join(", ");
     format!("{suggestion}accepts {listed}{more}")
 }
 

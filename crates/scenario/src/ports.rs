@@ -61,7 +61,7 @@ pub enum Port {
 pub fn directed_links(topology: &Topology, ports_json: &str) -> Result<DirectedLinks, Problems> {
     let ports = &Ports::read(ports_json)?;
     let round_trip_ps = topology.longest_round_trip_ps();
-    let mut known = Numbers::new();
+    let mut number_of = Numbers::new();
     let mut made = DirectedLinks {
         fields: vec![],
         links: Vec::with_capacity(topology.ends.len()),
@@ -70,14 +70,14 @@ pub fn directed_links(topology: &Topology, ports_json: &str) -> Result<DirectedL
     for (i, [a, b]) in topology.ends.iter().copied().enumerate() {
         let kinds = 2 * usize::from(topology.is_switch(a)) + usize::from(topology.is_switch(b));
         let settings = key(kinds, topology.graph.links[i].2);
-        let number = match known.get(&settings) {
+        let number = match number_of.get(&settings) {
             Some(number) => *number,
             None => {
                 let number = made.fields.len();
                 for link in [2 * i, 2 * i + 1] {
                     made.fields.push(port_fields(topology, link, ports, round_trip_ps)?);
                 }
-                known.insert(settings, number);
+                number_of.insert(settings, number);
                 number
             }
         };

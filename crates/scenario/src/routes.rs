@@ -25,7 +25,8 @@ struct Tree {
     queue: Vec<usize>,
     /// Node from which each node was reached; the root is its own parent.
     parents: Numbers,
-    /// Position in the queue of each node whose neighbours have been searched.
+    /// Position in `queue` of each node whose neighbours have been searched: these are the first `visited.len()` nodes of
+    /// the queue, so the search continues at that position.
     visited: Numbers,
 }
 
@@ -46,6 +47,7 @@ pub(crate) struct ShortestRoutes {
 }
 
 impl ShortestRoutes {
+    /// Creates a search over nodes, of which `is_switch` forward packets, with the neighbours of each node.
     pub(crate) fn new(is_switch: &[bool], neighbours: Vec<Vec<usize>>) -> ShortestRoutes {
         let switches = neighbours
             .iter()
@@ -72,8 +74,8 @@ impl ShortestRoutes {
             [only] => Some((root, only)),
             _ => None,
         };
-        let number = ends.and_then(|(root, only)| self.inner_number.get(&key(root, only)).copied());
-        let inner = match number {
+        let cached = ends.and_then(|(root, only)| self.inner_number.get(&key(root, only)).copied());
+        let inner = match cached {
             Some(number) => self.inner[number].clone(),
             None => {
                 let inner = self.route_before(root, last)?;
@@ -90,7 +92,7 @@ impl ShortestRoutes {
 
     /// Returns the nodes from a root to the neighbour of `last`; None if there is no route.
     fn route_before(&mut self, root: usize, last: usize) -> Option<Vec<usize>> {
-        let number = match self.tree_of.get(&key(root, 0)) {
+        let tree_number = match self.tree_of.get(&key(root, 0)) {
             Some(number) => *number,
             None => {
                 if self.trees.len() * self.switches.len() >= MAX_CACHED {
@@ -106,7 +108,7 @@ impl ShortestRoutes {
                 self.trees.len() - 1
             }
         };
-        let tree = &mut self.trees[number];
+        let tree = &mut self.trees[tree_number];
         let mut node = tree.reach(&self.neighbours[last], &self.switches)?;
         let mut route = vec![node];
         while node != root {
@@ -119,7 +121,8 @@ impl ShortestRoutes {
 }
 
 impl Tree {
-    /// Returns that of the nodes `ends` which the search visits first, and continues the search if it has visited none.
+    /// Returns the node of `ends` that the search visits first; None if it reaches none of them. Continues the search if
+    /// it has visited none of them so far.
     fn reach(&mut self, ends: &[usize], switches: &[Vec<usize>]) -> Option<usize> {
         let visited = ends
             .iter()
@@ -135,8 +138,8 @@ impl Tree {
             let node = self.queue[self.visited.len()];
             self.visited.insert(key(node, 0), self.visited.len());
             for neighbour in &switches[node] {
-                let reached = self.parents.contains_key(&key(*neighbour, 0));
-                if !reached {
+                let is_reached = self.parents.contains_key(&key(*neighbour, 0));
+                if !is_reached {
                     self.parents.insert(key(*neighbour, 0), node);
                     self.queue.push(*neighbour);
                 }

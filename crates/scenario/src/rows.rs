@@ -119,7 +119,7 @@ pub fn flows(topology: &Topology, times_json: &str) -> Result<(Vec<BothWays>, Ve
                 }
             };
             let onward = part.onward.map(|(flow, proxy)| Forwarding {
-                flow: copies.flows[flow].0 + copy * copies.flows[flow].1,
+                flow: copies.flows[flow].of_copy(copy),
                 buffer_bytes: splits::buffer_bytes(topology, proxy),
             });
             let row = FlowFields {

@@ -136,18 +136,18 @@ impl Topology {
 
     fn find_routes(&mut self, shortest: &mut ShortestRoutes) -> Result<(), Problems> {
         // Flows without written routes between the same hosts share their routes.
-        let mut known = Numbers::new();
+        let mut way_number = Numbers::new();
         let (mut ways, mut way_of) = (vec![], Vec::with_capacity(self.graph.flows.len()));
         for (i, flow) in self.graph.flows.iter().enumerate() {
             let ends = key(self.position[&flow.from], self.position[&flow.to]);
             let written = flow.route.is_some() || flow.return_route.is_some();
-            let shared = if written { None } else { known.get(&ends).copied() };
+            let shared = if written { None } else { way_number.get(&ends).copied() };
             let number = match shared {
                 Some(number) => number,
                 None => {
                     ways.push(self.routes_of(i, flow, shortest)?);
                     if !written {
-                        known.insert(ends, ways.len() - 1);
+                        way_number.insert(ends, ways.len() - 1);
                     }
                     ways.len() - 1
                 }

@@ -63,14 +63,14 @@ impl<'a> Plan<'a> {
                 };
                 at += Span(cell + config.guarantees().min_delay);
                 circuits[link].extend(carries_packets.then_some((vc, step)));
-                let known: &mut Vec<usize> = &mut inputs[link];
-                known.extend(before.filter(|before| known.last() != Some(before)));
+                let sources: &mut Vec<usize> = &mut inputs[link];
+                sources.extend(before.filter(|before| sources.last() != Some(before)));
                 before = Some(link);
             }
         }
-        for known in &mut inputs {
-            known.sort_unstable();
-            known.dedup();
+        for sources in &mut inputs {
+            sources.sort_unstable();
+            sources.dedup();
         }
         let first_of_vbr = scenario.vbr.iter().filter_map(|source| source.route.get(1).copied());
         let mut plan = Plan {

@@ -67,8 +67,8 @@ impl<P: Probe> Hosts<P> {
     /// early.
     #[inline(never)]
     pub(crate) fn prepare_for_arrival<M: Medium>(&mut self, medium: &mut M, link: Link, time: Time) -> bool {
-        let known = self.early_delivery.hosts.get(link.index()).is_some_and(Option::is_some);
-        if !known || self.early_delivery.delivering_early || time > self.clock.until {
+        let is_candidate = self.early_delivery.hosts.get(link.index()).is_some_and(Option::is_some);
+        if !is_candidate || self.early_delivery.delivering_early || time > self.clock.until {
             return false;
         }
         if medium.first_waiting(link).is_some() {

@@ -30,7 +30,7 @@ impl Routes {
     /// Creates the routes of a scenario.
     pub fn new(scenario: &Scenario) -> Routes {
         let mut routes = Routes::default();
-        let mut known = HashMap::new();
+        let mut first_of_route = HashMap::new();
         let ways = scenario.flows.iter().flat_map(|flow| [(flow, false), (flow, true)]);
         for (flow, back) in ways {
             if flow.rerouting.is_some() {
@@ -38,7 +38,7 @@ impl Routes {
                 continue;
             }
             let route = if back { &flow.return_route } else { &flow.route };
-            let first = *known.entry(route).or_insert_with(|| {
+            let first = *first_of_route.entry(route).or_insert_with(|| {
                 let first = routes.hops.len() as u32;
                 routes.hops.extend(route.iter().map(|&link| Link::new(link)));
                 first

@@ -53,7 +53,7 @@ pub(crate) fn ack_lookaheads(
     }
     // An ACK's lookahead is that of the link over which it leaves, so the guarantee must hold for all packets on this
     // link.
-    let mut known = vec![true; ack_lookaheads.len()];
+    let mut has_lookahead = vec![true; ack_lookaheads.len()];
     for (circuit, _) in topology.circuits() {
         if !guarantees.circuits[circuit.index()].has_acks {
             continue;
@@ -66,11 +66,11 @@ pub(crate) fn ack_lookaheads(
             _ => PortArrivals::Others,
         };
         match port {
-            PortArrivals::AcksOf { latency, .. } if known[first] && shared(&first) => {
+            PortArrivals::AcksOf { latency, .. } if has_lookahead[first] && shared(&first) => {
                 let min = &mut ack_lookaheads[first].0;
                 *min = if *min == 0 { latency } else { latency.min(*min) };
             }
-            _ => (known[first], ack_lookaheads[first]) = (false, Span(0)),
+            _ => (has_lookahead[first], ack_lookaheads[first]) = (false, Span(0)),
         }
     }
     ack_lookaheads

@@ -22,7 +22,7 @@ pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
     }
     let mut inputs: Vec<Option<usize>> = vec![None; links.len()];
     let mut lengths = vec![(u64::MAX, 0); links.len()];
-    let mut known = vec![true; links.len()];
+    let mut has_one_input = vec![true; links.len()];
     for (circuit, first) in topology.circuits() {
         let of_circuit = scenario
             .flows
@@ -32,16 +32,18 @@ pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
         for (_, link) in topology.route(first) {
             match of_circuit {
                 Some((min, max)) => lengths[link] = (lengths[link].0.min(min), lengths[link].1.max(max)),
-                None => known[link] = false,
+                None => has_one_input[link] = false,
             }
-            known[link] &= before.is_some() && inputs[link].is_none_or(|other| Some(other) == before);
+            has_one_input[link] &= before.is_some() && inputs[link].is_none_or(|other| Some(other) == before);
             inputs[link] = before;
             before = Some(link);
         }
     }
     let queueless = |(index, link): (usize, &LinkConfig)| {
         let (min, max) = lengths[index];
-        let input = inputs[index].map(|input| &links[input]).filter(|_| known[index])?;
+        let input = inputs[index]
+            .map(|input| &links[input])
+            .filter(|_| has_one_input[index])?;
         let room = link.buffer.is_none_or(|buffer| match buffer.unit {
             BufferUnit::Packets => buffer.limit >= 1,
             BufferUnit::Bytes => buffer.limit >= max,

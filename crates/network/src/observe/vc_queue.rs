@@ -94,12 +94,12 @@ impl PortQueue {
             return;
         }
         // A linear search suffices, because few VCs cross a port that is traced per VC.
-        let position = self.vcs.iter().position(|known| known.vc == vc).unwrap_or_else(|| {
+        let position = self.vcs.iter().position(|waiting| waiting.vc == vc).unwrap_or_else(|| {
             self.vcs.push(QueuedVc { vc, first: arrival });
             self.vcs.len() - 1
         });
-        let known = &mut self.vcs[position];
-        known.first = known.first.min(arrival);
+        let waiting = &mut self.vcs[position];
+        waiting.first = waiting.first.min(arrival);
         let (first, last) = (arrival.0 / interval + 1, end.0.div_ceil(interval));
         if first < last {
             self.change(first, position, 1);

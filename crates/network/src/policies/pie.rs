@@ -204,8 +204,8 @@ impl Departures {
                 let ticks = packet.begins.0 / LINUX_TICK - (packet.begins.0 - lasted) / LINUX_TICK;
                 let measured = (LINUX_SCALE * bytes / ticks.max(1)) as f64;
                 let mean = |rate: f64| rate - (rate / 8.0).floor() + (measured / 8.0).floor();
-                let known = self.mean.filter(|&rate| rate > 0.0);
-                (known.map_or(measured, mean), waiting >= MEASURED_BYTES)
+                let positive = self.mean.filter(|&rate| rate > 0.0);
+                (positive.map_or(measured, mean), waiting >= MEASURED_BYTES)
             }
             PieRules::Rfc8033 | PieRules::Ns3 => {
                 let measured = bytes as f64 * PS_PER_SECOND as f64 / lasted as f64;

@@ -157,12 +157,13 @@ fn begin_of_tick(arithmetic: CodelArithmetic, tick: u64) -> Time {
 /// The number 1 as a 16-bit fraction.
 const ONE: u64 = 0xffff;
 
-/// Performs a step of Newton's method towards 1/√count, with 16-bit fractions.
+/// Performs a step of Newton's method towards 1/√count, root' = root (3 - count root²) / 2, with 16-bit fractions (Linux:
+/// `codel_Newton_step`).
 fn newton(root: u64, count: u64) -> u64 {
     let root = root << 16;
     let square = (root * root) >> 32;
-    let leave_dropping = (3u64 << 32).wrapping_sub((count & 0xffff_ffff).wrapping_mul(square)) >> 2;
-    (leave_dropping.wrapping_mul(root) >> 31) >> 16
+    let quarter_factor = (3u64 << 32).wrapping_sub((count & 0xffff_ffff).wrapping_mul(square)) >> 2;
+    (quarter_factor.wrapping_mul(root) >> 31) >> 16
 }
 
 /// A queue under CoDel.
@@ -227,6 +228,7 @@ impl<T: Queued> QueueDisc<T> for Codel<T> {
 pub struct Control {
     /// Tick at which the sojourn time will have been above the target for an interval (RFC 8289: `first_above_time`).
     first_above: Option<u64>,
+    /// Whether the queue is in the dropping state (RFC 8289: `dropping`).
     dropping: bool,
     /// Time of the next drop [tick] (RFC 8289: `drop_next`).
     next: u64,
@@ -240,27 +242,27 @@ pub struct Control {
 
 impl Control {
     /// Removes and returns the next packet to transmit, if any. Packets dropped before it are passed to `dropped`.
-    /// `others` [byte] is the backlog of other queues, which counts towards the minimum backlog.
+    /// `other_bytes` is the backlog of other queues, which counts towards the minimum backlog.
     #[inline]
     pub fn dequeue<T: Queued>(
         &mut self,
         law: &Law,
         now: Time,
         backlog: &mut Backlog<T>,
-        others: u64,
+        other_bytes: u64,
         dropped: impl FnMut(T),
     ) -> Option<T> {
         // Shortcut: the first packet leaves if the sojourn time has not been above the target for an interval, or if
         // the next drop is not due.
         if let Some(first) = backlog.first() {
-            let behind = backlog.bytes() - first.bytes() + others;
-            let too_long = self.is_too_long(law, now, first, behind);
+            let bytes_behind = backlog.bytes() - first.bytes() + other_bytes;
+            let too_long = self.is_too_long(law, now, first, bytes_behind);
             if !too_long || (self.dropping && ticks(law.arithmetic, now) < self.next) {
                 self.dropping &= too_long;
                 return backlog.pop();
             }
         }
-        self.dequeue_or_drop(law, now, backlog, others, dropped)
+        self.dequeue_or_drop(law, now, backlog, other_bytes, dropped)
     }
 
     /// Like `dequeue`, but without the shortcut.
@@ -270,26 +272,26 @@ impl Control {
         law: &Law,
         now: Time,
         backlog: &mut Backlog<T>,
-        others: u64,
+        other_bytes: u64,
         mut dropped: impl FnMut(T),
     ) -> Option<T> {
-        let at = ticks(law.arithmetic, now);
-        let (mut packet, mut too_long) = self.take(law, now, backlog, others);
+        let now_tick = ticks(law.arithmetic, now);
+        let (mut packet, mut too_long) = self.take(law, now, backlog, other_bytes);
         if self.dropping {
             self.dropping = too_long;
-            while self.dropping && at >= self.next {
+            while self.dropping && now_tick >= self.next {
                 self.count += 1;
                 self.root = newton(self.root, self.count);
                 if law.ecn && packet.as_mut().is_some_and(Queued::mark) {
-                    let from = match law.arithmetic {
+                    let previous = match law.arithmetic {
                         CodelArithmetic::Exact | CodelArithmetic::Linux => self.next,
-                        CodelArithmetic::Ns3 => at,
+                        CodelArithmetic::Ns3 => now_tick,
                     };
-                    self.next = from + law.gap(self.count, self.root);
+                    self.next = previous + law.gap(self.count, self.root);
                     break;
                 }
                 packet.map(&mut dropped);
-                (packet, too_long) = self.take(law, now, backlog, others);
+                (packet, too_long) = self.take(law, now, backlog, other_bytes);
                 self.dropping = too_long;
                 if too_long {
                     self.next += law.gap(self.count, self.root);
@@ -298,9 +300,9 @@ impl Control {
         } else if too_long {
             if !(law.ecn && packet.as_mut().is_some_and(Queued::mark)) {
                 packet.map(&mut dropped);
-                (packet, _) = self.take(law, now, backlog, others);
+                (packet, _) = self.take(law, now, backlog, other_bytes);
             }
-            self.begin(law, at);
+            self.enter_dropping(law, now_tick);
         }
         packet
     }
@@ -342,42 +344,48 @@ impl Control {
     }
 
     /// Enters the dropping state. Resumes the previous drop rate if the last dropping state ended recently.
-    fn begin(&mut self, law: &Law, at: u64) {
+    fn enter_dropping(&mut self, law: &Law, now_tick: u64) {
         self.dropping = true;
-        let since = self.count - self.last_count;
-        if since > 1 && law.resumes(at, self.next) {
-            self.count = since;
+        let drops_in_last_state = self.count - self.last_count;
+        if drops_in_last_state > 1 && law.resumes(now_tick, self.next) {
+            self.count = drops_in_last_state;
             self.root = newton(self.root, self.count);
         } else {
             (self.count, self.root) = (1, ONE);
         }
         self.last_count = self.count;
-        self.next = at + law.gap(self.count, self.root);
+        self.next = now_tick + law.gap(self.count, self.root);
     }
 
     /// Removes the first packet. Also returns whether the sojourn time has been above the target for an interval (RFC
     /// 8289: `dodequeue`).
     #[inline]
-    fn take<T: Queued>(&mut self, law: &Law, now: Time, backlog: &mut Backlog<T>, others: u64) -> (Option<T>, bool) {
+    fn take<T: Queued>(
+        &mut self,
+        law: &Law,
+        now: Time,
+        backlog: &mut Backlog<T>,
+        other_bytes: u64,
+    ) -> (Option<T>, bool) {
         let Some(packet) = backlog.pop() else {
             self.first_above = None;
             return (None, false);
         };
-        let too_long = self.is_too_long(law, now, &packet, backlog.bytes() + others);
+        let too_long = self.is_too_long(law, now, &packet, backlog.bytes() + other_bytes);
         (Some(packet), too_long)
     }
 
     /// Returns whether the sojourn time has been above the target for an interval when a packet is dequeued that has
-    /// `behind` bytes behind it.
+    /// `bytes_behind` bytes behind it.
     #[inline]
-    fn is_too_long<T: Queued>(&mut self, law: &Law, now: Time, packet: &T, behind: u64) -> bool {
-        if law.sojourn(packet.arrival(), now) < law.target || behind <= law.least_backlog {
+    fn is_too_long<T: Queued>(&mut self, law: &Law, now: Time, packet: &T, bytes_behind: u64) -> bool {
+        if law.sojourn(packet.arrival(), now) < law.target || bytes_behind <= law.least_backlog {
             self.first_above = None;
             return false;
         }
-        let at = ticks(law.arithmetic, now);
-        let first_above = *self.first_above.get_or_insert(at + law.interval);
-        law.is_past(at, first_above)
+        let now_tick = ticks(law.arithmetic, now);
+        let first_above = *self.first_above.get_or_insert(now_tick + law.interval);
+        law.is_past(now_tick, first_above)
     }
 }
 

@@ -235,8 +235,8 @@ impl<T: Queued> DualPi2<T> {
             self.delay_before = delay;
             if rests && self.low.backlog.is_empty() && self.classic.backlog.is_empty() && self.next_update < now {
                 // The queues are empty and the probability is 0, so the remaining updates change nothing.
-                let others = (now.0 - self.next_update.0).div_ceil(self.config.update_ps);
-                self.next_update.0 += others * self.config.update_ps;
+                let further_updates = (now.0 - self.next_update.0).div_ceil(self.config.update_ps);
+                self.next_update.0 += further_updates * self.config.update_ps;
             }
         }
     }

@@ -208,14 +208,14 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
                 self.turns.defer(queue, is_new);
                 continue;
             }
-            let others = match self.rules {
+            let other_bytes = match self.rules {
                 FqCodelRules::Rfc8290 => 0,
                 FqCodelRules::Linux => self.bytes - flow.backlog.bytes(),
             };
             let (packets, bytes) = (flow.backlog.len(), flow.backlog.bytes());
             let packet = flow
                 .control
-                .dequeue(&self.law, now, &mut flow.backlog, others, &mut dropped);
+                .dequeue(&self.law, now, &mut flow.backlog, other_bytes, &mut dropped);
             self.packets -= packets - flow.backlog.len();
             self.bytes -= bytes - flow.backlog.bytes();
             if let Some(packet) = packet {

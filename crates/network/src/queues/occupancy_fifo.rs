@@ -6,6 +6,9 @@ use crate::policies::{Occupancy, Policy};
 use longpipe_events::Time;
 use std::collections::BTreeMap;
 
+/// A circuit's pass through the port: the number of its flow, and the hop of its route.
+type CircuitPass = (u32, u32);
+
 /// The queue, and its occupancy by circuit.
 #[derive(Clone, Debug)]
 pub struct OccupancyFifo<T> {
@@ -14,9 +17,9 @@ pub struct OccupancyFifo<T> {
     by_bytes: bool,
     backlog: Backlog<T>,
     /// X_i of each circuit that has waiting packets, separately for each of its passes through the port.
-    waiting: BTreeMap<(u32, u32), u64>,
+    waiting: BTreeMap<CircuitPass, u64>,
     /// Circuit and size of the most recently dequeued packet, which counts as held during its transmission.
-    dequeued: Option<((u32, u32), u64)>,
+    dequeued: Option<(CircuitPass, u64)>,
 }
 
 impl<T: Queued> OccupancyFifo<T> {
@@ -31,6 +34,7 @@ impl<T: Queued> OccupancyFifo<T> {
         }
     }
 
+    /// Returns what a packet adds to the occupancy: its bytes, or 1 packet.
     fn size(&self, packet: &T) -> u64 {
         if self.by_bytes {
             packet.bytes()
@@ -39,18 +43,19 @@ impl<T: Queued> OccupancyFifo<T> {
         }
     }
 
-    fn occupancy(&self, port: &PortState, circuit: (u32, u32)) -> Occupancy {
+    /// Returns the occupancy that a packet of `circuit` finds, including the packet in transmission.
+    fn occupancy(&self, port: &PortState, circuit: CircuitPass) -> Occupancy {
         let in_service = self.dequeued.filter(|_| port.in_service);
         let (packets, bytes) = self.backlog.size();
-        let held_of = |of: (u32, u32)| {
-            let sending = in_service.filter(|&(other, _)| other == of).map_or(0, |(_, size)| size);
-            self.waiting.get(&of).copied().unwrap_or(0) + sending
-        };
-        let alone = in_service.is_some_and(|(of, _)| !self.waiting.contains_key(&of));
+        let size_in_service = in_service.map_or(0, |(_, size)| size);
+        let own_in_service = in_service
+            .filter(|&(served, _)| served == circuit)
+            .map_or(0, |(_, size)| size);
+        let only_in_service = in_service.is_some_and(|(served, _)| !self.waiting.contains_key(&served));
         Occupancy {
-            held: if self.by_bytes { bytes } else { packets } + in_service.map_or(0, |(_, size)| size),
-            vc_held: held_of(circuit),
-            active_vcs: self.waiting.len() as u64 + u64::from(alone),
+            held: if self.by_bytes { bytes } else { packets } + size_in_service,
+            vc_held: self.waiting.get(&circuit).copied().unwrap_or(0) + own_in_service,
+            active_vcs: self.waiting.len() as u64 + u64::from(only_in_service),
         }
     }
 }

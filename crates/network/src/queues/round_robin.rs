@@ -50,7 +50,7 @@ impl Parameters for DrrConfig {
 
 impl Discipline for DrrConfig {
     fn disc<T: Queued>(&self, port: &NewPort<'_>) -> AnyDisc<T> {
-        let (queues, spread) = match self.queues {
+        let (queues, mapping) = match self.queues {
             None => (port.circuits, QueueMapping::PerFlow),
             Some(queues) => {
                 let (salt, perturb) = (port.salts().below(u64::MAX), None);
@@ -58,7 +58,7 @@ impl Discipline for DrrConfig {
             }
         };
         let quanta = (0..queues).map(|_| u64::from(self.quantum_bytes));
-        AnyDisc::RoundRobin(RoundRobin::new(quanta, spread))
+        AnyDisc::RoundRobin(RoundRobin::new(quanta, mapping))
     }
 }
 
@@ -97,7 +97,7 @@ pub enum QueueMapping {
 #[derive(Clone, Debug)]
 struct DrrQueue<T> {
     backlog: Backlog<T>,
-    /// Bytes added to the deficit per turn.
+    /// Bytes added to the deficit per turn of the round.
     quantum: u64,
     /// Deficit counter: bytes that the queue may send; 0 while it is empty.
     deficit: u64,
@@ -105,11 +105,11 @@ struct DrrQueue<T> {
     served: bool,
 }
 
-/// The queue discipline.
+/// Deficit round robin over queues, to which a hash assigns flows unless each has its own.
 #[derive(Clone, Debug)]
 pub struct RoundRobin<T> {
     queues: Vec<DrrQueue<T>>,
-    spread: QueueMapping,
+    mapping: QueueMapping,
     /// Non-empty queues, starting with the one whose turn it is.
     active: VecDeque<u32>,
     packets: u64,
@@ -118,25 +118,25 @@ pub struct RoundRobin<T> {
 
 impl<T: Queued> RoundRobin<T> {
     /// Creates empty queues with the given positive quanta [byte].
-    pub fn new(quanta: impl IntoIterator<Item = u64>, spread: QueueMapping) -> RoundRobin<T> {
-        let turn = |quantum| DrrQueue {
+    pub fn new(quanta: impl IntoIterator<Item = u64>, mapping: QueueMapping) -> RoundRobin<T> {
+        let empty = |quantum| DrrQueue {
             backlog: Backlog::default(),
             quantum,
             deficit: 0,
             served: false,
         };
         RoundRobin {
-            queues: quanta.into_iter().map(turn).collect(),
-            spread,
+            queues: quanta.into_iter().map(empty).collect(),
+            mapping,
             active: VecDeque::new(),
             packets: 0,
             bytes: 0,
         }
     }
 
-    /// Returns the queue to which a flow is assigned at a given time.
+    /// Returns the number of the queue to which a flow is assigned at a given time.
     fn queue_of(&self, now: Time, flow: u32) -> u32 {
-        match self.spread {
+        match self.mapping {
             QueueMapping::PerFlow => flow,
             QueueMapping::Hashed { salt, perturb } => {
                 let period = perturb.map_or(0, |perturb| now.0 / perturb);
@@ -147,15 +147,15 @@ impl<T: Queued> RoundRobin<T> {
 
     /// Appends a packet to the queue of a flow or class.
     pub fn push(&mut self, now: Time, flow: u32, packet: T) {
-        let queue = self.queue_of(now, flow);
+        let number = self.queue_of(now, flow);
         self.packets += 1;
         self.bytes += packet.bytes();
-        let turn = &mut self.queues[queue as usize];
-        if turn.backlog.is_empty() {
-            (turn.deficit, turn.served) = (0, false);
-            self.active.push_back(queue);
+        let queue = &mut self.queues[number as usize];
+        if queue.backlog.is_empty() {
+            (queue.deficit, queue.served) = (0, false);
+            self.active.push_back(number);
         }
-        turn.backlog.push(packet);
+        queue.backlog.push(packet);
     }
 
     /// Removes the last packet of the longest queue, because the limit is exceeded.
@@ -163,14 +163,14 @@ impl<T: Queued> RoundRobin<T> {
         // If several queues share the maximum length, the first of them is chosen.
         let longest = (0..self.queues.len())
             .rev()
-            .max_by_key(|&queue| self.queues[queue].backlog.bytes())?;
-        let turn = &mut self.queues[longest];
-        let packet = turn.backlog.pop_last()?;
+            .max_by_key(|&number| self.queues[number].backlog.bytes())?;
+        let queue = &mut self.queues[longest];
+        let packet = queue.backlog.pop_last()?;
         self.packets -= 1;
         self.bytes -= packet.bytes();
-        if turn.backlog.is_empty() {
-            turn.deficit = 0;
-            self.active.retain(|&queue| queue as usize != longest);
+        if queue.backlog.is_empty() {
+            queue.deficit = 0;
+            self.active.retain(|&number| number as usize != longest);
         }
         Some(packet)
     }
@@ -195,25 +195,25 @@ impl<T: Queued> QueueDisc<T> for RoundRobin<T> {
 
     fn dequeue(&mut self, _now: Time, _drop: impl FnMut(T, DropCause)) -> Option<T> {
         loop {
-            let &queue = self.active.front()?;
-            let turn = &mut self.queues[queue as usize];
-            if !turn.served {
-                turn.deficit += turn.quantum;
-                turn.served = true;
+            let &number = self.active.front()?;
+            let queue = &mut self.queues[number as usize];
+            if !queue.served {
+                queue.deficit += queue.quantum;
+                queue.served = true;
             }
-            let bytes = turn.backlog.first()?.bytes();
-            if bytes > turn.deficit {
-                turn.served = false;
+            let bytes = queue.backlog.first()?.bytes();
+            if bytes > queue.deficit {
+                queue.served = false;
                 // A queue whose quantum is smaller than its packet needs several turns to send it.
                 self.active.rotate_left(1);
                 continue;
             }
-            let packet = turn.backlog.pop()?;
-            turn.deficit -= bytes;
+            let packet = queue.backlog.pop()?;
+            queue.deficit -= bytes;
             self.packets -= 1;
             self.bytes -= bytes;
-            if turn.backlog.is_empty() {
-                (turn.deficit, turn.served) = (0, false);
+            if queue.backlog.is_empty() {
+                (queue.deficit, queue.served) = (0, false);
                 self.active.pop_front();
             }
             return Some(packet);
@@ -225,10 +225,10 @@ impl<T: Queued> QueueDisc<T> for RoundRobin<T> {
     }
 
     fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
-        for queue in self.active.drain(..) {
-            let turn = &mut self.queues[queue as usize];
-            turn.backlog.purge(&mut drop);
-            (turn.deficit, turn.served) = (0, false);
+        for number in self.active.drain(..) {
+            let queue = &mut self.queues[number as usize];
+            queue.backlog.purge(&mut drop);
+            (queue.deficit, queue.served) = (0, false);
         }
         (self.packets, self.bytes) = (0, 0);
     }

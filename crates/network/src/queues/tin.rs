@@ -236,8 +236,8 @@ impl<T: Queued> Tin<T> {
                 continue;
             }
             let (hosts, hash) = (&mut self.hosts[side], keys.hosts[side]);
-            let known = ways(hash).find(|&host| hosts[host].tag == hash);
-            let host = known
+            let same_host = ways(hash).find(|&host| hosts[host].tag == hash);
+            let host = same_host
                 .or_else(|| ways(hash).find(|&host| hosts[host].bulk_flows == 0))
                 .unwrap_or(hash as usize % QUEUES);
             hosts[host].tag = hash;

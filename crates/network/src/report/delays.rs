@@ -80,12 +80,12 @@ impl Delays {
     pub fn quantile(&self, share: f64) -> f64 {
         let rank = ((share * self.count as f64).ceil() as u64).max(1);
         let mut below = 0;
-        let found = self.classes.iter().position(|&count| {
+        let quantile_class = self.classes.iter().position(|&count| {
             below += count;
             below >= rank
         });
         let (min, max) = self.extremes();
-        found.map_or(f64::NAN, |class| (middle(class) / 1e12).clamp(min, max))
+        quantile_class.map_or(f64::NAN, |class| (middle(class) / 1e12).clamp(min, max))
     }
 
     /// Returns the statistics of the packets after those in `earlier`, which are the statistics of a shorter run of the

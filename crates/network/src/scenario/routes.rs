@@ -10,8 +10,8 @@ impl FlowConfig {
     pub(crate) fn ways(&self, back: bool) -> impl Iterator<Item = &[usize]> {
         let first = if back { &self.return_route } else { &self.route };
         let changes = self.rerouting.iter().flat_map(|own| &own.changes);
-        let others = changes.map(move |change| if back { &change.return_route } else { &change.route });
-        std::iter::once(first).chain(others).map(Vec::as_slice)
+        let changed_routes = changes.map(move |change| if back { &change.return_route } else { &change.route });
+        std::iter::once(first).chain(changed_routes).map(Vec::as_slice)
     }
 }
 
@@ -68,15 +68,15 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
 
 /// Returns the pairs of consecutive links that a rerouted packet may take in addition to those within each route.
 pub(super) fn crossings(links: &[LinkConfig], ends: &[LinkEnd], flow: &FlowConfig) -> Vec<(usize, usize)> {
-    let mut found = vec![];
+    let mut pairs = vec![];
     for back in [false, true].into_iter().filter(|_| flow.rerouting.is_some()) {
         let mut taken: Vec<usize> = flow.ways(back).flatten().copied().collect();
         taken.sort_unstable();
         taken.dedup();
         for &from in taken.iter().filter(|&&link| !ends[link].host) {
             let node = ends[from].node as usize;
-            found.extend(taken.iter().filter(|&&to| links[to].from == node).map(|&to| (from, to)));
+            pairs.extend(taken.iter().filter(|&&to| links[to].from == node).map(|&to| (from, to)));
         }
     }
-    found
+    pairs
 }

@@ -17,7 +17,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     let raw = <Box<RawValue>>::deserialize(deserializer)?;
     let json = raw.get();
     LATEST.with_borrow_mut(|latest| {
-        if let Some((_, tcp)) = latest.as_ref().filter(|(known, _)| known == json) {
+        if let Some((_, tcp)) = latest.as_ref().filter(|(cached_json, _)| cached_json == json) {
             return Ok(tcp.clone());
         }
         let tcp: TcpConfig = serde_json::from_str(json).map_err(D::Error::custom)?;

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vc_that_was_idle_does_not_make_up_for_it() {
+    fn an_idle_vc_saves_no_credit() {
         let mut queue = FairQueueing::new(&[1, 1]);
         queue.offer(0, 1);
         for _ in 0..100 {

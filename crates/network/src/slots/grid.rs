@@ -274,7 +274,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn slots_around_an_instant(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, late in 0u64..3) {
+        fn around_agrees_with_next_and_ended_slot(phase in 0u64..1 << 40, rate in 1_000u64..1 << 37, k in 0u64..1 << 30, late in 0u64..3) {
             let grid = SlotGrid::new(Time(phase), 424, Rate(rate));
             for t in [grid.start(k) + Span(late), Time(grid.start(k).0.saturating_sub(late))] {
                 prop_assert_eq!(grid.around(t), (grid.at_or_after(t), grid.ended_by(t)));
@@ -316,7 +316,7 @@ mod tests {
         }
 
         #[test]
-        fn slots_of_another_grid_that_start_within_a_slot(rates in [1_000u64..1 << 37, 1_000u64..1 << 37], k in 1u64..1 << 30) {
+        fn slots_of_another_grid_in_a_slot_are_bounded(rates in [1_000u64..1 << 37, 1_000u64..1 << 37], k in 1u64..1 << 30) {
             let [grid, other] = rates.map(|rate| SlotGrid::new(Time(1 << 20), 424, Rate(rate)));
             let (min, max) = grid.contains(&other);
             let found = other.at_or_after(grid.start(k + 1)) - other.at_or_after(grid.start(k));

@@ -239,8 +239,8 @@ impl Process {
         };
         self.number += 1;
         let stop = self.stop;
-        let known = next.map(|(at, bytes)| (Time(at), bytes));
-        self.next = known.filter(|next| self.left > 0 && MaybeTime::from(next.0) < stop);
+        let arrival = next.map(|(at, bytes)| (Time(at), bytes));
+        self.next = arrival.filter(|next| self.left > 0 && MaybeTime::from(next.0) < stop);
         self.left = self.left.saturating_sub(1);
     }
 }

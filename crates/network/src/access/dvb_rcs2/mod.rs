@@ -347,8 +347,8 @@ impl DvbRcs2 {
     /// Adds what the plans that have reached a terminal by `now` grant to its assigned bytes.
     fn count_assigned(&mut self, number: usize, now: Time) {
         let terminal = &mut self.terminals[number];
-        let known = now.0.checked_sub(terminal.delay).map(Time);
-        for plan in self.plans.iter().take_while(|plan| Some(plan.sent) <= known) {
+        let heard = now.0.checked_sub(terminal.delay).map(Time);
+        for plan in self.plans.iter().take_while(|plan| Some(plan.sent) <= heard) {
             if plan.superframe >= terminal.uncounted {
                 terminal.assigned_bytes += plan.slots[number].number * self.burst_bytes;
                 terminal.uncounted = plan.superframe + 1;

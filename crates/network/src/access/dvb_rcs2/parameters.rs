@@ -398,11 +398,11 @@ impl Parameters for DvbRcs2Config {
                 return Some((number, Problem::new("superframe", value, accepted)));
             }
             let lead_ps = own.lead_ps(station.delay.0);
-            let most = lead_ps.saturating_sub(own.processing_ps()) / 2;
-            if station.delay.0 > most {
+            let max_delay_ps = lead_ps.saturating_sub(own.processing_ps()) / 2;
+            if station.delay.0 > max_delay_ps {
                 let accepted = format!(
                     "needs a link delay of at most {}, not {}",
-                    time(most),
+                    time(max_delay_ps),
                     time(station.delay.0)
                 );
                 return Some((number, Problem::new("preset", "sns3", accepted)));

@@ -163,16 +163,16 @@ impl Entry {
 
 /// Returns the MODCODs of a carrier up to the named one, of which each carries more data per symbol than those that need
 /// less Es/N0; None if the carrier does not have the named one.
-pub(super) fn modcods(frames: Frames, most: &str) -> Option<Vec<Modcod>> {
+pub(super) fn modcods(frames: Frames, highest: &str) -> Option<Vec<Modcod>> {
     let mut all: Vec<Modcod> = ENTRIES.iter().filter_map(|entry| entry.with(frames)).collect();
-    let most = *all.iter().find(|modcod| modcod.name == most)?;
-    all.sort_by(|one, other| one.es_n0_db.total_cmp(&other.es_n0_db));
+    let highest = *all.iter().find(|modcod| modcod.name == highest)?;
+    all.sort_by(|left, right| left.es_n0_db.total_cmp(&right.es_n0_db));
     let mut useful: Vec<Modcod> = vec![];
     for modcod in all {
         let is_better = |last: &Modcod| modcod.data_bytes * last.symbols > last.data_bytes * modcod.symbols;
-        let is_below =
-            modcod.es_n0_db < most.es_n0_db && modcod.data_bytes * most.symbols < most.data_bytes * modcod.symbols;
-        if (is_below && useful.last().is_none_or(is_better)) || modcod == most {
+        let is_below = modcod.es_n0_db < highest.es_n0_db
+            && modcod.data_bytes * highest.symbols < highest.data_bytes * modcod.symbols;
+        if (is_below && useful.last().is_none_or(is_better)) || modcod == highest {
             useful.push(modcod);
         }
     }

@@ -198,7 +198,7 @@ pub(super) fn arriving(
     seed: u64,
     flows: &mut [Connection],
 ) -> Vec<Arriving> {
-    let mut found = Vec::with_capacity(all.len());
+    let mut pools = Vec::with_capacity(all.len());
     for (arriving, slots) in all.into_iter().enumerate() {
         let TrafficConfig::FlowArrivals(config) = &scenario.flows[slots.owner].traffic else {
             continue;
@@ -211,9 +211,9 @@ pub(super) fn arriving(
                 current: None,
             });
         }
-        found.push(Arriving::new(scenario, config, slots, seed, flows));
+        pools.push(Arriving::new(scenario, config, slots, seed, flows));
     }
-    found
+    pools
 }
 
 /// Handles the arrivals that are due now, and starts waiting flows if there is room.

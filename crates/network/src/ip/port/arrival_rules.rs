@@ -17,7 +17,7 @@ struct ChargedPacket {
     local: u32,
 }
 
-/// Injected losses and a policy.
+/// Rules that decide on an arriving packet: injected losses, then active queue management or a policy.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     pub loss: Option<Box<Loss>>,
@@ -72,7 +72,8 @@ impl Rules {
         }
     }
 
-    /// Returns whether X_i of every circuit and N_a match the packets held at `now`.
+    /// Returns whether the occupancy X_i of every circuit, and the number N_a of circuits with X_i > 0, match the `held`
+    /// packets of `bytes_held` bytes at `now`. Tests call it.
     pub fn agree(&mut self, now: Time, held: u64, bytes_held: u64) -> bool {
         self.policy
             .by_vc
@@ -169,6 +170,7 @@ impl ArrivalRule for CircuitRule<'_> {
 }
 
 impl QueuedByVc {
+    /// Adds a packet of circuit `local`, whose last bit departs at `departure`.
     fn hold(&mut self, departure: Time, bytes: u32, local: u32) {
         self.packets.push(ChargedPacket {
             departure,
@@ -178,6 +180,7 @@ impl QueuedByVc {
         self.occupancies.add(local, bytes);
     }
 
+    /// Removes the packets that have departed by `now`.
     fn settle(&mut self, now: Time) {
         while let Some(&packet) = self.packets.first().filter(|packet| packet.departure <= now) {
             self.packets.pop();

@@ -43,14 +43,14 @@ impl CircuitRoutes {
     /// before `step`. None if no route continues.
     pub fn next_hop(&self, now: Time, (link, node): (Link, usize), step: u32) -> Option<(Link, u32)> {
         let mut begins = 0;
-        let mut found = None;
+        let mut latest = None;
         for (from, hops) in &self.routes {
             let after = (step as usize).checked_sub(begins);
             let follows = self.in_flight == RerouteInFlight::Drop || link == self.first();
             if self.routes.len() > 1 && follows {
                 if *from <= now {
                     let place = hops.iter().position(|&(_, begin)| begin == node);
-                    found = place.map(|place| (hops[place].0, (begins + place) as u32));
+                    latest = place.map(|place| (hops[place].0, (begins + place) as u32));
                 }
             } else if let Some(after) = after.filter(|&after| after <= hops.len()) {
                 return hops.get(after).map(|&(next, _)| (next, step));
@@ -58,6 +58,6 @@ impl CircuitRoutes {
             // The gap between step numbers distinguishes the routes.
             begins += hops.len() + 1;
         }
-        found
+        latest
     }
 }

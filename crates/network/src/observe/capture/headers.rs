@@ -255,7 +255,7 @@ impl ConnectionHeaders {
             self.opener
         };
         // RFC 3168 section 6.1.1; RFC 9768, tables 2 and 3, for packets that are not ECN-capable.
-        let said = match self.marks {
+        let ecn_flags = match self.marks {
             EcnConfig::Off {} => (0, 0, 0),
             EcnConfig::Classic { .. } | EcnConfig::Dctcp {} => (ECE | CWR, ECE, 0),
             EcnConfig::Accurate { .. } => (AE | CWR | ECE, CWR, CWR),
@@ -269,9 +269,9 @@ impl ConnectionHeaders {
             ecn: 0,
             // These flags negotiate ECN.
             flags: match packet {
-                Handshake::Syn => SYN | said.0,
-                Handshake::SynAck => SYN | ACK | said.1,
-                Handshake::Ack => ACK | said.2,
+                Handshake::Syn => SYN | ecn_flags.0,
+                Handshake::SynAck => SYN | ACK | ecn_flags.1,
+                Handshake::Ack => ACK | ecn_flags.2,
             },
             window: if packet == Handshake::Ack {
                 self.window

@@ -264,7 +264,7 @@ fn weights_are_exact_within_a_turn() {
 }
 
 #[test]
-fn a_class_beyond_those_of_a_port_is_rejected_in_one_line() {
+fn a_nonexistent_class_is_rejected_in_one_line() {
     let weighted = PolicyConfig::WeightedPriority(WeightedPriorityConfig {
         weights: vec![5, 2],
         quantum_bytes: 1514,

@@ -1,4 +1,9 @@
 //! Batches: a batch consists of the cells that reach a port at the same time, one from each active train.
+//!
+//! A train is a frame's cells, which arrive back to back; a VC's *run* is a sequence of its cells that the port admits
+//! without a loss between them (`TrainVc::run` is the batch of the first, or `NONE` outside a run). A batch is processed
+//! as a whole if all of its cells find room (`fits`), and otherwise cell by cell in the order of their ranks
+//! (`take_singly`, `pass`). A slot is the transmission time of a cell on the outgoing link.
 
 use crate::atm::port::frame::FrameState;
 use crate::atm::port::trains::clock::BatchSlots;
@@ -21,6 +26,7 @@ impl TrainPort {
         }
     }
 
+    /// Slow path of `advance`: completes the current batch, processes those before `number`, and starts `number`.
     #[inline(never)]
     fn advance_slowly(&mut self, number: u64, time: Time) {
         self.look_up();
@@ -31,6 +37,7 @@ impl TrainPort {
         self.begin(number, time);
     }
 
+    /// Starts batch `number`, which arrives at `time`; it is processed cell by cell if it may not fit into the buffer.
     pub(super) fn begin(&mut self, number: u64, time: Time) {
         (self.batch.number, self.batch.time) = (number, time);
         self.batch.taken = 0;
@@ -61,7 +68,7 @@ impl TrainPort {
         self.running.iter().filter(|train| self.rank(train) < rank).count() as u64
     }
 
-    /// Returns the queue length X when the cell of this rank arrives.
+    /// Returns the queue length X [cell] when the cell of this rank arrives.
     pub(super) fn held_at(&mut self, rank: Rank) -> u64 {
         if self.batch.cells.is_some() {
             self.pass(rank);
@@ -75,17 +82,18 @@ impl TrainPort {
     pub(super) fn take_singly(&mut self, rank: Rank) {
         let mut order = std::mem::take(&mut self.batch.order);
         order.clear();
-        let still = self.running.iter().filter(|train| train.last != self.batch.number);
-        order.extend(still.map(|train| (self.rank(train), train.local)));
+        // Trains whose last cell is in this batch have already been processed.
+        let unfinished = self.running.iter().filter(|train| train.last != self.batch.number);
+        order.extend(unfinished.map(|train| (self.rank(train), train.local)));
         order.sort_unstable();
-        let over = order.partition_point(|(other, _)| *other < rank);
+        let processed = order.partition_point(|(cell_rank, _)| *cell_rank < rank);
         self.batch.order = order;
-        let taken = self.batch.taken + over as u64;
+        let taken = self.batch.taken + processed as u64;
         self.batch.taken = taken;
-        self.batch.cells = Some(over);
+        self.batch.cells = Some(processed);
         if taken > 0 {
-            for at in 0..over {
-                let local = self.batch.order[at].1;
+            for position in 0..processed {
+                let local = self.batch.order[position].1;
                 if self.vcs[local as usize].run == NONE {
                     self.open(local, self.batch.number);
                 }
@@ -98,11 +106,12 @@ impl TrainPort {
 
     /// Processes the cells before `rank`, one by one.
     pub(super) fn pass(&mut self, rank: Rank) {
-        while let Some(at) = self.batch.cells {
-            let Some(&(_, local)) = self.batch.order.get(at).filter(|(other, _)| *other < rank) else {
+        while let Some(position) = self.batch.cells {
+            let next = self.batch.order.get(position);
+            let Some(&(_, local)) = next.filter(|(cell_rank, _)| *cell_rank < rank) else {
                 return;
             };
-            self.batch.cells = Some(at + 1);
+            self.batch.cells = Some(position + 1);
             self.take_cell(local, false);
             if self.vcs[local as usize].frame == FrameState::Discarded {
                 self.remove(local);
@@ -110,7 +119,8 @@ impl TrainPort {
         }
     }
 
-    /// Admits a cell in cell-by-cell mode if there is room. Returns the cell's slot.
+    /// Admits a cell in cell-by-cell mode if there is room, otherwise counts the loss and what it does to the frame;
+    /// `last` is whether the cell ends its frame. Returns the cell's slot, or None if the cell was lost.
     pub(super) fn take_cell(&mut self, local: u32, last: bool) -> Option<u64> {
         let number = self.batch.number;
         if self.batch.held >= self.capacity {
@@ -208,26 +218,27 @@ impl TrainPort {
         }
     }
 
-    /// Records the cells of `batches`, one per train, that have not left the path by the end of the run.
+    /// Records which cells of the `batches` batches from batch `from` on, one per train and batch, have not left the path
+    /// by the end of the run. The first of them gets slot `first`, or the next free one.
     fn list_late(&mut self, from: u64, batches: u64, first: u64) {
-        let Outlet::AllSlots(alone) = &self.outlet else { return };
+        let Outlet::AllSlots(slots) = &self.outlet else { return };
         let trains = self.running.len() as u64;
-        let next = alone.next().max(first);
+        let next = slots.next().max(first);
         if let [train] = self.running[..] {
-            let past = self.horizon.saturating_sub(next).min(batches);
-            if past < batches {
+            let in_time = self.horizon.saturating_sub(next).min(batches);
+            if in_time < batches {
                 self.late.put(Late {
-                    slot: next + past,
-                    cells: batches - past,
+                    slot: next + in_time,
+                    cells: batches - in_time,
                     local: train.local,
                     begins: false,
                 });
             }
             return;
         }
-        let past = self.horizon.saturating_sub(next) / trains;
+        let in_time = self.horizon.saturating_sub(next) / trains;
         let mut order = std::mem::take(&mut self.batch.order);
-        for batch in past..batches {
+        for batch in in_time..batches {
             order.clear();
             let time = self.clock.time(from + batch);
             let running = self.running.iter().map(|train| train.local);

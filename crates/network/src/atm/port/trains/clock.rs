@@ -67,17 +67,17 @@ impl BatchClock {
     /// Returns bounds for a batch soon after a batch whose slots are known: a lower bound on its first slot, and an
     /// upper bound on the number of slots that have ended.
     #[inline(always)]
-    pub fn bounds(&self, known: &Known, k: u64) -> BatchSlots {
+    pub fn bounds(&self, anchor: &Known, k: u64) -> BatchSlots {
         if let Some(offset) = self.offset {
             return BatchSlots {
                 first: k + 1 + offset,
                 ended: k + offset,
             };
         }
-        let slots = (k - known.batch).wrapping_mul(self.ratio) >> 32;
+        let slots = (k - anchor.batch).wrapping_mul(self.ratio) >> 32;
         BatchSlots {
-            first: known.slots.first + slots + MARGIN,
-            ended: known.slots.ended + slots.saturating_sub(MARGIN),
+            first: anchor.slots.first + slots + MARGIN,
+            ended: anchor.slots.ended + slots.saturating_sub(MARGIN),
         }
     }
 

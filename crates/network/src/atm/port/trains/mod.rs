@@ -409,7 +409,7 @@ impl TrainPort {
             } else {
                 0
             };
-        let found = if self.batch.departed == before {
+        let departed = if self.batch.departed == before {
             (0, 0)
         } else {
             let oldest = history.seek(self.batch.departed);
@@ -418,7 +418,7 @@ impl TrainPort {
             history.occupancy(oldest, edge.local, rank, |local| self.admitted_of(local, edge.rank))
         };
         self.history = Some(history);
-        found
+        departed
     }
 
     /// Returns the number of admitted cells of a VC before the cell with the given rank in the batch.

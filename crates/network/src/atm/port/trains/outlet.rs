@@ -237,11 +237,11 @@ impl SharedWithVbr {
         self.held.drain(..self.over);
         self.ended = slots.ended;
         // The last stretch may still grow.
-        let others = self.held.len().saturating_sub(1);
+        let waiting = self.held.len().saturating_sub(1);
         let over = self
             .held
             .iter()
-            .take(others)
+            .take(waiting)
             .take_while(|stretch| stretch.last() < slots.ended);
         self.over = over.count();
         self.given - self.departed_by(slots.ended)
