@@ -82,9 +82,9 @@ impl Environment {
 
     /// Runs until all agents have an RTT sample.
     fn wait(&mut self) {
-        let most = Time(self.end.0.min(WAITS.0));
-        while self.now < most && !self.agents.iter().all(|agent| agent.state().is_ready()) {
-            self.run_to_event(most);
+        let deadline = Time(self.end.0.min(WAITS.0));
+        while self.now < deadline && !self.agents.iter().all(|agent| agent.state().is_ready()) {
+            self.run_to_event(deadline);
         }
         for agent in &self.agents {
             agent.state().begin(self.now, self.step);
@@ -97,9 +97,9 @@ impl Environment {
     }
 
     /// Runs up to the time of the next event, but not beyond `most`.
-    fn run_to_event(&mut self, most: Time) {
+    fn run_to_event(&mut self, deadline: Time) {
         let next = self.simulation.next_due();
-        self.run_to(next.max(self.now).min(most));
+        self.run_to(next.max(self.now).min(deadline));
     }
 
     /// Begins a step of all agents, which has one scheduled end.

@@ -115,14 +115,14 @@ impl<O: Operations> Control for Flow<O> {
             return None;
         }
         let (seen, mut answer) = (shown(flight, sent.now), unchanged(flight));
-        let told = interface::Sent {
+        let segment = interface::Sent {
             sequence: sent.sequence,
             end: sent.end,
             in_flight: sent.in_flight,
             retransmission: u32::from(sent.retransmission),
             app_limited: u32::from(sent.app_limited),
         };
-        self.operations.on_sent(&told, &seen, &mut answer);
+        self.operations.on_sent(&segment, &seen, &mut answer);
         let complaints = &self.operations.about().complaints;
         self.answers.pacing(&plain(&answer), flight, sent.now, complaints)
     }
@@ -132,7 +132,7 @@ impl<O: Operations> Control for Flow<O> {
             return CwndUpdate::unchanged(flight);
         }
         let (seen, mut answer) = (shown(flight, sample.now), unchanged(flight));
-        let told = interface::Sample {
+        let rate_sample = interface::Sample {
             acked: sample.acked,
             delivered: sample.delivered,
             marked: sample.marked,
@@ -142,14 +142,14 @@ impl<O: Operations> Control for Flow<O> {
             has_sack_blocks: u32::from(sample.has_sack_blocks),
             paced: u32::from(sample.paced),
         };
-        self.operations.on_acked(&told, &seen, &mut answer);
+        self.operations.on_acked(&rate_sample, &seen, &mut answer);
         self.take(&answer, flight, sample.now)
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         self.answers.least_rtt = ack.least_rtt.or(self.answers.least_rtt);
         let (seen, mut answer) = (shown(flight, ack.now), unchanged(flight));
-        let told = interface::Ack {
+        let record = interface::Ack {
             acked: ack.acked,
             delivered: ack.delivered,
             marked: ack.marked,
@@ -180,7 +180,7 @@ impl<O: Operations> Control for Flow<O> {
             paced: u32::from(ack.paced),
             reordered: u32::from(ack.reordered),
         };
-        self.operations.on_ack(&told, &seen, &mut answer);
+        self.operations.on_ack(&record, &seen, &mut answer);
         self.take(&answer, flight, ack.now)
     }
 
@@ -189,7 +189,7 @@ impl<O: Operations> Control for Flow<O> {
             return;
         }
         let seen = shown(flight, now);
-        let told = interface::Lost {
+        let record = interface::Lost {
             sequence: lost.sequence,
             end: lost.end,
             in_flight: lost.tx_in_flight,
@@ -199,7 +199,7 @@ impl<O: Operations> Control for Flow<O> {
             app_limited: u32::from(lost.app_limited),
             reserved: 0,
         };
-        self.operations.on_lost(&told, &seen);
+        self.operations.on_lost(&record, &seen);
     }
 
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {

@@ -220,44 +220,44 @@ unsafe extern "C" fn receive(
 unsafe extern "C" fn state(end: *mut c_void, state: *mut table::State) {
     // SAFETY: the interface allows only one call at a time for each end.
     let end = unsafe { end_of(end) };
-    let found = catch_panic(|| Ok(end.state())).unwrap_or_default();
-    let known = |value: Option<u64>| value.unwrap_or(UNKNOWN);
-    let found = table::State {
-        cwnd: known(found.cwnd),
-        ssthresh: known(found.ssthresh),
-        srtt_ps: known(found.srtt_ps),
-        min_rtt_ps: known(found.min_rtt_ps),
-        pacing_bps: known(found.pacing_bps),
-        sent_packets: found.sent_packets,
-        lost_packets: found.lost_packets,
+    let reported = catch_panic(|| Ok(end.state())).unwrap_or_default();
+    let or_unknown = |value: Option<u64>| value.unwrap_or(UNKNOWN);
+    let reported = table::State {
+        cwnd: or_unknown(reported.cwnd),
+        ssthresh: or_unknown(reported.ssthresh),
+        srtt_ps: or_unknown(reported.srtt_ps),
+        min_rtt_ps: or_unknown(reported.min_rtt_ps),
+        pacing_bps: or_unknown(reported.pacing_bps),
+        sent_packets: reported.sent_packets,
+        lost_packets: reported.lost_packets,
     };
     // SAFETY: `state` is valid during the call.
-    unsafe { state.write(found) };
+    unsafe { state.write(reported) };
 }
 
 unsafe extern "C" fn report(end: *mut c_void, report: *mut table::Report, tell: table::Tell, host: *mut c_void) {
     // SAFETY: the interface allows only one call at a time for each end.
     let end = unsafe { end_of(end) };
-    let found = catch_panic(|| Ok(end.report())).unwrap_or_default();
+    let end_report = catch_panic(|| Ok(end.report())).unwrap_or_default();
     let mut closed = [0; LINE];
-    if let Some((_, line)) = &found.closed {
+    if let Some((_, line)) = &end_report.closed {
         write_line(line, closed.as_mut_ptr());
     }
     let counters = table::Report {
-        delivered_bytes: found.delivered_bytes,
-        completed_ps: found.completed_ps.unwrap_or(NEVER),
-        sent_packets: found.sent_packets,
-        sent_bytes: found.sent_bytes,
-        lost_packets: found.lost_packets,
-        lost_bytes: found.lost_bytes,
-        congestion_events: found.congestion_events,
-        handshake_ps: found.handshake_ps.unwrap_or(NEVER),
-        closed_ps: found.closed.as_ref().map_or(NEVER, |(at, _)| *at),
+        delivered_bytes: end_report.delivered_bytes,
+        completed_ps: end_report.completed_ps.unwrap_or(NEVER),
+        sent_packets: end_report.sent_packets,
+        sent_bytes: end_report.sent_bytes,
+        lost_packets: end_report.lost_packets,
+        lost_bytes: end_report.lost_bytes,
+        congestion_events: end_report.congestion_events,
+        handshake_ps: end_report.handshake_ps.unwrap_or(NEVER),
+        closed_ps: end_report.closed.as_ref().map_or(NEVER, |(at, _)| *at),
         closed,
     };
     // SAFETY: `report` is valid during the call.
     unsafe { report.write(counters) };
-    for (name, value) in &found.values {
+    for (name, value) in &end_report.values {
         if let Ok(name) = CString::new(name.as_str()) {
             // SAFETY: the interface requires `tell` and `host` to be valid during the call.
             unsafe { tell(host, name.as_ptr(), *value) };

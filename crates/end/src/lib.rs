@@ -78,8 +78,8 @@ pub struct Setup<'a> {
 impl<'a> Setup<'a> {
     /// Returns a setting.
     pub fn setting(&self, name: &str) -> Option<&'a str> {
-        let found = self.settings.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str())
+        let entry = self.settings.iter().find(|(key, _)| key == name);
+        entry.map(|(_, value)| value.as_str())
     }
 
     /// Returns a setting that is a number, or `default` if it is absent.

@@ -276,17 +276,17 @@ impl EventQueue {
     fn next_bucket(&self) -> Option<u64> {
         let from = self.current_bucket + 1;
         let (word, bit) = ((from % BUCKETS / 64) as usize, from % 64);
-        let found = self.occupied[word] >> bit;
-        if found != 0 {
-            return Some(from + u64::from(found.trailing_zeros()));
+        let later_bits = self.occupied[word] >> bit;
+        if later_bits != 0 {
+            return Some(from + u64::from(later_bits.trailing_zeros()));
         }
         if self.words == 0 {
             return None;
         }
         // Searches the later words of the bitmap, and then wraps around to the buckets before `from`.
         let ahead = u64::from(self.words.rotate_right(word as u32 + 1).trailing_zeros()) + 1;
-        let found = self.occupied[(word + ahead as usize) % WORDS];
-        Some(from - bit + 64 * ahead + u64::from(found.trailing_zeros()))
+        let later_bits = self.occupied[(word + ahead as usize) % WORDS];
+        Some(from - bit + 64 * ahead + u64::from(later_bits.trailing_zeros()))
     }
 
     #[inline(always)]

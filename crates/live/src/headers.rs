@@ -132,8 +132,8 @@ fn headers_6(packet: &[u8]) -> Option<Headers> {
 fn ports(protocol: u8, packet: &[u8], at: usize) -> [u8; 4] {
     let mut ports = [0; 4];
     if matches!(protocol, TCP | UDP | SCTP) {
-        if let Some(found) = packet.get(at..at + 4) {
-            ports.copy_from_slice(found);
+        if let Some(bytes) = packet.get(at..at + 4) {
+            ports.copy_from_slice(bytes);
         }
     }
     ports

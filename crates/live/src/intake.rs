@@ -65,14 +65,14 @@ impl Intake {
     }
 }
 
-fn learn(known: &mut i64, packets: u64, elapsed_ns: u64) {
+fn learn(interval_ns: &mut i64, packets: u64, elapsed_ns: u64) {
     if packets < ENOUGH {
         return;
     }
-    let found = (elapsed_ns / packets).max(1) as i64;
-    *known = match *known {
-        0 => found,
-        before => found.clamp(before - before / SHARE - 1, before + before / SHARE + 1),
+    let measured = (elapsed_ns / packets).max(1) as i64;
+    *interval_ns = match *interval_ns {
+        0 => measured,
+        before => measured.clamp(before - before / SHARE - 1, before + before / SHARE + 1),
     };
 }
 

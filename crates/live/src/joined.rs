@@ -84,8 +84,8 @@ impl Joined {
                 let length = self.packet.len() as u16;
                 put(&mut self.packet, 2, length);
                 put(&mut self.packet, 10, 0);
-                let found = checksum(sum(&self.packet[..at]), false);
-                self.packet[10..12].copy_from_slice(&found);
+                let checksum_bytes = checksum(sum(&self.packet[..at]), false);
+                self.packet[10..12].copy_from_slice(&checksum_bytes);
                 sum(&self.packet[12..20])
             } else {
                 put(&mut self.packet, 4, datagram as u16);

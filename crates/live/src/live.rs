@@ -298,27 +298,29 @@ impl Live {
             };
             // The first packet ended the sleep, so it arrived slightly earlier than it is read.
             let at = waiting.take().unwrap_or_else(|| clock.now()).max(self.path.now());
-            let Some(found) = headers(packet).filter(|found| usize::from(found.bytes) <= self.longest) else {
+            let Some(headers_of) = headers(packet).filter(|headers_of| usize::from(headers_of.bytes) <= self.longest)
+            else {
                 self.status.rejected += 1;
                 continue;
             };
-            let Some(route) = self.routes.find(from, found.flow) else {
+            let Some(route) = self.routes.find(from, headers_of.flow) else {
                 self.status.no_route += 1;
                 continue;
             };
             let arrival = Arrival {
                 at,
                 circuit: route.circuit,
-                bytes: found.bytes,
-                capable: found.capable,
-                scalable: found.scalable,
-                marked: found.marked,
+                bytes: headers_of.bytes,
+                capable: headers_of.capable,
+                scalable: headers_of.scalable,
+                marked: headers_of.marked,
             };
             if arrival.at >= self.path.end() {
                 return Ok(count);
             }
-            let packet = &packet[..usize::from(found.bytes)];
-            self.connections.enter(at, found.flow, packet, found.header_bytes);
+            let packet = &packet[..usize::from(headers_of.bytes)];
+            self.connections
+                .enter(at, headers_of.flow, packet, headers_of.header_bytes);
             if let Some(capture) = &mut self.capture {
                 let Counts { entered, delivered, .. } = self.path.counts();
                 capture.enters(

@@ -36,6 +36,7 @@ pub struct Routes {
     /// External flows, indexed by source and destination host. The flag is true for the direction from a flow's
     /// receiver to its sender.
     pools: Vec<Vec<Option<(FlowPool, bool)>>>,
+    /// Numbers of the known flows.
     flows: HashMap<FlowKey, u32>,
     /// Cache of each host's last packet: its flow and its route.
     last: Vec<Option<(FlowKey, Route)>>,
@@ -51,10 +52,11 @@ impl Routes {
             table[from][to] = Some((pool, false));
             table[to][from] = Some((pool, true));
         }
-        let of =
-            |(host, all): (usize, &Vec<IpAddr>)| -> Vec<_> { all.iter().map(|&address| (address, host)).collect() };
+        let host_by_address = |(host, of_host): (usize, &Vec<IpAddr>)| -> Vec<_> {
+            of_host.iter().map(|&address| (address, host)).collect()
+        };
         Routes {
-            by_address: addresses.iter().enumerate().flat_map(of).collect(),
+            by_address: addresses.iter().enumerate().flat_map(host_by_address).collect(),
             outside,
             pools: table,
             flows: HashMap::new(),
@@ -68,8 +70,9 @@ impl Routes {
             return Some(route);
         }
         let to = self.by_address.get(&flow.to).copied().or(self.outside)?;
-        let (pool, back) = self.pools[from][to]?;
-        let circuit = 2 * (pool.first + self.number_of(flow) % pool.flows) + u32::from(back);
+        // Circuits 2 n and 2 n + 1 are the directions of flow n.
+        let (pool, is_back) = self.pools[from][to]?;
+        let circuit = 2 * (pool.first + self.number_of(flow) % pool.flows) + u32::from(is_back);
         let route = Route { to, circuit };
         self.last[from] = Some((flow, route));
         Some(route)

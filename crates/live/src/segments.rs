@@ -48,8 +48,8 @@ pub fn process_header(vnet_hdr: [u8; VNET_HDR_BYTES], packet: &mut [u8]) -> Opti
         _ => {
             if vnet_hdr[0] & NEEDS_CHECKSUM != 0 && transport <= field && field + 2 <= packet.len() {
                 // The checksum field already contains the sum of the pseudo-header, which the kernel has stored there.
-                let found = checksum(sum(&packet[transport..]), word(8) == UDP_CHECKSUM);
-                packet[field..field + 2].copy_from_slice(&found);
+                let checksum_bytes = checksum(sum(&packet[transport..]), word(8) == UDP_CHECKSUM);
+                packet[field..field + 2].copy_from_slice(&checksum_bytes);
             }
             return None;
         }
@@ -96,8 +96,8 @@ impl Segmenter {
             };
         segment[field..field + 2].fill(0);
         let pseudo = addresses + u64::from(self.protocol) + length as u64;
-        let found = checksum(pseudo + sum(&segment[self.transport..]), self.protocol == UDP);
-        segment[field..field + 2].copy_from_slice(&found);
+        let checksum_bytes = checksum(pseudo + sum(&segment[self.transport..]), self.protocol == UDP);
+        segment[field..field + 2].copy_from_slice(&checksum_bytes);
         self.from = to;
         self.number = self.number.wrapping_add(1);
         true
@@ -114,8 +114,8 @@ impl Segmenter {
         put(segment, 4, identification.wrapping_add(self.number));
         let header = 4 * usize::from(segment[0] & 0xf);
         put(segment, 10, 0);
-        let found = checksum(sum(&segment[..header]), false);
-        segment[10..12].copy_from_slice(&found);
+        let checksum_bytes = checksum(sum(&segment[..header]), false);
+        segment[10..12].copy_from_slice(&checksum_bytes);
         sum(&segment[12..20])
     }
 
@@ -165,8 +165,13 @@ pub fn folded(mut sum: u64) -> u16 {
 /// Returns the checksum that results from a sum. For UDP, a checksum of zero is replaced, because zero means that there
 /// is no checksum (RFC 768).
 pub fn checksum(sum: u64, is_udp: bool) -> [u8; 2] {
-    let found = !folded(sum);
-    if is_udp && found == 0 { u16::MAX } else { found }.to_be_bytes()
+    let complement = !folded(sum);
+    if is_udp && complement == 0 {
+        u16::MAX
+    } else {
+        complement
+    }
+    .to_be_bytes()
 }
 
 #[cfg(test)]

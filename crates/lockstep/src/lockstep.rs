@@ -129,8 +129,8 @@ struct Entrance<'a, P: Probe> {
 impl<P: Probe> Outbox for Entrance<'_, P> {
     fn send_on(&mut self, path: u8, payload: &[u8], ecn: Ecn) {
         if payload.len() > self.most_bytes as usize {
-            let (sent, most) = (payload.len(), self.most_bytes);
-            let line = || format!("sent {sent} bytes in one datagram; the path takes {most}");
+            let (sent, limit) = (payload.len(), self.most_bytes);
+            let line = || format!("sent {sent} bytes in one datagram; the path takes {limit}");
             self.defect.get_or_insert_with(line);
             return;
         }
@@ -358,7 +358,7 @@ impl<P: Probe> Lockstep<P> {
             if let Some(line) = side.end.failure() {
                 return Err(StackError::Defect(format!("{} {line}", self.names[index])));
             }
-            let value = |known: Option<u64>| known.map_or(f64::NAN, |value| value as f64);
+            let value = |reported_value: Option<u64>| reported_value.map_or(f64::NAN, |value| value as f64);
             let probe = self.path.simulation().probe_mut();
             probe.observe(Event::Window {
                 now,
@@ -413,10 +413,10 @@ impl<P: Probe> Lockstep<P> {
                     return Err(StackError::Defect(format!("{name} {line}")));
                 }
             }
-            let (reported, most) = (receiver.delivered_bytes, pair[1].received_bytes.iter().sum());
-            if reported > most {
+            let (reported, arrived_bytes) = (receiver.delivered_bytes, pair[1].received_bytes.iter().sum());
+            if reported > arrived_bytes {
                 let line = format!(
-                    "{} reports {reported} bytes of data; {most} bytes have arrived",
+                    "{} reports {reported} bytes of data; {arrived_bytes} bytes have arrived",
                     names[1]
                 );
                 return Err(StackError::Defect(line));

@@ -29,8 +29,8 @@ impl Object {
         // The object is never unloaded, so that its functions remain valid.
         let library: &'static Library = Box::leak(Box::new(library));
         // SAFETY: the symbol is only looked up here; version and size are checked before any other field is read.
-        let found = unsafe { library.get::<*const Table>(SYMBOL) }.map(|symbol| *symbol);
-        let table = found.map_err(|_| format!("{shown}: has no longpipe_ends; needs an object with stacks"))?;
+        let table_symbol = unsafe { library.get::<*const Table>(SYMBOL) }.map(|symbol| *symbol);
+        let table = table_symbol.map_err(|_| format!("{shown}: has no longpipe_ends; needs an object with stacks"))?;
         // SAFETY: the symbol exists, and every version of the interface begins with these two words.
         let (version, size) = unsafe { ((*table).version, (*table).size) };
         if version != VERSION || ![MIN_BYTES, size_of::<Table>()].contains(&(size as usize)) {
@@ -238,7 +238,7 @@ impl End for Loaded {
 
     fn report(&mut self) -> Report {
         let mut values: Vec<(String, f64)> = Vec::new();
-        let mut found = table::Report {
+        let mut raw_report = table::Report {
             delivered_bytes: 0,
             completed_ps: NEVER,
             sent_packets: 0,
@@ -252,17 +252,17 @@ impl End for Loaded {
         };
         let host: *mut Vec<(String, f64)> = &raw mut values;
         // SAFETY: the end exists, and all pointers are valid during the call.
-        unsafe { (self.object.table.report)(self.end, &raw mut found, tell, host.cast()) };
+        unsafe { (self.object.table.report)(self.end, &raw mut raw_report, tell, host.cast()) };
         Report {
-            delivered_bytes: found.delivered_bytes,
-            completed_ps: known(found.completed_ps),
-            sent_packets: found.sent_packets,
-            sent_bytes: found.sent_bytes,
-            lost_packets: found.lost_packets,
-            lost_bytes: found.lost_bytes,
-            congestion_events: found.congestion_events,
-            handshake_ps: known(found.handshake_ps),
-            closed: known(found.closed_ps).map(|at| (at, line(&found.closed))),
+            delivered_bytes: raw_report.delivered_bytes,
+            completed_ps: known(raw_report.completed_ps),
+            sent_packets: raw_report.sent_packets,
+            sent_bytes: raw_report.sent_bytes,
+            lost_packets: raw_report.lost_packets,
+            lost_bytes: raw_report.lost_bytes,
+            congestion_events: raw_report.congestion_events,
+            handshake_ps: known(raw_report.handshake_ps),
+            closed: known(raw_report.closed_ps).map(|at| (at, line(&raw_report.closed))),
             values,
         }
     }

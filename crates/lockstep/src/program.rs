@@ -246,31 +246,31 @@ impl End for Program {
     }
 
     fn state(&mut self) -> State {
-        let found: StateAnswer = self.ask_or_default(to_program::STATE);
+        let answer: StateAnswer = self.ask_or_default(to_program::STATE);
         State {
-            cwnd: found.cwnd,
-            ssthresh: found.ssthresh,
-            srtt_ps: found.srtt_ps,
-            min_rtt_ps: found.min_rtt_ps,
-            pacing_bps: found.pacing_bps,
-            sent_packets: found.sent_packets,
-            lost_packets: found.lost_packets,
+            cwnd: answer.cwnd,
+            ssthresh: answer.ssthresh,
+            srtt_ps: answer.srtt_ps,
+            min_rtt_ps: answer.min_rtt_ps,
+            pacing_bps: answer.pacing_bps,
+            sent_packets: answer.sent_packets,
+            lost_packets: answer.lost_packets,
         }
     }
 
     fn report(&mut self) -> Report {
-        let found: ReportAnswer = self.ask_or_default(to_program::REPORT);
+        let answer: ReportAnswer = self.ask_or_default(to_program::REPORT);
         Report {
-            delivered_bytes: found.delivered_bytes,
-            completed_ps: found.completed_ps,
-            sent_packets: found.sent_packets,
-            sent_bytes: found.sent_bytes,
-            lost_packets: found.lost_packets,
-            lost_bytes: found.lost_bytes,
-            congestion_events: found.congestion_events,
-            handshake_ps: found.handshake_ps,
-            closed: found.closed_ps.map(|at| (at, one_line(found.closed.as_bytes()))),
-            values: found.values.into_iter().collect(),
+            delivered_bytes: answer.delivered_bytes,
+            completed_ps: answer.completed_ps,
+            sent_packets: answer.sent_packets,
+            sent_bytes: answer.sent_bytes,
+            lost_packets: answer.lost_packets,
+            lost_bytes: answer.lost_bytes,
+            congestion_events: answer.congestion_events,
+            handshake_ps: answer.handshake_ps,
+            closed: answer.closed_ps.map(|at| (at, one_line(answer.closed.as_bytes()))),
+            values: answer.values.into_iter().collect(),
         }
     }
 

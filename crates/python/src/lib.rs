@@ -233,8 +233,8 @@ fn descriptions() -> PyResult<String> {
 fn access_problem(links: &str) -> PyResult<Option<(usize, String)>> {
     let links: Vec<AccessLink> =
         serde_json::from_str(links).map_err(|error| ScenarioError::new_err(error.to_string()))?;
-    let found = problem_of_links(&links);
-    Ok(found.map(|(link, problem)| {
+    let invalid = problem_of_links(&links);
+    Ok(invalid.map(|(link, problem)| {
         (
             link,
             format!("{}: {}; {}", problem.field, problem.value, problem.accepted),

@@ -40,8 +40,8 @@ impl LiveWatch {
 
     /// Returns the counters in the format of `live_run`.
     fn read<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let said = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        counted(py, &said)
+        let status = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        counted(py, &status)
     }
 }
 
@@ -87,12 +87,12 @@ pub(crate) fn live_run<'py>(
             flows,
         })
         .collect();
-    let known = |way: &FlowPool| {
+    let fits = |way: &FlowPool| {
         let external = (way.first..way.first.saturating_add(way.flows))
             .all(|flow| scenario.flows.get(flow as usize).is_some_and(|flow| flow.foreign));
         external && way.flows > 0 && way.ends.iter().all(|&end| end < hosts.len())
     };
-    if !ways.iter().all(known) {
+    if !ways.iter().all(fits) {
         return Err(PyValueError::new_err(
             "ways: needs existing hosts and flows with foreign = true",
         ));
@@ -114,8 +114,8 @@ pub(crate) fn live_run<'py>(
     }
     let ended = py.detach(|| live.run(stop.as_fd(), &watch.0));
     controls.failure(py)?;
-    let (said, mut path) = ended.map_err(os_error)?;
-    let result = counted(py, &said)?;
+    let (status, mut path) = ended.map_err(os_error)?;
+    let result = counted(py, &status)?;
     ports(py, &result, &scenario, &mut path)?;
     Ok(result)
 }
@@ -124,8 +124,8 @@ pub(crate) fn live_run<'py>(
 /// real-time priority, the thread also sleeps briefly. Releases the interpreter lock.
 #[pyfunction]
 pub(crate) fn live_alone(py: Python<'_>, lasts_ns: u64, real_time: bool) -> PyResult<Bound<'_, PyDict>> {
-    let found = py.detach(|| machine_lateness::measure(Span(lasts_ns.saturating_mul(1_000)), real_time));
-    quantiles(py, &found.map_err(os_error)?)
+    let lateness = py.detach(|| machine_lateness::measure(Span(lasts_ns.saturating_mul(1_000)), real_time));
+    quantiles(py, &lateness.map_err(os_error)?)
 }
 
 /// Simulated time between two readings of the clock, and real time between two checks for Python's signals.
@@ -248,18 +248,18 @@ fn count_delays(outcomes: &[longpipe_network::Outcome], entered: &[Entry], delay
     }
 }
 
-fn counted<'py>(py: Python<'py>, said: &LiveStatus) -> PyResult<Bound<'py, PyDict>> {
+fn counted<'py>(py: Python<'py>, status: &LiveStatus) -> PyResult<Bound<'py, PyDict>> {
     let result = PyDict::new(py);
-    numbers(py, &result, said.elapsed, &said.counts, said.decisions)?;
-    result.set_item("no_way", said.no_route)?;
-    result.set_item("unfit", said.rejected)?;
-    result.set_item("refused", said.refused)?;
-    result.set_item("late", said.late)?;
-    result.set_item("lateness_s", quantiles(py, &said.lateness)?)?;
-    result.set_item("earliest_s", said.earliest_ns as f64 / 1e9)?;
-    result.set_item("longest_pause_s", said.longest_pause_ns as f64 / 1e9)?;
-    result.set_item("delivered_bytes", said.delivered_bytes.clone())?;
-    let connections = said.connections.iter().map(|own| {
+    numbers(py, &result, status.elapsed, &status.counts, status.decisions)?;
+    result.set_item("no_way", status.no_route)?;
+    result.set_item("unfit", status.rejected)?;
+    result.set_item("refused", status.refused)?;
+    result.set_item("late", status.late)?;
+    result.set_item("lateness_s", quantiles(py, &status.lateness)?)?;
+    result.set_item("earliest_s", status.earliest_ns as f64 / 1e9)?;
+    result.set_item("longest_pause_s", status.longest_pause_ns as f64 / 1e9)?;
+    result.set_item("delivered_bytes", status.delivered_bytes.clone())?;
+    let connections = status.connections.iter().map(|own| {
         let [a, b, c, d] = own.flow.ports;
         let [from, to] = [own.flow.from, own.flow.to].map(|address| address.to_string());
         let ports = [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])];
@@ -293,8 +293,8 @@ fn quantiles<'py>(py: Python<'py>, histogram: &Histogram) -> PyResult<Bound<'py,
         ("0.999", 0.999),
         ("1", 1.0),
     ] {
-        let found = histogram.quantile(share).map(|value| value as f64 / 1e9);
-        result.set_item(name, found)?;
+        let quantile_s = histogram.quantile(share).map(|value| value as f64 / 1e9);
+        result.set_item(name, quantile_s)?;
     }
     Ok(result)
 }

@@ -8,12 +8,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// Returns one row per connection and cause of its window reductions; a split flow has several connections.
-pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, found: &[Totals]) -> PyResult<Bound<'py, PyDict>> {
+pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, totals_by_flow: &[Totals]) -> PyResult<Bound<'py, PyDict>> {
     let names = causes_of_reductions();
     let rows: Vec<_> = scenario
         .flows
         .iter()
-        .zip(found)
+        .zip(totals_by_flow)
         .flat_map(|(flow, reductions)| {
             let totals = reductions.0.iter().enumerate();
             let present = totals.filter(|(_, total)| total.count > 0);

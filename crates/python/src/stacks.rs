@@ -202,14 +202,14 @@ pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) ->
         let own = &ends.sender.values;
         // Only the receiver measures response times and the delays of frames.
         let is_own = |name: &str| own.iter().any(|(known, _)| known == name);
-        let others = ends.receiver.values.iter().filter(|(name, _)| !is_own(name));
-        own.iter().chain(others).cloned().collect::<Vec<(String, f64)>>()
+        let receiver_only = ends.receiver.values.iter().filter(|(name, _)| !is_own(name));
+        own.iter().chain(receiver_only).cloned().collect::<Vec<(String, f64)>>()
     };
     let names: BTreeSet<String> = ends.iter().flat_map(&all).map(|(name, _)| name).collect();
     for name in names {
         let value = |ends: &FlowEnds| {
-            let found = all(ends).into_iter().find(|(known, _)| *known == name);
-            found.map_or(f64::NAN, |(_, value)| value)
+            let value_of_name = all(ends).into_iter().find(|(known, _)| *known == name);
+            value_of_name.map_or(f64::NAN, |(_, value)| value)
         };
         columns.set_item(&name, floats(ends.iter().map(value)))?;
     }

@@ -49,14 +49,14 @@ impl StoresServerSessions for Sessions {
 /// # Errors
 /// Returns the error message of rustls if rustls rejects the configuration.
 pub fn server(sessions: Sessions) -> Result<rustls::ServerConfig, String> {
-    let said = |error: rustls::Error| error.to_string();
+    let message = |error: rustls::Error| error.to_string();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
-        .map_err(said)?
+        .map_err(message)?
         .with_no_client_auth()
         .with_single_cert(vec![certificate::certificate()], certificate::key())
-        .map_err(said)?;
+        .map_err(message)?;
     // QUIC permits only this value and 0, and 0 would refuse 0-RTT (RFC 9001 section 4.6.1).
     config.max_early_data_size = u32::MAX;
     config.session_storage = Arc::new(sessions);

@@ -91,9 +91,9 @@ pub fn buffer(written: &str) -> Result<String, String> {
     };
     let value = number.by(scale, 0);
     if value < Decimal::from(0) || value > Decimal::from(limit) {
-        let most = limit / scale;
+        let max_amount = limit / scale;
         return Err(format!(
-            "{text}; needs at least one full packet and at most {most} {unit}, or '{UNLIMITED}'"
+            "{text}; needs at least one full packet and at most {max_amount} {unit}, or '{UNLIMITED}'"
         ));
     }
     let counted = if has(SIZE) { "bytes" } else { unit };

@@ -431,6 +431,6 @@ fn optional<E: Executor>(
     }
 }
 
-fn required<F>(found: Option<F>, name: &str) -> Result<F, String> {
-    found.ok_or_else(|| format!("needs the operation {name} in its longpipe_control"))
+fn required<F>(export: Option<F>, name: &str) -> Result<F, String> {
+    export.ok_or_else(|| format!("needs the operation {name} in its longpipe_control"))
 }

@@ -81,8 +81,8 @@ impl Executor for Interpreter {
     }
 
     fn function(&mut self, index: u32, signature: Signature) -> Option<Function> {
-        let found = self.table.get(&self.store, u64::from(index))?;
-        let function = **found.as_func()?.val()?;
+        let entry = self.table.get(&self.store, u64::from(index))?;
+        let function = **entry.as_func()?.val()?;
         let kind = function.ty(&self.store);
         let parameters = signature.parameters.iter().map(|kind| match kind {
             Kind::Word => ValType::I32,

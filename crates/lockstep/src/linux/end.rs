@@ -142,14 +142,14 @@ impl End for LinuxEnd {
     fn report(&mut self) -> Report {
         let state = self.last_state();
         // A value of 0 is unknown: the guest reads TCP_INFO neither of receivers nor of connections of user programs.
-        let known = |bytes: u64| if bytes > 0 { bytes as f64 } else { f64::NAN };
+        let or_nan = |bytes: u64| if bytes > 0 { bytes as f64 } else { f64::NAN };
         let seconds = |ps: Option<u64>| ps.map_or(f64::NAN, |ps| ps as f64 / 1e12);
         let values = [
             ("srtt_s", seconds(srtt_ps(&state))),
-            ("rttvar_s", known(state.rttvar_us) / 1e6),
+            ("rttvar_s", or_nan(state.rttvar_us) / 1e6),
             ("min_rtt_s", seconds(min_rtt_ps(&state))),
-            ("cwnd_bytes", known(state.cwnd * state.mss)),
-            ("mtu_bytes", known(state.mss)),
+            ("cwnd_bytes", or_nan(state.cwnd * state.mss)),
+            ("mtu_bytes", or_nan(state.mss)),
             ("timeouts", state.timeouts as f64),
         ];
         Report {

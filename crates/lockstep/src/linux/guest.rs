@@ -409,9 +409,9 @@ impl Guest {
 
     /// Queues a packet for a host; the guest receives it when it advances.
     pub fn receive(&mut self, host: usize, packet: &[u8], ecn: Ecn) {
-        let known = &mut self.hosts[host];
-        if known.program.is_some() {
-            known.received.take(packet);
+        let slot = &mut self.hosts[host];
+        if slot.program.is_some() {
+            slot.received.take(packet);
         }
         frame::put_packet(&mut self.pending, host, packet, ecn);
     }
@@ -609,9 +609,9 @@ impl Guest {
         let mut rest = message;
         while let Some((length, after)) = rest.split_first_chunk() {
             let length = u32::from_le_bytes(*length) as usize;
-            let (found, next) = after.split_at(length.min(after.len()));
+            let (frame_bytes, next) = after.split_at(length.min(after.len()));
             rest = next;
-            match frame::parse(found) {
+            match frame::parse(frame_bytes) {
                 Frame::Packet { host, packet } => {
                     if let Some(host) = self.hosts.get_mut(host) {
                         host.bytes.extend_from_slice(packet);
@@ -690,14 +690,14 @@ fn console() -> std::io::Result<File> {
 }
 
 /// Returns the total length of the first frames of `frames` that fit into `most` bytes.
-fn whole_frames(frames: &[u8], most: usize) -> usize {
-    if frames.len() <= most {
+fn whole_frames(frames: &[u8], limit: usize) -> usize {
+    if frames.len() <= limit {
         return frames.len();
     }
     let mut end = 0;
     loop {
         let length = u32::from_le_bytes(std::array::from_fn(|i| frames[end + i])) as usize + 4;
-        if end + length > most {
+        if end + length > limit {
             return end;
         }
         end += length;

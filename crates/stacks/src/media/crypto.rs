@@ -135,8 +135,8 @@ impl AeadAes256GcmCipher for Gcm {
     }
 }
 
-fn failed(what: &str) -> CryptoError {
-    CryptoError::Other(format!("{what} by AES-256-GCM"))
+fn failed(operation: &str) -> CryptoError {
+    CryptoError::Other(format!("{operation} by AES-256-GCM"))
 }
 
 impl DtlsProvider for Own {

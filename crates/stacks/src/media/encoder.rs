@@ -41,15 +41,18 @@ pub struct Frame {
 pub struct Encoder {
     settings: Settings,
     start_ps: u64,
+    /// Number of encoded frames.
     frames: u32,
+    /// Index of the current resolution in `LADDER`.
     rung: usize,
     target_bps: u64,
     /// Pending targets, each with the time [ps] at which it takes effect.
     coming: VecDeque<(u64, u64)>,
+    /// Whether the next frame is a key frame.
     is_key: bool,
     /// Excess [byte] of key frames that has not been compensated for yet.
     excess: u64,
-    /// Sums over all frames.
+    /// Sums over all frames of the target [bit/s] and of the height [pixel].
     sum_target: u64,
     sum_height: u64,
     /// Number of changes of the resolution.
@@ -81,7 +84,7 @@ impl Encoder {
         self.start_ps + u64::from(self.frames) * PS_PER_S / self.settings.frame_rate
     }
 
-    /// Sets a new target for the encoded rate.
+    /// Sets a new target for the encoded rate [bit/s] at time `now` [ps]; frames follow it after `REACTION_PS`.
     pub fn aim(&mut self, now: u64, bps: u64) {
         let bps = bps.clamp(self.settings.lowest_bps, self.settings.highest_bps);
         self.coming.push_back((now + REACTION_PS, bps));

@@ -407,8 +407,8 @@ impl End for Quic {
         let data = self.received.split();
         match adapter::handle(&mut self.endpoint, at, own, peer, ecn, data, &mut self.buffer) {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                if let Some((known, connection)) = &mut self.open {
-                    if *known == handle {
+                if let Some((open_handle, connection)) = &mut self.open {
+                    if *open_handle == handle {
                         connection.handle_event(event);
                         self.paths.observe(connection);
                     }

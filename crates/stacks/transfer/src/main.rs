@@ -133,13 +133,13 @@ async fn write(connection: &Connection, size: u64) {
 
 /// Opens a socket.
 fn endpoint(port: u16, settings: &Settings<'_>, server: Option<ServerConfig>) -> Result<Endpoint, String> {
-    let said = |error: std::io::Error| error.to_string();
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(said)?;
+    let message = |error: std::io::Error| error.to_string();
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(message)?;
     let mut config = EndpointConfig::default();
     config
         .max_udp_payload_size(settings.most_bytes)
         .map_err(|error| error.to_string())?;
-    Endpoint::new(config, server, socket, Arc::new(TokioRuntime)).map_err(said)
+    Endpoint::new(config, server, socket, Arc::new(TokioRuntime)).map_err(message)
 }
 
 /// Returns the system's time [ns]. Both programs run on one machine.

@@ -46,8 +46,11 @@ impl<'a> Settings<'a> {
                 "window" => settings.window = Some(bytes()?),
                 "most_bytes" => {
                     let needs = format!("most_bytes: {value}; needs 1200 to 65527");
-                    let most = value.parse().ok().filter(|most| (1200..=65_527).contains(most));
-                    settings.most_bytes = most.ok_or(needs)?;
+                    let max_bytes = value
+                        .parse()
+                        .ok()
+                        .filter(|max_bytes| (1200..=65_527).contains(max_bytes));
+                    settings.most_bytes = max_bytes.ok_or(needs)?;
                 }
                 _ => return Err(format!("{name}: needs congestion, size, window or most_bytes")),
             }

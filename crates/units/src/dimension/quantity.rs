@@ -142,7 +142,10 @@ impl Dimension {
         let mut meant: Vec<String> = vec![];
         for (name, unit) in units.chain(multiples).chain(aliases(self)) {
             let unit = format!("'{unit}'");
-            let place = meant.iter().position(|known| *known >= unit).unwrap_or(meant.len());
+            let place = meant
+                .iter()
+                .position(|candidate| *candidate >= unit)
+                .unwrap_or(meant.len());
             if name.to_lowercase() == lower && meant.get(place) != Some(&unit) {
                 meant.insert(place, unit);
             }
@@ -221,8 +224,8 @@ fn parts(text: &str) -> Option<(Decimal, &str)> {
     let with_exponent = rest.strip_prefix(['e', 'E']).and_then(|after| {
         let unsigned = after.strip_prefix(['+', '-']).unwrap_or(after);
         let sign = after.len() - unsigned.len();
-        let most = digits(unsigned).min(2);
-        (1..=most).rev().find_map(|count| {
+        let max_digits = digits(unsigned).min(2);
+        (1..=max_digits).rev().find_map(|count| {
             let (exponent, unit) = rest.split_at(1 + sign + count);
             is_unit(unit.trim_start_matches(is_space)).then(|| (format!("{number}{exponent}"), unit))
         })
