@@ -47,7 +47,7 @@ class Part(Model):
     kilobyte: Annotated[int, Becomes("bytes", int)] = 1024
 
 
-def test_names_end_with_the_unit_and_quantities_are_whole_numbers_of_it() -> None:
+def test_core_quantities_are_whole_numbers_of_their_unit() -> None:
     assert core_fields(Part()) == {
         "delay_ps": 5 * 10**9,
         "rate_bps": 2 * 10**6,

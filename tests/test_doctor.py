@@ -51,7 +51,7 @@ def test_a_sound_installation_is_shown_whole_with_status_0() -> None:
     assert "broken" not in words
 
 
-def test_programs_that_are_missing_are_no_failure_and_say_how_to_get_them(tmp_path: Path) -> None:
+def test_missing_programs_are_listed_with_their_installation(tmp_path: Path) -> None:
     done = command("doctor", environment={**PLAIN, "PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)})
     assert (done.returncode, done.stderr) == (0, "")
     for package in ("ns2", "tshark", "tcptrace", "user-mode-linux"):

@@ -250,7 +250,7 @@ def test_a_response_may_be_an_expression_of_columns(tmp_path: Path) -> None:
     assert done.stdout.startswith("x / rate over tcp: 4 runs")
 
 
-def test_a_pattern_without_a_prefix_is_told_about_it() -> None:
+def test_error_for_a_pattern_suggests_its_prefix() -> None:
     with pytest.raises(
         ScenarioError, match=r"cannot read '\.throughput'; a pattern of names needs a prefix, as in flow:"
     ):

@@ -125,7 +125,7 @@ def test_a_sigterm_after_a_ctrl_c_does_not_wait() -> None:
     assert did == ["some"]
 
 
-def test_a_sigterm_ends_a_block_as_ctrl_c_does_and_is_what_it_was_after_it() -> None:
+def test_sigterm_ends_a_block_and_is_restored_after_it() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(TerminatedError), terminable():
         os.kill(os.getpid(), signal.SIGTERM)

@@ -498,7 +498,7 @@ LATE = {
 
 
 @pytest.mark.parametrize("duration", ["11 s", "20 s", "40 s"])
-def test_a_link_is_busy_in_the_time_of_the_flow_and_not_before_or_after_it(duration: str) -> None:
+def test_busy_share_covers_only_the_active_time(duration: str) -> None:
     scenario = geo(**{**LATE, "duration": duration})
     result = simulate(scenario)
     *calls, download = limits(result)

@@ -181,7 +181,7 @@ def test_a_machine_that_cannot_run_it_is_reported(monkeypatch: pytest.MonkeyPatc
 
 
 @kernel
-def test_cubic_does_as_the_table_has_it() -> None:
+def test_cubic_matches_its_table() -> None:
     found = run(one("cubic", duration="30 s"))
     series = table("controls-series.csv.gz").query("control == 'cubic' and time_s <= 30").set_index("time_s")
     ours = found.of(0)

@@ -454,7 +454,7 @@ def test_a_program_that_has_changed_is_not_run(tmp_path: Path) -> None:
 
 
 @kernel
-def test_another_version_is_not_taken_for_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_kernel_version_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(linux_end, "version", lambda: "5.10.1")
         scenario = path({})

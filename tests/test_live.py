@@ -306,7 +306,7 @@ def test_measures_say_what_they_found_and_what_is_asked() -> None:
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_the_kernels_tcp_does_as_the_simulated_one() -> None:
+def test_kernel_tcp_matches_simulated_tcp() -> None:
     found = compare(available()[0], duration="2 s", rate="10 Mbit/s", buffer="40 packets")
     # A busy machine may delay a packet, but at most by this time; no packet is faster than the link.
     assert 0.5 < found.goodput_bps.kernel / found.goodput_bps.longpipe < 1.1

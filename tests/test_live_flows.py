@@ -164,9 +164,7 @@ print(sum(len(part) for part in iter(lambda: s.recv(100_000), b"")))
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_all_data_and_retransmissions_are_counted_of_a_connection_that_ends_long_after_its_program_closed_it(
-    idle: str, tmp_path: Path
-) -> None:
+def test_data_are_counted_after_the_program_has_closed(idle: str, tmp_path: Path) -> None:
     """The kernel's counters lack what happened after the latest reading."""
     report = tmp_path / "report.json"
     for name, code in (("give.py", GIVE), ("take.py", TAKE)):

@@ -185,7 +185,7 @@ finally:
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_packets_pass_between_two_networks_as_the_simulator_of_others_has_them(tmp_path: Path) -> None:
+def test_packets_pass_between_two_networks_of_the_simulator(tmp_path: Path) -> None:
     files = []
     for name, code in (("ask", ASK.replace("settimeout(20)", "settimeout(1)")), ("serve", SERVE)):
         files.append(str(tmp_path / f"{name}.py"))
