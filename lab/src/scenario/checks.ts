@@ -13,15 +13,16 @@ const MAX_PROBLEMS = 10;
  * order.
  */
 export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]): void {
-    const last = new Map(tcps.map((tcp, i) => [tcp, i]));
+    // Flows with equal settings share one object, which is checked once.
+    const flowOf = new Map(tcps.map((tcp, i) => [tcp, i]));
     const framing = valueOf(scenario, "framing");
     const problems: string[] = [];
-    for (const [tcp, i] of last) {
+    for (const [tcp, i] of flowOf) {
         for (const [name, problem] of tcpProblems(tcp)) {
             problems.push(`${tcpField(topology, i, name)}: ${problem}`);
         }
     }
-    for (const [tcp, i] of framing === "aal5" ? last : []) {
+    for (const [tcp, i] of framing === "aal5" ? flowOf : []) {
         const ecn = kindOf(valueOf(tcp, "ecn") as Part);
         if (ecn === "off") continue;
         problems.push(`${tcpField(topology, i, "ecn")}: ${ecn}; needs off under AAL5, whose cells carry no ECN marks`);
@@ -47,11 +48,11 @@ function refuse(problems: string[]): void {
  * checked as specified, because the page does not resolve them.
  */
 export function checkStands(network: unknown): void {
-    const whole = tableIn(network);
-    const parts: [string, Record<string, unknown>][] = [["network", whole]];
+    const networkFields = tableIn(network);
+    const parts: [string, Record<string, unknown>][] = [["network", networkFields]];
     for (const list of ["nodes", "links"]) {
-        const items = whole[list];
-        if (Array.isArray(items)) parts.push(...items.map((one, i): [string, Record<string, unknown>] => [`network.${list}[${i}]`, tableIn(one)]));
+        const items = networkFields[list];
+        if (Array.isArray(items)) parts.push(...items.map((item, i): [string, Record<string, unknown>] => [`network.${list}[${i}]`, tableIn(item)]));
     }
     for (const [field, part] of parts) {
         for (const [name, does] of Object.entries(DESCRIPTION.beyond)) {
@@ -66,10 +67,11 @@ function tableIn(given: unknown): Record<string, unknown> {
     return typeof given === "object" && given !== null ? (given as Record<string, unknown>) : {};
 }
 
+/** Returns the name of a TCP field of flow `i`: the flow's own, or the scenario's. */
 function tcpField(topology: Topology, i: number, name: string): string {
-    const own = valueOf(topology.flows[i] as Part, "tcp") as Part | null;
-    const its = own?.written.has(name.split(".")[0] as string) === true;
-    return its ? `${topology.flowField(i)}.tcp.${name}` : `tcp.${name}`;
+    const flowTcp = valueOf(topology.flows[i] as Part, "tcp") as Part | null;
+    const isOfFlow = flowTcp?.written.has(name.split(".")[0] as string) === true;
+    return isOfFlow ? `${topology.flowField(i)}.tcp.${name}` : `tcp.${name}`;
 }
 
 function* tcpProblems(tcp: Part): Generator<[string, string]> {
@@ -117,9 +119,9 @@ function misplaced(cells: boolean, kind: string, policy: Part): string | null {
             ? `.unit: ${unit}; is for IP packets, ATM switches count cells`
             : ".unit: cells; is for ATM switches, IP routers count packets or bytes";
     }
-    const known = DESCRIPTION.policies[cells ? "cells" : "packets"];
-    if (known.includes(kind)) return null;
+    const accepted = DESCRIPTION.policies[cells ? "cells" : "packets"];
+    if (accepted.includes(kind)) return null;
     return cells
-        ? `: ${kind}; is for IP packets, ATM switches accept ${known.join(", ")}`
-        : `: ${kind}; is for cells, IP routers accept ${known.join(", ")}`;
+        ? `: ${kind}; is for IP packets, ATM switches accept ${accepted.join(", ")}`
+        : `: ${kind}; is for cells, IP routers accept ${accepted.join(", ")}`;
 }

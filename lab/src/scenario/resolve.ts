@@ -47,22 +47,23 @@ function withBuffer(scenario: Part): Part {
     return { ...scenario, values: { ...scenario.values, switch: filled } };
 }
 
+/** Returns the resolved scenario, after the checks that need all of its parts. */
 function coreOf(scenario: Part, topology: Topology): JsonTable {
     let tcps = merged(valueOf(scenario, "tcp") as Part, topology.flows);
-    const most = largest(topology.flows.map((flow) => (valueOf(flow, "traffic") ?? valueOf(scenario, "traffic")) as Part), tcps);
+    const largestPacket = largest(topology.flows.map((flow) => (valueOf(flow, "traffic") ?? valueOf(scenario, "traffic")) as Part), tcps);
     const automatic = [...tcps.entries()].filter(([, tcp]) => valueOf(tcp, "receiver_window") === "auto");
     const windows = automatic.map(([flow, tcp]) => ({ flow, packet: packetOf(tcp) }));
     let links: JsonTable[] | null = null;
     if (automatic.length > 0) {
         // Windows are computed from the links, which have to be valid.
         checkNetwork(scenario, topology);
-        [links, tcps] = linksAndWindows(scenario, topology, most, tcps, windows);
+        [links, tcps] = linksAndWindows(scenario, topology, largestPacket, tcps, windows);
     }
     checkTogether(scenario, topology, tcps);
     topology.checkBuffers(tcps);
     topology.checkClasses(valueOf(valueOf(scenario, "switch") as Part, "policy") as Part);
     topology.checkGuarantees(valueOf(scenario, "framing"));
-    links ??= linksAndWindows(scenario, topology, most, tcps, [])[0];
+    links ??= linksAndWindows(scenario, topology, largestPacket, tcps, [])[0];
     const switches = valueOf(scenario, "switch") as Part;
     return {
         ...coreFields(scenario, ["name", "network", "switch", "tcp", "traffic", "start", "stop"]),
@@ -76,21 +77,21 @@ function coreOf(scenario: Part, topology: Topology): JsonTable {
 
 /** Returns the TCP parameters of each flow; flows with equal settings share one object. */
 function merged(tcp: Part, all: Part[]): Part[] {
-    const known = new Map<Part | null, Part>();
+    const mergedOf = new Map<Part | null, Part>();
     return all.map((flow) => {
         const own = valueOf(flow, "tcp") as Part | null;
-        let found = known.get(own);
-        if (found === undefined) {
+        let result = mergedOf.get(own);
+        if (result === undefined) {
             const values = { ...tcp.values };
             for (const name of own?.written ?? []) values[name] = valueOf(own as Part, name);
             if (own !== null) {
                 ruleCongestion(own, values);
                 firstRoundTrip(own, values);
             }
-            found = own === null ? tcp : { ...tcp, values };
-            known.set(own, found);
+            result = own === null ? tcp : { ...tcp, values };
+            mergedOf.set(own, result);
         }
-        return found;
+        return result;
     });
 }
 
@@ -123,7 +124,7 @@ function firstRoundTrip(own: Part, values: Part["values"]): void {
 function largest(traffics: Part[], tcps: Part[]): Packet {
     const datagrams = traffics.every((traffic) => DESCRIPTION.datagrams.includes(kindOf(traffic)));
     const packets = datagrams ? [...new Set(traffics)].map(datagramOf) : [...new Set(tcps)].map(packetOf);
-    return packets.reduce((most, packet) => (packet.bytes > most.bytes ? packet : most));
+    return packets.reduce((longest, packet) => (packet.bytes > longest.bytes ? packet : longest));
 }
 
 /** Returns both directions of each link, each with its port, and each flow's TCP with a window in bytes. */
@@ -145,15 +146,16 @@ function linksAndWindows(
         loss: part(loss),
         ...(conditioners.length === 0 ? {} : { conditioners: conditioners.map(part) }),
     }));
-    const made = new Map<Part, Map<string, Part>>();
+    // Flows with equal settings and windows share one object.
+    const withWindow = new Map<Part, Map<string, Part>>();
     const fitted = [...tcps];
     for (const [k, { flow }] of wanted.entries()) {
         const [tcp, window] = [tcps[flow] as Part, `${windows[k]} B`];
-        const known = made.get(tcp) ?? new Map<string, Part>();
-        made.set(tcp, known);
-        const found = known.get(window) ?? { ...tcp, values: { ...tcp.values, receiver_window: window } };
-        known.set(window, found);
-        fitted[flow] = found;
+        const byWindow = withWindow.get(tcp) ?? new Map<string, Part>();
+        withWindow.set(tcp, byWindow);
+        const shared = byWindow.get(window) ?? { ...tcp, values: { ...tcp.values, receiver_window: window } };
+        byWindow.set(window, shared);
+        fitted[flow] = shared;
     }
     const directed = links.flatMap(([a, b, number]) => [{ from: a, to: b, ...rows[number] }, { from: b, to: a, ...rows[number + 1] }]);
     return [directed, fitted];
@@ -165,9 +167,9 @@ function commonFields(scenario: Part, flows: Part[], tcps: Part[]): JsonTable[] 
     const traffic = coreFields(valueOf(scenario, "traffic") as Part);
     return flows.map((flow, i): JsonTable => {
         const own = valueOf(flow, "traffic") as Part | null;
-        const others = Object.keys(flow.values).filter((name) => !["class", "service"].includes(name));
+        const excluded = Object.keys(flow.values).filter((name) => !["class", "service"].includes(name));
         return {
-            ...coreFields(flow, others),
+            ...coreFields(flow, excluded),
             tcp: shared.get(tcps[i] as Part) as JsonTable,
             traffic: own === null ? traffic : coreFields(own),
             ...(saysEct1(tcps[i] as Part) ? { scalable: true } : {}),
@@ -175,11 +177,13 @@ function commonFields(scenario: Part, flows: Part[], tcps: Part[]): JsonTable[] 
     });
 }
 
+/** Returns whether data packets have the codepoint ECT(1). */
 function saysEct1(tcp: Part): boolean {
     const ecn = valueOf(tcp, "ecn") as Part;
     return ["dctcp", "accurate"].includes(kindOf(ecn)) && Number(valueOf(ecn, "ect")) === 1;
 }
 
+/** Returns the TCP parameters of a flow in the form of the core. */
 function coreTcp(tcp: Part): JsonTable {
     const scale = valueOf(tcp, "window_scale");
     const fields = coreFields(tcp, ["profile"]);
