@@ -24,9 +24,9 @@ pub type Westwood = Linux<WestwoodModule>;
 /// The module's state; times are in ticks of the kernel's clock, rates in bytes per tick.
 #[derive(Clone, Debug, Default)]
 pub struct WestwoodModule {
-    /// Bandwidth estimates after the first and after the second low-pass filter.
-    once: u32,
-    twice: u32,
+    /// Bandwidth estimates after the first and after the second low-pass filter (bw_ns_est, bw_est).
+    filtered_once: u32,
+    filtered_twice: u32,
     /// Start of the current measurement, and bytes acknowledged since.
     began: u64,
     arrived: u32,
@@ -101,23 +101,25 @@ impl Module for WestwoodModule {
 }
 
 impl WestwoodModule {
-    /// Adds the rate measured over an RTT to both filters, in which the old value has a weight of 7/8.
+    /// At the end of a measurement, which lasts longer than an RTT, adds its rate to both filters, in which the old value
+    /// has a weight of 7/8 (westwood_filter).
     fn end_measurement(&mut self, socket: &Socket) {
-        let lasted = (socket.jiffies() - self.began) as u32;
-        if self.rtt == 0 || lasted <= self.rtt.max(socket.hz() / MEASUREMENTS_PER_SECOND) {
+        let duration = (socket.jiffies() - self.began) as u32;
+        if self.rtt == 0 || duration <= self.rtt.max(socket.hz() / MEASUREMENTS_PER_SECOND) {
             return;
         }
-        let sample = self.arrived / lasted;
-        if self.once == 0 && self.twice == 0 {
-            (self.once, self.twice) = (sample, sample);
+        let sample = self.arrived / duration;
+        if self.filtered_once == 0 && self.filtered_twice == 0 {
+            (self.filtered_once, self.filtered_twice) = (sample, sample);
         } else {
-            self.once = smoothed(self.once, sample);
-            self.twice = smoothed(self.twice, self.once);
+            self.filtered_once = smoothed(self.filtered_once, sample);
+            self.filtered_twice = smoothed(self.filtered_twice, self.filtered_once);
         }
         (self.began, self.arrived) = (socket.jiffies(), 0);
     }
 
-    /// Returns the bytes that an ACK reports as delivered; a duplicate counts as one segment.
+    /// Returns the bytes that an ACK reports as delivered; a duplicate counts as one segment
+    /// (westwood_acked_count).
     fn count(&mut self, acked: u32, mss: u32) -> u32 {
         if acked == 0 {
             self.accounted += mss;
@@ -136,7 +138,7 @@ impl WestwoodModule {
 
     /// Returns the BDP [segment]: bandwidth estimate times minimum RTT.
     fn path_segments(&self, socket: &Socket) -> u32 {
-        (self.twice.wrapping_mul(self.min_rtt) / socket.mss).max(MIN_CWND_SEGMENTS)
+        (self.filtered_twice.wrapping_mul(self.min_rtt) / socket.mss).max(MIN_CWND_SEGMENTS)
     }
 }
 
