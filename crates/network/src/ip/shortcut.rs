@@ -307,14 +307,14 @@ impl Ip {
         state.set_echoed(stamp, packet.sequence());
         let receiver = &mut state.receiver;
         let segment = (packet.sequence(), packet.payload_bytes(stamp));
-        if !receiver.take_in_order(arrival, segment, stamp, packet.is_capable()) {
+        let Some(answers) = receiver.take_in_order(arrival, segment, stamp, packet.is_capable()) else {
             return self.take_data_out_of_order(hosts, next, stamp, left_trunk);
-        }
+        };
         if receiver.delivered() >= state.awaited {
             state.on_awaited(arrival);
         }
         let receiver = &mut state.receiver;
-        if !receiver.is_pending() {
+        if !answers {
             if receiver.next_timeout() < state.receiver_armed {
                 hosts.arm_receiving_host(self, flow);
             }
@@ -355,9 +355,9 @@ impl Ip {
         }) = reaching
         {
             // A port may have marked the packet.
-            match packet.is_stamped_data() {
-                true => self.take_data_in_order(hosts, OnWire { arrival, packet }, stamp, left_trunk),
-                false => self.deliver_marked(hosts, OnWire { arrival, packet }, stamp, left_trunk),
+            match packet.is_marked() {
+                false => self.take_data_in_order(hosts, OnWire { arrival, packet }, stamp, left_trunk),
+                true => self.deliver_marked(hosts, OnWire { arrival, packet }, stamp, left_trunk),
             }
         }
     }
@@ -432,7 +432,7 @@ impl Ip {
         }
     }
 
-    /// Delivers data early for which `Receiver::take_in_order` has returned false.
+    /// Delivers data early for which `Receiver::take_in_order` has returned None.
     #[inline(never)]
     fn take_data_out_of_order<P: Probe>(
         &mut self,

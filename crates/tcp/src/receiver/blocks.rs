@@ -41,6 +41,29 @@ impl Receiver {
     /// stores them in `self.reported`. Blocks are (start, end) as absolute sequence numbers; end 0 means no block.
     #[inline(never)]
     fn several_blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
+        let compression = self.compression.as_deref();
+        let count = match compression.filter(|compression| compression.knows_all()) {
+            // Shortcut: the latest segment is in the first range, and no range has to be looked up.
+            Some(compression) => {
+                let beyond = compression.ranges().iter().filter(|&&(start, _)| start > self.next);
+                let reported = self.reported[..usize::from(self.sack_blocks)].iter_mut();
+                self.stored = 0;
+                beyond.zip(reported).map(|(range, block)| *block = *range).count()
+            }
+            None => self.look_up_blocks(),
+        };
+        self.reported[count..].fill((0, 0));
+        self.reported.map(|block| {
+            if block.1 == 0 {
+                SackBlock::NONE
+            } else {
+                self.block(block)
+            }
+        })
+    }
+
+    /// Sets the blocks to report, and returns their number.
+    fn look_up_blocks(&mut self) -> usize {
         // If ACKs are compressed, some ranges have not been reported yet, so the order of arrival determines the
         // blocks.
         let compressed = self.compression.as_ref().map(|compression| compression.ranges());
@@ -76,14 +99,7 @@ impl Receiver {
                 }
             }
         }
-        self.reported[count..].fill((0, 0));
-        self.reported.map(|block| {
-            if block.1 == 0 {
-                SackBlock::NONE
-            } else {
-                self.block(block)
-            }
-        })
+        count
     }
 
     /// Returns a block in the form of the segment: relative to RCV.NXT.

@@ -28,6 +28,9 @@ pub struct Compression {
     waiting: u32,
     /// The latest ranges beyond the first hole, the most recent one first (`selective_acks`).
     ranges: Vec<(u64, u64)>,
+    /// Whether `ranges` has all data beyond the first hole, because no range was removed since there were none.
+    complete: bool,
+    shortcuts: bool,
     /// ACK that the latest segment triggered. It reports only the data received before this segment.
     pub before_segment: Option<Box<AckSegment>>,
 }
@@ -42,6 +45,8 @@ impl Compression {
             immediate_acks: 0,
             waiting: 0,
             ranges: Vec::new(),
+            complete: false,
+            shortcuts: true,
             before_segment: None,
         })
     }
@@ -78,8 +83,20 @@ impl Compression {
         self.waiting = 0;
     }
 
-    /// Adds a segment to the ranges beyond the hole at `next` (`tcp_sack_new_ofo_skb`).
-    pub fn take(&mut self, next: u64, segment: (u64, u64)) {
+    /// Disables the shortcut of `knows_all`.
+    pub fn disable_shortcuts(&mut self) {
+        self.shortcuts = false;
+    }
+
+    /// Shortcut: returns whether `ranges` has all data beyond the first hole, so that they need not be looked up.
+    pub fn knows_all(&self) -> bool {
+        self.shortcuts & self.complete
+    }
+
+    /// Adds a segment to the ranges beyond the hole at `next` (`tcp_sack_new_ofo_skb`). `fresh` is true for the first
+    /// segment beyond a hole.
+    pub fn take(&mut self, next: u64, segment: (u64, u64), fresh: bool) {
+        self.complete |= fresh;
         // Shortcut: usually, the segment extends the most recent range. Ranges that have been acknowledged then remain.
         if let Some((latest, later_ranges)) = self.ranges.split_first_mut() {
             let extends = latest.0 > next && latest.1 == segment.0;
@@ -104,6 +121,7 @@ impl Compression {
             !touch(range, segment)
         });
         self.ranges.insert(0, whole);
+        self.complete &= self.ranges.len() <= NUM_SACKS;
         self.ranges.truncate(NUM_SACKS);
     }
 
@@ -147,7 +165,7 @@ mod tests {
         let mut due = |sequence: u64| {
             let segment = (sequence, sequence + 1);
             let due = compression.is_due(0, segment);
-            compression.take(0, segment);
+            compression.take(0, segment, false);
             if due {
                 // The segment gets no ACK of its own.
                 compression.on_ack();
@@ -191,7 +209,7 @@ mod tests {
                 // Half of the segments extend the previous one.
                 let start = if start < 20 { last } else { start };
                 (last, next) = (start + length, next + advance);
-                short.take(next, (start, last));
+                short.take(next, (start, last), false);
                 full.merge(next, (start, last));
                 let waiting = |compression: &Compression| {
                     let ranges = compression.ranges().iter().copied();

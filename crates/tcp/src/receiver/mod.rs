@@ -14,6 +14,7 @@ use crate::segment::{DataSegment, Ecn, Opening, MAX_SACK_BLOCKS};
 use compression::Compression;
 use delays::Delays;
 use longpipe_events::{MaybeTime, Span, Time};
+use std::hint::select_unpredictable;
 
 /// The receiving side of one connection. The application reads data at once, so the window never closes. The most
 /// frequently used fields come first, so that many connections fit in the cache.
@@ -184,6 +185,9 @@ impl Receiver {
     pub fn disable_shortcuts(&mut self) {
         self.disable_fast_path();
         self.slow_path_only = true;
+        if let Some(compression) = &mut self.compression {
+            compression.disable_shortcuts();
+        }
     }
 
     /// Returns whether the receiver measures RTTs by the timestamps that segments echo.
@@ -218,9 +222,9 @@ impl Receiver {
     }
 
     /// Fast path: processes an expected segment without marks and CWR if no data lie beyond a hole and its ACK is
-    /// determined only by the number of segments, the timestamp and the window; `capable` segments carry ECT. If it
-    /// returns false, nothing has changed, and the caller must call `on_segment`. If `is_pending` then returns true,
-    /// `answer_in_order` returns the ACK, or `poll_transmit` if `counts_marks` holds.
+    /// determined only by the number of segments, the timestamp and the window; `capable` segments carry ECT. Returns
+    /// whether an ACK is due, which `answer_in_order` returns, or `poll_transmit` if `counts_marks` holds. If this
+    /// function returns None, nothing has changed, and the caller must call `on_segment`.
     #[inline]
     pub fn take_in_order(
         &mut self,
@@ -228,14 +232,15 @@ impl Receiver {
         (sequence, length): (u64, u32),
         stamp: MaybeTime,
         capable: bool,
-    ) -> bool {
-        let expected = self.in_order_fast_path & (sequence == self.next) & (length > 0) & !self.echoes_mark;
+    ) -> Option<bool> {
+        let fast_path = self.in_order_fast_path & !self.echoes_mark & !self.pending;
+        let expected = fast_path & (sequence == self.next) & (length > 0);
         // On a connection with ECN, a segment without ECT is a retransmission, which may start immediate ACKs.
         if capable == self.ecn.is_off() {
-            return false;
+            return None;
         }
-        if !(expected && self.out_of_order.is_empty() && self.duplicate.is_none()) {
-            return false;
+        if !(expected & self.out_of_order.is_empty() & self.duplicate.is_none()) {
+            return None;
         }
         if capable {
             let unmarked = Ecn {
@@ -244,20 +249,21 @@ impl Receiver {
             };
             self.take_mark(unmarked, length);
         }
-        if sequence == self.acknowledged {
-            self.echo = stamp;
-        }
+        // Every other segment is the first after an ACK, so a branch would be unpredictable.
+        self.echo = select_unpredictable(sequence == self.acknowledged, stamp, self.echo);
         self.latest = sequence;
         self.next = sequence + u64::from(length);
         let grew = self.grow_window(now, stamp.get(), self.next, OutOfOrderData::default());
         self.measure_gap(now);
-        if self.use_quick_ack() | grew {
-            self.pending = true;
-        } else {
-            self.acknowledge_or_wait(now);
+        let immediate = self.use_quick_ack() | grew;
+        self.unacknowledged += u32::from(!immediate);
+        if !immediate & (self.unacknowledged < self.ack_every) {
+            self.delay_ack(now);
+            return Some(false);
         }
+        self.pending = true;
         self.stamp_ack(now);
-        true
+        Some(true)
     }
 
     /// Processes an intact segment.
@@ -287,14 +293,20 @@ impl Receiver {
     fn acknowledge_or_wait(&mut self, now: Time) {
         self.unacknowledged += 1;
         if self.unacknowledged < self.ack_every {
-            let due = match &self.delays {
-                Some(delays) => delays.deadline(now, || self.round_trip()),
-                None => now + self.timeout,
-            };
-            self.deadline = self.deadline.min(due.into());
+            self.delay_ack(now);
         } else {
             self.pending = true;
         }
+    }
+
+    /// Sets the time at which the ACK of a segment is sent if no second segment arrives.
+    #[inline(always)]
+    fn delay_ack(&mut self, now: Time) {
+        let due = match &self.delays {
+            Some(delays) => delays.deadline(now, || self.round_trip()),
+            None => now + self.timeout,
+        };
+        self.deadline = self.deadline.min(due.into());
     }
 
     #[inline(always)]
@@ -328,7 +340,7 @@ impl Receiver {
         let before = self.beyond();
         let (in_order, filled) = self.store(&segment);
         if let (false, Some(compression)) = (in_order, &mut self.compression) {
-            compression.take(self.next, (segment.sequence, segment.end()));
+            compression.take(self.next, (segment.sequence, segment.end()), fresh);
         }
         if self.delays.is_some() {
             self.start_quick_acks(now, &segment, (in_order, marks));

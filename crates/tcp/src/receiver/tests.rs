@@ -1,7 +1,7 @@
 //! Tests of immediate and delayed ACKs, window autotuning, SACK blocks, and segments in any order.
 
 use super::*;
-use crate::config::{RecoveryConfig, Rfc6675Config};
+use crate::config::{RackConfig, RecoveryConfig, Rfc6675Config};
 use proptest::prelude::*;
 
 fn segment(sequence: u64, length: u32) -> DataSegment {
@@ -306,4 +306,35 @@ fn linux_a_segment_that_fills_a_hole_finds_the_data_beyond_it_in_the_buffer() {
         (91, 115_712),
     ];
     assert_eq!(windows[last..], expected);
+}
+
+proptest! {
+    #[test]
+    fn compressed_acks_are_equal_without_shortcuts(order in prop::collection::vec(0u64..30, 1..150)) {
+        let ack = AckConfig::Linux {
+            timeout_ps: Span::millis(40).0,
+            quick: 0,
+            sack_delay_ps: Span::millis(1).0,
+            least_round_trip: true,
+            write_every_ps: 0,
+            growing_window: false,
+        };
+        let rack = RackConfig { blocks: 3, probe: true, undo: true, dsack: true, frto: true, successive: true };
+        let config = TcpConfig { ack, recovery: RecoveryConfig::Rack(rack), ..crate::config::tests::config() };
+        let mut receivers = [(); 2].map(|()| Receiver::new(&config));
+        receivers[1].disable_shortcuts();
+        for (number, place) in (100..).zip(order) {
+            let now = Time(Span::micros(200 * number).0);
+            let segment = DataSegment { timestamp: Time(now.0 - Span::millis(15).0).into(), ..segment(place * 10, 10) };
+            let [short, full] = receivers.each_mut().map(|receiver| {
+                if receiver.next_timeout() <= now.into() {
+                    receiver.on_timeout(now);
+                }
+                let late = receiver.poll_transmit(now);
+                receiver.on_segment(now, &segment);
+                (late, std::iter::from_fn(|| receiver.poll_transmit(now)).collect::<Vec<_>>())
+            });
+            prop_assert_eq!(short, full);
+        }
+    }
 }
