@@ -87,6 +87,19 @@ pub trait Control {
     /// the new SND.UNA.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate;
 
+    /// Returns whether `on_in_order_ack` may be invoked instead of `on_sample` and `on_ack` for an in-order ACK, for which
+    /// loss recovery does not use the window in between.
+    #[inline(always)]
+    fn merges_reports(&self) -> bool {
+        false
+    }
+
+    /// Shortcut of `on_sample` followed by `on_ack`, if `merges_reports` returns true.
+    #[inline(always)]
+    fn on_in_order_ack(&mut self, _sample: &AckSample, ack: &Ack, flight: &Flight) -> CwndUpdate {
+        self.on_ack(ack, flight)
+    }
+
     /// Invoked for each transmission that is declared lost if `wants` requests `each_loss`. If this loss starts a
     /// recovery, `on_reduction` has been invoked before.
     fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {

@@ -238,6 +238,18 @@ pub trait Controller {
 
     /// Reports an ACK after loss recovery has processed it. Returns the new pacing rate if it changes.
     fn take_ack(&mut self, ack: &Ack, flight: &mut Flight) -> Option<Pacing>;
+
+    /// Returns whether `take_in_order` may be called instead of `take_sample` and `take_ack`.
+    #[inline(always)]
+    fn merges(&self) -> bool {
+        false
+    }
+
+    /// Reports an in-order ACK, if `merges` returns true.
+    #[inline(always)]
+    fn take_in_order(&mut self, _sample: &AckSample, ack: &Ack, flight: &mut Flight) -> Option<Pacing> {
+        self.take_ack(ack, flight)
+    }
 }
 
 impl<C: Control> Controller for C {
@@ -249,6 +261,16 @@ impl<C: Control> Controller for C {
     #[inline(always)]
     fn take_ack(&mut self, ack: &Ack, flight: &mut Flight) -> Option<Pacing> {
         take(self.on_ack(ack, flight), flight)
+    }
+
+    #[inline(always)]
+    fn merges(&self) -> bool {
+        self.merges_reports()
+    }
+
+    #[inline(always)]
+    fn take_in_order(&mut self, sample: &AckSample, ack: &Ack, flight: &mut Flight) -> Option<Pacing> {
+        take(self.on_in_order_ack(sample, ack, flight), flight)
     }
 }
 

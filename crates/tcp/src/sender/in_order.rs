@@ -54,8 +54,11 @@ impl Parts<'_> {
         flight.duplicates = 0;
         let summary = rtx_queue.on_ack_in_order(now, acknowledgement);
         let sample = before.sample(now, flight, &summary, (false, cc_state.pacer.is_some()));
-        let pacing = congestion.take_sample(&sample, flight);
-        cc_state.set_pacing(pacing);
+        let merges = congestion.merges();
+        if !merges {
+            let pacing = congestion.take_sample(&sample, flight);
+            cc_state.set_pacing(pacing);
+        }
         rack.take_latest(summary.latest);
         if let Some(sent) = summary.seq_rtt.map(|rtt| Time(now.0 - rtt.0)).or(echo) {
             rtt.measure(sent, now);
@@ -69,7 +72,10 @@ impl Parts<'_> {
             ..RecoveryStep::default()
         };
         let ack = before.report(now, (&*flight, in_flight), (&summary, step), srtt, cc_state);
-        let pacing = congestion.take_ack(&ack, flight);
+        let pacing = match merges {
+            true => congestion.take_in_order(&sample, &ack, flight),
+            false => congestion.take_ack(&ack, flight),
+        };
         rack.rto_deadline = if in_flight == 0 {
             MaybeTime::NONE
         } else {

@@ -104,6 +104,12 @@ impl<M: Module> Variant for Linux<M> {
     }
 }
 
+/// Returns the time at which the segment was sent whose RTT an ACK reports.
+#[inline(always)]
+fn sent(sample: &AckSample) -> Time {
+    Time(sample.now.0.saturating_sub(sample.rtt.unwrap_or_default().0))
+}
+
 impl<M: Module> Linux<M> {
     /// Initializes the module of a connection that is not `established`. `una` is SND.UNA before the first segment, which
     /// was sent at `sent`.
@@ -116,6 +122,63 @@ impl<M: Module> Linux<M> {
         let idle = std::mem::take(&mut self.socket.preconnect);
         self.module.init(&mut self.socket);
         self.socket.preconnect = idle;
+    }
+
+    /// Prepares the socket for an ACK. Returns the windows before the ACK.
+    #[inline(always)]
+    fn begin(&mut self, sample: &AckSample, flight: &Flight) -> (u32, u32) {
+        let una = flight.una - sample.acked;
+        if !self.established {
+            self.establish(sent(sample), una, flight);
+        }
+        if self.idle {
+            self.idle = false;
+            self.socket.refresh(sent(sample), flight);
+            (self.socket.snd_una, self.socket.snd_nxt) = (una, una);
+            self.module.on_event(CaEvent::TransmitStart, &mut self.socket);
+        }
+        self.socket.refresh(sample.now, flight);
+        self.socket.is_paced = sample.paced;
+        self.socket.windows()
+    }
+
+    /// Reports an ACK to the module, before loss recovery processes it.
+    #[inline(always)]
+    fn report(&mut self, sample: &AckSample, flight: &Flight) {
+        let mss = flight.mss;
+        let window = std::mem::replace(&mut self.window, flight.rwnd());
+        let acked = AckedSegments {
+            acked: socket::segments(sample.acked, mss),
+            delivered: socket::segments(sample.delivered, mss),
+            marked: socket::segments(sample.marked, mss),
+            acked_bytes: sample.acked,
+            rtt_us: sample.rtt.map(|rtt| socket::micros(sample.now, rtt)),
+            // Header prediction fails if the window field has changed, which is also the case when an ACK fills a hole.
+            slow_path: window != flight.rwnd()
+                || sample.has_sack_blocks
+                || sample.acked == 0
+                || self.socket.ca_state != CaState::Open,
+        };
+        self.module.on_acked(&acked, &mut self.socket);
+        if flight.outstanding() == 0 {
+            (self.idle, self.socket.lsndtime) = (true, sent(sample));
+        }
+    }
+
+    /// Updates the congestion state and the window, after loss recovery has processed an ACK.
+    #[inline(always)]
+    fn conclude(&mut self, ack: &Ack, flight: &Flight) {
+        self.socket.take(ack);
+        let state = self.state_after(ack);
+        if state != self.socket.ca_state {
+            self.set_state(state);
+        }
+        self.module.on_ack(ack, flight, &mut self.socket);
+        if ack.grows {
+            self.module
+                .grow(socket::segments(ack.delivered, flight.mss), &mut self.socket);
+        }
+        self.socket.set_pacing_rate(flight);
     }
 
     fn set_state(&mut self, state: CaState) {
@@ -160,37 +223,8 @@ impl<M: Module> Control for Linux<M> {
 
     #[inline(always)]
     fn on_sample(&mut self, sample: &AckSample, flight: &Flight) -> CwndUpdate {
-        let sent = Time(sample.now.0.saturating_sub(sample.rtt.unwrap_or_default().0));
-        let una = flight.una - sample.acked;
-        if !self.established {
-            self.establish(sent, una, flight);
-        }
-        if self.idle {
-            self.idle = false;
-            self.socket.refresh(sent, flight);
-            (self.socket.snd_una, self.socket.snd_nxt) = (una, una);
-            self.module.on_event(CaEvent::TransmitStart, &mut self.socket);
-        }
-        self.socket.refresh(sample.now, flight);
-        self.socket.is_paced = sample.paced;
-        let (before, mss) = (self.socket.windows(), flight.mss);
-        let window = std::mem::replace(&mut self.window, flight.rwnd());
-        let acked = AckedSegments {
-            acked: socket::segments(sample.acked, mss),
-            delivered: socket::segments(sample.delivered, mss),
-            marked: socket::segments(sample.marked, mss),
-            acked_bytes: sample.acked,
-            rtt_us: sample.rtt.map(|rtt| socket::micros(sample.now, rtt)),
-            // Header prediction fails if the window field has changed, which is also the case when an ACK fills a hole.
-            slow_path: window != flight.rwnd()
-                || sample.has_sack_blocks
-                || sample.acked == 0
-                || self.socket.ca_state != CaState::Open,
-        };
-        self.module.on_acked(&acked, &mut self.socket);
-        if flight.outstanding() == 0 {
-            (self.idle, self.socket.lsndtime) = (true, sent);
-        }
+        let before = self.begin(sample, flight);
+        self.report(sample, flight);
         self.socket.update(before, flight)
     }
 
@@ -198,17 +232,20 @@ impl<M: Module> Control for Linux<M> {
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         self.socket.refresh(ack.now, flight);
         let before = self.socket.windows();
-        self.socket.take(ack);
-        let state = self.state_after(ack);
-        if state != self.socket.ca_state {
-            self.set_state(state);
-        }
-        self.module.on_ack(ack, flight, &mut self.socket);
-        if ack.grows {
-            self.module
-                .grow(socket::segments(ack.delivered, flight.mss), &mut self.socket);
-        }
-        self.socket.set_pacing_rate(flight);
+        self.conclude(ack, flight);
+        self.socket.update(before, flight)
+    }
+
+    #[inline(always)]
+    fn merges_reports(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn on_in_order_ack(&mut self, sample: &AckSample, ack: &Ack, flight: &Flight) -> CwndUpdate {
+        let before = self.begin(sample, flight);
+        self.report(sample, flight);
+        self.conclude(ack, flight);
         self.socket.update(before, flight)
     }
 
