@@ -106,8 +106,22 @@ impl Ranges {
         if self.last.0 <= sequence {
             return (sequence < self.last.1).then_some(self.last);
         }
-        let index = self.earlier.partition_point(|range| range.1 <= sequence);
+        let index = self.first_earlier_after(sequence);
         self.earlier.get(index).copied().filter(|range| range.0 <= sequence)
+    }
+
+    /// Returns the index of the first range, other than the last one, that ends after `sequence`.
+    fn first_earlier_after(&self, sequence: u64) -> usize {
+        let count = self.earlier.len();
+        if count > 4 {
+            return self.earlier.partition_point(|range| range.1 <= sequence);
+        }
+        // A linear search over a few ranges takes less time.
+        let mut index = 0;
+        while index < count && self.earlier[index].1 <= sequence {
+            index += 1;
+        }
+        index
     }
 
     /// Returns the only range; None if there are no ranges or several.
@@ -121,7 +135,7 @@ impl Ranges {
         if self.last.0 <= sequence {
             return self.earlier.len() + usize::from(self.last.1 <= sequence);
         }
-        self.earlier.partition_point(|range| range.1 <= sequence)
+        self.first_earlier_after(sequence)
     }
 
     /// Returns a range by its index.
@@ -167,7 +181,7 @@ impl Ranges {
         if self.last.0 <= from || self.earlier.is_empty() {
             return self.last.1.min(end).saturating_sub(self.last.0.max(from));
         }
-        let first = self.earlier.partition_point(|range| range.1 <= from);
+        let first = self.first_earlier_after(from);
         let within = self.earlier.range(first..).take_while(|range| range.0 < end);
         let of_range = |range: &(u64, u64)| range.1.min(end).saturating_sub(range.0.max(from));
         within.map(of_range).sum::<u64>() + of_range(&self.last)

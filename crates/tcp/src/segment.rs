@@ -234,9 +234,11 @@ impl AckSegment {
 
     #[inline(always)]
     fn sack_option_bytes(&self) -> u32 {
-        match self.sack_blocks().count() as u32 {
-            0 => 0,
-            blocks => 4 + 8 * blocks,
+        let blocks: u32 = self.blocks.iter().map(|block| u32::from(block.is_some())).sum();
+        if blocks == 0 {
+            0
+        } else {
+            4 + 8 * blocks
         }
     }
 
@@ -265,7 +267,14 @@ impl AckSegment {
 
     /// Returns the SACK blocks of data beyond the acknowledgement number, without a DSACK block.
     pub fn blocks_beyond(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.sack_blocks().filter(|&(start, _)| start >= self.acknowledgement)
+        let mut blocks = self.sack_blocks();
+        // A filter would be compiled to a function that is not inlined.
+        std::iter::from_fn(move || loop {
+            let block = blocks.next()?;
+            if block.0 >= self.acknowledgement {
+                return Some(block);
+            }
+        })
     }
 
     /// Returns the DSACK block: the first block if it lies below the acknowledgement number or within the second block

@@ -241,6 +241,9 @@ impl Reductions {
     /// acknowledged, and removes the earlier losses of that segment.
     fn first_loss(&mut self, now: Time, una: u64) -> Option<Loss> {
         self.noted.forget_before(una);
+        if let Some(loss) = self.noted.only_of_first_segment(|loss| loss.time <= now) {
+            return Some(loss);
+        }
         let candidates = self
             .noted
             .first_segment(|loss| loss.time <= now)?

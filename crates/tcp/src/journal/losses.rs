@@ -93,6 +93,15 @@ impl ReportedLosses {
         }
     }
 
+    /// Shortcut: returns the first loss if it satisfies a condition, no other loss of its segment is known, and all losses
+    /// were reported in order.
+    pub(super) fn only_of_first_segment(&self, condition: impl Fn(&Loss) -> bool) -> Option<Loss> {
+        let first = self.in_order.front().filter(|&loss| condition(loss))?;
+        let second = self.in_order.get(1);
+        let alone = self.others.is_empty() && second.is_none_or(|second| second.sequence != first.sequence);
+        alone.then_some(*first)
+    }
+
     /// Returns the losses of the first segment one of whose losses satisfies a condition.
     pub(super) fn first_segment(&self, condition: impl Fn(&Loss) -> bool) -> Option<impl Iterator<Item = &Loss>> {
         let first = self.in_order.iter().find(|&loss| condition(loss));

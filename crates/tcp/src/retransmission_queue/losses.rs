@@ -256,11 +256,16 @@ impl RetransmissionQueue {
         self.losses.as_ref().map_or(0, |losses| losses.total)
     }
 
+    /// Returns whether losses were declared since the last call of `take_losses`, if a controller requests each loss.
+    pub fn has_new_losses(&self) -> bool {
+        let newly_lost = self.losses.as_ref().and_then(|losses| losses.newly_lost.as_ref());
+        newly_lost.is_some_and(|newly_lost| !newly_lost.is_empty())
+    }
+
     /// Returns the losses declared since the last call, if a controller requests each loss.
     pub fn take_losses(&mut self) -> Vec<LostSegment> {
         let delivered = self.delivered;
-        let newly_lost = self.losses.as_mut().and_then(|losses| losses.newly_lost.as_mut());
-        let Some(newly_lost) = newly_lost.filter(|newly_lost| !newly_lost.is_empty()) else {
+        let Some(newly_lost) = self.losses.as_mut().and_then(|losses| losses.newly_lost.as_mut()) else {
             return Vec::new();
         };
         let mut lost_segments = std::mem::take(newly_lost);

@@ -158,7 +158,10 @@ impl Sender {
         if ack.acknowledgement < self.flight.una {
             return;
         }
-        self.on_ack_of_writes(now, ack.acknowledgement);
+        // Shortcut: an earlier ACK lets the application write nothing.
+        if !self.shortcuts | (ack.acknowledgement >= self.refill_at) {
+            self.on_ack_of_writes(now, ack.acknowledgement);
+        }
         if ack.window > 0 {
             self.take_window(ack);
         }

@@ -388,8 +388,9 @@ impl Sender {
 
     /// Re-evaluates whether the sender may use the ACK fast path.
     fn update_fast_path(&mut self) {
-        let idle = self.recovery.is_idle() && !self.optional.as_deref().is_some_and(OptionalFeatures::sends_cwr);
-        self.fast_path = self.shortcuts && self.may_use_fast_path && !self.resend_first && idle;
+        let may_be = self.shortcuts & self.may_use_fast_path & !self.resend_first;
+        let sends_cwr = || self.optional.as_deref().is_some_and(OptionalFeatures::sends_cwr);
+        self.fast_path = may_be && self.recovery.is_idle() && !sends_cwr();
     }
 
     /// Returns the expiration time of the retransmission timer if it is started now.

@@ -186,6 +186,9 @@ fn report_losses(sender: &mut Sender, now: Time, cause: EventCause) {
     else {
         return;
     };
+    if !rtx_queue.has_new_losses() {
+        return;
+    }
     for lost in rtx_queue.take_losses() {
         sender.congestion.on_lost(&lost, now, &sender.flight);
     }

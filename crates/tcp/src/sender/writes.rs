@@ -64,9 +64,12 @@ impl Writes {
     }
 
     /// Returns the acknowledgement number at which the application continues to write up to byte `written`; the maximum
-    /// if all data have entered the buffer, or if the application writes once per interval.
+    /// if all data have entered the buffer, and 0 if the application writes once per interval.
     pub fn refill_at(&self, written: u64) -> u64 {
-        if self.every.is_some() || self.buffered >= written {
+        if self.every.is_some() {
+            return 0;
+        }
+        if self.buffered >= written {
             return u64::MAX;
         }
         self.buffered.saturating_sub(self.buffer - self.buffer.div_ceil(3))
