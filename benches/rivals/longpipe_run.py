@@ -24,6 +24,18 @@ CLASSIC: dict[str, Any] = {
 LINUX: dict[str, Any] = {"profile": "linux-6", "congestion": "cubic"}
 TWO_WAY: Final = "two-way cubic"
 WIFI: Final = "wi-fi with 10 stations"
+CELLULAR: Final = "cellular with 10 users"
+# Links from sources to their router that share a medium, in both directions.
+SHARED: dict[str, dict[str, Any]] = {
+    WIFI: {
+        "access": {"kind": "wifi", "cell": "channel"},
+        "return_access": {"kind": "wifi", "cell": "channel"},
+    },
+    CELLULAR: {
+        "access": {"kind": "cellular", "cell": "cell", "direction": "up"},
+        "return_access": {"kind": "cellular", "cell": "cell", "direction": "down"},
+    },
+}
 # Policies of the trunk's queue, and senders, that differ from the defaults.
 POLICIES: dict[str, Any] = {
     "cells": "epd",
@@ -84,8 +96,8 @@ def scenario(work: Work, mode: str) -> Scenario:
 
 
 def _network(work: Work, mode: str) -> dict[str, Any]:
-    if mode in (WIFI, TWO_WAY) or work.host_pairs != work.flows:
-        return _pairs(work, two_way=mode == TWO_WAY, wifi=mode == WIFI)
+    if mode in SHARED or mode == TWO_WAY or work.host_pairs != work.flows:
+        return _pairs(work, mode)
     return {**_dumbbell(work), **NETWORKS.get(mode, {})}
 
 
@@ -101,12 +113,9 @@ def _dumbbell(work: Work) -> dict[str, Any]:
     }
 
 
-def _pairs(work: Work, *, two_way: bool, wifi: bool) -> dict[str, Any]:
+def _pairs(work: Work, mode: str) -> dict[str, Any]:
     access: dict[str, Any] = {"rate": f"{work.access_bps} bit/s", "delay": "0 s"}
-    # Sources that share a channel with their router, in both directions.
-    channel = {"kind": "wifi", "cell": "channel"}
-    shared: dict[str, Any] = {"rate": "143.4 Mbit/s", "delay": "0 s", "access": channel, "return_access": channel}
-    to_router = shared if wifi else access
+    to_router = {"rate": "143.4 Mbit/s", "delay": "0 s", **SHARED[mode]} if mode in SHARED else access
     nodes: list[dict[str, Any]] = [{"name": name, "kind": "switch"} for name in ("switch1", "switch2")]
     links = [{"between": ["switch1", "switch2"], "rate": f"{work.trunk_bps} bit/s", "delay": _delay(work)}]
     for pair in range(work.host_pairs):
@@ -117,7 +126,7 @@ def _pairs(work: Work, *, two_way: bool, wifi: bool) -> dict[str, Any]:
         ]
     used = (flow % work.host_pairs for flow in range(work.flows))
     flows = [{"name": f"flow{flow}", "from": f"source{pair}", "to": f"sink{pair}"} for flow, pair in enumerate(used)]
-    if two_way:
+    if mode == TWO_WAY:
         flows[1::2] = [{**flow, "from": flow["to"], "to": flow["from"]} for flow in flows[1::2]]
     return {"kind": "graph", "nodes": nodes, "links": links, "flows": flows}
 

@@ -26,7 +26,18 @@ Mode = str
 """What links carry, "ip" or "cells"; or of IP what its queue is, or what sends over it."""
 MODES: Final[dict[str, tuple[Mode, ...]]] = {"longpipe": ("ip", "cells"), "ns-2": ("ip",), "ns-3": ("ip",)}
 KINDS: Final[dict[str, tuple[Mode, ...]]] = {
-    "longpipe": ("ip", "red", "step-marking", "pie", "codel", "fq-codel", "cubic", "bbr", "wi-fi with 10 stations"),
+    "longpipe": (
+        "ip",
+        "red",
+        "step-marking",
+        "pie",
+        "codel",
+        "fq-codel",
+        "cubic",
+        "bbr",
+        "wi-fi with 10 stations",
+        "cellular with 10 users",
+    ),
     "ns-3": ("ip", "red", "pie", "codel", "fq-codel", "cubic", "bbr"),
 }
 

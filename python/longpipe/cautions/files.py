@@ -49,6 +49,8 @@ def _named_files(scenario: Scenario) -> Iterator[str]:
                 yield path.file
             if path.kind == "elements":
                 yield path.elements
+        for access in (link.access, link.return_access):
+            yield from () if access is None else access.data_files()
     parts = (network.group or ()) if network.kind == "dumbbell" else network.flows
     for traffic in (scenario.traffic, *(part.traffic for part in parts)):
         if traffic is not None and (file := traffic.data_file()) is not None:

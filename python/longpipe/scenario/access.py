@@ -7,6 +7,7 @@ from pydantic import Field
 
 from longpipe.scenario.base import LATER, kind_or_table, quantity
 from longpipe.scenario.medium_access import MediumAccess
+from longpipe.scenario.recording import Recording
 from longpipe.units import RATE, SIZE, TIME
 
 
@@ -352,10 +353,73 @@ class Cellular(MediumAccess):
         default=None,
         description="Coherence time of Rayleigh fading in blocks, with a rate in proportion to the power [time]; none if absent",
     )
+    handover_every: Annotated[str, quantity(TIME, "100 ms", "100000 s")] | None = Field(
+        default=None,
+        description="Time between two handovers of the user, the first of which is after this time [time]; none if absent",
+    )
+    handover_interruption: Annotated[str, quantity(TIME, "0 s", "10 s")] = Field(
+        default="50 ms",
+        description="Time for which a handover interrupts the link [time]; drive tests report 30 to 80 ms in LTE, and 50 to 150 ms in NR",
+    )
+    forwarding: bool = Field(
+        default=True,
+        description="Whether the new base station gets what the old one has not delivered; needs rlc = 'am' for blocks in transmission",
+    )
+    drx_cycle: Annotated[str, quantity(TIME, "10 ms", "11 s")] | None = Field(
+        default=None,
+        description="Cycle of discontinuous reception (DRX): downlink data for an inactive user wait for its next begin [time]; none if absent, as in srsRAN",
+    )
+    drx_on: Annotated[str, quantity(TIME, "1 ms", "2 s")] = Field(
+        default="10 ms", description="Time for which an inactive user receives at the begin of a cycle [time]; srsRAN"
+    )
+    drx_inactivity: Annotated[str, quantity(TIME, "0 s", "3 s")] = Field(
+        default="100 ms", description="Time after the last data after which a user is inactive [time]; assumed"
+    )
+    promotion: Annotated[str, quantity(TIME, "0 s", "10 s")] | None = Field(
+        default=None,
+        description="Time until a user that is released (RRC idle) can send or receive [time]; none, always connected, if absent. 341 ms (NR standalone) and 1440 ms (non-standalone) were measured in 2021",
+    )
+    release_after: Annotated[str, quantity(TIME, "100 ms", "1000 s")] = Field(
+        default="10 s",
+        description="Time after the last data after which a user is released [time]; most operators in 2021. Users begin released",
+    )
+
+
+class CellReplay(Recording):
+    """A recorded cellular link, replayed as by CellReplay (Sentosa et al., NSDI 2025); packets have at most 1400 bytes.
+
+    The delay of the link is added to that of the recording, and its rate is only nominal. The queue of a saturated link
+    belongs to the replay, and is unlimited, so that a queue discipline in front never holds packets.
+    """
+
+    label: ClassVar[str] = "CellReplay"
+    kind: Literal["cellreplay"] = "cellreplay"
+    light: str = Field(
+        min_length=1,
+        max_length=4096,
+        description="A path to the file of packet trains: lines of time, base delay, and offsets of the packets, in milliseconds",
+    )
+    heavy: str = Field(
+        min_length=1,
+        max_length=4096,
+        description="A path to the file of the saturated link: a time in milliseconds for each opportunity of 1400 bytes",
+    )
+    size_offsets: str = Field(
+        min_length=1,
+        max_length=4096,
+        description="A path to the file of offsets by size: lines of 100, 200, ... and the offset in milliseconds; none if absent",
+    )
+    skip: Annotated[str, quantity(TIME, "0 s", "1000 s")] = Field(
+        default="2 s", description="Begin of both recordings that is left out [time]; CellReplay"
+    )
+    long_to_short: Annotated[str, quantity(TIME, "0 s", "100 s")] = Field(
+        default="0 s",
+        description="Time after the last release for which packets belong to the present train [time]; CellReplay",
+    )
 
 
 Access = Annotated[
-    DvbRcs2 | DvbS2 | Wifi | Cellular,
+    DvbRcs2 | DvbS2 | Wifi | Cellular | CellReplay,
     Field(discriminator="kind"),
     kind_or_table(),
 ]

@@ -1,8 +1,10 @@
 """Facts about the kinds of medium access."""
 
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 from longpipe.scenario.base import Model
+from longpipe.scenario.core import core_fields
 
 
 class MediumAccess(Model):
@@ -10,3 +12,11 @@ class MediumAccess(Model):
 
     # Field whose value, if it is the rate of the link, removes waits for grants; "" if there is none.
     remedy: ClassVar[str] = ""
+
+    def core(self) -> dict[str, Any]:
+        """Returns the fields for the core."""
+        return core_fields(self)
+
+    def data_files(self) -> Iterator[str]:
+        """Yields the paths of files that the access reads."""
+        return iter(())

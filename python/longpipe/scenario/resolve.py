@@ -104,7 +104,7 @@ def _add_access(scenario: "Scenario", topology: Topology, links: list[dict[str, 
     if not own:
         return
     for link, _, access in own:
-        links[link]["access"] = core_fields(access)
+        links[link]["access"] = access.core()
     rows = [{name: links[link][name] for name in ("rate_bps", "delay_ps", "access")} for link, _, _ in own]
     if (problem := _core.access_problem(orjson.dumps(rows).decode())) is not None:
         number, message = problem

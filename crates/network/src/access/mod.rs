@@ -5,6 +5,8 @@
 //! queue discipline stands in front of it. `ip/port/cell.rs` connects it to queues and counters.
 
 #[cfg(feature = "cellular")]
+pub mod cellreplay;
+#[cfg(feature = "cellular")]
 pub mod cellular;
 pub mod dvb_rcs2;
 pub mod dvb_s2;
@@ -12,6 +14,8 @@ mod fragments;
 #[cfg(feature = "wifi")]
 pub mod wifi;
 
+#[cfg(feature = "cellular")]
+use cellreplay::CellReplayConfig;
 #[cfg(feature = "cellular")]
 use cellular::CellularConfig;
 use dvb_rcs2::DvbRcs2Config;
@@ -135,6 +139,8 @@ pub(crate) struct NewStation<'a> {
     pub link: usize,
     /// Node whose port it is.
     pub node: usize,
+    /// Node at the end of its link.
+    pub to: usize,
     /// Rate [bit/s] of its link.
     pub rate_bps: u64,
     /// Propagation delay of its link.
@@ -189,6 +195,9 @@ pub(crate) trait Parameters: Described {
     /// Whether stations repeat transmissions that fail, below IP.
     const RETRANSMITS: bool;
 
+    /// Maximum length [byte] of packets.
+    const MAX_PACKET_BYTES: u64 = u64::MAX;
+
     /// Returns the name of the cell that the station shares; None for a cell of its own.
     fn cell(&self) -> Option<&str>;
 
@@ -234,6 +243,13 @@ macro_rules! accesses {
             pub fn cell(&self) -> Option<&str> {
                 match self {
                     $($(#[$condition])* AccessConfig::$name(config) => config.cell(),)+
+                }
+            }
+
+            /// Returns the maximum length [byte] of packets.
+            pub(crate) fn max_packet_bytes(&self) -> u64 {
+                match self {
+                    $($(#[$condition])* AccessConfig::$name(_) => <$config as Parameters>::MAX_PACKET_BYTES,)+
                 }
             }
 
@@ -320,4 +336,6 @@ accesses! {
     Wifi(WifiConfig);
     #[cfg(feature = "cellular")]
     Cellular(CellularConfig);
+    #[cfg(feature = "cellular")]
+    Cellreplay(CellReplayConfig);
 }

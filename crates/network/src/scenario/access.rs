@@ -3,6 +3,8 @@
 use super::refusal::{accept, refuse, ScenarioError};
 use super::{Framing, LinkConfig, Scenario};
 #[cfg(feature = "cellular")]
+pub use crate::access::cellreplay::CellReplayConfig;
+#[cfg(feature = "cellular")]
 pub use crate::access::cellular::{CellularConfig, Direction};
 pub use crate::access::dvb_rcs2::{Category, DvbRcs2Config, Preset, RandomAccess};
 pub use crate::access::dvb_s2::{DvbS2Config, FecFrame};
@@ -35,8 +37,9 @@ pub fn problem_of_links(links: &[AccessLink]) -> Option<(usize, Problem)> {
         .map(|(link, of_link)| NewStation {
             config: &of_link.access,
             link,
-            // No check depends on the node.
+            // No check depends on the nodes.
             node: link,
+            to: link,
             rate_bps: of_link.rate_bps,
             delay: Span(of_link.delay_ps),
         })
@@ -78,6 +81,7 @@ impl Scenario {
                 config: config.access.as_deref()?,
                 link,
                 node: config.from,
+                to: config.to,
                 rate_bps: config.rate_bps,
                 delay: Span(config.delay_ps),
             })
@@ -98,6 +102,22 @@ impl LinkConfig {
         }
         let accepted = "needs a link without tbf; cake shapes, too";
         self.has_shaper().then_some(("with a shaper of the link", accepted))
+    }
+}
+
+/// Checks that packets of a length may pass a link.
+pub(super) fn check_length(link: &LinkConfig, bytes: u32) -> Result<(), ScenarioError> {
+    let max = link
+        .access
+        .as_ref()
+        .map_or(u64::MAX, |access| access.max_packet_bytes());
+    match u64::from(bytes) > max {
+        true => refuse(
+            "packets over access",
+            bytes,
+            format!("needs at most {max} bytes with headers, as with tcp.mss = {}", max - 52),
+        ),
+        false => Ok(()),
     }
 }
 

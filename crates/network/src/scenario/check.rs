@@ -248,6 +248,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     for (back, bytes) in [(false, data), (true, ack)] {
         for link in flow.ways(back).flatten().filter_map(|&link| scenario.links.get(link)) {
             check_buffer(scenario, link, bytes)?;
+            access::check_length(link, bytes)?;
         }
     }
     let all = flow.ways(false).chain(flow.ways(true)).flatten();

@@ -73,6 +73,22 @@ pub(super) struct Block {
     pub report: Option<u64>,
 }
 
+impl Block {
+    /// Creates a block that is sent in a slot for the first time.
+    pub fn new(filled: Filled, resource_blocks: u64, slot: u64) -> Block {
+        Block {
+            filled,
+            state: BlockState::Pending,
+            resource_blocks,
+            transmissions: 0,
+            repeated: 0,
+            first: slot,
+            gap: None,
+            report: None,
+        }
+    }
+}
+
 /// Rules of HARQ and RLC, with times as numbers of slots.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
@@ -107,6 +123,10 @@ impl Blocks {
     pub fn push(&mut self, block: Block) -> u64 {
         self.blocks.push_back(block);
         self.first + self.blocks.len() as u64 - 1
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
     }
 
     /// Returns the number of packets that end in blocks that wait for delivery.
@@ -147,6 +167,25 @@ impl Blocks {
             }
             (None, Rlc::Am) => slot.max(block.first + rules.poll_retransmit),
         }
+    }
+
+    /// Stops all transmissions. Blocks that have not been received are kept for RLC, or lost. Returns the numbers of the
+    /// kept ones.
+    pub fn stop(&mut self, keeps: bool) -> Vec<u64> {
+        let mut kept = vec![];
+        for (number, block) in (self.first..).zip(&mut self.blocks) {
+            if matches!(block.state, BlockState::Received | BlockState::Lost) {
+                continue;
+            }
+            (block.transmissions, block.gap, block.report) = (0, None, None);
+            if keeps {
+                block.state = BlockState::Pending;
+                kept.push(number);
+            } else {
+                block.state = BlockState::Lost;
+            }
+        }
+        kept
     }
 
     /// Records that a status report is sent in a slot.

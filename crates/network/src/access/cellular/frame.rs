@@ -62,10 +62,10 @@ impl Frame {
         (slot..).find(|&slot| self.has(way, slot)).unwrap_or(slot)
     }
 
-    /// Returns the downlink slot with the grants of an uplink slot, `lead` slots before it or earlier; None if it is
+    /// Returns the downlink slot with the grants of an uplink slot, `grant_slots` slots before it or earlier; None if it is
     /// before the start of the run.
-    pub fn grant_of(&self, uplink: u64, lead: u64) -> Option<u64> {
-        let last = uplink.checked_sub(lead)?;
+    pub fn grant_of(&self, uplink: u64, grant_slots: u64) -> Option<u64> {
+        let last = uplink.checked_sub(grant_slots)?;
         let first = last.saturating_sub(self.period());
         (first..=last).rev().find(|&slot| self.has(Way::Down, slot))
     }
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!((nr.period(), nr.next(Way::Up, 10), nr.next(Way::Down, 7)), (10, 17, 10));
         let grants: Vec<_> = [7, 8, 9, 17].map(|slot| nr.grant_of(slot, 4)).into();
         assert_eq!(grants, [Some(3), Some(4), Some(5), Some(13)]);
-        // A lead of a period finds the special slot of the period before.
+        // With 10 slots, a grant is in the special slot of the period before.
         assert_eq!((nr.grant_of(19, 10), nr.grant_of(7, 8)), (Some(6), None));
         assert_eq!((nr.symbols(Way::Down, 6), nr.symbols_of_period(Way::Down)), (8, 92));
         let lte = Frame {

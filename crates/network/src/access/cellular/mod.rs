@@ -8,22 +8,22 @@
 //! that arrive at the start of a slot are considered in the next one.
 
 mod blocks;
-mod channel;
 mod frame;
 mod parameters;
 mod scheduler;
+mod user;
 
-use super::fragments::InTransit;
+use super::fragments::{Filled, InTransit};
 use super::{AccessReport, MediumAccess, NewStation, StationAction, StationEvent, Stations};
 use blocks::{fill, Block, BlockState, Blocks, Rules};
-use channel::Channel;
 use frame::{Frame, Way, SYMBOLS};
 use longpipe_events::{Span, Stream, Time};
 use parameters::config;
 pub use parameters::{CellularConfig, Direction, Preset, Rlc, Scheduler};
-use scheduler::{Order, User};
+use scheduler::{Candidate, Order};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use user::{Activity, Channel, Presence};
 
 /// Upper ends [byte] of the levels of a short buffer status report (TS 38.321 table 6.1.3.1-1).
 const LEVELS: [u64; 30] = [
@@ -39,26 +39,36 @@ fn reported(bytes: u64) -> u64 {
     }
 }
 
-/// What happens at the start of a slot, in this order.
+/// What happens at the start of a slot, in this order. Handovers make actions of earlier epochs of a station void.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Action {
     /// The transmission of a block in the slot before has ended.
-    Receive { station: usize, block: u64 },
+    Receive { station: usize, block: u64, epoch: u64 },
+    /// A handover begins.
+    Handover { station: usize },
     /// RLC notices that a block is missing.
     Notice { station: usize, block: u64 },
     /// The scheduler learns the outcome of a transmission by HARQ.
-    Feedback { station: usize, block: u64, repeats: bool },
+    Feedback {
+        station: usize,
+        block: u64,
+        repeats: bool,
+        epoch: u64,
+    },
     /// RLC repeats a block.
-    Repeat { station: usize, block: u64 },
+    Repeat { station: usize, block: u64, epoch: u64 },
     /// The scheduler learns of uplink data by a report, or a request, that was composed in an earlier slot.
     Report {
         station: usize,
         composed: u64,
         bytes: u64,
         is_request: bool,
+        epoch: u64,
     },
     /// A user may send a scheduling request.
-    Request { station: usize },
+    Request { station: usize, epoch: u64 },
+    /// The interruption by a handover has ended.
+    Resume { station: usize },
     /// The scheduler assigns the slot to downlink users.
     Downlink,
     /// The scheduler grants an uplink slot to users.
@@ -106,6 +116,13 @@ struct Station {
     channel: Channel,
     rules: Rules,
     errors: Stream,
+    presence: Presence,
+    /// Number of the user among those of the cell.
+    user: usize,
+    /// Handovers so far, the end of the last one, and whether the next one is scheduled.
+    epoch: u64,
+    resumes: u64,
+    is_handover_due: bool,
     requests: Requests,
     /// Bytes that have not been sent of the packet of which a part has been sent; 0 if there is none.
     rest: u64,
@@ -161,13 +178,15 @@ pub(crate) struct Cellular {
     resource_blocks: u64,
     processing: u64,
     acknowledgement: u64,
-    lead: u64,
+    grant_slots: u64,
     stations: Vec<Station>,
+    /// Users by the order of their nodes.
+    activities: Vec<Activity>,
     down: Assignment,
     up: Assignment,
     agenda: BinaryHeap<Reverse<(u64, Action)>>,
     /// Users with data, in the slot that is being assigned.
-    users: Vec<User>,
+    users: Vec<Candidate>,
 }
 
 impl Cellular {
@@ -185,6 +204,13 @@ impl Cellular {
         };
         let (down, up) = (assignment(Way::Down), assignment(Way::Up));
         let mut request_slot = 0;
+        let user = |station: &NewStation<'_>| match config(station).way() {
+            Way::Up => station.node,
+            Way::Down => station.to,
+        };
+        let mut nodes: Vec<usize> = new.iter().map(user).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
         let station = |station: &NewStation<'_>| {
             let own = config(station);
             let period = own.request_period();
@@ -201,6 +227,11 @@ impl Cellular {
                 channel: own.channel(seed, station.link),
                 rules: own.rules(),
                 errors: Stream::new(seed, "block error", station.link as u64),
+                presence: own.presence(),
+                user: nodes.partition_point(|&node| node < user(station)),
+                epoch: 0,
+                resumes: 0,
+                is_handover_due: false,
                 requests: Requests {
                     period,
                     offset,
@@ -225,8 +256,9 @@ impl Cellular {
             resource_blocks: first.resource_blocks(),
             processing: first.processing_slots(),
             acknowledgement: first.acknowledgement_slots.into(),
-            lead: first.grant_slots.into(),
+            grant_slots: first.grant_slots.into(),
             stations: new.iter().map(station).collect(),
+            activities: vec![Activity::default(); nodes.len()],
             down,
             up,
             agenda: BinaryHeap::new(),
@@ -249,10 +281,10 @@ impl Cellular {
                 }
             }
             Way::Up => {
-                let earliest = self.frame.next(Way::Down, slot) + self.lead;
+                let earliest = self.frame.next(Way::Down, slot) + self.grant_slots;
                 let uplink = self.frame.next(Way::Up, earliest.max(self.up.from));
                 let is_earlier = self.up.due.is_none_or(|due| uplink < due);
-                if let Some(grant) = self.frame.grant_of(uplink, self.lead).filter(|_| is_earlier) {
+                if let Some(grant) = self.frame.grant_of(uplink, self.grant_slots).filter(|_| is_earlier) {
                     self.up.due = Some(uplink);
                     self.schedule(grant, Action::Uplink { slot: uplink });
                 }
@@ -260,15 +292,32 @@ impl Cellular {
         }
     }
 
+    /// Returns the first slot from `slot` on in which a station may send new data.
+    fn available(&self, number: usize, slot: u64) -> u64 {
+        let station = &self.stations[number];
+        let activity = self.activities[station.user];
+        station.presence.available(station.way, slot, station.resumes, activity)
+    }
+
     fn has_data(&self, number: usize, stations: &impl Stations) -> bool {
         self.stations[number].rest > 0 || stations.waiting_bytes(number) > 0
     }
 
-    /// Returns whether the scheduler knows of data, or a retransmission, that a station could send.
-    fn is_ready(&self, number: usize, stations: &impl Stations) -> bool {
+    /// Returns the first slot from `slot` on in which the scheduler could serve a station; None if it knows of no data.
+    fn ready(&self, number: usize, slot: u64, stations: &impl Stations) -> Option<u64> {
         let station = &self.stations[number];
-        !station.by_harq.is_empty()
-            || (station.has_process() && (!station.by_rlc.is_empty() || self.has_new(number, stations)))
+        if !station.by_harq.is_empty() {
+            return Some(slot);
+        }
+        let has_data = station.has_process() && (!station.by_rlc.is_empty() || self.has_new(number, stations));
+        has_data.then(|| self.available(number, slot))
+    }
+
+    /// Lets the scheduler serve a station as soon as it can, from `slot` on.
+    fn arm_for(&mut self, number: usize, slot: u64, stations: &impl Stations) {
+        if let Some(at) = self.ready(number, slot, stations) {
+            self.arm(self.stations[number].way, at);
+        }
     }
 
     /// Returns whether the scheduler knows of new data of a station.
@@ -287,10 +336,12 @@ impl Cellular {
         let requests = &mut self.stations[number].requests;
         requests.is_due = true;
         let (period, offset) = (requests.period, requests.offset);
+        let epoch = self.stations[number].epoch;
+        let slot = self.available(number, slot);
         let first = (slot / period).saturating_sub(1);
         let mut opportunities = (first..).map(|number| self.frame.next(Way::Up, number * period + offset));
         let at = opportunities.find(|&opportunity| opportunity >= slot).unwrap_or(slot);
-        self.schedule(at, Action::Request { station: number });
+        self.schedule(at, Action::Request { station: number, epoch });
     }
 
     fn needs_request(&self, number: usize, stations: &impl Stations) -> bool {
@@ -307,7 +358,7 @@ impl Cellular {
         let station = &mut self.stations[number];
         station.report.requests += 1;
         station.requests.expected += 1;
-        let bytes = station.requests.grant_bytes;
+        let (bytes, epoch) = (station.requests.grant_bytes, station.epoch);
         stations.record(
             number,
             self.frame.start(slot),
@@ -318,12 +369,13 @@ impl Cellular {
             composed: slot,
             bytes,
             is_request: true,
+            epoch,
         };
         self.schedule(slot + self.processing, report);
     }
 
     /// Processes a report or a request that has reached the scheduler.
-    fn learn(&mut self, slot: u64, number: usize, (composed, bytes): (u64, u64), is_request: bool) {
+    fn learn(&mut self, number: usize, (composed, bytes): (u64, u64), is_request: bool) {
         let requests = &mut self.stations[number].requests;
         requests.expected -= u64::from(bytes > 0);
         if composed < requests.last {
@@ -340,9 +392,6 @@ impl Cellular {
         let granted: u64 = requests.granted.iter().map(|(_, bytes)| bytes).sum();
         let known = bytes.saturating_sub(granted);
         requests.known = if is_request { requests.known.max(known) } else { known };
-        if requests.known > 0 {
-            self.arm(Way::Up, slot);
-        }
     }
 
     /// Assigns the resource blocks of a slot to users of a direction, at the start of slot `present`.
@@ -359,9 +408,10 @@ impl Cellular {
         let mut users = std::mem::take(&mut self.users);
         users.clear();
         for &number in &members {
-            if self.stations[number].has_process() && self.has_new(number, stations) {
+            let may_send = self.stations[number].has_process() && self.available(number, slot) == slot;
+            if may_send && self.has_new(number, stations) {
                 let bytes = self.stations[number].bytes_of(slot, &self.frame);
-                users.push(User { station: number, bytes });
+                users.push(Candidate { station: number, bytes });
             }
         }
         users.retain(|user| user.bytes > 0);
@@ -389,11 +439,15 @@ impl Cellular {
             }
         }
         self.users = users;
-        let is_ready = members.iter().any(|&number| self.is_ready(number, stations));
+        let next = members
+            .iter()
+            .filter_map(|&number| self.ready(number, slot + 1, stations))
+            .min();
         let assignment = if way == Way::Down { &mut self.down } else { &mut self.up };
         assignment.stations = members;
-        if is_ready {
-            self.arm(way, present);
+        if let Some(next) = next {
+            // The grants of the next uplink slot may be sent in the present slot.
+            self.arm(way, if next == slot + 1 { present } else { next });
         }
     }
 
@@ -424,7 +478,9 @@ impl Cellular {
                 .is_some_and(|sent| sent.resource_blocks <= room);
             return if fits { station.by_harq.pop_front() } else { None };
         }
-        let &block = station.by_rlc.front().filter(|_| station.has_process())?;
+        let may_send = station.has_process() && self.available(number, slot) == slot;
+        let station = &mut self.stations[number];
+        let &block = station.by_rlc.front().filter(|_| may_send)?;
         // RLC passes the data to MAC again, in a block for the present channel.
         let bytes = Some(station.bytes_of(slot, &frame)).filter(|&bytes| bytes > 0)?;
         let sent = station.blocks.get(block)?;
@@ -447,12 +503,13 @@ impl Cellular {
         let share = u128::from(self.frame.slot_ps) * u128::from(sent.resource_blocks);
         let airtime = (share / u128::from(self.resource_blocks)) as u64;
         station.report.airtime = Span(station.report.airtime.0 + airtime);
-        self.schedule(slot + 1, Action::Receive { station: number, block });
+        let (station, epoch) = (number, station.epoch);
+        self.schedule(slot + 1, Action::Receive { station, block, epoch });
     }
 
     /// Sends new data to a user in a downlink slot with `room` resource blocks. Returns the numbers of resource blocks and
     /// of bytes that it uses.
-    fn send_down(&mut self, user: User, slot: u64, room: u64, stations: &mut impl Stations) -> (u64, u64) {
+    fn send_down(&mut self, user: Candidate, slot: u64, room: u64, stations: &mut impl Stations) -> (u64, u64) {
         let bytes = user.bytes * room / self.resource_blocks;
         let needed = |used: u64| (used * self.resource_blocks).div_ceil(user.bytes).clamp(1, room);
         let grant = Grant {
@@ -477,6 +534,7 @@ impl Cellular {
     fn start(&mut self, number: usize, block: u64, slot: u64, stations: &mut impl Stations) {
         let (now, end) = (self.frame.start(slot), self.frame.start(slot + 1));
         let station = &mut self.stations[number];
+        self.activities[station.user].last = Some(slot);
         station.report.granted += 1;
         station.report.used += 1;
         let waited = station.stop_waiting(now);
@@ -491,7 +549,14 @@ impl Cellular {
     }
 
     /// Grants a user resource blocks of an uplink slot. Returns the numbers of resource blocks and of bytes.
-    fn grant(&mut self, user: User, slot: u64, present: u64, room: u64, stations: &mut impl Stations) -> (u64, u64) {
+    fn grant(
+        &mut self,
+        user: Candidate,
+        slot: u64,
+        present: u64,
+        room: u64,
+        stations: &mut impl Stations,
+    ) -> (u64, u64) {
         let station = &mut self.stations[user.station];
         let known = station.requests.known;
         let used = (known * self.resource_blocks).div_ceil(user.bytes).clamp(1, room);
@@ -514,9 +579,14 @@ impl Cellular {
     fn send_up(&mut self, slot: u64, number: usize, stations: &mut impl Stations) {
         let now = self.frame.start(slot);
         let station = &mut self.stations[number];
+        // A handover voids grants.
+        if station.requests.grants.front().is_none_or(|grant| grant.slot != slot) {
+            return;
+        }
         let Some(grant) = station.requests.grants.pop_front() else {
             return;
         };
+        let epoch = station.epoch;
         // The grant has been assigned whole.
         let (_, block) = station.fill(number, grant, now, |_| grant.resource_blocks, stations);
         let bytes = reported(station.rest + stations.waiting_bytes(number));
@@ -542,6 +612,7 @@ impl Cellular {
                     composed: slot,
                     bytes,
                     is_request: false,
+                    epoch,
                 };
                 self.schedule(slot + self.processing, report);
             }
@@ -552,8 +623,7 @@ impl Cellular {
     fn receive(&mut self, slot: u64, number: usize, block: u64, stations: &mut impl Stations) {
         let (sent, processing) = (slot - 1, self.processing);
         let station = &mut self.stations[number];
-        let way = station.way;
-        let rules = station.rules;
+        let (way, rules, epoch) = (station.way, station.rules, station.epoch);
         let Some(own) = station.blocks.get(block) else { return };
         let (transmissions, composed, report) = (own.transmissions, own.first, own.report);
         let error = if transmissions == 1 {
@@ -581,6 +651,7 @@ impl Cellular {
                     composed,
                     bytes,
                     is_request: false,
+                    epoch,
                 };
                 self.agenda.push(Reverse((learned, report)));
             }
@@ -600,6 +671,7 @@ impl Cellular {
             station: number,
             block,
             repeats: fails && !is_last,
+            epoch,
         };
         self.schedule(learned.max(slot), feedback);
         self.request(slot, number, stations);
@@ -612,10 +684,7 @@ impl Cellular {
             true => station.by_harq.push_back(block),
             false => station.processes -= 1,
         }
-        let way = station.way;
-        if self.is_ready(number, stations) {
-            self.arm(way, slot);
-        }
+        self.arm_for(number, slot, stations);
     }
 
     /// Lets RLC repeat a block that HARQ has lost, or gives it up.
@@ -649,7 +718,47 @@ impl Cellular {
             Way::Down => self.frame.next(Way::Up, slot) + self.processing,
             Way::Up => self.frame.next(Way::Down, slot),
         };
-        self.schedule(at, Action::Repeat { station: number, block });
+        let (station, epoch) = (number, station.epoch);
+        self.schedule(at, Action::Repeat { station, block, epoch });
+    }
+
+    /// Schedules the next handover of a station that has data in a slot, unless it is scheduled.
+    fn await_handover(&mut self, slot: u64, number: usize) {
+        let station = &mut self.stations[number];
+        if station.is_handover_due {
+            return;
+        }
+        if let Some((next, end)) = station.presence.handover(slot) {
+            station.is_handover_due = true;
+            station.resumes = station.resumes.max(end);
+            self.schedule(next, Action::Handover { station: number });
+        }
+    }
+
+    /// Moves a user to another base station.
+    fn hand_over(&mut self, slot: u64, number: usize, stations: &mut impl Stations) {
+        let has_data = self.has_data(number, stations);
+        let station = &mut self.stations[number];
+        station.is_handover_due = false;
+        if !has_data && station.blocks.is_empty() {
+            return;
+        }
+        station.epoch += 1;
+        station.processes = 0;
+        station.by_harq.clear();
+        let keeps = station.presence.forwards && station.rules.rlc == Rlc::Am;
+        station.by_rlc = station.blocks.stop(keeps).into();
+        let requests = &mut station.requests;
+        (requests.known, requests.expected, requests.last, requests.is_due) = (0, 0, slot, false);
+        requests.grants.clear();
+        requests.granted.clear();
+        if station.way == Way::Down && !station.presence.forwards {
+            station.lose_queue(number, self.frame.start(slot), stations);
+        }
+        self.deliver(slot, number, stations);
+        self.await_handover(slot, number);
+        let resumes = self.stations[number].resumes;
+        self.schedule(resumes, Action::Resume { station: number });
     }
 
     /// Passes packets on that wait for no earlier block.
@@ -665,6 +774,24 @@ impl Cellular {
 }
 
 impl Station {
+    /// Loses the packets that wait at the base station.
+    fn lose_queue(&mut self, number: usize, now: Time, stations: &mut impl Stations) {
+        let mut filled = Filled {
+            completed: u64::from(self.rest > 0),
+            ..Filled::default()
+        };
+        self.rest = 0;
+        while stations.take(number, now).is_some() {
+            self.taken += 1;
+            filled.completed += 1;
+        }
+        self.stop_waiting(now);
+        self.blocks.push(Block {
+            state: BlockState::Lost,
+            ..Block::new(filled, 0, 0)
+        });
+    }
+
     /// Fills a block with new data. Returns the number of resource blocks that it uses, of those that `needed` bytes use,
     /// and the block, if there are data.
     fn fill(
@@ -688,16 +815,7 @@ impl Station {
         let used = needed(grant.bytes - left);
         self.report.overhead_bytes += grant.bytes * used / grant.resource_blocks - filled.bytes;
         self.processes += 1;
-        let block = self.blocks.push(Block {
-            filled,
-            state: BlockState::Pending,
-            resource_blocks: used,
-            transmissions: 0,
-            repeated: 0,
-            first: grant.slot,
-            gap: None,
-            report: None,
-        });
+        let block = self.blocks.push(Block::new(filled, used, grant.slot));
         (used, Some(block))
     }
 }
@@ -709,9 +827,11 @@ impl MediumAccess for Cellular {
             own.waits_since = Some(now.max(own.busy_until));
         }
         let slot = self.frame.after(now);
-        match own.way {
-            Way::Down if own.has_process() => self.arm(Way::Down, slot),
-            Way::Down => {}
+        own.presence.promote(slot, &mut self.activities[own.user]);
+        let way = own.way;
+        self.await_handover(slot, station);
+        match way {
+            Way::Down => self.arm_for(station, slot, stations),
             Way::Up => self.request(slot, station, stations),
         }
     }
@@ -726,29 +846,45 @@ impl MediumAccess for Cellular {
                 return;
             }
             self.agenda.pop();
+            let is_void = |station: usize, epoch: u64| self.stations[station].epoch != epoch;
             match action {
-                Action::Receive { station, block } => self.receive(slot, station, block, stations),
+                Action::Receive { station, epoch, .. }
+                | Action::Feedback { station, epoch, .. }
+                | Action::Repeat { station, epoch, .. }
+                | Action::Report { station, epoch, .. }
+                | Action::Request { station, epoch }
+                    if is_void(station, epoch) => {}
+                Action::Receive { station, block, .. } => self.receive(slot, station, block, stations),
+                Action::Handover { station } => self.hand_over(slot, station, stations),
                 Action::Notice { station, block } => self.notice(slot, station, block, stations),
                 Action::Feedback {
                     station,
                     block,
                     repeats,
-                } => self.feed_back(slot, station, block, repeats, stations),
-                Action::Repeat { station, block } => {
-                    let way = self.stations[station].way;
+                    ..
+                } => {
+                    self.feed_back(slot, station, block, repeats, stations);
+                }
+                Action::Repeat { station, block, .. } => {
                     self.stations[station].by_rlc.push_back(block);
-                    self.arm(way, slot);
+                    self.arm_for(station, slot, stations);
                 }
                 Action::Report {
                     station,
                     composed,
                     bytes,
                     is_request,
+                    ..
                 } => {
-                    self.learn(slot, station, (composed, bytes), is_request);
+                    self.learn(station, (composed, bytes), is_request);
+                    self.arm_for(station, slot, stations);
                     self.request(slot, station, stations);
                 }
-                Action::Request { station } => self.send_request(slot, station, stations),
+                Action::Request { station, .. } => self.send_request(slot, station, stations),
+                Action::Resume { station } => {
+                    self.arm_for(station, slot, stations);
+                    self.request(slot, station, stations);
+                }
                 Action::Downlink if self.down.due == Some(slot) => self.assign(Way::Down, slot, slot, stations),
                 Action::Uplink { slot: uplink } if self.up.due == Some(uplink) => {
                     self.assign(Way::Up, uplink, slot, stations);

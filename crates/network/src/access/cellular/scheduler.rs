@@ -4,7 +4,7 @@ use super::parameters::Scheduler;
 
 /// A user, as the scheduler sees it in a slot.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct User {
+pub(super) struct Candidate {
     /// Number of its station.
     pub station: usize,
     /// Bytes that it could receive or send in the whole slot.
@@ -39,10 +39,10 @@ impl Order {
 
     /// Returns the place of the user in the list that is served next. Of equal users, that one is served that follows
     /// the user that was served last.
-    pub fn choose(&self, users: &[User]) -> Option<usize> {
+    pub fn choose(&self, users: &[Candidate]) -> Option<usize> {
         let count = self.averages.len();
-        let turn = |user: &User| (user.station + count - self.last - 1) % count;
-        let metric = |user: &User| match self.scheduler {
+        let turn = |user: &Candidate| (user.station + count - self.last - 1) % count;
+        let metric = |user: &Candidate| match self.scheduler {
             Scheduler::ProportionalFair => user.bytes as f64 / self.averages[user.station].max(LEAST),
             Scheduler::RoundRobin => 0.0,
             Scheduler::MaximumRate => user.bytes as f64,

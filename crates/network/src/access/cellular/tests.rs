@@ -73,7 +73,9 @@ impl Cell {
         let station = |(link, config)| NewStation {
             config,
             link,
-            node: link,
+            // Stations 0 and 1 belong to one user.
+            node: link / 2,
+            to: link / 2,
             rate_bps: RATE_BPS,
             delay: Span(0),
         };
@@ -122,7 +124,9 @@ fn access(fields: &str) -> AccessConfig {
         r#"{"kind": "cellular", "preset": "nr", "direction": "up", "scheduler": "proportional-fair",
             "fairness_time_ps": 1000000000000, "request_grant_bytes": 512, "acknowledgement_slots": 4, "grant_slots": 4,
             "block_error": 0.0, "harq_transmissions": 5, "rlc": "am", "rlc_retransmissions": 32,
-            "reassembly_ps": 20000000000, "poll_retransmit_ps": 20000000000, "status_prohibit_ps": 10000000000}"#,
+            "reassembly_ps": 20000000000, "poll_retransmit_ps": 20000000000, "status_prohibit_ps": 10000000000,
+            "handover_interruption_ps": 50000000000, "forwarding": true, "drx_on_ps": 10000000000,
+            "drx_inactivity_ps": 100000000000, "release_after_ps": 10000000000000}"#,
     )
     .expect("the defaults");
     let own: serde_json::Map<String, serde_json::Value> =
@@ -195,7 +199,7 @@ fn first_packet_ms(stations: &[&str], station: usize, bytes: u64) -> f64 {
 }
 
 #[test]
-fn first_uplink_packet_has_the_delay_of_a_request_and_a_grant() {
+fn first_uplink_packet_waits_for_request_and_grant() {
     let mut compared = 0;
     for row in rows("NR first packet ms") {
         let fields = format!(r#""request_period_ps": {}"#, row.number("sr-period") * MS as f64);
@@ -396,6 +400,10 @@ fn packets_are_conserved_and_keep_their_order() {
         r#""rlc": "um", "harq_transmissions": 1, "reassembly_ps": 0"#,
         r#""rlc": "am", "status_prohibit_ps": 0, "processing_slots": 1, "preset": "lte", "fading_ps": 5000000000"#,
         r#""rlc": "am", "resource_blocks": 1, "request_grant_bytes": 1"#,
+        r#""rlc": "am", "handover_every_ps": 100000000000"#,
+        r#""rlc": "am", "handover_every_ps": 150000000000, "forwarding": false"#,
+        r#""rlc": "um", "handover_every_ps": 150000000000, "promotion_ps": 300000000000, "release_after_ps": 100000000000"#,
+        r#""rlc": "am", "drx_cycle_ps": 160000000000, "drx_inactivity_ps": 5000000000"#,
     ]
     .iter()
     .enumerate()
@@ -409,7 +417,7 @@ fn packets_are_conserved_and_keep_their_order() {
         const PACKETS: u64 = 20_000;
         for _ in 0..PACKETS {
             let gap = if stream.below(50) == 0 { 100 * MS } else { 2 * MS };
-            now = now + Span(stream.below(gap));
+            now += Span(stream.below(gap));
             cell.arrive(now, stream.below(3) as usize, 40 + stream.below(1461));
         }
         cell.finish();
@@ -421,11 +429,8 @@ fn packets_are_conserved_and_keep_their_order() {
                 .windows(2)
                 .all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1));
         }
-        assert_eq!(
-            lost > 0,
-            further.contains("um") || further.contains("rlc_retransmissions"),
-            "{further}: {lost}"
-        );
+        let loses = ["um", "rlc_retransmissions", "forwarding"].iter().any(|field| further.contains(field));
+        assert_eq!(lost > 0, loses, "{further}: {lost}");
         for station in 0..3 {
             let report = cell.cell.report(station, now);
             assert_eq!(
@@ -436,6 +441,83 @@ fn packets_are_conserved_and_keep_their_order() {
             assert_eq!(report.requests > 0, station != 1);
         }
     }
+}
+
+/// Returns the departures [ms] of packets of a user with these fields, one every `interval` ms from 0.25 ms on.
+fn departures_ms(fields: &str, packets: u64, interval: u64) -> (Vec<f64>, u64) {
+    let mut cell = Cell::new(&[fields], 1);
+    for number in 0..packets {
+        cell.arrive(Time(number * interval * MS + MS / 4), 0, 400);
+    }
+    cell.finish();
+    let ms = |&(departure, _): &(Time, Time)| departure.0 as f64 / MS as f64;
+    (cell.queues.left[0].iter().map(ms).collect(), cell.queues.lost[0])
+}
+
+#[test]
+fn a_handover_interrupts_the_link_and_forwards_its_packets() {
+    let fields = r#""preset": "lte", "direction": "down", "handover_every_ps": 1000000000000"#;
+    let (forwarded, lost) = departures_ms(fields, 1500, 1);
+    assert_eq!((forwarded.len(), lost), (1500, 0));
+    // The block that begins at 999 ms is received when the handover begins.
+    let pause = forwarded
+        .windows(2)
+        .find(|pair| pair[1] - pair[0] > 1.0)
+        .expect("a pause");
+    assert_eq!(pause, [1000.0, 1051.0]);
+    // Packets that wait at the old base station are lost without forwarding: those of a busy link.
+    let busy = format!(r#"{fields}, "forwarding": false, "quality_ps": [[0, 0.05]]"#);
+    let (left, lost) = departures_ms(&busy, 1500, 1);
+    assert_eq!(left.len() as u64 + lost, 1500);
+    assert!(lost > 100, "{lost}");
+    let (_, lost) = departures_ms(&busy.replace("false", "true"), 1500, 1);
+    assert_eq!(lost, 0);
+}
+
+#[test]
+fn an_upload_continues_with_a_request_after_a_handover() {
+    let (left, lost) = departures_ms(r#""handover_every_ps": 1000000000000"#, 1500, 1);
+    assert_eq!((left.len(), lost), (1500, 0));
+    let pause = left.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max);
+    // The interruption, a request every 20 ms, and a grant.
+    assert!((50.0..50.0 + 20.0 + 12.0).contains(&pause), "{pause}");
+}
+
+#[test]
+fn inactive_users_receive_at_the_begin_of_drx_cycles() {
+    let fields = r#""preset": "lte", "direction": "down", "drx_cycle_ps": 320000000000"#;
+    // A packet each second: cycles begin at multiples of 320 ms, and last 10 ms.
+    let (left, _) = departures_ms(fields, 5, 1000);
+    assert_eq!(left, [2.0, 1281.0, 2241.0, 3201.0, 4161.0]);
+    // A packet each 50 ms keeps the user active.
+    let (left, _) = departures_ms(fields, 20, 50);
+    assert!(
+        left.iter()
+            .enumerate()
+            .all(|(number, &left)| left == 50.0 * number as f64 + 2.0),
+        "{left:?}"
+    );
+}
+
+#[test]
+fn released_users_are_promoted_once_for_both_directions() {
+    let fields = |way: &str| format!(r#""preset": "lte", "direction": "{way}", "promotion_ps": 341000000000"#);
+    let (down, up) = (fields("down"), fields("up"));
+    let mut cell = Cell::new(&[&up, &down], 1);
+    cell.arrive(Time(MS / 4), 0, 400);
+    cell.arrive(Time(500 * MS + MS / 4), 1, 400);
+    cell.arrive(Time(20_000 * MS + MS / 4), 1, 400);
+    cell.finish();
+    let delays: Vec<u64> = cell
+        .queues
+        .left
+        .iter()
+        .flatten()
+        .map(|(left, arrived)| (left.0 - arrived.0) / MS)
+        .collect();
+    // Promotion, and a request and a grant; the next slot; promotion after 10 s without data.
+    assert!((341 + 9..=341 + 19).contains(&delays[0]), "{delays:?}");
+    assert_eq!(delays[1..], [1, 342]);
 }
 
 #[test]

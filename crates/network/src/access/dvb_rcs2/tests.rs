@@ -51,6 +51,7 @@ impl Beam {
             config,
             link,
             node: link,
+            to: link,
             rate_bps: RATE_BPS,
             delay: Span(delay_ps),
         };

@@ -49,6 +49,7 @@ impl Carrier {
             config,
             link,
             node: 0,
+            to: link,
             rate_bps: RATE_BPS,
             delay: DELAY,
         };

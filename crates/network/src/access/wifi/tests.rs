@@ -59,6 +59,7 @@ impl Channel {
                 config,
                 link,
                 node,
+                to: link,
                 rate_bps,
                 delay: Span(0),
             })
@@ -425,6 +426,7 @@ fn stations_of_different_standards_do_not_share_a_cell() {
         config,
         link,
         node: link,
+        to: link,
         rate_bps: 72_200_000,
         delay: Span(0),
     };

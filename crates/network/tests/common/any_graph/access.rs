@@ -43,6 +43,17 @@ fn add(scenario: &mut Scenario, links: &[usize], shares: bool, seed: u64) {
                 AccessConfig::DvbRcs2(DvbRcs2Config { cell, .. }) | AccessConfig::DvbS2(DvbS2Config { cell, .. }) => {
                     cell
                 }
+                AccessConfig::Cellreplay(own) => {
+                    // Python reads recordings from files. Each link has one of its own, to which its rate does not apply.
+                    scenario.links[link].rate_bps = 10_000_000_000;
+                    let ms = |count: u64, gap: u64| (0..count).map(move |number| number * gap * (1 + seed % 3));
+                    own.light_ms = ms(4, 50).map(|time| vec![time, 5 + time % 7, 0, 1, 1, 4]).collect();
+                    own.heavy_ms = ms(9, 3).collect();
+                    own.size_offsets_ms = (seed % 2 == 0).then(|| vec![0.4, 1.0, 2.7]);
+                    own.skip_ps = 0;
+                    scenario.links[link].access = Some(Box::new(access));
+                    return Simulation::new(scenario, 1).is_ok();
+                }
                 AccessConfig::Cellular(own) => {
                     // A cell has users of both directions.
                     own.direction = if number % 2 == 0 {
