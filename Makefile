@@ -10,7 +10,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # included so that Cargo compiles the other crates only once, for the tests and for Python.
 TESTED := --workspace --exclude longpipe-wasm --tests
 
-.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 stacks-picoquic wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
+.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 stacks-picoquic stacks-quiche wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
 
 # Python packages are installed, and tests are compiled, in parallel with the core, unless make was called with --jobs.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -83,7 +83,7 @@ NGTCP2 := libngtcp2 libngtcp2_crypto_gnutls gnutls
 
 # Builds those that can be built.
 more-stacks:
-	@for name in ngtcp2 picoquic; do $(MAKE) --silent --no-print-directory stacks-$$name || true; done
+	@for name in ngtcp2 picoquic quiche; do $(MAKE) --silent --no-print-directory stacks-$$name || true; done
 
 stacks-ngtcp2: $(ENDS)/ngtcp2.so
 	@:
@@ -100,6 +100,14 @@ stacks-picoquic: $(ENDS)/picoquic.so
 $(ENDS)/picoquic.so: integrations/stacks/picoquic.c integrations/stacks/picoquic.py $(C_END_FILES)
 	@$(PYTHON) integrations/stacks/picoquic.py $(ENDS)/picoquic crates/stacks/certificate
 	$(C_END) -DBUILT='"$(ENDS)/picoquic"' $< -o $@ -lm
+
+stacks-quiche: $(ENDS)/quiche.so
+	@:
+
+$(ENDS)/quiche.so: $(wildcard integrations/stacks/quiche/* integrations/stacks/quiche/src/* crates/end/src/*) $(C_END_FILES)
+	cargo build --release --locked --manifest-path integrations/stacks/quiche/Cargo.toml --target-dir $(ENDS)/quiche || { \
+		echo "stacks-quiche: not built; needs Rust 1.89, CMake, a C++ compiler and libclang (libclang-dev)"; exit 1; }
+	cp $(ENDS)/quiche/release/liblongpipe_quiche.so $@
 
 reproduce: setup
 	@$(BIN)/longpipe reproduce $(PAPERS)
