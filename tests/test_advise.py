@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -699,7 +700,8 @@ def test_a_gateway_offers_proxies_between_its_users_and_servers(tmp_path: Path) 
     (tmp_path / "g.toml").write_text(template.scenario)
     scenario = Scenario.from_toml(tmp_path / "g.toml")
     # 30 ms to the servers, and 1 ms behind the path, in each direction.
-    assert (scenario.network.access_delay, scenario.network.trunk_delay) == ("30 ms", "269 ms")
+    network: Any = scenario.network
+    assert (network.access_delay, network.trunk_delay) == ("30 ms", "269 ms")
     with pytest.raises(ScenarioError, match="--rtt: 60 ms; needs at least 62 ms"):
         gateway("20 Mbit/s", "60 ms", 40, 0, "60 ms")
 
