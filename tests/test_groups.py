@@ -133,7 +133,7 @@ def test_the_count_of_a_group_is_one_change() -> None:
         ({"group": []}, "network.group: empty; needs at least one group"),
         ({"sources": 3, "group": [{"name": "a"}]}, "network.sources: 3; its groups have 1, needs that or nothing"),
         ({"group": [{"name": "a", "count": 0}]}, "network.group[0].count: 0; needs at least 1"),
-        ({"group": [{"name": "a", "cuont": 2}]}, "network.group[0].cuont: unknown field; did you mean 'count'? accepts name, count, tcp, traffic, start, stop, class, service, access_delay, exit_delay, direction"),
+        ({"group": [{"name": "a", "cuont": 2}]}, "network.group[0].cuont: unknown field; did you mean 'count'? accepts name, count, tcp, traffic, start, stop, class, service, split, access_delay, exit_delay, direction"),
         ({"group": [{"name": "a", "tcp": {"mss": "100 KB"}}]}, "network.group[0].tcp.mss: 100 KB; needs 1 B to 65000 B"),
         ({"group": [{"name": "b"}, {"name": "a", "tcp": {"receiver_window": "10 B"}}]}, "network.group[1].tcp.receiver_window: 10 B; needs at least one segment (512 B)"),
         ({"group": [{"name": "a", "start": {"kind": "fixed", "at": "20 s"}}]}, "network.group[0].start.at: 20 s; needs less than the duration, 10 s"),
