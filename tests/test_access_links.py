@@ -75,6 +75,27 @@ def test_remedy_of_access_raises_the_goodput() -> None:
     assert after.flow_limits[0].limited_by != "access"
 
 
+def test_link_that_is_busy_has_a_remedy_that_its_access_accepts() -> None:
+    network = {"kind": "dumbbell", "sources": 1, "access_rate": "1 Gbit/s", "trunk_delay": "10 ms"}
+    busy = Scenario.model_validate(
+        {
+            "framing": "ip",
+            "duration": "5 s",
+            "network": {**network, "trunk_rate": "143.4 Mbit/s", "return_rate": "1 Gbit/s", "access": {"kind": "wifi"}},
+            "switch": {"buffer": "1000 packets"},
+            "tcp": {"profile": "linux-6"},
+        }
+    )
+    limit = simulate(busy).flow_limits[0]
+    # The rates of Wi-Fi are those of the standard.
+    assert (limit.limited_by, limit.remedy) == ("link", None)
+    carrier = {"kind": "dvb-s2", "es_n0": [["0 s", 3.0]]}
+    before = simulate(busy.with_(**{"network.access": carrier, "network.trunk_rate": "20 Mbit/s"}))
+    remedy = before.flow_limits[0].remedy
+    assert remedy is not None
+    assert simulate(remedy.applied_to(before.scenario)).throughputs_bps[0] > 3 * before.throughputs_bps[0]
+
+
 def test_trace_of_grants_agrees_with_the_counters() -> None:
     result = simulate(geo(**{"traces.grants": True, "network.return_access.request_loss": 0.1}))
     rows = result.traces["grants"]
@@ -119,10 +140,10 @@ def test_losses_of_random_access_are_counted_as_access() -> None:
 
 def test_numbers_of_access_are_within_their_tolerance() -> None:
     chosen = access.rows(FOLDER)
-    assert len(chosen) == 54
-    few = chosen[chosen["conditions"].str.contains("G=0.5|G=0.8|case=|sr-period|rtt=5|users=4")]
+    assert len(chosen) == 56
+    few = chosen[chosen["conditions"].str.contains("G=0.5|G=0.8|case=|sr-period|rtt=5|users=4|map-interval")]
     compared = list(access.compare(few, 4000))
-    assert len(compared) == 20
+    assert len(compared) == 22
     assert [one for one in compared if not one.holds] == []
 
 

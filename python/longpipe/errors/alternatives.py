@@ -34,6 +34,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("ppd",), "partial-packet-discard"),
     **dict.fromkeys(("wi-fi", "wlan", "802.11"), "wifi"),
     **dict.fromkeys(("lte", "4g", "5g", "nr"), "cellular"),
+    **dict.fromkeys(("cable", "docsis-3.1", "hfc"), "docsis"),
     **dict.fromkeys(("ftp", "bulk", "file"), "transfer"),
     **dict.fromkeys(("infinite", "iperf"), "greedy"),
     **dict.fromkeys(("http", "browser"), "web"),

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from longpipe.scenario.base import LATER, kind_or_table, quantity
+from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.medium_access import MediumAccess
 from longpipe.scenario.recording import Recording
 from longpipe.units import RATE, SIZE, TIME
@@ -418,8 +419,79 @@ class CellReplay(Recording):
     )
 
 
+class Docsis(MediumAccess):
+    """Upstream channel of DOCSIS 3.1: cable modems request capacity, and the CMTS grants it in MAPs.
+
+    The rate of the link is that of the channel, whose frames consist of whole minislots. All times have the values of
+    CableLabs' docsis-ns3.
+    """
+
+    label: ClassVar[str] = "DOCSIS"
+    draws: ClassVar[bool] = True
+    remedy: ClassVar[str] = "max_rate"
+    kind: Literal["docsis"] = "docsis"
+    cell: Annotated[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None, LATER] = Field(
+        default=None,
+        description="Name of the channel that the links with this name share; a channel for this link alone if absent",
+    )
+    map_interval: Annotated[str, quantity(TIME, "100 us", "100 ms")] = Field(
+        default="2 ms", description="Time between MAPs, rounded to whole frames [time]; docsis-ns3"
+    )
+    frame: Annotated[str, quantity(TIME, "10 us", "1 ms")] = Field(
+        default="135 us", description="Duration of an OFDMA frame [time]; docsis-ns3 (6 symbols of 22.5 us)"
+    )
+    frame_symbols: int = Field(default=6, ge=6, le=36, description="Symbols of a frame; docsis-ns3")
+    minislot: Annotated[str, quantity(SIZE, "1 B", "10 KB")] = Field(
+        default="60 B",
+        description="Capacity of a minislot [bytes]; docsis-ns3 (8 subcarriers of 50 kHz, 6 symbols, 10 bits)",
+    )
+    processing: Annotated[str, quantity(TIME, "0 s", "10 ms")] = Field(
+        default="200 us", description="Time for which the CMTS computes a MAP [time]; docsis-ns3"
+    )
+    downstream: Annotated[str, quantity(TIME, "0 s", "10 ms")] = Field(
+        default="112.5 us",
+        description="Time for which a MAP is interleaved, sent and decoded [time]; docsis-ns3 (5 symbols of 22.5 us)",
+    )
+    mac_header: Annotated[str, quantity(SIZE, "0 B", "246 B")] = Field(
+        default="10 B", description="Header of each packet [bytes]; docsis-ns3"
+    )
+    max_rate: Annotated[Annotated[str, quantity(RATE, "10 kbit/s", "10 Tbit/s")] | None, LATER] = Field(
+        default=None, description="Maximum sustained traffic rate [bit/s]; not shaped if absent"
+    )
+    max_burst: Annotated[str, quantity(SIZE, "1522 B", "1 GiB")] = Field(
+        default="3044 B", description="Maximum traffic burst above max_rate [bytes]; default of MULPI C.2.2.7.4"
+    )
+    peak_rate: Annotated[Annotated[str, quantity(RATE, "10 kbit/s", "10 Tbit/s")] | None, LATER] = Field(
+        default=None, description="Peak traffic rate [bit/s]; not limited if absent"
+    )
+    proactive_rate: Annotated[str, quantity(RATE, "0 bit/s", "10 Tbit/s")] = Field(
+        default="0 bit/s",
+        description="Rate of proactive grants, which need no request, as of a low-latency service flow [bit/s]",
+    )
+    proactive_interval: Annotated[Annotated[str, quantity(TIME, "10 us", "100 ms")] | None, LATER] = Field(
+        default=None,
+        description="Time between proactive grants, rounded down to whole frames [time]; the MAP interval if absent",
+    )
+    free_share: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Mean share of the channel that other modems leave to those of the scenario",
+    )
+    free_variation: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Variation of this share: it is uniform within the mean times 1 ± this value, drawn for each MAP",
+    )
+
+    constraints: ClassVar = (
+        Constraint("map_interval", "map_interval < frame", "{map_interval}; needs at least the frame, {frame}"),
+    )
+
+
 Access = Annotated[
-    DvbRcs2 | DvbS2 | Wifi | Cellular | CellReplay,
+    DvbRcs2 | DvbS2 | Wifi | Cellular | CellReplay | Docsis,
     Field(discriminator="kind"),
     kind_or_table(),
 ]

@@ -8,6 +8,8 @@
 pub mod cellreplay;
 #[cfg(feature = "cellular")]
 pub mod cellular;
+#[cfg(feature = "docsis")]
+pub mod docsis;
 pub mod dvb_rcs2;
 pub mod dvb_s2;
 mod fragments;
@@ -18,6 +20,8 @@ pub mod wifi;
 use cellreplay::CellReplayConfig;
 #[cfg(feature = "cellular")]
 use cellular::CellularConfig;
+#[cfg(feature = "docsis")]
+use docsis::DocsisConfig;
 use dvb_rcs2::DvbRcs2Config;
 use dvb_s2::DvbS2Config;
 use longpipe_events::{Span, Time};
@@ -338,4 +342,6 @@ accesses! {
     Cellular(CellularConfig);
     #[cfg(feature = "cellular")]
     Cellreplay(CellReplayConfig);
+    #[cfg(feature = "docsis")]
+    Docsis(DocsisConfig);
 }

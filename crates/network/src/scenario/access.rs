@@ -6,6 +6,8 @@ use super::{Framing, LinkConfig, Scenario};
 pub use crate::access::cellreplay::CellReplayConfig;
 #[cfg(feature = "cellular")]
 pub use crate::access::cellular::{CellularConfig, Direction};
+#[cfg(feature = "docsis")]
+pub use crate::access::docsis::DocsisConfig;
 pub use crate::access::dvb_rcs2::{Category, DvbRcs2Config, Preset, RandomAccess};
 pub use crate::access::dvb_s2::{DvbS2Config, FecFrame};
 #[cfg(feature = "wifi")]

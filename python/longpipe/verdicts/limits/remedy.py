@@ -27,6 +27,8 @@ _LONGEST: Final = 80
 _CONSTANT: Final = {"kind": "moving"}
 # Longest mean interval of the bursts of losses of a Starlink path.
 _LONGEST_INTERVAL: Final = "2400 h"
+# Remedy of a medium access whose capacity follows from the rate of its link.
+LINK_RATE: Final = "rate"
 # Limit of the time in a queue above that in any buffer.
 _LONGEST_QUEUE: Final = "100 s"
 
@@ -63,10 +65,12 @@ class Remedy:
 def faster(evidence: Evidence, link: int) -> Remedy | None:
     """Returns a higher rate of a directed link, which is that of its path if this varies the rate.
 
+    None if its medium access has rates of a standard, or a cell whose links have equal rates.
+
     It is at most the rate of the next slower link or policer, because packets beyond that would only be lost there.
     """
     fields = evidence.run.fields.of_link(link)
-    if fields is None:
+    if fields is None or not _may_be_faster(fields):
         return None
     factor = evidence.headroom(link)
     match fields.path_now:
@@ -81,6 +85,12 @@ def faster(evidence: Evidence, link: int) -> Remedy | None:
             rates = starlink_value(path, f"{direction}_rate")
             return Remedy(f"{fields.path}.{direction}_rate", [_raised(rate, factor) for rate in rates])
     return Remedy(fields.rate, _rate(round(factor * evidence.run.resolved["links"][link]["rate_bps"])))
+
+
+def _may_be_faster(fields: LinkFields) -> bool:
+    """Returns whether the rate of a link alone can be raised: not if its medium access has fixed rates, or a cell."""
+    access = fields.access_now
+    return access is None or not (access.has_rates or getattr(access, "cell", None))
 
 
 def deep_queue(fields: LinkFields) -> Remedy:
@@ -104,13 +114,17 @@ def faster_shaper(evidence: Evidence, link: int) -> Remedy | None:
 
 
 def granted(evidence: Evidence, link: int, fields: LinkFields) -> Remedy | None:
-    """Returns capacity of the rate of a directed link that its medium access grants without a request; None if it does.
+    """Returns more capacity that a directed link's medium access grants; None if it grants that of the link.
 
-    Such capacity is what other stations leave, so that it suits a cell of any number of stations.
+    This is capacity without a request, which other stations leave and which therefore suits a cell of any number of
+    stations, or a higher limit of a station, or a faster carrier.
     """
     rate_bps = evidence.run.resolved["links"][link]["rate_bps"]
     name = fields.access_now.remedy
-    if not name or RATE.parse(getattr(fields.access_now, name)) >= rate_bps:
+    if name == LINK_RATE:
+        return faster(evidence, link)
+    present = getattr(fields.access_now, name) if name else None
+    if present is None or RATE.parse(present) >= rate_bps:
         return None
     return Remedy(f"{fields.access}.{name}", _rate(rate_bps))
 

@@ -15,7 +15,7 @@ use serde::Serialize;
 /// GSE.
 #[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
-#[described(label = "DVB-S2")]
+#[described(label = "DVB-S2", fact("remedy", "rate"))]
 pub struct DvbS2Config {
     /// Name of the carrier that the links with this name share; a carrier for this link alone if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,7 +14,7 @@ use serde::Serialize;
 /// a cell that begin at one node, the access point, share its queue for the channel.
 #[derive(Clone, Debug, FromJson, Serialize, PartialEq, Described)]
 #[serde(deny_unknown_fields)]
-#[described(label = "Wi-Fi", draws)]
+#[described(label = "Wi-Fi", draws, fact("has_rates", true))]
 pub struct WifiConfig {
     /// Name of the channel that the links with this name share; a channel for this link alone if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

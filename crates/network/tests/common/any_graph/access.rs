@@ -63,6 +63,7 @@ fn add(scenario: &mut Scenario, links: &[usize], shares: bool, seed: u64) {
                     };
                     &mut own.cell
                 }
+                AccessConfig::Docsis(own) => &mut own.cell,
                 AccessConfig::Wifi(own) => {
                     // Contention windows are powers of 2, less 1.
                     own.cw_min = (own.cw_min + 1).next_power_of_two() - 1;
