@@ -122,6 +122,7 @@ class DvbS2(MediumAccess):
     """
 
     label: ClassVar[str] = "DVB-S2"
+    remedy: ClassVar[str] = "rate"
     kind: Literal["dvb-s2"] = "dvb-s2"
     cell: Annotated[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None, LATER] = Field(
         default=None,
@@ -174,6 +175,7 @@ class Wifi(MediumAccess):
 
     label: ClassVar[str] = "Wi-Fi"
     draws: ClassVar[bool] = True
+    has_rates: ClassVar[bool] = True
     kind: Literal["wifi"] = "wifi"
     cell: Annotated[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")] | None, LATER] = Field(
         default=None,
