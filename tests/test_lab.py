@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tomllib
 import webbrowser
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -453,7 +454,11 @@ BEYOND: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("table", "field"), BEYOND, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("table", "field"),
+    [row for row in BEYOND if row[1] != "network.path"],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_the_command_rejects_what_the_page_does_not_have(table: dict[str, Any], field: str) -> None:
     scenario = Scenario(**{"framing": "ip", "switch": {"buffer": "50 packets"}, **table})
     with pytest.raises(ScenarioError, match=rf"^{re.escape(field)}: .*longpipe run (can|does)$"):
@@ -462,8 +467,24 @@ def test_the_command_rejects_what_the_page_does_not_have(table: dict[str, Any], 
 
 def test_each_part_that_the_page_does_not_have_is_a_problem_of_its_own() -> None:
     with pytest.raises(ScenarioError) as raised:
-        lab.fragment(Scenario.example("starlink").with_(**{"network.return_path": {"kind": "moving"}}))
-    assert [problem.split(":")[0] for problem in raised.value.problems] == ["network.path", "network.return_path"]
+        lab.fragment(Scenario.example("starlink").with_(warm_up="1 s"))
+    assert [problem.split(":")[0] for problem in raised.value.problems] == ["warm_up", "network.path"]
+
+
+def test_link_with_a_time_varying_path_contains_the_resolved_scenario() -> None:
+    starlink = Scenario.example("starlink").with_(**{"network.path.seed": 3})
+    seed, fields, core = lab.fragment(starlink, 7).split("&")
+    assert seed == "#seed=7"
+    assert Scenario.from_toml(unpacked(fields.removeprefix("s="))) == starlink
+    assert json.loads(unpacked(core.removeprefix("core="))) == starlink.resolved
+    with pytest.raises(
+        ScenarioError, match=r"^network\.path: \d+ characters in the address of the lab; needs at most 100000"
+    ):
+        lab.fragment(starlink.with_(duration="2 h"))
+
+
+def unpacked(letters: str) -> str:
+    return zlib.decompress(base64.urlsafe_b64decode(letters + "=" * (-len(letters) % 4))).decode()
 
 
 @built
@@ -535,8 +556,8 @@ def test_modules_are_resolved_and_refused_as_python_does(tmp_path: Path) -> None
 
 @built
 def test_every_constraint_has_the_command_lines_words() -> None:
-    # The page rejects all conditioners, and adaptive video.
-    rejected = ("Policer", "Tbf", "Jitter", "Aggregation", "AdaptiveVideo")
+    # The page rejects all conditioners, access links, and adaptive video.
+    rejected = ("Policer", "Tbf", "Jitter", "Aggregation", "Docsis", "AdaptiveVideo")
     shown = [changes for (model, _), changes, _ in CASES if model not in rejected]
     tables: list[dict[str, Any]] = []
     for changes in shown:

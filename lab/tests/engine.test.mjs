@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
-import { close, open } from "./page.mjs";
+import { close, open, rerun } from "./page.mjs";
 
 const expected = JSON.parse(readFileSync(new URL("../build/expected.json", import.meta.url)));
 after(close);
@@ -52,6 +52,19 @@ test("presets that the page cannot resolve, resolved by Python, have the native 
     const whole = await open({ hash: `#preset=${preset}` });
     assert.equal(await whole.page.textContent("#hash"), state_hash);
     await whole.page.context().close();
+});
+
+test("links with paths that the page cannot resolve have the native state hash, with any seed", async () => {
+    for (const { fragment, state_hashes } of expected.links) {
+        const { page, errors } = await open({ hash: fragment });
+        assert.equal(await page.textContent("#hash"), state_hashes["7"]);
+        assert.equal(await page.isVisible("#fixed"), true);
+        await rerun(page, () => page.fill("#seed", "8").then(() => page.press("#seed", "Enter")));
+        assert.equal(await page.textContent("#hash"), state_hashes["8"]);
+        assert.match(await page.evaluate(() => location.hash), /^#seed=8&s=.*&core=/);
+        assert.deepEqual(errors, []);
+        await page.context().close();
+    }
 });
 
 test("random scenarios have the native state hash, efficiency and fairness", async () => {

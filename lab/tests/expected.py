@@ -72,6 +72,17 @@ def of_whole(name: str) -> dict[str, object]:
     return {"preset": name, "state_hash": simulate(Scenario(**preset["fields"]), seed=1).state_hash}
 
 
+def of_links() -> list[dict[str, Any]]:
+    """Returns scenarios with paths that the page cannot resolve, as fragments of its address, with hashes by seed."""
+    starlink = Scenario.example("starlink").with_(**{"duration": SHORT, "network.path.seed": 3})
+    steps = {"kind": "moving", "rate": [["0 s", "20 Mbit/s"], ["1 s", "5 Mbit/s"]]}
+    scenarios = [starlink, starlink.with_(**{"network.path": steps, "network.return_path": {"kind": "moving"}})]
+    return [
+        {"fragment": fragment(one, 7), "state_hashes": {seed: simulate(one, seed).state_hash for seed in (7, 8)}}
+        for one in scenarios
+    ]
+
+
 def of_embedded() -> dict[str, str]:
     """Returns the output of a notebook's cell with the page, and the state hash of the scenario that it shows."""
     scenario = Scenario.example("fiber").with_(duration=SHORT)
@@ -156,6 +167,7 @@ expected = {
     "presets": of_presets(resolved=False),
     "resolved": of_presets(resolved=True),
     "whole": of_whole("starlink"),
+    "links": of_links(),
     "embedded": of_embedded(),
     "widget": of_widget(),
     "random": of_random(),

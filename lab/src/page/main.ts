@@ -25,7 +25,7 @@ import type { Counted, Picture, View } from "./protocol";
 import { keepSent, notRecorded, recorded, recordingOf } from "./recording";
 import { type StartingPoint, startOf } from "./starting_points";
 import { SettingsHistory } from "./history";
-import { isFixed, resolvePreset } from "./preset";
+import { keepCore, resolveAny } from "./preset";
 import { fromHash } from "./share";
 import { explainOnHover } from "./terms";
 
@@ -99,8 +99,7 @@ function take(next: Table, fresh: boolean): boolean {
     let candidate: Resolved;
     try {
         checkSeed(seed);
-        const fixed = DESCRIPTION.presets.find((preset) => preset.fields === next && isFixed(preset));
-        candidate = fixed === undefined ? resolve(next) : resolvePreset(fixed);
+        candidate = resolveAny(next);
         const problem = tooMuch(candidate);
         if (problem !== null) throw new ScenarioError([problem]);
     } catch (error) {
@@ -290,6 +289,7 @@ function usePlace({ step, exercise }: Place): void {
 function show(place: StartingPoint, own: Table | null, entered = true): void {
     const from = startOf(place);
     const next = own ?? from?.fields;
+    if (own !== null && place.core !== undefined) keepCore(own, place.core);
     const taken = next !== undefined && take(next, true);
     if (taken) {
         origin = { place, fields: from?.fields ?? null };
@@ -410,7 +410,7 @@ function prepare(): void {
         fields: () => fields,
         opened: (files) => void openFiles(files),
         // The link contains the whole scenario, so that it means the same in another version of the page.
-        settings: () => (resolved?.fixed === true ? { ...origin.place, seed } : { fields, seed }),
+        settings: () => (resolved?.fixed === true && origin.fields !== null ? { ...origin.place, seed } : { core: origin.place.core, fields, seed }),
     });
     prepareMany(() => {
         if (resolved === null) throw new ScenarioError(["scenario: none; needs one"]);

@@ -1,6 +1,6 @@
 /**
  * The settings of the page as the fragment of its address: a preset or a step of the lesson, changed fields, and the
- * seed.
+ * seed; and the form for the core of a scenario that the page cannot resolve.
  */
 import { ScenarioError } from "../scenario/errors";
 import { fromToml, toToml } from "../scenario/toml";
@@ -12,22 +12,21 @@ export interface Settings {
     preset?: string | undefined;
     step?: number | undefined;
     exercise?: number | undefined;
+    /** The form for the core, as JSON text, of fields that the page cannot resolve. */
+    core?: string | undefined;
     fields?: Record<string, unknown> | undefined;
     seed: string;
 }
 
-/** Returns the fragment for these settings. Scenarios are TOML, deflated and encoded. */
-export async function toHash({ preset, step, exercise, fields, seed }: Settings): Promise<string> {
+/** Returns the fragment for these settings. Scenarios are TOML, and their forms for the core JSON, deflated and encoded. */
+export async function toHash({ preset, step, exercise, core, fields, seed }: Settings): Promise<string> {
     const parts: string[] = [];
     if (preset !== undefined) parts.push(`preset=${encodeURIComponent(preset)}`);
     if (step !== undefined) parts.push(`step=${step}`);
     if (exercise !== undefined) parts.push(`exercise=${exercise}`);
     if (seed !== "1" || parts.length === 0) parts.push(`seed=${seed}`);
-    if (fields !== undefined) {
-        const bytes = await through(new TextEncoder().encode(toToml(fields)), new CompressionStream("deflate"));
-        const letters = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-        parts.push(`s=${letters.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`);
-    }
+    if (fields !== undefined) parts.push(`s=${await packed(toToml(fields))}`);
+    if (core !== undefined) parts.push(`core=${await packed(core)}`);
     return `#${parts.join("&")}`;
 }
 
@@ -43,14 +42,23 @@ export async function fromHash(hash: string): Promise<Settings | null> {
         if (!parameters.has("seed")) return null;
         throw new ScenarioError([CUT]);
     }
-    let text: string;
+    const core = parameters.get("core");
+    return { ...settings, core: core === null ? undefined : await unpacked(core), fields: fromToml(await unpacked(letters), "link") };
+}
+
+async function packed(text: string): Promise<string> {
+    const bytes = await through(new TextEncoder().encode(text), new CompressionStream("deflate"));
+    const letters = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+    return letters.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+async function unpacked(letters: string): Promise<string> {
     try {
-        const packed = Uint8Array.from(atob(letters.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
-        text = new TextDecoder().decode(await through(packed, new DecompressionStream("deflate")));
+        const bytes = Uint8Array.from(atob(letters.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
+        return new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate")));
     } catch {
         throw new ScenarioError([CUT]);
     }
-    return { ...settings, fields: fromToml(text, "link") };
 }
 
 async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream | DecompressionStream): Promise<Uint8Array> {

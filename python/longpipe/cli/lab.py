@@ -20,7 +20,7 @@ def lab(
     """Open the lab: longpipe in a browser page, with controls, live pictures and a lesson; needs no network.
 
     The page is a single file that can be copied anywhere: cp "$(longpipe lab --print)" lab.html. A scenario with a
-    part that the page does not have, such as a time-varying path, is rejected.
+    part that the page does not have is rejected. A scenario whose trunk varies over time can be run, but not changed.
     """
     from longpipe.cli.toolkit.safe import echo
     from longpipe.lab import PAGE, address, outdated

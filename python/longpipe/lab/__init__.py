@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 PAGE: Final = Path(__file__).with_name("page.html")
+# Maximum length of a resolved scenario in an address, because Linux limits an argument of a command to 131,072 bytes.
+MAX_CORE: Final = 100_000
 # Engine number in the data that the page's script contains.
 _ENGINE: Final = re.compile(r'version:"[^"]*",engine:"([0-9]+)"')
 # Bounds of the height of the page in a notebook [pixels].
@@ -76,23 +78,36 @@ def _check_built() -> None:
 def fragment(scenario: Path | Scenario, seed: int = 1) -> str:
     """Returns the fragment of an address that contains a scenario (as deflated TOML) and a seed.
 
-    If the page does not support a part of a scenario, but the scenario equals an example, the fragment names the page's
-    preset of this example. Raises ScenarioError, with a line for each unsupported part, for any other such scenario.
+    If the page cannot resolve a scenario that equals an example, the fragment names the page's preset of this example.
+    For other time-varying paths of a dumbbell, it also contains the resolved scenario, which the page runs unchanged.
+    Raises ScenarioError, with a line for each unsupported part, for any other scenario.
     """
-    from longpipe.lab.beyond import check, example_of
+    from longpipe.lab.beyond import check, example_of, is_resolvable
     from longpipe.run import check_seed
     from longpipe.scenario import Scenario
 
     check_seed(seed)
     checked = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
+    core = ""
     try:
         check(checked)
     except ScenarioError:
-        if (name := example_of(checked)) is None:
+        if (name := example_of(checked)) is not None:
+            return f"#preset={name}&seed={seed}"
+        if not is_resolvable(checked):
             raise
-        return f"#preset={name}&seed={seed}"
-    encoded = base64.urlsafe_b64encode(zlib.compress(checked.to_toml().encode(), 9)).decode().rstrip("=")
-    return f"#seed={seed}&s={encoded}"
+        core = f"&core={_packed(checked.core_json())}"
+        if len(core) > MAX_CORE:
+            raise ScenarioError(
+                f"network.path: {len(core)} characters in the address of the lab; needs at most {MAX_CORE}, as of a "
+                f"path with fewer changes, or of a shorter run"
+            ) from None
+    return f"#seed={seed}&s={_packed(checked.to_toml())}{core}"
+
+
+def _packed(text: str) -> str:
+    """Returns a text, deflated, in the letters of an address."""
+    return base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
 
 
 @dataclass(frozen=True)
