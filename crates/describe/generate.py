@@ -165,7 +165,7 @@ FAMILIES: Final = (
         about="Medium access of IP links that react to traffic.",
         base="longpipe.scenario.medium_access.MediumAccess",
         union="Access",
-        expanders={"CellReplay": "longpipe.scenario.recording.Recording"},
+        expanders={"CellReplay": "longpipe.scenario.recording.ReplayedRecording"},
     ),
     Family(
         part="scheduler",

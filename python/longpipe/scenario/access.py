@@ -8,7 +8,7 @@ from pydantic import Field
 from longpipe.scenario.base import LATER, kind_or_table, quantity
 from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.medium_access import MediumAccess
-from longpipe.scenario.recording import Recording
+from longpipe.scenario.recording import ReplayedRecording
 from longpipe.units import RATE, SIZE, TIME
 
 
@@ -388,7 +388,7 @@ class Cellular(MediumAccess):
     )
 
 
-class CellReplay(Recording):
+class CellReplay(ReplayedRecording):
     """A recorded cellular link, replayed as by CellReplay (Sentosa et al., NSDI 2025); packets have at most 1400 bytes.
 
     The delay of the link is added to that of the recording, and its rate is only nominal. The queue of a saturated link

@@ -15,7 +15,7 @@ STEP: Final = 100
 _FILES: Final = ("light", "heavy", "size_offsets")
 
 
-class Recording(MediumAccess):
+class ReplayedRecording(MediumAccess):
     """A medium access whose recordings are files."""
 
     if TYPE_CHECKING:
