@@ -292,7 +292,7 @@ class Cellular(MediumAccess):
     )
     processing_slots: Annotated[int, Field(ge=1, le=40)] | None = Field(
         default=None,
-        description="Slots from a reception at the base station to the first slot that it can influence; 2, or 4 with lte (3 ms of decoding, TR 36.881)",
+        description="Slots from a reception at the base station to the first slot that it can influence; 2, or 4 with lte (3 ms of decoding, assumed)",
     )
     acknowledgement_slots: int = Field(
         default=4,
@@ -461,7 +461,7 @@ class Docsis(MediumAccess):
         default=None, description="Maximum sustained traffic rate [bit/s]; not shaped if absent"
     )
     max_burst: Annotated[str, quantity(SIZE, "1522 B", "1 GiB")] = Field(
-        default="3044 B", description="Maximum traffic burst above max_rate [bytes]; default of MULPI C.2.2.7.4"
+        default="3044 B", description="Maximum traffic burst above max_rate [bytes]; two long packets (assumed)"
     )
     peak_rate: Annotated[Annotated[str, quantity(RATE, "10 kbit/s", "10 Tbit/s")] | None, LATER] = Field(
         default=None, description="Peak traffic rate [bit/s]; not limited if absent"

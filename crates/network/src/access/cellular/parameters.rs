@@ -59,7 +59,7 @@ pub struct CellularConfig {
     #[field(range = "[1 B, 100 KB]", default = "512 B")]
     pub request_grant_bytes: u64,
     /// Slots from a reception at the base station to the first slot that it can influence; 2, or 4 with lte (3 ms of
-    /// decoding, TR 36.881).
+    /// decoding, assumed).
     #[field(range = "[1, 40]")]
     pub processing_slots: Option<u32>,
     /// Slots from downlink data to the earliest acknowledgement (k1); srsRAN, and LTE.

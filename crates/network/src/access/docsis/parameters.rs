@@ -14,7 +14,7 @@ const MAP_DEADLINE_PS: u64 = 600_000_000;
 pub(super) const PIPELINE: u64 = 1;
 /// Mean payload of a packet [byte] by which the CMTS increases shaped rates for MAC headers (docsis-ns3).
 const MEAN_PACKET_BYTES: u64 = 200;
-/// Bytes that the peak rate adds to each interval: those of a packet (MULPI C.2.2.7.7).
+/// Bytes that the peak rate adds to each interval: those of a long packet (assumed).
 pub(super) const PEAK_BURST_BYTES: u64 = 1522;
 
 /// Upstream channel of DOCSIS 3.1: cable modems request capacity, and the CMTS grants it in MAPs.
@@ -63,7 +63,7 @@ pub struct DocsisConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[field(range = "[10 kbit/s, 10 Tbit/s]", later)]
     pub max_rate_bps: Option<u64>,
-    /// Maximum traffic burst above max_rate [bytes]; default of MULPI C.2.2.7.4.
+    /// Maximum traffic burst above max_rate [bytes]; two long packets (assumed).
     #[field(range = "[1522 B, 1 GiB]", default = "3044 B")]
     pub max_burst_bytes: u64,
     /// Peak traffic rate [bit/s]; not limited if absent.
