@@ -43,7 +43,10 @@ export function accepts(word: string, names: string[]): string {
     return advice === null ? nearest(word, names) : `${advice}; accepts ${names.join(", ")}`;
 }
 
-/** Returns advice on a name that other programs use: the name or the field here, or what comes closest; null if there is none. */
+/**
+ * Returns advice on a name that other programs use: the field of longpipe with this meaning, or the most similar field; null
+ * if there is none.
+ */
 function adviceOnName(word: string, accepted: string[]): string | null {
     // Linux's modules have this prefix.
     const lower = word.trim().toLowerCase();

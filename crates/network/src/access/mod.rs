@@ -13,6 +13,8 @@ pub mod docsis;
 pub mod dvb_rcs2;
 pub mod dvb_s2;
 mod fragments;
+#[cfg(test)]
+mod test_queues;
 #[cfg(feature = "wifi")]
 pub mod wifi;
 

@@ -1,6 +1,7 @@
 //! Comparison with the sum of the parts of a request's loop, with token buckets and with equal shares.
 
 use super::*;
+use crate::access::test_queues::Queues;
 use crate::access::AccessConfig;
 use longpipe_tcp::described::Described;
 
@@ -31,33 +32,6 @@ fn usual() -> DocsisConfig {
     }
 }
 
-/// Queues of packet lengths, and the times at which packets have left each station.
-#[derive(Default)]
-struct Queues {
-    waiting: Vec<VecDeque<u64>>,
-    left: Vec<Vec<Time>>,
-}
-
-impl Stations for Queues {
-    fn waiting_bytes(&self, station: usize) -> u64 {
-        self.waiting[station].iter().sum()
-    }
-
-    fn take(&mut self, station: usize, _now: Time) -> Option<u64> {
-        self.waiting[station].pop_front()
-    }
-
-    fn leave(&mut self, station: usize, now: Time) {
-        self.left[station].push(now);
-    }
-
-    fn discard(&mut self, _station: usize, _now: Time) {
-        unreachable!("no burst is lost");
-    }
-
-    fn record(&mut self, _station: usize, _at: Time, _event: StationEvent) {}
-}
-
 struct Upstream {
     cell: Docsis,
     queues: Queues,
@@ -79,10 +53,7 @@ impl Upstream {
         assert_eq!(crate::access::problem_of_cell(&stations), None);
         Upstream {
             cell: Docsis::new(&stations, 1),
-            queues: Queues {
-                waiting: vec![VecDeque::new(); configs.len()],
-                left: vec![vec![]; configs.len()],
-            },
+            queues: Queues::new(configs.len()),
         }
     }
 
@@ -91,6 +62,7 @@ impl Upstream {
             self.cell.wake(at, &mut self.queues);
         }
         assert!(self.cell.conserves(end));
+        assert!(self.queues.lost.iter().all(Vec::is_empty));
     }
 
     fn arrive(&mut self, at: Time, station: usize, bytes: u64) {

@@ -1,43 +1,12 @@
 //! Comparison with the closed forms of `tests/data/access/delays.csv`, and conservation.
 
 use super::*;
+use crate::access::test_queues::Queues;
 use crate::access::AccessConfig;
-use std::collections::VecDeque;
 
 const MS: u64 = 1_000_000_000;
 /// Rate of a carrier with 149 short bursts in 100 ms (SNS3).
 const RATE_BPS: u64 = 453_000;
-
-/// Queues of packet lengths, and the times at which packets have left each station.
-#[derive(Default)]
-struct Queues {
-    waiting: Vec<VecDeque<u64>>,
-    left: Vec<Vec<Time>>,
-    discarded: Vec<Vec<Time>>,
-    recorded: Vec<(Time, usize, StationEvent)>,
-}
-
-impl Stations for Queues {
-    fn waiting_bytes(&self, station: usize) -> u64 {
-        self.waiting[station].iter().sum()
-    }
-
-    fn take(&mut self, station: usize, _now: Time) -> Option<u64> {
-        self.waiting[station].pop_front()
-    }
-
-    fn leave(&mut self, station: usize, now: Time) {
-        self.left[station].push(now);
-    }
-
-    fn discard(&mut self, station: usize, now: Time) {
-        self.discarded[station].push(now);
-    }
-
-    fn record(&mut self, station: usize, at: Time, event: StationEvent) {
-        self.recorded.push((at, station, event));
-    }
-}
 
 /// A beam with its queues, which packets enter in order of time.
 struct Beam {
@@ -59,12 +28,7 @@ impl Beam {
         assert_eq!(crate::access::problem_of_cell(&stations), None);
         Beam {
             cell: DvbRcs2::new(&stations, 1),
-            queues: Queues {
-                waiting: vec![VecDeque::new(); configs.len()],
-                left: vec![vec![]; configs.len()],
-                discarded: vec![vec![]; configs.len()],
-                recorded: vec![],
-            },
+            queues: Queues::new(configs.len()),
         }
     }
 
@@ -241,7 +205,7 @@ fn random_access_sends_requests_and_data_and_loses_both() {
         let end = Time(packets * 7013 * MS + 20_000 * MS);
         beam.run_until(end);
         let report = beam.cell.report(0, end);
-        let (left, lost) = (beam.queues.left[0].len() as u64, beam.queues.discarded[0].len() as u64);
+        let (left, lost) = (beam.queues.left[0].len() as u64, beam.queues.lost[0].len() as u64);
         assert_eq!(left + lost, packets);
         let count = |wanted: StationAction| {
             let events = beam.queues.recorded.iter();
@@ -281,7 +245,7 @@ fn a_lost_burst_loses_all_packets_of_which_it_carries_a_part() {
     }
     let end = Time(packets * 7013 * MS + 20_000 * MS);
     beam.run_until(end);
-    let (left, lost) = (beam.queues.left[0].len(), beam.queues.discarded[0].len());
+    let (left, lost) = (beam.queues.left[0].len(), beam.queues.lost[0].len());
     assert_eq!((left + lost) as u64, packets);
     // Each burst arrives with the probability exp(-1).
     let expected = packets as f64 / 2.0 * ((-4.0f64).exp() + (-2.0f64).exp());

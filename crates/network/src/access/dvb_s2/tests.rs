@@ -1,41 +1,13 @@
 //! Comparison with frame times, the filling timeout and the delay of the control loop, and conservation.
 
 use super::*;
+use crate::access::test_queues::Queues;
 use crate::access::AccessConfig;
-use std::collections::VecDeque;
 
 const MS: u64 = 1_000_000_000;
 const SECOND: u64 = 1000 * MS;
 const DELAY: Span = Span(250 * MS);
 const RATE_BPS: u64 = 20_000_000;
-
-/// Queues of packet lengths, and the times at which packets have left each station or were lost.
-#[derive(Default)]
-struct Queues {
-    waiting: Vec<VecDeque<u64>>,
-    left: Vec<Vec<Time>>,
-    lost: Vec<Vec<Time>>,
-}
-
-impl Stations for Queues {
-    fn waiting_bytes(&self, station: usize) -> u64 {
-        self.waiting[station].iter().sum()
-    }
-
-    fn take(&mut self, station: usize, _now: Time) -> Option<u64> {
-        self.waiting[station].pop_front()
-    }
-
-    fn leave(&mut self, station: usize, now: Time) {
-        self.left[station].push(now);
-    }
-
-    fn discard(&mut self, station: usize, now: Time) {
-        self.lost[station].push(now);
-    }
-
-    fn record(&mut self, _station: usize, _at: Time, _event: StationEvent) {}
-}
 
 /// A carrier with its queues, which packets enter in order of time.
 struct Carrier {
@@ -55,14 +27,9 @@ impl Carrier {
         };
         let stations: Vec<_> = configs.iter().enumerate().map(station).collect();
         assert_eq!(crate::access::problem_of_cell(&stations), None);
-        let count = configs.len();
         Carrier {
             cell: DvbS2::new(&stations),
-            queues: Queues {
-                waiting: vec![VecDeque::new(); count],
-                left: vec![vec![]; count],
-                lost: vec![vec![]; count],
-            },
+            queues: Queues::new(configs.len()),
         }
     }
 
