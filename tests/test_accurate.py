@@ -144,7 +144,7 @@ def test_the_share_that_dctcp_has_marked_is_that_of_its_own_feedback() -> None:
     assert shares[1] == pytest.approx(shares[0], rel=0.03)
 
 
-def test_acks_that_a_filter_thins_are_soon_not_taken_for_marks() -> None:
+def test_filtered_acks_are_soon_not_taken_for_marks() -> None:
     """No packet is marked, but an ACK that covers many packets may hide an overflow of the counter.
 
     The sender assumes such an overflow until it knows the mean number of packets per ACK.

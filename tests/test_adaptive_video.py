@@ -49,7 +49,7 @@ def chunk_s(bits: float, rate_bps: float = RATE_BPS, *, follows: bool = False) -
 
 
 @pytest.mark.parametrize("engine", ["trains", "reference"])
-def test_chunks_over_an_idle_path_arrive_when_arithmetic_says(engine: str) -> None:
+def test_chunks_over_an_idle_path_arrive_at_computed_times(engine: str) -> None:
     ladder = ["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"]
     rule = {"kind": "throughput", "safety": 0.6}
     scenario = video(ladder=ladder, buffer="8 s", rule=rule).with_(engine=engine)
@@ -114,7 +114,7 @@ def test_a_player_is_limited_by_the_network_if_it_always_waits_for_a_chunk(secon
     assert fast.videos["downloading_s"].tolist() == pytest.approx([took.sum()], abs=1e-9)
 
 
-def test_a_player_that_stops_plays_what_it_has() -> None:
+def test_stopped_player_empties_its_buffer() -> None:
     base = video(ladder=["1 Mbit/s"], buffer="8 s")
     result = simulate(base.with_(stop={"kind": "at", "at": "5 s"}))
     (own,) = result.videos.to_dict("records")
@@ -124,7 +124,7 @@ def test_a_player_that_stops_plays_what_it_has() -> None:
     assert own["stalled_s"] == own["stalls"] == 0
 
 
-def test_a_cubic_flow_with_it_lowers_the_bitrate() -> None:
+def test_competing_cubic_flow_lowers_the_bitrate() -> None:
     alone = video(duration="60 s").with_(**{"tcp": {"profile": "linux-6"}, "switch.buffer": "1 BDP"})
     groups = [*alone.model_dump()["network"]["group"], {"name": "bulk", "count": 4, "tcp": {"congestion": "cubic"}}]
     shared = alone.with_(**{"network.group": groups})
@@ -132,7 +132,7 @@ def test_a_cubic_flow_with_it_lowers_the_bitrate() -> None:
     assert rates[1] < 0.8 * rates[0]
 
 
-def test_after_a_warm_up_bitrate_and_stalls_are_those_of_the_rest() -> None:
+def test_warm_up_is_excluded_from_bitrate_and_stalls() -> None:
     base = video(rate="3 Mbit/s", ladder=["4 Mbit/s"], duration="30 s")
     whole, late = (simulate(base.with_(warm_up=warm_up)) for warm_up in ("0 s", "10 s"))
     early = simulate(base.with_(duration="10 s"))
@@ -158,7 +158,7 @@ def test_after_a_warm_up_bitrate_and_stalls_are_those_of_the_rest() -> None:
         ({"rule": {"kind": "throughput", "chunks": 0}}, "network.group[0].traffic.rule.chunks: 0;"),
     ],
 )
-def test_bad_fields_are_one_line(traffic: dict[str, Any], problem: str) -> None:
+def test_bad_fields_are_rejected_in_one_line(traffic: dict[str, Any], problem: str) -> None:
     with pytest.raises(ScenarioError) as error:
         video(**traffic)
     assert str(error.value).startswith(problem)

@@ -102,7 +102,7 @@ def test_common_random_numbers_save_runs() -> None:
     assert runs[1] < 0.55 * runs[0]
 
 
-def test_the_best_within_a_limit_is_selected_though_others_are_better() -> None:
+def test_best_alternative_within_the_limit_is_selected() -> None:
     """Alternative 0 is the best but violates its limit by the tolerance.
 
     Alternative 1 is the best of those that satisfy the limit by the tolerance.
@@ -129,7 +129,7 @@ def test_an_alternative_without_a_value_is_eliminated() -> None:
     assert (selection.choice, selection.eliminated) == (2, {0: (1, 0), 1: (1, NO_VALUE)})
 
 
-def test_the_outlook_is_the_number_of_observations_that_follow() -> None:
+def test_outlook_is_the_number_of_remaining_observations() -> None:
     ratios, inside = [], 0
     for seed in range(40):
         selection = Selection(6, Allowances(0.05, 1.0, (1.0,), 10))
@@ -172,7 +172,7 @@ def test_a_range_is_a_stated_grid(text: str, grid: list[object]) -> None:
 
 
 @pytest.mark.parametrize("text", ["tail-drop,pie", "1 BDP", "{at='a..b'}", "1.2.3..4", "a..b"])
-def test_other_levels_are_no_range(text: str) -> None:
+def test_levels_without_a_constant_step_are_no_range(text: str) -> None:
     assert Range.parse(text, "--choose") is None
 
 
@@ -216,7 +216,7 @@ def answered(workers: int = 1, store: Store | None = None, budget: str | None = 
     return Answer(advise(question(**more), Runner(store or Store(), THREADS[workers]), Budget.parse(budget)))
 
 
-def test_the_choice_satisfies_the_limits_and_the_rest_says_why_not() -> None:
+def test_choice_satisfies_the_limits_and_other_alternatives_state_why_not() -> None:
     found = answered()
     assert found.certified
     assert found.choice is not None
@@ -235,7 +235,7 @@ def test_an_eliminated_alternative_states_every_limit_that_its_mean_violates() -
     assert any("datagrams:call.p95 < 30 ms" in text and "; its mean also violates " in text for text in states), states
 
 
-def test_what_would_change_the_answer_compares_equal_seeds() -> None:
+def test_sensitivity_of_the_answer_compares_equal_seeds() -> None:
     """The choice is better than another alternative for each seed of that alternative, but its mean over more seeds is
     worse.
     """
@@ -468,7 +468,7 @@ def test_a_budget_of_time_keeps_the_runs_that_are_complete() -> None:
     assert 0 < found.runs < 120
 
 
-def test_the_worst_case_of_uncertain_inputs_counts() -> None:
+def test_worst_case_of_uncertain_inputs_decides() -> None:
     found = answered(uncertain=(Uncertain.parse("network.trunk_rate=4..10 Mbit/s"),))
     values = found.advice.values[0]  # noqa: PD011 - a tuple of arrays
     assert values.shape[1:] == (3, 2)
@@ -493,7 +493,7 @@ def test_an_interrupted_advice_continues_from_its_stored_runs() -> None:
     assert store.count() == whole.advice.runs
 
 
-def test_a_share_of_the_situations_counts() -> None:
+def test_required_share_of_the_situations_decides() -> None:
     ten = np.arange(11.0)
     assert question(over="90 %").reduce(ten, larger_is_better=True) == pytest.approx(1.0)
     assert question(over="90 %").reduce(ten, larger_is_better=False) == pytest.approx(9.0)
@@ -512,7 +512,7 @@ def test_a_tolerance_is_a_part_of_the_limit_or_a_value_in_its_unit() -> None:
         tolerance(Requirement.parse("timeouts < 0"), None)
 
 
-def test_a_zone_is_a_value_or_a_part() -> None:
+def test_indifference_zone_is_an_absolute_or_relative_value() -> None:
     call, efficiency = parse("datagrams:call.p95"), parse("efficiency")
     for measure, text, value, is_part in (
         (call, "2 ms", 0.002, False), (call, "2 %", 0.02, True), (efficiency, "2 %", 0.02, False),
@@ -544,7 +544,7 @@ def test_measures_may_be_expressions() -> None:
         ("queue", ["network.trunk_rate=1..2 Mbit/s"] * 2, "--uncertain: 'network.trunk_rate' has other values"),
     ],
 )
-def test_a_name_or_field_that_is_there_twice_is_rejected(name: str, uncertain: list[str], message: str) -> None:
+def test_repeated_name_or_field_is_rejected(name: str, uncertain: list[str], message: str) -> None:
     factor = Factor.over("switch.policy", ["pie", "codel"], name)
     asked = Question(
         Scenario.from_toml(LINK), (factor,), "efficiency", uncertain=tuple(map(Uncertain.parse, uncertain))
@@ -709,7 +709,7 @@ def test_a_gateway_offers_proxies_between_its_users_and_servers(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("rate", "rtt", "message"), [("fast", "1 s", "--gateway: 'fast'"), ("1 Mbit/s", "1 ms", "--rtt")]
 )
-def test_a_gateway_that_cannot_be_is_rejected(rate: str, rtt: str, message: str) -> None:
+def test_invalid_gateway_is_rejected(rate: str, rtt: str, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         gateway(rate, rtt, 5, 0)
 

@@ -135,7 +135,7 @@ def test_both_engines_aggregate_behind_every_kind_of_queue(policy: str, path: di
         ([{"kind": "aggregation"}] * 2, "network.conditioners[1]: aggregation; needs at most one aggregation"),
     ],
 )
-def test_conditioners_that_cannot_be_are_rejected(conditioners: list[dict[str, Any]], message: str) -> None:
+def test_invalid_conditioners_are_rejected(conditioners: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         batched({}).with_(**{"network.conditioners": conditioners}).resolve()
     assert str(caught.value) == message

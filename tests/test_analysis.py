@@ -49,7 +49,7 @@ def test_normal_errors_pass_every_check() -> None:
     assert set(verdicts(design(1, 50)).values()) == {"not rejected"}
 
 
-def test_each_broken_assumption_is_the_one_that_fails() -> None:
+def test_each_violated_assumption_fails_its_own_check() -> None:
     skewed = verdicts(design(2, 50, noise=lambda rng, n: rng.exponential(size=n)))
     assert skewed["normality"] == "fails"
     unequal = verdicts(design(3, 50, noise=lambda rng, n: rng.normal(size=n) * np.repeat([1, 1, 1, 1, 1, 4], n // 6)))
@@ -159,7 +159,7 @@ def test_bootstrap_intervals_lean_with_skewed_errors() -> None:
     assert row["high"] - row["effect"] > 1.3 * (row["effect"] - row["low"])
 
 
-def test_aligned_ranks_see_what_heavy_tails_hide() -> None:
+def test_aligned_ranks_detect_effects_under_heavy_tails() -> None:
     found = [
         anova(design(seed, 20, noise=lambda rng, n: rng.standard_t(2, size=n)), "y", ["a", "b"]) for seed in range(60)
     ]
@@ -289,7 +289,7 @@ def test_levels_keep_the_order_of_numbers_and_of_appearance() -> None:
     assert list(anova(ordered, "y", ["n", "s"]).effects()["level"]) == ["2", "10", "a", "b"]
 
 
-def test_figures_show_the_numbers_of_the_analysis(tmp_path: Path) -> None:
+def test_figures_show_the_values_of_the_analysis(tmp_path: Path) -> None:
     found = anova(BATTERY, "y", ["material", "temperature"])
     points = variation.main_effect_points(found, 0.95)
     means = BATTERY.groupby("material")["y"].mean()

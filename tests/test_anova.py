@@ -42,7 +42,7 @@ def plus(found: Anova, order: int = 9) -> dict[str, float]:
     return {str(component): float(value) for component, value in effects.items()}
 
 
-def test_a_study_in_place_of_its_table_says_so() -> None:
+def test_study_given_as_its_table_is_explained() -> None:
     study = Study(Design.full_factorial(Scenario(), [Factor.over("tcp.recovery", ["reno", "sack"], "tcp")]))
     with pytest.raises(ScenarioError, match=r"frame: a Study; needs a table of runs, as study.frame\(\) gives"):
         anova(study, "efficiency", ["tcp"])  # type: ignore[arg-type]
@@ -82,7 +82,7 @@ def test_seven_factors_in_eight_runs() -> None:
     assert [shares[name] for name in "abcdefg"] == pytest.approx([37.26, 4.47, 43.40, 6.75, 0, 8.07, 0.03], abs=0.006)
 
 
-def test_one_factor() -> None:
+def test_anova_of_one_factor_equals_the_textbook() -> None:
     found = anova(CODE_SIZE, "y", ["processor"])
     assert found.mean == pytest.approx(187.7, abs=0.05)
     assert list(found.effects()["effect"]) == pytest.approx([-13.3, -24.5, 37.7], abs=0.06)
@@ -151,7 +151,7 @@ def test_four_factors_without_replications() -> None:
     assert column(found, "sum_of_squares")["error"] == 0
 
 
-def test_a_half_fraction() -> None:
+def test_anova_of_a_half_fraction_equals_the_textbook() -> None:
     found = anova(FILTRATION_HALF, "y", list("abcd"), terms=["a", "b", "c", "d", "a:b", "a:c", "a:d"], saturated=True)
     assert {name: 2 * q for name, q in plus(found).items()} == pytest.approx(
         {"a": 19, "b": 1.5, "c": 14, "d": 16.5, "a:b": -1, "a:c": -18.5, "a:d": 19}
@@ -274,7 +274,7 @@ def random_frame(seed: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize("lost", [[], [0, 7, 50]])
 @pytest.mark.parametrize("order", [1, 2, 3])
-def test_both_ways_to_fit_agree_with_statsmodels(order: int, lost: list[int]) -> None:
+def test_both_fitting_methods_agree_with_statsmodels(order: int, lost: list[int]) -> None:
     frame = random_frame(order).drop(index=lost)
     found = anova(frame, "y", ["a", "b", "c"], order=order)
     assert found.cells.balanced == (not lost)

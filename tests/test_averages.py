@@ -41,7 +41,7 @@ def test_the_interval_of_equal_values_is_the_value_itself(value: float) -> None:
     assert needed(np.array(noisy), 0.01, 0.95) == (0, 0)
 
 
-def test_small_deviations_and_values_that_are_not_finite_are_kept() -> None:
+def test_small_deviations_and_non_finite_values_are_kept() -> None:
     assert deviation([1.0, 1 + 1e-9]) == pytest.approx(1e-9 / math.sqrt(2))
     assert math.isnan(deviation([1.0, math.nan]))
     assert estimate([1e-15, 3e-15]).mean_high > 2e-15
@@ -80,6 +80,6 @@ def test_a_difference_is_rounded_once() -> None:
         (1, 1, "1 seed, which has no interval"),
     ],
 )
-def test_a_table_says_of_how_many_seeds_it_is(lan: int, wan: int, said: str) -> None:
+def test_table_states_its_number_of_seeds(lan: int, wan: int, said: str) -> None:
     rows = pd.DataFrame({"policy": ["epd"] * 4, "network": ["lan", "wan"] * 2, "seeds": [lan, wan] * 2})
     assert seeds_text(rows, ["policy", "network"], {"wan": "WAN"}) == said

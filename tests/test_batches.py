@@ -35,7 +35,7 @@ def test_a_batch_is_as_many_jobs_as_are_expected_to_take_the_time() -> None:
     assert [len(batches.next()) for _ in range(4)] == [10, 10, 5, 0]
 
 
-def test_no_job_is_left_out_and_a_long_one_goes_alone() -> None:
+def test_every_job_is_run_and_a_long_one_runs_alone() -> None:
     given = jobs(SHORT, SHORT, SHORT, LONG, LONG, SHORT)
     batches = begun(given, 1.0)
     assert list(iter(batches.next, [])) == [given[1:3], [given[3]], [given[4]], [given[5]]]
@@ -52,7 +52,7 @@ def test_durations_of_batches_correct_estimates() -> None:
     assert len(batches.next()) == LARGEST
 
 
-def test_jobs_put_back_come_one_by_one_before_the_others() -> None:
+def test_returned_jobs_run_first_and_one_by_one() -> None:
     given = jobs(*[SHORT] * 7)
     batches = begun(given, 3.5 * SHORT_S)
     batches.apart(batches.next())

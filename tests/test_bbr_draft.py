@@ -63,7 +63,7 @@ def test_probe_rtts_are_those_of_the_sender() -> None:
     assert bbr_phases.probe_rtt_rate(result) == pytest.approx(0.5, abs=0.15)
 
 
-def test_other_controls_have_no_such_phases() -> None:
+def test_other_controls_have_no_phases_of_bbr() -> None:
     base = Scenario.model_validate(SUITE.only(["1-10"])[0].base)
     result = simulate(base.with_(**{"tcp.congestion": "cubic", "switch.buffer": "unlimited"}))
     assert np.isnan(bbr_phases.drain_rounds(result))
@@ -71,7 +71,7 @@ def test_other_controls_have_no_such_phases() -> None:
 
 
 @needs_stacks
-def test_one_case_from_the_command_line(tmp_path: Path) -> None:
+def test_command_validates_one_case(tmp_path: Path) -> None:
     command = ["suite", "bbr-draft", "14", "--seeds", "2", "--no-store", "-o", str(tmp_path)]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output

@@ -34,7 +34,7 @@ BOUNDS: list[tuple[str, tuple[str, str], tuple[str, str], dict[str, object]]] = 
 
 
 @pytest.mark.parametrize(("field", "ends", "beyond", "others"), BOUNDS)
-def test_the_core_runs_what_python_accepts(
+def test_core_runs_each_scenario_that_python_accepts(
     field: str, ends: tuple[str, str], beyond: tuple[str, str], others: dict[str, object]
 ) -> None:
     base = Scenario().with_(**SHORT).with_(**others)

@@ -85,7 +85,7 @@ def test_points_are_three_links_by_three_numbers_of_sources_by_eight_buffers() -
         assert len(link.buffers_cells) == 8
 
 
-def test_settings_are_the_paper_s() -> None:
+def test_settings_are_those_of_the_paper() -> None:
     for e in tabulated():
         for scenario in (e.replicated, e.deterministic):
             assert scenario is not None
@@ -99,7 +99,7 @@ def test_settings_are_the_paper_s() -> None:
             assert scenario.duration == ("20 s" if e.factors["network"] == "leo" else "100 s")
 
 
-def test_the_single_run_draws_nothing_and_replications_do() -> None:
+def test_only_replications_draw_random_numbers() -> None:
     first = tabulated()[0]
     assert first.deterministic is not None
     single, drawn = (scenario.with_(duration="300 ms") for scenario in (first.deterministic, first.replicated))
@@ -107,7 +107,7 @@ def test_the_single_run_draws_nothing_and_replications_do() -> None:
     assert simulate(drawn, 1).state_hash != simulate(drawn, 2).state_hash
 
 
-def test_runs_past_the_paper_are_measured_like_its_own(tmp_path: Path) -> None:
+def test_runs_beyond_the_paper_are_measured_like_its_own(tmp_path: Path) -> None:
     few = [replace(e, replicated=e.replicated.with_(duration="1100 ms")) for e in experiments((5,))[:2]]
     with closing(Store(tmp_path / "runs.sqlite")) as store:
         runs = reproduce_beyond(PAPER, replace(BEYOND, experiments=lambda: few), 2, Runner(store))
@@ -130,7 +130,7 @@ def test_the_start_up_bounds_are_those_of_doubling_windows() -> None:
     assert [start_up_bound(geo, n) for n in geo.sources] == pytest.approx([0.9585, 0.9677, 0.9771], abs=5e-5)
 
 
-def test_runs_as_the_paper_concludes_bear_out_its_claims() -> None:
+def test_runs_that_agree_with_the_paper_confirm_its_claims() -> None:
     runs = concluded()
     verdicts = {claim.id: judge(claim, runs, runs).verdict for claim in PAPER.claims}
     assert set(verdicts.values()) == {Verdict.HOLDS}, verdicts
@@ -274,13 +274,13 @@ def test_the_report_has_figures_without_published_numbers(out: Path) -> None:
             assert 0 <= row["efficiency"]["mean"] <= 1
 
 
-def test_start_up_and_the_rest_make_the_whole(out: Path) -> None:
+def test_start_up_and_remainder_add_up_to_the_run(out: Path) -> None:
     found = pd.read_csv(out / "start-up.csv")
     assert len(found) == 9
     assert found["whole"].to_numpy() == pytest.approx((found["first_fifth"] + 4 * found["rest"]).to_numpy() / 5)
 
 
-def test_past_the_paper_there_are_a_thousand_sources_and_every_flavor() -> None:
+def test_runs_beyond_the_paper_have_a_thousand_sources_and_every_flavor() -> None:
     factors = list(grid())
     assert max(int(f["sources"]) for f in factors) == 1000
     assert {f["tcp"] for f in factors} == {"vanilla", "tahoe", "reno", "newreno", "sack"}
@@ -305,6 +305,6 @@ def test_points_of_a_figure_are_the_rows_of_its_curve(out: Path) -> None:
     assert list(figures.LABELS) == list(PAPER.metrics)
 
 
-def test_a_paper_with_nothing_past_it_says_so(tmp_path: Path) -> None:
+def test_paper_without_runs_beyond_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="--beyond: frr-96 has no extension; needs one of: buf-97"):
         parts.run(frr_96.PAPER, Part.BEYOND, 1, tmp_path, Runner(Store()))

@@ -96,7 +96,7 @@ def test_a_run_that_differs_is_named(exported: Path, tmp_path: Path) -> None:
         ("bundle.json", b"{", "bundle.json"),
     ],
 )
-def test_a_bundle_that_is_none_is_one_line(
+def test_other_file_is_rejected_as_bundle_in_one_line(
     exported: Path, tmp_path: Path, name: str, content: bytes, problem: str
 ) -> None:
     with pytest.raises(ScenarioError) as error:
@@ -156,7 +156,7 @@ def test_a_bundle_is_of_a_whole_study(store: Path, tmp_path: Path) -> None:
         assert problem in done.stderr
 
 
-def test_a_damaged_archive_is_one_line(exported: Path, tmp_path: Path) -> None:
+def test_damaged_archive_is_rejected_in_one_line(exported: Path, tmp_path: Path) -> None:
     content, damaged = exported.read_bytes(), tmp_path / "damaged.zip"
     # The damaged bytes are in the first file's compressed text, and in the central directory after the files.
     refused: list[str] = []

@@ -303,7 +303,7 @@ def test_a_packet_takes_its_time_over_link_and_wire(tmp_path: Path) -> None:
     assert first[3] - first[2] == pytest.approx(20e6 + 5e3 + 1.5e9 * cell, abs=1e9 * cell)
 
 
-def test_capturing_changes_nothing(tmp_path: Path) -> None:
+def test_capturing_does_not_change_the_run(tmp_path: Path) -> None:
     places = ["host:source1", "link:switch1->switch2", "link:source2->switch1"]
     result, paths = capture(LAN, tmp_path, *places)
     plain = simulate(LAN)
@@ -354,7 +354,7 @@ def test_a_full_disk_keeps_the_results(tmp_path: Path) -> None:
         ("host:source1", "/", "capture host:source1: / is a directory; needs a file name"),
     ],
 )
-def test_bad_captures_are_one_line(place: str, path: str, error: str) -> None:
+def test_bad_captures_are_rejected_in_one_line(place: str, path: str, error: str) -> None:
     with pytest.raises(ScenarioError) as raised:
         simulate(LAN, captures={place: path})
     assert error in str(raised.value)

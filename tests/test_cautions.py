@@ -32,7 +32,7 @@ def buffers(scenario: Scenario, replications: int = 3) -> Design:
     return Design.full_factorial(scenario, [factor], replications=replications)
 
 
-def test_a_seed_that_draws_nothing_causes_a_warning_once_and_before_the_runs() -> None:
+def test_unused_seed_causes_one_warning_before_the_runs() -> None:
     (line,) = buffers(silent()).warnings
     assert line.startswith("seed: it determines only the order of simultaneous packets")
     assert line in repr(buffers(silent()))
@@ -66,7 +66,7 @@ NO_FLOW = "marks nothing, because no flow is ECN-capable; needs tcp.ecn, as in '
         ({"switch.policy": "dualpi2"}, []),
     ],
 )  # fmt: skip
-def test_marks_need_a_queue_and_a_flow(changes: dict[str, object], wanted: list[str]) -> None:
+def test_ecn_needs_a_marking_queue_and_an_ecn_flow(changes: dict[str, object], wanted: list[str]) -> None:
     """Without an ECN-capable flow or without a marking queue, no packet is marked."""
     scenario = silent(**{"duration": "5 s", "network.sources": 1, **changes})
     assert cautions(scenario) == wanted
@@ -118,7 +118,7 @@ def test_datagrams_at_fixed_times_are_not_drawn() -> None:
         assert "replications are identical" in seedless(silent(**{"network.sources": 1, "traffic": traffic}))
 
 
-def test_replications_that_are_copies_are_never_sure_enough() -> None:
+def test_identical_replications_never_reach_a_margin() -> None:
     study = Study(buffers(silent(**{"network.sources": 1})))
     with pytest.raises(
         ScenarioError, match="efficiency never gets more certain, the replications of each point are identical"
@@ -193,7 +193,7 @@ def test_a_file_that_ends_before_its_run_causes_a_warning(tmp_path: Path) -> Non
     ]
 
 
-def test_the_most_important_warnings_are_printed_and_the_others_are_in_the_json(
+def test_most_important_warnings_are_printed_and_json_has_all(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Checks that ignored rates come first, and that a warning about both directions of a link is one line."""
@@ -212,14 +212,14 @@ def test_the_most_important_warnings_are_printed_and_the_others_are_in_the_json(
     assert capsys.readouterr().err.endswith(f"\nwarning: {lines[1]}\n{where}")
 
 
-def test_a_result_says_what_the_shell_does() -> None:
+def test_result_has_the_warnings_of_the_command_line() -> None:
     result: Result = simulate(silent(**{"tcp.receiver_window": "16 KiB"}))
     (line,) = result.warnings
     assert line.startswith("switch1->switch2: the receivers' windows of 4 flows can fill")
     assert f"warning: {line}" in repr(result)
 
 
-def test_a_way_back_that_was_left_from_another_path_causes_a_warning() -> None:
+def test_return_path_left_from_another_path_causes_a_warning() -> None:
     pytest.importorskip("sgp4")
     path = {"shell": "starlink-550", "from": "London", "to": "New York"}
     kept = {"delay": [["0 s", "18 ms"], ["1 s", "19 ms"]]}

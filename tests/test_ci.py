@@ -83,7 +83,7 @@ def test_transfers_of_linux_complete_in_each_standing_scenario(name: str, folder
         ),
     ],
 )
-def test_bad_plan_is_one_line(text: str, line: str, folder: Path) -> None:
+def test_bad_plan_is_rejected_in_one_line(text: str, line: str, folder: Path) -> None:
     Path("longpipe.toml").write_text(text)
     Path("mine.toml").write_text('framing = "ip"\n')
     with pytest.raises(ScenarioError) as error:

@@ -69,7 +69,7 @@ def test_efficiency_is_of_what_vbr_did_not_get() -> None:
     assert 0.9 < run.efficiency <= 1
 
 
-def test_a_scheduler_without_vbr_changes_nothing() -> None:
+def test_scheduler_without_vbr_does_not_change_the_run() -> None:
     plain = simulate(Scenario(duration="500 ms"), 2)
     other = simulate(Scenario(duration="500 ms").with_(**{"switch.scheduler": "priority"}), 2)
     assert plain.state_hash == other.state_hash

@@ -59,7 +59,7 @@ def refusal(target: str | type, **parameters: Any) -> str:  # noqa: ANN401 - as 
 
 
 @pytest.mark.parametrize("name", ["Aimd", "CompiledAimd"])
-def test_aimd_as_a_class_is_longpipes_own_bit_by_bit(name: str) -> None:
+def test_aimd_as_a_class_equals_the_builtin_bit_by_bit(name: str) -> None:
     """If the hooks get the same arguments as longpipe's own controllers, equal arithmetic gives equal runs."""
     for path in (PATH, LOSSY):
         native = simulate(path.with_(**{"tcp.congestion": {"kind": "aimd", "byte_counting": False}}))
@@ -272,7 +272,7 @@ def test_the_closure_and_functions_that_are_called_are_part_of_the_identity() ->
     assert len(found) == 4
 
 
-def test_a_version_stands_for_the_code() -> None:
+def test_version_replaces_the_digest_of_the_code() -> None:
     def versioned(version: str, gain: float) -> type[Control]:
         return type("Named", (Control,), {"version": version, "on_ack": lambda self, ack: Grant(window=gain)})
 
@@ -488,7 +488,7 @@ class NotANumber(Control):
         return Grant(window=float("nan"), ssthresh=float("nan"), rate=float("inf") if ack.now < 1 else 0.0)
 
 
-def test_numbers_that_are_none_are_replaced() -> None:
+def test_non_finite_numbers_are_replaced() -> None:
     told = simulate(with_class(NotANumber).with_(duration="2 s")).replaced
     kinds = [line.partition(": ")[2].partition(" of ")[0] for line in told]
     assert kinds == ["sets a window", "sets a slow-start threshold", "sets a pacing rate"]

@@ -125,7 +125,7 @@ def test_an_unknown_example_lists_the_known_ones() -> None:
     )
 
 
-def test_a_file_that_says_nothing_causes_a_warning(tmp_path: Path) -> None:
+def test_empty_file_causes_a_warning(tmp_path: Path) -> None:
     (tmp_path / "none.toml").write_text("# nothing yet\n")
     done = run("run", tmp_path / "none.toml", "--set", 'duration="10 ms"')
     assert done.returncode == 0
@@ -175,7 +175,7 @@ def test_init_keeps_an_existing_file(lan: Path) -> None:
     assert refused.stderr == f"error: FILE: {lan} exists; needs the name of a new file\n"
 
 
-def test_json_on_stdout_is_all_there_is(lan: Path) -> None:
+def test_standard_output_has_only_json(lan: Path) -> None:
     first, again, other = (
         run("run", lan, "--json", "-"),
         run("run", lan, "--json", "-"),
@@ -244,7 +244,7 @@ def test_set_clears_a_field_that_may_be_absent(tmp_path: Path) -> None:
         (["--json", "/"], "--json: / is a directory; needs a file name"),
     ],
 )
-def test_bad_input_is_one_line_and_status_2(lan: Path, arguments: list[str], error: str) -> None:
+def test_bad_input_is_rejected_in_one_line_with_status_2(lan: Path, arguments: list[str], error: str) -> None:
     refused = run("run", lan, *arguments)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr == f"error: {error}\n"
@@ -272,7 +272,7 @@ def test_unwritable_path_is_rejected_before_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits on files")
-def test_a_full_disk_is_one_line_that_names_the_file(lan: Path, tmp_path: Path) -> None:
+def test_full_disk_is_reported_in_one_line_with_the_file(lan: Path, tmp_path: Path) -> None:
     import resource
 
     full = subprocess.run(

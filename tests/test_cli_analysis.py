@@ -26,7 +26,7 @@ def refusal(*arguments: str | Path) -> str:
     return str(error.value)
 
 
-def test_bad_input_is_one_line_on_stderr_and_status_2() -> None:
+def test_bad_input_is_rejected_in_one_line_with_status_2() -> None:
     refused = run("analyse", WWW_98, "--response", "efficiency", "--factors", "tpc")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.startswith(
@@ -46,7 +46,7 @@ def test_a_published_table_is_analysed_in_80_columns() -> None:
     assert "s_e 0.0156, 6 df" in shown.stdout
 
 
-def test_json_on_stdout_is_all_there_is() -> None:
+def test_standard_output_has_only_json() -> None:
     report = json.loads(run("analyse", WWW_98, "--response", "fairness", *WAN, "--json", "-").stdout)
     shares = {row["component"]: row["percent"] for row in report["variation"]}
     assert shares["buffer_bdp"] == pytest.approx(53.55, abs=0.006)

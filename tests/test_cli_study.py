@@ -51,7 +51,7 @@ def output(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> list[s
     return capsys.readouterr().out.splitlines()
 
 
-def test_a_list_has_a_line_per_study(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_studies_are_listed_one_per_line(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     head, *rows, _, total = output(capsys, "study", "list", "--store", url)
     assert head.split() == ["study", "finished", "runs", "failed", "changed", "(UTC)", "engine"]
     assert {tuple(row.split()[:3]) for row in rows} == {("lan", "8", "8"), ("later", "8", "8")}
@@ -93,7 +93,7 @@ def test_a_study_is_shown_with_its_runs(url: str, capsys: pytest.CaptureFixture[
     assert max(map(len, lines)) <= 80
 
 
-def test_measures_of_a_study_come_and_go(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_measures_of_a_study_are_added_and_removed(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     name = ("study", "measure", "lan", "--store", url)
     assert output(capsys, *name) == ["none except those of every run"]
     used = "port:switch1->switch2.utilization"
@@ -126,7 +126,9 @@ def test_a_store_in_place_of_the_name_is_rejected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json"])
-def test_an_export_is_the_frame(url: str, tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_contains_the_data_frame(
+    url: str, tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / f"runs{suffix}"
     assert output(capsys, "study", "export", "lan", "-o", path, "--store", url) == [f"8 runs: {path}"]
     if suffix == ".json":
@@ -161,7 +163,7 @@ def test_a_design_changes_fields_of_every_run(tmp_path: Path, capsys: pytest.Cap
     assert "2 runs, 10 s of simulated time" in "\n".join(shown)
 
 
-def test_a_study_is_run_on_with_more_replications(tmp_path: Path) -> None:
+def test_study_continues_with_more_replications(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/campaign.db"
     Study(DESIGN, url).close()
     assert run("study", "status", "lan", "--store", url).stdout.startswith("lan: 0 of 8 runs finished, 8 waiting\n")
@@ -190,7 +192,7 @@ def test_a_study_is_run_on_with_more_replications(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_bad_input_is_one_line(url: str, arguments: list[str], error: str) -> None:
+def test_bad_input_is_rejected_in_one_line(url: str, arguments: list[str], error: str) -> None:
     found = refusal("study", *arguments, "--store", url).replace(url.removeprefix("sqlite:///"), "STORE")
     assert found.startswith(error)
     assert "\n" not in found

@@ -67,7 +67,7 @@ def test_studies_of_the_store_are_completed(tmp_path: Path) -> None:
         (["init", "x.toml", "--example", ""], list(EXAMPLES)),
     ],
 )
-def test_bash_itself_completes_behind_what_it_splits(words: list[str], expected: list[str], tmp_path: Path) -> None:
+def test_bash_completes_after_its_word_breaks(words: list[str], expected: list[str], tmp_path: Path) -> None:
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("needs bash")

@@ -69,7 +69,7 @@ def test_a_pipe_gets_the_whole_width(store: Path, command: tuple[str, ...]) -> N
 
 @pytest.mark.parametrize("width", [50, 80])
 @pytest.mark.parametrize("command", [("study", "run", "lan"), ("study", "show", "lan")])
-def test_a_narrow_terminal_has_every_column_in_blocks_with_names_and_factors(
+def test_narrow_terminal_shows_blocks_of_columns_with_names_and_factors(
     store: Path, command: tuple[str, ...], width: int
 ) -> None:
     whole = "\n".join(printed(store, *command, columns=None))
@@ -91,7 +91,7 @@ def test_a_run_on_a_narrow_terminal_has_the_names_of_flows_and_ports(tmp_path: P
     assert not any("…" in line for line in lines)
 
 
-def test_names_are_wrapped_between_words_and_only_where_they_must() -> None:
+def test_names_are_wrapped_between_words_only_if_necessary() -> None:
     rows = [("0.25 BDP of it", "12345678", "87654321")]
     assert table_of(3, rows, 26, 1) == [
         "column0         column1", "0.25 BDP of it  12345678", "", "column0         column2", "0.25 BDP of it  87654321",

@@ -94,7 +94,7 @@ def probe(path: dict[str, Any], duration: str, **changes: object) -> Result:
     return simulate(over(path, duration, traffic=traffic).with_(**{**fast, **changes}))
 
 
-def test_at_rates_without_end_a_graph_is_the_one_link() -> None:
+def test_graph_of_unlimited_rates_equals_a_single_link() -> None:
     held = {"between": "hold", "step": "1 s"}
     link = probe({**MANILA_DALIAN, "as": "link", **held}, "60 s").datagrams.iloc[0]
     graph = probe({**MANILA_DALIAN, **held}, "60 s").datagrams.iloc[0]
@@ -156,7 +156,7 @@ def test_two_pairs_meet_between_satellites() -> None:
 RIO_PETERSBURG: Final = {**MANILA_DALIAN, "from": "Rio de Janeiro", "to": "Saint Petersburg", "begin": "150 s"}
 
 
-def test_packets_wait_or_are_lost_while_there_is_no_route() -> None:
+def test_packets_wait_or_are_lost_without_a_route() -> None:
     held, lost = (
         probe({**RIO_PETERSBURG, "outages": {"arriving": arriving}}, "20 s", start={"kind": "fixed", "at": "0 s"})
         for arriving in ("hold", "drop")

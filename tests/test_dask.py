@@ -63,7 +63,7 @@ def test_a_reproduction_on_a_cluster_has_the_bits_of_one_here(two_workers: Clust
         assert [there.require(*job).state_hash for job in jobs] == [here.require(*job).state_hash for job in jobs]
 
 
-def test_a_scheduler_file_a_client_and_a_cluster_do_as_well(two_workers: Cluster) -> None:
+def test_scheduler_file_client_and_cluster_are_accepted(two_workers: Cluster) -> None:
     summaries = expected(SHORT, range(3))
     jobs: list[Job] = [(SHORT, seed) for seed in range(3)]
     assert outcomes(f"dask://{two_workers.file}", jobs) == summaries
@@ -110,7 +110,7 @@ def test_a_run_that_kills_its_workers_is_named_and_those_after_it_are_done(
     assert found == expected(SHORT, range(6))
 
 
-def test_a_scheduler_that_goes_away_is_an_error_and_what_is_stored_stays(tmp_path: Path) -> None:
+def test_lost_scheduler_is_an_error_and_keeps_stored_runs(tmp_path: Path) -> None:
     with cluster(tmp_path, 1) as started, closing(Store()) as store:
         with pytest.raises(
             ExecutorError,
@@ -158,7 +158,7 @@ def test_a_worker_with_another_longpipe_is_rejected(tmp_path: Path, late: bool) 
             next(run)
 
 
-def test_ctrl_c_stores_what_came_back_and_takes_the_rest_from_the_cluster(two_workers: Cluster, tmp_path: Path) -> None:
+def test_ctrl_c_stores_finished_runs_and_cancels_the_others(two_workers: Cluster, tmp_path: Path) -> None:
     told: list[Progress] = []
 
     def interrupt(now: Progress) -> None:
@@ -179,6 +179,6 @@ def test_ctrl_c_stores_what_came_back_and_takes_the_rest_from_the_cluster(two_wo
         assert client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0
 
 
-def test_workers_are_the_cluster_s_to_count(two_workers: Cluster) -> None:
+def test_cluster_determines_the_number_of_workers(two_workers: Cluster) -> None:
     with pytest.raises(ScenarioError, match=r"workers: 4; 'dask://\S+' has its own number, omit this"):
         executor_for(two_workers.address, workers=4)

@@ -86,7 +86,7 @@ def test_a_graph_has_datagrams_both_ways_between_two_hosts() -> None:
     assert frame["received"].tolist() == [99, 99]
 
 
-def test_a_stored_run_keeps_them_and_one_of_before_has_none() -> None:
+def test_stored_run_keeps_datagrams_and_an_older_one_has_none() -> None:
     result = simulate(scenario({"name": "v", "traffic": "video"}), 1)
     packed = pack(result)
     again = unpack(result.scenario, 1, packed.summary)

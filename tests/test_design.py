@@ -506,7 +506,7 @@ def test_legends_name_modules_classes_and_stacks_with_their_parameters() -> None
 @pytest.mark.parametrize(
     ("text", "margin"), [("±0.01", (0.01, False)), ("+-.5", (0.5, False)), (" ± 2 % ", (0.02, True)), ("+/-1e-3", (1e-3, False))]
 )  # fmt: skip
-def test_margins(text: str, margin: tuple[float, bool]) -> None:
+def test_margins_are_parsed(text: str, margin: tuple[float, bool]) -> None:
     assert parse_margin(text) == pytest.approx(margin)
 
 

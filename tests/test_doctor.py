@@ -34,7 +34,7 @@ def test_version_names_package_engine_and_scenario_schema() -> None:
     assert schema_version().startswith(f"{_core.__version__}+")
 
 
-def test_a_sound_installation_is_shown_whole_with_status_0() -> None:
+def test_complete_installation_has_status_0() -> None:
     done = command("doctor")
     assert (done.returncode, done.stderr) == (0, "")
     lines, words = done.stdout.splitlines(), done.stdout.split()

@@ -124,7 +124,7 @@ def test_each_segment_that_is_sent_is_acknowledged_or_lost_once(path: str, engin
     assert drops["time_s"].is_monotonic_increasing
 
 
-def test_recording_drops_of_cells_changes_nothing() -> None:
+def test_recording_drops_of_cells_does_not_change_the_run() -> None:
     changes = PATHS["cells that overflow"][0]
     plain = transfer(**changes, traces={"drops": False})
     assert transfer(**changes).state_hash == plain.state_hash

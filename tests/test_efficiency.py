@@ -43,7 +43,7 @@ def call(rate: str, payload: str) -> dict[str, object]:
     return {"name": "call", "traffic": {"kind": "cbr", "rate": rate, "payload": payload}}
 
 
-def test_packets_fill_the_trunk_in_the_order_of_what_they_lose_to_headers() -> None:
+def test_packets_fill_the_trunk_in_order_of_their_header_share() -> None:
     small, large = Offer(share=0.5, most_bytes=math.inf), Offer(share=0.8, most_bytes=40)
     # 50 bytes on the wire carry 40 bytes of payload, and the other 50 carry half of that.
     assert attainable_bytes(100, [small, large]) == pytest.approx(40 + 25)

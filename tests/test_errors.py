@@ -440,7 +440,7 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
         ("rum", "no such command 'rum'; did you mean 'run'?; `longpipe --help` shows what is accepted"),
     ],
 )
-def test_a_bad_command_line_is_one_line(
+def test_bad_command_line_is_rejected_in_one_line(
     arguments: str, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["longpipe", *arguments.split()])

@@ -283,7 +283,7 @@ def test_a_spurious_timeout_is_undone_and_marked() -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_recording_events_changes_nothing(path: str) -> None:
+def test_recording_events_does_not_change_the_run(path: str) -> None:
     plain = simulate(run("sack", path).scenario.with_(**{f"traces.{name}": False for name in run("sack").traces}))
     assert plain.state_hash == run("sack", path).state_hash
     assert "events" not in plain.scenario.resolve()["traces"]
@@ -422,7 +422,7 @@ def test_the_command_compares_and_says_what_was_set(tmp_path: Path) -> None:
         ("rtt", ["--unit", "segments"], "--unit: rtt has no such unit; needs window or sequence"),
     ],
 )
-def test_bad_input_is_one_line(tmp_path: Path, kind: str, options: list[str], error: str) -> None:
+def test_bad_input_is_rejected_in_one_line(tmp_path: Path, kind: str, options: list[str], error: str) -> None:
     scenario = tmp_path / "geo.toml"
     scenario.write_text(Scenario.example("geo").to_toml())
     done = commands.run("plot", scenario, kind, "-o", tmp_path / "a.svg", *options)

@@ -222,7 +222,7 @@ def test_a_requirement_has_a_limit_in_the_unit_of_its_measure(
         ("cal.p9 < 1 s", "'p9' of 'cal'; did you mean 'p99'?"),
     ],
 )
-def test_a_requirement_that_cannot_be_read_is_one_line(text: str, problem: str) -> None:
+def test_unreadable_requirement_is_rejected_in_one_line(text: str, problem: str) -> None:
     with pytest.raises(ScenarioError) as error:
         Requirement.parse(text, field="--subject-to")
     assert problem in str(error.value)

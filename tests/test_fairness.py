@@ -45,7 +45,7 @@ def test_files_of_several_lengths_over_a_graph(mixed: Scenario) -> None:
     assert graph.fairness == pytest.approx(one.fairness)
 
 
-def test_flows_alike_have_the_index_of_their_throughputs(mixed: Scenario) -> None:
+def test_equal_flows_have_the_index_of_their_throughputs(mixed: Scenario) -> None:
     result = simulate(Scenario.example("fiber").with_(duration="2 s"))
     assert not result.demands_differ
     assert result.fairness == fairness(result.throughputs_bps)

@@ -309,7 +309,7 @@ def test_unusable_files_are_rejected_in_one_line(file: str, said: str, tmp_path:
         ({"tcp.congestio": "cubic"}, 3, "congestion"),
     ],
 )
-def test_a_change_that_cannot_be_is_rejected(changes: dict[str, object], seeds: int, said: str, tmp_path: Path) -> None:
+def test_invalid_change_is_rejected(changes: dict[str, object], seeds: int, said: str, tmp_path: Path) -> None:
     path = tmp_path / "p.toml"
     path.write_text("framing = 'ip'\nduration = '1 s'\n")
     with pytest.raises(ScenarioError, match=said):

@@ -272,14 +272,14 @@ def test_ndt7_gives_rate_and_base_rtt(tmp_path: Path) -> None:
     assert found.estimates["buffer"]["value"] == pytest.approx(20, abs=1)
 
 
-def test_the_interval_of_long_acks_contains_the_rate(tmp_path: Path) -> None:
+def test_interval_from_stretch_acks_contains_the_rate(tmp_path: Path) -> None:
     """Most intervals have four ACKs of 64 kB, which are 8.6 Mbit/s; the others have three."""
     rate = fit_recorded(ndt7(tmp_path / "ndt7.jsonl", 39, 65160)).estimates["rate"]
     assert rate["low"] <= 8e6 <= rate["high"]
     assert rate["high"] / rate["low"] < 1.1
 
 
-def test_a_file_with_one_rate_has_an_observed_goodput(tmp_path: Path) -> None:
+def test_file_with_a_single_rate_has_an_observed_goodput(tmp_path: Path) -> None:
     path = tmp_path / "p.toml"
     write(fit_recorded(ndt7(tmp_path / "ndt7.jsonl", 2)), path)
     goodput = whatif(path, {"tcp.congestion": "cubic"}, 3).measures[0]

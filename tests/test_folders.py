@@ -57,7 +57,7 @@ def assert_whole(path: Path) -> set[str]:
     return {text.split()[0] for text in texts.values()}
 
 
-def test_two_writers_at_a_time_leave_the_files_of_one(tmp_path: Path) -> None:
+def test_two_concurrent_writers_leave_the_files_of_one(tmp_path: Path) -> None:
     tmp_path = made(tmp_path)
     writers = [start(tmp_path, who) for who in ("a", "b")]
     seen: set[str] = set()
@@ -69,7 +69,7 @@ def test_two_writers_at_a_time_leave_the_files_of_one(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_writer_that_is_killed_blocks_no_other_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_killed_writer_leaves_neither_locks_nor_files(tmp_path: Path) -> None:
     tmp_path = made(tmp_path)
     for after_s in (0.0, 0.003, 0.01, 0.02):
         writer = start(tmp_path, "killed", 10_000)
@@ -86,7 +86,7 @@ def test_a_writer_that_is_killed_blocks_no_other_and_leaves_nothing_behind(tmp_p
         assert not list(tmp_path.glob(".*"))
 
 
-def test_half_a_record_of_a_writer_that_is_killed_is_tidied(tmp_path: Path) -> None:
+def test_partial_record_of_a_killed_writer_is_removed(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     dies = "import os, signal\nfrom pathlib import Path\nreplace = Path.replace\n"
     dies += "Path.replace = lambda half, whole: (\n"
@@ -100,7 +100,7 @@ def test_half_a_record_of_a_writer_that_is_killed_is_tidied(tmp_path: Path) -> N
     assert not list((tmp_path / "out").glob(".*"))
 
 
-def test_a_part_leaves_the_files_of_others_alone(tmp_path: Path) -> None:
+def test_part_keeps_the_files_of_other_parts(tmp_path: Path) -> None:
     for part, names in ((Part.REPRODUCTION, "ab"), (Part.SENSITIVITY, "bc"), (Part.REPRODUCTION, "d")):
         folder = Folder(tmp_path, part, "frr-96", 2, 10)
         for name in names:
@@ -110,7 +110,7 @@ def test_a_part_leaves_the_files_of_others_alone(tmp_path: Path) -> None:
     assert json.loads((tmp_path / RECORD).read_text()).keys() == {"reproduction", "sensitivity"}
 
 
-def test_a_writer_that_gives_up_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_aborted_writer_leaves_no_files(tmp_path: Path) -> None:
     folder = Folder(tmp_path, Part.BEYOND, "frr-96", 2, 10)
     folder.text("beyond.csv", "")
     del folder

@@ -44,7 +44,7 @@ def test_every_published_configuration_is_simulated_once() -> None:
     assert len(digests) == len(planned())
 
 
-def test_the_single_run_draws_nothing() -> None:
+def test_single_run_draws_no_random_numbers() -> None:
     lan = next(e.deterministic for e in planned() if e.deterministic)
     short = lan.with_(duration="500 ms")
     assert simulate(short, 1).state_hash == simulate(short, 2).state_hash
@@ -102,7 +102,7 @@ def test_claims_have_numbers_in_a_row() -> None:
     assert [claim.id for claim in PAPER.claims] == [f"frr-{n}" for n in range(1, 18)]
 
 
-def test_the_published_tables_bear_out_the_paper_s_own_claims() -> None:
+def test_published_tables_confirm_the_claims_of_the_paper() -> None:
     published = PAPER.published()
     repeated = pd.concat([published.assign(seed=seed) for seed in (1, 2, 3)])
     verdicts = {claim.id: judge(claim, repeated, repeated).verdict for claim in FROM_TABLES}
@@ -142,7 +142,7 @@ def test_every_variant_changes_the_experiments_it_applies_to() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_the_settings_are_the_paper_s() -> None:
+def test_settings_are_those_of_the_paper() -> None:
     wan = next(e.deterministic for e in planned() if e.factors["network"] == "wan")
     assert isinstance(wan, Scenario)
     assert (wan.duration, wan.tcp.receiver_window, wan.switch.ties) == ("20 s", "600000 B", DETERMINISTIC_TIES)

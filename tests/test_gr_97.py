@@ -92,7 +92,7 @@ def test_rows_that_two_tables_share_are_one_scenario() -> None:
     assert len({e.replicated.digest() for e in planned()}) == 306 - 12
 
 
-def test_settings_are_the_paper_s() -> None:
+def test_settings_are_those_of_the_paper() -> None:
     for e in planned():
         scenario, network = e.replicated, str(e.factors["network"])
         assert scenario.network.kind == "dumbbell"
@@ -106,7 +106,7 @@ def test_settings_are_the_paper_s() -> None:
         assert scenario.switch.scheduler.kind == kind
 
 
-def test_the_single_run_draws_nothing_and_replications_do() -> None:
+def test_only_replications_draw_random_numbers() -> None:
     first = next(e for e in planned() if e.deterministic)
     assert isinstance(first.deterministic, Scenario)
     single = first.deterministic.with_(duration="500 ms")
@@ -129,7 +129,7 @@ def test_claims_have_numbers_in_a_row() -> None:
     assert numbers == [f"gr-{n}" for n in range(1, 14)]
 
 
-def test_the_published_tables_bear_out_the_paper_s_own_claims() -> None:
+def test_published_tables_confirm_the_claims_of_the_paper() -> None:
     published = PAPER.published()
     repeated = pd.concat([published.assign(seed=seed) for seed in (1, 2, 3)])
     verdicts = {claim.id: judge(claim, repeated, repeated).verdict for claim in PAPER.claims if claim.published}

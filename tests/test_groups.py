@@ -40,7 +40,7 @@ def scenario(**network: Any) -> Scenario:  # noqa: ANN401 - any type of field
     return Scenario(network={"kind": "dumbbell", **network})
 
 
-def test_flows_of_a_group_are_named_after_it_and_have_what_is_its_own() -> None:
+def test_flows_of_a_group_have_its_name_and_fields() -> None:
     flows = Scenario.from_toml(MIXED).resolve()["flows"]
     assert [flow["name"] for flow in flows] == ["web1", "web2", "web3", "download"]
     assert [flow["traffic"]["kind"] for flow in flows] == ["web"] * 3 + ["greedy"]
@@ -48,7 +48,7 @@ def test_flows_of_a_group_are_named_after_it_and_have_what_is_its_own() -> None:
     assert [flow["start"]["at_ps"] for flow in flows] == [0, 0, 0, 10**12]
 
 
-def test_directions_of_a_trunk_have_their_own_rate_delay_and_buffer() -> None:
+def test_directions_of_a_trunk_have_separate_rates_delays_and_buffers() -> None:
     links = Scenario.from_toml(MIXED).resolve()["links"]
     there, back = links[8:10]
     assert (there["rate_bps"], back["rate_bps"]) == (50_000_000, 5_000_000)
@@ -57,13 +57,13 @@ def test_directions_of_a_trunk_have_their_own_rate_delay_and_buffer() -> None:
     assert (there["buffer"]["limit"], back["buffer"]["limit"]) == (3340, 50)
 
 
-def test_a_bdp_of_the_way_back_is_of_its_own_rate() -> None:
+def test_bdp_of_the_return_direction_uses_its_rate() -> None:
     changed = scenario(trunk_delay="10 ms", return_rate="15.552 Mbit/s").with_(**{"switch.buffer": "1 BDP"})
     there, back = changed.resolve()["links"][10:12]
     assert there["buffer"]["limit"] // 10 == back["buffer"]["limit"]
 
 
-def test_a_graph_s_link_has_directions_of_its_own_too() -> None:
+def test_directions_of_a_graphs_link_have_separate_fields() -> None:
     nodes = [{"name": name, "kind": "switch" if name == "s" else "host"} for name in ("a", "s", "b")]
     links = [
         {"between": ["a", "s"], "rate": "10 Mbit/s", "delay": "1 ms", "return_rate": "1 Mbit/s"},
@@ -108,7 +108,7 @@ def test_both_engines_agree_where_directions_and_flows_differ(framing: str) -> N
     assert of_engine[0].flows["delivered_bytes"].min() > 0
 
 
-def test_a_slow_way_back_holds_acks_up() -> None:
+def test_slow_return_direction_delays_acks() -> None:
     fast, slow = (
         simulate(scenario(sources=1, return_rate=rate).with_(duration="1 s")).efficiency
         for rate in ("155.52 Mbit/s", "1 Mbit/s")
@@ -140,7 +140,7 @@ def test_the_count_of_a_group_is_one_change() -> None:
         ({"return_buffer": "1 cell"}, "network.return_buffer: 1 cell; needs at least one full packet (12 cells at MSS 512)"),
     ],
 )  # fmt: skip
-def test_a_mistake_in_a_group_is_one_line(network: dict[str, Any], message: str) -> None:
+def test_mistake_in_a_group_is_rejected_in_one_line(network: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError) as error:
         scenario(**network)
     assert str(error.value) == message

@@ -93,7 +93,7 @@ def ratios(work: Callable[[int, Times], object]) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("network", [dumbbell, groups, star, policed])
-def test_building_checking_running_and_summing_up_take_time_in_proportion_to_flows(
+def test_duration_of_each_step_is_proportional_to_the_flows(
     network: Callable[[int], dict[str, object]],
 ) -> None:
     def work(flows: int, times: Times) -> None:
@@ -144,7 +144,7 @@ def lines_of(work: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("network", [dumbbell, groups, unlike, star, policed])
-def test_building_and_checking_execute_lines_in_proportion_to_flows(
+def test_executed_lines_of_building_are_proportional_to_the_flows(
     network: Callable[[int], dict[str, object]],
 ) -> None:
     def work(flows: int) -> int:
@@ -155,7 +155,7 @@ def test_building_and_checking_execute_lines_in_proportion_to_flows(
     assert many < 4.2 * few
 
 
-def test_convergence_times_of_flows_execute_lines_in_proportion_to_flows() -> None:
+def test_executed_lines_of_convergence_are_proportional_to_the_flows() -> None:
     def work(flows: int) -> int:
         recorded = scenario(unlike(flows), duration="200 us").with_(traces={"arrivals": True})
         columns = simulate(recorded).columns
@@ -167,7 +167,7 @@ def test_convergence_times_of_flows_execute_lines_in_proportion_to_flows() -> No
     assert many < 4.6 * few
 
 
-def test_a_chain_of_switches_is_laid_out_in_time_in_proportion_to_its_length() -> None:
+def test_layout_of_a_chain_takes_time_proportional_to_its_length() -> None:
     # Every tenth switch has a host, which sends to the next one.
     def chain(n: int) -> Scenario:
         hosts = [i for i in range(n) if i % 10 == 0]
@@ -272,7 +272,7 @@ def with_outages(every: str) -> Scenario:
     return scenario(network, duration="1 s")
 
 
-def test_an_outage_takes_little_memory() -> None:
+def test_outages_use_little_memory() -> None:
     # As nested lists, these rows would take 144 bytes each, several times over; they take 16 bytes each, and the text
     # of about 24 bytes per row exists three times.
     def peak(every: str) -> tuple[int, int]:

@@ -46,7 +46,7 @@ def of(**measured: float) -> Features:
 # Names in the literature
 
 
-def test_auroras_observation_and_reward_are_those_of_pcc_rl() -> None:
+def test_observation_and_reward_of_aurora_equal_pcc_rl() -> None:
     """The numbers are computed by hand from the formulas of PCC-RL's sender_obs.py and network_sim.py."""
     seen = of(
         duration=0.1, sent=30_000, delivered=16_500, lost=1_500, rtt=0.06, rtt_increase=0.002, mss=1500, lowest=0.05
@@ -263,7 +263,7 @@ RATES = {"rate": [["0 s", "12 Mbit/s"], ["150 ms", "5 Mbit/s"]], "rate_cycle": "
     ],
     ids=["still", "codel", "fq-codel", "cake", "shaping-cake", "varying", "varying-fq-codel"],
 )
-def test_a_step_has_the_acks_that_arrive_in_it(fields: dict[str, Any]) -> None:
+def test_step_contains_the_acks_that_arrive_during_it(fields: dict[str, Any]) -> None:
     """The observations are those of an ordinary run with equal window and seed, including ACKs that report losses."""
     lossy = PATH.with_(
         **{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.02}, "duration": "2 s"}, **fields
@@ -571,7 +571,7 @@ def wavering(seen: Any) -> float:  # noqa: ANN401 - an array
 @pytest.mark.parametrize(
     ("action", "step"), [("rate", "1 RTT"), ("rate", "10 ms"), ("window", "2 RTT"), ("orca", "7 ACKs")]
 )
-def test_a_policy_sees_and_does_in_a_run_what_it_does_in_the_environment(
+def test_policy_in_a_run_equals_the_policy_in_the_environment(
     scenario: Scenario, action: str, step: str, tmp_path: Path
 ) -> None:
     """All observations are equal bit by bit, and therefore the actions, rates and windows."""

@@ -61,7 +61,7 @@ def test_a_file_of_more_bytes_than_a_reader_takes_is_not_read(tmp_path: Path) ->
     assert refusal(file, max_bytes=4) == ": 5 bytes; needs a file of at most 4 bytes"
 
 
-def test_a_name_that_no_file_can_have_is_rejected(tmp_path: Path) -> None:
+def test_impossible_file_name_is_rejected(tmp_path: Path) -> None:
     assert refusal(tmp_path / "none") == ": cannot be read, no such file or directory; needs a file"
     with pytest.raises(ScenarioError, match=r"not a file name; needs a file"):
         read_bytes("a\0b", "a file")
@@ -98,14 +98,14 @@ def outcome(file: Path) -> str:
 
 
 @pytest.mark.parametrize(("written", "meant"), [("goe.toml", True), ("geo.tml", True), ("fiber.toml", False)])
-def test_a_name_that_is_nearly_right_gets_a_suggestion(tmp_path: Path, written: str, meant: bool) -> None:
+def test_misspelt_name_gets_a_suggestion(tmp_path: Path, written: str, meant: bool) -> None:
     (tmp_path / "geo.toml").write_text("")
     suggestion = f" (did you mean '{tmp_path / 'geo.toml'}'?)" if meant else ""
     said = f": cannot be read, no such file or directory{suggestion}; needs a file"
     assert refusal(tmp_path / written) == said
 
 
-def test_after_a_flip_of_any_byte_gzip_is_read_or_named(tmp_path: Path) -> None:
+def test_gzip_with_any_flipped_byte_is_read_or_rejected(tmp_path: Path) -> None:
     content = gzip.compress(json.dumps([{"a": k, "b": k * k} for k in range(40)]).encode(), mtime=0)
     read = 0
     for at in range(len(content)):
@@ -174,7 +174,7 @@ def test_a_gzip_bomb_is_unpacked_to_a_bound_and_no_further(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
-def test_lines_are_those_of_every_system(tmp_path: Path, ends: str, encoding: str) -> None:
+def test_line_endings_of_every_system_are_accepted(tmp_path: Path, ends: str, encoding: str) -> None:
     text = ends.join(["time,rate", "", "0,1 \N{MICRO SIGN}s\u0085", "", "  ", ""])
     (tmp_path / "file").write_bytes(text.encode(encoding))
     assert read_lines(tmp_path / "file", "a file", legacy=True) == ["time,rate", "", "0,1 \N{MICRO SIGN}s\u0085"]
@@ -188,7 +188,7 @@ def test_ascii_in_utf_16_is_detected_without_a_mark(text: str, encoding: str) ->
     assert encoding_of(text.encode()) == "utf-8-sig"
 
 
-def test_latin_1_is_read_where_a_reader_allows_it_and_named_with_its_line_elsewhere(tmp_path: Path) -> None:
+def test_latin_1_is_read_only_where_a_reader_allows_it(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes("a\nÉTOILE".encode("latin-1"))
     assert read_lines(file, "a file", legacy=True) == ["a", "ÉTOILE"]
@@ -257,7 +257,7 @@ def test_a_number_is_exact_and_scaled_as_fractions_are(number: object) -> None:
     "text",
     ["", ".", "-", "1/0", "1/2", "1e99999999", "9" * 41, "1_000", "inf", "nan", "0x10", " 1", "1 ", "\u0663", "e5"],
 )
-def test_text_that_is_no_bounded_decimal_gives_none(text: str) -> None:
+def test_text_without_a_bounded_decimal_has_no_value(text: str) -> None:
     assert exact(text) is None
     assert scaled(text, Fraction(1)) is None
 

@@ -105,7 +105,9 @@ def test_unknown_line_in_irtt_output_is_rejected(tmp_path: Path, requests: objec
         ("none.json", None, "cannot be read, no such file or directory; needs what `irtt client -o` writes"),
     ],
 )
-def test_a_file_that_is_none_of_irtt_s_is_one_line(tmp_path: Path, name: str, held: bytes | None, said: str) -> None:
+def test_other_file_is_rejected_as_irtt_output_in_one_line(
+    tmp_path: Path, name: str, held: bytes | None, said: str
+) -> None:
     if held is not None:
         (tmp_path / name).write_bytes(held)
     with pytest.raises(ScenarioError, match=said):

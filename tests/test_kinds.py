@@ -109,7 +109,7 @@ for file_kind in WITH_FILES:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_seed_matters_exactly_where_no_warning_denies_it(part: str) -> None:
+def test_seed_changes_the_run_exactly_where_no_warning_denies_it(part: str) -> None:
     scenario = BASE.with_(**PARTS[part])
     hashes = {simulate(scenario, seed=seed).state_hash for seed in range(1, 6)}
     assert (len(hashes) > 1) == (seedless(scenario) == "")

@@ -414,7 +414,9 @@ def test_well_known_names_of_controls_are_explained_as_in_python() -> None:
 
 @built
 @pytest.mark.parametrize("number", range(len(WRONG)), ids=lambda number: str(WRONG[number]))
-def test_what_cannot_be_is_rejected_in_the_command_lines_words(number: int, refusals: list[dict[str, Any]]) -> None:
+def test_invalid_scenarios_are_rejected_with_the_messages_of_the_command_line(
+    number: int, refusals: list[dict[str, Any]]
+) -> None:
     found = of_python(WRONG[number])
     assert "problems" in found
     assert refusals[number] == found
@@ -432,7 +434,7 @@ def test_what_cannot_be_is_rejected_in_the_command_lines_words(number: int, refu
         ({"tcp": {"congestion": {"kind": "python", "class": "mine.py:Mine"}}}, "tcp.congestion: 'python';"),
     ],
 )
-def test_what_only_the_command_line_has_is_rejected_as_such(table: dict[str, Any], what: str) -> None:
+def test_features_of_the_command_line_alone_are_rejected_as_such(table: dict[str, Any], what: str) -> None:
     (page,) = of_page([{"framing": "ip", **table}])
     assert page == {"problems": [f"{what} is not supported on this page; longpipe run supports it"]}
 
@@ -459,13 +461,13 @@ BEYOND: tuple[tuple[dict[str, Any], str], ...] = (
     [row for row in BEYOND if row[1] != "network.path"],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_the_command_rejects_what_the_page_does_not_have(table: dict[str, Any], field: str) -> None:
+def test_command_rejects_features_that_the_page_lacks(table: dict[str, Any], field: str) -> None:
     scenario = Scenario(**{"framing": "ip", "switch": {"buffer": "50 packets"}, **table})
     with pytest.raises(ScenarioError, match=rf"^{re.escape(field)}: .*longpipe run (can|does)$"):
         lab.fragment(scenario)
 
 
-def test_each_part_that_the_page_does_not_have_is_a_problem_of_its_own() -> None:
+def test_each_missing_part_is_a_separate_problem() -> None:
     with pytest.raises(ScenarioError) as raised:
         lab.fragment(Scenario.example("starlink").with_(warm_up="1 s"))
     assert [problem.split(":")[0] for problem in raised.value.problems] == ["warm_up", "network.path"]
@@ -687,7 +689,7 @@ def test_a_page_that_was_not_built_reports_how_to_build(tmp_path: Path, monkeypa
         lab.address(Path("nope.toml"))
 
 
-def test_every_link_of_the_pages_is_of_a_preset_or_a_step_that_there_is() -> None:
+def test_links_of_the_pages_lead_to_existing_presets_and_steps() -> None:
     names = {preset["name"] for preset in all_presets()}
     links = [
         link for page in (ROOT / "docs").glob("*.md") for link in re.findall(r'lab\.html#([^"]*)', page.read_text())

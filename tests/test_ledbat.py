@@ -45,7 +45,7 @@ def test_a_lone_flow_holds_the_queue_at_its_target(rate: str, round_trip_ms: int
     assert result.flows["retransmitted_segments"].iloc[0] == 0
 
 
-def test_it_makes_way_for_reno() -> None:
+def test_ledbat_yields_to_reno() -> None:
     groups = [{"name": "back", "tcp": LEDBAT}, {"name": "front", "tcp": {"congestion": "aimd"}, "start": "fixed"}]
     network = dict(path("10 Mbit/s", 40).network.model_dump(exclude_unset=True), group=groups)
     network.pop("sources")
@@ -54,7 +54,7 @@ def test_it_makes_way_for_reno() -> None:
     assert delivered.filter(like="front").sum() > 20 * delivered.filter(like="back").sum() > 0
 
 
-def test_it_measures_by_timestamps() -> None:
+def test_ledbat_measures_delays_by_timestamps() -> None:
     with pytest.raises(
         ScenarioError, match=r"tcp.timer: fine without timestamps; needs fine, with timestamps"
     ) as error:

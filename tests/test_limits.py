@@ -56,7 +56,7 @@ def limited_by(scenario: Scenario) -> set[str]:
         ({"traffic": "web", "network.sources": 1, "tcp.receiver_window": "auto"}, "application"),
     ],
 )
-def test_a_flow_is_limited_by_what_holds_it_back(changes: dict[str, object], limit: str) -> None:
+def test_each_limit_is_recognized(changes: dict[str, object], limit: str) -> None:
     assert limited_by(geo(**changes)) == {limit}
 
 
@@ -102,7 +102,7 @@ def test_bbr_needs_a_buffer_above_three_products_at_its_proxy() -> None:
 
 
 @pytest.mark.parametrize("buffer", ["0.25 BDP", "1 BDP", "4 BDP"])
-def test_one_overflow_of_hundreds_weighs_less_than_many_single_losses(buffer: str) -> None:
+def test_one_overflow_of_hundreds_counts_less_than_many_single_losses(buffer: str) -> None:
     # Slow start overflows the buffer once; afterwards the link loses one packet per second.
     result = simulate(
         geo(
@@ -348,7 +348,7 @@ def narrow_way_back(**changes: object) -> Scenario:
     )
 
 
-def test_acks_that_fill_their_way_back_are_what_limits() -> None:
+def test_acks_that_fill_the_return_link_limit_the_flow() -> None:
     result = simulate(narrow_way_back())
     (one,) = limits(result)
     # Each ACK of 52 bytes acknowledges two segments.
@@ -360,7 +360,7 @@ def test_acks_that_fill_their_way_back_are_what_limits() -> None:
     assert notes([one]) == []
 
 
-def test_the_window_in_use_counts_what_waits_for_acks_in_their_queue() -> None:
+def test_used_window_includes_data_whose_acks_are_queued() -> None:
     # A handshake would take an RTT of the time over which throughput is averaged.
     changes = {"tcp.ack": "immediate", "network.return_rate": "2 Mbit/s", "tcp.initial_rtt": "40 ms"}
     result = simulate(narrow_way_back(**changes))
@@ -383,7 +383,7 @@ def test_acks_that_are_lost_in_a_short_buffer_cause_a_warning() -> None:
     assert line == f"ACKs of 1 of 1 flows: {one.acks_lost:.1%} lost on the return path, by switch2->switch1"
 
 
-def test_a_link_that_carries_data_both_ways_is_busy_whatever_the_acks_do() -> None:
+def test_link_with_data_in_both_directions_is_busy() -> None:
     hosts = [("a1", "s"), ("a2", "s"), ("t", "b1"), ("t", "b2")]
     links = [(*ends, "100 Mbit/s", "1 ms") for ends in hosts] + [("s", "t", "10 Mbit/s", "20 ms")]
     graph = Graph.of(links, {"there": ("a1", "b1"), "back": ("b2", "a2")})
@@ -395,12 +395,12 @@ def test_a_link_that_carries_data_both_ways_is_busy_whatever_the_acks_do() -> No
     assert (there.limited_by, back.limited_by) == ("random loss", "link")
 
 
-def test_a_file_that_has_arrived_leaves_its_flow_idle() -> None:
+def test_completed_file_leaves_its_flow_idle() -> None:
     done = limits(simulate(geo(traffic={"kind": "transfer", "size": "100 KB"})))
     assert all(0.9 < one.idle < 1 for one in done)
 
 
-def test_limits_are_the_same_of_a_run_from_a_store() -> None:
+def test_stored_run_has_the_same_limits() -> None:
     from longpipe.store import Store
 
     scenario, store = geo(traffic={"kind": "transfer", "size": "1 MB"}), Store()
@@ -423,7 +423,7 @@ def test_windows_that_fill_no_pipe_and_those_that_fill_no_buffer_are_reported() 
     assert window_warnings(Scenario()) == []
 
 
-def test_a_pipe_beyond_all_windows_needs_flows() -> None:
+def test_bdp_above_all_windows_needs_more_flows() -> None:
     changes = {
         "network.sources": 1, "network.access_rate": "400 Gbit/s", "network.trunk_rate": "100 Gbit/s",
         "tcp.profile": "linux-6",

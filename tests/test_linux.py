@@ -61,7 +61,7 @@ def test_the_table_of_controls_is_that_of_its_series() -> None:
         assert np.allclose(of["time_s"], np.arange(601) / 10)
 
 
-def test_the_tables_hold_what_was_measured_before_of_the_same_path() -> None:
+def test_tables_agree_with_earlier_measurements_of_equal_paths() -> None:
     # Results over 10 Mbit/s, 100 ms and 100 packets with a different configuration of the guest: goodput [Mbit/s] and
     # median SRTT [ms].
     before = {"reno": (9.564, 172.8), "cubic": (9.564, 189.5), "bbr": (9.26, 107.0), "htcp": (9.563, 140.5)}
@@ -74,7 +74,7 @@ def test_the_tables_hold_what_was_measured_before_of_the_same_path() -> None:
 
 
 @pytest.mark.parametrize("control", ["cubic", "reno"])
-def test_a_transfer_sends_again_exactly_what_was_lost(control: str) -> None:
+def test_transfer_retransmits_exactly_the_lost_segments(control: str) -> None:
     rows = table("transfers.csv").query("control == @control").set_index("list")
     sent = table("transfers-sent.csv.gz").query("control == @control")
     assert list(rows.index) == list(range(len(TRANSFERS)))
@@ -88,7 +88,7 @@ def test_a_transfer_sends_again_exactly_what_was_lost(control: str) -> None:
         assert set(segments) == set(range(200))
 
 
-def test_the_table_of_losses_lost_what_it_says() -> None:
+def test_table_of_losses_has_the_listed_losses() -> None:
     rows = table("losses.csv")
     assert list(rows["link_losses"]) == [len(str(lost).split()) for lost in rows["lost"].fillna("")]
     assert (rows["drops"] == 0).all()
@@ -98,7 +98,7 @@ def test_the_table_of_losses_lost_what_it_says() -> None:
 LONG_RECOVERIES = {13, 27}
 
 
-def test_the_table_of_paths_has_what_is_drawn() -> None:
+def test_table_of_paths_has_the_drawn_cases() -> None:
     paths = table("paths.csv")
     assert len(paths) == (2 + PHASES) * PATHS
     for number in range(PATHS):
@@ -165,13 +165,13 @@ def test_bad_input_is_reported_in_a_line_that_names_it(arguments: tuple[str, ...
     assert done.stderr.count("\n") == 1
 
 
-def test_where_the_kernel_cannot_be_had_a_line_says_what_to_install(tmp_path: Path) -> None:
+def test_missing_kernel_names_the_package_to_install(tmp_path: Path) -> None:
     done = command(PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
     wanted = "error: linux.uml: not installed; get it: apt install user-mode-linux (Debian)\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", wanted)
 
 
-def test_a_machine_that_cannot_run_it_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsuitable_machine_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
     with pytest.raises(ScenarioError, match=r"^linux.uml: needs Linux on x86_64; this is linux on aarch64$"):
         run(LinuxCase())
@@ -211,7 +211,7 @@ def test_lost_packets_lost_retransmissions_and_a_lost_tail_are_sent_again_as_in_
 
 
 @kernel
-def test_runs_repeat_and_a_seed_changes_them() -> None:
+def test_runs_are_repeatable_and_depend_on_the_seed() -> None:
     def digest(seed: int) -> str:
         found = run(one("bbr", duration="2 s", loss=0.01, seed=seed))
         assert found.link_losses > 0

@@ -75,7 +75,7 @@ def judged(result: Result, case: LinuxCase) -> dict[str, float]:
     return measures | {"drops": float(lost + full), "marks": float(marked)}
 
 
-def test_the_table_has_what_is_drawn() -> None:
+def test_table_has_the_drawn_cases() -> None:
     assert list(TABLE["seed"]) == list(range(SEEDS * PATHS))
     for number, rows in TABLE.groupby("path"):
         case = draw_cake(int(str(number)))

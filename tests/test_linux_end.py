@@ -406,7 +406,7 @@ for _ in range(300):
 # Bad input
 
 
-def test_its_controls_are_those_that_the_comparison_knows() -> None:
+def test_controls_of_linux_ends_are_those_of_the_comparison() -> None:
     assert set(CONTROLS[LINUX]) == set(get_args(LinuxControl))
 
 

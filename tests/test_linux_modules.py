@@ -164,7 +164,7 @@ def test_bbr_agrees_with_its_module_but_for_the_instants_of_its_steps() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in IN_TABLE if name != "bbr"])
-def test_a_module_in_longpipe_does_what_it_does_in_linux(name: str) -> None:
+def test_module_behaves_as_in_linux(name: str) -> None:
     result, linux = simulate(with_module(case(), name)), CONTROLS.loc[name]
     assert goodput_mbps(result, 20, 60) == pytest.approx(linux["goodput_mbps"], rel=0.006)
     steady = at(np.arange(200, 600) / 10, result.traces["rtt"], "srtt_s")
@@ -189,7 +189,7 @@ def test_a_module_sends_the_segments_that_linux_sends_whatever_is_lost(name: str
     assert other == TRANSFERRED_OTHERWISE.get(name, [])
 
 
-def test_bbr_as_a_module_does_what_linux_s_does_whatever_its_phase() -> None:
+def test_bbr_module_behaves_as_in_linux_in_each_phase() -> None:
     linux = pd.read_csv(TABLES / "phases.csv").query("round_trip == '100 ms' and control == 'bbr'")
     results = [simulate(with_module(case(), "bbr"), seed) for seed in range(3)]
     ours = [goodput_mbps(result, 20, 60) for result in results]
@@ -197,7 +197,7 @@ def test_bbr_as_a_module_does_what_linux_s_does_whatever_its_phase() -> None:
     assert max(ours) >= linux["goodput_mbps"].min() * 0.994
 
 
-def test_parameters_of_linux_s_modules_do_what_they_are_for() -> None:
+def test_parameters_of_linux_modules_take_effect() -> None:
     """tcp_cubic's beta is the factor of a reduction in units of 1/1024, and hystart=0 disables the early end of slow
     start.
     """
@@ -212,7 +212,7 @@ def rows(name: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("name", [name for name in CHOSEN if name in ("lp", "nv", "vegas", "yeah")])
-def test_controls_that_longpipe_has_as_modules_only_do_what_they_do_in_linux(name: str) -> None:
+def test_controls_available_only_as_modules_behave_as_in_linux(name: str) -> None:
     result, (linux,) = simulate(with_module(case(), name), 1), rows(name).itertuples()
     assert goodput_mbps(result, 20, 60) == pytest.approx(linux.goodput_mbps, rel=0.006)
     steady = at(np.arange(200, 600) / 10, result.traces["rtt"], "srtt_s")

@@ -124,7 +124,7 @@ def test_dctcp_s_queue_is_a_step_in_longpipe_too() -> None:
         assert policy["weight"] == 0.5
 
 
-def test_the_table_has_what_is_drawn_and_names_its_seeds() -> None:
+def test_table_has_the_drawn_cases_and_their_seeds() -> None:
     assert set(TABLE["control"]) == set(CONTROLS)
     assert not TABLE.duplicated(KEY).any()
     assert (TABLE["seed"] // linux_paths.SEEDS_APART == TABLE["path"]).all()
@@ -169,7 +169,7 @@ def test_a_table_of_other_paths_is_rejected() -> None:
 
 
 @kernel
-def test_several_cases_in_one_start_of_the_guest_do_as_each_alone() -> None:
+def test_several_cases_in_one_guest_equal_single_cases() -> None:
     flow = LinuxFlow(control="cubic")
     cases = [
         LinuxCase(duration="3 s", lose=(100,), flows=(flow,)),

@@ -30,7 +30,7 @@ def measured(discipline: str, control: str, seed: int) -> tuple[float, float, in
 
 
 @pytest.mark.parametrize(("discipline", "control"), one_in(3, CASES))
-def test_queues_that_act_do_what_linux_s_do(discipline: str, control: str) -> None:
+def test_active_queues_behave_as_in_linux(discipline: str, control: str) -> None:
     linux = TABLE.query("discipline == @discipline and control == @control")
     draws = DRAWS if (discipline, control) == TWO_STARTS else len(linux)
     found = [measured(discipline, control, seed) for seed in range(draws)]

@@ -20,7 +20,7 @@ BEYOND: dict[int, set[str]] = {}
 DRAWS = 24
 
 
-def test_the_table_has_what_is_drawn() -> None:
+def test_table_has_the_drawn_cases() -> None:
     assert list(TABLE["seed"]) == list(range(SEEDS * SHARED))
     for number, rows in TABLE.groupby("path"):
         case = draw_shared(int(str(number)))

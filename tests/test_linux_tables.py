@@ -52,7 +52,7 @@ def lost(numbers: object) -> tuple[int, ...]:
     "control",
     ["reno", "cubic", "hybla", "westwood", "htcp", "illinois", "veno", "vegas", "scalable", "highspeed", "bic"],
 )
-def test_eleven_controls_do_what_linux_s_do_over_a_full_queue(control: LinuxControl) -> None:
+def test_eleven_controls_behave_as_in_linux_over_a_full_queue(control: LinuxControl) -> None:
     result, linux = run(control), CONTROLS.loc[control]
     assert goodput_mbps(result, 20, 60) == pytest.approx(linux["goodput_mbps"], rel=0.001)
     first = goodput_mbps(result, 0, 5) / linux["first_goodput_mbps"] - 1
@@ -65,7 +65,7 @@ def test_eleven_controls_do_what_linux_s_do_over_a_full_queue(control: LinuxCont
 
 
 @pytest.mark.parametrize(("round_trip", "buffer"), [("100 ms", 100), ("40 ms", 1000)])
-def test_bbr_does_what_linux_s_does_whatever_its_phase(round_trip: str, buffer: int) -> None:
+def test_bbr_behaves_as_in_linux_in_each_phase(round_trip: str, buffer: int) -> None:
     linux = pd.read_csv(TABLES / "phases.csv").query("round_trip == @round_trip and control == 'bbr'")
     path = LinuxCase(round_trip=round_trip, buffer=buffer, flows=(LinuxFlow(control="bbr"),))
     results = [simulate(scenario(path), seed) for seed in range(4)]
@@ -154,7 +154,7 @@ def test_bbr_over_a_slow_return_link_needs_the_ticks_and_bursts_of_the_guest(
     assert simulate(path, 1).flows["retransmitted_segments"].sum() > 1.5 * max(linux)
 
 
-def test_the_queue_of_1000_packets_that_brought_bbr_to_linux() -> None:
+def test_bbr_over_the_queue_of_its_linux_commit_message() -> None:
     """CUBIC fills the queue, to an RTT of 1.09 s; BBR leaves it almost empty, at 43 ms (Linux commit 0f8782ea1497)."""
     for control, published in (("cubic", 1090), ("bbr", 43)):
         result = run(control, round_trip="40 ms", buffer=1000)

@@ -25,7 +25,7 @@ BEYOND: dict[int, set[str]] = {
 DRAWS = 6
 
 
-def test_the_table_has_what_is_drawn() -> None:
+def test_table_has_the_drawn_cases() -> None:
     assert list(TABLE["seed"]) == list(range(SEEDS * VARYING))
     for number, rows in TABLE.groupby("path"):
         case = draw_varying(int(str(number)))
@@ -35,7 +35,7 @@ def test_the_table_has_what_is_drawn() -> None:
 
 
 @pytest.mark.parametrize("number", one_in(3, range(VARYING)))
-def test_over_varying_rates_queues_do_as_in_linux(number: int) -> None:
+def test_queues_behave_as_in_linux_over_varying_rates(number: int) -> None:
     """Goodput agrees within 2 %, the median RTT within 3 %, and drops within 15 %."""
     case, linux = draw_varying(number), TABLE[TABLE["path"] == number].mean(numeric_only=True)
     end, round_trip_ms = seconds(case.duration), 1000 * seconds(case.round_trip)

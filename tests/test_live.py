@@ -84,7 +84,7 @@ def test_hosts_have_the_addresses_of_captures() -> None:
         (["--record", "/", "--", "true"], "--record: /"),
     ],
 )
-def test_bad_input_is_one_line(idle: str, arguments: list[str], line: str) -> None:
+def test_bad_input_is_rejected_in_one_line(idle: str, arguments: list[str], line: str) -> None:
     done = run("live", idle, *arguments)
     assert done.returncode == 2
     assert line in done.stderr
@@ -106,7 +106,7 @@ def test_a_seed_of_more_than_64_bits_is_refused() -> None:
         run_programs(path, {"source1": ["true"]}, seed=2**64)
 
 
-def test_a_path_that_is_not_there_is_one_line() -> None:
+def test_missing_path_is_rejected_in_one_line() -> None:
     done = run("live", "nowhere.toml", "--", "true")
     assert done.returncode == 2
     assert done.stderr == "error: nowhere.toml: cannot be read, no such file or directory; needs a TOML file\n"
@@ -143,9 +143,7 @@ def test_the_exit_status_is_the_commands(idle: str) -> None:
         list(product([[], ["6"]], [["--device", "any"], ["--device", "packet"], ["--device", "packet", "--as-user"]])),
     ),
 )
-def test_packets_go_there_and_back_and_none_is_early(
-    idle: str, tmp_path: Path, way: list[str], ipv6: list[str]
-) -> None:
+def test_packets_in_both_directions_are_never_early(idle: str, tmp_path: Path, way: list[str], ipv6: list[str]) -> None:
     ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
     found = counted(
         tmp_path, idle, *way, "--alone",
@@ -159,7 +157,7 @@ def test_packets_go_there_and_back_and_none_is_early(
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_a_record_decides_the_same_again_and_another_path_otherwise(idle: str, tmp_path: Path) -> None:
+def test_replay_of_a_record_repeats_its_decisions(idle: str, tmp_path: Path) -> None:
     ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
     record = tmp_path / "a.live"
     found = counted(
@@ -247,7 +245,7 @@ def test_simulated_flows_share_the_path(idle: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_cells_carry_real_packets_too(tmp_path: Path) -> None:
+def test_real_packets_travel_as_cells(tmp_path: Path) -> None:
     file = tmp_path / "atm.toml"
     file.write_text(IDLE.replace('framing = "ip"', 'framing = "aal5"').replace("1000 packets", "3000 cells"))
     ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
@@ -261,7 +259,7 @@ def test_cells_carry_real_packets_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_a_capture_holds_what_entered_left_and_was_lost(idle: str, tmp_path: Path) -> None:
+def test_capture_has_packets_that_entered_left_and_were_lost(idle: str, tmp_path: Path) -> None:
     capture = tmp_path / "a.pcapng"
     found = counted(
         tmp_path, idle, "--alone", "--set", "switch.buffer=5 packets", "--set", "network.trunk_rate=2 Mbit/s",
@@ -292,7 +290,7 @@ def test_a_capture_holds_what_entered_left_and_was_lost(idle: str, tmp_path: Pat
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_measures_say_what_they_found_and_what_is_asked() -> None:
+def test_live_measures_state_value_and_requirement() -> None:
     done = live("measure", "echo", "--seconds", "0.5")
     assert re.match(r"echo, 10 \+ 10 ms: (19\.9|2\d\.)\d+ ms of 10 echoes; asked 20.0 to 20.1 ms", done.stdout), (
         done.stderr

@@ -25,7 +25,7 @@ def driver(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_latency_of_zero_is_asked_for_until_the_end(tmp_path: Path, driver: Path) -> None:
+def test_latency_of_zero_is_requested_until_the_end(tmp_path: Path, driver: Path) -> None:
     device = tmp_path / "cpu_dma_latency"
     device.write_bytes(b"")
     with Awake(wanted=True, device=device, driver=driver) as awake:

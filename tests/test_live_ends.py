@@ -53,7 +53,7 @@ def test_ctrl_c_ends_the_wait_for_a_program(idle: str) -> None:
     assert "--wait-for" not in errors
 
 
-def test_without_permission_three_ways_out_are_named(idle: str) -> None:
+def test_missing_permission_names_three_remedies(idle: str) -> None:
     # The command runs in a user namespace that cannot create further ones.
     if (reason := refused()) is not None:
         pytest.skip(reason)
@@ -89,7 +89,7 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_anybody_without_tun_has_packet_sockets(idle: str, tmp_path: Path) -> None:
+def test_packet_sockets_replace_a_missing_tun_device(idle: str, tmp_path: Path) -> None:
     ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
     file = tmp_path / "certificate.json"
     arguments = ["live", idle, "--alone", "--json", str(file)]

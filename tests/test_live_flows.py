@@ -63,7 +63,7 @@ def test_a_connection_is_limited_by_what_held_it_longest(times_s: dict[str, floa
     assert line.endswith(advice)
 
 
-def test_a_congestion_window_beyond_another_limit_is_none() -> None:
+def test_congestion_window_above_another_limit_does_not_limit() -> None:
     assert flow({"buffer_s": 3.0}, cwnd_bytes=90_000).shares["send buffer"] == 1
     # Linux 6.18 counts nothing for CUBIC in congestion avoidance, whose window exceeds the buffer all the time.
     assert flow({}, cwnd_bytes=90_000).shares["send buffer"] == 1

@@ -271,7 +271,7 @@ def test_a_value_out_of_range_is_reported_with_its_shell(words: str, line: str) 
         ("--uplink-queue=droptail --uplink-queue-args=packets", "args=packets; needs NAME=N, as in packets=100"),
     ],
 )
-def test_a_queue_that_cannot_be_is_one_line(tmp_path: Path, queue: str, line: str) -> None:
+def test_invalid_queue_is_rejected_in_one_line(tmp_path: Path, queue: str, line: str) -> None:
     words = schedules(tmp_path).split()[:5]
     with pytest.raises(ScenarioError) as caught:
         chain([*words, *queue.split()])

@@ -41,7 +41,7 @@ def test_losses_come_after_the_bottleneck_and_by_direction() -> None:
     assert links[4]["loss"] == {"kind": "none"}
 
 
-def test_no_more_are_lost_in_a_row_than_may_be() -> None:
+def test_lost_packets_in_a_row_are_bounded() -> None:
     text = f"drop-rate {LINK} --rate_to_client=30 --rate_to_server=30 --burst_to_client=3 --burst_to_server=3"
     links = scenario(text).resolve()["links"]
     for link in (links[1], links[4]):

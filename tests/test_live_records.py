@@ -65,7 +65,7 @@ def test_the_reference_names_each_key_of_the_reports(tmp_path: Path) -> None:
     assert named["flow"] == set(live_keys["flows"][0])
 
 
-def test_a_record_from_before_heads_had_digests_decides_the_same(tmp_path: Path) -> None:
+def test_record_without_digests_repeats_its_decisions(tmp_path: Path) -> None:
     entries = arrival(0) + arrival(10**9, circuit=1) + arrival(DAY_PS) + end(DAY_PS + 10**12, 3)
     new = replay(record(tmp_path / "new.live", entries))
     old = replay(with_head(record(tmp_path / "old.live", entries), {"digest": None}))
@@ -110,7 +110,7 @@ def test_losses_have_the_causes_that_ports_count(tmp_path: Path, changes: dict[s
         (arrival(5) + end(6, 2), "entry 1: not a valid entry of a record"),
     ],
 )
-def test_entries_that_no_run_writes_are_named(tmp_path: Path, entries: bytes, problem: str) -> None:
+def test_impossible_entries_are_named(tmp_path: Path, entries: bytes, problem: str) -> None:
     file = record(tmp_path / "a.live", entries)
     done = live("replay", str(file))
     assert (done.returncode, done.stderr) == (
@@ -166,7 +166,7 @@ def test_a_signal_ends_a_replay(tmp_path: Path) -> None:
         ({"digest": 5}, "resolved: does not match its digest"),
     ],
 )
-def test_a_field_of_a_head_that_is_not_fit_is_named(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
+def test_unsuitable_field_of_a_head_is_named(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
     file = with_head(record(tmp_path / "a.live", b""), change)
     with pytest.raises(ScenarioError) as refused:
         read(file)
@@ -176,7 +176,7 @@ def test_a_field_of_a_head_that_is_not_fit_is_named(tmp_path: Path, change: dict
 
 @pytest.mark.parametrize("head", [b"[]", b"7", b"{", b"\xff" * 9, b"[" * 100_000, b'{"seed": 1' + b"0" * 5000 + b"}"])
 @pytest.mark.parametrize("length", [None, 0, 2**40, 2**63, 2**64 - 1])
-def test_a_head_of_other_content_or_length_is_one_line(tmp_path: Path, head: bytes, length: int | None) -> None:
+def test_damaged_head_is_rejected_in_one_line(tmp_path: Path, head: bytes, length: int | None) -> None:
     file = tmp_path / "a.live"
     file.write_bytes(MAGIC + b"1\n" + struct.pack("<Q", len(head) if length is None else length) + head)
     with pytest.raises(ScenarioError, match=r"a\.live: ") as refused:

@@ -88,7 +88,7 @@ s.sendto(f"{found == [b'%050d' % n * 2 for n in range(600)]} {together > 0}".enc
 
 @pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize("version", ["4", "6"])
-def test_tcp_comes_whole_and_with_right_checksums(idle: str, tmp_path: Path, version: str) -> None:
+def test_tcp_segments_arrive_complete_with_right_checksums(idle: str, tmp_path: Path, version: str) -> None:
     found = counted(
         tmp_path, idle, "--alone",
         "--at", "source1", f"{python(tmp_path, 'send', SEND)} {version}",
@@ -116,9 +116,7 @@ def test_datagrams_sent_together_arrive_one_by_one(idle: str, tmp_path: Path, ve
 
 @pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize(("takes_many", "version"), one_in(3, list(product([False, True], ["4", "6"]))))
-def test_datagrams_that_leave_together_come_as_a_program_wants_them(
-    tmp_path: Path, version: str, takes_many: bool
-) -> None:
+def test_datagrams_sent_together_are_received_joined_on_request(tmp_path: Path, version: str, takes_many: bool) -> None:
     file = tmp_path / "fast.toml"
     file.write_text(path("10 Gbit/s", "1 ms").to_toml())
     found = counted(

@@ -119,7 +119,7 @@ def test_several_values_in_a_row_are_read(several: list[dict[str, Any]]) -> None
         assert [value for _, value in values("f", text, "JSON").values] == several
 
 
-def test_numbers_that_are_none_are_unknown(tmp_path: Path, whole: Recording) -> None:
+def test_non_finite_numbers_are_unknown(tmp_path: Path, whole: Recording) -> None:
     text = IPERF3.replace('"rttvar":', '"jitter_ms":-nan,"x":[inf, NaN],"note":"nan: -nan","rttvar":')
     assert text != IPERF3
     found = opened(tmp_path, text)

@@ -65,7 +65,7 @@ def test_a_duration_begins_with_the_flow_and_a_completion_with_the_run() -> None
     assert result.measure("flow:*.completion") == ends_s[1]
 
 
-def test_a_stored_run_gives_the_same() -> None:
+def test_stored_run_has_the_same_measures() -> None:
     store, result = Store(), simulate(MIXED)
     store.keep(result)
     stored = store.require(MIXED, 1)
@@ -81,7 +81,7 @@ def test_a_stored_run_gives_the_same() -> None:
         assert NamedMeasure.parse(str(NamedMeasure.parse(text))) == NamedMeasure.parse(text)
 
 
-def test_a_study_has_a_column_for_each_and_keeps_what_it_was_asked_for(tmp_path: Path) -> None:
+def test_study_has_a_column_per_measure_and_keeps_its_questions(tmp_path: Path) -> None:
     asked = ["bulk=flow:bulk.throughput", "web.completed"]
     design = Design.full_factorial(MIXED, [BUFFERS], measures=asked)
     study = Study(design, tmp_path / "runs.db", "mixed")
@@ -122,7 +122,7 @@ def test_a_metric_that_is_not_measured_is_rejected_before_the_first_run() -> Non
     assert study.status().finished == 0
 
 
-def test_a_study_goes_on_until_a_named_measure_is_known() -> None:
+def test_study_continues_until_the_margin_of_a_named_measure() -> None:
     study = Study(Design.full_factorial(GRAPH, [Factor.over("tcp.recovery", ["reno", "sack"])]))
     found = run_until(study, "flow:long.throughput", "±50 %", workers=1)
     assert found.reached
@@ -154,7 +154,7 @@ def test_a_study_goes_on_until_a_named_measure_is_known() -> None:
         ("buffer=web.p95", "measure: 'buffer' is the name of another column; needs a unique name"),
     ],
 )
-def test_a_measure_that_can_t_be_is_one_line(text: str, message: str) -> None:
+def test_invalid_measure_is_rejected_in_one_line(text: str, message: str) -> None:
     with pytest.raises(ScenarioError) as error:
         _ = Design.full_factorial(MIXED, [BUFFERS], measures=[text]).scenarios
     assert message in str(error.value)
@@ -181,14 +181,12 @@ def test_a_design_over_a_graph_has_no_nan_and_its_next_command_works(tmp_path: P
         ("web:9.p95", "no class '9' of files; needs 0, 1, 2, 3, 4 or all"),
     ],
 )
-def test_a_name_that_is_not_there_is_rejected_before_the_runs_with_the_nearest_of_all(
-    measure: str, problem: str
-) -> None:
+def test_unknown_name_is_rejected_before_the_runs_with_the_nearest_one(measure: str, problem: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         NamedMeasure.parse(measure).check(Scenario.example("web-and-bulk"))
     assert problem in str(refused.value)
 
 
 @pytest.mark.parametrize("measure", ["web.p95", "web:4.p95", "web:all.median", "web:[0-2].p99"])
-def test_classes_of_files_that_are_there_are_measured(measure: str) -> None:
+def test_existing_classes_of_files_are_measured(measure: str) -> None:
     NamedMeasure.parse(measure).check(Scenario.example("web-and-bulk"))

@@ -172,7 +172,7 @@ def test_requests_are_answered_one_after_another(adapter: Adapter) -> None:
 
 
 @each_adapter
-def test_it_shares_a_link_with_linux_cubic(adapter: Adapter) -> None:
+def test_stack_shares_a_link_with_linux_cubic(adapter: Adapter) -> None:
     need(adapter)
     group = [
         {"name": "own", "traffic": traffic(adapter.name, congestion="cubic")},
@@ -187,7 +187,7 @@ def test_it_shares_a_link_with_linux_cubic(adapter: Adapter) -> None:
 
 
 @each_adapter
-def test_its_packets_are_in_the_trace(adapter: Adapter) -> None:
+def test_trace_contains_the_packets_of_the_stack(adapter: Adapter) -> None:
     need(adapter)
     if not adapter.reports_packets:
         pytest.skip(f"{adapter.name} reports no packets")

@@ -46,7 +46,7 @@ TRACES = {
 }
 
 
-def test_numbered_values_of_traces_keep_their_names() -> None:
+def test_numeric_codes_of_traces_keep_their_names() -> None:
     assert dict(_core.trace_names()) == {column: names.split() for column, names in TRACES.items()}
 
 

@@ -56,7 +56,7 @@ SUITE_DROPS = [(14,), (14, 28), (14, 26, 28), (14, 24, 26, 28), (11, 12, 13, 14,
 @pytest.mark.parametrize("guard", [False, True])
 @pytest.mark.parametrize("path", [{}, SUITE], ids=["default", "suite"])
 @pytest.mark.parametrize("drop", one_in(6, [*SUITE_DROPS, *DROPS]), ids=lambda drop: ",".join(map(str, drop)) or "none")
-def test_tahoe_does_as_ns2_with_and_without_its_guard(
+def test_tahoe_equals_ns2_with_and_without_its_guard(
     drop: tuple[int, ...], path: dict[str, Any], *, guard: bool
 ) -> None:
     comparison = drops(tcp="tahoe", drop=drop, guard=guard, **path)
@@ -107,7 +107,7 @@ SEVERAL: list[tuple[int, ...]] = [(14, 28), (14, 20, 26, 28), (20, 21, 22, 23), 
 
 # Each option and each drop occurs in the sample.
 @pytest.mark.parametrize(("drop", "options"), one_in(3, list(product(SEVERAL, OPTIONS))), ids=str)
-def test_options_of_newreno_mean_the_same_in_ns2(options: dict[str, Any], drop: tuple[int, ...]) -> None:
+def test_options_of_newreno_equal_those_of_ns2(options: dict[str, Any], drop: tuple[int, ...]) -> None:
     assert drops(tcp="newreno", drop=drop, **options).same_order
 
 
@@ -221,7 +221,7 @@ def test_the_command_prints_both_sequences_side_by_side(tmp_path: Path) -> None:
     assert len(path.read_text().splitlines()) == 43
 
 
-def test_the_figure_has_what_both_sent_and_where_their_orders_part() -> None:
+def test_figure_shows_both_sequences_and_their_first_difference() -> None:
     figure = ns2_figures.drops(drops(tcp="reno", drop=(14, 28), segments=40))
     lines = {str(line.get_label()): len(np.asarray(line.get_xdata())) for line in figure.axes[0].get_lines()}
     assert lines == {"sent by ns-2": 42, "sent by longpipe": 42, "dropped": 2}

@@ -71,7 +71,7 @@ def test_the_same_segments_leave_over_a_delay_that_moves(tcp: Flavor, drop: tupl
 
 
 @pytest.mark.parametrize(("tcp", "drop"), [("reno", ()), ("sack", (30, 31)), ("sack", (45, 60, 61, 120))], ids=str)
-def test_so_do_they_where_packets_overtake_others(tcp: Flavor, drop: tuple[int, ...]) -> None:
+def test_the_same_segments_leave_where_packets_overtake_others(tcp: Flavor, drop: tuple[int, ...]) -> None:
     ours, theirs, overtakings = both(tcp, drop, JUMPS)
     assert overtakings > 0
     assert largest_lag_s(ours, theirs) < (2e-4 if tcp == "sack" else 1e-6)

@@ -84,7 +84,7 @@ def test_a_window_carries_itself_once_per_round_trip(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("window", "buffer"), [(20, "1 BDP"), (100, "20 packets")])
-def test_the_program_and_the_object_decide_alike(folder: Path, window: int, buffer: str) -> None:
+def test_program_and_object_make_equal_decisions(folder: Path, window: int, buffer: str) -> None:
     settings = {**SETTINGS, "window": window}
     traces = {"cwnd": True}
     first = simulate(path(program(folder, window=window), buffer, traces=traces))
@@ -102,7 +102,7 @@ def test_a_size_with_a_unit_reaches_the_stack_in_bytes(folder: Path) -> None:
     assert settings == [["label", "a 2 MB file"], ["size", "1024"], ["timeout_s", "0.3"], ["window", "20"]]
 
 
-def test_aioquic_decides_alike_with_new_keys(folder: Path) -> None:
+def test_aioquic_makes_equal_decisions_with_new_keys(folder: Path) -> None:
     pytest.importorskip("aioquic")
     (folder / "aioquic_end.py").write_text(code("aioquic_end.py"))
     runs = [simulate(path(program(folder, "aioquic_end.py", size=300_000, congestion="cubic"))) for _ in range(2)]
@@ -111,7 +111,7 @@ def test_aioquic_decides_alike_with_new_keys(folder: Path) -> None:
     assert runs[0].stacks.handshake_s[0] == pytest.approx(0.0415, abs=0.001)
 
 
-def test_it_shares_a_path_with_tcp(folder: Path) -> None:
+def test_stack_shares_a_path_with_tcp(folder: Path) -> None:
     own = {"kind": "own-stack", "file": str(folder / "window.so"), "settings": {**SETTINGS, "window": 200}}
     network: dict[str, Any] = {"kind": "dumbbell", "trunk_rate": "20 Mbit/s", "trunk_delay": "20 ms"}
     network["group"] = [{"name": "own", "traffic": own}, {"name": "tcp", "traffic": "greedy"}]
@@ -183,7 +183,7 @@ def test_an_argument_may_name_a_file_that_does_not_exist_yet(folder: Path, tmp_p
     assert simulate(path({"command": command}, duration="1 s")).flows.delivered_bytes[0] > 0
 
 
-def test_a_version_stands_for_the_files(tmp_path: Path) -> None:
+def test_version_replaces_the_digest_of_the_files(tmp_path: Path) -> None:
     digests = set()
     for text, version in (("1", "1.0"), ("2", "1.0"), ("2", "1.1")):
         (tmp_path / "window.py").write_text(text)
@@ -285,7 +285,7 @@ serve(Bad)
         ({"report": "delivered_bytes=2"}, "reports 2 bytes of data; 1 bytes have arrived"),
     ],
 )
-def test_a_defect_of_a_program_ends_its_run_with_a_line(tmp_path: Path, parts: dict[str, str], line: str) -> None:
+def test_failure_of_a_program_ends_its_run_with_one_line(tmp_path: Path, parts: dict[str, str], line: str) -> None:
     absent = {"create": "pass", "wake": "pass", "report": ""}
     (tmp_path / "bad.py").write_text(END.format(**absent | parts))
     with pytest.raises((RunError, ScenarioError)) as error:
@@ -298,7 +298,7 @@ def test_a_defect_of_a_program_ends_its_run_with_a_line(tmp_path: Path, parts: d
     assert left == []
 
 
-def test_what_a_program_prints_does_not_mix_with_its_messages(tmp_path: Path) -> None:
+def test_output_of_a_program_is_separate_from_its_messages(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text(END.format(create="print('created')", wake="print('woken')", report=""))
     assert simulate(path(program(tmp_path, "bad.py"), duration="1 s")).ports.packets_out.max() == 1
     with pytest.raises(
@@ -333,7 +333,7 @@ def test_an_object_of_another_interface_is_rejected(tmp_path: Path) -> None:
         simulate(path({"file": str(none)}))
 
 
-def test_an_object_that_was_built_before_packets_were_reported_still_works(folder: Path, tmp_path: Path) -> None:
+def test_object_without_reported_packets_is_accepted(folder: Path, tmp_path: Path) -> None:
     short = code("window.c").replace(
         ".size = sizeof(struct longpipe_ends)", ".size = offsetof(struct longpipe_ends, packets)"
     )
@@ -370,7 +370,7 @@ const struct longpipe_ends"""
     assert set(sent.length_bytes) == {9}
 
 
-def test_the_command_line_shows_it(folder: Path, tmp_path: Path) -> None:
+def test_command_line_shows_own_stacks(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "own.toml"
     file.write_text(path(program(folder)).to_toml())
     done = run("run", file, "--no-store")

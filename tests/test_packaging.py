@@ -21,7 +21,7 @@ from longpipe.lab import PAGE
 ROOT = Path(__file__).parent.parent
 
 
-def test_a_citation_is_of_this_version() -> None:
+def test_citation_has_the_version_of_the_package() -> None:
     text = (ROOT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.*)$", text, re.MULTILINE)[1] == longpipe.__version__  # type: ignore[index]
     assert {"cff-version", "message", "title", "authors"} <= set(re.findall(r"^([a-z-]+):", text, re.MULTILINE))
@@ -50,7 +50,7 @@ def test_the_sdist_has_scenarios_pages_and_examples(tmp_path: Path) -> None:
     assert wanted <= names
 
 
-def test_the_workflow_tests_and_builds_wheels_on_three_systems_with_commands_that_are_there() -> None:
+def test_workflow_tests_and_builds_wheels_on_three_systems() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))
     jobs = workflow["jobs"]
     # YAML parses an unquoted "on" as true.
@@ -75,7 +75,7 @@ def test_the_workflow_tests_and_builds_wheels_on_three_systems_with_commands_tha
 
 
 @pytest.mark.parametrize("target", ["wheel", "sdist"])
-def test_package_without_the_lab_says_so(target: str, tmp_path: Path) -> None:
+def test_package_without_the_lab_reports_it(target: str, tmp_path: Path) -> None:
     lines = subprocess.run(
         ["make", "--dry-run", target, f"PAGE={tmp_path}/page.html"],
         cwd=ROOT,
@@ -90,7 +90,7 @@ def test_package_without_the_lab_says_so(target: str, tmp_path: Path) -> None:
     assert subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True).stderr == ""
 
 
-def test_setup_says_what_it_is_about() -> None:
+def test_setup_announces_its_steps() -> None:
     done = subprocess.run(
         ["make", "--dry-run", "--always-make", "setup"], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -26,7 +26,7 @@ def outcome(tmp_path: Path, *lines: str, opening: str = OPENING) -> str:
 
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.pkt")), ids=lambda path: path.stem)
-def test_what_the_rfcs_say_leaves(script: Path) -> None:
+def test_senders_send_what_the_rfcs_specify(script: Path) -> None:
     found = run_script(script)
     assert found.verdict == "pass", str(found)
 
@@ -78,21 +78,19 @@ def test_unsupported_statement_is_named_with_file_and_line(tmp_path: Path, state
         ("rm -rf /", "rm -rf /"),
     ],
 )
-def test_no_command_is_run_and_those_that_nothing_here_answers_are_named(
-    tmp_path: Path, command: str, named: str
-) -> None:
+def test_shell_commands_are_not_run_and_unsupported_ones_are_named(tmp_path: Path, command: str, named: str) -> None:
     opening = f"`../common/defaults.sh\n{command}`\n" + OPENING
     assert outcome(tmp_path, opening=opening) == f"script.pkt:2: not understood: {named}"
 
 
-def test_a_control_that_is_not_here_is_reported_in_one_line(tmp_path: Path) -> None:
+def test_unknown_control_is_reported_in_one_line(tmp_path: Path) -> None:
     opening = "`sysctl net.ipv4.tcp_congestion_control=fnord`\n" + OPENING
     found = outcome(tmp_path, opening=opening)
     assert found.startswith("script.pkt:5: not understood: tcp.congestion: 'fnord'; ")
     assert "\n" not in found
 
 
-def test_assertions_of_what_is_not_here_are_counted(tmp_path: Path) -> None:
+def test_assertions_of_missing_features_are_counted(tmp_path: Path) -> None:
     found = outcome(tmp_path, "+0 %{ assert tcpi_reordering == 3 }%")
     assert found == "script.pkt: pass; 1 assertions of tcpi_reordering not checked"
 

@@ -209,7 +209,7 @@ def test_one_table_is_that_of_the_whole_paper(
         ),
     ],
 )
-def test_a_table_that_is_not_there_is_rejected(paper: str, table: int, message: str) -> None:
+def test_unknown_table_is_rejected(paper: str, table: int, message: str) -> None:
     with pytest.raises(ScenarioError) as error:
         papers.reproduce(paper, table=table)
     assert str(error.value) == message

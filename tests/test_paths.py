@@ -49,7 +49,7 @@ def test_a_path_is_that_of_both_directions_unless_the_way_back_says_otherwise() 
     assert Scenario.from_toml(one_way.to_toml()).digest() == one_way.digest()
 
 
-def test_a_link_that_stands_as_its_fields_say_is_another_scenario_with_the_same_run() -> None:
+def test_constant_path_equals_a_static_link() -> None:
     stands = over(None)
     moves = over({"delay": [["0 s", "5 us"]], "rate": [["0 s", "10 Mbit/s"]]})
     assert stands.digest() != moves.digest()
@@ -161,7 +161,7 @@ def test_begin_is_a_date_of_toml_or_its_text(begin: str) -> None:
         Scenario.from_toml(own.format('"1 s"').replace('"2 s"', begin, 1))
 
 
-def test_a_rate_of_zero_holds_and_bits_sent_stay_sent() -> None:
+def test_rate_of_zero_holds_packets_and_keeps_sent_bits() -> None:
     # The rate is 1 Mbit/s for the first half of each second, then 0.
     path = {"rate": [["0 s", "1 Mbit/s"], ["500 ms", "0 bit/s"]], "rate_cycle": "1 s"}
     result = simulate(over(path, return_path={"kind": "moving"}))
@@ -171,7 +171,7 @@ def test_a_rate_of_zero_holds_and_bits_sent_stay_sent() -> None:
     assert trunk["utilization"] > 0.9
 
 
-def test_losses_before_a_silence_that_times_out_too_soon_are_repaired_after_it() -> None:
+def test_losses_before_an_early_timeout_in_an_outage_are_repaired() -> None:
     # The buffer of 100 packets overflows, and the path holds all packets for 3 s: the reduction after the timeout is
     # undone, and RACK detects the losses before it. The transmission of 10 MB on the trunk takes 6.9 s, in addition to
     # the 3 s outage; with a second timeout, the transfer would take 13.3 s.
@@ -185,7 +185,7 @@ def test_losses_before_a_silence_that_times_out_too_soon_are_repaired_after_it()
     assert alone_s < completion_s < alone_s + 0.1
 
 
-def test_outages_drop_what_waits_and_what_is_on_the_wire_as_chosen() -> None:
+def test_outages_drop_queued_and_propagating_packets_as_configured() -> None:
     delay: dict[str, Any] = {"delay": [["0 s", "20 ms"]]}
     held = simulate(over({**delay, "outages": {"every": "2 s", "phase": "1 s", "gap": "200 ms"}}))
     assert held.ports[["packets_lost_outage", "packets_lost_on_wire"]].to_numpy().sum() == 0
@@ -283,7 +283,7 @@ def test_files_that_are_wrong_are_named_by_line(tmp_path: Path, name: str, text:
         ({"kind": "orbit"}, "network.path: 'orbit'; accepts moving, file, coded, satellites, elements, starlink"),
     ],
 )  # fmt: skip
-def test_paths_that_cannot_be_are_rejected(path: object, said: str) -> None:
+def test_invalid_paths_are_rejected(path: object, said: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         over(path)
     assert str(caught.value) == said

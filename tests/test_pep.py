@@ -140,7 +140,7 @@ def test_arriving_flows_are_split_with_their_sizes_and_arrivals() -> None:
         ({"network": {**GEO, "pep": {}}}, "network.pep.buffer: "),
     ],
 )
-def test_what_cannot_be_split_is_rejected_in_a_line(fields: dict[str, Any], expected: str) -> None:
+def test_unsplittable_traffic_is_rejected_in_one_line(fields: dict[str, Any], expected: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         scenario(None, **fields).resolve()
     assert expected in str(caught.value)

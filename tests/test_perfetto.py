@@ -128,7 +128,7 @@ def test_perfettos_own_definitions_read_the_file(lossy: Result, tmp_path: Path) 
     assert trace.SerializeToString() == path.read_bytes()
 
 
-def test_a_run_without_traces_says_which_it_needs(tmp_path: Path) -> None:
+def test_run_without_traces_names_those_needed(tmp_path: Path) -> None:
     with pytest.raises(
         ScenarioError, match=r"^perfetto: the run has no traces; needs one of cwnd, rtt, queue, events$"
     ):

@@ -72,7 +72,7 @@ def test_edges_of_intervals_are_times_of_traces() -> None:
     assert edges_s(0.0, 7.0, 0.07).tolist() == [7 * k / 100 for k in range(101)]
 
 
-def test_recording_changes_nothing() -> None:
+def test_recording_does_not_change_the_run() -> None:
     assert run().state_hash == simulate(SCENARIO).state_hash
 
 
@@ -104,7 +104,7 @@ def told(flow: str, until_s: float) -> float:
     return float(known.sum())
 
 
-def test_throughput_counts_data_when_they_arrive_which_acks_tell_later() -> None:
+def test_throughput_counts_data_when_they_arrive() -> None:
     series = throughput_series(run(), FLOWS, 0.02)
     for flow in FLOWS:
         by_then = series[flow].cumsum() * 0.02 / 8
@@ -180,9 +180,7 @@ def test_throughput_has_a_line_for_the_link_where_it_is_one_number() -> None:
     ],
 )
 @pytest.mark.parametrize("traffic", ["greedy", {"kind": "cbr", "rate": "20 Mbit/s", "payload": "1000 B"}])
-def test_the_capacity_is_that_of_the_packets_sent_and_of_the_shaper(
-    traffic: object, changes: dict[str, object]
-) -> None:
+def test_capacity_line_follows_packet_sizes_and_shaper(traffic: object, changes: dict[str, object]) -> None:
     """Checks that the line is the largest throughput that `Result.attainable_bps` allows, except for the burst."""
     shaped = SCENARIO.with_(framing="ip", traffic=traffic, duration="5 s", **changes)
     result = simulate(shaped.with_(**{"switch.buffer": "30 packets", "traces.arrivals": True}))
@@ -243,7 +241,7 @@ def test_cuts_because_of_ecn_are_marked() -> None:
         assert np.asarray(line.get_xdata()).tolist() == cuts["time_s"].tolist()
 
 
-def test_drops_are_those_of_the_flows_asked_for() -> None:
+def test_drops_are_those_of_the_selected_flows() -> None:
     lossy = SCENARIO.with_(framing="ip", **{"switch.buffer": "10 packets", "traces.drops": True})
     result = simulate(lossy)
     by_flow = [int(drop_counts(result, PORT, flows=[flow]).to_numpy().sum()) for flow in FLOWS]
@@ -389,7 +387,7 @@ def test_a_short_logarithmic_axis_has_labels_everywhere(low: float, high: float)
     assert gaps.max() < 0.34
 
 
-def test_the_axis_of_round_trips_is_theirs_and_the_timer_is_there_if_asked_for() -> None:
+def test_axis_of_round_trips_includes_the_timer_only_on_request() -> None:
     panel = pictures.rtt(run(), ["flow1"]).axes[0]
     # The SRTT of the coarse timer is in ticks of 100 ms.
     longest = rtt_points(run(), "flow1")[["rtt_s", "srtt_s"]].max().max() * 1e3
@@ -435,7 +433,7 @@ def test_compared_runs_show_the_same_port(kind: str) -> None:
         pictures.compare({"a": second, "b": second}, kind, port="switch2->sink1")
 
 
-def test_panels_of_compared_shares_end_at_the_whole() -> None:
+def test_panels_of_compared_shares_end_at_one() -> None:
     figure = pictures.compare({"a": run(), "b": run()}, "shares")
     assert [panel.get_ylim() for panel in figure.axes] == [(0, 1), (0, 1)]
     assert [panel.get_legend() for panel in figure.axes] == [None, None]
@@ -503,7 +501,7 @@ def test_windows_and_timers_end_as_the_traces_do() -> None:
     assert backed_off == run().flows["timeouts"].iloc[0]
 
 
-def test_a_time_shown_begins_with_what_held_before() -> None:
+def test_shown_interval_begins_with_the_previous_value() -> None:
     steps = window_steps(run(), "flow1", (0.5, 0.6))
     trace = run().traces["cwnd"]
     before = trace[(trace["flow"] == "flow1") & (trace["time_s"] < 0.5)]
@@ -660,7 +658,7 @@ def test_comparisons_of_many_flows_draw_the_same_largest_ones_in_the_same_colour
         assert "4 others" in colours[0]
 
 
-def test_pictures_of_many_flows_draw_the_largest_and_say_what_they_leave_out() -> None:
+def test_pictures_of_many_flows_draw_the_largest_and_name_the_omitted() -> None:
     title, words = drawn("throughput")
     assert "the 8 of 12 flows with the most data" in title
     assert {"large", "all 12", "4 others"} <= set(words)
@@ -755,14 +753,14 @@ def test_the_command_draws_flows_on_the_same_axes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["throughput", "window", "rtt", "queue"])
-def test_pictures_draw_every_flow_where_all_are_asked_for(kind: str) -> None:
+def test_pictures_draw_every_flow_on_request(kind: str) -> None:
     title, words = drawn(kind, most=None)
     assert "of 12" not in title
     assert {"large", "small11"} <= {word.split(" [")[0].removeprefix("round trip, ") for word in words}
     assert not any(word.endswith("others") for word in words)
 
 
-def test_all_that_is_drawn_adds_up_to_all_that_was_acknowledged() -> None:
+def test_drawn_throughput_adds_up_to_the_acknowledged_data() -> None:
     figure = pictures.throughput(many())
     lines = {str(line.get_label()): np.asarray(line.get_ydata()) for line in figure.axes[0].get_lines()}
     whole = lines.pop("all 12")
@@ -829,9 +827,7 @@ def test_a_run_is_not_cut_short_where_a_flow_begins_later() -> None:
     assert until(late, 5.0) is late
 
 
-def test_a_picture_ends_after_the_last_transfer_unless_it_is_told_otherwise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_picture_ends_after_the_last_transfer_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spans: list[tuple[float, float]] = []
 
     def window(*_: object, span_s: tuple[float, float], **_options: object) -> Figure:
@@ -892,7 +888,7 @@ def test_a_picture_is_named_by_its_source_and_kind(tmp_path: Path, monkeypatch: 
         (["window", "-o", "/dev/null/a.svg"], "--output: /dev/null cannot be written"),
     ],
 )
-def test_bad_input_is_one_line_and_status_2(tmp_path: Path, arguments: list[str], error: str) -> None:
+def test_bad_input_is_rejected_in_one_line_with_status_2(tmp_path: Path, arguments: list[str], error: str) -> None:
     scenario = tmp_path / "wan.toml"
     scenario.write_text(SCENARIO.with_(duration="300 ms").to_toml())
     refused = command("plot", scenario, *arguments)
@@ -901,7 +897,7 @@ def test_bad_input_is_one_line_and_status_2(tmp_path: Path, arguments: list[str]
     assert len(refused.stderr.splitlines()) == 1
 
 
-def test_a_source_that_is_not_there_is_rejected(tmp_path: Path) -> None:
+def test_missing_source_is_rejected(tmp_path: Path) -> None:
     refused = command("plot", tmp_path / "wan", "window", "-o", tmp_path / "a.svg")
     expected = f"error: {tmp_path}/wan: does not exist; needs a TOML file, or a directory of run --csv\n"
     assert (refused.returncode, refused.stderr) == (2, expected)

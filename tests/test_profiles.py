@@ -10,7 +10,7 @@ from longpipe.scenario.congestion import Cubic, HighSpeed
 from longpipe.scenario.profiles import PROFILES
 
 
-def test_a_profile_says_what_fields_are_and_every_field_wins_over_it() -> None:
+def test_set_fields_take_precedence_over_the_profile() -> None:
     linux = Tcp(profile="linux-6")
     assert (linux.recovery.kind, linux.congestion.kind, linux.initial_window) == ("rack", "cubic", "10 segments")
     assert linux.timer.model_dump()["granularity"] == "200 ms"
@@ -18,7 +18,7 @@ def test_a_profile_says_what_fields_are_and_every_field_wins_over_it() -> None:
     assert (own.recovery.kind, own.congestion.kind, own.mss) == ("rack", "linux-reno", "9000 B")
 
 
-def test_the_classic_profile_is_what_there_was_to_the_digest() -> None:
+def test_classic_profile_keeps_its_digest() -> None:
     assert Tcp(profile="classic") == Tcp()
     assert Scenario().with_(**{"tcp.profile": "classic"}).digest() == Scenario().digest()
     assert "profile" not in str(Scenario().with_(**{"tcp.profile": "linux-6"}).resolve())
@@ -71,7 +71,7 @@ LINUX_VEGAS = {"alpha": 2.0, "beta": 4.0, "gamma": 1.0, "rules": "linux"}
         ({"profile": "classic", "congestion": "vegas"}, {"alpha": 1.0, "beta": 3.0, "gamma": 1.0}),
     ],
 )
-def test_vegas_goes_by_linux_s_rules_in_the_profile_of_linux(tcp: dict[str, object], options: object) -> None:
+def test_vegas_follows_linux_in_the_profile_of_linux(tcp: dict[str, object], options: object) -> None:
     assert resolved({"profile": "linux-6", **tcp})["vegas"] == options
     base = {name: value for name, value in tcp.items() if name == "profile"}
     group = [{"name": "one", "tcp": {name: value for name, value in tcp.items() if name not in base}}]
@@ -79,7 +79,7 @@ def test_vegas_goes_by_linux_s_rules_in_the_profile_of_linux(tcp: dict[str, obje
     assert of_group["vegas"] == options
 
 
-def test_scalable_goes_by_linux_s_rules_in_the_profile_of_linux_and_by_kelly_s_without() -> None:
+def test_scalable_follows_linux_in_its_profile_and_kelly_otherwise() -> None:
     assert resolved({"profile": "linux-6", "congestion": "scalable"})["congestion"]["rules"] == "linux"  # type: ignore[index]
     assert "rules" not in resolved({"congestion": "scalable"})["congestion"]  # type: ignore[operator]
 
@@ -124,7 +124,7 @@ def test_the_kernel_s_clock_counts_for_these_parts(
     assert (slow != fast) == counts_ticks
 
 
-def test_a_flow_of_its_own_control_goes_by_the_scenarios_profile(tmp_path: Path) -> None:
+def test_flow_with_another_control_follows_the_scenarios_profile(tmp_path: Path) -> None:
     groups = [{"name": "named", "tcp": {"congestion": "cubic"}}, {"name": "unnamed"}]
     mixed = Scenario.model_validate(
         {**IP, "tcp": {"profile": "linux-6"}, "network": {"kind": "dumbbell", "group": groups}}
@@ -137,7 +137,7 @@ def test_a_flow_of_its_own_control_goes_by_the_scenarios_profile(tmp_path: Path)
     assert Scenario.from_toml(path).digest() == mixed.digest()
 
 
-def test_another_profile_changes_what_was_not_said_otherwise() -> None:
+def test_another_profile_changes_the_fields_that_were_not_set() -> None:
     said = Scenario().with_(**{"tcp.mss": "1000 B", "framing": "ip", "switch.buffer": "100 packets"})
     linux = said.with_(**{"tcp.profile": "linux-6"})
     assert (linux.tcp.mss, linux.tcp.recovery.kind, str(linux.tcp.timer.kind)) == ("1000 B", "rack", "fine")
@@ -145,7 +145,7 @@ def test_another_profile_changes_what_was_not_said_otherwise() -> None:
     assert back.digest() == said.digest()
 
 
-def test_a_profile_is_one_of_a_flow_too_and_survives_a_file(tmp_path: Path) -> None:
+def test_profile_of_a_flow_is_kept_in_a_file(tmp_path: Path) -> None:
     scenario = Scenario.model_validate(
         {
             "framing": "ip",
@@ -164,7 +164,7 @@ def test_a_profile_is_one_of_a_flow_too_and_survives_a_file(tmp_path: Path) -> N
     assert Scenario.from_toml(path).digest() == scenario.with_(name="mixed").digest()
 
 
-def test_the_head_of_a_run_says_which(tmp_path: Path) -> None:
+def test_head_of_a_run_names_the_profile(tmp_path: Path) -> None:
     path = tmp_path / "one.toml"
     path.write_text(Scenario().with_(**{"tcp.profile": "linux-6", "duration": "50 ms"}).to_toml())
     assert (
@@ -179,7 +179,7 @@ def test_each_profile_runs_as_packets_and_as_cells(name: str) -> None:
         assert simulate(Scenario().with_(**changes), 1).efficiency > 0.3
 
 
-def test_an_unknown_profile_is_rejected_with_those_there_are() -> None:
+def test_unknown_profile_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(ScenarioError, match=r"tcp\.profile: 'linux-2'; .*accepts classic, linux-6"):
         Scenario().with_(**{"tcp.profile": "linux-2"})
 
@@ -212,14 +212,14 @@ def test_linux_opens_with_a_handshake_unless_the_round_trip_is_known() -> None:
         ({"initial_rtt": "10 ms"}, {"profile": "linux-6"}, [True, False]),
     ],
 )
-def test_a_flow_of_its_own_replaces_the_scenarios_handshake_or_round_trip(
+def test_flow_overrides_the_scenarios_handshake_or_round_trip(
     shared: dict[str, object], own: dict[str, object], opened: list[bool]
 ) -> None:
     network = {"kind": "dumbbell", "group": [{"name": "own", "tcp": own}, {"name": "shared"}]}
     assert opens(Scenario.model_validate({**IP, "tcp": shared, "network": network})) == opened
 
 
-def test_a_whole_first_window_lost_waits_for_the_measured_timeout_not_for_a_second() -> None:
+def test_lost_first_window_waits_for_the_measured_timeout() -> None:
     # Incast: the SYNs of 64 senders fit in 64 KB, but their initial windows do not. 16.4 MB take 0.14 s on the trunk.
     delays = dict.fromkeys(("access_delay", "exit_delay", "trunk_delay"), "10 us")
     timer = {"kind": "fine", "granularity": "1 ms", "min_rto": "1 ms", "max_rto": "120 s", "timestamps": True}

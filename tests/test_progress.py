@@ -26,7 +26,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_away_from_a_terminal_a_campaign_tells_each_minute_where_it_is(
+def test_campaign_without_a_terminal_reports_progress_each_minute(
     clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Bar("sweep") as bar:

@@ -87,7 +87,7 @@ def read(path: Path, dialect: str) -> tuple[dict[str, Any], list[dict[str, Any]]
 
 
 @pytest.mark.parametrize(("dialect", "version"), [("current", ""), ("0.3", "0.3")])
-def test_a_file_read_again_names_longpipe(lossy: Result, tmp_path: Path, dialect: qlog.Dialect, version: str) -> None:
+def test_exported_qlog_is_read_again(lossy: Result, tmp_path: Path, dialect: qlog.Dialect, version: str) -> None:
     from longpipe.measured import read as read_recording
 
     found = read_recording(qlog.write(lossy, tmp_path, dialect)[0])
@@ -95,7 +95,7 @@ def test_a_file_read_again_names_longpipe(lossy: Result, tmp_path: Path, dialect
 
 
 @pytest.mark.parametrize("dialect", ["current", "0.3"])
-def test_each_event_is_as_its_schema_has_it(lossy: Result, tmp_path: Path, dialect: qlog.Dialect) -> None:
+def test_each_event_satisfies_its_schema(lossy: Result, tmp_path: Path, dialect: qlog.Dialect) -> None:
     written = qlog.write(lossy, tmp_path, dialect)
     assert [path.name for path in written] == ["flow1.sqlog", "flow2.sqlog"]
     for path in written:
@@ -169,12 +169,12 @@ def test_only_the_files_of_tcp_flows_contain_the_length_of_headers(tmp_path: Pat
     assert "custom_fields" not in call
 
 
-def test_a_run_without_traces_says_which_it_needs(tmp_path: Path) -> None:
+def test_run_without_traces_names_those_needed(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"^qlog: the run has no trace cwnd; needs cwnd, rtt, sequence, events$"):
         qlog.write(simulate(Scenario(duration="10 ms")), tmp_path)
 
 
-def test_run_writes_both_and_needs_no_trace_to_be_asked_for(tmp_path: Path) -> None:
+def test_run_writes_both_files_and_records_their_traces(tmp_path: Path) -> None:
     (tmp_path / "lan.toml").write_text('framing = "ip"\nduration = "1 s"\nswitch = { buffer = "100 packets" }\n')
     logs, trace = tmp_path / "logs", tmp_path / "run.perfetto"
     options = ["--qlog", logs, "--perfetto", trace, "--qlog-dialect", "0.3"]

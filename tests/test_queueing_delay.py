@@ -78,7 +78,7 @@ def test_drops_are_those_that_ports_counted(queue: str) -> None:
     assert drop_counts(result, TRUNK).to_numpy().sum() == (drops["port"] == TRUNK).sum() > 0
 
 
-def test_recording_changes_nothing_and_costs_no_digest() -> None:
+def test_recording_changes_neither_run_nor_digest() -> None:
     plain = simulate(LINK)
     assert run("tail-drop").state_hash == plain.state_hash
     assert "queueing_delay_mean_s" not in plain.ports
@@ -93,7 +93,7 @@ def test_marks_are_among_the_reasons() -> None:
     assert (drops["cause"] == "marked").sum() == result.ports["packets_marked"].sum() > 0
 
 
-def test_a_store_keeps_them(tmp_path: Path) -> None:
+def test_store_keeps_queueing_delays(tmp_path: Path) -> None:
     with closing(Store(tmp_path / "runs.db")) as store:
         store.keep(run("codel"))
         kept = store.require(run("codel").scenario, 1)
@@ -102,7 +102,7 @@ def test_a_store_keeps_them(tmp_path: Path) -> None:
     assert len(kept.traces["delay"]) == len(run("codel").traces["delay"])
 
 
-def test_a_measure_of_them_asks_for_the_trace() -> None:
+def test_measure_of_queueing_delays_needs_the_trace() -> None:
     measure = NamedMeasure.parse(f"p99=port:{TRUNK}.queueing_p99")
     measure.check(run("codel").scenario)
     assert measure(run("codel")) == run("codel").ports.set_index("port").loc[TRUNK, "queueing_delay_p99_s"]
@@ -115,7 +115,7 @@ def test_cells_have_no_queueing_delays() -> None:
         Scenario().with_(**{"traces.delay": True})
 
 
-def test_pictures_show_the_port_that_is_asked_for() -> None:
+def test_pictures_show_the_selected_port() -> None:
     result = run("codel")
     assert TRUNK in str(pictures.delay(result).get_suptitle())
     assert len(pictures.delay_cdf(result).axes[0].lines) == 3

@@ -88,7 +88,7 @@ def test_invalid_queue_is_rejected_in_one_line(changes: dict[str, Any], line: st
 
 
 @pytest.mark.parametrize("kind", ["pie", "blue", "codel", "fq-codel"])
-def test_switches_of_cells_have_no_such_queue(kind: str) -> None:
+def test_switches_of_cells_reject_queue_disciplines(kind: str) -> None:
     with pytest.raises(ScenarioError, match=f"^switch.policy: {kind}; is for IP packets, ATM switches accept tail-dr"):
         Scenario().with_(**{"switch.policy": kind}).resolve()
 

@@ -39,7 +39,7 @@ GROUP = {"kind": "dumbbell", "group": [{"name": "a"}, {"name": "b", "traffic": B
         ("network.vbr.period: 1 us", VBR),
     ],
 )  # fmt: skip
-def test_it_is_rejected(field: str, fields: dict[str, Any]) -> None:
+def test_excessive_repetition_is_rejected(field: str, fields: dict[str, Any]) -> None:
     with pytest.raises(ScenarioError) as refused:
         Scenario(**fields).resolve()
     (line,) = refused.value.problems

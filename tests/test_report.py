@@ -84,7 +84,7 @@ def test_names_are_unique_and_every_link_leads_somewhere(tree: Element) -> None:
     assert used <= set(names)
 
 
-def test_every_figure_is_there_in_words_too(tree: Element, results: Path) -> None:
+def test_every_figure_has_a_textual_description(tree: Element, results: Path) -> None:
     pictures = [f for f in tree.iter("figure") if f.attrib["class"] == "picture"]
     drawn = [path for name in ("frr-96", "lbd-01") for path in (results / name).glob("*.svg")]
     assert len(pictures) == len(drawn) == 10
@@ -191,7 +191,7 @@ def test_every_statement_has_a_verdict_and_where_it_stands(tree: Element) -> Non
         assert all(line[1] and line[2] and line[5] for line in shown.values())
 
 
-def test_a_difference_that_is_set_off_leads_to_its_reason(tree: Element) -> None:
+def test_highlighted_difference_links_to_its_reason(tree: Element) -> None:
     (figure,) = tree.findall(".//figure[@id='frr-96-table-1-efficiency']")
     far = [cell for cell in figure.iter("td") if "far" in cell.attrib.get("class", "").split()]
     reasons = [item.attrib["id"] for item in figure.findall("ol/li")]
@@ -199,7 +199,7 @@ def test_a_difference_that_is_set_off_leads_to_its_reason(tree: Element) -> None
     assert {cell.findall("a")[0].attrib["href"] for cell in far} == {f"#{name}" for name in reasons}
 
 
-def test_every_colour_of_a_figure_can_be_seen_in_the_dark(results: Path) -> None:
+def test_colours_of_figures_have_contrast_in_dark_mode(results: Path) -> None:
     palette = Palette()
     for path in results.glob("*/*.svg"):
         inline(path.read_text(), path.stem, palette)
@@ -236,7 +236,7 @@ def test_a_click_on_a_heading_sorts(text: str, tmp_path: Path) -> None:
     assert sorted_["mark"] == "descending"
 
 
-def test_a_folder_is_current_until_something_of_it_changes(results: Path, tmp_path: Path) -> None:
+def test_folder_is_current_until_one_of_its_files_changes(results: Path, tmp_path: Path) -> None:
     folder = tmp_path / "frr-96"
     shutil.copytree(results / "frr-96", folder)
     assert is_current(folder, Part.REPRODUCTION, "frr-96", 2)
@@ -254,7 +254,7 @@ def test_a_folder_is_current_until_something_of_it_changes(results: Path, tmp_pa
     assert not is_current(folder, Part.REPRODUCTION, "frr-96", 2)
 
 
-def test_what_is_current_is_shown_again_and_reported(results: Path) -> None:
+def test_current_report_is_shown_again_and_reported(results: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (results / "lbd-01").iterdir()}
     again = run("reproduce", "lbd-01", "--out", "lbd-01", cwd=results)
     assert again.returncode == 0, again.stderr
@@ -281,7 +281,7 @@ def test_what_is_current_is_shown_again_and_reported(results: Path) -> None:
         (["lbd-01", "-o", "."], "--output: . is a directory; needs a file name"),
     ],
 )
-def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_bad_input_is_rejected_in_one_line_with_status_2(arguments: list[str], message: str, tmp_path: Path) -> None:
     refused = run("report", *arguments, cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.startswith(f"error: {message}")
@@ -322,7 +322,7 @@ def test_a_drawn_condition_lies_where_its_numbers_do() -> None:
         (0.0002, "2.0e\N{MINUS SIGN}4"), (float("nan"), "\N{EN DASH}"), (float("inf"), "∞"), (100.0, "100"),
     ],
 )  # fmt: skip
-def test_numbers_have_the_digits_that_tell_something(value: float, shown: str) -> None:
+def test_numbers_have_significant_digits_only(value: float, shown: str) -> None:
     assert number(value) == shown
 
 
@@ -389,7 +389,7 @@ def test_the_page_of_a_study_has_its_design_results_analysis_failures_and_data(s
     assert Scenario.from_toml(base64.b64decode(data["scenario.toml"]).decode()) == study.design.base
 
 
-def test_a_study_that_can_t_be_analysed_says_why(tmp_path: Path) -> None:
+def test_unanalysable_study_states_its_reason(tmp_path: Path) -> None:
     base = Scenario(name="one", duration="5 ms").with_(**{"switch.buffer": "12 cells"})
     design = Design.full_factorial(base, [Factor.over("network.sources", [2, 3], "sources")])
     study = Study(design, tmp_path / "store.db")

@@ -177,7 +177,7 @@ def test_sensitivity_has_a_row_for_every_variant(out: Path, capsys: pytest.Captu
         (["buf-97", "--beyond", "--sensitivity"], "--beyond: not with --sensitivity; needs one of them"),
     ],
 )
-def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_bad_input_is_rejected_in_one_line_with_status_2(arguments: list[str], message: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     refused = run("reproduce", *arguments, cwd=tmp_path)
     assert refused.returncode == 2
@@ -185,7 +185,7 @@ def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, 
     assert refused.stderr.count("\n") == 1
 
 
-def test_a_scheduler_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
+def test_unreachable_scheduler_is_rejected_in_one_line(tmp_path: Path) -> None:
     refused = run("reproduce", "frr-96", "--no-store", "--executor", "dask://127.0.0.1:9", cwd=tmp_path)
     assert refused.returncode == 2
     assert refused.stderr.startswith("error: executor: dask://127.0.0.1:9: no Dask scheduler answers")

@@ -23,7 +23,7 @@ def test_cells_of_a_packet(payload: int, cells: int) -> None:
 
 
 @pytest.mark.parametrize(("mss", "share"), [(512, 0.8050), (1024, 0.8400), (9180, 0.8974)])
-def test_cell_tax(mss: int, share: float) -> None:
+def test_share_of_cell_headers(mss: int, share: float) -> None:
     assert cell_tax(mss) == pytest.approx(share, abs=6e-5)
 
 
@@ -39,7 +39,7 @@ def test_the_index_of_equal_throughputs_is_not_above_1_by_a_rounding_error() -> 
     assert atm_forum.fairness([388445.0960797577] * 7) == 1
 
 
-def test_one_flow_alone_fills_the_trunk_but_never_more() -> None:
+def test_single_flow_fills_the_trunk_at_most() -> None:
     alone = simulate(Scenario(duration="1 s").with_(**{"network.sources": 1}))
     assert 0.97 < alone.efficiency <= 1
     assert alone.fairness == 1
@@ -47,7 +47,7 @@ def test_one_flow_alone_fills_the_trunk_but_never_more() -> None:
 
 
 @pytest.mark.parametrize(("framing", "wire"), [("ip", 1500), ("aal5", 32 * 53)])
-def test_timestamps_are_headers_that_no_one_can_spare(framing: str, wire: int) -> None:
+def test_headers_include_timestamps(framing: str, wire: int) -> None:
     # The window exceeds the capacity of the path, but not that of path and buffer.
     changes = {"framing": framing, "network.sources": 1, "switch.buffer": "1 BDP", "tcp.receiver_window": "700 KB"}
     one = Scenario.example("fiber").with_(**changes)
@@ -60,7 +60,7 @@ def test_timestamps_are_headers_that_no_one_can_spare(framing: str, wire: int) -
     assert alone.efficiency == pytest.approx(busy, abs=0.001)
 
 
-def test_efficiency_is_of_those_packets_that_lose_least_to_headers() -> None:
+def test_efficiency_refers_to_the_packets_with_the_smallest_header_share() -> None:
     groups: list[dict[str, object]] = [
         {"name": "small", "tcp": {"mss": "100 B"}},
         {"name": "new", "tcp": {"profile": "linux-6"}},
@@ -79,7 +79,7 @@ def test_efficiency_is_of_those_packets_that_lose_least_to_headers() -> None:
     assert attainable_bps() == pytest.approx(datagrams + (1e8 - 1e6) * 100 / 140, rel=1e-4)
 
 
-def test_efficiency_counts_what_vbr_got_and_there_is_none_of_a_trunk_that_carried_nothing() -> None:
+def test_efficiency_counts_vbr_and_is_undefined_for_an_idle_trunk() -> None:
     # VBR traffic has a cell for every slot, and uses every slot.
     vbr = simulate(Scenario(duration="1 s").with_(**{"network.vbr": {"duty": 1}, "switch.scheduler": "priority"}))
     trunk = list(vbr.part("ports")["port"]).index("switch1->switch2")
@@ -118,13 +118,13 @@ def test_traces_run_forward_in_time_and_respect_limits(result: Result) -> None:
     assert result.traces["cwnd"]["cwnd_bytes"].min() >= 512
 
 
-def test_a_transfer_completes() -> None:
+def test_finite_transfer_completes() -> None:
     run = simulate(Scenario(duration="2 s").with_(traffic={"kind": "transfer", "size": "100 KB"}))
     assert (run.flows["delivered_bytes"] == 100_000).all()
     assert run.flows["completion_s"].between(0, 2).all()
 
 
-def test_json_is_strict_and_complete(result: Result) -> None:
+def test_json_is_valid_and_complete(result: Result) -> None:
     read = json.loads(result.to_json())
     assert (read["scenario"], read["seed"], read["digest"]) == ("lan", 3, result.scenario.digest())
     assert read["engine"] == _core.__engine__
@@ -143,12 +143,12 @@ def test_csv_reads_back(result: Result, tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(pd.read_csv(written[1]), result.flows, check_dtype=False)
 
 
-def test_a_graph_has_no_one_trunk() -> None:
+def test_graph_has_no_single_trunk() -> None:
     parking_lot = Scenario.from_toml(Path(__file__).parent.parent / "scenarios" / "parking-lot.toml")
     assert math.isnan(simulate(parking_lot.with_(duration="1100 ms")).efficiency)
 
 
-def test_a_trace_that_was_not_recorded_says_how_to_record_it(result: Result) -> None:
+def test_missing_trace_names_the_option_that_records_it(result: Result) -> None:
     assert sorted(result.traces) == ["cwnd", "queue", "sequence"]
     assert result.traces.get("rtt") is None
     with pytest.raises(ScenarioError, match=r"^traces\.rtt: not recorded; needs traces\.rtt = true, or longpipe run"):
@@ -166,6 +166,6 @@ def test_a_scenario_cannot_be_changed_in_place() -> None:
     assert scenario == Scenario(duration="400 ms")
 
 
-def test_a_measure_of_flows_that_the_scenario_does_not_have_says_so(result: Result) -> None:
+def test_measure_of_missing_flows_is_explained(result: Result) -> None:
     with pytest.raises(ScenarioError, match=r"no datagrams 'call'; there is none$"):
         result.measure("call.p95")

@@ -78,7 +78,7 @@ def test_queues_and_controls_are_told_by_what_they_cost_of_tail_drop(tmp_path: P
         (["--seconds", "1"], "seconds: 1; needs more than 1, within which flows start"),
     ],
 )
-def test_bad_input_gets_one_line(
+def test_bad_input_is_rejected_in_one_line(
     arguments: list[str], error: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # The program runs in this process, because a separate one takes a second of processor time to start.

@@ -85,7 +85,7 @@ def test_round_trips_are_those_of_hypatia_within_a_microsecond(kuiper: RoundTrip
     assert np.abs(1e9 * kuiper.rtt_s[:, 1] - manila_dalian).max() < 1000
 
 
-def test_routes_are_those_of_hypatia_but_at_the_limit_of_the_reach(
+def test_routes_equal_those_of_hypatia_except_at_the_maximum_range(
     kuiper: RoundTrips, at_the_limit: np.ndarray
 ) -> None:
     with (DATA / "kuiper_630_paths.csv").open() as file:
@@ -99,7 +99,7 @@ def test_routes_are_those_of_hypatia_but_at_the_limit_of_the_reach(
             assert ours == theirs or at_the_limit[index], (kuiper.label(pair), time)
 
 
-def test_paris_to_luanda_over_starlink_takes_what_hypatia_shows() -> None:
+def test_delay_from_paris_to_luanda_is_that_of_hypatia() -> None:
     starlink = Constellation.of_shell(shell("starlink-550"))
     stations = [station("Paris"), station("Luanda")]
     for time_s, round_trip_ms in ((46.8, 117.26), (139.9, 85.53)):
@@ -124,7 +124,7 @@ def test_positions_are_those_of_skyfield_within_a_centimetre() -> None:
     assert worst < 0.01
 
 
-def test_stations_pass_nothing_on() -> None:
+def test_ground_stations_do_not_forward() -> None:
     # Without inter-satellite links, only satellites visible to both stations carry traffic.
     oneweb = Constellation.of_shell(shell("oneweb"))
     near, middle, far = station("London"), station("Frankfurt"), station("Istanbul")
@@ -211,7 +211,7 @@ def test_repeated_satellites_and_elements_of_years_cause_warnings(tmp_path: Path
     assert "; positions may be off by tens of km or more; needs elements of that time" in doubts[0]
 
 
-def test_a_station_s_own_elevation_goes_before_the_reach() -> None:
+def test_elevation_of_a_station_takes_precedence_over_the_reach() -> None:
     kuiper = Constellation.of_shell(shell("kuiper-630"))
     high = [Station(one.name, one.latitude_deg, one.longitude_deg, 0, 35) for one in map(station, ("Rome", "Athens"))]
     found = round_trips(kuiper, high, duration_s=20, step_s=1)
@@ -289,7 +289,7 @@ def test_elements_that_are_wrong_are_named_by_file_and_line(tmp_path: Path, text
     assert str(caught.value).removeprefix(f"{tmp_path}/") == said
 
 
-def test_cities_are_known_by_plain_names_and_the_nearest_are_told() -> None:
+def test_unknown_city_suggests_the_nearest_names() -> None:
     assert len(cities()) > 400
     assert station("sao paulo") == station("São Paulo") == cities()["Sao Paulo"]
     assert station("Home=47.37, 8.54") == Station("Home", 47.37, 8.54)
@@ -309,7 +309,7 @@ def test_cities_are_known_by_plain_names_and_the_nearest_are_told() -> None:
         ("3x4:600:53:7", "shell: phasing 7; needs half, or 0 to 2"),
     ],
 )  # fmt: skip
-def test_shells_that_cannot_be_are_rejected(text: str, said: str) -> None:
+def test_invalid_shells_are_rejected(text: str, said: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         parse_shell(text)
     assert str(caught.value) == said

@@ -68,7 +68,7 @@ def test_digest_is_stable() -> None:
     assert Scenario().digest() == "29ca4c92ed4564994bd76001c23763e15766f272ec15ad249ffa9b816ea1ec6a"
 
 
-def test_a_scenario_from_before_tahoe_had_options_is_the_same_scenario() -> None:
+def test_scenario_without_options_of_tahoe_is_the_same_scenario() -> None:
     base = Scenario().with_(**{"tcp.recovery": "tahoe"})
     fields = json.loads(base.to_json())
     assert fields["tcp"].pop("tahoe") == {"guard": False}
@@ -160,7 +160,7 @@ def test_former_fields_of_a_group_alone_need_a_congestion_control() -> None:
         Group(name="a", tcp={"vegas": {"alpha": 2}})
 
 
-def test_a_flow_takes_the_options_of_its_own_recovery_from_the_scenario_unless_it_says_them() -> None:
+def test_flow_inherits_the_options_of_its_recovery() -> None:
     graph = Scenario(network=line("a", "s", "b"), tcp=Tcp(newreno=NewRenoOptions(guard=True)))
     named = graph.with_(**{"network.flows.0.tcp.recovery": "newreno"})
     said = graph.with_(**{"network.flows.0.tcp": {"recovery": {"kind": "newreno", "guard": False}}})
@@ -214,18 +214,18 @@ def test_changes_of_plain_values_equal_those_of_whole_parts(scenario: Scenario, 
         assert changed_or_refused(scenario, changes) == alone
 
 
-def test_with_takes_a_part_whole() -> None:
+def test_with_replaces_a_whole_part() -> None:
     assert Scenario().with_(**{"switch.policy": Epd(threshold=0.5)}).switch.policy == Epd(threshold=0.5)
 
 
-def test_with_leaves_the_values_that_it_is_given_as_they_are() -> None:
+def test_with_keeps_given_values_unchanged() -> None:
     network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "20 Mbit/s"}
     changed = Scenario().with_(**{"network": network, "network.trunk_rate": "50 Mbit/s"})
     assert isinstance(changed.network, Dumbbell)
     assert (changed.network.trunk_rate, network["trunk_rate"]) == ("50 Mbit/s", "20 Mbit/s")
 
 
-def test_with_reaches_into_lists() -> None:
+def test_with_changes_items_of_lists() -> None:
     changed = Scenario(network=line("a", "s", "b")).with_(**{"network.flows.0.tcp.recovery": "tahoe"})
     assert resolve(changed)["flows"][0]["tcp"]["recovery"] == "tahoe"
 
@@ -385,7 +385,7 @@ def test_staggered_flows_start_one_interval_apart() -> None:
     assert starts == [10**9 + i * 10**10 for i in range(5)]
 
 
-def test_the_bare_name_of_a_kind_keeps_the_parameters_that_are_there() -> None:
+def test_name_of_a_kind_keeps_existing_parameters() -> None:
     red = {"kind": "red", "min": 30, "max": 90, "max_p": 0.02}
     base = Scenario().with_(framing="ip", **{"switch.buffer": "500 packets", "switch.policy": red})
     assert base.with_(**{"switch.policy": "red"}).digest() == base.digest()

@@ -57,7 +57,7 @@ def test_a_scalable_flow_and_a_classic_one_share_a_dualpi2_and_one_has_no_queue(
     assert counted(result, "switch1->switch2", "packets_marked") > 0
 
 
-def test_flows_in_turn_have_the_same_whatever_their_round_trips_and_rates() -> None:
+def test_round_robin_gives_equal_shares_at_any_round_trip() -> None:
     groups: list[dict[str, Any]] = [
         {"name": "bulk", "count": 3},
         {"name": "greedy", "traffic": {"kind": "cbr", "rate": "100 Mbit/s", "payload": "1472 B"}},
@@ -80,7 +80,7 @@ def test_flows_in_turn_have_the_same_whatever_their_round_trips_and_rates() -> N
     assert result.throughputs_bps[3] > 10e6 * 1472 / 1500
 
 
-def test_the_first_class_goes_first() -> None:
+def test_first_class_has_priority() -> None:
     groups: list[dict[str, Any]] = [{"name": "call", "traffic": "voice"}, {"name": "bulk", "count": 2, "class": 1}]
     # The maximum delay is 0.3 ms for a packet of 1500 bytes in transmission, plus 2.73 ms for nine quanta of 1514
     # bytes.
@@ -94,7 +94,7 @@ def test_the_first_class_goes_first() -> None:
         assert row["max_delay_s"] < most
 
 
-def test_the_port_that_leads_back_has_a_policy_of_its_own() -> None:
+def test_return_port_has_a_separate_policy() -> None:
     asked = scenario([{"name": "bulk"}], "tail-drop", return_policy="ack-filter", return_rate="100 kbit/s")
     result = simulate(asked, 1)
     assert counted(result, "switch2->switch1", "packets_lost_aqm") > 0
@@ -134,7 +134,7 @@ def test_invalid_port_is_rejected_in_one_line(policy: object, group: dict[str, A
     assert "\n" not in str(error.value)
 
 
-def test_cells_have_no_such_ports() -> None:
+def test_cells_reject_schedulers_of_ports() -> None:
     with pytest.raises(
         ScenarioError, match=r"network.return_policy: ack-filter; is for IP packets, ATM switches accept"
     ):

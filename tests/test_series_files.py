@@ -135,7 +135,7 @@ def test_latin_1_is_read_for_its_micro_sign(tmp_path: Path) -> None:
         ("time,rate", "0,1.52e8", 152 * 10**6),
     ],
 )
-def test_a_column_may_carry_its_unit_in_its_head(tmp_path: Path, head: str, row: str, step: int) -> None:
+def test_header_of_a_column_may_contain_its_unit(tmp_path: Path, head: str, row: str, step: int) -> None:
     assert rates(over(written(tmp_path, f"{head}\n{row}\n"))) == [[0, step]]
 
 
@@ -158,7 +158,7 @@ def test_times_count_from_the_first_row(tmp_path: Path, head: str, first: str, s
     assert "2 rows to 1 s, counted from the first row's" in line
 
 
-def test_round_trips_are_halved_and_that_is_said(tmp_path: Path) -> None:
+def test_halving_of_round_trips_is_stated(tmp_path: Path) -> None:
     scenario = over(written(tmp_path, "time,rtt [ms]\n0,120\n1,40.5\n"))
     assert delays(scenario) == [[0, 60 * MS], [S, 20 * MS + MS // 4]]
     (line,) = read_from_files(scenario)
@@ -166,7 +166,7 @@ def test_round_trips_are_halved_and_that_is_said(tmp_path: Path) -> None:
     assert not [one for one in cautions(scenario) if "path.csv" in one]
 
 
-def test_the_losses_that_were_read_are_said(tmp_path: Path) -> None:
+def test_losses_that_were_read_are_stated(tmp_path: Path) -> None:
     (line,) = read_from_files(over(written(tmp_path, "time,loss\n0,0.01\n1,2.5 %\n")))
     assert line.endswith("path.csv: 2 rows to 1 s; loss 0.01 to 0.025")
 
@@ -275,7 +275,7 @@ def test_a_file_of_each_kind_is_guarded(tmp_path: Path, kind: str) -> None:
         Scenario(framing="ip", switch={"buffer": "100 packets"}, **kinds[kind])
 
 
-def test_es_n0_and_datagrams_take_the_same_heads_and_times(tmp_path: Path) -> None:
+def test_es_n0_and_datagrams_accept_equal_headers_and_times(tmp_path: Path) -> None:
     fade = written(tmp_path, "\ufefftimestamp;esn0 [dB]\r\n1686019808.5;9\r\n1686019813.5;3 dB\r\n\r\n", "fade.csv")
     network: dict[str, Any] = {
         "kind": "dumbbell",
@@ -292,7 +292,7 @@ def test_es_n0_and_datagrams_take_the_same_heads_and_times(tmp_path: Path) -> No
     assert scenario.with_(name="b").resolve()["flows"][0]["traffic"]["sent_ps"] == [[500 * MS, 100]]
 
 
-def test_an_analysis_reads_units_in_cells_and_in_heads(tmp_path: Path) -> None:
+def test_analysis_reads_units_in_cells_and_headers(tmp_path: Path) -> None:
     numbers = [4.0, 4.2, 5.0, 5.1, 8.0, 8.3, 9.0, 9.2]
     tcp, buffer = ["reno", "reno", "sack", "sack"] * 2, ["1 BDP"] * 4 + ["2 BDP"] * 4
     rows = [f"{a};{b};{n} Mbit/s;{n}" for a, b, n in zip(tcp, buffer, numbers, strict=True)]

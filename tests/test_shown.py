@@ -36,14 +36,14 @@ def study() -> Study:
     return found
 
 
-def test_a_scenario_shows_what_differs_from_the_defaults() -> None:
+def test_representation_of_a_scenario_shows_changed_fields() -> None:
     assert repr(Scenario()) == "Scenario()"
     shown = repr(Scenario(name="a").with_(**{"tcp.recovery": "sack", "switch.policy": "epd"}))
     assert shown == "Scenario(name='a', switch=Switch(policy=Epd()), tcp=Tcp(recovery=Sack()))"
     assert "duration='120 s'" in str(Scenario.example("geo"))
 
 
-def test_a_result_shows_what_came_of_it() -> None:
+def test_representation_of_a_result_shows_its_measures() -> None:
     shown = repr(run())
     assert shown.startswith("Result of 'lan', seed 1: 500 ms, 5 flows, ")
     assert f"efficiency {run().efficiency:.3f}" in shown
@@ -51,7 +51,7 @@ def test_a_result_shows_what_came_of_it() -> None:
     assert "<table" in run()._repr_html_()
 
 
-def test_designs_studies_and_analyses_show_themselves() -> None:
+def test_designs_studies_and_analyses_have_representations() -> None:
     assert repr(study().design) == (
         "Design over 'lan': buffer (2), 2 points, 3 replications from seed 1, measuring first=flow:flow1.throughput"
     )

@@ -301,7 +301,7 @@ def test_the_table_shows_unknown_timeouts_and_the_duration_of_handshakes(capsys:
 
 
 @needs_stacks
-def test_it_runs_with_tcp_over_cells_and_over_a_path_that_moves() -> None:
+def test_stack_runs_beside_tcp_over_cells_and_time_varying_paths() -> None:
     groups = [
         {"name": "quic", "traffic": {"kind": "stack", "stack": "noq", "congestion": "cubic"}},
         {"name": "tcp", "count": 2, "traffic": "greedy", "tcp": {"congestion": "cubic", "recovery": "rack"}},
@@ -378,14 +378,14 @@ def test_a_design_over_stacks_is_stored_and_found_again(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_one_line(traffic: dict[str, Any], said: str) -> None:
+def test_unsuitable_settings_are_rejected_in_one_line(traffic: dict[str, Any], said: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         path(traffic)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_packet_longer_than_the_buffer_is_one_line() -> None:
+def test_packet_longer_than_the_buffer_is_rejected_in_one_line() -> None:
     said = r"^switch.buffer: 2000 B; needs at least one full packet \(9000 B at MSS 8960\)$"
     with pytest.raises(ScenarioError, match=said):
         path({"longest_packet": "9000 B"}, switch={"buffer": "2000 B"})
@@ -398,7 +398,7 @@ def test_a_stack_that_is_not_installed_says_how_to_get_it(monkeypatch: pytest.Mo
         simulate(path({}))
 
 
-def test_a_file_that_is_no_object_with_stacks_is_one_line(tmp_path: Path) -> None:
+def test_file_without_stacks_is_rejected_in_one_line(tmp_path: Path) -> None:
     other = tmp_path / "other.so"
     other.write_bytes(b"not an object")
     # This needs a separate process, because stacks are loaded once per process.

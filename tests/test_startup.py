@@ -69,7 +69,7 @@ def test_a_run_and_a_look_at_a_study_load_no_pandas(command: list[str], tmp_path
         ("study list", {"asyncio", "email", "orjson", "psutil", "pydantic", "sqlalchemy", "tempfile"}),
     ],
 )
-def test_each_command_imports_these_slow_modules_only(command: str, wanted: set[str], tmp_path: Path) -> None:
+def test_each_command_imports_only_its_listed_slow_modules(command: str, wanted: set[str], tmp_path: Path) -> None:
     (tmp_path / "lan.toml").write_text(Scenario(name="lan", duration="10 ms").to_toml())
     Store(tmp_path / "runs.db").close()
     code = (
@@ -80,7 +80,7 @@ def test_each_command_imports_these_slow_modules_only(command: str, wanted: set[
     assert loaded(code) & (SLOW | HEAVY) == wanted
 
 
-def test_a_command_imports_no_other_command() -> None:
+def test_command_does_not_import_other_commands() -> None:
     code = (
         "import sys; from longpipe.cli import app\napp(['init'], standalone_mode=False)\nprint('of cli', *sys.modules)"
     )
@@ -115,7 +115,7 @@ def test_defaults_that_no_validator_has_seen_equal_validated_ones() -> None:
         assert one.model_fields_set == validated.model_fields_set
 
 
-def test_a_picture_loads_what_draws_it_and_no_more(tmp_path: Path) -> None:
+def test_picture_imports_only_its_modules(tmp_path: Path) -> None:
     (tmp_path / "lan.toml").write_text(Scenario(name="lan", duration="10 ms").to_toml())
     code = (
         f"import os, sys; from longpipe.cli import app; os.chdir({str(tmp_path)!r})\n"
@@ -134,7 +134,7 @@ def test_workers_load_no_pandas_and_no_database() -> None:
     assert not loaded(code) & HEAVY
 
 
-def test_importing_longpipe_loads_no_library_at_all() -> None:
+def test_importing_longpipe_loads_no_library() -> None:
     assert not loaded("import longpipe") & {*HEAVY, "numpy", "pydantic", "rich", "typer"}
 
 
@@ -150,7 +150,7 @@ def test_documentation_and_signature_of_a_part_list_its_fields() -> None:
         Tcp()
 
 
-def test_its_names_are_there_when_they_are_used() -> None:
+def test_names_of_the_package_are_imported_on_use() -> None:
     import longpipe
 
     assert set(longpipe.__all__) <= set(dir(longpipe))

@@ -82,13 +82,13 @@ def test_traces_without_a_place_to_go_are_rejected(database: str) -> None:
         kept.check_traces(SHORT.with_(**{"traces.cwnd": True}))
 
 
-def test_words_of_summaries_never_change() -> None:
+def test_identifiers_of_summaries_never_change() -> None:
     # Stored summaries can only be read with the same preset dictionary.
     found = hashlib.sha256(_words()).hexdigest()
     assert found == "8501bf70e306a9a92020a52036fb5060743897b1b42b148506b29b0f0e126e89"
 
 
-def test_summaries_are_read_with_and_without_words() -> None:
+def test_summaries_are_read_with_and_without_identifiers() -> None:
     packed = pack(simulate(Scenario(name="short", duration="20 ms")))
     text = summary_text(packed.summary)
     assert summary_text(zlib.compress(text)) == text
@@ -132,7 +132,7 @@ def test_saving_again_replaces(kept: Store) -> None:
         ("postgresql://me:secret@localhost:1/none", "store: postgresql://me:***@localhost:1/none: connection "),
     ],
 )
-def test_a_url_that_cannot_be_opened_is_one_line(where: str, message: str) -> None:
+def test_invalid_url_is_rejected_in_one_line(where: str, message: str) -> None:
     with pytest.raises(ScenarioError) as refused:
         Store(where)
     assert str(refused.value).startswith(message)

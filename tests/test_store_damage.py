@@ -103,7 +103,7 @@ def test_each_kind_of_damage_is_named(change: tuple[Path | str, Callable[[str], 
         assert "\n" not in line
 
 
-def test_a_run_that_was_finished_and_is_gone_is_not_done_again_without_a_word(tmp_path: Path) -> None:
+def test_lost_finished_run_is_repeated_only_with_a_message(tmp_path: Path) -> None:
     flips.make(tmp_path / "runs.db")
     with closing(sqlite3.connect(tmp_path / "runs.db")) as database, database:
         database.execute("delete from runs where id = 3")
@@ -133,9 +133,7 @@ def test_a_damaged_trace_is_rejected(tmp_path: Path) -> None:
         ("delete from summaries where run = 2", "2 runs with 1 summaries"),
     ],
 )
-def test_an_older_store_that_contradicts_itself_is_rejected_and_left_alone(
-    tmp_path: Path, changes: str, named: str
-) -> None:
+def test_inconsistent_older_store_is_rejected_and_unchanged(tmp_path: Path, changes: str, named: str) -> None:
     path = of_version(8, tmp_path / "runs.db")
     with closing(sqlite3.connect(path)) as database, database:
         database.execute(changes)

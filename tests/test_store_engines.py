@@ -48,7 +48,7 @@ def test_run_of_another_engine_is_read_by_its_number(tmp_path: Path, of_engine: 
         pd.testing.assert_frame_equal(kept.ports, result.ports, check_dtype=False)
 
 
-def test_names_of_columns_of_another_engine_are_kept(tmp_path: Path) -> None:
+def test_column_names_of_another_engine_are_kept(tmp_path: Path) -> None:
     result = simulate(SHORT, 1)
     ports = {name.replace("_lost_aqm", "_lost_refused"): values for name, values in result.part("ports").items()}
     old = replace(result, columns={**result.columns, "ports": ports})

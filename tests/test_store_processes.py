@@ -121,7 +121,7 @@ def test_leases_of_killed_processes_are_taken_over(where: str, tmp_path: Path) -
     check_all_runs(where)
 
 
-def test_a_lease_is_another_s_until_it_is_given_back(where: str) -> None:
+def test_lease_is_exclusive_until_it_is_returned(where: str) -> None:
     keys = [("d" * 64, str(seed)) for seed in range(3)]
     with closing(Store(where)) as store, store.leases() as ours:
         assert ours.take(keys[:2]) == (set(keys[:2]), set(), set())

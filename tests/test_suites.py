@@ -32,7 +32,7 @@ def test_all_levels_of_a_suite_are_scenarios(suite: str) -> None:
             assert not {factor.name for factor in design.factors} & {measure.name for measure in design.asked}
 
 
-def test_a_part_that_is_not_there_is_rejected_with_those_that_are() -> None:
+def test_unknown_part_is_rejected_with_the_known_ones() -> None:
     with pytest.raises(ScenarioError, match=r"^PART: '8\.3'; .*accepts .*8\.2\.5") as error:
         SUITES["rfc-7928"].only(["8.3"])
     assert "\n" not in str(error.value)
@@ -80,7 +80,7 @@ def test_all_sources_of_the_parking_lot_have_60_ms() -> None:
 
 
 @pytest.mark.parametrize(("load", "share"), [("60 %", 0.6), ("85 %", 0.85), ("110 %", 1.1)])
-def test_clients_ask_for_the_load_of_the_access_link(load: str, share: float) -> None:
+def test_clients_request_the_load_of_the_access_link(load: str, share: float) -> None:
     flows = graph(part("tcpeval", "4.4.2"), load)["flows"]
     # Table 1 of ATM Forum/98-0876: shares of classes with mean file sizes of 0.5, 5, 50 KB and so on.
     mean_kb = sum(of * 0.5 * 10**k for k, of in enumerate((0.2, 0.28, 0.4, 0.112, 0.008)))
@@ -96,7 +96,7 @@ def test_transients_are_those_of_section_5_3() -> None:
     assert round_trip_ms(dict(steps), steps["flows"][0], ("r1", "r2")) == 100.0
 
 
-def test_congestion_levels_of_rfc_7928_are_morris_s() -> None:
+def test_congestion_levels_of_rfc_7928_follow_morris() -> None:
     # For losses l of 0.1, 0.5 and 1 %, N = S (l/0.76)^0.5 is 0.036, 0.081 and 0.115 times the 166 packets that fill
     # path and buffer.
     assert LEVELS == {"mild": 6, "medium": 13, "heavy": 19}
@@ -141,7 +141,7 @@ def test_a_page_has_mean_and_interval_in_a_cell_and_losses_in_percent(tmp_path: 
     assert f"{100 * tail:.2f} ±" in text
 
 
-def test_a_change_that_has_no_effect_in_some_parts_is_reported() -> None:
+def test_change_without_effect_in_some_parts_is_reported() -> None:
     listed = ["suite", "rfc-7928", "5.1.1", "5.3 alone", "--list"]
     done = CliRunner().invoke(app, [*listed, "--set", "switch.policy=pie", "--set", "tcp.congestion=bbr"])
     assert done.stderr.splitlines() == [

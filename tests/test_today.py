@@ -28,7 +28,7 @@ def runs() -> pd.DataFrame:
     return frozen().runs
 
 
-def test_every_conclusion_is_asked_or_says_why_not() -> None:
+def test_every_conclusion_is_examined_or_states_why_not() -> None:
     concluded = [one for document in FOUNDING for one in conclusions(document)]
     assert len(concluded) == 65
     assert sorted([*QUESTIONS, *REASONS]) == sorted(concluded)
@@ -52,7 +52,7 @@ def test_paths_have_the_round_trips_that_their_sources_name() -> None:
         assert 2 * (TIME.parse(path.trunk_delay) + 2 * TIME.parse("1 ms")) == TIME.parse(path.round_trip)
 
 
-def test_pages_weigh_what_the_almanac_says() -> None:
+def test_pages_have_the_sizes_of_the_web_almanac() -> None:
     # Sizes within a class are k times 10^(class - 1) KB, where k is Poisson with mean 5, clamped to 1 to 9; its mean is
     # 4.95.
     mean_kb = sum(share * 4.95 * 10.0 ** (of_class - 1) for of_class, share in enumerate(CLASS_SHARES))
@@ -88,7 +88,7 @@ def test_conclusion_has_the_combined_verdict_of_its_conditions() -> None:
     assert answer(_question(above), runs).reason == "reason"
 
 
-def test_answers_are_of_the_documents_asked_for(runs: pd.DataFrame) -> None:
+def test_answers_are_those_of_the_selected_documents(runs: pd.DataFrame) -> None:
     found = answers(["lbd-01"], runs)
     assert list(found) == ["lbd-01"]
     assert [one.statement for one in found["lbd-01"]] == conclusions("lbd-01")
@@ -118,7 +118,7 @@ def test_the_page_has_every_conclusion_with_its_answer(tmp_path: Path) -> None:
         (["frr-96", "--today", "--json", "-"], "--today: not with --sensitivity"),
     ],
 )
-def test_today_rejects_what_it_cannot_show(arguments: list[str], message: str) -> None:
+def test_today_rejects_unsupported_documents(arguments: list[str], message: str) -> None:
     found = CliRunner().invoke(app, ["reproduce", *arguments])
     assert found.exit_code != 0
     assert message in str(found.exception or found.output) + found.output

@@ -235,14 +235,14 @@ def test_mser_leaves_out_the_transient_and_rejects_a_trend() -> None:
         ("-1 s", "warm_up: -1 s; needs 0 s to 2400 h, or 'automatic'"),
     ],
 )
-def test_a_warm_up_that_cannot_be_is_one_line(warm_up: object, problem: str) -> None:
+def test_invalid_warm_up_is_rejected_in_one_line(warm_up: object, problem: str) -> None:
     with pytest.raises(ScenarioError) as error:
         MIXED.with_(warm_up=warm_up)
     assert str(error.value).startswith(problem)
     assert len(error.value.problems) == 1
 
 
-def test_a_run_that_is_all_start_is_called_so() -> None:
+def test_run_that_never_leaves_the_warm_up_is_reported() -> None:
     # With an RTT of 600 ms, slow start takes the whole run.
     short = simulate(Scenario.example("geo").with_(duration="4 s", warm_up="automatic"))
     assert short.measured_s == 2

@@ -36,7 +36,7 @@ def test_frames_name_every_flow_and_file(result: Result) -> None:
     assert (by_flow["completed_s"].count().to_numpy() == result.web["completed_files"]).all()
 
 
-def test_a_light_load_is_delivered_whole(result: Result) -> None:
+def test_light_load_is_delivered_completely(result: Result) -> None:
     files = result.files[result.files["requested_s"] < 8]
     assert len(files) > 30
     assert files["completed_s"].notna().all()
@@ -59,7 +59,7 @@ def test_max_min_shares_of_the_textbook() -> None:
     assert max_min_shares([], 10).size == 0
 
 
-def test_relative_throughputs_leave_out_flows_without_demand() -> None:
+def test_relative_throughputs_exclude_flows_without_demand() -> None:
     assert relative_throughputs([1, 0, 2], [2, 0, 9], 6) == pytest.approx([0.5, 0.5])
 
 
@@ -130,7 +130,7 @@ def test_requests_do_not_depend_on_the_network(result: Result) -> None:
         ),
     ],
 )
-def test_bad_web_traffic_is_one_line(changes: dict[str, object], message: str) -> None:
+def test_bad_web_traffic_is_rejected_in_one_line(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ScenarioError) as error:
         scenario(**changes)
     assert len(error.value.problems) == 1

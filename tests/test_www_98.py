@@ -89,7 +89,7 @@ def test_points_of_the_figures_are_the_rows_of_the_tables(found: Reproduction) -
     assert points.loc[0, "published"] == 0.4245
 
 
-def test_one_seed_is_the_paper_s_own_analysis(tmp_path: Path) -> None:
+def test_one_seed_repeats_the_analysis_of_the_paper(tmp_path: Path) -> None:
     alone = Given(0.0).reproduction(1)
     assert "www-25 " in written(alone, tmp_path)
     summaries = alone.summaries
@@ -110,7 +110,7 @@ def test_all_72_published_rows_are_simulated() -> None:
     assert PAPER.seeds == 10
 
 
-def test_settings_are_the_paper_s() -> None:
+def test_settings_are_those_of_the_paper() -> None:
     for e, row in zip(planned(), PAPER.published().to_dict("records"), strict=True):
         scenario, link = e.replicated, str(e.factors["network"])
         network = scenario.network
@@ -143,7 +143,7 @@ def test_claims_have_numbers_in_a_row() -> None:
     assert [claim.id for claim in PAPER.claims] == [f"www-{n}" for n in range(1, 26)]
 
 
-def test_the_published_tables_bear_out_the_paper_s_own_claims() -> None:
+def test_published_tables_confirm_the_claims_of_the_paper() -> None:
     published = PAPER.published()
     repeated = pd.concat([published.assign(seed=seed) for seed in (1, 2, 3)])
     verdicts = {claim.id: judge(claim, repeated, repeated).verdict for claim in PAPER.claims}
