@@ -28,7 +28,7 @@ pub struct Compression {
     waiting: u32,
     /// The latest ranges beyond the first hole, the most recent one first (`selective_acks`).
     ranges: Vec<(u64, u64)>,
-    /// Whether `ranges` has all data beyond the first hole, because no range was removed since there were none.
+    /// Whether `ranges` contains all data beyond the first hole: no range has been removed since the list was last empty.
     complete: bool,
     shortcuts: bool,
     /// ACK that the latest segment triggered. It reports only the data received before this segment.

@@ -28,9 +28,10 @@ _STAYS: Final = (1e-4, 1 - 1e-6)
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """Estimates with draws of them: mean interval and duration of outages [s], and share of probes lost otherwise.
+    """Mean interval and mean duration of outages [s], and the share of probes lost otherwise, with bootstrap draws.
 
-    Those of outages are None if too few probes were lost in succession. `interval_s` is that of the probes.
+    The estimates of outages are None if too few probes were lost in succession. `interval_s` is the time between
+    probes.
     """
 
     outage_every_s: float | None

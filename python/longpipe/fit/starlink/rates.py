@@ -161,7 +161,10 @@ def _swing(by_direction: Mapping[Direction, SlotParts], curves: Mapping[Directio
 
 
 def _noise(rows: Sequence[Numbers], random: np.random.Generator) -> tuple[float | None, Numbers]:
-    """Returns the half-width of the uniform deviations of seconds of UTC, with draws; None without rows."""
+    """Returns the estimated half-width of the uniform deviation of each second's rate, and bootstrap draws of it.
+
+    The estimate is None without rows.
+    """
     if not rows:
         return None, np.zeros(0)
     every = np.concatenate(rows)

@@ -66,8 +66,9 @@ def largest_share(network: str, metric: str, component: str, beside: tuple[str, 
 
 
 def apart(network: str, *order: str, names: Mapping[str, str] | None = None) -> Conditions:
-    """Requires that intervals of the flavors' effects on efficiency do not overlap, the largest first.
+    """Returns the conditions that the intervals of the flavors' effects on efficiency do not overlap.
 
+    `order` lists the flavors, the one with the largest effect first.
     `names` contains the flavors' names in reports, if these differ from their levels.
     """
 

@@ -94,7 +94,7 @@ enum ContenderState {
     /// Counts down, with data.
     Ready,
     Sending,
-    /// Has data for suspended links alone.
+    /// All links for which it has data are suspended.
     Suspended,
 }
 

@@ -207,7 +207,7 @@ impl TrainPort {
             }
             self.extend(slots.first, trains * batches);
             from += batches;
-            // Several batches are processed at once only if X does not fall from one batch to the next.
+            // Several batches are processed at once only if the queue length X does not fall between them.
             let ended = if batches == 1 {
                 slots.ended
             } else {
