@@ -646,6 +646,7 @@ def test_the_command_writes_choice_tables_and_page(tmp_path: Path) -> None:
     )  # fmt: skip
     done = run(*options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert "note: before the first elimination: 4 alternatives, 12 runs, about " in done.stderr
     assert done.stdout.startswith("queue fq-codel, switch.buffer ")
     assert "With 95 % confidence" in done.stdout
     assert f"Repeat: longpipe {' '.join(options[:2])}" in done.stdout

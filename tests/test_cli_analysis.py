@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from commands import run, without_cpu_time
-from longpipe import Design, Scenario, ScenarioError
+from longpipe import Design, Factor, Scenario, ScenarioError
 from longpipe.cli import app
+from longpipe.cli.design.means import means
 from longpipe.cli.design.plan import parse_factor
 from longpipe.cli.toolkit.naming import change
 from longpipe.design.text import from_json, to_json
@@ -44,6 +45,24 @@ def test_a_published_table_is_analysed_in_80_columns() -> None:
     assert ["tcp:buffer_bdp", "0.0411", "8.99"] in [line[:3] for line in lines]
     assert ["newreno", "0.0939", "0.0055", "0.0832", "0.1046"] in lines
     assert "s_e 0.0156, 6 df" in shown.stdout
+
+
+def test_means_of_two_points_end_with_paired_difference() -> None:
+    base = Scenario.example("fiber").with_(duration="3 s")
+    design = Design.full_factorial(base, [Factor.over("tcp.congestion", ["cubic", "bbr"], "cc")], replications=3)
+    runs = pd.DataFrame({
+        "point": [1, 1, 1, 2, 2, 2], "seed": ["1", "2", "3", "3", "2", "1"],
+        "cc": ["cubic"] * 3 + ["bbr"] * 3, "efficiency": [0.5, 0.7, 0.9, 0.91, 0.71, 0.51], "fairness": 1.0,
+    })  # fmt: skip
+    table = means(design, runs, {1: "link", 2: "link"})
+    assert [list(column.cells)[-1] for column in table.columns] == [
+        "difference",
+        "0.0100 ±0.0000",
+        "0.0000 ±0.0000",
+        "",
+    ]
+    independent = Design.full_factorial(base, design.factors, replications=3, common=False)
+    assert means(independent, runs, {1: "link", 2: "link"}).row_count == 2
 
 
 def test_standard_output_has_only_json() -> None:

@@ -395,6 +395,10 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
             "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops, grants, arrivals, control, events, "
             "flight, packets",
         ),
+        (
+            "run a.toml --measure x=throughput",
+            "--measure: no such option of longpipe run; did you mean --measure of longpipe design?",
+        ),
         ("run a.toml --sed 1", "--sed: no such option of longpipe run; did you mean '--seed'?"),
         (
             "run a.toml --set duration=20 s --seed 1",

@@ -602,6 +602,18 @@ def test_the_command_opens_the_page_with_a_scenario(tmp_path: Path, monkeypatch:
         CliRunner().invoke(app, ["lab", "--seed", "7"], catch_exceptions=False)
 
 
+def test_lab_prints_address_in_published_page() -> None:
+    scenario = str(ROOT / "scenarios" / "lan-5-epd.toml")
+    base = "https://example.org/lab.html"
+    done = CliRunner().invoke(app, ["lab", scenario, "--seed", "7", "--print", "--base", base], catch_exceptions=False)
+    assert done.stdout == f"{base}{lab.fragment(Path(scenario), 7)}\n"
+    assert done.stderr == ""
+    with pytest.raises(ScenarioError, match=r"^--base: 'lab\.html#'; needs a URL without '#'"):
+        CliRunner().invoke(app, ["lab", "--print", "--base", "lab.html#"], catch_exceptions=False)
+    with pytest.raises(ScenarioError, match=r"^--base: needs --print$"):
+        CliRunner().invoke(app, ["lab", "--base", base], catch_exceptions=False)
+
+
 def test_a_page_of_another_engine_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.html"
     monkeypatch.setattr(lab, "PAGE", page)

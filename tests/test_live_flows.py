@@ -201,4 +201,6 @@ def test_a_wait_is_reported_and_ends(idle: str) -> None:
 def test_a_server_that_ends_is_not_waited_for(idle: str) -> None:
     done = live(idle, "--wait-for", "sink1:5000", "--at", "source1", "true", "--at", "sink1", "exit 3")
     assert done.returncode == 1
-    assert "--wait-for: the command at sink1 ended, status 3, before port 5000" in done.stderr
+    assert "--wait-for: the command at sink1 ended, status 3, before port 5000\n" in done.stderr
+    done = live(idle, "--wait-for", "sink1:5000", "--at", "source1", "true", "--at", "sink1", "true")
+    assert "ended, status 0, before port 5000; a server needs to run in the foreground, as nginx with" in done.stderr

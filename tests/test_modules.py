@@ -375,6 +375,8 @@ def test_check_names_what_a_module_uses_and_what_is_missing(tmp_path: Path) -> N
     assert found.fields["sock"] == ("sk_pacing_rate", "sk_pacing_status")
     assert {"minmax_running_max", "tcp_snd_cwnd_set"} <= set(found.helpers)
     assert found.parameters == {"gain": "uint", "misbehaves": "uint"}
+    note = "note: with cong_control, only the module reduces the window after a loss; Linux's own reduction is off"
+    assert note in longpipe("cc", "check", RATE).stdout.splitlines()
     file = tmp_path / "tcp_new.c"
     more = "tp->snd_ssthresh = tp->plb_rehash + frobnicate(MAX_TCP_FROBS);"
     text = AIMD.read_text().replace("u32 number;", "u32 number; struct_of_tomorrow *next;")

@@ -206,7 +206,8 @@ def worse(answer: Answer, difference: Difference) -> str:
     mean, low, high = (number(value / goal.scale) for value in (difference.mean, difference.low, difference.high))
     if difference.alternative == answer.choice:
         return "the choice"
-    if difference.mean == difference.low == difference.high == 0:
+    # Differences that round to zero stem from the order of additions.
+    if mean == low == high == "0":
         return "equal in every run"
     interval = "" if math.isnan(difference.low) else f" ({low} to {high})"
     unit_text = f" {unit(goal)}" if unit(goal) else ""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from longpipe.advise.answer import Answer
     from longpipe.advise.question import Question
     from longpipe.advise.templates import Template
+    from longpipe.store import Store
 
 # Maximum number of alternatives in the terminal's table; the page and the CSV file contain all.
 MAX_ROWS = 12
@@ -188,6 +189,7 @@ def advise(
         warn_of_changes({question.base.name: question.design}, changed)
     warn_of_design(question.design)
     with execution.runner() as runner, Bar("advise") as bar:
+        _announce(question, runner.store, execution.memory)
         advice = ask(question, runner, spending, bar.update)
     answer = Answer(advice)
     command = typed_command()
@@ -201,6 +203,24 @@ def advise(
     write_text(folder / QUESTION, question.digest)
     write_text(folder / "report.html", page(answer, command, stored=not execution.no_store))
     _show(answer, folder, command, stored=not execution.no_store)
+
+
+def _announce(question: Question, store: Store, memory: str | None) -> None:
+    """Prints the cost of the runs before the first alternative is eliminated; nothing if it cannot be measured."""
+    from dataclasses import replace
+
+    from longpipe.design.cost import duration_text
+    from longpipe.study.pilot import study_cost
+
+    situations = len(question.situations)
+    design = replace(question.design, replications=question.first, first_seed=question.first_seed)
+    cost = study_cost(store, design, memory)
+    if cost is not None and cost.measured:
+        echo(
+            f"note: before the first elimination: {cost.points} alternatives, {cost.runs * situations} runs, about "
+            f"{duration_text(cost.cpu_s * situations)} of processor time; without --budget, until one is chosen",
+            err=True,
+        )
 
 
 def _folder(question: Question) -> Path:

@@ -75,6 +75,8 @@ def check(
     for name, values in rows:
         if values:
             echo(f"{name}: {', '.join(values)}")
+    if "cong_control" in used.operations:
+        echo("note: with cong_control, only the module reduces the window after a loss; Linux's own reduction is off")
     if used.missing:
         echo(f"missing: {', '.join(f'{name} ({kind})' for name, kind in sorted(used.missing.items()))}")
         raise typer.Exit(FAILED)

@@ -7,7 +7,7 @@ import typer
 
 from longpipe.cli.toolkit.given import needing
 
-COMMAND: Final = needing({"--seed": "FILE.toml"})
+COMMAND: Final = needing({"--seed": "FILE.toml", "--base": "--print"})
 
 
 def lab(
@@ -15,6 +15,11 @@ def lab(
     seed: int = typer.Option(1, help="Seed of every random stream; only with FILE.toml."),
     print_only: bool = typer.Option(
         False, "--print", help="Print the path of the page (with FILE.toml its address) and do not open it."
+    ),
+    base: str | None = typer.Option(
+        None,
+        metavar="URL",
+        help="With --print: address at which you publish the page, as in https://example.org/lab.html.",
     ),
 ) -> None:
     """Open the lab: longpipe in a browser page, with controls, live pictures and a lesson; needs no network.
@@ -28,10 +33,10 @@ def lab(
     from longpipe.scenario import Scenario
 
     scenario = None if file is None else Scenario.from_toml(file)
-    page = address(scenario, seed)
-    if print_only and scenario is None:
+    page = address(scenario, seed, base)
+    if print_only and scenario is None and base is None:
         page = str(PAGE)
-    if (why := outdated()) is not None:
+    if base is None and (why := outdated()) is not None:
         echo(f"warning: {PAGE}: {why}", err=True)
     for name in modules(scenario) if scenario is not None else ():
         echo(f"note: {name} is not in the address; open it in the page, before the run", err=True)

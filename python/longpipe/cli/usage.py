@@ -45,7 +45,7 @@ _CALLED: Final = {
 
 
 # Options of commands by words that users try; of each group of options, a command has at most one.
-_OPTIONS: Final = {"--seeds": (("--seed", "--first-seed"), ("--replications",))}
+_OPTIONS: Final = {"--measure": (("--measure",),), "--seeds": (("--seed", "--first-seed"), ("--replications",))}
 
 
 def error_line(error: Any, arguments: Sequence[str] | None = None) -> str:  # noqa: ANN401 - Typer exports no class for it

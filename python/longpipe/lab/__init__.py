@@ -20,6 +20,8 @@ PAGE: Final = Path(__file__).with_name("page.html")
 MAX_CORE: Final = 100_000
 # Engine number in the data that the page's script contains.
 _ENGINE: Final = re.compile(r'version:"[^"]*",engine:"([0-9]+)"')
+# An address of a published page, to which a fragment is appended.
+_URL: Final = re.compile(r"(https?|file)://[^\s#]+")
 # Bounds of the height of the page in a notebook [pixels].
 MIN_HEIGHT: Final = 200
 MAX_HEIGHT: Final = 10_000
@@ -37,14 +39,25 @@ _FRAME: Final = """\
 """
 
 
-def address(scenario: Path | Scenario | None = None, seed: int = 1) -> str:
+def address(scenario: Path | Scenario | None = None, seed: int = 1, base: str | None = None) -> str:
     """Returns the URL that opens the lab with a scenario and a seed.
 
-    Raises RunError if the page was not built, and ScenarioError for a scenario that the page cannot run.
+    `base` is the address of a published copy of the page; by default, the URL is that of the page on this machine.
+    Raises RunError if the page on this machine was not built, and ScenarioError for a scenario that the page cannot run
+    or an invalid `base`.
     """
     end = _end(scenario, seed)
-    _check_built()
-    return PAGE.as_uri() + end
+    if base is None:
+        _check_built()
+        return PAGE.as_uri() + end
+    return check_base(base) + end
+
+
+def check_base(base: str) -> str:
+    """Returns the address of a published page; raises ScenarioError unless it is a URL without a fragment."""
+    if not _URL.fullmatch(base):
+        raise ScenarioError(f"--base: {base!r}; needs a URL without '#', as in https://example.org/lab.html")
+    return base
 
 
 def outdated() -> str | None:

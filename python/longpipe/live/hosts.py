@@ -80,7 +80,8 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
     flows: list[dict[str, Any]] = resolved["flows"]
     if any("onward" in flow for flow in flows):
         raise ScenarioError(
-            f"{scenario.name}: network.pep: a proxy splits the connections; real programs need a path without one"
+            f"{scenario.name}: network.pep: a proxy splits the connections; real programs need a path without one, or "
+            f"a graph with a host at the gateway on which a relay such as socat runs"
         )
     ends = [_ends(resolved, flow) for flow in flows]
     real_hosts = _real_hosts(resolved, ends, names)

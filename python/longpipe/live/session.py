@@ -25,6 +25,8 @@ from longpipe.run import check_seed
 _LOOK_S: Final = 0.02
 # Time [s] after which waiting until a program listens is reported.
 _SILENT_S: Final = 1.0
+# A server that starts a daemon and exits is not a process of the host any more.
+_DAEMON: Final = "; a server needs to run in the foreground, as nginx with -g 'daemon off;'"
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,10 @@ def _wait_for(end: End, port: int, first: End, carrier: Carrier, longest_s: floa
             is_announced = True
             tell(f"waiting until a program at {end.host.name} listens on port {port}, for at most {longest_s:g} s")
         if (status := end.status()) is not None:
-            raise RunError(f"--wait-for: the command at {end.host.name} ended, status {status}, before port {port}")
+            raise RunError(
+                f"--wait-for: the command at {end.host.name} ended, status {status}, before port {port}"
+                f"{'' if status else _DAEMON}"
+            )
         if time.monotonic() > until_s:
             raise RunError(
                 f"--wait-for: no program listens on port {port} of {end.host.name} after {longest_s:g} s; "

@@ -75,6 +75,7 @@ def limits_by_point(study: Study) -> dict[int, str]:
 def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until: str | None = None) -> Table:
     """Returns a table with the mean of each metric with its 95 % interval at each point, and what limited most flows.
 
+    For two points with common seeds, a last row contains the mean differences of pairs of runs, with their intervals.
     `until` is the column of `--until`.
     """
     names, metrics = [factor.name for factor in design.factors], shown_metrics(design, runs, until)
@@ -88,6 +89,11 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str], until:
         levels = [escape(str(group[name].iloc[0])) for name in names]
         shown = (interval_text(group[metric.column] / metric.scale) for metric in metrics)
         table.add_row(*levels, *shown, limited[int(str(point))])
+    if len(design.points) == 2 and design.common and design.replications > 1:
+        first, second = (group.set_index("seed") for _, group in runs.groupby("point"))
+        pairs = (interval_text((second[metric.column] - first[metric.column]) / metric.scale) for metric in metrics)
+        table.add_row("difference", *[""] * (len(names) - 1), *pairs, "")
+        notes.append("difference: second row minus first, mean over pairs of runs with equal seeds")
     if len(design.points) > MAX_POINTS:
         notes.append(f"{MAX_POINTS} of {len(design.points)} points; `longpipe study export` has all")
     if unknown:
