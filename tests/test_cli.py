@@ -5,14 +5,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.main import get_command
+from typer.testing import CliRunner
 
 from commands import run
 from longpipe import Flow, Graph, Link, Scenario, _core, simulate
+from longpipe.cli import app
+from longpipe.cli.toolkit.help import MORE
 from longpipe.examples import EXAMPLES
 from longpipe.scenario import Policy
 from longpipe.scenario.base import kinds
@@ -35,6 +40,76 @@ def test_help_teaches_the_first_two_commands() -> None:
     assert shown.returncode == 0
     assert "longpipe init geo.toml --example geo" in shown.stdout
     assert "longpipe run geo.toml" in shown.stdout
+
+
+def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401 - Click's Command
+    """Yields the words of each command and group, and its object."""
+    yield words, command
+    if hasattr(command, "list_commands"):
+        context = typer.Context(command)
+        for name in command.list_commands(context):
+            yield from commands(command.get_command(context, name), (*words, name))
+
+
+COMMANDS = {" ".join(words): command for words, command in commands(get_command(app))}
+
+
+def help_of(name: str, *more: str) -> list[str]:
+    """Returns the lines of the help in 100 columns."""
+    result = CliRunner().invoke(app, [*name.split(), "--help", *more], env={"COLUMNS": "100"}, prog_name="longpipe")
+    assert result.exit_code == 0, result.output
+    return result.stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_two_screens(name: str) -> None:
+    lines = help_of(name)
+    assert len(lines) <= 48
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name and " " not in name])
+def test_summary_of_command_is_one_line(name: str) -> None:
+    [line] = [line for line in help_of("", "--all") if line.startswith(f"│ {name} ")]
+    assert line.rstrip(" │").endswith(".")
+
+
+@pytest.mark.parametrize("name", ["run", "design", "advise", "live run", "study run", "validate ns2-drops"])
+def test_help_with_all_shows_rare_options(name: str) -> None:
+    rare = sum(param.rich_help_panel == MORE for param in COMMANDS[name].params)
+    words = " ".join(line.rstrip("│ ").split("  ")[-1].strip() for line in help_of(name))
+    assert f"with --all, also {rare} rarely needed entries." in words
+    assert MORE not in words
+    shown, everything = (
+        sum(line.lstrip("│* ").startswith("--") for line in help_of(name, *more)) for more in ([], ["--all"])
+    )
+    assert everything - shown == rare > 0
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("", "help", "version")])
+def test_help_of_command_begins_with_example(name: str) -> None:
+    paragraphs = str(COMMANDS[name].help).split("\n\n")
+    if " " not in name and not hasattr(COMMANDS[name], "list_commands") and COMMANDS[name].params:
+        assert paragraphs[1].startswith(f"longpipe {name} ")
+
+
+def test_help_groups_commands_by_purpose() -> None:
+    titles = [line.strip("╭─╮ ") for line in help_of("") if line.startswith("╭")]
+    assert titles == ["Options", "Run and look", "Measure and fit", "Decide", "Experiments", "Evidence", "Tools"]
+
+
+@pytest.mark.parametrize(
+    "option", ["--executor", "--factor", "--memory", "--no-store", "--replications", "--set", "--store", "--workers"]
+)
+def test_option_has_one_meaning(option: str) -> None:
+    own = {"--set": {"fit", "whatif", "validate c4", "validate linux path"}, "--replications": {"study run"}}
+    helps = {
+        (param.help, param.metavar)
+        for name, command in COMMANDS.items()
+        for param in command.params
+        if option in param.opts and name not in own.get(option, ())
+    }
+    assert len(helps) == 1
 
 
 def test_run_shows_flows_ports_and_indexes_in_80_columns(lan: Path) -> None:

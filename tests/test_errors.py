@@ -374,7 +374,7 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
     ("arguments", "expected"),
     [
         ("run --seed abc a.toml", "--seed: 'abc'; needs a whole number"),
-        ("run a.toml --set", "--set: no value given; needs FIELD=VALUE: change a field: switch.buffer='3000 cells'"),
+        ("run a.toml --set", "--set: no value given; needs FIELD=VALUE: change a field, as in switch.buffer='1 BDP'"),
         ("run a.toml --seed", "--seed: no value given; needs a value: seed of every random stream"),
         (
             "design a.toml --run",

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 import typer
 
@@ -17,10 +17,8 @@ from longpipe.system.files import kept_apart
 from longpipe.system.interrupts import INTERRUPTED, clear_interruption, exit_on_interrupt, interrupted_exit
 
 HELP = (
-    "Simulate TCP over long fat networks, packet by packet or ATM cell by cell.\n\n"
-    "A scenario is a TOML file: a network, the buffers of its switches, and the TCP connections that cross it. "
-    "The same scenario and seed give the same result on every machine.\n\n"
-    "Begin with:  [bold]longpipe init geo.toml --example geo[/]\n\nand then:  [bold]longpipe run geo.toml[/]"
+    "Simulate TCP, QUIC and your own congestion control over satellites, access links and routers.\n\n"
+    "[bold]longpipe init geo.toml --example geo && longpipe run geo.toml[/]"
 )
 EPILOG = "Exit status: 0 success, 1 failure, 2 invalid input, 130 interrupted, 143 terminated."
 
@@ -31,29 +29,15 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 class _Commands(Commands):
-    names = (
-        "run",
-        "plot",
-        "read",
-        "fit",
-        "whatif",
-        "lab",
-        "init",
-        "fields",
-        "satellites",
-        "fairness",
-        "design",
-        "advise",
-        "attack",
-        "analyse",
-        "doctor",
-        "version",
-        "help",
-        "study",
-        "cc",
-        "ci",
-        "live",
-    )
+    groups: ClassVar = {
+        "Run and look": ("run", "plot", "lab", "live", "satellites"),
+        "Measure and fit": ("read", "fit", "whatif"),
+        "Decide": ("advise", "fairness", "attack", "ci"),
+        "Experiments": ("design", "study", "analyse"),
+        "Evidence": (),
+        "Tools": ("init", "fields", "cc", "doctor", "version", "help"),
+    }
+    rare = ("--install-completion", "--show-completion", "version", "help")
 
 
 app = typer.Typer(cls=_Commands, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
@@ -92,9 +76,10 @@ def help_(
     command: list[str] | None = typer.Argument(
         None, metavar="[COMMAND]...", help="A command, as in run or study export."
     ),
+    everything: bool = typer.Option(False, "--all", help="Show rarely needed options, too."),
 ) -> None:
     """Show the help of a command."""
-    app([*(command or []), "--help"], prog_name="longpipe", standalone_mode=False)
+    app([*(command or []), "--help", *(["--all"] if everything else [])], prog_name="longpipe", standalone_mode=False)
 
 
 def _run() -> int | None:

@@ -11,6 +11,7 @@ import typer
 
 from longpipe.cli.toolkit.completers import field_and_level
 from longpipe.cli.toolkit.given import given, needing, refuse
+from longpipe.cli.toolkit.help import MORE
 from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
 from longpipe.cli.toolkit.quantities import share
 from longpipe.cli.toolkit.safe import echo
@@ -70,30 +71,43 @@ class Options:
         None, "--subject-to", metavar="LIMIT", help="'datagrams:call.p95 < 60 ms'. Repeat for more."
     )
     uncertain: list[str] | None = typer.Option(
-        None, "--uncertain", metavar="FIELD=LOW..HIGH", help="network.trunk_rate='20..100 Mbit/s'. Repeat for more."
+        None,
+        "--uncertain",
+        metavar="FIELD=LOW..HIGH",
+        help="network.trunk_rate='20..100 Mbit/s'. Repeat for more.",
+        rich_help_panel=MORE,
     )
     over: str = typer.Option(
         "worst",
         metavar="worst|mean|SHARE",
         help="How to summarise the objective over uncertain inputs: worst case, mean, or the value"
         " that a share of them such as '90 %' reaches.",
+        rich_help_panel=MORE,
     )
     zone: str | None = typer.Option(
         None,
         metavar="VALUE",
         help="Largest difference of the objective that does not matter (indifference zone). \\[default: 0.01 for a "
         "share, 5 % of the best page time with --gateway, otherwise 2 % of the best]",
+        rich_help_panel=MORE,
     )
     tolerance: str | None = typer.Option(
-        None, metavar="VALUE", help="Largest tolerated violation of a limit. \\[default: 5 % of the limit]"
+        None,
+        metavar="VALUE",
+        help="Largest tolerated violation of a limit. \\[default: 5 % of the limit]",
+        rich_help_panel=MORE,
     )
-    error: float = typer.Option(0.05, metavar="P", parser=share, help="Allowed probability of a wrong choice.")
+    error: float = typer.Option(
+        0.05, metavar="P", parser=share, help="Allowed probability of a wrong choice.", rich_help_panel=MORE
+    )
     budget: str | None = typer.Option(
         None, metavar="TIME|RUNS", help="Maximum time or number of runs, as in '10 min' or '2000 runs'."
     )
-    first: int = typer.Option(10, min=3, help="Replications of every alternative before the first one is eliminated.")
+    first: int = typer.Option(
+        10, min=3, help="Replications of every alternative before the first one is eliminated.", rich_help_panel=MORE
+    )
     first_seed: int = typer.Option(
-        1, min=0, help="Seed of the first replication; each further one uses the next number."
+        1, min=0, help="Seed of the first replication; each further one uses the next number.", rich_help_panel=MORE
     )
     changes: SetOption = None
 
@@ -107,13 +121,14 @@ class Gateway:
     )
     rtt: str = typer.Option("600 ms", metavar="TIME", help="With --gateway: round-trip time of the users.")
     users: int = typer.Option(50, help="With --gateway: number of users who read web pages; one in 40 downloads files.")
-    calls: int = typer.Option(0, help="With --gateway: simultaneous telephone calls.")
+    calls: int = typer.Option(0, help="With --gateway: simultaneous telephone calls.", rich_help_panel=MORE)
 
     proxy: str | None = typer.Option(
         None,
         metavar="TIME",
         help="With --gateway: choose whether a split-TCP proxy serves the users, and its buffer, if the round-trip "
         "time from the gateway to the servers is TIME, a part of --rtt.",
+        rich_help_panel=MORE,
     )
 
     def template(self) -> Template | None:
@@ -134,6 +149,7 @@ def advise(
         "--write",
         metavar="FILE|-",
         help="Write the scenario of --gateway to this file for editing, and exit; - is stdout.",
+        rich_help_panel=MORE,
     ),
     out: Path | None = typer.Option(
         None,
@@ -142,6 +158,7 @@ def advise(
         metavar="DIR",
         help="Directory for page and tables. \\[default: results/advise-NAME, with a number if another question's "
         "answer is there]",
+        rich_help_panel=MORE,
     ),
     *,
     execution: Execution,

@@ -12,6 +12,7 @@ import typer
 
 from longpipe.cli.toolkit.completers import field_and_level
 from longpipe.cli.toolkit.given import given, refuse
+from longpipe.cli.toolkit.help import MORE
 from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
 from longpipe.cli.toolkit.safe import echo
 from longpipe.cli.toolkit.storing import Execution, SetOption, typed_command
@@ -62,13 +63,20 @@ class Options:
         autocompletion=field_and_level,
     )
     group: str | None = typer.Option(
-        None, metavar="NAME", help="Group of flows that the control drives. \\[default: all flows]"
+        None,
+        metavar="NAME",
+        help="Group of flows that the control drives. \\[default: all flows]",
+        rich_help_panel=MORE,
     )
     budget: str = typer.Option(
         BUDGET, metavar="TIME|RUNS", help="Maximum time or number of runs of the search, as in '10 min' or '2000 runs'."
     )
-    seeds: int = typer.Option(10, min=1, help="Replications of the answer, independent of those of the search.")
-    first_seed: int = typer.Option(1, min=0, help="Seed of the search; other runs use the following seeds.")
+    seeds: int = typer.Option(
+        10, min=1, help="Replications of the answer, independent of those of the search.", rich_help_panel=MORE
+    )
+    first_seed: int = typer.Option(
+        1, min=0, help="Seed of the search; other runs use the following seeds.", rich_help_panel=MORE
+    )
     changes: SetOption = None
 
 
@@ -80,6 +88,7 @@ def attack(
         "--write",
         metavar="FILE|-",
         help="Write the default scenario to this file for editing, and exit; - is stdout.",
+        rich_help_panel=MORE,
     ),
     out: Path | None = typer.Option(
         None,
@@ -87,11 +96,12 @@ def attack(
         "-o",
         metavar="DIR",
         help="Directory for scenarios, picture and table. \\[default: results/attack-CONTROL]",
+        rich_help_panel=MORE,
     ),
     *,
     execution: Execution,
 ) -> None:
-    """Search for a scenario in which a congestion control or a stack performs badly compared with a reference.
+    """Search for a scenario in which a control or a stack is worse than a reference.
 
     longpipe attack --control bbr --defect 'efficiency <= 30 %' --defect 'reference(efficiency) >= 80 %'
 

@@ -5,12 +5,13 @@ from typing import Literal
 
 import typer
 
+from longpipe.cli.toolkit.help import App
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import ScenarioError
 
 FAILED = 1
 
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="Build and check congestion control modules of Linux.",

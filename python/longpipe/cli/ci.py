@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from longpipe.cli.toolkit.help import App
 from longpipe.cli.toolkit.safe import echo
 from longpipe.cli.toolkit.storing import Execution, typed_command
 from longpipe.cli.toolkit.structs import with_structs
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
 
     from longpipe.ci.verdicts import Comparison
 
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="Test whether a changed congestion control or stack is worse than before, over standing scenarios.",
+    help="Test whether a changed congestion control or stack is worse than before.",
 )
 
 

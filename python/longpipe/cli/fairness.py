@@ -51,7 +51,7 @@ def fairness(
     *,
     execution: Execution,
 ) -> None:
-    """Compare congestion controls pair by pair: shares, harm, losses and delays, with intervals.
+    """Compare congestion controls pair by pair: shares, harm, losses and delays.
 
     longpipe fairness --controls cubic,bbr,bbr3 --rate '8 Mbit/s,50 Mbit/s' --buffer '0.5 BDP,4 BDP'
 

@@ -31,7 +31,10 @@ def fields(
         autocompletion=completers.field,
     ),
 ) -> None:
-    """List the fields of a scenario with unit, default, source and accepted values, and all kinds of each part."""
+    """List the fields of a scenario with unit, default, source and accepted values.
+
+    longpipe fields buffer
+    """
     # Imported here so that other commands start faster.
     from longpipe.cli.toolkit.safe import Console
     from longpipe.scenario.reference import all_fields

@@ -46,7 +46,7 @@ def fit(
 ) -> None:
     """Fit a path and a congestion control to a capture, and write them as a scenario.
 
-    longpipe fit monday.pcapng -o monday.toml; longpipe whatif monday.toml --set tcp.congestion=bbr3
+    longpipe fit monday.pcapng -o monday.toml && longpipe whatif monday.toml --set tcp.congestion=bbr3
 
     Files of ss -tin, iperf3, iperf 2, flent, qlog, ndt7 and Starlink contain no packets: only rate, base RTT and loss
     are estimated. --model starlink fits the distributions of rates, delays and losses of a Starlink site instead, from

@@ -31,7 +31,11 @@ def init(
         ),
     ] = None,
 ) -> None:
-    """Write a scenario file to start from: an example, or all fields with their defaults, units and sources.
+    """Write a scenario file to start from: an example, or all fields.
+
+    longpipe init geo.toml --example geo
+
+    Without --example, the file has all fields with their defaults, units and sources.
 
     The defaults describe an ATM LAN of 1996; the examples, except lan-96, describe present-day networks.
     """

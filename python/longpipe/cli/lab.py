@@ -6,13 +6,14 @@ from typing import Final
 import typer
 
 from longpipe.cli.toolkit.given import needing
+from longpipe.cli.toolkit.storing import SeedOption
 
 COMMAND: Final = needing({"--seed": "FILE.toml", "--base": "--print"})
 
 
 def lab(
     file: Path | None = typer.Argument(None, metavar="FILE.toml", help="Scenario to open."),
-    seed: int = typer.Option(1, help="Seed of every random stream; only with FILE.toml."),
+    seed: SeedOption = 1,
     print_only: bool = typer.Option(
         False, "--print", help="Print the path of the page (with FILE.toml its address) and do not open it."
     ),
@@ -22,10 +23,13 @@ def lab(
         help="With --print: address at which you publish the page, as in https://example.org/lab.html.",
     ),
 ) -> None:
-    """Open the lab: longpipe in a browser page, with controls, live pictures and a lesson; needs no network.
+    """Open longpipe in a browser page, with controls, live pictures and a lesson.
 
-    The page is a single file that can be copied anywhere: cp "$(longpipe lab --print)" lab.html. A scenario with a
-    part that the page does not have is rejected. A scenario whose trunk varies over time can be run, but not changed.
+    longpipe lab geo.toml --seed 7
+
+    The page needs no network. It is a single file that can be copied anywhere: cp "$(longpipe lab --print)" lab.html. A
+    scenario with a part that the page does not have is rejected. A scenario whose trunk varies over time can be run,
+    but not changed.
     """
     from longpipe.cli.toolkit.safe import echo
     from longpipe.lab import PAGE, address, outdated

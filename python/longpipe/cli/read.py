@@ -36,9 +36,13 @@ def read(
     ),
     json: bool = typer.Option(False, "--json", help="Print everything as JSON instead, with all series."),
 ) -> None:
-    """Show what a capture or a measurement tool recorded: rates, RTTs, losses, and what the file does not contain.
+    """Show the rates, RTTs and losses in a capture or in the output of a measurement tool.
 
-    longpipe read monday.pcapng -o monday.png; longpipe read iperf3.json --json
+    longpipe read monday.pcapng -o monday.png
+
+    longpipe read iperf3.json --json
+
+    The output also states what the file does not contain.
     """
     if output is not None:
         if output.suffix not in PICTURES:

@@ -90,10 +90,11 @@ def satellites(
         0.0, "--at", metavar="TIME", parser=seconds, help="Time of the map \\[s].", show_default="0 s"
     ),
 ) -> None:
-    """Compute round trips and routes between ground stations over a constellation of satellites.
+    """Compute round trips and routes between ground stations over a constellation.
 
-    longpipe satellites starlink-550 London 'New York' --duration '10 min' -o rtt.csv --picture rtt.svg; longpipe
-    satellites kuiper-630 --cities 100 -o all.parquet
+    longpipe satellites starlink-550 London 'New York' --duration '10 min' -o rtt.csv --picture rtt.svg
+
+    longpipe satellites kuiper-630 --cities 100 -o all.parquet
     """
     for option, file, accepted in (
         ("--output", output, TABLES),

@@ -44,13 +44,13 @@ def whatif(
     output: Path | None = typer.Option(None, "--output", "-o", metavar="FILE", help="Picture: .svg, .pdf or .png."),
     json: bool = typer.Option(False, "--json", help="Print the measures as JSON instead."),
 ) -> None:
-    """Run a scenario with and without a change, and print the difference with its interval.
+    """Run a scenario with and without a change, and print the difference and its interval.
+
+    longpipe whatif monday.toml --set tcp.congestion=bbr3 --set switch.policy=fq-codel -o bbr3.png
 
     Goodput is the sum over the TCP flows without arriving flows and web traffic, and the median RTT that of all of
     them; the picture shows the first. Both are measured from the scenario's warm_up on, by default from a third of the
     run.
-
-    longpipe whatif monday.toml --set tcp.congestion=bbr3 --set switch.policy=fq-codel -o bbr3.png
     """
     if output is not None:
         if output.suffix not in PICTURES:

@@ -15,6 +15,9 @@ from longpipe.errors import ScenarioError
 from longpipe_evidence.papers import IDS
 from longpipe_evidence.papers.report.folder import RECORD
 
+# Group of the command in `longpipe --help`.
+GROUP: Final = "Evidence"
+
 RESULTS: Final = Path("results")
 
 
@@ -52,7 +55,12 @@ def report(
     ),
     store: StoreOption = None,
 ) -> None:
-    """Write one self-contained HTML report with tables, figures, claims, verdicts, sensitivity and data."""
+    """Write an HTML report on a study, or on papers with claims and verdicts.
+
+    longpipe report frr-96 gr-97
+
+    The report is one file with tables, figures, sensitivities and data.
+    """
     is_study = any(name not in IDS for name in names or ())
     if statements:
         refuse(context, ("--output", "-o", "--response", "--store"), "not with --statements, which writes no page")

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from longpipe_evidence.suites.outcome import PartOutcome
     from longpipe_evidence.suites.suite import Suite
 
+# Group of the command in `longpipe --help`.
+GROUP: Final = "Evidence"
+
 # Exit status if the control under test fails a condition.
 FAILED: Final = 1
 # Options that --list does not use.
@@ -59,7 +62,9 @@ def suite(
     *,
     execution: Execution,
 ) -> None:
-    r"""Run the test scenarios of a document: for queue disciplines, TCP, a congestion control, or interactive media.
+    r"""Run the test scenarios of a document on queues, TCP, a congestion control, or media.
+
+    longpipe suite rfc-9743 --control bbr3
 
     rfc-7928: queue disciplines. tcpeval: the TCP evaluation suite. rfc-9743 --control CONTROL: the report card of a
     congestion control in competition with CUBIC, Reno and BBR. rfc-8867: WebRTC media. bbr-draft: BBRv3 of longpipe and

@@ -48,7 +48,9 @@ def analyse(
     csv: Path | None = typer.Option(None, metavar="DIR", help="Write every table as a CSV file."),
     figures: Path | None = typer.Option(None, metavar="DIR", help="Draw effects, interactions, residuals."),
 ) -> None:
-    """Analyse the variation of a measured response over the factors of a designed experiment.
+    """Analyse the variation of a measured response over the factors of an experiment.
+
+    longpipe analyse runs.csv --response efficiency --factors buffer,cc --blocks seed
 
     Shows the allocation of variation to factors and interactions, the effect of each level, and checks of the
     assumptions. The output of --json and --csv is in the unit of the column.

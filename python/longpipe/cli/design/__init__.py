@@ -8,6 +8,7 @@ import typer
 
 from longpipe.cli.toolkit.completers import field_and_level
 from longpipe.cli.toolkit.given import needing
+from longpipe.cli.toolkit.help import MORE
 from longpipe.cli.toolkit.outputs import apart, check_output, is_stdout, write_csv
 from longpipe.cli.toolkit.safe import echo
 from longpipe.cli.toolkit.storing import Execution, SetOption
@@ -50,16 +51,29 @@ class Planning:
     replications: int = typer.Option(1, min=1, help="Number of runs per point.")
     first_seed: int = typer.Option(1, min=0, help="Seed of the first replication; each further one adds 1.")
     independent: bool = typer.Option(
-        False, "--independent", help="Use a separate seed for each run instead of the same seeds at every point."
+        False,
+        "--independent",
+        help="Use a separate seed for each run instead of the same seeds at every point.",
+        rich_help_panel=MORE,
     )
     one_at_a_time: bool = typer.Option(
-        False, "--one-at-a-time", help="Vary one factor at a time and keep the others at their first level."
+        False,
+        "--one-at-a-time",
+        help="Vary one factor at a time and keep the others at their first level.",
+        rich_help_panel=MORE,
     )
     generators: list[str] | None = typer.Option(
-        None, "--generator", metavar="NAME=NAME*NAME", help="Run a fraction of a two-level design."
+        None,
+        "--generator",
+        metavar="NAME=NAME*NAME",
+        help="Run a fraction of a two-level design.",
+        rich_help_panel=MORE,
     )
     confounded: list[str] | None = typer.Option(
-        None, metavar="NAME*NAME", help="Divide a two-level design into blocks of seeds by this interaction."
+        None,
+        metavar="NAME*NAME",
+        help="Divide a two-level design into blocks of seeds by this interaction.",
+        rich_help_panel=MORE,
     )
     measures: list[str] | None = typer.Option(
         None,
@@ -97,7 +111,7 @@ def design(
         help="Replicate until the interval of each mean is this narrow: 'efficiency ±.01', "
         "'throughput ±2 %', 'web.p95 ±50 ms'.",
     ),
-    most: int = typer.Option(100, min=1, help="Maximum number of replications with --until."),
+    most: int = typer.Option(100, min=1, help="Maximum number of replications with --until.", rich_help_panel=MORE),
     csv: Path | None = typer.Option(
         None, metavar="FILE|-", help="Write one row per run as CSV: the plan, or with --run the results; - is stdout."
     ),
@@ -111,6 +125,8 @@ def design(
     execution: Execution,
 ) -> None:
     """Plan a designed experiment, estimate its cost, and run it with --run.
+
+    longpipe design geo.toml --factor switch.buffer='0.1..2 BDP / 5' --replications 5 --run buffers
 
     Each run is stored as soon as it is complete: without --no-store, the same command continues after an interruption.
     """

@@ -4,10 +4,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-import typer
 from typer.core import TyperGroup
 
 from longpipe.cli.toolkit.groups import LazyGroup
+from longpipe.cli.toolkit.help import App
 from longpipe.errors import ScenarioError
 
 # Name of the hidden command behind `longpipe live FILE.toml`; users do not type it.
@@ -34,9 +34,9 @@ class Live(LazyGroup):
         return TyperGroup.parse_args(self, ctx, args if named else [RUN, *args])
 
 
-app = typer.Typer(
+app = App(
     cls=Live,
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="Run real programs over a simulated path in real time (Linux): longpipe live FILE.toml [--at HOST COMMAND].",
+    help="Run real programs over a simulated path in real time (Linux).",
 )

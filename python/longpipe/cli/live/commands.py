@@ -1,14 +1,13 @@
 """The commands of `longpipe live`, imported when one of them is used."""
 
-import typer
-
 from longpipe.cli.live.mahimahi import LITERALLY, mm_delay, mm_link, mm_loss, mm_on_off
 from longpipe.cli.live.measure import measure
 from longpipe.cli.live.path import AtCommand, run
 from longpipe.cli.live.quic import quic
 from longpipe.cli.live.replay import replay
+from longpipe.cli.toolkit.help import App
 
-app = typer.Typer(rich_markup_mode="rich")
+app = App(rich_markup_mode="rich")
 app.command(
     "run",
     cls=AtCommand,

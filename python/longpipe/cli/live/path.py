@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from longpipe.cli.toolkit.given import NeedingCommand
+from longpipe.cli.toolkit.help import MORE
 from longpipe.cli.toolkit.outputs import check_output, write_output
 from longpipe.cli.toolkit.quantities import number_of_bytes
 from longpipe.cli.toolkit.safe import Console
+from longpipe.cli.toolkit.storing import SeedOption, SetOption
 from longpipe.errors import RunError, ScenarioError
 from longpipe.live.waiting import LONGEST_WAIT, check_wait_for
 from longpipe.units import TIME
@@ -98,17 +100,21 @@ def run(
         help="Start the first program once a program there listens on this port.",
     ),
     wait_at_most: str = typer.Option(
-        LONGEST_WAIT, "--wait-at-most", metavar="TIME", help="With --wait-for: fail after this time."
+        LONGEST_WAIT,
+        "--wait-at-most",
+        metavar="TIME",
+        help="With --wait-for: fail after this time.",
+        rich_help_panel=MORE,
     ),
     alone: bool = typer.Option(False, "--alone", help="Leave out the scenario's own simulated flows."),
     outside: bool = typer.Option(
         False, "--outside", help="Make the last host a gateway to the Internet, by pasta (package passt); IPv4."
     ),
-    changes: list[str] | None = typer.Option(
-        None, "--set", metavar="FIELD=VALUE", help="Change a field of the scenario."
+    changes: SetOption = None,
+    seed: SeedOption = 1,
+    record: Path | None = typer.Option(
+        None, metavar="FILE", help="Record the packets for `longpipe live replay`.", rich_help_panel=MORE
     ),
-    seed: int = typer.Option(1, min=0, help="Seed of every random stream."),
-    record: Path | None = typer.Option(None, metavar="FILE", help="Record the packets for `longpipe live replay`."),
     capture: Path | None = typer.Option(
         None, metavar="FILE", help="Write a pcapng capture, with the cause of each loss."
     ),
@@ -123,27 +129,43 @@ def run(
         Clock.LONGPIPE,
         help="Begin the path's time when longpipe is ready, when the first program starts, or at a second of UTC, at "
         "which slots of Starlink are those of the wall clock.",
+        rich_help_panel=MORE,
     ),
-    progress: bool = typer.Option(False, "--progress", help="Report the timing once a second."),
+    progress: bool = typer.Option(False, "--progress", help="Report the timing once a second.", rich_help_panel=MORE),
     quiet: bool = typer.Option(False, "--quiet", help="Print only the output of the programs."),
     mtu: int | None = typer.Option(
-        None, metavar="BYTES", parser=number_of_bytes, help="Largest IP packet. \\[default: the MSS plus headers]"
+        None,
+        metavar="BYTES",
+        parser=number_of_bytes,
+        help="Largest IP packet. \\[default: the MSS plus headers]",
+        rich_help_panel=MORE,
     ),
     spin: str = typer.Option(
-        "50 us", metavar="TIME", help="Poll the clock instead of sleeping this long before a packet is due."
+        "50 us",
+        metavar="TIME",
+        help="Poll the clock instead of sleeping this long before a packet is due.",
+        rich_help_panel=MORE,
     ),
-    no_real_time: bool = typer.Option(False, "--no-real-time", help="Do not request real-time priority."),
+    no_real_time: bool = typer.Option(
+        False, "--no-real-time", help="Do not request real-time priority.", rich_help_panel=MORE
+    ),
     let_halt: bool = typer.Option(
-        False, "--let-halt", help="Let idle processors halt, which saves power and adds latency."
+        False, "--let-halt", help="Let idle processors halt, which saves power and adds latency.", rich_help_panel=MORE
     ),
-    device: Device = typer.Option(Device.ANY, help="TUN, packet sockets over veth, or the first that works."),
-    as_user: bool = typer.Option(False, "--as-user", help="Use a user namespace, even as root."),
+    device: Device = typer.Option(
+        Device.ANY, help="TUN, packet sockets over veth, or the first that works.", rich_help_panel=MORE
+    ),
+    as_user: bool = typer.Option(False, "--as-user", help="Use a user namespace, even as root.", rich_help_panel=MORE),
 ) -> None:
-    """Run real programs over a simulated path in real time; the run ends when the first program ends (Linux).
+    """Run real programs over a simulated path in real time (Linux).
 
-    COMMAND is the first program, or else that of the first --at. Hosts have the names of the scenario and reach each
-    other by these names. A host that runs a program is real, and its scenario flows are left out; all other flows are
-    simulated. Exit status: the first program's, or 1 if --max-late is exceeded.
+    longpipe live geo.toml --alone -- ping -c 3 sink1
+
+    longpipe live geo.toml --wait-for sink1:5201 --at source1 'iperf3 -c sink1' --at sink1 'iperf3 -s'
+
+    The run ends when the first program ends: COMMAND, or else that of the first --at. Hosts have the names of the
+    scenario and reach each other by these names. A host that runs a program is real, and its scenario flows are left
+    out; all other flows are simulated. Exit status: the first program's, or 1 if --max-late is exceeded.
     """
     # Imported here because loading the engine is slow.
     from longpipe.cli.run import scenario_with

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from longpipe.cli.toolkit.safe import Console
+from longpipe.cli.toolkit.storing import SeedOption
 from longpipe.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def quic(
     between: tuple[str, str] | None = typer.Option(
         None, metavar="INTERFACE INTERFACE", help="Carry packets between two networks."
     ),
-    seed: int = typer.Option(1, min=0, help="Seed of every random stream."),
+    seed: SeedOption = 1,
 ) -> None:
     """Run QUIC or other programs over the paths of quic-network-simulator, which quic-interop-runner uses.
 

@@ -6,15 +6,14 @@ import typer
 
 from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
 from longpipe.cli.toolkit.safe import Console
+from longpipe.cli.toolkit.storing import SetOption
 
 DIFFERENT = 1
 
 
 def replay(
     file: Path = typer.Argument(metavar="FILE", help="Record; `longpipe live --record` writes one."),
-    changes: list[str] | None = typer.Option(
-        None, "--set", metavar="FIELD=VALUE", help="Change a field of the scenario: switch.policy=codel"
-    ),
+    changes: SetOption = None,
     json: str | None = typer.Option(
         None, metavar="FILE|-", help="Write counters, delays and ports as JSON; - is stdout."
     ),

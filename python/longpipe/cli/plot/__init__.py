@@ -14,11 +14,12 @@ from longpipe.cli.run import scenario_with
 from longpipe.cli.toolkit import completers
 from longpipe.cli.toolkit.completers import among, field_and_level
 from longpipe.cli.toolkit.given import refuse
+from longpipe.cli.toolkit.help import MORE
 from longpipe.cli.toolkit.naming import change
 from longpipe.cli.toolkit.progress import Waiting
 from longpipe.cli.toolkit.quantities import seconds
 from longpipe.cli.toolkit.safe import echo
-from longpipe.cli.toolkit.storing import StoreOption, factors_of_study, opened
+from longpipe.cli.toolkit.storing import SeedOption, SetOption, StoreOption, factors_of_study, opened
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures import KINDS, kind_of
 from longpipe.system.files import PICTURES, check_file
@@ -65,20 +66,19 @@ def plot(
         metavar="FILE",
         help="Output file: .svg, .pdf or .png.  \\[default: its source and kind, as in geo-window.png]",
     ),
-    seed: int = typer.Option(1, help="Seed of every random stream."),
-    changes: list[str] | None = typer.Option(
-        None, "--set", metavar="FIELD=VALUE", help="Change a field before the run.", autocompletion=field_and_level
-    ),
+    seed: SeedOption = 1,
+    changes: SetOption = None,
     flow: list[str] | None = typer.Option(None, help="Only this flow. Repeat for more."),
     port: str | None = typer.Option(
         None,
         metavar="A->B",
         help="Port, for pictures of ports such as queue. \\[default: the port with the longest queue, with --flow of "
         "those that the flows use]",
+        rich_help_panel=MORE,
     ),
     everything: bool = typer.Option(False, "--all", help="Draw all flows instead of the largest."),
     unit: Unit | None = typer.Option(
-        None, help="Unit for window and sequence.  \\[default: bytes; with --compare segments]"
+        None, help="Unit for window and sequence.  \\[default: bytes; with --compare segments]", rich_help_panel=MORE
     ),
     compared: str | None = typer.Option(
         None,
@@ -88,13 +88,21 @@ def plot(
         autocompletion=field_and_level,
     ),
     overlay: bool = typer.Option(
-        False, "--overlay", help="Draw all flows (window, sequence, rtt), or with --compare all runs, on the same axes."
+        False,
+        "--overlay",
+        help="Draw all flows (window, sequence, rtt), or with --compare all runs, on the same axes.",
+        rich_help_panel=MORE,
     ),
     log: bool = typer.Option(
-        False, "--log", help="Logarithmic axis for delays: of rtt, delay and delay-cdf, or of the measure of a study."
+        False,
+        "--log",
+        help="Logarithmic axis for delays: of rtt, delay and delay-cdf, or of the measure of a study.",
+        rich_help_panel=MORE,
     ),
-    rto: bool = typer.Option(False, "--rto", help="For rtt: always draw the retransmission timeout."),
-    title: str | None = typer.Option(None, help="Title of the picture."),
+    rto: bool = typer.Option(
+        False, "--rto", help="For rtt: always draw the retransmission timeout.", rich_help_panel=MORE
+    ),
+    title: str | None = typer.Option(None, help="Title of the picture.", rich_help_panel=MORE),
     begin: float | None = typer.Option(
         None, "--from", metavar="TIME", parser=seconds, help="Start of the time span to draw \\[s]."
     ),
@@ -119,22 +127,31 @@ def plot(
     by: str | None = typer.Option(
         None, "--by", metavar="FACTOR", help="Study: factor with one line per level.", autocompletion=completers.factor
     ),
-    heat: bool = typer.Option(False, "--map", help="Study: draw --x and --by as a heat map."),
+    heat: bool = typer.Option(False, "--map", help="Study: draw --x and --by as a heat map.", rich_help_panel=MORE),
     where: list[str] | None = typer.Option(
         None,
         "--where",
         metavar="FACTOR=LEVEL",
         help="Study: use only these runs; also accepts conditions such as 'seed<3'. Repeat for more.",
+        rich_help_panel=MORE,
     ),
     y_from_data: bool = typer.Option(
-        False, "--y-from-data", help="Study: start the vertical axis at the smallest value instead of 0."
+        False,
+        "--y-from-data",
+        help="Study: start the vertical axis at the smallest value instead of 0.",
+        rich_help_panel=MORE,
     ),
     store: StoreOption = None,
 ) -> None:
-    """Plot one run over time, or a study over its factors. The run is simulated or read from a directory.
+    """Plot one run over time, or a study over its factors.
 
-    longpipe plot geo.toml throughput; longpipe plot geo.toml window --compare tcp.recovery=reno,sack -o
-    recovery.svg; longpipe plot STUDY --x buffer --y efficiency -o study.svg
+    longpipe plot geo.toml throughput
+
+    longpipe plot geo.toml window --compare tcp.congestion=cubic,bbr -o window.svg
+
+    longpipe plot STUDY --x buffer --y efficiency -o study.svg
+
+    The run is simulated, or read from a directory of `longpipe run --csv`.
     """
     output = _output(output, source, name, x, y, by)
     changes = changes or []

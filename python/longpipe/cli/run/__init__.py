@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from longpipe.cli.toolkit.completers import field_and_level
 from longpipe.cli.toolkit.given import needing
 from longpipe.cli.toolkit.naming import change
 from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
 from longpipe.cli.toolkit.safe import echo
-from longpipe.cli.toolkit.storing import MemoryOption, NoStoreOption, StoreOption, opened_store
+from longpipe.cli.toolkit.storing import MemoryOption, NoStoreOption, SeedOption, SetOption, StoreOption, opened_store
 from longpipe.errors import ScenarioError
 from longpipe.inputs import read_text
 from longpipe.result.captures import CaptureError
@@ -60,14 +59,8 @@ class Dialect(StrEnum):
 
 def run(
     file: str = typer.Argument(metavar="FILE.toml", help="Scenario file; `longpipe init` writes one."),
-    seed: int = typer.Option(1, help="Seed of every random stream."),
-    changes: list[str] | None = typer.Option(
-        None,
-        "--set",
-        metavar="FIELD=VALUE",
-        help="Change a field: switch.buffer='3000 cells'",
-        autocompletion=field_and_level,
-    ),
+    seed: SeedOption = 1,
+    changes: SetOption = None,
     json: str | None = typer.Option(None, metavar="FILE|-", help="Write the result as JSON; - is stdout."),
     csv: Path | None = typer.Option(None, metavar="DIR", help="Write run.csv, flows.csv, ports.csv and traces."),
     trace: list[Trace] | None = typer.Option(None, help="Record this trace; needs --csv."),
@@ -89,6 +82,8 @@ def run(
     no_store: NoStoreOption = False,
 ) -> None:
     """Simulate one scenario and show the results of each flow and each port.
+
+    longpipe run geo.toml --set tcp.congestion=bbr --csv results
 
     The result is stored. The next run of the same scenario and seed reads it from the store.
     """

@@ -7,6 +7,7 @@ import typer
 
 from longpipe.cli.design import Planning, ScenarioArgument
 from longpipe.cli.toolkit import completers
+from longpipe.cli.toolkit.help import App
 from longpipe.cli.toolkit.outputs import check_output, is_stdout
 from longpipe.cli.toolkit.storing import Computing, MemoryOption, StoreOption, WorkersOption
 from longpipe.cli.toolkit.structs import with_structs
@@ -15,7 +16,7 @@ from longpipe.system.files import check_file
 
 SUFFIXES = (".csv", ".parquet", ".arrow", ".feather", ".json")
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+app = App(no_args_is_help=True, rich_markup_mode="rich")
 
 _Name = Annotated[
     str,
@@ -31,7 +32,7 @@ _Where = Annotated[
 
 @app.callback()
 def study() -> None:
-    """Continue, inspect, export and move studies; `longpipe design --run STUDY` creates and runs one."""
+    """Continue, inspect, export and move studies, which `longpipe design --run` creates."""
 
 
 @app.command()

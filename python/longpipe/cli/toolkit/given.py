@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import typer
-from typer.core import TyperCommand
 
+from longpipe.cli.toolkit.help import Command
 from longpipe.errors import ScenarioError
 
 
@@ -26,7 +26,7 @@ def refuse(context: typer.Context, options: Iterable[str], why: str) -> None:
         raise ScenarioError(f"{option}: {why}")
 
 
-class NeedingCommand(TyperCommand):
+class NeedingCommand(Command):
     """A command that rejects an option without the other option or the argument that it needs."""
 
     # For example, {"--most": "--until"}: --most alone would have no effect.

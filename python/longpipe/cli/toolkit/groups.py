@@ -1,16 +1,20 @@
 """Groups whose commands are imported and built when they are used."""
 
 import inspect
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Final, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from longpipe.cli.toolkit.help import Command, shortened_help, shows_all, without_all
 from longpipe.cli.toolkit.structs import with_structs
 from longpipe.extensions import COMMANDS, extensions
+
+# Group of commands of other packages that name no group.
+OTHERS: Final = "Other packages"
 
 
 class OnDemand(MutableMapping[str, Any]):
@@ -57,7 +61,7 @@ def _command(name: str, home: str) -> Any:  # noqa: ANN401 - Click's Command
     if (group := getattr(module, "app", None)) is not None:
         parent.add_typer(group, name=name)
     else:
-        parent.command(name, cls=getattr(module, "COMMAND", None))(with_structs(getattr(module, name)))
+        parent.command(name, cls=getattr(module, "COMMAND", Command))(with_structs(getattr(module, name)))
     return cast(TyperGroup, get_command(parent)).commands[name]
 
 
@@ -74,32 +78,61 @@ def _nothing() -> None:
 
 
 class Commands(TyperGroup):
-    """The commands of `longpipe`, in the order of the help."""
+    """The commands of `longpipe`, in groups by purpose."""
 
-    names: ClassVar[tuple[str, ...]]
+    # Names of commands by the title of their group, in the order of the help. A module of another package names its
+    # group in `GROUP`; without it, its commands are in the group `OTHERS`.
+    groups: ClassVar[Mapping[str, tuple[str, ...]]]
+    # Options and commands that only `--help --all` shows.
+    rare: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *, commands: Any = None, **attributes: Any) -> None:  # noqa: ANN401 - as in Typer
         super().__init__(**attributes)
-        self.commands = self._on_demand = OnDemand(self.names, dict(commands or {}))
-        self._lists = False
+        names = tuple(name for group in self.groups.values() for name in group)
+        own = dict(commands or {})
+        self.commands = self._on_demand = OnDemand(tuple(name for name in names if name not in own), own)
+        self._listed: dict[str, Any] = {}
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's Context
+        """Parses the arguments; `--help --all` without a command is the help with all options and commands."""
+        only_options = all(arg.startswith("-") for arg in args)
+        return super().parse_args(ctx, without_all(ctx, args) if only_options else args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - Click's Context and HelpFormatter
-        """Prints the help, which lists the commands."""
-        self._lists = True
+        """Prints the help, which lists the commands by group."""
+        self._listed = {name: self._summary(name) for name in self.commands}
+        rare = [param for param in self.get_params(ctx) if not set(param.opts).isdisjoint(self.rare)]
+        rare += [command for name, command in self._listed.items() if name in self.rare]
+        epilog, self.epilog = self.epilog, self.epilog if shows_all(ctx) else None
         try:
-            super().format_help(ctx, formatter)
+            with shortened_help(self, ctx, rare):
+                super().format_help(ctx, formatter)
         finally:
-            self._lists = False
+            self._listed, self.epilog = {}, epilog
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - Click's Context and Command
         """Returns a command, or None for an unknown name."""
-        if self._lists and (module := self._on_demand.module(cmd_name)) is not None:
-            return _listed(cmd_name, module)
-        return super().get_command(ctx, cmd_name)
+        return self._listed.get(cmd_name) or super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's Context, which Typer does not export
-        """Returns the names of the commands without importing them."""
-        return list(self.commands)
+        """Returns the names of the commands; in a list of commands, those of a group follow each other."""
+        titles = [*self.groups, OTHERS]
+        names = list(self._listed or self.commands)
+        return sorted(names, key=lambda name: titles.index(self._group(name))) if self._listed else names
+
+    def _group(self, name: str) -> str:
+        """Returns the title of the group of a command in the list."""
+        title: str = self._listed[name].rich_help_panel
+        return title
+
+    def _summary(self, name: str) -> Any:  # noqa: ANN401 - Click's Command
+        """Returns a command with its help text and its group."""
+        module = self._on_demand.module(name)
+        command: Any = self.commands[name] if module is None else _listed(name, module)
+        title = next((title for title, names in self.groups.items() if name in names), None)
+        own = None if module is None else getattr(import_module(module), "GROUP", None)
+        command.rich_help_panel = title or (own if own in self.groups else OTHERS)
+        return command
 
 
 class LazyGroup(TyperGroup):

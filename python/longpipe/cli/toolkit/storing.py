@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 import typer
 
 from longpipe.cli.toolkit.completers import field_and_level
+from longpipe.cli.toolkit.help import MORE
 from longpipe.cli.toolkit.safe import echo
 from longpipe.errors import RunError, ScenarioError
 from longpipe.system.interrupts import TERMINATED, TerminatedError, terminable
@@ -26,8 +27,26 @@ VARIABLE: Final = "LONGPIPE_STORE"
 
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="FIELD=VALUE", help="Change a field in every run.", autocompletion=field_and_level),
+    typer.Option(
+        "--set",
+        metavar="FIELD=VALUE",
+        help="Change a field, as in switch.buffer='1 BDP'. Repeat for more.",
+        autocompletion=field_and_level,
+    ),
 ]
+
+
+def _seed(value: int) -> int:
+    """Returns a seed; raises ScenarioError for an invalid one."""
+    if not 0 <= value < 1 << 64:
+        # Imported here because it loads the core.
+        from longpipe.run import check_seed
+
+        check_seed(value)
+    return value
+
+
+SeedOption = Annotated[int, typer.Option(callback=_seed, help="Seed of every random stream.")]
 
 StoreOption = Annotated[
     str | None,
@@ -37,6 +56,7 @@ StoreOption = Annotated[
         help="Store of runs: a file, sqlite:///FILE or postgresql://... "
         "\\[default: LONGPIPE_STORE of the environment, or a file in your home directory]",
         show_default=False,
+        rich_help_panel=MORE,
     ),
 ]
 
@@ -46,10 +66,14 @@ ExecutorOption = Annotated[
         metavar="WHERE",
         help="Executor of the runs: processes, or dask://HOST:PORT. \\[default: processes]",
         show_default=False,
+        rich_help_panel=MORE,
     ),
 ]
 WorkersOption = Annotated[
-    int | None, typer.Option(min=1, help="Number of worker processes. \\[default: all cores]", show_default=False)
+    int | None,
+    typer.Option(
+        min=1, help="Number of worker processes. \\[default: all cores]", show_default=False, rich_help_panel=MORE
+    ),
 ]
 MemoryOption = Annotated[
     str | None,
@@ -57,6 +81,7 @@ MemoryOption = Annotated[
         metavar="SIZE",
         help="Memory limit of all concurrent runs, as in '4 GB'. \\[default: four fifths of the available memory]",
         show_default=False,
+        rich_help_panel=MORE,
     ),
 ]
 NoStoreOption = Annotated[bool, typer.Option("--no-store", help="Neither store results nor read stored ones.")]

@@ -22,6 +22,10 @@ TODAY: Final = Path("results/today")
 SIMULATING: Final = ("--fresh", "--executor", "--workers", "--memory", "--store", "--no-store")
 
 
+# Group of the command in `longpipe --help`.
+GROUP: Final = "Evidence"
+
+
 def reproduce(
     context: typer.Context,
     papers: Annotated[
@@ -62,7 +66,9 @@ def reproduce(
     *,
     execution: Execution,
 ) -> None:
-    """Reproduce a paper: simulate its experiments, compare its tables and judge its claims.
+    """Simulate the experiments of a paper, compare its tables and judge its claims.
+
+    longpipe reproduce frr-96 --table 1
 
     Each run is stored as soon as it is complete: the same command continues after an interruption. Results in DIR from
     the same version and the same seeds are shown without simulation.

@@ -1,8 +1,12 @@
 """`longpipe validate`: compares longpipe with independent implementations."""
 
-import typer
+from typing import Final
 
 from longpipe.cli.toolkit.groups import LazyGroup
+from longpipe.cli.toolkit.help import App
+
+# Group of the command in `longpipe --help`.
+GROUP: Final = "Evidence"
 
 
 class Validate(LazyGroup):
@@ -11,7 +15,7 @@ class Validate(LazyGroup):
     home = "longpipe_evidence.cli.validate.commands"
 
 
-app = typer.Typer(
+app = App(
     cls=Validate,
     no_args_is_help=True,
     rich_markup_mode="rich",

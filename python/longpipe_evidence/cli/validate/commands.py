@@ -1,7 +1,6 @@
 """The commands of `longpipe validate`, imported when one of them is used."""
 
-import typer
-
+from longpipe.cli.toolkit.help import App
 from longpipe_evidence.cli.validate.access import access
 from longpipe_evidence.cli.validate.c4 import c4
 from longpipe_evidence.cli.validate.fit import fit
@@ -19,7 +18,7 @@ from longpipe_evidence.cli.validate.starlink import starlink
 from longpipe_evidence.cli.validate.starlink_fit import starlink_fit
 from longpipe_evidence.cli.validate.wifi import wifi
 
-app = typer.Typer(rich_markup_mode="rich")
+app = App(rich_markup_mode="rich")
 app.add_typer(linux, name="linux")
 app.command("access")(access)
 app.command("ns2")(ns2)

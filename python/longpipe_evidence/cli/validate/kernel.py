@@ -5,6 +5,7 @@ import typer
 from longpipe.cli.toolkit.console import terminal_table
 from longpipe.cli.toolkit.quantities import share
 from longpipe.cli.toolkit.safe import Console
+from longpipe.cli.toolkit.storing import SeedOption, SetOption
 
 DIFFERENT = 1
 
@@ -17,10 +18,8 @@ def kernel(
     round_trip: str = typer.Option("40 ms", help="Round-trip propagation time, without queueing."),
     buffer: str = typer.Option("150 packets", help="Buffer of the bottleneck."),
     duration: str = typer.Option("20 s", help="Sending time of each control."),
-    seed: int = typer.Option(1, min=0, help="Seed of every random stream."),
-    changes: list[str] | None = typer.Option(
-        None, "--set", metavar="FIELD=VALUE", help="Change a field of the scenario."
-    ),
+    seed: SeedOption = 1,
+    changes: SetOption = None,
     within: float = typer.Option(0.03, metavar="SHARE", parser=share, help="Accepted difference of the goodput."),
     queue_within: float = typer.Option(
         0.1, metavar="SHARE", parser=share, help="Accepted difference of the mean queue."

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from longpipe.cli.toolkit.console import show_table, terminal, terminal_table
+from longpipe.cli.toolkit.help import MORE
 from longpipe.cli.toolkit.outputs import check_output, is_stdout, write_output
 from longpipe.cli.toolkit.quantities import PACKETS, whole_number_of
 from longpipe.cli.toolkit.safe import echo
@@ -45,13 +46,15 @@ def ns2_drops(
     round_trip: Annotated[str, typer.Option(help=_help("round_trip"))] = _DEFAULTS["round_trip"],
     mss: Annotated[str, typer.Option(help=_help("mss"))] = _DEFAULTS["mss"],
     tick: Annotated[str, typer.Option(help=_help("tick"))] = _DEFAULTS["tick"],
-    guard: Annotated[bool | None, typer.Option(help=_help("guard"))] = None,
-    hoe: Annotated[bool, typer.Option(help=_help("hoe"))] = _DEFAULTS["hoe"],
-    deflation: Annotated[bool, typer.Option(help=_help("deflation"))] = _DEFAULTS["deflation"],
-    timer_restart: Annotated[str, typer.Option(metavar="first|every", help=_help("timer_restart"))] = _DEFAULTS[
-        "timer_restart"
-    ],
-    pipe: Annotated[str, typer.Option(metavar="window|outstanding", help=_help("pipe"))] = _DEFAULTS["pipe"],
+    guard: Annotated[bool | None, typer.Option(help=_help("guard"), rich_help_panel=MORE)] = None,
+    hoe: Annotated[bool, typer.Option(help=_help("hoe"), rich_help_panel=MORE)] = _DEFAULTS["hoe"],
+    deflation: Annotated[bool, typer.Option(help=_help("deflation"), rich_help_panel=MORE)] = _DEFAULTS["deflation"],
+    timer_restart: Annotated[
+        str, typer.Option(metavar="first|every", help=_help("timer_restart"), rich_help_panel=MORE)
+    ] = _DEFAULTS["timer_restart"],
+    pipe: Annotated[
+        str, typer.Option(metavar="window|outstanding", help=_help("pipe"), rich_help_panel=MORE)
+    ] = _DEFAULTS["pipe"],
     csv: str | None = typer.Option(None, metavar="FILE|-", help="Write both sequences as CSV; - is stdout."),
     figure: str | None = typer.Option(None, metavar="FILE", help="Draw both sequences, as PNG and SVG."),
 ) -> None:
