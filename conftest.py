@@ -130,7 +130,7 @@ pytest_collect_file = Sybil(
         CodeBlockParser(language="toml", evaluator=_keep_file),
         CodeBlockParser(language="c", evaluator=_keep_file),
     ],
-    patterns=["README.md", "docs/*.md", "docs/how-to/*.md"],
+    patterns=["README.md", "docs/*.md", "docs/how-to/*.md", "docs/validation/*.md"],
     setup=_enter,
     teardown=_leave,
 ).pytest()

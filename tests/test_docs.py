@@ -1,19 +1,77 @@
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+VALIDATION = DOCS / "validation"
 MODELS = ("tcp", "atm", "ip", "classes", "sources", "web", "links", "paths", "satellites", "simulation")
+# Pages that `make docs` generates.
+GENERATED = "generated"
+PAGES = sorted(page for page in DOCS.rglob("*.md") if not {GENERATED, "_build"} & set(page.parts))
+# Pages whose tables have no cell of more than 20 words.
+SHORT_CELLS = ("index", "teach", "glossary", "style", "queues", "cake", "ecn", "l4s", "validation/index")
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_models_page_ends_with_its_validation_and_its_limits(model: str) -> None:
+def test_page_of_model_ends_with_validation_and_limits(model: str) -> None:
     lines = (DOCS / f"{model}.md").read_text(encoding="utf-8").splitlines()
     headings = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
     assert headings[:-2]
-    assert headings[-2:] == ["Validated against", "Limits"]
+    assert headings[-2:] == ["Validation", "Limits"]
 
 
-def test_every_model_has_its_place_in_the_contents() -> None:
-    contents = (DOCS / "index.md").read_text(encoding="utf-8").splitlines()
-    assert set(MODELS) <= set(contents)
+def test_contents_list_every_page() -> None:
+    listed = {
+        (page.parent / entry).resolve()
+        for page in PAGES
+        for tree in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+        for entry in tree.splitlines()
+    }
+    assert [page for page in PAGES if page.stem != "index" and page.with_suffix("") not in listed] == []
+
+
+@pytest.mark.parametrize("page", sorted(VALIDATION.glob("*.md")), ids=lambda page: page.stem)
+def test_model_links_its_validation_in_one_line(page: Path) -> None:
+    if page.stem not in ("index", "how-longpipe-is-tested"):
+        text = (DOCS / page.name).read_text(encoding="utf-8")
+        [section] = re.findall(r"^##+ Validation\n\n(.*?)\n(?=\n#|\Z)", text, re.DOTALL | re.MULTILINE)
+        assert section.strip().count("\n") == 0
+        assert f"(validation/{page.name}" in section
+
+
+@pytest.mark.parametrize("name", SHORT_CELLS)
+def test_table_cells_have_at_most_twenty_words(name: str) -> None:
+    assert [cell for cell in _cells(DOCS / f"{name}.md") if len(cell.split()) > 20] == []
+
+
+def _cells(page: Path) -> Iterator[str]:
+    """Yields the cells of a page's tables, without the addresses of links."""
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.startswith("|"):
+            yield from re.split(r"(?<!\\)\|", re.sub(r"\]\([^)]*\)", "]", line))
+
+
+def test_counts_of_tests_are_near_those_of_the_page() -> None:
+    page = (VALIDATION / "how-longpipe-is-tested.md").read_text(encoding="utf-8")
+    documented = {kind: int(count) for kind, count in re.findall(r"^\| ([^|]+) \| (\d+) \|$", page, re.MULTILINE)}
+    done = subprocess.run([sys.executable, ROOT / "tests" / "counts.py"], check=True, capture_output=True, text=True)
+    counted = {kind: int(count) for count, kind in (line.split(None, 1) for line in done.stdout.splitlines())}
+    assert documented.keys() == counted.keys()
+    # The page need not change with every test.
+    assert documented == pytest.approx(counted, rel=0.1, abs=2)
+
+
+def _prose(page: Path) -> str:
+    """Returns the text of a page without blocks and spans of code, and without addresses of links."""
+    text = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"`[^`\n]*`|\]\([^)]*\)|<[^>]*>", "", text)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.stem)
+def test_numbers_below_one_have_leading_zero(page: Path) -> None:
+    assert re.findall(r"(?<![\w./])\.\d\S*", _prose(page)) == []

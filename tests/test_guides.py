@@ -69,7 +69,7 @@ def test_bbr_collapses_at_losses_of_15_to_20_percent() -> None:
 
 @pytest.mark.skipif(examples(0, 1) == 0, reason="LONGPIPE_THOROUGH=1 runs all guides' sweeps")
 def test_answer_for_the_gateway_is_as_stated() -> None:
-    text = " ".join((DOCS / "decide.md").read_text(encoding="utf-8").split())
+    text = " ".join((DOCS / "advise.md").read_text(encoding="utf-8").split())
     queues = "queue:switch.policy=tail-drop,pie,codel,fq-codel"
     buffers = "buffer:switch.buffer=0.1 BDP,0.25 BDP,0.5 BDP,1 BDP,2 BDP"
     assert f"`--choose {queues} --choose '{buffers}'`" in text

@@ -29,7 +29,7 @@ _COUNTED: Final = ("packets", "blocks", "opportunities")
 
 def read(
     file: str = typer.Argument(
-        metavar="FILE", help="pcap, pcapng, or the output of any tool listed in docs/measured.md; may be compressed."
+        metavar="FILE", help="pcap, pcapng, or the output of any tool listed in docs/read.md; may be compressed."
     ),
     output: Path | None = typer.Option(
         None, "--output", "-o", metavar="FILE", help="Picture of the series over time: .svg, .pdf or .png."

@@ -345,7 +345,7 @@ def _lacking(is_rate: bool) -> str:
 def _needed(recording: Recording) -> str:
     """Returns advice on what to record instead."""
     return {
-        "ss -tin": "needs snapshots of a transfer, each after a line with the time (docs/measured.md)",
+        "ss -tin": "needs snapshots of a transfer, each after a line with the time (docs/read.md)",
         "iperf3 JSON": "needs the sender's file on Linux: run iperf3 without -R",
         "flent": "needs a test with a TCP transfer and its RTTs, such as tcp_nup with --socket-stats",
         "iperf 2": "needs the client's output on Linux with intervals and RTTs: iperf -c SERVER -e -i 1",

@@ -23,7 +23,7 @@ from longpipe.measured.fields import unix_of_date
 from longpipe.measured.json_text import RECORD_SEPARATOR, Placed, values
 from longpipe.measured.lines import Line, Lines, as_utf_8, is_utf_8
 
-NEEDS: Final = "a file of a tool in docs/measured.md"
+NEEDS: Final = "a file of a tool in docs/read.md"
 # One hour of irtt probes sent every 10 ms takes 300 MB after decompression; captures can be as large.
 _MAX_BYTES: Final = 1 << 30
 # An object, a list of objects, or a record separator. A list of numbers is no JSON of a tool: `ping -D` and iperf 2

@@ -1,6 +1,6 @@
 """TCP analysis of a captured connection: retransmissions, RTT samples, gaps and reordering in each direction.
 
-Each direction keeps the sequence ranges that were captured and not yet acknowledged. docs/measured.md states the rules
+Each direction keeps the sequence ranges that were captured and not yet acknowledged. docs/read.md states the rules
 for each count.
 """
 
