@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -299,22 +300,27 @@ def test_sensitivity_in_the_package_has_every_variant_and_configuration(paper: s
     assert len(rows[list(of.factors)].drop_duplicates()) == len(planned), command
 
 
-def _drawn_of_sensitivity() -> Iterator[tuple[str, Variant, Experiment]]:
-    """Yields a configuration for each variant of each paper; the configurations rotate through those of the paper."""
-    for paper in IDS:
-        of = PAPERS[paper]
-        if frozen(paper) is None or not isinstance(of, ReplicatedPaper):
-            continue
-        experiments = [experiment for experiment in of.experiments() if experiment.table]
-        variants = (BASELINE, *of.other_readings, *of.variants)
-        for number, variant in enumerate(variants):
-            yield paper, variant, experiments[number * 7 % len(experiments)]
+def _variants(paper: str) -> list[Variant]:
+    """Returns the variants of a paper's sensitivity, none if the package has no sensitivity of it."""
+    of = PAPERS[paper]
+    if frozen(paper) is None or not isinstance(of, ReplicatedPaper):
+        return []
+    return [BASELINE, *of.other_readings, *of.variants]
 
 
-@pytest.mark.parametrize(("paper", "variant", "experiment"), one_in(4, list(_drawn_of_sensitivity())))
-def test_sensitivity_in_the_package_is_what_longpipe_simulates(
-    paper: str, variant: Variant, experiment: Experiment
-) -> None:
+@cache
+def _printed(paper: str) -> list[Experiment]:
+    """Returns the experiments with a published table. They are made when the first test needs them, not in each worker."""
+    return [experiment for experiment in PAPERS[paper].experiments() if experiment.table]
+
+
+@pytest.mark.parametrize(
+    ("paper", "number"), one_in(4, [(paper, number) for paper in IDS for number in range(len(_variants(paper)))])
+)
+def test_sensitivity_in_the_package_is_what_longpipe_simulates(paper: str, number: int) -> None:
+    """Each variant has one configuration; the configurations rotate through those of the paper."""
+    variant = _variants(paper)[number]
+    experiment = _printed(paper)[number * 7 % len(_printed(paper))]
     # Frozen results outlive an engine that changes none of them.
     shipped, of = frozen(paper), PAPERS[paper]
     assert shipped is not None

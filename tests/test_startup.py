@@ -125,11 +125,13 @@ def test_picture_imports_only_its_modules(tmp_path: Path) -> None:
     assert loaded(code) & HEAVY == {"pandas", "matplotlib", "pyarrow"}
 
 
-def test_workers_load_no_pandas_and_no_database() -> None:
+def test_workers_load_no_pandas_and_no_database_and_build_no_models() -> None:
     code = (
+        "import sys; import longpipe.executors.preloaded; preloaded = set(sys.modules)\n"
         "from longpipe import Scenario; from longpipe.executors.processes import run_job\n"
         "from longpipe.executors import Failure\n"
-        "assert not isinstance(run_job((Scenario(duration='10 ms'), 1)), Failure)"
+        "assert not isinstance(run_job((Scenario(duration='10 ms'), 1)), Failure)\n"
+        "assert not [name for name in set(sys.modules) - preloaded if name.startswith(('longpipe', 'pydantic'))]"
     )
     assert not loaded(code) & HEAVY
 

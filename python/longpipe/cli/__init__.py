@@ -3,9 +3,11 @@
 import os
 import sys
 from collections.abc import Iterable
-from typing import ClassVar, NoReturn
+from functools import cache
+from typing import Any, ClassVar, NoReturn
 
 import typer
+from typer.main import get_command
 
 from longpipe.cli import bash
 from longpipe.cli.toolkit.groups import Commands
@@ -79,7 +81,14 @@ def help_(
     everything: bool = typer.Option(False, "--all", help="Show rarely needed options, too."),
 ) -> None:
     """Show the help of a command."""
-    app([*(command or []), "--help", *(["--all"] if everything else [])], prog_name="longpipe", standalone_mode=False)
+    words = [*(command or []), "--help", *(["--all"] if everything else [])]
+    _command()(words, prog_name="longpipe", standalone_mode=False)
+
+
+@cache
+def _command() -> Any:  # noqa: ANN401 - Click's Command, which Typer does not export
+    """Returns the command line, whose commands and options a process builds once, however many lines it runs."""
+    return get_command(app)
 
 
 def _run() -> int | None:
@@ -91,7 +100,7 @@ def _run() -> int | None:
     clear_interruption()
     try:
         with bash.joined_words(), kept_apart():
-            status: int | None = app(prog_name="longpipe", standalone_mode=False)
+            status: int | None = _command()(prog_name="longpipe", standalone_mode=False)
     except Exception:
         if interrupted_exit() is not None:
             raise KeyboardInterrupt from None

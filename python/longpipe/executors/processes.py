@@ -207,8 +207,8 @@ def context() -> ForkServerContext | SpawnContext:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     fork_server = multiprocessing.get_context("forkserver")
-    # The fork server preloads the modules that a run needs, because loading them takes a quarter of a second.
-    fork_server.set_forkserver_preload([__name__])
+    # Loading the modules that a run needs takes a quarter of a second.
+    fork_server.set_forkserver_preload(["longpipe.executors.preloaded"])
     return fork_server
 
 

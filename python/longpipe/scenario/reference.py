@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -53,10 +54,10 @@ class Field:
     source: str
 
 
-def all_fields() -> list[Field]:
+@cache
+def all_fields() -> tuple[Field, ...]:
     """Returns every field of a scenario in the order in which a file lists them, each under its first name."""
-    left = places()
-    return list(_of_part(Scenario, "", left))
+    return tuple(_of_part(Scenario, "", places()))
 
 
 def may_be_absent(field: str) -> bool:
