@@ -17,7 +17,7 @@ from longpipe import Result, Scenario, ScenarioError, simulate
 from longpipe.cli.design.plan import _outcome
 from longpipe.design import Cost, Design, Factor, Fraction
 from longpipe.design.cost import cpu_s
-from longpipe.design.level_names import legend_names
+from longpipe.design.level_names import common_names, legend_names
 from longpipe.design.text import from_json, to_json
 from longpipe.executors import Job
 from longpipe.scenario import Red
@@ -501,6 +501,18 @@ def test_legends_name_modules_classes_and_stacks_with_their_parameters() -> None
     assert twice == ["module file=a/tcp_mine.c", "module file=b/tcp_mine.c"]
     named = Factor.over("tcp.congestion", {"best": mine, "reno": "reno"})
     assert list(legend_names(named).values()) == ["best", "reno"]
+    assert common_names(named) is None
+
+
+def test_common_names_are_those_of_menus() -> None:
+    def names(field: str, *levels: object) -> list[str] | None:
+        found = common_names(Factor.over(field, levels))
+        return None if found is None else list(found.values())
+
+    assert names("tcp.congestion", "cubic", "bbr") == ["CUBIC", "BBR"]
+    assert names("switch.policy", "tail-drop", "fq-codel") == ["tail drop", "FQ-CoDel"]
+    assert names("tcp.congestion", "cubic", {"kind": "bbr"}) is None
+    assert names("switch.buffer", "1 BDP", "2 BDP") is None
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,30 @@ def legend_names(factor: Factor) -> dict[Level, str]:
     return texts if len(set(texts.values())) == len(texts) else {label: str(label) for label in factor.levels}
 
 
+def common_names(factor: Factor) -> dict[Level, str] | None:
+    """Returns the common name of each level, such as "CUBIC" and "FQ-CoDel"; None if a level has none.
+
+    Only kinds of congestion controls, loss recoveries and queue policies have common names.
+    """
+    # Imported here because the models take a tenth of a second to load.
+    from longpipe.scenario.base import models_by_kind
+    from longpipe.scenario.congestion import Congestion
+    from longpipe.scenario.policies import Policy
+    from longpipe.scenario.recovery import Recovery
+
+    unions = {"tcp.congestion": Congestion, "tcp.recovery": Recovery, "switch.policy": Policy}
+    names: dict[Level, str] = {}
+    for level, changes in factor.levels.items():
+        [(field, value), *others] = changes.items()
+        if others or field not in unions or value != level:
+            return None
+        model = models_by_kind(unions[field]).get(str(value))
+        if model is None or not model.label:
+            return None
+        names[level] = model.label
+    return names if len(set(names.values())) == len(names) else None
+
+
 def _table(label: Level, changes: Mapping[str, object]) -> Mapping[str, object] | None:
     """Returns the only value of a level if it is a table with a name and an automatic label, or None."""
     values = list(changes.values())

@@ -139,16 +139,14 @@ def span_s(scenario: Scenario, begin: float | None, end: float | None) -> tuple[
 def _compared(scenario: Scenario, compared: str) -> dict[str, Scenario]:
     """Returns the scenario of each level. Raises ScenarioError if two of them lead to the same run."""
     from longpipe.cli.design.plan import parse_factor
-    from longpipe.design.level_names import legend_names
+    from longpipe.design.level_names import common_names, legend_names
     from longpipe.scenario.overrides import overridden_fields
 
     factor = parse_factor(compared, scenario, "--compare")
     if len(factor.levels) < 2:
         raise ScenarioError(f"{factor.name}: levels {', '.join(map(repr, factor.levels))}; needs at least 2")
-    names = legend_names(factor)
-    scenarios = {
-        f"{factor.name} = {names[level]}": scenario.with_(**changes) for level, changes in factor.levels.items()
-    }
+    names = common_names(factor) or {level: f"{factor.name} = {name}" for level, name in legend_names(factor).items()}
+    scenarios = {names[level]: scenario.with_(**changes) for level, changes in factor.levels.items()}
     label_of: dict[str, str] = {}
     for label, swept in scenarios.items():
         if (same := label_of.setdefault(swept.digest(), label)) != label:
