@@ -39,63 +39,9 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
     for (index, link) in scenario.links.iter().enumerate() {
         let field = |name: &str| format!("links[{index}].{name}");
-        if !(1_000..=10_000_000_000_000).contains(&link.rate_bps) {
-            return refuse(
-                field("rate"),
-                link.rate_bps,
-                "needs between 1 kbit/s and 10 Tbit/s, in bit/s",
-            );
-        }
-        if link.delay_ps > MAX_WAIT {
-            return refuse(field("delay"), link.delay_ps, "needs at most 1000 s, in ps");
-        }
-        for node in [link.from, link.to] {
-            if node >= scenario.nodes.len() {
-                return refuse(field("from/to"), node, "needs the index of a node");
-            }
-        }
-        accept(|| field("policy"), link.policy.problem())?;
-        accept(|| field("scheduler"), link.scheduler.invalid())?;
-        accept(|| field("loss"), link.loss.invalid())?;
-        let problem = link.conditioners.iter().find_map(ConditionerConfig::problem);
-        accept(|| field("conditioners"), problem)?;
-        if let Some((value, accepted)) = conditioners::problem_of_all(&link.conditioners) {
-            return refuse(field("conditioners"), value, accepted);
-        }
-        let service = link.motion.as_ref().and_then(|motion| motion.service.as_ref());
-        if link.aggregates() && matches!(service, Some(ServiceConfig::Opportunities { .. })) {
-            return refuse(
-                field("conditioners"),
-                "aggregation",
-                "needs a rate, because the opportunities of a schedule are batches",
-            );
-        }
-        if link.duplicates() && scenario.flows.iter().any(|flow| flow.foreign) {
-            return refuse(
-                field("conditioners"),
-                "duplication",
-                "needs no duplication if external programs send packets",
-            );
-        }
-        if scenario.framing == Framing::Aal5 && !link.conditioners.is_empty() {
-            return refuse(
-                field("conditioners"),
-                "set",
-                "needs none under AAL5, because they act on IP packets",
-            );
-        }
-        if let Some(motion) = &link.motion {
-            if let Some((value, accepted)) = unsupported_with_time_variation(link, scenario.framing) {
-                return refuse(field("motion"), value, accepted);
-            }
-            let problem = match scenario.framing {
-                Framing::Aal5 => motion.problem_of_cells(),
-                Framing::Ip => None,
-            };
-            if let Some((name, value, accepted)) = problem.or_else(|| motion.problem()) {
-                return refuse(field(&format!("motion.{name}")), value, accepted);
-            }
-        }
+        check_link(scenario, link, field)?;
+        check_conditioners(scenario, link, || field("conditioners"))?;
+        check_motion(scenario.framing, link, field)?;
     }
     if let Some((index, node)) = (0..)
         .zip(&scenario.nodes)
@@ -113,6 +59,72 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
             scenario.flows.len(),
             "needs fewer than 16 million links and timers in total",
         );
+    }
+    Ok(())
+}
+
+/// Checks the parts of a link that exist whatever the framing is; `field` returns the whole name of its field.
+fn check_link(scenario: &Scenario, link: &LinkConfig, field: impl Fn(&str) -> String) -> Result<(), ScenarioError> {
+    if !(1_000..=10_000_000_000_000).contains(&link.rate_bps) {
+        return refuse(
+            field("rate"),
+            link.rate_bps,
+            "needs between 1 kbit/s and 10 Tbit/s, in bit/s",
+        );
+    }
+    if link.delay_ps > MAX_WAIT {
+        return refuse(field("delay"), link.delay_ps, "needs at most 1000 s, in ps");
+    }
+    for node in [link.from, link.to] {
+        if node >= scenario.nodes.len() {
+            return refuse(field("from/to"), node, "needs the index of a node");
+        }
+    }
+    accept(|| field("policy"), link.policy.problem())?;
+    accept(|| field("scheduler"), link.scheduler.invalid())?;
+    accept(|| field("loss"), link.loss.invalid())
+}
+
+/// Checks the conditioners of a link, each alone, together, and with the rest of the scenario.
+fn check_conditioners(scenario: &Scenario, link: &LinkConfig, field: impl Fn() -> String) -> Result<(), ScenarioError> {
+    let problem = link.conditioners.iter().find_map(ConditionerConfig::problem);
+    accept(&field, problem)?;
+    if let Some((value, accepted)) = conditioners::problem_of_all(&link.conditioners) {
+        return refuse(field(), value, accepted);
+    }
+    let service = link.motion.as_ref().and_then(|motion| motion.service.as_ref());
+    if link.aggregates() && matches!(service, Some(ServiceConfig::Opportunities { .. })) {
+        return refuse(
+            field(),
+            "aggregation",
+            "needs a rate, because the opportunities of a schedule are batches",
+        );
+    }
+    if link.duplicates() && scenario.flows.iter().any(|flow| flow.foreign) {
+        return refuse(
+            field(),
+            "duplication",
+            "needs no duplication if external programs send packets",
+        );
+    }
+    if scenario.framing == Framing::Aal5 && !link.conditioners.is_empty() {
+        return refuse(field(), "set", "needs none under AAL5, because they act on IP packets");
+    }
+    Ok(())
+}
+
+/// Checks how a link varies in time, if it does.
+fn check_motion(framing: Framing, link: &LinkConfig, field: impl Fn(&str) -> String) -> Result<(), ScenarioError> {
+    let Some(motion) = &link.motion else { return Ok(()) };
+    if let Some((value, accepted)) = unsupported_with_time_variation(link, framing) {
+        return refuse(field("motion"), value, accepted);
+    }
+    let problem = match framing {
+        Framing::Aal5 => motion.problem_of_cells(),
+        Framing::Ip => None,
+    };
+    if let Some((name, value, accepted)) = problem.or_else(|| motion.problem()) {
+        return refuse(field(&format!("motion.{name}")), value, accepted);
     }
     Ok(())
 }

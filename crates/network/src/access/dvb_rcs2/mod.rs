@@ -44,6 +44,19 @@ enum Action {
     BeginBurst(usize),
 }
 
+/// A terminal that sends in a superframe by random access, with its bursts: requests, then data.
+struct RandomSender {
+    number: usize,
+    requests: Vec<Request>,
+    data: Vec<Filled>,
+}
+
+impl RandomSender {
+    fn bursts(&self) -> usize {
+        self.requests.len() + self.data.len()
+    }
+}
+
 /// Slots of all terminals in a superframe.
 #[derive(Clone, Debug)]
 struct Plan {
@@ -431,9 +444,31 @@ impl DvbRcs2 {
     fn random_access(&mut self, now: Time, superframe: u64, stations: &mut impl Stations) {
         let Some(mut channel) = self.channel.take() else { return };
         channel.is_due = false;
+        let senders = self.random_senders(now, superframe, &mut channel, stations);
+        let counts: Vec<u64> = senders.iter().map(|sender| sender.bursts() as u64).collect();
+        let mut decoded = channel.frame(&counts).into_iter();
+        for sender in senders {
+            self.send_randomly(superframe, sender, &mut decoded, stations);
+        }
+        self.channel = Some(channel);
+        let is_pending = |(number, terminal): (usize, &Terminal)| {
+            terminal.rest > 0 || stations.waiting_bytes(number) > 0 || !terminal.outbox.is_empty()
+        };
+        if self.terminals.iter().enumerate().any(is_pending) {
+            self.await_random_access(Time(now.0 + 1));
+        }
+    }
+
+    /// Returns the requests and data that terminals without granted bursts send in a superframe by random access.
+    fn random_senders(
+        &mut self,
+        now: Time,
+        superframe: u64,
+        channel: &mut Channel,
+        stations: &mut impl Stations,
+    ) -> Vec<RandomSender> {
         let begin = superframe * self.superframe_ps;
-        // Requests and fillings of the bursts of each terminal that sends any.
-        let mut senders: Vec<(usize, Vec<Request>, Vec<Filled>)> = vec![];
+        let mut senders = vec![];
         for number in 0..self.terminals.len() {
             let terminal = &mut self.terminals[number];
             if is_granted(&self.plans, superframe, number) {
@@ -445,87 +480,88 @@ impl DvbRcs2 {
             }
             let has_data = terminal.rest > 0 || stations.waiting_bytes(number) > 0;
             let is_idle = !has_data && terminal.outbox.is_empty();
-            if is_idle || !terminal.may_access(superframe, &mut channel, self.superframe_ps) {
+            if is_idle || !terminal.may_access(superframe, channel, self.superframe_ps) {
                 continue;
             }
             let own = terminal.random_access.bursts as usize;
             let requests: Vec<Request> = (0..own).map_while(|_| terminal.outbox.pop_front()).collect();
             let overhead = terminal.overhead;
-            let mut bursts = vec![];
-            while requests.len() + bursts.len() < own {
+            let mut data = vec![];
+            while requests.len() + data.len() < own {
                 let filled = fill(channel.rules.burst_bytes, &mut terminal.rest, overhead, || {
                     stations.take(number, now)
                 });
                 if filled.bytes == 0 {
                     break;
                 }
-                bursts.push(filled);
+                data.push(filled);
             }
-            if requests.len() + bursts.len() > 0 {
-                senders.push((number, requests, bursts));
-            }
-        }
-        let counts: Vec<u64> = (senders.iter())
-            .map(|(_, requests, bursts)| (requests.len() + bursts.len()) as u64)
-            .collect();
-        let mut decoded = channel.frame(&counts).into_iter();
-        for (number, requests, bursts) in senders {
-            let terminal = &mut self.terminals[number];
-            let at = Time(begin - terminal.delay.min(begin));
-            terminal.use_frame(superframe);
-            terminal.report.attempts += (requests.len() + bursts.len()) as u64;
-            let mut slots = decoded.by_ref().take(requests.len() + bursts.len());
-            for request in requests {
-                let slot = slots.next().flatten();
-                self.terminals[number].report.collisions += u64::from(slot.is_none());
-                let received = slot.map(|slot| Time(begin + self.slots.start(slot + 1)));
-                self.send_request(at, number, request, received, stations);
-            }
-            let terminal = &mut self.terminals[number];
-            let mut waited = if bursts.is_empty() {
-                Span(0)
-            } else {
-                terminal.stop_waiting(at)
-            };
-            let mut end = at;
-            for filled in bursts {
-                let slot = slots.next().flatten();
-                terminal.report.collisions += u64::from(slot.is_none());
-                // Packets leave in order, and lost ones do not delay others.
-                end = slot.map_or(end, |slot| end.max(Time(at.0 + self.slots.start(slot + 1))));
-                terminal.in_transit.complete(&filled, end, slot.is_none());
-                let action = match slot {
-                    Some(_) => StationAction::Attempt,
-                    None => StationAction::Collision,
-                };
-                let bytes = terminal.count_bytes(&filled, self.burst_bytes);
-                let waited = std::mem::take(&mut waited);
-                stations.record(
-                    number,
-                    at,
-                    StationEvent {
-                        waited,
-                        ..StationEvent::new(action, bytes)
-                    },
-                );
-                if filled.completed > 0 {
-                    self.events.push(Reverse((end, Action::EndBurst(number))));
-                }
-            }
-            terminal.free = terminal.free.max(Time(at.0 + self.superframe_ps));
-            let has_data = terminal.rest > 0 || stations.waiting_bytes(number) > 0;
-            if terminal.waits_since.is_none() && has_data {
-                terminal.waits_since = Some(terminal.free);
-            } else if !has_data {
-                terminal.waits_since = None;
+            let sender = RandomSender { number, requests, data };
+            if sender.bursts() > 0 {
+                senders.push(sender);
             }
         }
-        self.channel = Some(channel);
-        let is_pending = |(number, terminal): (usize, &Terminal)| {
-            terminal.rest > 0 || stations.waiting_bytes(number) > 0 || !terminal.outbox.is_empty()
+        senders
+    }
+
+    /// Sends the bursts of a terminal in a superframe by random access; `slots` returns, for each, the slot in which it
+    /// is decoded, or None if it is lost.
+    fn send_randomly(
+        &mut self,
+        superframe: u64,
+        sender: RandomSender,
+        slots: &mut impl Iterator<Item = Option<u64>>,
+        stations: &mut impl Stations,
+    ) {
+        let begin = superframe * self.superframe_ps;
+        let (number, bursts) = (sender.number, sender.bursts());
+        let terminal = &mut self.terminals[number];
+        let at = Time(begin - terminal.delay.min(begin));
+        terminal.use_frame(superframe);
+        terminal.report.attempts += bursts as u64;
+        for request in sender.requests {
+            let slot = slots.next().flatten();
+            self.terminals[number].report.collisions += u64::from(slot.is_none());
+            let received = slot.map(|slot| Time(begin + self.slots.start(slot + 1)));
+            self.send_request(at, number, request, received, stations);
+        }
+        let terminal = &mut self.terminals[number];
+        let mut waited = if sender.data.is_empty() {
+            Span(0)
+        } else {
+            terminal.stop_waiting(at)
         };
-        if self.terminals.iter().enumerate().any(is_pending) {
-            self.await_random_access(Time(now.0 + 1));
+        let mut end = at;
+        for filled in sender.data {
+            let slot = slots.next().flatten();
+            terminal.report.collisions += u64::from(slot.is_none());
+            // Packets leave in order, and lost ones do not delay others.
+            end = slot.map_or(end, |slot| end.max(Time(at.0 + self.slots.start(slot + 1))));
+            terminal.in_transit.complete(&filled, end, slot.is_none());
+            let action = match slot {
+                Some(_) => StationAction::Attempt,
+                None => StationAction::Collision,
+            };
+            let bytes = terminal.count_bytes(&filled, self.burst_bytes);
+            let waited = std::mem::take(&mut waited);
+            stations.record(
+                number,
+                at,
+                StationEvent {
+                    waited,
+                    ..StationEvent::new(action, bytes)
+                },
+            );
+            if filled.completed > 0 {
+                self.events.push(Reverse((end, Action::EndBurst(number))));
+            }
+        }
+        terminal.free = terminal.free.max(Time(at.0 + self.superframe_ps));
+        let has_data = terminal.rest > 0 || stations.waiting_bytes(number) > 0;
+        if terminal.waits_since.is_none() && has_data {
+            terminal.waits_since = Some(terminal.free);
+        } else if !has_data {
+            terminal.waits_since = None;
         }
     }
 
