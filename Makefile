@@ -10,7 +10,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # included so that Cargo compiles the other crates only once, for the tests and for Python.
 TESTED := --workspace --exclude longpipe-wasm --tests
 
-.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 stacks-picoquic stacks-quiche wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
+.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 stacks-picoquic stacks-quiche stacks-s2n-quic stacks-quic-go stacks-aioquic wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
 
 # Python packages are installed, and tests are compiled, in parallel with the core, unless make was called with --jobs.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -83,7 +83,7 @@ NGTCP2 := libngtcp2 libngtcp2_crypto_gnutls gnutls
 
 # Builds those that can be built.
 more-stacks:
-	@for name in ngtcp2 picoquic quiche; do $(MAKE) --silent --no-print-directory stacks-$$name || true; done
+	@for name in ngtcp2 picoquic quiche s2n-quic quic-go aioquic; do $(MAKE) --silent --no-print-directory stacks-$$name || true; done
 
 stacks-ngtcp2: $(ENDS)/ngtcp2.so
 	@:
@@ -108,6 +108,35 @@ $(ENDS)/quiche.so: $(wildcard integrations/stacks/quiche/* integrations/stacks/q
 	cargo build --release --locked --manifest-path integrations/stacks/quiche/Cargo.toml --target-dir $(ENDS)/quiche || { \
 		echo "stacks-quiche: not built; needs Rust 1.89, CMake, a C++ compiler and libclang (libclang-dev)"; exit 1; }
 	cp $(ENDS)/quiche/release/liblongpipe_quiche.so $@
+
+stacks-s2n-quic: $(ENDS)/s2n-quic.so
+	@:
+
+$(ENDS)/s2n-quic.so: $(wildcard integrations/stacks/s2n-quic/* integrations/stacks/s2n-quic/src/* crates/end/src/*) $(C_END_FILES)
+	cargo build --release --locked --manifest-path integrations/stacks/s2n-quic/Cargo.toml --target-dir $(ENDS)/s2n-quic || { \
+		echo "stacks-s2n-quic: not built; needs Rust 1.95, CMake and a C compiler"; exit 1; }
+	cp $(ENDS)/s2n-quic/release/liblongpipe_s2n_quic.so $@
+
+stacks-quic-go: $(ENDS)/quic-go
+	@:
+
+# The overlay adds a file to Go's package runtime, and the certificate, which must appear below the module.
+GO ?= $(or $(shell command -v go),/usr/local/go/bin/go)
+GO_END := $(CURDIR)/integrations/stacks/quic-go
+$(ENDS)/quic-go: $(wildcard $(GO_END)/*) $(wildcard crates/stacks/certificate/*)
+	@$(GO) version 2>&1 | grep -q "go1.26" || { echo "stacks-quic-go: not built; needs Go 1.26 (GO=PROGRAM)"; exit 1; }
+	@mkdir -p $(ENDS)
+	@printf '{"Replace": {"%s": "%s", "%s": "%s", "%s": "%s"}}' \
+		"$$($(GO) env GOROOT)/src/runtime/longpipe.go" "$(GO_END)/runtime.go.overlay" \
+		"$(GO_END)/certificate.der" "$(CURDIR)/crates/stacks/certificate/certificate.der" \
+		"$(GO_END)/key.der" "$(CURDIR)/crates/stacks/certificate/key.der" > $(ENDS)/quic-go.overlay.json
+	cd $(GO_END) && $(GO) test -c -trimpath -overlay $(CURDIR)/$(ENDS)/quic-go.overlay.json -o $(CURDIR)/$@ . || { \
+		echo "stacks-quic-go: not built; needs Go 1.26 and its module proxy"; exit 1; }
+
+# aioquic needs no object: its end is a program in Python.
+stacks-aioquic: $(VENV)/.packages
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt aioquic || { \
+		echo "stacks-aioquic: not installed; needs the package aioquic"; exit 1; }
 
 reproduce: setup
 	@$(BIN)/longpipe reproduce $(PAPERS)

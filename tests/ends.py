@@ -1,4 +1,4 @@
-"""Objects that `make stacks-NAME` builds, and transfers over random paths with them.
+"""Stacks that `make stacks-NAME` builds, and transfers over random paths with them.
 
 As a program, prints the decisions of each run: python tests/ends.py NAME CONTROL COUNT
 """
@@ -11,17 +11,25 @@ from typing import Any, Final
 
 from longpipe import Scenario, simulate
 
-FOLDER: Final = Path(__file__).parent.parent / "target" / "ends"
+ROOT: Final = Path(__file__).parent.parent
+FOLDER: Final = ROOT / "target" / "ends"
+# Stacks that are programs instead of objects.
+PROGRAMS: Final = {"aioquic": ROOT / "integrations" / "stacks" / "aioquic_end.py", "quic-go": FOLDER / "quic-go"}
 
 
 def file_of(name: str) -> Path:
-    """Returns the object of a stack, which need not exist."""
-    return FOLDER / f"{name}.so"
+    """Returns the object or program of a stack, which need not exist."""
+    return PROGRAMS.get(name, FOLDER / f"{name}.so")
 
 
 def traffic(name: str, **settings: Any) -> dict[str, Any]:  # noqa: ANN401 - values of any type
     """Returns the traffic of a flow with a stack."""
-    return {"kind": "own-stack", "file": str(file_of(name)), "stack": name, "settings": settings}
+    file = str(file_of(name))
+    if name in PROGRAMS:
+        source: dict[str, Any] = {"command": ["python", file] if file.endswith(".py") else [file]}
+    else:
+        source = {"file": file}
+    return {"kind": "own-stack", **source, "stack": name, "settings": settings}
 
 
 def path(

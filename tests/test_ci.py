@@ -110,6 +110,9 @@ def test_own_stack_is_named_by_file_name_and_control() -> None:
         "traffic": {"kind": "own-stack", "file": "a/b.so", "stack": "quinn", "settings": {"congestion": "bbr"}}
     }
     assert Sender.parse("own-stack:mine.py:mine-cubic").fields["traffic"]["command"] == ["python", "mine.py"]
+    program = Sender.parse("own-stack:ends/quic-go:quic-go-reno").fields["traffic"]
+    assert (program["command"], program["stack"]) == (["ends/quic-go"], "quic-go")
+    assert program["settings"] == {"congestion": "reno"}
     with pytest.raises(ScenarioError, match=r"^--new: 'own-stack:'; needs a shared object or a program"):
         Sender.parse("own-stack:", "--new")
 

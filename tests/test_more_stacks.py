@@ -1,6 +1,8 @@
 """The stacks of docs/more-stacks.md, if they are built: runs repeat bit by bit, windows shrink as RFCs say."""
 
 import ctypes
+import importlib.metadata
+import importlib.util
 import json
 import math
 import os
@@ -66,7 +68,24 @@ QUICHE: Final = Adapter(
     {"cubic": "8b60d5f0585f712f", "reno": "e40e4e09419404c6", "bbr2_gcongestion": "3fecdce23d6f1792"},
     reports_packets=False,
 )
-ADAPTERS: Final = (NGTCP2, PICOQUIC, QUICHE)
+S2N_QUIC: Final = Adapter(
+    "s2n-quic",
+    {"cubic": (CUBIC_BETA,), "bbr": ()},
+    "1.91.0",
+    {"cubic": "db69405d2e4ca1e0", "bbr": "fc41ce4e68057811"},
+)
+QUIC_GO: Final = Adapter(
+    "quic-go", {"reno": (CUBIC_BETA,)}, "0.65.0", {"reno": "37a0deb16dc9543f"}, reports_packets=False
+)
+AIOQUIC: Final = Adapter(
+    "aioquic",
+    # CUBIC reduces the window to .7 of the bytes that are still in flight.
+    {"reno": (RENO_BETA,), "cubic": (0.685,)},
+    "1.7.2",
+    {"reno": "72c205afb4f8f9b8", "cubic": "2b6f6a9fc689f985"},
+    reports_packets=False,
+)
+ADAPTERS: Final = (NGTCP2, PICOQUIC, QUICHE, S2N_QUIC, QUIC_GO, AIOQUIC)
 CONTROLS: Final = [(adapter, control) for adapter in ADAPTERS for control in adapter.reductions]
 each_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.name)
 each_control = pytest.mark.parametrize(
@@ -75,12 +94,19 @@ each_control = pytest.mark.parametrize(
 
 
 def need(adapter: Adapter) -> None:
-    if not ends.file_of(adapter.name).exists():
+    missing = adapter is AIOQUIC and importlib.util.find_spec("aioquic") is None
+    if missing or not ends.file_of(adapter.name).exists():
         pytest.skip(f"not built: make stacks-{adapter.name}")
 
 
 def version_of(adapter: Adapter) -> str:
-    """Returns the version in the table of the adapter's object."""
+    """Returns the version of the library in the adapter's object or program."""
+    if adapter is AIOQUIC:
+        return importlib.metadata.version("aioquic")
+    if adapter is QUIC_GO:
+        # The program is built from this file, and records no modules.
+        modules = (ends.ROOT / "integrations" / "stacks" / "quic-go" / "go.mod").read_text()
+        return modules.partition("quic-go/quic-go v")[2].split()[0]
 
     class Table(ctypes.Structure):
         _fields_ = (("version", ctypes.c_uint32), ("size", ctypes.c_uint32), ("stacks", ctypes.c_char_p))
@@ -175,7 +201,7 @@ def test_requests_are_answered_one_after_another(adapter: Adapter) -> None:
 def test_stack_shares_a_link_with_linux_cubic(adapter: Adapter) -> None:
     need(adapter)
     group = [
-        {"name": "own", "traffic": traffic(adapter.name, congestion="cubic")},
+        {"name": "own", "traffic": traffic(adapter.name)},
         {"name": "tcp", "traffic": "greedy"},
     ]
     network = {"kind": "dumbbell", "trunk_rate": "20 Mbit/s", "trunk_delay": "20 ms", "group": group}

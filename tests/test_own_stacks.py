@@ -102,15 +102,6 @@ def test_a_size_with_a_unit_reaches_the_stack_in_bytes(folder: Path) -> None:
     assert settings == [["label", "a 2 MB file"], ["size", "1024"], ["timeout_s", "0.3"], ["window", "20"]]
 
 
-def test_aioquic_makes_equal_decisions_with_new_keys(folder: Path) -> None:
-    pytest.importorskip("aioquic")
-    (folder / "aioquic_end.py").write_text(code("aioquic_end.py"))
-    runs = [simulate(path(program(folder, "aioquic_end.py", size=300_000, congestion="cubic"))) for _ in range(2)]
-    assert decisions(runs[0]) == decisions(runs[1])
-    assert runs[0].flows.delivered_bytes[0] == 300_000
-    assert runs[0].stacks.handshake_s[0] == pytest.approx(0.0415, abs=0.001)
-
-
 def test_stack_shares_a_path_with_tcp(folder: Path) -> None:
     own = {"kind": "own-stack", "file": str(folder / "window.so"), "settings": {**SETTINGS, "window": 200}}
     network: dict[str, Any] = {"kind": "dumbbell", "trunk_rate": "20 Mbit/s", "trunk_delay": "20 ms"}

@@ -25,8 +25,9 @@ class Sender:
     def parse(cls, text: str, option: str = "--controls") -> Sender:
         """Parses "cubic", "module:FILE", "python:CLASS", "stack:quinn-bbr", or "package.module:Class".
 
-        "own-stack:FILE:NAME-CONTROL" is the stack NAME of a shared object with its setting `congestion`; NAME and
-        CONTROL may be absent. Raises ScenarioError, which names `option`, for other text.
+        "own-stack:FILE:NAME-CONTROL" is the stack NAME of a shared object (.so), a Python program (.py) or another
+        program, with X ScenarioError, which names
+        `option`, for other text.
         """
         text = text.strip()
         kind, colon, rest = text.partition(":")
@@ -47,16 +48,18 @@ class Sender:
 
 
 def _own_stack(text: str, rest: str, option: str) -> Sender:
-    """Returns the stack of a shared object or of a Python program, given as FILE, FILE:NAME or FILE:NAME-CONTROL."""
+    """Returns the stack of a shared object or of a program, given as FILE, FILE:NAME or FILE:NAME-CONTROL."""
     file, _, named = rest.partition(":")
     if not file:
         raise ScenarioError(
             f"{option}: {text!r}; needs a shared object or a program, as in own-stack:mine.so, own-stack:mine.py or "
             "own-stack:mine.so:quinn-bbr"
         )
-    stack, _, control = named.partition("-")
-    program = Path(file).suffix == ".py"
-    traffic: dict[str, Any] = {"kind": "own-stack"} | ({"command": ["python", file]} if program else {"file": file})
+    # The control follows the last hyphen, because names of stacks may contain one: s2n-quic-cubic.
+    stack, hyphen, last = named.rpartition("-")
+    stack, control = (stack, last) if hyphen else (named, "")
+    sources: dict[str, dict[str, Any]] = {".so": {"file": file}, ".py": {"command": ["python", file]}}
+    traffic: dict[str, Any] = {"kind": "own-stack"} | sources.get(Path(file).suffix, {"command": [file]})
     traffic |= {"stack": stack} if stack else {}
     traffic |= {"settings": {"congestion": control}} if control else {}
     return Sender(named or Path(file).stem, {"traffic": traffic})

@@ -1,0 +1,1 @@
+// Permits functions without a body in runtime.go.
