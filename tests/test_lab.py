@@ -30,6 +30,7 @@ from longpipe.errors import RunError
 from longpipe.examples import EXAMPLES, MOVING, example
 from longpipe.lab import beyond
 from longpipe.lab.description import description
+from longpipe.lab.exercises import exercises
 from longpipe.lab.fields import models
 from longpipe.lab.presets import presets
 from longpipe.run import simulate
@@ -708,24 +709,18 @@ def test_links_of_the_pages_lead_to_existing_presets_and_steps() -> None:
     ]
     assert len(links) > 20
     assert {link.removeprefix("preset=") for link in links if link.startswith("preset=")} <= names
-    places = {f"step={number}" for number in range(1, 7)} | {f"exercise={number}" for number in range(1, 5)}
+    places = {f"step={number}" for number in range(1, 7)} | {f"exercise={number}" for number in range(1, 13)}
     assert {link for link in links if not link.startswith("preset=")} <= places
 
 
 def test_exercise_names_the_buffer_and_the_rtt_of_its_path() -> None:
-    text = (ROOT / "lab/src/page/exercises.ts").read_text()
-    said = re.search(r"0\.43 BDP keeps the link busy all the time, here ([\d.]+) ms", text)
-    rtt = re.search(r"so the RTT grows from (\d+) ms to a second", text)
-    path = re.search(r'access_rate: "(\w+ Mbit/s)", trunk_rate: "(10 Mbit/s)", trunk_delay: "(20 ms)"', text)
+    exercise = exercises()[0]
+    assert isinstance(exercise.why, str)
+    said = re.search(r"0\.43 BDP keeps the link busy all the time, here ([\d.]+) ms", exercise.why)
+    rtt = re.search(r"so the RTT grows from (\d+) ms to a second", exercise.text)
     assert said is not None
     assert rtt is not None
-    assert path is not None
-    scenario = Scenario().with_(
-        **{
-            "duration": "1 s", "framing": "ip", "traces.rtt": True, "network.sources": 1, "tcp.mss": "1448 B",
-            "network.access_rate": path[1], "network.trunk_rate": path[2], "network.trunk_delay": path[3],
-        }
-    )  # fmt: skip
-    least_ms = 1000 * simulate(scenario).traces["rtt"]["rtt_s"].min()
+    changes = {"duration": "1 s", "traces.rtt": True, "switch.buffer": "1 s", "tcp.mss": "1448 B"}
+    least_ms = 1000 * simulate(Scenario(**exercise.scenario).with_(**changes)).traces["rtt"]["rtt_s"].min()
     assert int(rtt[1]) == int(least_ms)
     assert float(said[1]) == pytest.approx(0.43 * int(rtt[1]), abs=0.05)

@@ -16,7 +16,9 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from longpipe import RunError, Scenario, simulate
+from longpipe.homework import Task
 from longpipe.lab import embed, fragment
+from longpipe.lab.exercises import exercises
 from longpipe.lab.presets import presets
 from longpipe.units import TIME
 from longpipe_evidence.papers.presets import presets as presets_of_papers
@@ -95,6 +97,16 @@ def of_widget() -> list[dict[str, str]]:
     return [{"fragment": fragment(one, 7), "state_hash": simulate(one, 7).state_hash} for one in scenarios]
 
 
+def of_homework() -> list[dict[str, str]]:
+    """Returns, for each exercise, a student's task as the fragment of the page's address, its answer and the code."""
+    tasks = [Task.drawn("Ada", number, 1) for number in range(1, len(exercises()) + 1)]
+    answers = [(task, answer) for task in tasks if (answer := task.answer()) is not None]
+    return [
+        {"fragment": task.link(""), "answer": task.exercise.choices[answer].words, "code": task.code(answer)}
+        for task, answer in answers
+    ]
+
+
 def of_random() -> list[dict[str, object]]:
     """Returns random scenarios of every kind, the same ones each time."""
     found: list[dict[str, object]] = []
@@ -170,6 +182,7 @@ expected = {
     "links": of_links(),
     "embedded": of_embedded(),
     "widget": of_widget(),
+    "homework": of_homework(),
     "random": of_random(),
     "directions": of_directions(),
     "modules": of_modules(),

@@ -5,6 +5,7 @@ import { after, test } from "node:test";
 import { close, open, rerun, settled } from "./page.mjs";
 
 after(close);
+const expected = JSON.parse(readFileSync(new URL("../build/expected.json", import.meta.url)));
 const text = (page, id) => page.textContent(`#${id}`);
 const problems = (page) => page.$$eval("#problems p", (all) => all.map((one) => one.textContent));
 
@@ -619,6 +620,21 @@ for (const [i, exercise] of EXERCISES.entries()) {
         await done(opened);
     });
 }
+
+test("the hand-in code of each homework is that of the teacher's key", async () => {
+    assert.equal(expected.homework.length, 12);
+    for (const { fragment, answer, code } of expected.homework) {
+        const opened = await open({ hash: fragment });
+        const { page } = opened;
+        assert.equal(await page.$("#check"), null);
+        await rerun(page, () => page.selectOption("#answer", { label: answer }));
+        assert.equal(await text(page, "hand-in"), code, fragment);
+        await page.reload();
+        await settled(page);
+        assert.equal(await text(page, "hand-in"), code, "after a reload");
+        await done(opened);
+    }
+});
 
 test("a change of the scenario cancels the check of the previous answer", async () => {
     const opened = await open({ hash: "#exercise=1" });

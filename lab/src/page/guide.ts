@@ -2,9 +2,10 @@
  * The panel of the lesson and the exercises: a hint on what to observe, and the answer to an exercise, which the engine
  * checks.
  */
+import type { Exercise } from "../scenario/model";
 import { byId, make, table } from "./dom";
 import { Cancelled } from "./engine";
-import { EXERCISES, type Exercise, check, chosen, whyOf } from "./exercises";
+import { EXERCISES, MEASURES, check, chosen, whyOf } from "./exercises";
 import { changed as withValue } from "./knobs";
 import { LESSON } from "./lesson";
 
@@ -14,7 +15,12 @@ type Table = Record<string, unknown>;
 export interface Place {
     step?: number | undefined;
     exercise?: number | undefined;
+    /** Whether the answer of the exercise is handed in instead of checked. */
+    homework?: boolean | undefined;
 }
+
+/** Number of digits of the state hash in a hand-in code, as in python/longpipe/homework.py. */
+const HASH_DIGITS = 10;
 
 /** Parts of the page that the panel uses. */
 interface Page {
@@ -65,7 +71,7 @@ export class Guide {
             box.replaceChildren(heading, make("p", {}, step.text), make("p", {}, make("b", {}, "Look: "), step.look));
         } else if (place.exercise !== undefined) {
             const exercise = EXERCISES[place.exercise - 1];
-            if (exercise !== undefined) this.showExercise(exercise, place.exercise);
+            if (exercise !== undefined) this.showExercise(exercise, place.exercise, place.homework === true);
         }
         box.open = true;
         this.changed();
@@ -79,25 +85,43 @@ export class Guide {
         if (exercise === undefined) return;
         byId<HTMLSelectElement>("answer").value = String(chosen(exercise, this.page.now().fields));
         byId("verdict").replaceChildren();
+        this.showCode(exercise, null);
+    }
+
+    /** Updates the hand-in code of homework after a run with this state hash. */
+    ran(hash: string): void {
+        const exercise = EXERCISES[(PLACES[this.current]?.exercise ?? 0) - 1];
+        if (exercise !== undefined) this.showCode(exercise, hash);
+    }
+
+    /** Shows the hand-in code: the number of the choice, and the first digits of the state hash of its run. */
+    private showCode(exercise: Exercise, hash: string | null): void {
+        const output = document.getElementById("hand-in");
+        if (output === null) return;
+        const choice = chosen(exercise, this.page.now().fields);
+        const code = hash === null ? "…" : `${choice + 1}-${hash.slice(0, HASH_DIGITS)}`;
+        output.textContent = choice < 0 ? `none: choose one of the values of ${exercise.label}` : code;
     }
 
     /** Shows an exercise with the choices of its answer. */
-    private showExercise(exercise: Exercise, number: number): void {
+    private showExercise(exercise: Exercise, number: number, homework: boolean): void {
         const answer = make("select", { id: "answer" }, make("option", { value: "-1", disabled: true, hidden: true }, "another value"));
         answer.append(...exercise.choices.map(({ words }, i) => make("option", { value: String(i) }, words)));
         answer.addEventListener("change", () => {
             const choice = exercise.choices[Number(answer.value)];
-            if (choice !== undefined) this.page.set(withValue(this.page.now().fields, exercise.path, choice.value), exercise.path);
+            if (choice !== undefined) this.page.set(withValue(this.page.now().fields, exercise.field, choice.value), exercise.field);
         });
         const press = make("button", { type: "button", id: "check" }, "Check my answer");
         press.addEventListener("click", () => void this.check(exercise));
         const verdict = make("div", { id: "verdict" });
         verdict.setAttribute("role", "status");
+        const code = make("p", {}, make("b", {}, "Hand in: "), make("output", { id: "hand-in" }));
         byId("lesson-box").replaceChildren(
             make("summary", {}, make("h2", {}, `Exercise ${number}. ${exercise.title}`)),
-            make("p", {}, exercise.text),
+            make("p", {}, exercise.text, ...(homework ? [" ", make("b", {}, "Your settings differ from those in this text; the form shows them.")] : [])),
             make("p", {}, make("b", {}, "Task: "), exercise.task),
-            make("div", { className: "row" }, make("label", { htmlFor: "answer" }, exercise.label), answer, press),
+            make("div", { className: "row" }, make("label", { htmlFor: "answer" }, exercise.label), answer, ...(homework ? [] : [press])),
+            ...(homework ? [code] : []),
             verdict,
             make("p", {}, make("b", {}, "Look: "), exercise.look),
         );
@@ -116,8 +140,8 @@ export class Guide {
             if (this.checking !== controller) return;
             showIn(verdict, make("p", { className: result.right ? "right" : "wrong" }, result.words));
             if (!result.right) return;
-            const rows = exercise.choices.map(({ words }, i) => [words, exercise.measure.show(result.measured[i] as number)]);
-            const all = make("details", {}, make("summary", {}, "All choices"), table([exercise.label, exercise.measure.name], rows));
+            const rows = exercise.choices.map(({ words }, i) => [words, MEASURES[exercise.measure].show(result.measured[i] as number)]);
+            const all = make("details", {}, make("summary", {}, "All choices"), table([exercise.label, MEASURES[exercise.measure].name(exercise)], rows));
             verdict.append(make("p", {}, whyOf(exercise, fields)), all);
         } catch (error) {
             if (error instanceof Cancelled || this.checking !== controller) return;

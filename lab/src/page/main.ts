@@ -192,6 +192,7 @@ function finished(ended: Done, runMs: number): void {
     const what = `${flows} ${flows === 1 ? "flow" : "flows"}, ${durationS(ended.resolved)} s simulated`;
     byId("status").textContent = `${what} in ${(runMs / 1000).toFixed(2)} s, ${speed} million packets per second`;
     document.body.dataset["hash"] = ended.counted.state_hash;
+    guide.ran(ended.counted.state_hash);
     if (ended.counted.replaced.length > 0) tell(ended.counted.replaced);
     showNumbers(byId("numbers"), ended, pinned);
     showFlows(byId("flow-table"), ended.resolved, ended.counted);

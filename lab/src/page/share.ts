@@ -12,6 +12,8 @@ export interface Settings {
     preset?: string | undefined;
     step?: number | undefined;
     exercise?: number | undefined;
+    /** Whether the exercise is homework: its answer is handed in, and the page does not check it. */
+    homework?: boolean | undefined;
     /** The form for the core, as JSON text, of fields that the page cannot resolve. */
     core?: string | undefined;
     fields?: Record<string, unknown> | undefined;
@@ -19,11 +21,12 @@ export interface Settings {
 }
 
 /** Returns the fragment for these settings. Scenarios are TOML, and their forms for the core JSON, deflated and encoded. */
-export async function toHash({ preset, step, exercise, core, fields, seed }: Settings): Promise<string> {
+export async function toHash({ preset, step, exercise, homework, core, fields, seed }: Settings): Promise<string> {
     const parts: string[] = [];
     if (preset !== undefined) parts.push(`preset=${encodeURIComponent(preset)}`);
     if (step !== undefined) parts.push(`step=${step}`);
     if (exercise !== undefined) parts.push(`exercise=${exercise}`);
+    if (homework === true) parts.push("homework=1");
     if (seed !== "1" || parts.length === 0) parts.push(`seed=${seed}`);
     if (fields !== undefined) parts.push(`s=${await packed(toToml(fields))}`);
     if (core !== undefined) parts.push(`core=${await packed(core)}`);
@@ -34,7 +37,13 @@ export async function toHash({ preset, step, exercise, core, fields, seed }: Set
 export async function fromHash(hash: string): Promise<Settings | null> {
     const parameters = new URLSearchParams(hash.replace(/^#/, ""));
     const number = (name: string): number | undefined => (parameters.has(name) ? Number(parameters.get(name)) : undefined);
-    const settings: Settings = { preset: parameters.get("preset") ?? undefined, step: number("step"), exercise: number("exercise"), seed: parameters.get("seed") ?? "1" };
+    const settings: Settings = {
+        preset: parameters.get("preset") ?? undefined,
+        step: number("step"),
+        exercise: number("exercise"),
+        homework: parameters.has("homework") || undefined,
+        seed: parameters.get("seed") ?? "1",
+    };
     const letters = parameters.get("s");
     if (letters === null) {
         if (settings.preset !== undefined || settings.step !== undefined || settings.exercise !== undefined) return settings;

@@ -33,5 +33,5 @@ function stepOf(number: number): { fields: Table; words: string } {
 function exerciseOf(number: number): { fields: Table; words: string } {
     const exercise = EXERCISES[number - 1];
     if (exercise === undefined) throw new ScenarioError([`exercise: ${number}; needs 1 to ${EXERCISES.length}`]);
-    return { fields: exercise.fields, words: `Exercise ${number}.` };
+    return { fields: exercise.scenario, words: `Exercise ${number}.` };
 }

@@ -74,6 +74,30 @@ export interface Model {
     transport?: string;
 }
 
+/** A choice: its text, and the value of the field. */
+export interface Choice {
+    words: string;
+    value: unknown;
+}
+
+/** An exercise; python/longpipe/lab/exercises describes its fields. */
+export interface Exercise {
+    title: string;
+    text: string;
+    task: string;
+    look: string;
+    why: string | Record<string, string>;
+    scenario: Record<string, unknown>;
+    field: string;
+    label: string;
+    choices: Choice[];
+    wanted: "smallest" | "largest";
+    measure: "efficiency" | "timeouts" | "share";
+    flow?: string;
+    least?: number;
+    most?: number;
+}
+
 /**
  * A preset; `fields` are those of a file, and `core` is the form for the core if the page cannot resolve them itself.
  */
@@ -117,6 +141,7 @@ interface Description {
     /** Fields of links and nodes that the page does not support, each with its effect. */
     beyond: Record<string, string>;
     presets: Preset[];
+    exercises: Exercise[];
 }
 
 export const DESCRIPTION = data as unknown as Description;

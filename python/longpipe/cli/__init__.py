@@ -37,7 +37,7 @@ class _Commands(Commands):
         "Decide": ("advise", "fairness", "attack", "ci"),
         "Experiments": ("design", "study", "analyse"),
         "Evidence": (),
-        "Tools": ("init", "fields", "cc", "doctor", "version", "help"),
+        "Tools": ("init", "fields", "cc", "homework", "doctor", "version", "help"),
     }
     rare = ("--install-completion", "--show-completion", "version", "help")
 

@@ -109,16 +109,16 @@ def fragment(scenario: Path | Scenario, seed: int = 1) -> str:
             return f"#preset={name}&seed={seed}"
         if not is_resolvable(checked):
             raise
-        core = f"&core={_packed(checked.core_json())}"
+        core = f"&core={packed(checked.core_json())}"
         if len(core) > MAX_CORE:
             raise ScenarioError(
                 f"network.path: {len(core)} characters in the address of the lab; needs at most {MAX_CORE}, as of a "
                 f"path with fewer changes, or of a shorter run"
             ) from None
-    return f"#seed={seed}&s={_packed(checked.to_toml())}{core}"
+    return f"#seed={seed}&s={packed(checked.to_toml())}{core}"
 
 
-def _packed(text: str) -> str:
+def packed(text: str) -> str:
     """Returns a text, deflated, in the letters of an address."""
     return base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
 

@@ -9,6 +9,7 @@ from longpipe.controls.facts import INTERFACE
 from longpipe.errors.alternatives import CALLED, ITS_WINDOW, NAMES, RENO, homes
 from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
 from longpipe.lab import beyond
+from longpipe.lab.exercises import exercises
 from longpipe.lab.fields import models
 from longpipe.scenario import BUFFER_OF_ROUTERS
 from longpipe.scenario.base import kinds_that
@@ -50,4 +51,5 @@ def description(presets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "limits": dict(MEANINGS),
         "beyond": dict(beyond.OF_NETWORK),
         "presets": list(presets),
+        "exercises": [exercise.of_page() for exercise in exercises()],
     }
