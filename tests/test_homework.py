@@ -132,7 +132,7 @@ def test_links_have_the_settings_of_the_students(homework: list[dict[str, str]])
         (
             "student\nAda\n",
             ["--base", "lab.html"],
-            "--base: lab.html; needs the address of the page, as in https://example.org/lab.html",
+            "--base: 'lab.html'; needs a URL without '#', as in https://example.org/lab.html",
         ),
     ],
 )

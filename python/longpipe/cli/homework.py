@@ -10,7 +10,6 @@ from pathlib import Path
 import typer
 
 from longpipe.cli.toolkit.safe import echo
-from longpipe.errors import ScenarioError
 from longpipe.system.files import check_file, write_text
 
 app = typer.Typer(
@@ -42,9 +41,9 @@ def make(
     """
     # Imported here so that other commands start faster.
     from longpipe import homework
+    from longpipe.lab import check_base
 
-    if "#" in base or "://" not in base:
-        raise ScenarioError(f"--base: {base}; needs the address of the page, as in https://example.org/lab.html")
+    check_base(base)
     homework.numbered(exercise)
     check_file("--output", output)
     check_file("--key", key)
