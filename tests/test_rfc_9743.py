@@ -94,6 +94,14 @@ def test_controls_under_test() -> None:
         of_control("module:cubic.so")
 
 
+def test_a_control_that_needs_accurate_ecn_brings_it_to_every_part() -> None:
+    for part in of_control("prague").parts:
+        (tcp,) = part.factors["control"]["prague"].values()
+        assert isinstance(tcp, dict)
+        assert tcp["ecn"] == {"kind": "accurate", "ect": 1}, part.id
+        part.design(1, {})
+
+
 def test_every_part_has_a_proposed_condition_of_its_section() -> None:
     for part in SUITES["rfc-9743"].parts:
         assert part.criteria

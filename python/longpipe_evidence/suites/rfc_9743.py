@@ -9,6 +9,7 @@ import pandas as pd
 
 from longpipe.errors import ScenarioError
 from longpipe.fairness.controls import control_of
+from longpipe.scenario.remedies import of_control as needs_of_control
 from longpipe_evidence.suites.criteria import BASELINE, CONTROL, at_least, at_most, compared, not_less
 from longpipe_evidence.suites.suite import Criterion, Suite, SuitePart, over
 
@@ -85,8 +86,17 @@ def _other(control: str, count: int = 1) -> dict[str, Any]:
 
 
 def _of_group(controls: dict[str, Any], group: int = 0) -> "Levels":
-    """Returns levels that differ in the control of one group of flows."""
-    return {name: {f"network.group.{group}.tcp": {"congestion": value}} for name, value in controls.items()}
+    """Returns levels that differ in the control of one group of flows, with the settings that the control needs."""
+    return {
+        name: {f"network.group.{group}.tcp": {"congestion": value, **needs_of_control(value, "linux-6")}}
+        for name, value in controls.items()
+    }
+
+
+def _of_all(controls: dict[str, Any]) -> "Levels":
+    """Returns levels that differ in the control of all flows, with the settings that a control needs."""
+    fields = {name: {"congestion": value, **needs_of_control(value, "linux-6")} for name, value in controls.items()}
+    return {name: {"tcp": {"profile": "linux-6", **tcp}} for name, tcp in fields.items()}
 
 
 def _moving(path: dict[str, Any]) -> dict[str, object]:
@@ -159,7 +169,7 @@ def _starved(rows: pd.DataFrame, _cubic: pd.DataFrame) -> pd.Series:
 
 def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
     """Returns the suite's parts, which compare the given controls."""
-    own, whole = _of_group(controls), over("tcp.congestion", controls)
+    own, whole = _of_group(controls), _of_all(controls)
     video = {"name": "video", "traffic": {"kind": "video", "rate": "1 Mbit/s"}}
     steps: dict[str, dict[str, Any]] = {
         "rate / 4 and back": {"rate": [["0 s", "10 Mbit/s"], ["15 s", "2.5 Mbit/s"], ["30 s", "10 Mbit/s"]]},
