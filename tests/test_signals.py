@@ -46,6 +46,7 @@ ARGUMENTS = {
     "study": "list",
     "cc": f"check {MODULE}",
     "ci": "init cubic",
+    "homework": "make class.csv --base https://example.org/lab.html",
     "live": "s.toml -- sleep 60",
     "validate": "model-errors",
 }
@@ -78,14 +79,15 @@ def interrupted(command: str, after_s: float, number: signal.Signals, folder: Pa
     return process.returncode, errors
 
 
-@pytest.mark.parametrize("case", range(examples(24, len(CASES))))
+@pytest.mark.parametrize("case", range(examples(len(ARGUMENTS), len(CASES))))
 def test_signal_ends_a_command_with_one_line(case: int, tmp_path: Path) -> None:
     # A sample has each command once, at instants that are spread over those of the sweep.
-    count = examples(24, len(CASES))
+    count = examples(len(ARGUMENTS), len(CASES))
     command, after_s = CASES[case] if count == len(CASES) else (list(ARGUMENTS)[case], INSTANTS[case * 7 % 40])
     number = list(SIGNALS)[case % 2]
     text = Scenario.example("fiber").with_(duration="5 s").to_toml()
     (tmp_path / "s.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "class.csv").write_text("\n".join(["student", *map(str, range(1000))]) + "\n", encoding="utf-8")
     lines = [f"64 bytes from 10.0.0.1: icmp_seq={i} ttl=64 time={20 + i % 7} ms" for i in range(1, 20000)]
     (tmp_path / "p.txt").write_text("PING 10.0.0.1 (10.0.0.1) 56(84) bytes of data.\n" + "\n".join(lines) + "\n")
     status, errors = interrupted(command, after_s, number, tmp_path)
