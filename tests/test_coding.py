@@ -14,7 +14,7 @@ from longpipe import Scenario, pictures, simulate
 from longpipe.errors import ScenarioError
 from longpipe.pictures.kinds.path import path_series
 from longpipe.scenario.coding import Modcod, modcods, rates_of
-from longpipe.scenario.motion import Coded
+from longpipe.scenario.variations import Coded
 
 # EN 302 307 table 5a: payload bits of the BCH code in a normal frame of 64 800 bits, by code rate.
 CODES = ("1/4", "1/3", "2/5", "1/2", "3/5", "2/3", "3/4", "4/5", "5/6", "8/9", "9/10")

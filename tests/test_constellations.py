@@ -1,5 +1,6 @@
 """Satellite routes as a graph: the routes, delays and packet arrivals agree with `longpipe satellites`."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any, Final
@@ -222,7 +223,7 @@ def test_digests_and_files_keep_a_graph() -> None:
         ({"as": "link", "rerouting": "drop"}, {}, "network.path.rerouting: drop; needs as = 'graph'"),
         ({"order": "fifo"}, {}, "network.path.order: fifo; a graph needs free"),
         ({"at": "start"}, {}, "network.path.at: start; a graph needs end"),
-        ({"outages": {"every": "15 s"}}, {}, "network.path.outages: a graph accepts only arriving"),
+        ({"outages": {"in_flight": "drop"}}, {}, "network.path.outages.in_flight: drop; a graph"),
         (
             {"to": "-89,0"},
             {},
@@ -248,33 +249,62 @@ def test_cells_are_rejected_and_every_queue_is_accepted() -> None:
     over(MANILA_DALIAN, "10 s", switch={"buffer": "100 packets", "policy": "codel"})
 
 
-CONSTANT_ROUTES = "needs a path with constant routes: a constellation without path.as = 'graph'"
+TRAFFIC: Final[list[dict[str, Any]]] = [
+    {"kind": "flow-arrivals", "rate": 5, "sizes": {"kind": "fixed", "size": "20 KB"}},
+    {"kind": "web"},
+    {"kind": "adaptive-video"},
+    {"kind": "transfer", "size": "1 MB"},
+]
 
 
-@pytest.mark.parametrize(
-    ("traffic", "said"),
-    [
-        (
-            {"kind": "flow-arrivals", "rate": 1, "sizes": {"kind": "fixed", "size": "10 KB"}},
-            "flow-arrivals",
-        ),
-        pytest.param({"kind": "stack", "stack": "quinn"}, "stack, a real stack", marks=needs_stacks),
-    ],
-)
-def test_flows_that_need_constant_routes_are_rejected_over_changing_ones(traffic: dict[str, object], said: str) -> None:
-    path = {**MANILA_DALIAN, "step": "1 s"}
-    group = ({"name": "web", "traffic": traffic},)
-    network: dict[str, Any] = {"kind": "dumbbell", "trunk_rate": "10 Mbit/s", "group": group}
-    with pytest.raises(ScenarioError) as refused:
-        over({}, network={**network, "path": path}).digest()
-    assert str(refused.value) == f"network.group[0].traffic of flow 'web': {said}; {CONSTANT_ROUTES}"
-    over({}, network={**network, "path": {**path, "as": "link"}}).digest()
+@pytest.mark.parametrize("rerouting", ["keep", "drop"])
+@pytest.mark.parametrize("traffic", TRAFFIC, ids=lambda traffic: traffic["kind"])
+def test_traffic_crosses_changing_routes_equally_in_both_engines(traffic: dict[str, Any], rerouting: str) -> None:
+    scenario = over({**MANILA_DALIAN, "step": "1 s", "rerouting": rerouting}, traffic=traffic)
+    assert len(routes(scenario)) > 1
+    found = simulate(scenario)
+    assert found.flows["delivered_bytes"].item() > 0
+    assert simulate(scenario.with_(engine="reference")).state_hash == found.state_hash
 
 
-def test_real_programs_are_rejected_over_changing_routes() -> None:
-    told = f"the routes of flow 'flow1' change; a real program {CONSTANT_ROUTES}"
-    with pytest.raises(ScenarioError, match=re.escape(told)):
-        plan(over({**MANILA_DALIAN, "step": "1 s"}))
+def test_an_arriving_flow_has_the_delay_of_the_route_of_its_time() -> None:
+    """A flow of one segment takes half of the RTT of `longpipe satellites`, over links without transmission times."""
+    traffic = {"kind": "flow-arrivals", "rate": 1, "sizes": {"kind": "fixed", "size": "100 B"}}
+    fast = {"network.trunk_rate": "10 Tbit/s", "network.access_rate": "10 Tbit/s"}
+    path = {**MANILA_DALIAN, "step": "100 ms", "rerouting": "drop"}
+    arrived = simulate(over(path, traffic=traffic).with_(**fast)).completions
+    kuiper = Constellation.of_shell(shell("kuiper-630"))
+    found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=60, step_s=0.1)
+    assert len(arrived) > 30
+    for row in arrived.itertuples():
+        rtt_s = np.interp(row.arrival_s, found.times_s, found.rtt_s[:, 0])
+        changes = [time for time, _, _ in found.changes if row.arrival_s - 0.1 < time < row.arrival_s + 0.1]
+        assert changes or row.completion_s - row.arrival_s == pytest.approx(rtt_s / 2, abs=1e-6)
+
+
+def test_a_proxy_splits_connections_over_changing_routes() -> None:
+    pep = {"at": "switch1", "buffer": "1 MB"}
+    path = {**MANILA_DALIAN, "step": "1 s", "outages": {"arriving": "drop"}}
+    for traffic in (TRAFFIC[0], TRAFFIC[1]):
+        scenario = over(path, traffic=traffic, network={**over(path).network.model_dump(exclude_none=True), "pep": pep})
+        found = simulate(scenario)
+        assert found.flows["delivered_bytes"].sum() > 0
+        assert simulate(scenario.with_(engine="reference")).state_hash == found.state_hash
+
+
+@needs_stacks
+def test_a_real_stack_crosses_changing_routes() -> None:
+    traffic = {"kind": "stack", "stack": "quinn", "size": "2 MB"}
+    scenario = over({**MANILA_DALIAN, "step": "1 s"}, "40 s", traffic=traffic)
+    assert len(routes(scenario)) > 1
+    flow = simulate(scenario).flows.iloc[0]
+    assert flow["delivered_bytes"] == 2_000_000
+
+
+def test_live_programs_cross_changing_routes() -> None:
+    planned = plan(over({**MANILA_DALIAN, "step": "1 s"}))
+    flows = json.loads(planned.resolved_json)["flows"]
+    assert all(flow["foreign"] and flow["rerouting"]["changes"] for flow in flows)
 
 
 def test_the_default_buffer_of_a_graph_is_stated() -> None:

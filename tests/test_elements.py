@@ -240,8 +240,8 @@ def test_a_folder_of_hypatia_has_satellites_and_links_between_them(tmp_path: Pat
     ("links", "said"),
     [
         (None, ": a folder without tles.txt; needs a file of TLEs or OMMs, or a folder of Hypatia"),
-        ("0 2\n", "/isls.txt:1: '0 2'; needs two of the 1 satellites, from 0"),
-        ("\n0 x\n", "/isls.txt:2: '0 x'; needs a line for each link, two numbers of satellites, as in 0 1"),
+        ("0 2\n", "/isls.txt:1: '2'; needs the number of a satellite, 0 to 0"),
+        ("\n0 x\n", "/isls.txt:2: 'x'; needs the number of a satellite, 0 to 0"),
     ],
 )
 def test_another_folder_is_rejected_in_one_line(tmp_path: Path, links: str | None, said: str) -> None:

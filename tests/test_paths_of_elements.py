@@ -186,7 +186,6 @@ def test_a_begin_in_another_time_zone_is_reported_in_utc(file: Path) -> None:
         ({"step": "1 us"}, "network.path.step: 30000000 steps of 1 us; needs at most 1000000"),
         ({"elements": "missing.tle"}, "missing.tle: "),
         ({"from": "Nowhere"}, "station: 'Nowhere' is not a known city"),
-        ({"as": "graph"}, "network.path.as: "),
     ],
 )
 def test_invalid_paths_are_rejected_in_one_line(file: Path, fields: dict[str, Any], said: str) -> None:

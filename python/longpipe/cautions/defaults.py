@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from longpipe.scenario.motion import Satellites
+from longpipe.scenario.motion import OwnSatellites, Satellites
 from longpipe.scenario.paths import Path, Resolved, paths, sustained_bps
 from longpipe.scenario.profiles import CLASSIC
 from longpipe.scenario.tcp import Tcp
@@ -144,7 +144,7 @@ def default_buffer(scenario: Scenario) -> Iterator[str]:
 
 def _is_spread(link: Link) -> bool:
     """Returns whether the resolved scenario contains satellites and their links instead of this link."""
-    return isinstance(link.path, Satellites) and link.path.as_ == "graph"
+    return isinstance(link.path, Satellites | OwnSatellites) and link.path.as_ == "graph"
 
 
 def _who(limited: list[Path]) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from longpipe.satellites import Constellation, RoundTrips, Station
 
 TABLES: Final = (".csv", ".parquet", ".json")
+ANIMATIONS: Final = (".html", ".czml")
 # Maximum number of pairs that are printed.
 MAX_TOLD: Final = 12
 BUILT_IN: Final = "starlink-550, kuiper-630, telesat-1015, oneweb, iridium"
@@ -74,6 +75,11 @@ def satellites(
             help="Longest link between satellites of a file \\[km], at least 80 km above the Earth.",
         ),
     ] = None,
+    links: str | None = typer.Option(
+        None,
+        metavar="grid|FILE",
+        help="Links between satellites of a file: a +grid, or a file with two satellites per line.",
+    ),
     output: Path | None = typer.Option(
         None, "--output", "-o", metavar="FILE|-", help="Round trips: .csv, .parquet or .json; - is stdout, as CSV."
     ),
@@ -89,6 +95,9 @@ def satellites(
     at: float = typer.Option(
         0.0, "--at", metavar="TIME", parser=seconds, help="Time of the map \\[s].", show_default="0 s"
     ),
+    animation: Path | None = typer.Option(
+        None, metavar="FILE", help="Satellites and routes over time: .html, one page, or .czml for CesiumJS."
+    ),
 ) -> None:
     """Compute round trips and routes between ground stations over a constellation.
 
@@ -101,6 +110,7 @@ def satellites(
         ("--routes", routes, TABLES),
         ("--picture", picture, PICTURES),
         ("--map", chart, PICTURES),
+        ("--animation", animation, ANIMATIONS),
     ):
         if file is not None:
             if accepted is TABLES and is_stdout(file):
@@ -114,7 +124,7 @@ def satellites(
     from longpipe.satellites import round_trips
 
     stations = _stations(places or [], cities, elevation)
-    constellation, begin_s = _constellation(source, begin, link_range)
+    constellation, begin_s = _constellation(source, begin, link_range, links)
     _warn(source, constellation.doubts)
     with RunBar(constellation.name) as bar:
         computed = round_trips(
@@ -123,6 +133,8 @@ def satellites(
     _warn(source, [line for line in computed.doubts if line not in constellation.doubts])
     with apart(output if is_stdout(output) else routes):
         _show(computed, output, routes, picture, chart, at)
+        if animation is not None:
+            _animate(computed, animation)
 
 
 def _show(
@@ -147,6 +159,15 @@ def _show(
             echo(f"Map: {chart}")
 
 
+def _animate(computed: RoundTrips, file: Path) -> None:
+    """Writes an animation as a page or as CZML."""
+    from longpipe.pictures.animation import animation_czml, animation_page
+    from longpipe.system.files import write_text
+
+    write_text(file, animation_czml(computed) if file.suffix == ".czml" else animation_page(computed))
+    echo(f"Animation: {file}")
+
+
 def _stations(places: list[str], count: int, elevation: float | None) -> list[Station]:
     """Returns the named stations and the `count` largest cities. Raises ScenarioError unless there are two."""
     from dataclasses import replace
@@ -165,7 +186,9 @@ def _stations(places: list[str], count: int, elevation: float | None) -> list[St
     return [place if elevation is None else replace(place, least_elevation_deg=elevation) for place in by_name.values()]
 
 
-def _constellation(source: str, begin: str | None, link_range: float | None) -> tuple[Constellation, float]:
+def _constellation(
+    source: str, begin: str | None, link_range: float | None, links: str | None
+) -> tuple[Constellation, float]:
     """Returns the constellation, and the first instant [s] after its epoch."""
     from longpipe.satellites import Constellation
     from longpipe.satellites.epochs import utc
@@ -177,9 +200,10 @@ def _constellation(source: str, begin: str | None, link_range: float | None) -> 
     if Path(source).exists():
         range_m = None if link_range is None else 1e3 * link_range
         epoch = None if begin is None else utc("--begin", begin)
-        return Constellation.of_file(Path(source), epoch=epoch, link_range_m=range_m), 0.0
-    if link_range is not None:
-        raise ScenarioError("--link-range: needs a file of TLEs or OMMs; shells define their links")
+        return Constellation.of_file(Path(source), epoch=epoch, link_range_m=range_m, links_from=links), 0.0
+    for option, value in (("--link-range", link_range), ("--links", links)):
+        if value is not None:
+            raise ScenarioError(f"{option}: needs a file of TLEs or OMMs; shells define their links")
     if Path(source).suffix:
         raise ScenarioError(f"{source}: does not exist; needs a file of TLEs or OMMs, or a shell: {BUILT_IN}")
     constellation = Constellation.of_shell(parse_shell(source))

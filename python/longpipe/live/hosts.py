@@ -16,7 +16,6 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.ip import HEADER_BYTES, packet_bytes
 from longpipe.scenario import Scenario, Switch, Tcp
 from longpipe.scenario.canonical import canonical_json
-from longpipe.scenario.checks import CONSTANT_ROUTES
 from longpipe.scenario.warm_up import without_warm_up
 
 # Number of external flows between two hosts; queues can distinguish this many.
@@ -97,11 +96,6 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
     ways, tcp = [], _tcp(mtu)
     for number in _joining(real_hosts, ends):
         sender, receiver = map(real_hosts.index, ends[number])
-        if "rerouting" in flows[number]:
-            name = flows[number]["name"]
-            raise ScenarioError(
-                f"{scenario.name}: the routes of flow {name!r} change; a real program {CONSTANT_ROUTES}"
-            )
         ways.append((sender, receiver, len(simulated) + len(external), FLOWS))
         external += [_external(flows[number], tcp, f"live-{number}-{n}") for n in range(FLOWS)]
     return Plan(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, nearest, shown
 from longpipe.satellites.checks import (
     doubts_of_epochs,
     doubts_of_errors,
@@ -23,7 +23,8 @@ from longpipe.satellites.checks import (
 )
 from longpipe.satellites.elements import read_elements
 from longpipe.satellites.epochs import EPOCH, in_utc
-from longpipe.satellites.hypatia import read_folder
+from longpipe.satellites.grid import grid_links
+from longpipe.satellites.hypatia import read_folder, read_pairs
 from longpipe.satellites.links import sighted
 from longpipe.satellites.shells import Shell
 
@@ -38,6 +39,9 @@ MINUTES_PER_DAY: Final = 1440.0
 ECCENTRICITY: Final = 1e-7
 # Default minimum elevation, which is that of Starlink's user terminals.
 MIN_ELEVATION_DEG: Final = 25.0
+# Rule for links between satellites of a file.
+GRID: Final = "grid"
+_MAX_DIGITS: Final = 9
 _NO_LINKS: Final = np.empty((0, 2), dtype=np.int64)
 
 
@@ -128,25 +132,32 @@ class Constellation:
         epoch: datetime | None = None,
         least_elevation_deg: float = MIN_ELEVATION_DEG,
         link_range_m: float | None = None,
+        links_from: str | None = None,
     ) -> Constellation:
         """Returns the satellites of a file of TLEs or OMMs, or of one of Hypatia's folders.
 
-        A file's satellites have no links between them unless `link_range_m` [m] is given; a folder defines its own
-        links. Times are measured from `epoch` (in UTC if it has no time zone), by default the last epoch of the
-        elements. `doubts` contains warnings about satellites that occur more than once, about elements that are old at
-        this time, and about satellites and links that are left out. Raises ScenarioError if no
-        satellite has a position, and if a range is given with a folder.
+        A file's satellites have no links between them unless `link_range_m` [m] or `links_from` is given: "grid" for a
+        +grid, or a file with two satellites per line. A folder defines its own links. Times are measured from `epoch`
+        (in UTC if it has no time zone), by default the last epoch of the elements. `doubts` contains warnings about
+        satellites that occur more than once, about elements that are old at this time, and about satellites and links
+        that are left out. Raises ScenarioError if no satellite has a position, and if more than one of a range, links
+        and a folder is given.
         """
         sgp4_api()
         path = Path(path)
         elements, links = read_folder(path) if path.is_dir() else (read_elements(path), _NO_LINKS)
-        if link_range_m is not None and len(links):
-            raise ScenarioError(f"{path}: a folder defines its own links; not together with a range of links")
+        if len(links) and (link_range_m is not None or links_from is not None):
+            raise ScenarioError(f"{path}: a folder defines its own links; not together with a range or other links")
+        if link_range_m is not None and links_from is not None:
+            raise ScenarioError(f"{path}: a range of links and {links_from}; needs one of them")
         begin = max(satellite.epoch for satellite in elements) if epoch is None else in_utc(epoch)
         names = [satellite.name for satellite in elements]
         satellites = [satellite.satellite for satellite in elements]
         constellation = cls(path.name, names, satellites, begin, links, least_elevation_deg, link_range_m=link_range_m)
         codes, places = constellation.at_epoch()
+        if links_from is not None:
+            links = constellation.linked_by(links_from, codes == 0)
+            constellation = replace(constellation, links=links)
         placed_links = links[np.isfinite(places[links]).all(axis=(1, 2))]
         doubts = (
             *doubts_of_errors(names, codes),
@@ -157,6 +168,41 @@ class Constellation:
         if codes.all():
             raise ScenarioError(f"{path}: at {begin:%Y-%m-%dT%H:%M}: {doubts[0]}; needs elements of that time")
         return replace(constellation, doubts=doubts)
+
+    def linked_by(self, links_from: str, is_placed: np.ndarray) -> np.ndarray:
+        """Returns the links of a +grid ("grid") between satellites with a position, or those of a file.
+
+        Raises ScenarioError for a line that does not name two satellites.
+        """
+        if links_from != GRID:
+            return np.array(read_pairs(Path(links_from), self.number_of), dtype=np.int64).reshape(-1, 2)
+        placed = np.nonzero(is_placed)[0]
+        satellites = [self.satellites[number] for number in placed.tolist()]
+        days, fraction = _julian(self.epoch)
+        since_min = MINUTES_PER_DAY * np.array(
+            [days - one.jdsatepoch + fraction - one.jdsatepochF for one in satellites], dtype=np.float64
+        )
+        links: np.ndarray = placed[grid_links(satellites, since_min)].reshape(-1, 2)
+        return links
+
+    def number_of(self, text: str) -> int:
+        """Returns the number of a satellite given by its name, number or catalogue number. Raises ScenarioError."""
+        if text in self._numbers:
+            return self._numbers[text]
+        count = len(self.names)
+        if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
+            if int(text) < count:
+                return int(text)
+            catalogue = [number for number, one in enumerate(self.satellites) if one.satnum == int(text)]
+            if catalogue:
+                return catalogue[0]
+        raise ScenarioError(
+            f"{shown(text)}; {nearest(text, self.names)}, or a number from 0 to {count - 1}, or a catalogue number"
+        )
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in reversed(list(enumerate(self.names)))}
 
     def at_epoch(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns each satellite's error code and inertial position [m] at the epoch, NaN with an error."""

@@ -41,7 +41,7 @@ def knots(
                 gaps.append((step, step + 1))
             last = route
     if not delays_s:
-        raise no_route(constellation, *stations)
+        raise no_route(constellation, *stations, begin_s=begin_s)
     return delays_s, gaps
 
 

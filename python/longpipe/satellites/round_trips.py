@@ -17,6 +17,7 @@ from longpipe.satellites.links import sighted
 from longpipe.satellites.positions import earth_fixed_m
 from longpipe.satellites.routes import Router
 from longpipe.satellites.stations import Station
+from longpipe.satellites.visibility import Sight
 
 LIGHT_M_PER_S: Final = 299_792_458.0
 # Number of instants for which positions are computed in one call.
@@ -72,12 +73,17 @@ class RoundTrips:
         )
 
     def routes(self) -> pd.DataFrame:
-        """Returns a row per route change: `time_s`, `from`, `to`, `satellites` as numbers joined with `-`."""
+        """Returns a row per route change: `time_s`, `from`, `to`, `satellites` as numbers joined with `-`, and `names`.
+
+        The names of the satellites are joined with `, `.
+        """
         rows = [
             (time, self.stations[self.pairs[pair][0]].name, self.stations[self.pairs[pair][1]].name, path)
             for time, pair, path in self.changes
         ]
         table = pd.DataFrame(rows, columns=["time_s", "from", "to", "satellites"])
+        names = self.constellation.names
+        table["names"] = [", ".join(names[satellite] for satellite in path) for path in table["satellites"]]
         table["satellites"] = ["-".join(map(str, path)) for path in table["satellites"]]
         return table
 
@@ -140,24 +146,44 @@ def round_trips(
     if len(never):
         a, b = pairs[never[0]]
         reasons = [line for line in doubts if line not in constellation.doubts]
-        raise no_route(constellation, stations[a], stations[b], more=len(never) - 1, doubts=reasons)
+        raise no_route(constellation, stations[a], stations[b], begin_s=begin_s, more=len(never) - 1, doubts=reasons)
     return RoundTrips(constellation, stations, pairs, begin_s, times, rtt, hops, changes, doubts)
 
 
 def no_route(
-    constellation: Constellation, a: Station, b: Station, *, more: int = 0, doubts: Sequence[str] = ()
+    constellation: Constellation,
+    a: Station,
+    b: Station,
+    *,
+    begin_s: float = 0.0,
+    more: int = 0,
+    doubts: Sequence[str] = (),
 ) -> ScenarioError:
     """Returns the error for two stations, and `more` other pairs, that never have a route.
 
-    It lists links without a line of sight, and `doubts`, as possible reasons.
+    It states what the stations see at `begin_s`, links without a line of sight, and `doubts`, as possible reasons.
     """
     further = f" (and {more} other pairs)" if more else ""
     obstructed = doubts_of_links(sighted(constellation.at_epoch()[1], constellation.links))
-    reasons = "".join(f" ({line})" for line in (*obstructed, *doubts))
+    (satellites,), _ = earth_fixed_m(constellation, np.array([begin_s]))
+    seen = "at the start, " + ", ".join(_seen(constellation, station, satellites) for station in (a, b))
+    reasons = "".join(f" ({line})" for line in (seen, *obstructed, *doubts))
     return ScenarioError(
         f"{a.name} - {b.name}: no route over {constellation.name} at any instant{further}; "
         f"needs stations that see the same satellite, or satellites that links connect{reasons}"
     )
+
+
+def _seen(constellation: Constellation, station: Station, satellites_m: np.ndarray) -> str:
+    """Returns how many satellites a station sees, and the highest satellite if it sees none."""
+    sight = Sight.of(constellation, [station])
+    visible = int(np.isfinite(sight.distances_m(satellites_m)).sum())
+    elevations_deg = np.degrees(np.arcsin(sight.sines(0, satellites_m)))
+    if visible or not np.isfinite(elevations_deg).any():
+        return f"{station.name} sees {visible} satellite{'' if visible == 1 else 's'}"
+    highest = int(np.nanargmax(elevations_deg))
+    name = constellation.names[highest]
+    return f"{station.name} sees none: the highest, {name}, is at {elevations_deg[highest]:.0f} degrees"
 
 
 def _places(constellation: Constellation, times_s: np.ndarray, codes: np.ndarray) -> Iterator[np.ndarray]:

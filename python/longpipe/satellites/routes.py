@@ -31,15 +31,20 @@ class Router:
         self.links = constellation.links
         self.link_range_m = constellation.link_range_m
 
-    def shortest(self, satellites_m: np.ndarray, sources: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns lengths [m] by source and station (infinite if unreachable), and predecessors by source and node."""
+    def shortest(
+        self, satellites_m: np.ndarray, sources: np.ndarray, ground_m: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Returns lengths [m] by source and station (infinite if unreachable), and predecessors by source and node.
+
+        `ground_m` are the lengths of the links by station and satellite; those to all visible satellites by default.
+        """
         if self.link_range_m is None:
             links = self.links[sighted(satellites_m, self.links)]
         else:
             links = links_within(satellites_m, self.link_range_m)
         a, b = links.T
         link_m = np.linalg.norm(satellites_m[a] - satellites_m[b], axis=1)
-        ground = self.sight.distances_m(satellites_m)
+        ground = self.sight.distances_m(satellites_m) if ground_m is None else ground_m
         station, satellite = np.nonzero(np.isfinite(ground))
         ground_link_m = ground[station, satellite]
         sending, receiving = self.satellites + station, self.satellites + self.stations + station

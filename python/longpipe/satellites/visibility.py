@@ -41,6 +41,17 @@ class Sight:
             np.sin(np.radians(elevations_deg)),
         )
 
+    def of_station(self, station: int) -> Sight:
+        """Returns the rule of one station alone."""
+        rows = slice(station, station + 1)
+        return Sight(self.places_m[rows], self.up[rows], self.max_ground_link_m[rows], self.least_sine[rows])
+
+    def sines(self, station: int, satellites_m: np.ndarray) -> np.ndarray:
+        """Returns the sines of the elevations at which a station sees satellites; negative below the horizon."""
+        vectors_m = satellites_m - self.places_m[station]
+        sines: np.ndarray = vectors_m @ self.up[station] / np.linalg.norm(vectors_m, axis=-1)
+        return sines
+
     def distances_m(self, satellites_m: np.ndarray) -> np.ndarray:
         """Returns distances [m] by station and satellite; infinite if the satellite is not visible."""
         vectors_m = satellites_m[None, :, :] - self.places_m[:, None, :]

@@ -33,7 +33,7 @@ from longpipe.scenario.kept import Kept
 from longpipe.scenario.loss import *  # noqa: F403
 from longpipe.scenario.loss import Loss
 from longpipe.scenario.module import Module as Module
-from longpipe.scenario.motion import File, Moving, Outages, Satellites
+from longpipe.scenario.motion import Satellites
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Node
 from longpipe.scenario.own_class import Python as Python
 from longpipe.scenario.own_stack import OwnStack
@@ -85,6 +85,7 @@ from longpipe.scenario.traffic import (
     Web,
     WriteBursts,
 )
+from longpipe.scenario.variations import File, Moving, Outages
 from longpipe.scenario.vbr import OnOff, VbrFlow
 from longpipe.scenario.warm_up import FIELD as WARM_UP
 from longpipe.scenario.warm_up import NONE, without_warm_up

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
 
-# The requirement of flows whose routes cannot change.
-CONSTANT_ROUTES: Final = "needs a path with constant routes: a constellation without path.as = 'graph'"
-
 
 def check(framing: Framing, network: Network, switch: Switch, topology: Topology, tcps: Sequence[Tcp]) -> None:
     """Raises ScenarioError for fields that exclude each other; `tcps` has an entry per flow, in the flows' order."""
@@ -124,7 +121,7 @@ def _settable(field: str) -> str:
 def check_flow_arrivals(network: Network, resolved: Mapping[str, Any]) -> None:
     """Checks flows that arrive dynamically.
 
-    Raises ScenarioError if they are carried in ATM cells, use changing routes, or resume from earlier flows.
+    Raises ScenarioError if they are carried in ATM cells or resume from earlier flows.
     """
     own = fields_of_flows(network, "traffic")
     for flow in resolved["flows"]:
@@ -133,20 +130,8 @@ def check_flow_arrivals(network: Network, resolved: Mapping[str, Any]) -> None:
         field = f"{own.get(flow['name'], 'traffic')} of flow {flow['name']!r}"
         if resolved["framing"] == "aal5":
             raise ScenarioError(f"{field}: flow-arrivals; needs framing = 'ip'")
-        if "rerouting" in flow:
-            raise ScenarioError(f"{field}: flow-arrivals; {CONSTANT_ROUTES}")
         if flow["tcp"].get("careful_resume", {}).get("kind") == "previous":
             raise ScenarioError(f"{field}: flow-arrivals with tcp.careful_resume = 'previous'; needs off or saved")
-
-
-def check_stack_routes(network: Network, flows: Sequence[Mapping[str, Any]]) -> None:
-    """Raises ScenarioError for the first resolved flow of a real stack whose routes change."""
-    own = fields_of_flows(network, "traffic")
-    for flow in flows:
-        if "foreign" in flow and "rerouting" in flow:
-            kind = flow["traffic"]["kind"]
-            field = f"{own.get(flow['name'], 'traffic')} of flow {flow['name']!r}"
-            raise ScenarioError(f"{field}: {kind}, a real stack; {CONSTANT_ROUTES}")
 
 
 def fields_of_flows(network: Network, part: str) -> dict[str, str]:
@@ -234,7 +219,7 @@ def _send_jitter(network: Network, topology: Topology) -> dict[str, str]:
     return {node.name: node.send_jitter for node in nodes if TIME.parse(node.send_jitter) > 0}
 
 
-def _misplaced(framing: Framing, policy: Policy) -> str | None:
+def misplaced(framing: Framing, policy: Policy) -> str | None:
     """Returns why a policy cannot be used with a framing, as text that follows the field's name; otherwise None."""
     if isinstance(policy, Red):
         if (framing == "aal5") == (policy.unit == "cells"):
@@ -252,8 +237,8 @@ def _misplaced(framing: Framing, policy: Policy) -> str | None:
 def _framing_problems(framing: Framing, network: Network, switch: Switch, topology: Topology) -> Iterator[str]:
     for field, policy in policies(network, switch, topology):
         yield from (f"{field}.{name}: {problem}" for name, problem in policy.problems())
-        if (misplaced := _misplaced(framing, policy)) is not None:
-            yield f"{field}{misplaced}"
+        if (problem := misplaced(framing, policy)) is not None:
+            yield f"{field}{problem}"
     if framing == "aal5":
         return
     if switch.scheduler.kind != "fifo":

@@ -18,8 +18,8 @@ from longpipe.errors import ScenarioError, nearest, shown
 from longpipe.inputs.notes import Notes, keep
 from longpipe.inputs.numbers import decimal_comma, exact
 from longpipe.inputs.table import Table, read_table, table_of
-from longpipe.scenario.motion import MAX_STEPS, Coded
 from longpipe.scenario.rows import series_table
+from longpipe.scenario.variations import MAX_STEPS, Coded
 from longpipe.units import SYMBOLS, TIME
 
 PS: Final = 10**12

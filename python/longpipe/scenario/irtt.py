@@ -9,8 +9,8 @@ from longpipe.errors import ScenarioError, shown
 from longpipe.inputs import load_json
 from longpipe.inputs.compression import plain_suffix
 from longpipe.inputs.notes import Notes, keep
-from longpipe.scenario.motion import MAX_STEPS
 from longpipe.scenario.points import Points
+from longpipe.scenario.variations import MAX_STEPS
 from longpipe.units import TIME, seconds
 
 _PS_PER_NS = 10**3

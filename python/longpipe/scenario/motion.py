@@ -4,131 +4,12 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from longpipe.scenario.base import Decibels, Delay, Duration, Instant, Model, StepRate, SymbolRate
+from longpipe.scenario.base import Duration, Model
+from longpipe.scenario.parts import Part, Parts, part
+from longpipe.scenario.route_links import Gateway, GroundStation, Handover, RouteLink, SatelliteFailure
 from longpipe.scenario.shell_begin import ShellBegin, UtcBegin
 from longpipe.scenario.starlink import Starlink
-
-Order = Literal["fifo", "free"]
-HoldOrDrop = Literal["hold", "drop"]
-Between = Annotated[
-    Literal["linear", "hold"],
-    Field(description="Delay between two points: linear interpolation, or hold the earlier one"),
-]
-ReadAt = Annotated[
-    Literal["end", "start"],
-    Field(
-        description="Time at which a packet samples the delay: at the end of its transmission, or at the start as in "
-        "ns-3 "
-        "and Hypatia"
-    ),
-]
-MAX_STEPS: Final = 1_000_000
-
-
-class Outages(Model):
-    """Times at which the link does not transmit, and what happens to its packets."""
-
-    intervals: tuple[tuple[Instant, Instant], ...] = Field(
-        default=(), description="Begin and end of each outage [time], as in [['10 s', '10.5 s']]; ordered and disjoint"
-    )
-    every: Duration | None = Field(
-        default=None, description="Interval of regular outages [time], such as handovers; none if absent"
-    )
-    phase: Instant = Field(default="0 s", description="Start of the first regular outage [time]")
-    gap: Duration = Field(default="100 ms", description="Duration of each regular outage [time]")
-    arriving: HoldOrDrop = Field(
-        default="hold", description="Fate of packets that arrive during an outage: hold or drop"
-    )
-    waiting: HoldOrDrop = Field(
-        default="hold", description="Fate of packets that are queued when an outage begins: hold or drop"
-    )
-    in_service: Literal["hold", "drop", "deliver"] = Field(
-        default="hold",
-        description="Fate of the packet that is in transmission when an outage begins: hold (keeps the bits sent), "
-        "drop or deliver",
-    )
-    in_flight: Literal["deliver", "drop"] = Field(
-        default="deliver", description="Fate of packets on the wire when an outage begins: deliver or drop"
-    )
-
-
-class Moving(Model):
-    """A link with its own series; if a series is absent, the rate or delay is the constant one of the link."""
-
-    kind: Literal["moving"] = "moving"
-    delay: tuple[tuple[Instant, Delay], ...] = Field(
-        default=(),
-        description="Points of the delay [time], as in [['0 s', '20 ms'], ['15 s', '28 ms']]; two points at one time "
-        "are a jump",
-    )
-    between: Between = "linear"
-    at: ReadAt = "end"
-    rate: tuple[tuple[Instant, StepRate], ...] = Field(
-        default=(), description="Steps of the rate [bit/s], as in [['0 s', '50 Mbit/s'], ['5 s', '0 bit/s']]"
-    )
-    rate_cycle: Duration | None = Field(
-        default=None, description="Period after which the steps repeat [time]; no repetition if absent"
-    )
-    outages: Outages = Field(default=Outages.unchecked(), description="Outages")
-    order: Order = Field(
-        default="fifo", description="Whether packets arrive in the order of departure (fifo) or may be reordered (free)"
-    )
-
-
-class File(Model):
-    """A link from a file: .csv (time, rate, delay, loss or RTTs), .json of irtt, otherwise a mahimahi schedule."""
-
-    kind: Literal["file"] = "file"
-    file: str = Field(
-        min_length=1, max_length=4096, description="A path of a file, which is read when the scenario is checked"
-    )
-    bytes: int = Field(default=1504, ge=1, le=1_000_000, description="Bytes per line of a schedule; mahimahi")
-    header: int = Field(
-        default=4, ge=0, le=10_000, description="Additional bytes of a schedule that each packet uses; mahimahi"
-    )
-    between: Between = "hold"
-    at: ReadAt = "end"
-    outages: Outages = Field(default=Outages.unchecked(), description="Outages; not with a schedule")
-    order: Order = Field(
-        default="fifo", description="Whether packets arrive in the order of departure (fifo) or may be reordered (free)"
-    )
-
-
-class Coded(Model):
-    """A link with adaptive coding and modulation (DVB-S2 ACM): Es/N0 determines its rate."""
-
-    kind: Literal["coded"] = "coded"
-    symbol_rate: SymbolRate = Field(description="A symbol rate of the carrier [baud]")
-    esn0: tuple[tuple[Instant, Decibels], ...] = Field(
-        default=(),
-        description="Points of Es/N0 [dB], as in [['0 s', 12.5], ['60 s', 3.0]]; two points at one time are a jump",
-    )
-    file: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=4096,
-        description="CSV file with time and esn0, in s and dB, instead of points; read when the scenario is checked",
-    )
-    between: Literal["linear", "hold"] = Field(
-        default="linear", description="Es/N0 between two points: linear interpolation, or hold the earlier one"
-    )
-    margin: Annotated[float, Field(ge=0, le=30)] = Field(
-        default=0.0,
-        description="Increase of all thresholds [dB], for implementation losses and outdated channel reports",
-    )
-    hysteresis: Annotated[float, Field(ge=0, le=30)] = Field(
-        default=0.3, description="Hysteresis: margin above its threshold that a change to a faster mode needs [dB]"
-    )
-    modcods: str = Field(
-        default="dvb-s2",
-        min_length=1,
-        max_length=4096,
-        description="The 28 modes of dvb-s2 (EN 302 307 table 13), or a CSV file with modcod, esn0 and efficiency",
-    )
-    outages: Outages = Field(
-        default=Outages.unchecked(), description="Outages, in addition to times with Es/N0 below the lowest threshold"
-    )
-
+from longpipe.scenario.variations import Between, Coded, File, Moving, Order, Outages, ReadAt
 
 FirstStation = Annotated[
     str,
@@ -152,6 +33,30 @@ RouteOrder = Annotated[
 ]
 
 
+AsGraph = Annotated[
+    Literal["link", "graph"],
+    Field(
+        validation_alias=AliasChoices("as", "as_"),
+        serialization_alias="as",
+        description="One time-varying link with one queue (link), or a router with queues for each satellite (graph)",
+    ),
+]
+Rerouting = Annotated[
+    Literal["keep", "drop"],
+    Field(
+        description="In a graph: after a route change packets in flight keep their route, or each node forwards them "
+        "along the new one and drops those that are not on it"
+    ),
+]
+_LINKS_OF_KIND: Final = "In a graph: links of this kind, where they differ from the link that the graph represents"
+_HANDOVER: Final = "In a graph: handovers of stations without a setting of their own"
+_STATIONS: Final = "In a graph: stations with settings of their own, as in [{place = 'Manila', least_elevation = 30}]"
+_GATEWAYS: Final = (
+    "In a graph: stations besides `to` that lead to the second node; a route uses the one with the lowest delay"
+)
+_FAILURES: Final = "In a graph: satellites that fail, as in [{satellite = '184', begin = '10 s'}]"
+
+
 class Satellites(Model):
     """The shortest route over a constellation between two ground stations; needs `longpipe[orbits]`."""
 
@@ -161,26 +66,28 @@ class Satellites(Model):
     )
     from_: FirstStation
     to: SecondStation
-    as_: Literal["link", "graph"] = Field(
-        default="link",
-        validation_alias=AliasChoices("as", "as_"),
-        serialization_alias="as",
-        description="One time-varying link with one queue (link), or a router with queues for each satellite (graph)",
-    )
-    rerouting: Literal["keep", "drop"] = Field(
-        default="keep",
-        description="In a graph: after a route change packets in flight keep their route, or each node forwards them "
-        "along the new one and drops those that are not on it",
-    )
+    as_: AsGraph = "link"
+    rerouting: Rerouting = "keep"
     begin: ShellBegin = Field(
         default="0 s",
         description="Start of the run, as a time after the shell's epoch, 2000-01-01T00:00:00, or in UTC",
+    )
+    least_elevation: Annotated[float, Field(ge=0, lt=90)] | None = Field(
+        default=None,
+        description="Elevation above which a station sees a satellite [degree]; the rule of the shell if absent",
     )
     step: RouteStep = "1 s"
     between: Between = "linear"
     at: ReadAt = "end"
     outages: RouteOutages = Outages.unchecked()
     order: RouteOrder = "free"
+    uplink: Part[RouteLink | None] = part(default=None, description=_LINKS_OF_KIND)
+    downlink: Part[RouteLink | None] = part(default=None, description=_LINKS_OF_KIND)
+    crosslink: Part[RouteLink | None] = part(default=None, description=_LINKS_OF_KIND)
+    handover: Part[Handover] = part(default=Handover.unchecked(), description=_HANDOVER)
+    stations: Parts[tuple[GroundStation, ...]] = part(default=(), description=_STATIONS)
+    gateways: Parts[tuple[Gateway, ...]] = part(default=(), description=_GATEWAYS)
+    failures: Parts[tuple[SatelliteFailure, ...]] = part(default=(), description=_FAILURES)
 
 
 class OwnSatellites(Model):
@@ -195,6 +102,8 @@ class OwnSatellites(Model):
     )
     from_: FirstStation
     to: SecondStation
+    as_: AsGraph = "link"
+    rerouting: Rerouting = "keep"
     begin: UtcBegin | None = Field(
         default=None,
         max_length=40,
@@ -209,11 +118,23 @@ class OwnSatellites(Model):
         "this far apart and the line between them stays at least 80 km above the Earth. If absent, a route uses a "
         "single satellite",
     )
+    links: Annotated[str, Field(min_length=1, max_length=4096)] | None = Field(
+        default=None,
+        description="Links between satellites instead of a range: grid, to the neighbours in the orbital plane and in "
+        "the adjacent planes; or a file with two satellites per line",
+    )
     step: RouteStep = "1 s"
     between: Between = "linear"
     at: ReadAt = "end"
     outages: RouteOutages = Outages.unchecked()
     order: RouteOrder = "free"
+    uplink: Part[RouteLink | None] = part(default=None, description=_LINKS_OF_KIND)
+    downlink: Part[RouteLink | None] = part(default=None, description=_LINKS_OF_KIND)
+    crosslink: Part[RouteLink | None] = part(default=None, description=_LINKS_OF_KIND)
+    handover: Part[Handover] = part(default=Handover.unchecked(), description=_HANDOVER)
+    stations: Parts[tuple[GroundStation, ...]] = part(default=(), description=_STATIONS)
+    gateways: Parts[tuple[Gateway, ...]] = part(default=(), description=_GATEWAYS)
+    failures: Parts[tuple[SatelliteFailure, ...]] = part(default=(), description=_FAILURES)
 
 
 def _with_kind(value: Any) -> Any:  # noqa: ANN401 - unvalidated input

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from longpipe.errors import ScenarioError
 from longpipe.inputs import reads
 from longpipe.inputs.notes import Notes, keep
-from longpipe.scenario.motion import MAX_STEPS, OwnSatellites, Satellites
+from longpipe.scenario.motion import OwnSatellites, Satellites
 from longpipe.scenario.shell_begin import begin_ps
+from longpipe.scenario.variations import MAX_STEPS, Outages
 from longpipe.units import TIME
 
 if TYPE_CHECKING:
@@ -34,16 +35,6 @@ class _Route(NamedTuple):
     duration_ps: int
 
 
-class _File(NamedTuple):
-    """A file of elements with its size and time of modification, so that a changed file is read again."""
-
-    name: str
-    stamp: tuple[int, int]
-    begin: str | None
-    least_elevation_deg: float
-    link_range_km: float | None
-
-
 def delays_and_gaps(where: str, path: Satellites | OwnSatellites, duration_ps: int) -> tuple[Knots, Knots]:
     """Returns the points of a link's delay and the times without a route.
 
@@ -56,16 +47,20 @@ def delays_and_gaps(where: str, path: Satellites | OwnSatellites, duration_ps: i
         raise ScenarioError(f"{where}.step: {steps}; needs at most {MAX_STEPS}")
     if isinstance(path, Satellites):
         route = _Route(where, path.from_, path.to, begin_ps(path.begin), step_ps, duration_ps)
-        return _over_shell(path.shell, route)
-    file = _File(path.elements, _stamp(path.elements), path.begin, path.least_elevation, path.link_range)
-    knots, gaps, notes = _over_elements(file, _Route(where, path.from_, path.to, 0, step_ps, duration_ps))
+        return _over_shell(path.shell, path.least_elevation, route)
+    own = path.model_copy(update={"from_": "", "to": "", "step": "1 s", "outages": Outages.unchecked()})
+    route = _Route(where, path.from_, path.to, 0, step_ps, duration_ps)
+    knots, gaps, notes = _over_elements(own, (stamp(path.elements), stamp(path.links or "")), route)
     keep(path.elements, notes)
-    # Recorded here, because delays from the cache are returned without reading the file.
+    # Recorded here, because delays from the cache are returned without reading the files.
     reads.note(path.elements)
+    if path.links not in (None, "grid"):
+        reads.note(path.links)
     return knots, gaps
 
 
-def _stamp(file: str) -> tuple[int, int]:
+def stamp(file: str) -> tuple[int, int]:
+    """Returns the size and the time of modification of a file, so that a changed file is read again."""
     try:
         status = Path(file).stat()
     except (OSError, ValueError):
@@ -74,36 +69,58 @@ def _stamp(file: str) -> tuple[int, int]:
     return (status.st_size, status.st_mtime_ns)
 
 
-@lru_cache(maxsize=32)
-def _over_shell(shell: str, route: _Route) -> tuple[Knots, Knots]:
+def of_shell(shell: str) -> Constellation:
+    """Returns the satellites of a shell."""
     from longpipe.satellites.constellation import Constellation
     from longpipe.satellites.shells import parse_shell
 
-    return _over(Constellation.of_shell(parse_shell(shell)), route)
+    return Constellation.of_shell(parse_shell(shell))
 
 
-@lru_cache(maxsize=32)
-def _over_elements(file: _File, route: _Route) -> tuple[Knots, Knots, Notes]:
+def of_elements(path: OwnSatellites, where: str = "network.path") -> tuple[Constellation, Notes]:
+    """Returns the satellites of a file, and what was read. Raises ScenarioError."""
     from longpipe.satellites.constellation import Constellation
     from longpipe.satellites.epochs import utc
 
-    epoch = None if file.begin is None else utc(f"{route.where}.begin", file.begin)
-    range_m = None if file.link_range_km is None else 1e3 * file.link_range_km
+    epoch = None if path.begin is None else utc(f"{where}.begin", path.begin)
+    range_m = None if path.link_range is None else 1e3 * path.link_range
     constellation = Constellation.of_file(
-        Path(file.name), epoch=epoch, least_elevation_deg=file.least_elevation_deg, link_range_m=range_m
+        Path(path.elements),
+        epoch=epoch,
+        least_elevation_deg=path.least_elevation,
+        link_range_m=range_m,
+        links_from=path.links,
     )
     begin = f"{constellation.epoch:%Y-%m-%dT%H:%M:%S} UTC"
-    read = f"{file.name}: {len(constellation.names)} satellites; the run begins at {begin}"
-    doubts = tuple(f"{file.name}: {line}" for line in constellation.doubts)
-    return (*_over(constellation, route), Notes(read, doubts))
+    read = f"{path.elements}: {len(constellation.names)} satellites; the run begins at {begin}"
+    return constellation, Notes(read, tuple(f"{path.elements}: {line}" for line in constellation.doubts))
 
 
-def _over(constellation: Constellation, route: _Route) -> tuple[Knots, Knots]:
+@lru_cache(maxsize=32)
+def _over_shell(shell: str, least_elevation_deg: float | None, route: _Route) -> tuple[Knots, Knots]:
+    return _over(of_shell(shell), route, least_elevation_deg)
+
+
+@lru_cache(maxsize=32)
+def _over_elements(
+    path: OwnSatellites, stamps: tuple[tuple[int, int], tuple[int, int]], route: _Route
+) -> tuple[Knots, Knots, Notes]:
+    """Computes the route; `stamps` identify the contents of the files that the path names."""
+    constellation, notes = of_elements(path, route.where)
+    return (*_over(constellation, route), notes)
+
+
+def _over(constellation: Constellation, route: _Route, least_elevation_deg: float | None = None) -> tuple[Knots, Knots]:
+    from dataclasses import replace
+
     from longpipe.satellites.knots import knots
     from longpipe.satellites.stations import station
 
     where, first, second, since_ps, step_ps, duration_ps = route
-    stations = (station(first), station(second))
+    stations = (
+        replace(station(first), least_elevation_deg=least_elevation_deg),
+        replace(station(second), least_elevation_deg=least_elevation_deg),
+    )
     try:
         found, gaps = knots(constellation, stations, since_ps / PS, step_ps / PS, duration_ps // step_ps + 2)
     except ScenarioError as error:

@@ -15,8 +15,8 @@ from longpipe.scenario.checks import (
     check,
     check_flow_arrivals,
     check_network,
-    check_stack_routes,
     fields_of_flows,
+    misplaced,
 )
 from longpipe.scenario.congestion import Aimd, Vegas
 from longpipe.scenario.constellations import Crossings, crossings
@@ -32,21 +32,25 @@ from longpipe.scenario.own_class import Python, core_class
 from longpipe.scenario.own_stack import OwnStack, own_stack_tcp
 from longpipe.scenario.profile_options import by_rules, has_initial_rtt
 from longpipe.scenario.repetition import MAX_REPETITIONS, check_repetition
+from longpipe.scenario.route_links import RouteLink
 from longpipe.scenario.series import Series, series
 from longpipe.scenario.source import STACKS
-from longpipe.scenario.spread import spread
+from longpipe.scenario.spread import ByKind, spread
 from longpipe.scenario.stack import Stack, stack_tcp
 from longpipe.scenario.stack_path import StackPath, check_stack_paths
 from longpipe.scenario.starlink import Starlink
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, links_of, vbr_of
 from longpipe.scenario.traffic import Arrivals, FlowArrivals, Traffic
+from longpipe.scenario.variations import Coded, File, Moving
 from longpipe.scenario.warm_up import resolved_warm_up
 from longpipe.units import SIZE, TIME
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
+# Fields of links that the settings of a kind of links replace.
+_OF_KIND: Final = ("rate", "buffer", "policy", "loss", "conditioners")
 # Fields that the core lacks or represents differently.
 _OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start", "stop", "warm_up")
 _OF_SWITCH: Final = ("buffer", "policy", "scheduler")
@@ -91,11 +95,56 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
         # Every external packet needs an event.
         resolved["engine"] = "reference"
     if over.paths:
-        resolved = spread(resolved, over)
+        resolved = spread(resolved, over, _by_kind(scenario, topology, tcps, largest, over))
     check_flow_arrivals(network, resolved)
-    check_stack_routes(network, resolved["flows"])
     check_stack_paths(fields_of_flows(network, "traffic"), resolved["flows"])
     return resolved
+
+
+def _by_kind(scenario: "Scenario", topology: Topology, tcps: Sequence[Tcp], largest: Packet, over: Crossings) -> ByKind:
+    """Returns the directed links with the settings of each kind of links of graphs over satellites.
+
+    Raises ScenarioError for settings that links cannot have.
+    """
+    by_kind = dict[tuple[str, str], Sequence[dict[str, Any]]]()
+    for kind, place, settings in over.kinds():
+        where = f"{next(iter(over.where.values()))}.{kind}"
+        links = {i: _with_settings(where, link, settings.get(i), scenario) for i, link in topology.links.items()}
+        try:
+            own = Topology(scenario.network, scenario.traffic, links) if settings else topology
+            check_network(scenario.framing, scenario.network, scenario.switch, own, tcps)
+            rows, _ = directed_links(scenario, own, tcps, largest)
+        except ScenarioError as error:
+            raise ScenarioError(f"{where}: {error}") from None
+        for i, of_link in settings.items():
+            if of_link.variation is not None:
+                varied = _variation(f"{where}.variation", of_link.variation, scenario.duration)
+                for k in (2 * i, 2 * i + 1):
+                    rows[k] |= _moving(varied, rows[k], scenario.framing)
+        by_kind[kind, place] = rows
+    return by_kind
+
+
+def _with_settings(where: str, link: Link, settings: RouteLink | None, scenario: "Scenario") -> Link:
+    """Returns a link with the settings of a kind of links of a graph. Raises ScenarioError for an unsuitable queue."""
+    if settings is None:
+        return link
+    if settings.policy is not None:
+        if problem := misplaced(scenario.framing, settings.policy):
+            raise ScenarioError(f"{where}.policy{problem}")
+        for name, problem in settings.policy.problems():
+            raise ScenarioError(f"{where}.policy.{name}: {problem}")
+    own = {name: value for name in _OF_KIND if (value := getattr(settings, name)) is not None}
+    back = {"return_loss": settings.loss, "return_conditioners": settings.conditioners}
+    return link.model_copy(update={"path": None, **own, **back})
+
+
+def _variation(where: str, variation: Moving | File | Coded, duration: str) -> Series:
+    """Returns a series of rates, losses and outages. Raises ScenarioError for one with delays."""
+    varied = series(where, variation, duration)
+    if varied.max_delay_ps is not None:
+        raise ScenarioError(f"{where}: with delays; needs none, because they follow from the orbits")
+    return varied
 
 
 def _add_access(scenario: "Scenario", topology: Topology, links: list[dict[str, Any]]) -> None:
@@ -116,7 +165,7 @@ def _with_series(scenario: "Scenario") -> tuple[Mapping[int, Link], dict[int, Se
     written, moving = links_of(scenario.network), dict[int, Series]()
     links = dict(written)
     known: dict[tuple[int, bool], Series] = {}
-    over = crossings(scenario.network, links, scenario.framing, scenario.duration)
+    over = crossings(scenario.network, links, scenario.framing, scenario.duration, scenario.switch.buffer)
     for i, longest_ps in over.longest_ps.items():
         links[i] = links[i].model_copy(update={"delay": TIME.format(longest_ps)})
     varying = [i for i, link in links.items() if link.path is not None or link.return_path is not None]

@@ -16,10 +16,11 @@ from longpipe.inputs.compression import plain_suffix
 from longpipe.inputs.notes import Notes, keep
 from longpipe.scenario import irtt, traces
 from longpipe.scenario.coding import rates_of
-from longpipe.scenario.motion import MAX_STEPS, Coded, File, Moving, Outages, OwnSatellites, Satellites
+from longpipe.scenario.motion import OwnSatellites, Satellites
 from longpipe.scenario.over_satellites import delays_and_gaps
 from longpipe.scenario.points import Points
 from longpipe.scenario.starlink import Starlink
+from longpipe.scenario.variations import MAX_STEPS, Coded, File, Moving, Outages
 from longpipe.units import RATE, TIME, seconds
 
 PS: Final = 10**12
@@ -98,11 +99,11 @@ def series(where: str, path: Moving | File | Coded | Satellites | OwnSatellites 
     if parts.knots_ps and not isinstance(path, Coded):
         motion["delay"] = {"knots_ps": parts.knots_ps, "between": path.between, "at": path.at}
     outages = path.outages
-    if intervals := _intervals(f"{where}.outages", outages, parts.outages_ps, duration_ps):
+    if outages_ps := intervals(f"{where}.outages", outages, parts.outages_ps, duration_ps):
         if parts.service is not None and parts.service["kind"] == "opportunities":
             raise ScenarioError(f"{where}.outages: together with a schedule; needs a schedule with its own gaps")
         policies = {name: getattr(outages, name) for name in ("arriving", "waiting", "in_service", "in_flight")}
-        motion["outages"] = {"intervals_ps": intervals, **policies}
+        motion["outages"] = {"intervals_ps": outages_ps, **policies}
     return Series(motion, parts.loss)
 
 
@@ -147,7 +148,7 @@ def _check_order(where: str, times: Sequence[str], *, strictly: bool) -> None:
             raise ScenarioError(f"{where}: {before} and then {after}; needs increasing times")
 
 
-def _intervals(where: str, outages: Outages, own: Points, duration_ps: int) -> Points:
+def intervals(where: str, outages: Outages, own: Points, duration_ps: int) -> Points:
     """Returns the outages from a list, from handovers and from missing routes, ordered and merged."""
     listed: Sequence[list[int]] = Points(_listed(where, outages))
     if any(next_[0] < before[0] for before, next_ in pairwise(listed)):

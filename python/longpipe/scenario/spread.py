@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
+from longpipe.scenario.constellations import has_own_downlink
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.network import Node
-from longpipe.scenario.over_satellites import PS_PER_NS
+from longpipe.scenario.over_satellites import PS, PS_PER_NS
+from longpipe.scenario.points import Points
 from longpipe.scenario.policies import TailDrop
 from longpipe.scenario.schedulers import Fifo
-from longpipe.units import RATE, TIME, seconds
+from longpipe.scenario.series import intervals
+from longpipe.units import RATE, seconds
 
 if TYPE_CHECKING:
-    from longpipe.satellites.ways import Ways
+    from longpipe.satellites.ways import RouteChange, Ways
     from longpipe.scenario.constellations import Crossings, Sky
 
 Resolved = dict[str, Any]
 Gaps = list[list[int]]
 # Time [ps] from which a flow's route and return route apply, and their links.
 Change = tuple[int, list[int], list[int]]
+# Time [ps] from which a link's routes in both directions apply, and their links, which are empty without a route.
+RouteOfTime = tuple[int, list[int], list[int]]
 # Rate of the link after a transmitter: the transmitter has already serialized the packet.
 _AT_ONCE_BPS: Final = RATE.parse("10 Tbit/s")
-# Fields that links of one constellation share.
-_SHARED: Final = ("rate_bps", "buffer", "policy")
+# Fields that the links of one constellation, or of one station, have in common.
+_SHARED: Final = ("rate_bps", "buffer", "policy", "loss", "conditioners", "motion")
+# Directed links of the scenario, with the settings of a kind of links of the graph; by the kind, and by the place of a
+# station with settings of its own, or "".
+ByKind = Mapping[tuple[str, str], Sequence[dict[str, Any]]]
+_NO_LOSS: Final = {"kind": "none"}
 
 
-def spread(resolved: Resolved, over: Crossings) -> Resolved:
+def spread(resolved: Resolved, over: Crossings, by_kind: ByKind) -> Resolved:
     """Returns a resolved scenario with nodes and links for all used routes. Raises ScenarioError for conflicts."""
     links = resolved["links"]
     kept = [k for k in range(len(links)) if k // 2 not in over.paths]
     build = _Build(over, [*resolved["nodes"]], [links[k] for k in kept], {k: index for index, k in enumerate(kept)})
-    for number, (sky, ways) in enumerate(over.skies):
-        build.add(links, number, sky, ways)
     ends_ps = resolved["duration_ps"] + 1
+    for number, (sky, ways) in enumerate(over.skies):
+        build.add(by_kind, number, sky, ways, ends_ps)
     routes = [build.rerouted(flow, ends_ps) for flow in resolved["flows"]]
     flows = [flow for flow, _ in routes]
     build.hold(flows, [gaps for _, gaps in routes])
@@ -55,28 +65,23 @@ class _Build:
     numbers: dict[tuple[str, str], int] = field(default_factory=dict)
     # For each link with satellite routes: the times [ps] of changes, and the new links in both directions, which are
     # empty if there is no route.
-    ways: dict[int, list[tuple[int, list[int], list[int]]]] = field(default_factory=dict)
+    ways: dict[int, list[RouteOfTime]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.positions = {node["name"]: index for index, node in enumerate(self.nodes)}
 
-    def add(self, links: Sequence[dict[str, Any]], number: int, sky: Sky, ways: Ways) -> None:
+    def add(self, by_kind: ByKind, number: int, sky: Sky, ways: Ways, ends_ps: int) -> None:
         """Adds the routes of a constellation's links."""
-        first = next(iter(sky.pairs))
-        like = links[2 * first]
-        for k in (k for i in sky.pairs for k in (2 * i, 2 * i + 1)):
-            for name in _SHARED:
-                if links[k][name] != like[name]:
-                    field = f"{self.over.where[k // 2].removesuffix('.path')}.{name.removesuffix('_bps')}"
-                    raise ScenarioError(f"{field}: differs between links; needs one value per constellation")
-        sky_links = _SkyLinks(self, like, number, sky, ways)
-        for i, own in zip(sky.pairs, ways.changes, strict=True):
-            pair = sky.pairs[i]
-            step_ps = TIME.parse(sky.key[2])
-            self.ways[i] = [
-                (step * step_ps, sky_links.along(pair, route), sky_links.along(pair[::-1], route[::-1]))
-                for step, route in own
+        sky_links = _SkyLinks(self, by_kind, number, sky, ways)
+        for row, (i, own) in enumerate(zip(sky.pairs, ways.changes, strict=True)):
+            routes = [
+                (change.step * sky.step_ps, sky_links.along(i, change), sky_links.along(i, change, back=True))
+                for change in own
             ]
+            gaps = [(round(begin * PS), round(end * PS)) for begin, end in ways.interruptions[row]]
+            path = self.over.paths[i]
+            timed = intervals(f"{self.over.where[i]}.outages", path.outages, Points(gaps), ends_ps)
+            self.ways[i] = _interrupted(routes, timed) if timed else routes
 
     def node(self, name: str) -> int:
         """Returns the number of a router, which is created if necessary."""
@@ -141,7 +146,7 @@ class _Build:
             return found
         return [(0, *whole[1:]), *((max(at, 1), there, back) for at, there, back in found)]
 
-    def _at(self, i: int, at_ps: int) -> tuple[int, list[int], list[int]]:
+    def _at(self, i: int, at_ps: int) -> RouteOfTime:
         return next(way for way in reversed(self.ways[i]) if way[0] <= at_ps)
 
     def _way(self, way: Sequence[int], at_ps: int) -> list[int]:
@@ -192,33 +197,99 @@ class _Build:
             self.links[k] = {**self.links[k], "motion": motion}
 
 
+def _interrupted(routes: list[RouteOfTime], outages: Points) -> list[RouteOfTime]:
+    """Returns routes with times without a route, which are ordered and disjoint."""
+    cut: list[RouteOfTime] = []
+    begins = [at for at, _, _ in routes]
+    outside = [0, *(end for _, end in outages)]
+    until = [*(begin for begin, _ in outages), None]
+    for since, end in zip(outside, until, strict=True):
+        current = routes[bisect_right(begins, since) - 1]
+        later = [route for route in routes if since < route[0] and (end is None or route[0] < end)]
+        if end is None or since < end:
+            cut += [(since, *current[1:]), *later]
+        if end is not None:
+            cut.append((end, [], []))
+    return cut
+
+
 @dataclass
 class _SkyLinks:
     """Links of a constellation, created as routes use them."""
 
     build: _Build
-    like: dict[str, Any]
+    by_kind: ByKind
     number: int
     sky: Sky
     ways: Ways
-    known: dict[tuple[tuple[str, str], tuple[int, ...]], list[int]] = field(default_factory=dict)
+    # Fields of transmitters, by the station or kind that they serve, with the link that they come from.
+    fields: dict[tuple[str, str], tuple[int, dict[str, Any]]] = field(default_factory=dict)
+    known: dict[tuple[int, RouteChange, bool], list[int]] = field(default_factory=dict)
 
-    def along(self, pair: tuple[str, str], route: tuple[int, ...]) -> list[int]:
-        """Returns the links from one station over satellites to another; empty if there is no route."""
-        if (pair, route) not in self.known:
-            self.known[pair, route] = list(self._along(pair, route)) if route else []
-        return self.known[pair, route]
+    def __post_init__(self) -> None:
+        for i, (first, second) in self.sky.pairs.items():
+            path = self.build.over.paths[i]
+            stations = [(first, path.from_, 0), *((second, place, 1) for place in (path.to, *self.sky.gateways[i]))]
+            for node, place, back in stations:
+                self._set("uplink", self._label(node, place), place, 2 * i + back)
+                self._set("downlink", self._beam(node, place), place, 2 * i + 1 - back)
+            for back in (0, 1):
+                self._set("crosslink", "", "", 2 * i + back)
 
-    def _along(self, pair: tuple[str, str], route: tuple[int, ...]) -> Iterator[int]:
-        stations = {node: -1 - i for i, node in enumerate(self.sky.stations)}
-        first, last = route[0], route[-1]
-        up, down = f"{pair[0]}-up{self._suffix}", f"{self._name(last)}-down"
-        yield self.build.link(pair[0], up, self._sends(None))
-        yield self.build.link(up, self._name(first), self._carries((stations[pair[0]], first)))
+    def _set(self, kind: str, user: str, place: str, k: int) -> None:
+        """Stores the fields of a kind of links, as directed link `k` has them.
+
+        Raises ScenarioError if another link of the scenario defines others.
+        """
+        i, own = k // 2, (kind, place)
+        rows = self.by_kind[own if own in self.by_kind else (kind, "")]
+        row = {name: value for name, value in rows[k].items() if name not in ("from", "to")}
+        first, known = self.fields.setdefault((kind, user), (i, row))
+        for name in _SHARED:
+            if row.get(name) == known.get(name):
+                continue
+            if name == "buffer" and self._is_relative(i) and self._is_relative(first):
+                # A buffer in BDP or as a time depends on the pair; the largest one serves all.
+                if row["buffer"]["limit"] > known["buffer"]["limit"]:
+                    self.fields[kind, user] = first, {**known, "buffer": row["buffer"]}
+                continue
+            where = f"{self.build.over.where[i].removesuffix('.path')}.{name.removesuffix('_bps')}"
+            raise ScenarioError(f"{where}: differs between links; needs one value per constellation")
+
+    def _is_relative(self, i: int) -> bool:
+        return i in self.build.over.relative_buffers
+
+    def along(self, i: int, change: RouteChange, *, back: bool = False) -> list[int]:
+        """Returns the links of a pair's route from its first station to its second, or back; empty without a route."""
+        if (i, change, back) not in self.known:
+            self.known[i, change, back] = list(self._along(i, change, back=back)) if change.satellites else []
+        return self.known[i, change, back]
+
+    def _along(self, i: int, change: RouteChange, *, back: bool) -> Iterator[int]:
+        (first, second), path = self.sky.pairs[i], self.build.over.paths[i]
+        node, place = list(self.sky.stations)[change.end]
+        ends = [(first, path.from_, self.sky.stations[first, path.from_]), (node, place, change.end)]
+        gateway = self._label(node, place)
+        ground_ps = self.sky.gateways[i].get(place)
+        if back:
+            ends, route = ends[::-1], change.satellites[::-1]
+        else:
+            route = change.satellites
+        (sender, from_place, sending), (receiver, to_place, receiving) = ends
+        source, target = self._label(sender, from_place), self._label(receiver, to_place)
+        if back and ground_ps is not None:
+            yield self.build.link(second, gateway, self._ground(ground_ps))
+        up, down = f"{source}-up{self._suffix}", f"{self._name(route[-1])}-down{self._beam(receiver, to_place)}"
+        uplink, downlink = self.fields["uplink", source][1], self.fields["downlink", self._beam(receiver, to_place)][1]
+        yield self.build.link(source, up, self._sends(uplink))
+        yield self.build.link(up, self._name(route[0]), self._carries((-1 - sending, route[0]), uplink["loss"]))
         for a, b in pairwise(route):
-            yield self.build.link(self._name(a), self._name(b), self._sends((a, b)))
-        yield self.build.link(self._name(last), down, self._sends(None))
-        yield self.build.link(down, pair[1], self._carries((last, stations[pair[1]])))
+            fields = self.fields["crosslink", ""][1]
+            yield self.build.link(self._name(a), self._name(b), self._between((a, b), fields))
+        yield self.build.link(self._name(route[-1]), down, self._sends(downlink))
+        yield self.build.link(down, target, self._carries((route[-1], -1 - receiving), downlink["loss"]))
+        if not back and ground_ps is not None:
+            yield self.build.link(gateway, second, self._ground(ground_ps))
 
     @property
     def _suffix(self) -> str:
@@ -227,19 +298,38 @@ class _SkyLinks:
     def _name(self, satellite: int) -> str:
         return f"sat{self._suffix}-{satellite}"
 
-    def _sends(self, hop: tuple[int, int] | None) -> dict[str, Any]:
-        """Returns a link with a queue: a station's or satellite's transmitter, or an inter-satellite link."""
-        fields = {**self.like, **({"delay_ps": 0} if hop is None else self._series_of(hop))}
-        return {name: value for name, value in fields.items() if name not in ("from", "to")}
+    def _label(self, node: str, place: str) -> str:
+        """Returns the name of a station's router: its node, or a router of its own if it is a further gateway."""
+        gateways = [own for own in self.sky.stations if own[0] == node]
+        number = gateways.index((node, place))
+        return node if number == 0 else f"{node}-gateway{number + 1}"
 
-    def _carries(self, hop: tuple[int, int]) -> dict[str, Any]:
-        """Returns a link between the ground and a satellite."""
+    def _beam(self, node: str, place: str) -> str:
+        """Returns the suffix of a transmitter that serves one station alone; "" for that of all stations."""
+        return f"-{self._label(node, place)}" if has_own_downlink(self.sky.path, place) else ""
+
+    def _sends(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Returns the link of a transmitter to the ground or to satellites, with its queue."""
+        return {**fields, "delay_ps": 0, "loss": _NO_LOSS}
+
+    def _between(self, hop: tuple[int, int], fields: dict[str, Any]) -> dict[str, Any]:
+        """Returns a link between two satellites, with its queue."""
+        series = self._series_of(hop)
+        return {**fields, **series, "motion": {**fields.get("motion", {}), **series["motion"]}}
+
+    def _carries(self, hop: tuple[int, int], loss: dict[str, Any]) -> dict[str, Any]:
+        """Returns a radio link between the ground and a satellite, behind its transmitter."""
         plain = {"buffer": None, "policy": core_fields(TailDrop()), "scheduler": core_fields(Fifo())}
-        return {"rate_bps": _AT_ONCE_BPS, "loss": self.like["loss"], **plain, **self._series_of(hop)}
+        return {"rate_bps": _AT_ONCE_BPS, "loss": loss, **plain, **self._series_of(hop)}
+
+    def _ground(self, delay_ps: int) -> dict[str, Any]:
+        """Returns a link between a gateway and the node behind it."""
+        plain = {"buffer": None, "policy": core_fields(TailDrop()), "scheduler": core_fields(Fifo())}
+        return {"rate_bps": _AT_ONCE_BPS, "loss": _NO_LOSS, "delay_ps": delay_ps, **plain}
 
     def _series_of(self, hop: tuple[int, int]) -> dict[str, Any]:
         knots = self.ways.knots.get(hop) or self.ways.knots[hop[::-1]]
-        step_ps = TIME.parse(self.sky.key[2])
+        step_ps = self.sky.step_ps
         knots_ps = [[step * step_ps, PS_PER_NS * round(1e9 * delay_s)] for step, delay_s in knots]
-        delay = {"knots_ps": knots_ps, "between": self.sky.key[3], "at": "end"}
+        delay = {"knots_ps": knots_ps, "between": self.sky.path.between, "at": "end"}
         return {"delay_ps": max(knot[1] for knot in knots_ps), "motion": {"order": "fifo", "delay": delay}}

@@ -11,9 +11,9 @@ from longpipe.inputs.lens import is_lens, probes
 from longpipe.inputs.notes import Notes, keep
 from longpipe.inputs.numbers import exact
 from longpipe.inputs.table import Table, read_table
-from longpipe.scenario.motion import MAX_STEPS
 from longpipe.scenario.points import Points
 from longpipe.scenario.rows import Column, SeriesTable, Times, named, series_table
+from longpipe.scenario.variations import MAX_STEPS
 from longpipe.units import RATE, TIME, Dimension
 
 NAMES: Final[dict[str, Dimension | None]] = {"time": TIME, "rate": RATE, "delay": TIME, "rtt": TIME, "loss": None}

@@ -25,9 +25,6 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
     if scenario.framing == Framing::Aal5 {
         return refuse(field("traffic"), "flow-arrivals", "needs framing ip");
     }
-    if flow.rerouting.is_some() {
-        return refuse(field("traffic"), "flow-arrivals", "needs a route that never changes");
-    }
     if flow.tcp.careful_resume.uses_earlier_connections() {
         return refuse(
             field("tcp.careful_resume"),
@@ -68,7 +65,7 @@ fn slot_flow(owner: &FlowConfig, most_active: u32) -> FlowConfig {
         foreign: false,
         onward: owner.onward,
         relayed: owner.relayed,
-        rerouting: None,
+        rerouting: owner.rerouting.clone(),
     }
 }
 

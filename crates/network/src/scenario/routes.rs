@@ -22,13 +22,6 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
     if scenario.framing == Framing::Aal5 {
         return refuse(field("changes"), "of circuits of cells", "needs framing ip");
     }
-    if flow.foreign {
-        return refuse(
-            field("changes"),
-            "of a flow with foreign = true",
-            "needs constant routes",
-        );
-    }
     let mut before = 0;
     for change in &own.changes {
         if change.at_ps <= before {

@@ -2,6 +2,7 @@
 //! ordinary run.
 
 use crate::common::any_graph::any_scenario;
+use crate::common::any_graph::rerouting::any_rerouted;
 use crate::common::any_graph::time_varying::any_time_varying;
 use crate::common::random::cases;
 use crate::common::witness::{Name, Witness};
@@ -99,6 +100,11 @@ proptest! {
 
     #[test]
     fn over_time_varying_links(scenario in any_time_varying(Framing::Ip), seed in any::<u64>()) {
+        alike(scenario, seed)?;
+    }
+
+    #[test]
+    fn over_changing_routes(scenario in any_rerouted(), seed in any::<u64>()) {
         alike(scenario, seed)?;
     }
 

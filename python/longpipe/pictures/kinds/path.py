@@ -17,9 +17,9 @@ from longpipe.pictures.kinds.kind import Kind
 from longpipe.pictures.route import of_route, read, routes
 from longpipe.pictures.style import DASHES, OUTAGE, colour, legend, panels, titled
 from longpipe.scenario.coding import es_n0
-from longpipe.scenario.motion import Coded
 from longpipe.scenario.network import Link
 from longpipe.scenario.topology import links_of
+from longpipe.scenario.variations import Coded
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario

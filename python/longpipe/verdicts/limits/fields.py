@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from longpipe.scenario.motion import Satellites
+from longpipe.scenario.motion import OwnSatellites, Satellites
 from longpipe.scenario.network import Dumbbell, Graph
 from longpipe.scenario.policies import TailDrop
 from longpipe.scenario.starlink import Starlink
@@ -60,7 +60,7 @@ class Fields:
         if isinstance(self._network, Graph):
             paths = enumerate(link.path for link in self._network.links)
             # Link whose satellites are nodes of the resolved scenario.
-            self._spread = next((i for i, path in paths if isinstance(path, Satellites)), None)
+            self._spread = next((i for i, path in paths if isinstance(path, Satellites | OwnSatellites)), None)
             for i, link in enumerate(self._network.links):
                 self._number_of[link.between] = i, False
                 self._number_of[link.between[::-1]] = i, True
@@ -113,7 +113,7 @@ class Fields:
     def of_satellites(self, flow: Resolved) -> LinkFields | None:
         """Returns the fields of the link, between two stations, that satellites replace on the route of a flow."""
         if isinstance(self._network, Dumbbell):
-            is_replaced = isinstance(self._network.path, Satellites)
+            is_replaced = isinstance(self._network.path, Satellites | OwnSatellites)
             return _of_dumbbell(self._network, _TRUNK, self.scenario.switch.policy) if is_replaced else None
         own, links = {node.name for node in self._network.nodes}, self.resolved["links"]
         for way in (flow, *flow.get("rerouting", {}).get("changes", ())):
@@ -121,7 +121,7 @@ class Fields:
             for pair in pairwise([end for end in ends if end in own]):
                 number, _ = self._number_of[pair]
                 path = self._network.links[number].path
-                if isinstance(path, Satellites):
+                if isinstance(path, Satellites | OwnSatellites):
                     return LinkFields(
                         f"network.links.{number}.rate", "", "", path=f"network.links.{number}.path", path_now=path
                     )

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from longpipe.scenario.motion import Coded, File, Moving
 from longpipe.scenario.starlink import Starlink
 from longpipe.scenario.starlink_draws import value_of as starlink_value
+from longpipe.scenario.variations import Coded, File, Moving
 from longpipe.units import RATE, SIZE, SYMBOLS
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 //! may sleep until then, because simulated flows deliver no external packets.
 
 use crate::packets::{Link, Packet};
-use crate::scenario::Scenario;
+use crate::scenario::{FlowConfig, Scenario};
 use longpipe_events::{Span, Time};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 /// External packets at the links that they may use.
 #[derive(Clone, Debug)]
@@ -27,24 +27,47 @@ struct ExternalAtLink {
     on_wire: VecDeque<Time>,
 }
 
+/// Returns, for each node from which packets of one direction of a flow reach their host, the minimum propagation delay
+/// [ps] to the host over the links of all routes, because a packet may change between routes at any node.
+fn remaining_delays(scenario: &Scenario, flow: &FlowConfig, back: bool) -> HashMap<usize, u64> {
+    let first_way = if back { &flow.return_route } else { &flow.route };
+    let mut remaining: HashMap<usize, u64> = first_way
+        .last()
+        .map(|&last| (scenario.links[last].to, 0))
+        .into_iter()
+        .collect();
+    let mut is_stable = false;
+    while !is_stable {
+        is_stable = true;
+        for &link in flow.ways(back).flat_map(|way| way.iter().rev()) {
+            let link = &scenario.links[link];
+            let Some(&rest) = remaining.get(&link.to) else { continue };
+            let delay = rest + link.guarantees().min_delay;
+            let minimum = remaining.entry(link.from).or_insert(u64::MAX);
+            is_stable &= *minimum <= delay;
+            *minimum = delay.min(*minimum);
+        }
+    }
+    remaining
+}
+
 impl Horizon {
     /// Creates the state of an empty network; None without external circuits.
     pub fn new(scenario: &Scenario) -> Option<Box<Horizon>> {
-        let min_delay = |link: usize| scenario.links[link].guarantees().min_delay;
         let mut beyond: Vec<Option<u64>> = vec![None; scenario.links.len()];
         for flow in scenario.flows.iter().filter(|flow| flow.foreign) {
-            for way in [&flow.route, &flow.return_route] {
-                let mut rest = 0;
-                for &link in way.iter().rev() {
-                    beyond[link] = Some(beyond[link].map_or(rest, |known| known.min(rest)));
-                    rest += min_delay(link);
+            for back in [false, true] {
+                let remaining = remaining_delays(scenario, flow, back);
+                for &link in flow.ways(back).flatten() {
+                    let rest = remaining.get(&scenario.links[link].to).copied();
+                    beyond[link] = beyond[link].into_iter().chain(rest).min();
                 }
             }
         }
         let links = (0..beyond.len()).filter(|&link| beyond[link].is_some());
         let links: Vec<Link> = links.map(Link::new).collect();
         let reach = |(link, beyond): (usize, Option<u64>)| ExternalAtLink {
-            delay: Span(min_delay(link)),
+            delay: Span(scenario.links[link].guarantees().min_delay),
             beyond: Span(beyond.unwrap_or(0)),
             ..ExternalAtLink::default()
         };
