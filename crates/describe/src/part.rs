@@ -207,7 +207,8 @@ fn field(field: &syn::Field) -> Result<Option<TokenStream>> {
     let (about, later) = (about.trim_end_matches('.'), attribute.later);
     let optional = argument(&field.ty, "Option");
     // 'unlimited' is a value that users write.
-    let is_optional = optional.is_some() && attribute.written.is_none() && attribute.word.is_none();
+    let has_text = attribute.written.is_some() && attribute.default.is_some();
+    let is_optional = optional.is_some() && !has_text && attribute.word.is_none();
     let inner = optional.unwrap_or(&field.ty);
     let ty = type_of(&attribute, inner, name.unit, name.dimension)?;
     let default = match (&attribute.default, is_optional) {

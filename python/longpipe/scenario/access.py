@@ -407,9 +407,8 @@ class CellReplay(ReplayedRecording):
         max_length=4096,
         description="A path to the file of the saturated link: a time in milliseconds for each opportunity of 1400 bytes",
     )
-    size_offsets: str = Field(
-        min_length=1,
-        max_length=4096,
+    size_offsets: Annotated[str, Field(min_length=1, max_length=4096)] | None = Field(
+        default=None,
         description="A path to the file of offsets by size: lines of 100, 200, ... and the offset in milliseconds; none if absent",
     )
     skip: Annotated[str, quantity(TIME, "0 s", "1000 s")] = Field(

@@ -204,6 +204,9 @@ pub(crate) trait Parameters: Described {
     /// Maximum length [byte] of packets.
     const MAX_PACKET_BYTES: u64 = u64::MAX;
 
+    /// Whether no port sends faster than the rate of its link; otherwise, this rate is only nominal.
+    const KEEPS_RATE: bool = true;
+
     /// Returns the name of the cell that the station shares; None for a cell of its own.
     fn cell(&self) -> Option<&str>;
 
@@ -256,6 +259,13 @@ macro_rules! accesses {
             pub(crate) fn max_packet_bytes(&self) -> u64 {
                 match self {
                     $($(#[$condition])* AccessConfig::$name(_) => <$config as Parameters>::MAX_PACKET_BYTES,)+
+                }
+            }
+
+            /// Returns whether no port sends faster than the rate of its link.
+            pub fn keeps_rate(&self) -> bool {
+                match self {
+                    $($(#[$condition])* AccessConfig::$name(_) => <$config as Parameters>::KEEPS_RATE,)+
                 }
             }
 

@@ -44,7 +44,7 @@ fn account_of(port: &mut Port, line: &mut Line, cells: &mut Cells, in_flight: (u
             account.report.motion = Some(TimeVaryingReport::of_delay(within_capacity));
             return account;
         }
-        &mut Port::Access(place) => (cells.report(place, now, in_flight), true, cells.queue(place).rate()),
+        &mut Port::Access(place) => (cells.report(place, now, in_flight), true, cells.max_rate(place)),
         Port::TimeVarying(time_varying) => (
             time_varying.report(now, in_flight),
             time_varying.accounts_agree(),

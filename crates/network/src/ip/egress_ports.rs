@@ -100,16 +100,19 @@ impl Ip {
     fn settle_cell<P: Probe>(&mut self, hosts: &mut Hosts<P>, cell: u32) {
         self.cells
             .collect_reports(cell, |link, queue| report_from(hosts, link, queue));
-        for (time, link, event) in self.cells.take_recorded(cell) {
+        for (time, link, event) in self.cells.take_recorded(cell).into_iter().flatten() {
             hosts.probe.observe(Event::Station(time, link, event));
         }
-        for Left { link, packet, arrival } in self.cells.take_left(cell) {
-            let left = StartedTransmission {
-                queued: packet,
-                departure: hosts.clock.now,
-                arrival: arrival.into(),
-            };
-            self.leave(hosts, link, left);
+        if let Some(mut all) = self.cells.take_left(cell) {
+            for Left { link, packet, arrival } in all.drain(..) {
+                let left = StartedTransmission {
+                    queued: packet,
+                    departure: hosts.clock.now,
+                    arrival: arrival.into(),
+                };
+                self.leave(hosts, link, left);
+            }
+            self.cells.keep_memory(cell, all);
         }
         match self.cells.new_event(cell) {
             Some((link, Some(time))) => hosts.clock.set_departure(link, time),

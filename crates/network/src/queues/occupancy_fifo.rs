@@ -61,7 +61,13 @@ impl<T: Queued> OccupancyFifo<T> {
 }
 
 impl<T: Queued> QueueDisc<T> for OccupancyFifo<T> {
+    #[inline]
     fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
+        if self.policy.is_tail_drop() {
+            // Shortcut: tail drop needs no occupancy by circuit.
+            self.backlog.push_unless_full(port, packet, drop);
+            return false;
+        }
         let (circuit, size) = ((packet.flow(), packet.hop()), self.size(&packet));
         if self.policy.refuses(self.occupancy(port, circuit)) {
             drop(packet, DropCause::Aqm);
@@ -74,8 +80,12 @@ impl<T: Queued> QueueDisc<T> for OccupancyFifo<T> {
         false
     }
 
+    #[inline]
     fn dequeue(&mut self, _now: Time, _drop: impl FnMut(T, DropCause)) -> Option<T> {
         let packet = self.backlog.pop()?;
+        if self.policy.is_tail_drop() {
+            return Some(packet);
+        }
         let (circuit, size) = ((packet.flow(), packet.hop()), self.size(&packet));
         if let Some(held) = self.waiting.get_mut(&circuit) {
             *held -= size;

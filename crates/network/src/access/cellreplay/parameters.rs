@@ -156,6 +156,7 @@ impl Parameters for CellReplayConfig {
     const CONTENDS: bool = false;
     const RETRANSMITS: bool = false;
     const MAX_PACKET_BYTES: u64 = super::OPPORTUNITY;
+    const KEEPS_RATE: bool = false;
 
     fn cell(&self) -> Option<&str> {
         None

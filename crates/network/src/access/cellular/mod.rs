@@ -152,6 +152,10 @@ impl Station {
         self.processes < self.rules.processes
     }
 
+    fn has_retransmissions(&self) -> bool {
+        !self.by_harq.is_empty() || !self.by_rlc.is_empty()
+    }
+
     /// Counts the end of the wait of data whose transmission begins, and returns how long they have waited.
     fn stop_waiting(&mut self, now: Time) -> Span {
         let waited = self.waits_since.take().map_or(0, |since| now.0.saturating_sub(since.0));
@@ -403,13 +407,15 @@ impl Cellular {
         let members = std::mem::take(&mut assignment.stations);
         let mut room = self.resource_blocks;
         for &number in &members {
-            room -= self.retransmit(number, slot, room, stations);
+            if self.stations[number].has_retransmissions() {
+                room -= self.retransmit(number, slot, room, stations);
+            }
         }
         let mut users = std::mem::take(&mut self.users);
         users.clear();
         for &number in &members {
-            let may_send = self.stations[number].has_process() && self.available(number, slot) == slot;
-            if may_send && self.has_new(number, stations) {
+            let may_send = self.stations[number].has_process() && self.has_new(number, stations);
+            if may_send && self.available(number, slot) == slot {
                 let bytes = self.stations[number].bytes_of(slot, &self.frame);
                 users.push(Candidate { station: number, bytes });
             }

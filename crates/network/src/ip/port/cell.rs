@@ -9,7 +9,7 @@ use crate::access::{AnyAccess, MediumAccess, NewStation, StationEvent, Stations}
 use crate::packets::{Circuit, Link, Options, Packet};
 use crate::report::packets::PacketReport;
 use crate::scenario::Scenario;
-use longpipe_events::{Span, Time};
+use longpipe_events::{Rate, Span, Time};
 use std::collections::VecDeque;
 
 /// Place of a port: its cell, and its station there.
@@ -28,6 +28,8 @@ pub(crate) struct Place {
 struct Station {
     link: Link,
     delay: Span,
+    /// Rate that the port never exceeds.
+    max_rate: Rate,
     queue: EgressQueue,
     /// Packets in transmission, in order.
     begun: VecDeque<QueuedPacket>,
@@ -58,13 +60,23 @@ struct Queues {
     recorded: Vec<(Time, Link, StationEvent)>,
 }
 
+impl Queues {
+    /// Records that the queue of a station may have reports.
+    #[inline]
+    fn touch(&mut self, station: usize) {
+        if self.touched.last() != Some(&station) {
+            self.touched.push(station);
+        }
+    }
+}
+
 impl Stations for Queues {
     fn waiting_bytes(&self, station: usize) -> u64 {
         self.stations[station].queue.backlog().1
     }
 
     fn take(&mut self, station: usize, now: Time) -> Option<u64> {
-        self.touched.push(station);
+        self.touch(station);
         let Station { queue, begun, .. } = &mut self.stations[station];
         let packet = queue.begin_another(now)?;
         let bytes = u64::from(packet.packet.bytes());
@@ -84,7 +96,7 @@ impl Stations for Queues {
     }
 
     fn discard(&mut self, station: usize, now: Time) {
-        self.touched.push(station);
+        self.touch(station);
         let Station { queue, begun, .. } = &mut self.stations[station];
         if let Some(packet) = begun.pop_front() {
             queue.discard_one(now, &packet);
@@ -132,6 +144,11 @@ impl Cells {
             let station = |new: &NewStation<'_>| Station {
                 link: Link::new(new.link),
                 delay: new.delay,
+                max_rate: Rate(if new.config.keeps_rate() {
+                    new.rate_bps
+                } else {
+                    u64::MAX
+                }),
                 queue: EgressQueue::new(scenario, &scenario.links[new.link], seed, new.link as u64),
                 begun: VecDeque::new(),
                 earliest: Time::ZERO,
@@ -169,7 +186,7 @@ impl Cells {
         let before = queue.backlog().1;
         queue.admit(now, packet, options);
         let admitted = queue.backlog().1.saturating_sub(before);
-        cell.queues.touched.push(station);
+        cell.queues.touch(station);
         if admitted > 0 {
             cell.access.arrived(now, station, admitted, &mut cell.queues);
         }
@@ -191,6 +208,7 @@ impl Cells {
 
     /// Returns the next event of a cell with the link whose port has it, and None in place of its time if there is
     /// none, unless the event has been scheduled.
+    #[inline]
     pub fn new_event(&mut self, cell: u32) -> Option<(Link, Option<Time>)> {
         let link = self.event_link(cell);
         let cell = &mut self.cells[cell as usize];
@@ -198,17 +216,31 @@ impl Cells {
         (std::mem::replace(&mut cell.event, next) != next).then_some((link, next))
     }
 
-    /// Removes and returns the packets that have left the ports of a cell.
-    pub fn take_left(&mut self, cell: u32) -> Vec<Left> {
-        std::mem::take(&mut self.cells[cell as usize].queues.left)
+    /// Removes and returns the packets that have left the ports of a cell; None if there are none.
+    #[inline]
+    pub fn take_left(&mut self, cell: u32) -> Option<Vec<Left>> {
+        let left = &mut self.cells[cell as usize].queues.left;
+        (!left.is_empty()).then(|| std::mem::take(left))
     }
 
-    /// Removes and returns the recorded events of the stations of a cell, with their times and links.
-    pub fn take_recorded(&mut self, cell: u32) -> Vec<(Time, Link, StationEvent)> {
-        std::mem::take(&mut self.cells[cell as usize].queues.recorded)
+    /// Keeps the memory of a list that `take_left` returned, whose packets have been collected.
+    pub fn keep_memory(&mut self, cell: u32, emptied: Vec<Left>) {
+        let left = &mut self.cells[cell as usize].queues.left;
+        if left.capacity() == 0 {
+            *left = emptied;
+        }
+    }
+
+    /// Removes and returns the recorded events of the stations of a cell, with their times and links; None if there are
+    /// none.
+    #[inline]
+    pub fn take_recorded(&mut self, cell: u32) -> Option<Vec<(Time, Link, StationEvent)>> {
+        let recorded = &mut self.cells[cell as usize].queues.recorded;
+        (!recorded.is_empty()).then(|| std::mem::take(recorded))
     }
 
     /// Passes the queues of a cell that may have reports to `collect`, with their links.
+    #[inline]
     pub fn collect_reports(&mut self, cell: u32, mut collect: impl FnMut(Link, &mut EgressQueue)) {
         let Queues { stations, touched, .. } = &mut self.cells[cell as usize].queues;
         for station in touched.drain(..) {
@@ -226,6 +258,11 @@ impl Cells {
     /// Returns the queue of a port.
     pub fn queue(&self, place: Place) -> &EgressQueue {
         &self.station(place).queue
+    }
+
+    /// Returns the rate that a port never exceeds.
+    pub fn max_rate(&self, place: Place) -> Rate {
+        self.station(place).max_rate
     }
 
     /// Returns the numbers of packets and bytes at a port, including those in transmission.

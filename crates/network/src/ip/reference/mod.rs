@@ -219,15 +219,15 @@ impl Reference {
             let bytes: u64 = wire.iter().map(|(_, packet, _)| u64::from(packet.bytes())).sum();
             let lost_later = port.lost_later(now);
             let on_wire = (wire.len() as u64 + lost_later.0, bytes + lost_later.1);
-            let report = match (self.cells.place(Link::new(index)), &mut self.disc_ports[index]) {
+            let place = self.cells.place(Link::new(index));
+            let report = match (place, &mut self.disc_ports[index]) {
                 (Some(place), _) => self.cells.report(place, now, on_wire),
                 (None, Some(disc_port)) => disc_port.report(port.motion.as_mut(), now, on_wire),
                 (None, None) => port.report(now, on_wire),
             };
             let report = report.with(port.errors.as_deref(), port.no_route);
-            check(report.conserves(port.rate(), now), || {
-                format!("port {index}: {report:?}")
-            })?;
+            let rate = place.map_or_else(|| port.rate(), |place| self.cells.max_rate(place));
+            check(report.conserves(rate, now), || format!("port {index}: {report:?}"))?;
             let on_wire = if report.host { 0 } else { on_wire.0 };
             if !ends[index].host {
                 uncounted[ends[index].node as usize] +=
@@ -382,10 +382,10 @@ impl Reference {
             let lost = report_queue(hosts, link, queue);
             lose(hosts, horizon.as_deref_mut(), link, &lost);
         });
-        for (time, link, event) in self.cells.take_recorded(place.cell) {
+        for (time, link, event) in self.cells.take_recorded(place.cell).into_iter().flatten() {
             hosts.probe.observe(Event::Station(time, link, event));
         }
-        for Left { link, packet, arrival } in self.cells.take_left(place.cell) {
+        for Left { link, packet, arrival } in self.cells.take_left(place.cell).into_iter().flatten() {
             let arrived = (!self.ports[link.index()].is_host()).then_some(packet.arrival);
             let options = packet.options();
             self.pass(arrival, link, packet.packet, options);

@@ -10,6 +10,9 @@ use proptest::prelude::*;
 /// Attempts to find parameters that fit the links.
 const ATTEMPTS: u64 = 40;
 
+/// Most bits that a Wi-Fi link carries in a run, whose rates do not depend on those of other links.
+const MOST_BITS: f64 = 1e9;
+
 /// Strategy: scenarios in which some links have medium access.
 pub fn with_access(usual: impl Strategy<Value = Scenario>) -> impl Strategy<Value = Scenario> {
     let links = prop::collection::vec(0usize..60, 1..6);
@@ -70,7 +73,11 @@ fn add(scenario: &mut Scenario, links: &[usize], shares: bool, seed: u64) {
                     own.cw_max = own.cw_min.max((own.cw_max + 1).next_power_of_two() - 1);
                     // The rate of a link is one of the standard's, and may differ from those of other links of the cell.
                     let rates = own.rates();
-                    scenario.links[link].rate_bps = rates[number % rates.len()];
+                    let rate_bps = rates[number % rates.len()];
+                    if rate_bps as f64 * scenario.duration_ps as f64 > 1e12 * MOST_BITS {
+                        return false;
+                    }
+                    scenario.links[link].rate_bps = rate_bps;
                     &mut own.cell
                 }
             };
