@@ -252,6 +252,9 @@ def test_terminals_of_a_cell_share_its_capacity() -> None:
         ({"framing": "aal5", "switch.buffer": "1000 cells", "network.return_buffer": None}, "network.return_access: dvb-rcs2; needs framing 'ip'"),
         ({"network.return_path": {"kind": "moving", "delay": [["0 s", "200 ms"], ["9 s", "210 ms"]]}}, "needs a constant link"),
         ({"network.return_conditioners": [{"kind": "tbf", "rate": "1 Mbit/s", "burst": "9 KB"}]}, "network.return_access: dvb-rcs2; not together with tbf"),
+        ({"network.return_policy": {"kind": "cake", "rate": "400 kbit/s"}}, "network.return_access: dvb-rcs2; not together with the rate of cake, needs a router before it"),
+        ({"network.exit_access": {"kind": "wifi"}}, "network.exit_access.standard: ax; needs a link rate of 8.6, 17.2, "),
+        ({"network.exit_return_access": {"kind": "docsis"}, "network.send_jitter": "1 ms"}, "network.exit_return_access: docsis; needs send_jitter 0 s, not 1 ms"),
         ({"network.return_access.superframe": "1 ms", "network.return_rate": "100 kbit/s"}, "network.return_access.superframe: 1 ms; needs at least the duration of a burst"),
         ({"network.return_access.constant_rate": "1 Mbit/s"}, "network.return_access.constant_rate: 1000000 bit/s; needs constant rates that fit"),
         ({"network.return_access.preset": "sns3", "network.trunk_delay": "400 ms"}, "network.return_access.preset: sns3; needs a link delay of at most 300 ms, not 400 ms"),
@@ -268,6 +271,60 @@ def test_unsuitable_access_is_rejected_in_one_line(changes: dict[str, Any], mess
         geo(**changes)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_links_of_a_dumbbells_sinks_are_those_of_a_graph() -> None:
+    carriers = {"kind": "dvb-rcs2", "waveform": 22, "cell": "beam", "carriers": 2}
+    common = {"framing": "ip", "duration": "5 s", "switch": {"buffer": "200 packets"}, "traffic": "web"}
+    beam = Scenario.model_validate(
+        {
+            **common,
+            "network": {
+                "kind": "dumbbell", "sources": 3, "access_rate": "1 Gbit/s", "access_delay": "5 ms",
+                "trunk_rate": "20 Mbit/s", "trunk_delay": "0 s", "exit_delay": "270 ms", "exit_rate": "100 Mbit/s",
+                "exit_return_rate": "2348 kbit/s", "exit_return_access": carriers,
+            },
+        }
+    )  # fmt: skip
+    server = {"rate": "1 Gbit/s", "delay": "5 ms"}
+    home = {
+        "rate": "100 Mbit/s", "delay": "270 ms", "return_rate": "2348 kbit/s", "return_access": carriers,
+    }  # fmt: skip
+    numbers = range(1, 4)
+    hosts = [f"{role}{i}" for role in ("source", "sink") for i in numbers]
+    names = [*hosts[:3], "switch1", "switch2", *hosts[3:]]
+    graph = beam.with_(
+        network={
+            "kind": "graph",
+            "nodes": [{"name": name, "kind": "host" if name in hosts else "switch"} for name in names],
+            "links": [
+                *({"between": [f"source{i}", "switch1"], **server} for i in numbers),
+                {"between": ["switch1", "switch2"], "rate": "20 Mbit/s", "delay": "0 s"},
+                *({"between": ["switch2", f"sink{i}"], **home} for i in numbers),
+            ],
+            "flows": [{"name": f"flow{i}", "from": f"source{i}", "to": f"sink{i}"} for i in numbers],
+        }
+    )
+    assert beam.resolved["links"] == graph.resolved["links"]
+    runs = [simulate(beam.with_(engine=engine)) for engine in ("trains", "reference")]
+    assert runs[0].state_hash == runs[1].state_hash == simulate(graph).state_hash
+    used = runs[0].ports.set_index("port")["grants_used"]
+    assert (used[[f"sink{i}->switch2" for i in numbers]] > 0).all()
+
+
+def test_a_sink_that_waits_for_grants_is_limited_by_access() -> None:
+    network = {
+        "kind": "dumbbell", "access_rate": "1 Gbit/s", "trunk_rate": "100 Mbit/s", "exit_rate": "453 kbit/s",
+        "exit_return_access": {"kind": "dvb-rcs2", "requests": "rbdc", "max_rate": "100 kbit/s"},
+        "group": [{"name": "upload", "direction": "back"}],
+    }  # fmt: skip
+    upload = Scenario.model_validate(
+        {"framing": "ip", "duration": "120 s", "network": network, "switch": {"buffer": "100 packets"}}
+    )
+    (limit,) = simulate(upload).flow_limits
+    assert limit.limited_by == "access"
+    assert limit.remedy is not None
+    assert limit.remedy.in_words == "set network.exit_return_access.free_rate to 453 kbit/s"
 
 
 def test_cell_with_different_terminals_is_rejected() -> None:

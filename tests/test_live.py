@@ -245,6 +245,23 @@ def test_simulated_flows_share_the_path(idle: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("namespaces")
+def test_real_packets_wait_for_grants(idle: str, tmp_path: Path) -> None:
+    ask, serve = python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
+    record = tmp_path / "a.live"
+    access = "network.access={kind = 'cellular', direction = 'up', request_period = '10 ms', block_error = 0.0}"
+    found = counted(
+        tmp_path, idle, "--alone", "--set", access, "--record", str(record), "--wait-for", "sink1:5000",
+        "--at", "source1", f"{ask} sink1 5000 5", "--at", "sink1", f"{serve} 5000",
+    )  # fmt: skip
+    assert (found["entered"], found["delivered"]) == (10, 10)
+    # Two delays of 10 ms; and the request's slot, decoding, and a slot of the uplink, at least 4.5 ms.
+    assert min(float(line) for line in found["stdout"].split()) >= 0.0245
+    again = replay(record)
+    assert again.agrees
+    assert again.decisions == found["decisions"]
+
+
+@pytest.mark.usefixtures("namespaces")
 def test_real_packets_travel_as_cells(tmp_path: Path) -> None:
     file = tmp_path / "atm.toml"
     file.write_text(IDLE.replace('framing = "ip"', 'framing = "aal5"').replace("1000 packets", "3000 cells"))

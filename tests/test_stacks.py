@@ -103,6 +103,26 @@ def test_a_run_has_the_same_bits_each_time(stack: str, control: str) -> None:
 
 
 @needs_stacks
+@pytest.mark.parametrize(
+    ("rate", "access"),
+    [
+        ("2348 kbit/s", {"kind": "dvb-rcs2", "waveform": 22}),
+        ("20 Mbit/s", {"kind": "dvb-s2", "modcod": "8PSK 3/4"}),
+        ("143.4 Mbit/s", {"kind": "wifi"}),
+        ("20 Mbit/s", {"kind": "cellular", "direction": "up"}),
+        ("20 Mbit/s", {"kind": "docsis"}),
+    ],
+)
+def test_stacks_send_over_links_that_react_to_traffic(rate: str, access: dict[str, Any]) -> None:
+    scenario = path({"size": "100 KB"}, rate, duration="10 s", network={"access": access})
+    first, second = (simulate(scenario, seed=7) for _ in range(2))
+    assert first.state_hash == second.state_hash
+    assert counted(first)["delivered_bytes"] == 100_000
+    port = first.ports.set_index("port").loc["switch1->switch2"]
+    assert port["airtime_s" if access["kind"] == "wifi" else "grants_used"] > 0
+
+
+@needs_stacks
 def test_each_seed_has_its_own_draws() -> None:
     traffic = {"congestion": "bbr", "size": "12 MB"}
     hashes = {simulate(path(traffic, "8 Mbit/s", duration="14 s"), seed=seed).state_hash for seed in range(3)}

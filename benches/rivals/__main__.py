@@ -92,6 +92,8 @@ def kinds(
         records = comparison.records(comparison.interleaved(todo, runs, told))
     _write(json_file, records)
     comparison.show_kinds(records, console)
+    idle_s = simulators.run("longpipe", WORKS["A"], simulators.IDLE_BEAM).cpu_s
+    console.print(f"an hour of an idle beam with 500 terminals: {idle_s:.2f} CPU s", highlight=False)
 
 
 @app.command()

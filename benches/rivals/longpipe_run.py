@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from simulators import IDLE_BEAM
 from works import STARTS_S, Work
 
 from longpipe import Scenario, simulate
@@ -25,7 +26,9 @@ LINUX: dict[str, Any] = {"profile": "linux-6", "congestion": "cubic"}
 TWO_WAY: Final = "two-way cubic"
 WIFI: Final = "wi-fi with 10 stations"
 CELLULAR: Final = "cellular with 10 users"
-# Links from sources to their router that share a medium, in both directions.
+DOCSIS: Final = "docsis with 10 modems"
+DAMA: Final = "dama with 10 terminals"
+# Links from sources to their router that share a medium.
 SHARED: dict[str, dict[str, Any]] = {
     WIFI: {
         "access": {"kind": "wifi", "cell": "channel"},
@@ -34,6 +37,13 @@ SHARED: dict[str, dict[str, Any]] = {
     CELLULAR: {
         "access": {"kind": "cellular", "cell": "cell", "direction": "up"},
         "return_access": {"kind": "cellular", "cell": "cell", "direction": "down"},
+    },
+    DOCSIS: {"access": {"kind": "docsis", "cell": "channel"}, "rate": "100 Mbit/s", "return_rate": "1 Gbit/s"},
+    DAMA: {
+        "access": {"kind": "dvb-rcs2", "waveform": 22, "cell": "beam", "carriers": 10},
+        "rate": "2348 kbit/s",
+        "return_rate": "100 Mbit/s",
+        "delay": "270 ms",
     },
 }
 # Policies of the trunk's queue, and senders, that differ from the defaults.
@@ -93,6 +103,20 @@ def scenario(work: Work, mode: str) -> Scenario:
     if mode in TRAFFIC:
         fields["traffic"] = TRAFFIC[mode]
     return Scenario(**fields)
+
+
+def idle_beam() -> Scenario:
+    """Returns an hour of a beam with 500 terminals, each of which sends a packet at the beginning."""
+    network = {
+        "kind": "dumbbell",
+        "sources": 500,
+        "exit_rate": "100 Mbit/s",
+        "exit_delay": "270 ms",
+        "exit_return_rate": "2348 kbit/s",
+        "exit_return_access": SHARED[DAMA]["access"],
+    }
+    sent = {"kind": "transfer", "size": "1 KB"}
+    return Scenario(framing="ip", duration="3600 s", network=network, traffic=sent, switch={"buffer": "100 packets"})
 
 
 def _network(work: Work, mode: str) -> dict[str, Any]:
@@ -155,12 +179,16 @@ def _timed(do: Callable[[], Done]) -> tuple[Done, float]:
 def main() -> None:
     """Runs the work."""
     mode, work = sys.argv[1], Work(**json.loads(sys.argv[2]))
+
+    def described() -> Scenario:
+        return idle_beam() if mode == IDLE_BEAM else scenario(work, mode)
+
     loaded_s, loaded_bytes = _user_s(), _peak_bytes()
-    result, whole_s = _timed(lambda: simulate(scenario(work, mode)))
+    result, whole_s = _timed(lambda: simulate(described()))
     peak_bytes = _peak_bytes()
     # This run measures only the time to build and destroy the network, but flows must start before the end.
-    empty = scenario(work, mode).with_(start={"kind": "fixed"}, duration="1 us")
-    _, read_s = _timed(lambda: scenario(work, mode))
+    empty = described().with_(start={"kind": "fixed"}, duration="1 us")
+    _, read_s = _timed(described)
     _, laid_s = _timed(lambda: simulate(empty))
     delivered = int((result.flows["delivered_bytes"] // work.mss_bytes).sum())
     ready_s = loaded_s + read_s + laid_s

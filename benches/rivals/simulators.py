@@ -37,9 +37,13 @@ KINDS: Final[dict[str, tuple[Mode, ...]]] = {
         "bbr",
         "wi-fi with 10 stations",
         "cellular with 10 users",
+        "docsis with 10 modems",
+        "dama with 10 terminals",
     ),
     "ns-3": ("ip", "red", "pie", "codel", "fq-codel", "cubic", "bbr"),
 }
+
+IDLE_BEAM: Final = "idle beam"
 
 
 class RivalError(Exception):

@@ -44,10 +44,10 @@ class Work:
         """Returns the work adapted to a kind.
 
         ns-3's BBR needs ten times the buffer to deliver more than a tenth; the path with a proxy is that of a
-        geostationary satellite; ten stations of Wi-Fi or of a cell have a trunk that is faster than their channel.
+        geostationary satellite; ten stations that share a channel have a trunk that is faster than the channel.
         """
         match kind:
-            case "wi-fi with 10 stations" | "cellular with 10 users":
+            case _ if "with 10" in kind:
                 return replace(self, flows=10, host_pairs=10, trunk_bps=self.access_bps)
             case "bbr":
                 return replace(self, buffer_packets=10 * self.buffer_packets)

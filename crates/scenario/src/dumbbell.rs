@@ -64,20 +64,29 @@ pub(crate) fn expand(dumbbell: &Dumbbell, graph: &mut Graph) -> Result<(), Probl
         host_buffer: trunk.host_buffer.take(),
         ..Settings::default()
     };
-    let mut with_delay: HashMap<String, usize> = HashMap::new();
-    let mut settings = |like: &Settings, delay: &String, settings: &mut Vec<Settings>| {
-        *with_delay.entry(delay.clone()).or_insert_with(|| {
-            settings.push(Settings {
-                delay: delay.clone(),
-                ..like.clone()
-            });
-            settings.len() - 1
-        })
+    let at_exits = Settings {
+        rate: dumbbell.exit_rate.clone().unwrap_or_else(|| at_hosts.rate.clone()),
+        return_rate: dumbbell.exit_return_rate.clone(),
+        ..at_hosts.clone()
+    };
+    let has_own_exits = dumbbell.exit_rate.is_some() || dumbbell.exit_return_rate.is_some();
+    let mut with_delay: HashMap<(bool, String), usize> = HashMap::new();
+    let mut settings = |is_exit: bool, delay: &String, settings: &mut Vec<Settings>| {
+        let like = if is_exit { &at_exits } else { &at_hosts };
+        *with_delay
+            .entry((is_exit && has_own_exits, delay.clone()))
+            .or_insert_with(|| {
+                settings.push(Settings {
+                    delay: delay.clone(),
+                    ..like.clone()
+                });
+                settings.len() - 1
+            })
     };
     let link = |a: String, b: String, settings| Link(a, b, settings);
     for (i, group) in groups.iter().enumerate() {
         let delay = group.access_delay.as_ref().unwrap_or(&dumbbell.access_delay);
-        let own = settings(&at_hosts, delay, &mut graph.settings);
+        let own = settings(false, delay, &mut graph.settings);
         graph
             .links
             .push(link(format!("source{}", i + 1), first.to_owned(), own));
@@ -85,7 +94,7 @@ pub(crate) fn expand(dumbbell: &Dumbbell, graph: &mut Graph) -> Result<(), Probl
     graph.links.push(link(first.to_owned(), last.to_owned(), 0));
     for (i, group) in groups.iter().enumerate() {
         let delay = group.exit_delay.as_ref().unwrap_or(&dumbbell.exit_delay);
-        let own = settings(&at_hosts, delay, &mut graph.settings);
+        let own = settings(true, delay, &mut graph.settings);
         graph.links.push(link(last.to_owned(), format!("sink{}", i + 1), own));
     }
     for (i, (flow, group)) in graph.flows.iter_mut().zip(&groups).enumerate() {

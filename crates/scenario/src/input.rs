@@ -43,6 +43,10 @@ pub struct Dumbbell {
     pub access_delay: String,
     /// Propagation delay of the sinks' links.
     pub exit_delay: String,
+    /// Bit rate from switch2 to each sink, if it differs.
+    pub exit_rate: Option<String>,
+    /// Bit rate from each sink to switch2, if it differs.
+    pub exit_return_rate: Option<String>,
     /// Send jitter of the flows' hosts.
     pub send_jitter: String,
 }
@@ -339,6 +343,8 @@ impl Dumbbell {
             access_rate: table.take("access_rate").text()?,
             access_delay: table.take("access_delay").text()?,
             exit_delay: table.take("exit_delay").text()?,
+            exit_rate: table.take("exit_rate").text(),
+            exit_return_rate: table.take("exit_return_rate").text(),
             send_jitter: table.take("send_jitter").text()?,
         })
     }

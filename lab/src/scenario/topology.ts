@@ -80,7 +80,7 @@ export class Topology {
             dumbbell: isGraph
                 ? null
                 : {
-                      ...named(network, ["sources", "access_rate", "access_delay", "exit_delay", "send_jitter"]),
+                      ...named(network, ["sources", "access_rate", "access_delay", "exit_delay", "exit_rate", "exit_return_rate", "send_jitter"]),
                       groups: groups?.map((one) => picked(one, group)) ?? null,
                   },
             nodes: isGraph ? (valueOf(network, "nodes") as Part[]).map((node) => picked(node, ["name", "kind", "send_jitter"])) : [],

@@ -10,6 +10,8 @@ from longpipe.units import TIME, seconds
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
+    from longpipe.scenario.access import Access
+    from longpipe.scenario.network import Dumbbell, Graph
 
 
 def read_from_files(scenario: Scenario) -> list[str]:
@@ -49,9 +51,17 @@ def _named_files(scenario: Scenario) -> Iterator[str]:
                 yield path.file
             if path.kind == "elements":
                 yield path.elements
-        for access in (link.access, link.return_access):
-            yield from () if access is None else access.data_files()
+    for access in _accesses(network):
+        yield from access.data_files()
     parts = (network.group or ()) if network.kind == "dumbbell" else network.flows
     for traffic in (scenario.traffic, *(part.traffic for part in parts)):
         if traffic is not None and (file := traffic.data_file()) is not None:
             yield file
+
+
+def _accesses(network: Dumbbell | Graph) -> Iterator[Access]:
+    """Yields the medium access of a network's links."""
+    ways = [(link.access, link.return_access) for link in ((network,) if network.kind == "dumbbell" else network.links)]
+    if network.kind == "dumbbell":
+        ways.append((network.exit_access, network.exit_return_access))
+    yield from (access for way in ways for access in way if access is not None)

@@ -30,6 +30,8 @@ OF_NETWORK: Final[Mapping[str, str]] = {
     "return_path": "varies over time",
     "access": "reacts to traffic",
     "return_access": "reacts to traffic",
+    "exit_access": "reacts to traffic",
+    "exit_return_access": "reacts to traffic",
     "conditioners": "polices, shapes, delays, repeats or batches packets",
     "return_conditioners": "polices, shapes, delays, repeats or batches packets",
 }

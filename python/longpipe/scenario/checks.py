@@ -190,13 +190,39 @@ def accesses(network: Network, links: Mapping[int, Link]) -> Iterator[tuple[int,
         for back, (name, access) in enumerate((("access", link.access), ("return_access", link.return_access))):
             if access is not None:
                 yield 2 * i + back, _link_field(network, i, name), access
+    if isinstance(network, Dumbbell):
+        for name, access in _exit_accesses(network):
+            # The links of the sinks follow those of the sources and the trunk.
+            first = 2 * (network.sources + 1) + (name == "exit_return_access")
+            yield from ((first + 2 * i, f"network.{name}", access) for i in range(network.sources))
+
+
+def _exit_accesses(network: Dumbbell) -> Iterator[tuple[str, Access]]:
+    """Yields the medium access of the links between switch2 and the sinks, with the names of its fields."""
+    if network.exit_access is not None:
+        yield "exit_access", network.exit_access
+    if network.exit_return_access is not None:
+        yield "exit_return_access", network.exit_return_access
+
+
+def _exit_access_problems(framing: Framing, network: Dumbbell) -> Iterator[str]:
+    for name, access in _exit_accesses(network):
+        yield from (f"network.{name}.{part}: {problem}" for part, problem in access.problems())
+        if framing == "aal5":
+            yield f"network.{name}: {access.kind}; needs framing 'ip', whose packets it sends"
+        elif name == "exit_return_access" and TIME.parse(network.send_jitter) > 0:
+            yield f"network.{name}: {access.kind}; needs send_jitter 0 s, not {network.send_jitter}"
 
 
 def _access_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
     """Yields the problems of each medium access, and of its use with the framing, a path or send jitter."""
+    if isinstance(network, Dumbbell):
+        yield from _exit_access_problems(framing, network)
     links, jitter = topology.links, _send_jitter(network, topology)
     for number, field, access in accesses(network, links):
         back = number % 2
+        if number // 2 not in links:
+            continue
         link = links[number // 2]
         node = link.between[back]
         yield from (f"{field}.{part}: {problem}" for part, problem in access.problems())

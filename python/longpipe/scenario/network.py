@@ -93,6 +93,12 @@ class Dumbbell(DumbbellBase):
     exit_delay: Annotated[str, quantity(TIME, "0 s", "1000 s")] = Field(
         default="5 us", description="Propagation delay from switch2 to sink [time]; ATM Forum/96-1761"
     )
+    exit_rate: Annotated[str, quantity(RATE, "1 kbit/s", "10 Tbit/s")] | None = Field(
+        default=None, description="Rate from switch2 to each sink [bit/s]; access_rate if absent"
+    )
+    exit_return_rate: Annotated[str, quantity(RATE, "1 kbit/s", "10 Tbit/s")] | None = Field(
+        default=None, description="Rate from each sink to switch2 [bit/s]; exit_rate if absent"
+    )
     return_rate: Annotated[str, quantity(RATE, "1 kbit/s", "10 Tbit/s")] | None = Field(
         default=None, description="Rate of the trunk from switch2 to switch1 [bit/s]; trunk_rate if absent"
     )
@@ -142,6 +148,13 @@ class Dumbbell(DumbbellBase):
     )
     return_access: Part[Access | None] = part(
         default=None, description="Medium access of the trunk's port from switch2 to switch1; none if absent"
+    )
+    exit_access: Part[Access | None] = part(
+        default=None,
+        description="Medium access of the ports from switch2 to the sinks, in one cell if it has a name; none if absent",
+    )
+    exit_return_access: Part[Access | None] = part(
+        default=None, description="Medium access of the sinks' ports, in one cell if it has a name; none if absent"
     )
     pep: Part[TrunkPep | None] = part(
         default=None, description="Split-TCP proxy at one of the switches (RFC 3135); none if absent"

@@ -152,8 +152,12 @@ def _add_access(scenario: "Scenario", topology: Topology, links: list[dict[str, 
     own = list(accesses(scenario.network, topology.links))
     if not own:
         return
-    for link, _, access in own:
-        links[link]["access"] = access.core()
+    made = {id(access): access.core() for access in {id(access): access for _, _, access in own}.values()}
+    for link, field, access in own:
+        links[link]["access"] = made[id(access)]
+        if links[link]["policy"].get("rate_bps") is not None:
+            # Packets that leave between two transmissions would have no queue to wait in.
+            raise ScenarioError(f"{field}: {access.kind}; not together with the rate of cake, needs a router before it")
     rows = [{name: links[link][name] for name in ("rate_bps", "delay_ps", "access")} for link, _, _ in own]
     if (problem := _core.access_problem(orjson.dumps(rows).decode())) is not None:
         number, message = problem

@@ -289,7 +289,7 @@ def _dumbbell(network: Dumbbell) -> dict[str, object]:
     """Returns the fields of a dumbbell other than those of its trunk."""
     names = ("name", "count", "direction", "access_delay", "exit_delay")
     groups = None if network.group is None else [[getattr(group, name) for name in names] for group in network.group]
-    own = ("sources", "access_rate", "access_delay", "exit_delay", "send_jitter")
+    own = ("sources", "access_rate", "access_delay", "exit_delay", "exit_rate", "exit_return_rate", "send_jitter")
     return {"groups": groups, **{name: getattr(network, name) for name in own}}
 
 

@@ -146,7 +146,7 @@ def case_of(scenario: Scenario) -> LinuxCase:
 def _check_network(scenario: Scenario, resolved: Mapping[str, Any]) -> None:
     """Raises ScenarioError for parts, other than links, that Linux's path cannot represent."""
     network = scenario.network
-    for name in ("pep", "vbr", "access", "return_access"):
+    for name in ("pep", "vbr", "access", "return_access", "exit_access", "exit_return_access"):
         if getattr(network, name) is not None:
             raise ScenarioError(f"network.{name}: present; Linux's path has none")
     if any(node.get("send_jitter_ps") for node in resolved["nodes"]):

@@ -271,6 +271,12 @@ pub enum NetworkInput {
         /// Propagation delay from switch2 to sink [time]; ATM Forum/96-1761.
         #[field(range = "[0 s, 1000 s]", default = "5 us")]
         exit_delay_ps: u64,
+        /// Rate from switch2 to each sink [bit/s]; access_rate if absent.
+        #[field(range = "[1 kbit/s, 10 Tbit/s]")]
+        exit_rate_bps: Option<u64>,
+        /// Rate from each sink to switch2 [bit/s]; exit_rate if absent.
+        #[field(range = "[1 kbit/s, 10 Tbit/s]")]
+        exit_return_rate_bps: Option<u64>,
         /// Rate of the trunk from switch2 to switch1 [bit/s]; trunk_rate if absent.
         #[field(range = "[1 kbit/s, 10 Tbit/s]")]
         return_rate_bps: Option<u64>,
@@ -309,6 +315,10 @@ pub enum NetworkInput {
         access: Option<AccessConfig>,
         /// Medium access of the trunk's port from switch2 to switch1; none if absent.
         return_access: Option<AccessConfig>,
+        /// Medium access of the ports from switch2 to the sinks, in one cell if it has a name; none if absent.
+        exit_access: Option<AccessConfig>,
+        /// Medium access of the sinks' ports, in one cell if it has a name; none if absent.
+        exit_return_access: Option<AccessConfig>,
         /// Split-TCP proxy at one of the switches (RFC 3135); none if absent.
         pep: Option<TrunkPep>,
         /// VBR source over the trunk, from a host at switch1 to a host at switch2; none if absent.

@@ -192,12 +192,26 @@ def _of_dumbbell(network: Dumbbell, ends: tuple[str, str], policy: Policy) -> Li
             "network.trunk_rate", "switch.buffer", "switch.policy", path="network.path", policy_now=policy
         )
     if ends[0] in _TRUNK:
-        return LinkFields("network.access_rate", "switch.buffer", "switch.policy", policy_now=policy)
+        is_exit = ends[0] == _TRUNK[1]
+        own_rate = is_exit and network.exit_rate is not None
+        return LinkFields(
+            "network.exit_rate" if own_rate else "network.access_rate",
+            "switch.buffer",
+            "switch.policy",
+            access="network.exit_access",
+            policy_now=policy,
+            access_now=network.exit_access if is_exit else None,
+        )
+    is_exit = ends[1] == _TRUNK[1]
+    rates = ("exit_return_rate", "exit_rate") if is_exit else ()
+    own_rates = [rate for rate in rates if getattr(network, rate) is not None]
     return LinkFields(
-        "network.access_rate",
+        f"network.{[*own_rates, 'access_rate'][0]}",
         "network.host_buffer",
         "network.host_policy",
+        access="network.exit_return_access",
         policy_now=network.host_policy or TailDrop(),
+        access_now=network.exit_return_access if is_exit else None,
     )
 
 
