@@ -99,6 +99,7 @@ KNOBS: dict[str, tuple[object, ...]] = {
         "vegas",
         "highspeed",
         "ledbat",
+        "ledbat-plus-plus",
         {"kind": "scalable", "decrease": 0.25},
         {"kind": "vegas", "beta": 9},
         {"kind": "cubic", "hystart": "search"},

@@ -1,8 +1,11 @@
-"""LEDBAT keeps the queue at its target, and yields to other traffic, as RFC 6817 requires."""
+"""LEDBAT and LEDBAT++ keep the queue at their target, and yield to other traffic."""
+
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
 
+import ledbat_witness
 from longpipe import Scenario, ScenarioError, simulate
 from longpipe.scenario import Fine
 
@@ -60,3 +63,47 @@ def test_ledbat_measures_delays_by_timestamps() -> None:
     ) as error:
         path("10 Mbit/s", 20, **{"tcp.timer": Fine()}).resolve()
     assert "\n" not in str(error.value)
+
+
+PLUS = {"congestion": "ledbat-plus-plus", "initial_window": "2 segments"}
+
+
+def test_the_witness_table_is_that_of_the_independent_program() -> None:
+    lines = ledbat_witness.TABLE.read_text(encoding="utf-8").splitlines()
+    assert lines == [ledbat_witness.HEADER, *ledbat_witness.rows()]
+
+
+@pytest.mark.parametrize("round_trip_ms", [20, 100])
+def test_ledbat_plus_plus_alone_fills_the_link_below_its_target(round_trip_ms: int) -> None:
+    result = simulate(path("10 Mbit/s", round_trip_ms).with_(**{"tcp.congestion": PLUS["congestion"]}))
+    trace = result.traces["delay"]
+    at_trunk = trace["port"] == "switch1->switch2"
+    queueing_ms = 1e3 * trace["delay_s"][at_trunk & (trace["time_s"] > 60)]
+    assert np.quantile(queueing_ms, 0.95) < 75
+    # Slowdowns, which empty the queue, take at most a tenth of the time.
+    assert queueing_ms.min() < 5
+    assert result.flows["throughput_bps"].iloc[0] > 0.85 * 1e7 * 1448 / 1500
+    assert result.flows["retransmitted_segments"].iloc[0] == 0
+
+
+def competing(tcp: Mapping[str, object], other: Mapping[str, object], start: object) -> list[float]:
+    """Returns the bytes that two flows deliver after 150 of 300 s; `other` starts at `start`."""
+    groups = [{"name": "back", "tcp": tcp}, {"name": "front", "tcp": other, "start": start}]
+    network = dict(path("10 Mbit/s", 40).network.model_dump(exclude_unset=True), group=groups)
+    network.pop("sources")
+    result = simulate(path("10 Mbit/s", 40, network=network, warm_up="150 s"))
+    delivered = result.flows.set_index("flow")["delivered_bytes"]
+    return [float(delivered.filter(like=name).sum()) for name in ("back", "front")]
+
+
+def test_ledbat_plus_plus_makes_way_for_reno() -> None:
+    background, foreground = competing(PLUS, {"congestion": "aimd"}, "fixed")
+    assert foreground > 10 * background > 0
+
+
+def test_a_late_flow_of_ledbat_plus_plus_gets_its_share_and_of_ledbat_more() -> None:
+    late = {"kind": "fixed", "at": "30 s"}
+    early, latecomer = competing(PLUS, PLUS, late)
+    assert 0.5 < latecomer / early < 2
+    early, latecomer = competing(LEDBAT, LEDBAT, late)
+    assert latecomer / early > 2

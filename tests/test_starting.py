@@ -203,3 +203,41 @@ def test_search_ends_slow_start_before_a_loss(control: str) -> None:
     result = run("1 BDP")
     assert slow_start_exits(result, name).empty
     assert not loss_events(result, name).empty
+
+
+@pytest.mark.parametrize("control", ["cubic", "linux-reno"])
+def test_search_4_leaves_slow_start_with_the_window_of_the_path_and_no_queue(control: str) -> None:
+    """Three bins of 35 ms at 20 Mbit/s deliver 1.05 BDP. The buffer of 8 BDP holds all data sent until then."""
+    scenario = Scenario().with_(
+        **{
+            "framing": "ip",
+            "duration": "4 s",
+            "network": {
+                "kind": "dumbbell",
+                "sources": 1,
+                "access_rate": "1 Gbit/s",
+                "access_delay": "0 s",
+                "exit_delay": "0 s",
+                "trunk_rate": "20 Mbit/s",
+                "trunk_delay": "50 ms",
+            },
+            "switch.buffer": "8 BDP",
+            "tcp.profile": "linux-6",
+            "tcp.congestion": {"kind": control, "hystart": "search-4"},
+            "traces": {"cwnd": True, "delay": True, "events": True},
+        }
+    )
+    result = simulate(scenario)
+    (name,) = result.flows["flow"]
+    assert loss_events(result, name).empty
+    windows = result.traces["cwnd"]
+    bdp_bytes = 20e6 * 0.1 / 8
+    ended_s, at_exit = windows[windows["ssthresh_bytes"] < windows["ssthresh_bytes"].max()].iloc[0][
+        ["time_s", "cwnd_bytes"]
+    ]
+    assert windows["cwnd_bytes"].max() > 5 * bdp_bytes
+    # Payload is 1448 of 1500 bytes.
+    assert at_exit / bdp_bytes == pytest.approx(1.05 * 1448 / 1500, rel=0.03)
+    delays = result.traces["delay"]
+    after = (delays["port"] == "switch1->switch2") & delays["time_s"].between(ended_s + 0.02, ended_s + 0.07)
+    assert delays["delay_s"][after].max() < 0.01

@@ -323,8 +323,8 @@ def _ecn_of_one_side(resolved: Resolved) -> Iterator[str]:
         if marking:
             data = {k for flow in resolved["flows"] for k in flow["route"]}
             slowest = min(marking, key=lambda k: (k not in data, resolved["links"][k].get("rate_bps", 0)))
-            kind = _kind(resolved["links"][slowest]["policy"])
-            queue = f"{kind} with ecn = true" if "ecn" in resolved["links"][slowest]["policy"] else kind
+            policy = resolved["links"][slowest]["policy"]
+            queue = f"{_kind(policy)} with ecn = true" if policy.get("ecn") else _kind(policy)
             where = port_name(resolved, slowest)
             yield f"{where}: {queue} marks nothing, because no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
     elif capable and not any(_may_mark(link, is_scalable=is_scalable) for link in resolved["links"]):
@@ -334,13 +334,18 @@ def _ecn_of_one_side(resolved: Resolved) -> Iterator[str]:
 
 def _is_to_mark(policy: Mapping[str, Any]) -> bool:
     """Returns whether marking was requested for a queue; other queues mark ECN-capable packets by default."""
-    return _kind(policy) == "step-marking" or (_kind(policy) not in MARK and bool(policy.get("ecn")))
+    return _kind(policy) == "step-marking" or (_kind(policy) not in MARK and _has_marking_option(policy))
+
+
+def _has_marking_option(policy: Mapping[str, Any]) -> bool:
+    """Returns whether an option of a queue makes it mark: `ecn`, or a threshold of the sojourn time."""
+    return bool(policy.get("ecn")) or "ce_threshold_ps" in policy
 
 
 def _may_mark(link: Mapping[str, Any], *, is_scalable: bool) -> bool:
     """Returns whether a link can mark ECN-capable packets; DualPI2 with ecn = false marks those of scalable flows."""
     policy, conditioners = link["policy"], link.get("conditioners", ())
-    marks = bool(policy.get("ecn")) or (_kind(policy) in MARK and (is_scalable or "ecn" not in policy))
+    marks = _has_marking_option(policy) or (_kind(policy) in MARK and (is_scalable or "ecn" not in policy))
     return marks or any(conditioner.get("exceed") == "mark" for conditioner in conditioners)
 
 

@@ -10,7 +10,7 @@ from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.module import Module
 from longpipe.scenario.own_class import Python, class_as_table
 from longpipe.scenario.variant import CHOSEN, Control
-from longpipe.units import SEGMENTS, TIME
+from longpipe.units import RATE, SEGMENTS, TIME
 
 
 class Aimd(Control):
@@ -125,7 +125,7 @@ class Cubic(Control):
         default=True, description="Lower W_max further after a loss below the previous one; RFC 9438 section 4.7"
     )
     reno_friendly: bool = Field(default=True, description="Grow at least as fast as Reno; RFC 9438 section 4.3")
-    hystart: Literal["none", "linux", "plus-plus", "search"] = Field(
+    hystart: Literal["none", "linux", "plus-plus", "search", "search-4"] = Field(
         default="linux",
         description="How slow start ends before a loss: none, long RTTs and ACK trains as in Linux (Ha and Rhee 2011), HyStart++ (RFC 9406), or SEARCH (draft-chung-ccwg-search-09)",
     )
@@ -222,6 +222,45 @@ class Ledbat(Control):
     )
 
 
+class LedbatPlusPlus(Control):
+    """Keeps the queueing delay at a target, yields, and shares with late flows (draft-irtf-iccrg-ledbat-plus-plus)."""
+
+    label: ClassVar[str] = "LEDBAT++"
+    fills_buffers: ClassVar[bool] = False
+    after_loss: ClassVar[str] = "half of the window (draft-irtf-iccrg-ledbat-plus-plus)"
+    by_model: ClassVar[str] = (
+        "LEDBAT++ measured a queueing delay above its target, or emptied the queue in a slowdown (draft-irtf-iccrg-ledbat-plus-plus)"
+    )
+    kind: Literal["ledbat-plus-plus"] = "ledbat-plus-plus"
+    target: Annotated[str, quantity(TIME, "1 us", "100 s")] = Field(
+        default="60 ms", description="Target queueing delay [time]; draft-irtf-iccrg-ledbat-plus-plus, TARGET"
+    )
+    decrease: float = Field(
+        default=1.0,
+        gt=0,
+        le=100,
+        description="Factor of the multiplicative decrease; draft-irtf-iccrg-ledbat-plus-plus, Constant",
+    )
+    slowdown_interval: float = Field(
+        default=9.0,
+        ge=1,
+        le=1e6,
+        description="Time between two slowdowns as a multiple of the duration of the first one; draft-irtf-iccrg-ledbat-plus-plus section 4.4, so that slowdowns take a tenth of the time",
+    )
+    base_history: int = Field(
+        default=10,
+        ge=1,
+        le=1000,
+        description="Number of minutes over which the minimum RTT is the base delay; RFC 6817, BASE_HISTORY",
+    )
+    current_filter: int = Field(
+        default=4,
+        ge=1,
+        le=1000,
+        description="Number of latest RTTs whose minimum is the current delay; RFC 6817, CURRENT_FILTER (the RFC gives no value)",
+    )
+
+
 class LinuxReno(Control):
     """Slow start and congestion avoidance that count delivered segments, not ACKs, as in Linux."""
 
@@ -229,7 +268,7 @@ class LinuxReno(Control):
     is_reno: ClassVar[bool] = True
     after_loss: ClassVar[str] = "half of the data in flight (RFC 5681 section 3.1, equation 4)"
     kind: Literal["linux-reno"] = "linux-reno"
-    hystart: Annotated[Literal["none", "plus-plus", "search"], LATER] = Field(
+    hystart: Annotated[Literal["none", "plus-plus", "search", "search-4"], LATER] = Field(
         default="none",
         description="How slow start ends before a loss: none, HyStart++ (RFC 9406), or SEARCH (draft-chung-ccwg-search-09)",
     )
@@ -275,6 +314,34 @@ class Scalable(Control):
     rules: Annotated[Literal["kelly-2003", "linux"], LATER] = Field(
         default="kelly-2003",
         description="Rules of the paper, or of Linux's tcp_scalable.c: Reno's growth below 100 segments, and the same reduction at any window; 'linux' in the profile linux-6",
+    )
+
+
+class Scream(Control):
+    """Sends media at a rate that losses, marks and queueing delays reduce (draft-ietf-ccwg-rfc8298bis-screamv2)."""
+
+    label: ClassVar[str] = "SCReAMv2"
+    fills_buffers: ClassVar[bool] = False
+    is_model: ClassVar[bool] = True
+    by_model: ClassVar[str] = (
+        "SCReAMv2 sends at its target bitrate, below the reference window per RTT (draft-ietf-ccwg-rfc8298bis-screamv2)"
+    )
+    kind: Literal["scream"] = "scream"
+    target: Annotated[str, quantity(TIME, "1 us", "100 s")] = Field(
+        default="60 ms",
+        description="Target of the queueing delay [time]; draft-ietf-ccwg-rfc8298bis-screamv2, QDELAY_TARGET_LO",
+    )
+    scalable: bool = Field(
+        default=True,
+        description="Respond to the share of marks, as L4S requires; otherwise a mark reduces the window to BETA_ECN, 0.8",
+    )
+    max_rate: Annotated[Annotated[str, quantity(RATE, "1 kbit/s", "10 Tbit/s")] | None, LATER] = Field(
+        default=None,
+        description="Maximum bitrate of the encoder [bit/s]; draft-ietf-ccwg-rfc8298bis-screamv2, TARGET_BITRATE_MAX. Unlimited if absent",
+    )
+    burst: Annotated[str, quantity(TIME, "0 s", "1 s")] = Field(
+        default="500 us",
+        description='Duration of a burst at the target rate [time]; section "Packet Pacing" permits small bursts, and the tests of the authors\' code have 0.5 ms',
     )
 
 
@@ -349,11 +416,13 @@ Congestion = Annotated[
     | Hybla
     | Illinois
     | Ledbat
+    | LedbatPlusPlus
     | LinuxReno
     | Module
     | Prague
     | Python
     | Scalable
+    | Scream
     | Vegas
     | Veno
     | Westwood

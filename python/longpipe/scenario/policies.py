@@ -309,6 +309,10 @@ class Codel(Queue):
     ecn: bool = Field(
         default=False, description="Mark ECN-capable packets instead of dropping them; RFC 3168 section 5"
     )
+    ce_threshold: Annotated[Annotated[str, quantity(TIME, "1 us", "1000 s")] | None, LATER] = Field(
+        default=None,
+        description="Sojourn time above which each ECN-capable packet is marked at the head, whether or not `ecn` is set [time]; Linux ce_threshold",
+    )
 
     constraints: ClassVar = (
         Constraint("interval", "interval < target", "{interval}; needs at least the target, {target}"),
@@ -340,6 +344,10 @@ class FqCodel(Queue):
     )
     ecn: bool = Field(
         default=False, description="Mark ECN-capable packets instead of dropping them; RFC 3168 section 5"
+    )
+    ce_threshold: Annotated[Annotated[str, quantity(TIME, "1 us", "1000 s")] | None, LATER] = Field(
+        default=None,
+        description="Sojourn time above which each ECN-capable packet is marked at the head, whether or not `ecn` is set [time]; Linux ce_threshold",
     )
     quantum: Annotated[str, quantity(SIZE, "1 B", "1 GB")] = Field(
         default="1514 B", description="Bytes that a queue may send per round [bytes]; RFC 8290"
@@ -451,6 +459,10 @@ class Fq(Queue):
     refill_delay: Annotated[str, quantity(TIME, "0 s", "1000 s")] = Field(
         default="40 ms",
         description="Idle time after which a flow gets a full quantum [time]; Linux sch_fq flow_refill_delay",
+    )
+    ce_threshold: Annotated[Annotated[str, quantity(TIME, "1 us", "1000 s")] | None, LATER] = Field(
+        default=None,
+        description="Sojourn time above which each ECN-capable packet is marked at the head [time]; Linux sch_fq ce_threshold",
     )
 
 

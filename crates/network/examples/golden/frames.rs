@@ -124,6 +124,7 @@ pub fn add_all(book: &mut Book) {
             initial_quantum_bytes,
             flow_limit,
             refill_delay_ps: 40 * MS,
+            ce_threshold_ps: None,
         });
         scenario.flows[1].traffic = kinds().swap_remove(2).1;
         book.add(&format!("fq/{name}/packets"), &scenario);

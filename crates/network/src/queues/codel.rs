@@ -30,6 +30,11 @@ pub struct CodelConfig {
     /// Mark ECN-capable packets instead of dropping them; RFC 3168 section 5.
     #[field(default = false)]
     pub ecn: bool,
+    /// Sojourn time above which each ECN-capable packet is marked at the head, whether or not `ecn` is set [time]; Linux
+    /// ce_threshold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[1 us, 1000 s]", later)]
+    pub ce_threshold_ps: Option<u64>,
 }
 
 /// Arithmetic of CoDel.
@@ -80,6 +85,8 @@ pub struct Law {
     /// Backlog [byte] up to which no packet is dropped.
     least_backlog: u64,
     ecn: bool,
+    /// Sojourn time above which each ECN-capable packet is marked.
+    ce_threshold: Option<u64>,
 }
 
 impl Law {
@@ -92,6 +99,17 @@ impl Law {
             interval: ticks(config.interval_ps),
             least_backlog: config.least_backlog_bytes,
             ecn: config.ecn,
+            ce_threshold: config.ce_threshold_ps.map(ticks),
+        }
+    }
+
+    /// Marks the packet that leaves the queue if it has waited for longer than `ce_threshold` (Linux: `codel_dequeue`).
+    #[inline]
+    pub fn mark_late<T: Queued>(&self, now: Time, packet: &mut Option<T>) {
+        if let (Some(threshold), Some(packet)) = (self.ce_threshold, packet) {
+            if self.sojourn(packet.arrival(), now) > threshold && !packet.is_marked() {
+                packet.mark();
+            }
         }
     }
 
@@ -193,7 +211,9 @@ impl<T: Queued> QueueDisc<T> for Codel<T> {
 
     fn dequeue(&mut self, now: Time, mut drop: impl FnMut(T, DropCause)) -> Option<T> {
         let drop = |packet| drop(packet, DropCause::Aqm);
-        self.control.dequeue(&self.law, now, &mut self.backlog, 0, drop)
+        let mut packet = self.control.dequeue(&self.law, now, &mut self.backlog, 0, drop);
+        self.law.mark_late(now, &mut packet);
+        packet
     }
 
     fn backlog(&self) -> (u64, u64) {
@@ -315,9 +335,13 @@ impl Control {
         Control::all_drop_none_before(std::iter::once(self), law, now)
     }
 
-    /// Like `drops_none_before`, but for one or more queues, none of which drops a packet.
+    /// Like `drops_none_before`, but for one or more queues, none of which drops a packet. Returns `now` with
+    /// `ce_threshold`, by which any packet may be marked.
     #[inline(always)]
     pub fn all_drop_none_before<'a>(controls: impl Iterator<Item = &'a Control>, law: &Law, now: Time) -> Time {
+        if law.ce_threshold.is_some() {
+            return now;
+        }
         let now = ticks(law.arithmetic, now);
         let earliest = now + law.interval;
         let next_drop = |control: &Control| match control.first_above {
@@ -436,6 +460,7 @@ mod tests {
                 least_backlog_bytes: 1500,
                 arithmetic,
                 ecn,
+                ce_threshold_ps: None,
             };
             let law = Law::new(&config);
             let (mut short, mut plain) = (Control::default(), Control::default());

@@ -26,6 +26,10 @@ pub struct FqConfig {
     /// Idle time after which a flow gets a full quantum [time]; Linux sch_fq flow_refill_delay.
     #[field(range = "[0 s, 1000 s]", default = "40 ms")]
     pub refill_delay_ps: u64,
+    /// Sojourn time above which each ECN-capable packet is marked at the head [time]; Linux sch_fq ce_threshold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(range = "[1 us, 1000 s]", later)]
+    pub ce_threshold_ps: Option<u64>,
 }
 
 impl Parameters for FqConfig {
@@ -60,6 +64,7 @@ pub struct Fq<T> {
     quantum: i64,
     flow_limit: u64,
     refill_delay: Span,
+    ce_threshold: Option<Span>,
     flows: Vec<FqFlow<T>>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -80,6 +85,7 @@ impl<T: Queued> Fq<T> {
             quantum: i64::from(config.quantum_bytes),
             flow_limit: u64::from(config.flow_limit),
             refill_delay: Span(config.refill_delay_ps),
+            ce_threshold: config.ce_threshold_ps.map(Span),
             flows: (0..flows).map(|_| flow()).collect(),
             new: VecDeque::new(),
             old: VecDeque::new(),
@@ -135,7 +141,7 @@ impl<T: Queued> QueueDisc<T> for Fq<T> {
                 self.old.push_back(number);
                 continue;
             }
-            let Some(packet) = flow.backlog.pop() else {
+            let Some(mut packet) = flow.backlog.pop() else {
                 // A new flow whose queue becomes empty moves to the end of the list of old flows. Otherwise, it would
                 // repeatedly be served first.
                 if is_new && !self.old.is_empty() {
@@ -153,6 +159,12 @@ impl<T: Queued> QueueDisc<T> for Fq<T> {
             flow.credit -= packet.bytes() as i64;
             self.packets -= 1;
             self.bytes -= packet.bytes();
+            if self
+                .ce_threshold
+                .is_some_and(|threshold| now - packet.arrival() > threshold)
+            {
+                packet.mark();
+            }
             return Some(packet);
         }
     }

@@ -31,6 +31,10 @@ pub struct FqCodelConfig {
     /// See [`CodelConfig::ecn`].
     #[field(of = CodelConfig)]
     pub ecn: bool,
+    /// See [`CodelConfig::ce_threshold_ps`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[field(of = CodelConfig)]
+    pub ce_threshold_ps: Option<u64>,
     /// Bytes that a queue may send per round [bytes]; RFC 8290.
     #[field(range = "[1 B, 1 GB]", default = "1514 B")]
     pub quantum_bytes: u32,
@@ -66,6 +70,7 @@ impl FqCodelConfig {
             least_backlog_bytes: self.least_backlog_bytes,
             arithmetic: self.arithmetic,
             ecn: self.ecn,
+            ce_threshold_ps: self.ce_threshold_ps,
         }
     }
 }
@@ -213,11 +218,12 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
                 FqCodelRules::Linux => self.bytes - flow.backlog.bytes(),
             };
             let (packets, bytes) = (flow.backlog.len(), flow.backlog.bytes());
-            let packet = flow
+            let mut packet = flow
                 .control
                 .dequeue(&self.law, now, &mut flow.backlog, other_bytes, &mut dropped);
             self.packets -= packets - flow.backlog.len();
             self.bytes -= bytes - flow.backlog.bytes();
+            self.law.mark_late(now, &mut packet);
             if let Some(packet) = packet {
                 flow.deficit -= packet.bytes() as i64;
                 return Some(packet);

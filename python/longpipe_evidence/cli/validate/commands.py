@@ -12,6 +12,7 @@ from longpipe_evidence.cli.validate.ns2 import ns2
 from longpipe_evidence.cli.validate.ns2_drops import ns2_drops
 from longpipe_evidence.cli.validate.ns2_random import ns2_random
 from longpipe_evidence.cli.validate.packetdrill import packetdrill
+from longpipe_evidence.cli.validate.scream import scream
 from longpipe_evidence.cli.validate.stacks import stacks
 from longpipe_evidence.cli.validate.stacks_live import stacks_live
 from longpipe_evidence.cli.validate.starlink import starlink
@@ -30,6 +31,7 @@ app.command("kernel")(kernel)
 app.command("model-errors")(model_errors)
 app.command("netem")(netem)
 app.command("packetdrill")(packetdrill)
+app.command("scream")(scream)
 app.command("stacks")(stacks)
 app.command("stacks-live")(stacks_live)
 app.command("starlink")(starlink)

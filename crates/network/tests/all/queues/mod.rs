@@ -11,9 +11,10 @@ use crate::common::queued::{port, Packet};
 use flate2::read::GzDecoder;
 use longpipe_events::Time;
 use longpipe_network::queues::codel::Codel;
+use longpipe_network::queues::fq::Fq;
 use longpipe_network::queues::fq_codel::FqCodel;
 use longpipe_network::queues::QueueDisc;
-use longpipe_network::scenario::{CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules};
+use longpipe_network::scenario::{CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, FqConfig};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -146,6 +147,7 @@ fn codel_config(arithmetic: CodelArithmetic, ecn: bool) -> CodelConfig {
         least_backlog_bytes: 1499,
         arithmetic,
         ecn,
+        ce_threshold_ps: None,
     }
 }
 
@@ -189,19 +191,57 @@ fn codel_with_exact_roots_drops_at_the_times_of_the_control_law() {
     assert!((0.99..1.01).contains(&ratio), "{ratio}");
 }
 
-/// Returns the times of drops at the head [ms] of an FQ-CoDel queue with one flow, which drops 8 packets when it
-/// reaches its limit after 110 ms.
-fn head_drops(rules: FqCodelRules) -> Vec<u64> {
-    let config = FqCodelConfig {
+/// Ten packets arrive at once, so that packet n waits for 0.8 n ms. Packet 5 waits for exactly `ce_threshold`, and packet 8
+/// is not ECN-capable.
+#[test]
+fn ce_threshold_marks_each_capable_packet_that_waited_longer() {
+    let capable = |index| index != 8;
+    let arrivals: Vec<_> = (0..10)
+        .map(|index| Packet {
+            capable: capable(index),
+            ..packet(index, 0, 0, 1000)
+        })
+        .collect();
+    let ce_threshold_ps = Some(4 * MS);
+    let codel = CodelConfig {
+        ce_threshold_ps,
+        ..codel_config(CodelArithmetic::Exact, false)
+    };
+    let fq_codel = FqCodelConfig {
+        ce_threshold_ps,
+        ..fq_codel_config(CodelArithmetic::Exact, FqCodelRules::Rfc8290)
+    };
+    let fq = FqConfig {
+        quantum_bytes: 3028,
+        initial_quantum_bytes: 15_140,
+        flow_limit: 100,
+        refill_delay_ps: 40 * MS,
+        ce_threshold_ps,
+    };
+    let expected: Vec<Event> = [6, 7, 9].map(|index| ("mark", index, 800_000 * index)).to_vec();
+    assert_eq!(serve(&arrivals, 1000, &mut Codel::new(&codel)).0, expected);
+    assert_eq!(serve(&arrivals, 1000, &mut FqCodel::new(&fq_codel, 1, 0)).0, expected);
+    assert_eq!(serve(&arrivals, 1000, &mut Fq::new(&fq, 1)).0, expected);
+}
+
+fn fq_codel_config(arithmetic: CodelArithmetic, rules: FqCodelRules) -> FqCodelConfig {
+    FqCodelConfig {
         target_ps: 5 * MS,
         interval_ps: 100 * MS,
         least_backlog_bytes: 1499,
-        arithmetic: CodelArithmetic::Exact,
+        arithmetic,
         ecn: false,
+        ce_threshold_ps: None,
         quantum_bytes: 1500,
         queues: None,
         rules,
-    };
+    }
+}
+
+/// Returns the times of drops at the head [ms] of an FQ-CoDel queue with one flow, which drops 8 packets when it
+/// reaches its limit after 110 ms.
+fn head_drops(rules: FqCodelRules) -> Vec<u64> {
+    let config = fq_codel_config(CodelArithmetic::Exact, rules);
     let mut queue = FqCodel::new(&config, 1, 0);
     let enqueue = |queue: &mut FqCodel<Packet>, packet: Packet| {
         queue.enqueue(&port(packet.arrival, u64::MAX), packet, |_, _| panic!("there is room"));
@@ -246,16 +286,7 @@ fn fq_codel_of_linux_counts_packets_dropped_at_the_limit() {
 
 #[test]
 fn fq_codel_departures_and_drops_equal_those_of_ns_3() {
-    let config = FqCodelConfig {
-        target_ps: 5 * MS,
-        interval_ps: 100 * MS,
-        least_backlog_bytes: 1499,
-        arithmetic: CodelArithmetic::Linux,
-        ecn: false,
-        quantum_bytes: 1500,
-        queues: None,
-        rules: FqCodelRules::Rfc8290,
-    };
+    let config = fq_codel_config(CodelArithmetic::Linux, FqCodelRules::Rfc8290);
     let (events, left) = serve(&three(), 10_240, &mut FqCodel::new(&config, 3, 0));
     assert_eq!(differ(&events, &expected("fqcodel-three.events")), None);
     let rows = rows("fqcodel-three.departures");

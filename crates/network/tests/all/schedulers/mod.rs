@@ -122,6 +122,7 @@ fn fq() -> FqConfig {
         initial_quantum_bytes: 15_140,
         flow_limit: 100,
         refill_delay_ps: SECOND / 25,
+        ce_threshold_ps: None,
     }
 }
 

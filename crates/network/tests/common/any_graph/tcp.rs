@@ -375,10 +375,11 @@ impl TcpDraft {
                 beta: (f64::from(self.parameters[1]) + 1.0) / 601.0,
                 fast_convergence: self.choice(16),
                 reno_friendly: self.choice(17),
-                hystart: match self.parameters[2] % 4 {
+                hystart: match self.parameters[2] % 5 {
                     0 => HystartConfig::None,
                     1 => HystartConfig::Linux,
                     2 => HystartConfig::Search,
+                    3 => HystartConfig::Search4,
                     _ => HystartConfig::PlusPlus,
                 },
                 rules: if self.choice(18) {
@@ -427,6 +428,15 @@ impl TcpDraft {
                 base_history: 1 + u32::from(self.parameters[1] % 12),
                 current_filter: 1 + u32::from(self.parameters[0] % 9),
             }),
+            CongestionKind::LedbatPlusPlus => {
+                CongestionConfig::LedbatPlusPlus(longpipe_tcp::congestion::LedbatPlusPlusConfig {
+                    target_ps: u64::from(self.parameters[0] + 1) * SECOND / 5_000,
+                    decrease: f64::from(self.parameters[1] + 1) / 60.0,
+                    slowdown_interval: 1.0 + f64::from(self.parameters[2]) / 20.0,
+                    base_history: 1 + u32::from(self.parameters[1] % 12),
+                    current_filter: 1 + u32::from(self.parameters[0] % 9),
+                })
+            }
             CongestionKind::C4 => CongestionConfig::C4(C4Config {
                 rules: if self.choice(16) {
                     C4Rules::Specification
@@ -444,10 +454,17 @@ impl TcpDraft {
                 rtt_target_ps: (1 + u64::from(self.parameters[0])) * SECOND / 6000,
                 transition: u32::from(self.parameters[1] % 10),
             }),
+            CongestionKind::Scream => CongestionConfig::Scream(longpipe_tcp::congestion::ScreamConfig {
+                target_ps: u64::from(self.parameters[0] + 1) * SECOND / 5_000,
+                scalable: self.choice(16),
+                max_rate_bps: self.choice(17).then(|| 10_000 * (1 + u64::from(self.parameters[1]))),
+                burst_ps: u64::from(self.parameters[2]) * SECOND / 100_000,
+            }),
             CongestionKind::LinuxReno => CongestionConfig::LinuxReno(LinuxRenoConfig {
-                hystart: match self.parameters[2] % 3 {
+                hystart: match self.parameters[2] % 4 {
                     0 => HystartConfig::None,
                     1 => HystartConfig::Search,
+                    2 => HystartConfig::Search4,
                     _ => HystartConfig::PlusPlus,
                 },
             }),

@@ -23,6 +23,9 @@ pub enum HystartConfig {
     PlusPlus,
     /// SEARCH: ends slow start when deliveries fall behind the data sent one RTT before (draft-chung-ccwg-search-09).
     Search,
+    /// SEARCH 4.0: also drains the queue at the end of slow start, until the window is what the path delivered in one RTT.
+    #[serde(rename = "search-4")]
+    Search4,
 }
 
 /// Decision about the window in slow start.
@@ -32,6 +35,8 @@ pub enum Start {
     Grow(f64),
     /// Leaves slow start: sets ssthresh to cwnd.
     Leave,
+    /// Sets cwnd [byte], in slow start. Slow start ends with this window if `leaves` is true.
+    Drain { window: f64, leaves: bool },
 }
 
 /// State of one sender.
@@ -68,6 +73,7 @@ impl Hystart {
             HystartConfig::Linux => Hystart::Linux(Trains::default()),
             HystartConfig::PlusPlus => Hystart::PlusPlus(Rounds::default()),
             HystartConfig::Search => Hystart::Search(Search::default()),
+            HystartConfig::Search4 => Hystart::Search(Search::draining()),
         }
     }
 
@@ -141,6 +147,13 @@ impl SlowStart {
         match self.hystart.on_ack(ack, flight) {
             Start::Leave => socket.snd_ssthresh = socket.snd_cwnd,
             Start::Grow(share) => self.share = share,
+            Start::Drain { window, leaves } => {
+                self.share = 0.0;
+                socket.snd_cwnd = (window / flight.mss()) as u32;
+                if leaves {
+                    socket.snd_ssthresh = socket.snd_cwnd;
+                }
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use serde::Serialize;
 pub struct LinuxRenoConfig {
     /// How slow start ends before a loss: none, HyStart++ (RFC 9406), or SEARCH (draft-chung-ccwg-search-09).
     #[serde(default, skip_serializing_if = "is_default")]
-    #[field(default = "none", values("none", "plus-plus", "search"), later)]
+    #[field(default = "none", values("none", "plus-plus", "search", "search-4"), later)]
     pub hystart: HystartConfig,
 }
 

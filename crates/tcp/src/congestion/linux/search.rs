@@ -1,5 +1,5 @@
 //! SEARCH: ends the first slow start when the data delivered fall behind the data sent one round trip earlier
-//! (draft-chung-ccwg-search-09).
+//! (draft-chung-ccwg-search-09), and, in version 4.0 of its authors' module, then drains the queue.
 //!
 //! Time is divided into bins whose length is 0.35 times the first RTT sample. At the end of each bin, the data
 //! delivered in the last `WINDOW` bins are compared with the data sent in the same number of bins one RTT earlier. Both
@@ -24,9 +24,20 @@ const SCALE: u64 = 100;
 const DELIVERED_BINS: usize = WINDOW as usize + 1;
 const SENT_BINS: usize = DELIVERED_BINS + EXTRA as usize;
 
+/// Number of bins that cover the first RTT, ⌈100 WINDOW / WINDOW_RTTS⌉: the data delivered in them are the window after
+/// the drain.
+const RTT_BINS: u64 = (SCALE * WINDOW).div_ceil(WINDOW_RTTS);
+/// Minimum window after the drain [segment] (TCP_INIT_CWND).
+const MIN_TARGET_SEGMENTS: u64 = 10;
+/// During the drain, one segment is sent for this number of delivered segments (SEARCH_DRAIN_ACKEDSEG_THRESH).
+const DRAIN_SEGMENTS: u64 = 3;
+
 /// State of SEARCH in the first slow start.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
+    /// Whether the queue is drained before slow start ends (SEARCH 4.0).
+    drains: bool,
+    drain: Option<Drain>,
     /// Bytes delivered so far.
     delivered: u64,
     /// Latest RTT sample.
@@ -47,11 +58,52 @@ struct Bins {
     sent: [u64; SENT_BINS],
 }
 
+/// The end of slow start, in which the window falls with the data in flight.
+#[derive(Clone, Copy, Debug)]
+struct Drain {
+    /// Window at which slow start ends [byte].
+    target: u64,
+    /// Delivered bytes for which no segment has been sent.
+    credit: u64,
+}
+
+impl Drain {
+    /// Permits one segment for each `DRAIN_SEGMENTS` delivered segments.
+    fn on_ack(&mut self, delivered: u64, in_flight: u64, mss: u64) -> Start {
+        self.credit += delivered;
+        let segments = self.credit / (DRAIN_SEGMENTS * mss);
+        self.credit -= segments * DRAIN_SEGMENTS * mss;
+        let window = (in_flight + segments * mss).max(self.target);
+        Start::Drain {
+            window: window as f64,
+            leaves: window == self.target,
+        }
+    }
+}
+
 impl Search {
+    /// Creates the state of SEARCH 4.0.
+    pub fn draining() -> Search {
+        Search {
+            drains: true,
+            ..Search::default()
+        }
+    }
+
     /// Processes an ACK, including duplicates. SND.MAX is used as the number of bytes sent, because before the first
     /// loss only tail loss probes are retransmissions.
     pub fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Start {
+        let mss = u64::from(flight.mss);
+        if let Some(drain) = &mut self.drain {
+            return drain.on_ack(ack.delivered, ack.in_flight, mss);
+        }
         match self.compare(ack.now, ack.delivered, flight.max, ack.rtt) {
+            Some(comparison) if comparison.is_short() && self.drains => {
+                let in_rtt = self.bins.as_ref().map_or(0, |bins| bins.delivered_in(RTT_BINS));
+                let target = in_rtt.max(MIN_TARGET_SEGMENTS * mss);
+                self.drain = Some(Drain { target, credit: 0 });
+                Start::Grow(0.0)
+            }
             Some(comparison) if comparison.is_short() => Start::Leave,
             _ => Start::Grow(1.0),
         }
@@ -78,7 +130,8 @@ impl Search {
             return None;
         }
         bins.pass(passed, self.delivered, sent);
-        bins.compare(rtt)
+        // SEARCH 4.0 needs one more bin.
+        bins.compare(rtt, EXTRA - u64::from(self.drains))
     }
 }
 
@@ -123,11 +176,11 @@ impl Bins {
         self.end += Span(passed * self.length.0);
     }
 
-    /// Returns None if too few bins are known for a round trip of `rtt`.
-    fn compare(&self, rtt: Span) -> Option<Comparison> {
+    /// Returns None if too few bins are known for a round trip of `rtt`, or if it takes `longest` bins or more.
+    fn compare(&self, rtt: Span, longest: u64) -> Option<Comparison> {
         let ago = rtt.0 / self.length.0;
         let then = self.index.saturating_sub(ago);
-        if then <= WINDOW || self.index - then >= EXTRA {
+        if then <= WINDOW || self.index - then >= longest {
             return None;
         }
         // The time one RTT ago precedes the end of bin `then` by this fraction of a bin. The text of the draft
@@ -136,8 +189,13 @@ impl Bins {
         let sent_until = |index: u64| self.sent_at(index) - self.sent_at(index - WINDOW);
         Some(Comparison {
             sent: (sent_until(then - 1) * part + sent_until(then) * (SCALE - part)) / SCALE,
-            delivered: self.delivered_at(self.index) - self.delivered_at(self.index - WINDOW),
+            delivered: self.delivered_in(WINDOW),
         })
+    }
+
+    /// Returns the bytes delivered in the latest `bins` bins.
+    fn delivered_in(&self, bins: u64) -> u64 {
+        self.delivered_at(self.index) - self.delivered_at(self.index - bins)
     }
 
     fn delivered_at(&self, index: u64) -> u64 {
@@ -182,6 +240,43 @@ mod tests {
             exits += u32::from(exits_now);
         }
         assert_eq!(exits, 57);
+    }
+
+    /// 60 segments are in flight, and nothing else is sent than the drain permits: for three delivered segments one is
+    /// sent, so that two thirds of the deliveries leave the path. After 60 deliveries, 20 segments remain, the target.
+    #[test]
+    fn search_4_drains_two_thirds_of_the_delivered_segments_until_the_target() {
+        let mss = 1000;
+        let mut drain = Drain {
+            target: 20 * mss,
+            credit: 0,
+        };
+        let mut in_flight = 60 * mss;
+        for delivered in 1..=60 {
+            in_flight -= mss;
+            let expected = (in_flight + if delivered % 3 == 0 { mss } else { 0 }).max(20 * mss);
+            let leaves = expected == 20 * mss;
+            let window = expected as f64;
+            assert_eq!(
+                drain.on_ack(mss, in_flight, mss),
+                Start::Drain { window, leaves },
+                "{delivered}"
+            );
+            in_flight = expected;
+            assert_eq!(leaves, delivered >= 59, "{delivered}");
+        }
+    }
+
+    /// Bins last .35 RTT, so three of them cover the first RTT.
+    #[test]
+    fn the_target_of_search_4_is_what_three_bins_delivered() {
+        assert_eq!(RTT_BINS, 3);
+        let bins = Bins::begin(Time(0), 0, 0, Span::millis(100));
+        let mut bins = bins.expect("an RTT");
+        for (delivered, sent) in [(5, 9), (11, 20), (18, 40), (30, 80)] {
+            bins.pass(1, delivered, sent);
+        }
+        assert_eq!(bins.delivered_in(RTT_BINS), 25);
     }
 
     /// Repeats neqo-transport's unit tests: a bin ends with the first ACK later than its end, a bin without an ACK

@@ -6,3 +6,4 @@ pub mod c4;
 pub mod copa;
 mod max_filter;
 pub mod prague;
+pub mod scream;

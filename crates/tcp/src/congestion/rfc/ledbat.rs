@@ -51,6 +51,15 @@ impl Parameters for LedbatConfig {
 #[derive(Clone, Debug)]
 pub struct Ledbat {
     config: LedbatConfig,
+    delays: DelayHistory,
+}
+
+/// Delay samples from which LEDBAT computes the queueing delay: one-way delays, or round-trip times in LEDBAT++.
+#[derive(Clone, Debug)]
+pub struct DelayHistory {
+    /// Maximum lengths of `base` and `current` (BASE_HISTORY and CURRENT_FILTER).
+    base_history: u32,
+    current_filter: u32,
     /// Minimum delay of each of the last minutes with a sample.
     base: VecDeque<Span>,
     /// Number of the minute of the last entry of `base`.
@@ -60,7 +69,7 @@ pub struct Ledbat {
 }
 
 /// Minimum cwnd (MIN_CWND) [segment].
-const MIN_CWND_SEGMENTS: f64 = 2.0;
+pub const MIN_CWND_SEGMENTS: f64 = 2.0;
 const MINUTE: Span = Span::seconds(60);
 
 impl Variant for Ledbat {
@@ -69,9 +78,7 @@ impl Variant for Ledbat {
     fn new(config: &LedbatConfig) -> Ledbat {
         Ledbat {
             config: *config,
-            base: VecDeque::new(),
-            minute: None,
-            current: VecDeque::new(),
+            delays: DelayHistory::new(config.base_history, config.current_filter),
         }
     }
 }
@@ -79,9 +86,9 @@ impl Variant for Ledbat {
 impl Control for Ledbat {
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         if let Some(delay) = ack.delay {
-            self.measure(delay, ack.now);
+            self.delays.measure(delay, ack.now);
         }
-        match self.queueing() {
+        match self.delays.queueing() {
             // During recovery, `grows` is false, and cwnd neither grows nor shrinks.
             Some(queueing) if ack.grows => self.updated_window(queueing, ack, flight),
             _ => CwndUpdate::unchanged(flight),
@@ -97,26 +104,44 @@ impl Control for Ledbat {
     }
 }
 
-impl Ledbat {
-    /// Records a one-way delay.
-    fn measure(&mut self, delay: Span, now: Time) {
+impl DelayHistory {
+    /// Returns a history without samples.
+    pub fn new(base_history: u32, current_filter: u32) -> DelayHistory {
+        DelayHistory {
+            base_history,
+            current_filter,
+            base: VecDeque::new(),
+            minute: None,
+            current: VecDeque::new(),
+        }
+    }
+
+    /// Records a delay.
+    pub fn measure(&mut self, delay: Span, now: Time) {
         let minute = now.0 / MINUTE.0;
         match self.base.back_mut() {
             Some(least) if self.minute == Some(minute) => *least = delay.min(*least),
             _ => {
                 self.minute = Some(minute);
-                push_bounded(&mut self.base, delay, self.config.base_history);
+                push_bounded(&mut self.base, delay, self.base_history);
             }
         }
-        push_bounded(&mut self.current, delay, self.config.current_filter);
+        push_bounded(&mut self.current, delay, self.current_filter);
+    }
+
+    /// Returns the base delay: the minimum over the last BASE_HISTORY minutes with a sample.
+    pub fn base(&self) -> Option<Span> {
+        self.base.iter().min().copied()
     }
 
     /// Returns the queueing delay, or None before the first sample.
-    fn queueing(&self) -> Option<Span> {
-        let minimum = |delays: &VecDeque<Span>| delays.iter().min().copied();
-        Some(Span(minimum(&self.current)?.0.saturating_sub(minimum(&self.base)?.0)))
+    pub fn queueing(&self) -> Option<Span> {
+        let current = self.current.iter().min()?;
+        Some(Span(current.0.saturating_sub(self.base()?.0)))
     }
+}
 
+impl Ledbat {
     /// Changes cwnd in proportion to the distance of the queueing delay from the target.
     fn updated_window(&self, queueing: Span, ack: &Ack, flight: &Flight) -> CwndUpdate {
         let (mss, cwnd, target) = (flight.mss(), flight.cwnd(), self.config.target_ps as f64);
@@ -222,9 +247,11 @@ mod tests {
         });
         let mut queueing = |delay: u64, seconds: u64| {
             for _ in 0..4 {
-                ledbat.measure(Span::millis(delay), Time::ZERO + Span::seconds(seconds));
+                ledbat
+                    .delays
+                    .measure(Span::millis(delay), Time::ZERO + Span::seconds(seconds));
             }
-            ledbat.queueing()
+            ledbat.delays.queueing()
         };
         assert_eq!(queueing(30, 0), Some(Span(0)));
         assert_eq!(queueing(80, 59), Some(Span::millis(50)));

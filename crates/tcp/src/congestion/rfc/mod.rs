@@ -5,5 +5,6 @@ pub mod careful_resume;
 pub mod cubic;
 pub mod highspeed;
 pub mod ledbat;
+pub mod ledbat_plus_plus;
 pub mod rapid_start;
 pub mod rate_limited;

@@ -76,6 +76,11 @@ impl Control for Rfc9438 {
             // The data that this ACK acknowledges count towards congestion avoidance.
             update.threshold = flight.cwnd();
         }
+        if let Some(Start::Drain { window, leaves }) = start {
+            update.window = window;
+            update.threshold = if leaves { window } else { flight.ssthresh() };
+            return update;
+        }
         if !ack.grows {
             return update;
         }
@@ -87,7 +92,11 @@ impl Control for Rfc9438 {
             if is_limited(ack, flight) {
                 window += more.min(room);
             }
-            arrived = (more - room).max(0.0) / share;
+            arrived = if share > 0.0 {
+                (more - room).max(0.0) / share
+            } else {
+                0.0
+            };
         }
         if ack.window_limited && arrived > 0.0 {
             window = self.avoid(ack, window, arrived);
