@@ -206,7 +206,7 @@ def test_one_table_is_that_of_the_whole_paper(
         (
             "frr96",
             1,
-            "paper: 'frr96'; did you mean 'frr-96'? accepts frr-96, gr-97, buf-97, www-98, lbd-01, rfc-9438, hypatia-20",
+            "paper: 'frr96'; did you mean 'frr-96'? accepts frr-96, gr-97, buf-97, www-98, lbd-01, rfc-9438, hypatia-20, prague-24",
         ),
     ],
 )

@@ -163,7 +163,7 @@ def test_sensitivity_has_a_row_for_every_variant(out: Path, capsys: pytest.Captu
     [
         (
             ["frr-69"],
-            "PAPER: 'frr-69'; did you mean 'frr-96'? accepts frr-96, gr-97, buf-97, www-98, lbd-01, rfc-9438, hypatia-20",
+            "PAPER: 'frr-69'; did you mean 'frr-96'? accepts frr-96, gr-97, buf-97, www-98, lbd-01, rfc-9438, hypatia-20, prague-24",
         ),
         (["frr-96", "--out", "file"], "--out: file cannot be written"),
         (["frr-96", "--json", "."], "--json: . is a directory"),

@@ -20,6 +20,7 @@ IDS: Final = (
     "lbd-01",
     "rfc-9438",
     "hypatia-20",
+    "prague-24",
 )
 # The five documents on which longpipe was founded, whose statements are listed.
 FOUNDING: Final = IDS[:5]
