@@ -1,6 +1,8 @@
 """Wi-Fi links: a shared channel, errors, counters, the limit `contention`, and agreement of both engines."""
 
-from typing import Any
+import csv
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
@@ -9,6 +11,7 @@ from longpipe import Scenario, ScenarioError, simulate
 from longpipe.cautions.cautions import seedless
 from longpipe_evidence.validate.bianchi import MODES, goodput_mbps, saturated, simulated_mbps
 
+FOLDER: Final = Path(__file__).parent / "data" / "access"
 WIFI = {"kind": "wifi", "cell": "home"}
 HOME: dict[str, Any] = {
     "framing": "ip",
@@ -205,3 +208,61 @@ def test_saturated_stations_have_the_goodput_of_bianchi(stations: int) -> None:
     assert simulated_mbps(saturated(stations, mode, 10), seed=1) == pytest.approx(
         goodput_mbps(stations, mode), rel=0.02
     )
+
+
+def suspended(conditions: dict[str, str]) -> dict[str, Any]:
+    """Returns the path of a test of picoquic: no packet is sent, or received, during the suspensions."""
+    latency = int(conditions["latency"])
+    count, length = map(int, conditions["suspensions"].split("x"))
+    begins = [1000 + number * int(conditions.get("every", 0)) for number in range(count)]
+    if conditions["blocked"] == "transmit":
+        steps = [
+            [f"{at} ms", rate] for begin in begins for at, rate in ((begin, "0 bit/s"), (begin + length, "10 Mbit/s"))
+        ]
+        return {"kind": "moving", "rate": [["0 s", "10 Mbit/s"], *steps]}
+    # Packets that would arrive in a suspension arrive at its end.
+    delays = [["0 s", f"{latency} ms"]]
+    for arrival in begins:
+        sent = arrival - latency
+        delays += [[f"{sent} ms", f"{latency} ms"], [f"{sent}.000001 ms", f"{latency + length} ms"]]
+        delays.append([f"{sent + length} ms", f"{latency} ms"])
+    return {"kind": "moving", "delay": delays}
+
+
+def suspensions() -> list[tuple[dict[str, str], float]]:
+    """Returns the conditions and the maximum completion times [s] of picoquic's tests."""
+    lines = (FOLDER / "published.csv").read_text().splitlines()
+    rows = csv.reader(line for line in lines if not line.startswith("#"))
+    bounds = [
+        (dict(pair.split("=", 1) for pair in row[1].split()), float(row[2])) for row in rows if "at most" in row[0]
+    ]
+    # picoquic's first BBR has no counterpart.
+    return [(conditions, bound) for conditions, bound in bounds if conditions["control"] != "bbr1"]
+
+
+@pytest.mark.parametrize(("conditions", "bound"), suspensions())
+def test_linux_sender_completes_within_the_bounds_of_picoquic(conditions: dict[str, str], bound: float) -> None:
+    control, latency = conditions["control"], f"{conditions['latency']} ms"
+    queue = conditions["queue-ms"]
+    network = {
+        "kind": "dumbbell", "sources": 1, "access_rate": "1 Gbit/s", "access_delay": "0 s", "exit_delay": "0 s",
+        "trunk_rate": "10 Mbit/s", "trunk_delay": latency, "path": suspended(conditions),
+        "return_path": {"kind": "moving", "delay": [["0 s", latency]]},
+    }  # fmt: skip
+    scenario = Scenario.model_validate(
+        {
+            "framing": "ip",
+            "duration": "6 s",
+            "network": network,
+            "switch": {"buffer": "unlimited" if queue == "none" else f"{queue} ms"},
+            "tcp": {
+                "profile": "linux-6",
+                "congestion": "linux-reno" if control == "reno" else control,
+                "handshake": True,
+            },
+            "traffic": {"kind": "transfer", "size": "3 MB"},
+        }
+    )
+    completed_s = simulate(scenario).flows["completion_s"].iloc[0]
+    # The transfer takes 2.4 s at 10 Mbit/s, and the sender stays busy except in the suspensions.
+    assert 2.4 < completed_s <= bound
