@@ -48,7 +48,9 @@ class Work:
         """
         match kind:
             case _ if "with 10" in kind:
-                return replace(self, flows=10, host_pairs=10, trunk_bps=self.access_bps)
+                shared = replace(self, flows=10, host_pairs=10, trunk_bps=self.access_bps)
+                # Windows that keep satellite terminals busy.
+                return replace(shared, buffer_packets=2000) if "dama" in kind else shared
             case "bbr":
                 return replace(self, buffer_packets=10 * self.buffer_packets)
             case "cubic through a proxy":
