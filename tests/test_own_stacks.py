@@ -69,6 +69,21 @@ def decisions(result: Result) -> str:
     return str(result.stacks.decisions[0])
 
 
+def test_own_stack_crosses_routes_that_change(folder: Path) -> None:
+    """A window of 20 packets takes one RTT of the route at its time; two routes change in 60 s."""
+    pytest.importorskip("sgp4")
+    route = {"shell": "kuiper-630", "from": "Manila", "to": "Dalian", "as": "graph", "step": "1 s"}
+    own = path(program(folder, size=40_000_000))
+    network = {**own.network.model_dump(exclude_none=True), "trunk_rate": "1 Gbit/s", "path": route}
+    scenario = Scenario.model_validate({**own.model_dump(exclude_none=True), "duration": "60 s", "network": network})
+    assert len(scenario.resolved["flows"][0]["rerouting"]["changes"]) > 1
+    flow = simulate(scenario).flows.iloc[0]
+    assert flow.delivered_bytes == pytest.approx(40_000_000, abs=1452)
+    # The RTT of the routes is 25.2 to 42.8 ms (`longpipe satellites kuiper-630 Manila Dalian --duration 60`), and 20
+    # packets of 1448 bytes are sent in each.
+    assert 40_000_000 / 1448 / 20 * 0.0252 < flow.completion_s < 40_000_000 / 1448 / 20 * 0.0445
+
+
 def test_a_window_carries_itself_once_per_round_trip(folder: Path) -> None:
     result = simulate(path(program(folder)))
     # The packet has 1452 bytes of payload and 28 of headers, and the reply has 4 and 28; each crosses two 1 Gbit/s

@@ -92,6 +92,30 @@ def test_rates_and_outages_over_time_apply_to_a_kind_of_links(tmp_path: Path) ->
     assert ports(found)["sat-184->sat-183"]["packets_lost_outage"] == pytest.approx(400, abs=2)
 
 
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ({"uplink": {"rate": "2 Mbit/s"}}, "network.path.uplink.rate"),
+        ({"crosslink": {"rate": "2 Mbit/s"}}, "network.path.crosslink.rate"),
+        (
+            {"uplink": {"rate": "3 Mbit/s"}, "stations": [{"place": "Manila", "uplink": {"rate": "2 Mbit/s"}}]},
+            "network.path.stations.0.uplink.rate",
+        ),
+        (
+            {"stations": [{"place": "Dalian", "downlink": {"rate": "2 Mbit/s"}}]},
+            "network.path.stations.0.downlink.rate",
+        ),
+    ],
+)
+def test_remedy_names_the_rate_of_the_links_that_limit(path: dict[str, Any], field: str) -> None:
+    scenario = over({**MANILA_DALIAN, "step": "1 s", **path}, "10 s")
+    before = simulate(scenario)
+    (found,) = before.flow_limits
+    assert found.remedy is not None
+    assert found.remedy.field == field
+    assert simulate(found.remedy.applied_to(scenario)).total_bps > 1.05 * before.total_bps
+
+
 def test_outages_of_the_path_are_times_without_a_route() -> None:
     times = {"intervals": [["2 s", "3 s"]], "every": "4 s", "phase": "5 s", "gap": "500 ms"}
     dropped = simulate(graph(outages={**times, "arriving": "drop"}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from longpipe.scenario.motion import OwnSatellites, Satellites
 from longpipe.scenario.network import Dumbbell, Graph
 from longpipe.scenario.policies import TailDrop
+from longpipe.scenario.route_links import RouteLink
 from longpipe.scenario.starlink import Starlink
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 _TRUNK: Final = ("switch1", "switch2")
 # Beginnings of the names of its hosts.
 _HOSTS: Final = ("source", "sink", "vbr-")
+# Names of the nodes of transmitters: of a station, and of a satellite, possibly for one station alone.
+_UPLINK: Final = re.compile(r"(.+)-up\d*")
+_DOWNLINK: Final = re.compile(r"sat\d*-\d+-down(?:-(.+))?")
 
 
 class LinkFields(NamedTuple):
@@ -57,6 +62,13 @@ class Fields:
         self._known: dict[int, LinkFields | None] = {}
         self._rates: dict[int, str] = {}
         self._of_role: dict[tuple[str | bool, ...], LinkFields] = {}
+        # Places of the stations, by node.
+        self._places = {
+            node: place
+            for between, path in _paths_of(self._network)
+            if isinstance(path, Satellites | OwnSatellites)
+            for node, place in zip(between, (path.from_, path.to), strict=True)
+        }
         if isinstance(self._network, Graph):
             paths = enumerate(link.path for link in self._network.links)
             # Link whose satellites are nodes of the resolved scenario.
@@ -83,11 +95,21 @@ class Fields:
             role = tuple([end if end in _TRUNK else end.startswith(_HOSTS) for end in ends])
             if role not in self._of_role:
                 self._of_role[role] = _of_dumbbell(self._network, ends, self.scenario.switch.policy)
+            path = self._network.path
+            if isinstance(path, Satellites | OwnSatellites) and not any(end.startswith(_HOSTS) for end in ends):
+                return _of_kind(self._of_role[role], path, ends, self._places)
             return self._of_role[role]
         if ends in self._number_of:
             number, is_back = self._number_of[ends]
         elif self._spread is not None:
             number, is_back = self._spread, False
+            way = self._network.links[number]
+            if isinstance(way.path, Satellites | OwnSatellites):
+                rate, where = f"network.links.{number}.rate", f"network.links.{number}.path"
+                policy = way.policy or self.scenario.switch.policy
+                buffer, queue = f"network.links.{number}.buffer", f"network.links.{number}.policy"
+                common = LinkFields(rate, buffer, queue, path=where, path_now=way.path, policy_now=policy)
+                return _of_kind(common, way.path, ends, self._places)
         else:
             return None
         way, where = self._network.links[number], f"network.links.{number}."
@@ -151,6 +173,47 @@ class Fields:
         if owner is not None and owner.tcp is not None and first in owner.tcp.model_fields_set:
             return f"{prefix}.tcp.{name}"
         return f"tcp.{name}"
+
+
+def _paths_of(network: Dumbbell | Graph) -> list[tuple[tuple[str, str], object]]:
+    """Returns the nodes of each link that may have a path, and the path."""
+    if isinstance(network, Dumbbell):
+        return [(_TRUNK, network.path)]
+    return [(link.between, link.path) for link in network.links]
+
+
+def _of_kind(
+    common: LinkFields, path: Satellites | OwnSatellites, ends: tuple[str, str], places: Mapping[str, str]
+) -> LinkFields:
+    """Returns the fields of a link of a graph over satellites: those of its kind or station, or of the whole path."""
+    station = ""
+    if uplink := _UPLINK.fullmatch(ends[1]) or _UPLINK.fullmatch(ends[0]):
+        kind, station = "uplink", uplink[1]
+    elif downlink := _DOWNLINK.fullmatch(ends[1]) or _DOWNLINK.fullmatch(ends[0]):
+        kind, station = "downlink", downlink[1] or ""
+    else:
+        kind = "crosslink"
+    owners: list[tuple[str, object]] = [(f"{common.path}.{kind}", path)]
+    for i, own in enumerate(path.stations):
+        if own.place == places.get(station):
+            owners.insert(0, (f"{common.path}.stations.{i}.{kind}", own))
+    where, settings = next(
+        ((where, found) for where, owner in owners if (found := getattr(owner, kind, None)) is not None),
+        (f"{common.path}.{kind}", RouteLink.unchecked()),
+    )
+    own_names = {
+        name: f"{where}.{name}" for name in ("rate", "buffer", "policy") if getattr(settings, name) is not None
+    }
+    return common._replace(
+        **own_names,
+        loss=f"{where}.loss",
+        loss_now=settings.loss,
+        conditioners=f"{where}.conditioners",
+        conditioners_now=settings.conditioners,
+        policy_now=settings.policy or common.policy_now,
+        access="",
+        access_now=None,
+    )
 
 
 def _of_dumbbell(network: Dumbbell, ends: tuple[str, str], policy: Policy) -> LinkFields:
