@@ -7,8 +7,12 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+from docutils.nodes import Element, bullet_list
+from sphinx.addnodes import toctree
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.logging import getLogger
 
 from longpipe.lab import PAGE
@@ -21,8 +25,10 @@ import command_pages
 import scenario_pages
 
 LOGGER = getLogger(__name__)
-# Lists of all pages by folder of source pages and Sphinx's options.
+# Lists of all pages by page, or by folder of source pages, and Sphinx's options.
 _CONTENTS: dict[tuple[Any, ...], str] = {}
+# Title and lists of pages of each page.
+_TITLES: dict[str, bullet_list] = {}
 
 project = "longpipe"
 author = "the longpipe authors"
@@ -106,20 +112,37 @@ def lead_back(app: Sphinx, page: str, _template: str, context: dict[str, Any], _
     context["body"] = re.sub(r'<a class="viewcode-back" href="[^"#]*#([^"]+)">.*?</a>', anchor, context["body"])
 
 
-def share_contents(_app: Sphinx, page: str, _template: str, context: dict[str, Any], _document: object) -> None:
-    """Computes the list of all pages, which the sidebar shows, once for all source pages of a folder.
+def share_contents(app: Sphinx, page: str, _template: str, context: dict[str, Any], _document: object) -> None:
+    """Makes the list of all pages, which the sidebar shows, from their titles.
 
-    It is equal there, because no source page is in it. Computing it for each page takes half the time of the build.
+    Sphinx copies the sections of all pages for each page, and then removes them, which takes half the time of the
+    build. The list is equal on all source pages of a folder, because no source page is in it.
     """
-    if page.startswith("_modules/") and "toctree" in context:
-        context["toctree"] = partial(_contents, page.rpartition("/")[0], context["toctree"])
+    if "toctree" in context:
+        context["toctree"] = partial(_contents, app.env, page, context["toctree"])
 
 
-def _contents(folder: str, contents: Callable[..., str], **options: Any) -> str:  # noqa: ANN401 - Sphinx's options
-    key = (folder, *sorted(options.items()))
+def _contents(env: BuildEnvironment, page: str, contents: Callable[..., str], **options: Any) -> str:  # noqa: ANN401 - Sphinx's options
+    if not _TITLES:
+        _TITLES.update((name, _titles(sections)) for name, sections in env.tocs.items())
+    key = (page.rpartition("/")[0] if page.startswith("_modules/") else page, *sorted(options.items()))
     if key not in _CONTENTS:
-        _CONTENTS[key] = contents(**options)
+        sections = _TITLES if options.get("titles_only") else env.tocs
+        with patch.object(env, "tocs", sections):
+            _CONTENTS[key] = contents(**options)
     return _CONTENTS[key]
+
+
+def _titles(sections: bullet_list) -> bullet_list:
+    """Returns the title of a page and the lists of pages that it contains, as Sphinx does for each list of titles."""
+    titles = sections.deepcopy()
+    for title in titles.children:
+        if isinstance(title, Element) and len(title) > 1:
+            if lists := list(title.findall(toctree)):
+                title[1][:] = lists
+            else:
+                title.pop(1)
+    return titles
 
 
 def name_for_all(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _document: object) -> None:

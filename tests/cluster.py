@@ -51,9 +51,11 @@ def cluster(folder: Path, workers: int) -> Iterator[Cluster]:
 
 def _start(module: str, *options: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", f"distributed.cli.{module}", *options]
-    # Workers need the path of the tests, because jobs may contain classes that the tests define.
+    # Workers need the path of the tests, because jobs may contain classes that the tests define. Their profiler samples
+    # the stacks of all threads every 10 ms.
     path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
+    environment = {**os.environ, "PYTHONPATH": path, "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+    return subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment)
 
 
 def _read(file: Path) -> str:

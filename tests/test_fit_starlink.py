@@ -22,12 +22,11 @@ from longpipe.scenario.starlink import Starlink
 from longpipe.scenario.starlink_draws import PROBABILITIES, parameter_sets
 from longpipe_evidence.validate.starlink_sites import drawn_site, intervals, write_site
 
-HOURS = 6.0
-
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return write_site(drawn_site(3), tmp_path_factory.mktemp("site"), HOURS)
+    """Returns files of throughputs down and up, and of round trips, of a site during three hours."""
+    return write_site(drawn_site(3), tmp_path_factory.mktemp("site"), 3.0)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +36,7 @@ def fitted(files: list[str]) -> FitReport:
 
 def test_intervals_of_a_site_contain_most_true_values(tmp_path: Path) -> None:
     """Of 20 whole days, `longpipe validate starlink-fit` prints the share."""
-    found = intervals(11, tmp_path, HOURS)
+    found = intervals(11, tmp_path, 6.0)
     assert len(found) >= 20
     assert np.mean([one.is_hit for one in found]) >= 0.8
 
@@ -95,7 +94,7 @@ def test_known_fields_are_kept(files: list[str], fitted: FitReport) -> None:
 
 def test_command_prints_and_writes_the_fit(files: list[str], tmp_path: Path) -> None:
     output = tmp_path / "site.toml"
-    done = run("fit", "--model", "starlink", *files, "-o", str(output))
+    done = run("fit", "--model", "starlink", *files[:2], "-o", str(output))
     assert done.returncode == 0, done.stderr
     assert "down_rate 50%" in done.stdout
     assert "cannot tell which satellites served the site" in done.stdout
