@@ -29,8 +29,8 @@ def test_rows_of_the_page_are_those_of_its_study(start: str, tcp: dict[str, Any]
     (toml,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     changes = {"tcp": {"profile": "linux-6", **tcp}, "switch.buffer": "4 BDP", "network.trunk_delay": "50 ms"}
     scenario = Scenario.from_toml(toml).with_(**changes)
-    files = [simulate(scenario, seed).flows.set_index("flow").loc["file"] for seed in range(1, 6)]
-    times_s = [float(file["completion_s"] - file["start_s"]) for file in files]
+    files = [simulate(scenario, seed).flows.to_dict("records")[0] for seed in range(1, 6)]
+    times_s = [file["completion_s"] - file["start_s"] for file in files]
     resent = [100 * file["retransmitted_segments"] / file["sent_segments"] for file in files]
     shown_s, shown_resent = row("100 ms", "4 BDP", start)
     assert sum(times_s) / 5 == pytest.approx(shown_s, abs=0.01)
