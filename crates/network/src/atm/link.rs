@@ -7,7 +7,7 @@ use crate::atm::port::time_varying::TimeVaryingCellPort;
 use crate::atm::port::trains::TrainPort;
 use crate::atm::port::transit::Transit;
 use crate::atm::port::{CellPort, CellQueue};
-use crate::packets::queued_options::QueuedOptions;
+use crate::packets::queued_options::{OtherOptions, Queued};
 use crate::packets::Circuit;
 use crate::packets::{OnWire, Options};
 use crate::scenario::link_ends::LinkEnd;
@@ -68,30 +68,30 @@ impl Feed {
 /// Frames that wait for their arrival event at a host, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Deliveries {
-    packets: Ring<OnWire>,
-    /// Options of the packets.
-    options: QueuedOptions,
+    packets: Ring<Queued>,
+    /// Options of the packets other than timestamps.
+    options: OtherOptions,
 }
 
 impl Deliveries {
     /// Adds a frame's packet and its options, if any.
     pub fn push(&mut self, next: OnWire, options: &Options) {
-        self.packets.push(next);
+        self.packets.push(Queued::new(next, options));
         self.options.push(&next.packet, options);
     }
 
     /// Removes and returns the first packet, and outputs its options, if any.
     pub fn pop(&mut self, options: &mut Options) -> Option<OnWire> {
-        let next = self.packets.pop()?;
-        if next.packet.has_options() {
-            *options = self.options.pop(&next.packet);
+        let first = self.packets.pop()?;
+        if first.next.packet.has_options() {
+            *options = self.options.pop(&first);
         }
-        Some(next)
+        Some(first.next)
     }
 
     /// Returns the first packet.
     pub fn first(&self) -> Option<&OnWire> {
-        self.packets.first()
+        self.packets.first().map(|first| &first.next)
     }
 
     /// Returns the number of frames.

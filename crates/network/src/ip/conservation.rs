@@ -61,7 +61,10 @@ fn account_of(port: &mut Port, line: &mut Line, cells: &mut Cells, in_flight: (u
 /// Returns the packets and bytes on each wire that wait for their arrival events.
 fn in_flight(ip: &Ip) -> Vec<(u64, u64)> {
     let mut in_flight = vec![(0, 0); ip.wires.len()];
-    let on_wires = ip.wires.iter().flat_map(|wire| wire.waiting.packets.iter());
+    let on_wires = ip
+        .wires
+        .iter()
+        .flat_map(|wire| wire.waiting.packets.iter().map(|packet| &packet.next));
     for next in on_wires.chain(ip.lanes.iter()) {
         let (packets, bytes) = &mut in_flight[ip.routes.link(&next.packet).index()];
         *packets += 1;

@@ -14,6 +14,7 @@ use crate::hosts::Hosts;
 use crate::observe::probe::{Event, Probe};
 use crate::packets::drops::DropCause;
 use crate::packets::payload::Payload;
+use crate::packets::queued_options::Queued;
 use crate::packets::NO_OPTIONS;
 use crate::packets::{Carried, Circuit, Link, OnWire, Options, Packet};
 use crate::scenario::link_ends::LinkEnd;
@@ -163,17 +164,13 @@ impl Ip {
     /// Handles the first packet of a lane, which may have options.
     #[inline(never)]
     fn advance_with_options<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize) {
-        let next = self.lanes.pop(lane);
+        let first = self.lanes.pop(lane);
+        let Queued { next, stamp } = first;
+        hosts.clock.begin(next.arrival);
         if hosts.early_delivery.in_order && next.packet.is_stamped_data() {
-            let stamp = self.lanes.pop_stamp(lane);
-            hosts.clock.begin(next.arrival);
             return self.forward_stamped_data(hosts, next, stamp);
         }
-        let options = match next.packet.has_options() {
-            true => self.lanes.pop_options(lane, &next.packet),
-            false => NO_OPTIONS,
-        };
-        hosts.clock.begin(next.arrival);
+        let options = self.lanes.pop_options(lane, &first);
         self.forward(hosts, (next.arrival, next.packet), &options, false);
     }
 
@@ -217,9 +214,10 @@ impl Ip {
         let now = hosts.clock.now;
         let wire = &mut self.wires[link.index()];
         let shared = wire.is_shared();
-        let (Some(verdict), Some(&OnWire { packet, .. })) = (&mut wire.verdict, wire.waiting.packets.first()) else {
+        let (Some(verdict), Some(first)) = (&mut wire.verdict, wire.waiting.packets.first()) else {
             return false;
         };
+        let packet = first.next.packet;
         let bytes = packet.bytes();
         let corrupted = verdict
             .errors
@@ -233,7 +231,7 @@ impl Ip {
             });
         if let Some(next_hop) = next_hop {
             let packets = &mut wire.waiting.packets;
-            packets.get_mut(packets.head()).packet = next_hop;
+            packets.get_mut(packets.head()).next.packet = next_hop;
             return false;
         }
         if !corrupted {

@@ -1,8 +1,8 @@
 //! Packets in transit to a router where wires meet, in order of arrival. Data and ACKs have separate lanes. Packets
 //! that are far out of order are queued on their wires instead.
 
-use crate::packets::lanes;
-use crate::packets::queued_options::QueuedOptions;
+use crate::packets::lanes::{self, Arrives};
+use crate::packets::queued_options::{OtherOptions, Queued};
 use crate::packets::{OnWire, Options, Packet};
 use longpipe_events::{Entity, MaybeTime, Order, Time};
 
@@ -12,9 +12,9 @@ const REACH: u64 = 32;
 /// All lanes of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PacketLanes {
-    packets: lanes::Lanes<OnWire, 2>,
-    /// Options of each lane's packets.
-    options: [QueuedOptions; 2],
+    packets: lanes::Lanes<Queued, 2>,
+    /// Options of each lane's packets other than timestamps.
+    options: [OtherOptions; 2],
     /// Latest arrival time [ps] in each lane so far.
     last: [u64; 2],
     /// Number of ACKs, outside the lanes, that wait for their arrival event at a shared port.
@@ -26,7 +26,7 @@ impl PacketLanes {
     #[inline(always)]
     pub fn append(&mut self, next: OnWire, options: &Options) -> bool {
         let lane = next.packet.vc().way();
-        let appended = self.append_to(lane, next);
+        let appended = self.append_to(lane, Queued::new(next, options));
         if appended {
             self.options[lane].push(&next.packet, options);
         }
@@ -36,23 +36,19 @@ impl PacketLanes {
     /// Like `append`, but for a packet whose only option, if any, is a timestamp.
     #[inline(always)]
     pub fn append_stamped(&mut self, next: OnWire, stamp: MaybeTime) -> bool {
-        let lane = next.packet.vc().way();
-        let appended = self.append_to(lane, next);
-        if appended {
-            self.options[lane].push_stamp(&next.packet, stamp);
-        }
-        appended
+        self.append_to(next.packet.vc().way(), Queued { next, stamp })
     }
 
     /// Like `append`, but for data without options.
     #[inline(always)]
     pub fn append_data_without_options(&mut self, next: OnWire) -> bool {
-        self.append_to(0, next)
+        let stamp = MaybeTime::NONE;
+        self.append_to(0, Queued { next, stamp })
     }
 
     #[inline(always)]
-    fn append_to(&mut self, lane: usize, next: OnWire) -> bool {
-        let at = next.arrival.0;
+    fn append_to(&mut self, lane: usize, next: Queued) -> bool {
+        let at = next.arrival().0;
         if at <= self.last[lane] {
             return false;
         }
@@ -65,7 +61,8 @@ impl PacketLanes {
     /// returns false without changing anything.
     pub fn insert(&mut self, next: OnWire, options: &Options, rank: impl Fn(&OnWire) -> (Order, Entity)) -> bool {
         let lane = next.packet.vc().way();
-        let follows = |other: &OnWire| {
+        let follows = |other: &Queued| {
+            let other = &other.next;
             other.arrival > next.arrival || (other.arrival == next.arrival && rank(other) >= rank(&next))
         };
         let packets = self.packets.lane(lane);
@@ -73,7 +70,8 @@ impl PacketLanes {
         if furthest > packets.head() && follows(packets.get(furthest)) {
             return false;
         }
-        let place = self.packets.push_before(lane, next, furthest, follows);
+        let queued = Queued::new(next, options);
+        let place = self.packets.push_before(lane, queued, furthest, follows);
         self.options[lane].insert(options, (self.packets.lane(lane), place));
         true
     }
@@ -98,18 +96,18 @@ impl PacketLanes {
 
     /// Returns the first ACK in the lanes.
     pub fn peek_ack(&self) -> Option<Packet> {
-        self.packets.lane(1).first().map(|next| next.packet)
+        self.packets.lane(1).first().map(|first| first.next.packet)
     }
 
     /// Returns the first packet of each lane that arrives at `time`.
     pub fn at(&self, time: Time) -> impl Iterator<Item = (usize, &OnWire)> {
-        self.packets.at(time)
+        self.packets.at(time).map(|(lane, first)| (lane, &first.next))
     }
 
-    /// Removes and returns the first packet of a non-empty lane. If the packet has options, `pop_options` must be
-    /// called next.
+    /// Removes and returns the first packet of a non-empty lane. If it has options other than a timestamp, `pop_options`
+    /// must be called next.
     #[inline(always)]
-    pub fn pop(&mut self, lane: usize) -> OnWire {
+    pub fn pop(&mut self, lane: usize) -> Queued {
         self.packets.pop(lane).unwrap_or_default()
     }
 
@@ -117,23 +115,17 @@ impl PacketLanes {
     #[inline(always)]
     pub fn pop_without_options(&mut self, lane: usize) -> Option<OnWire> {
         let first = self.packets.lane(lane).first()?;
-        (!first.packet.has_options()).then(|| self.pop(lane))
+        (!first.next.packet.has_options()).then(|| self.pop(lane).next)
     }
 
     /// Removes and returns the options of the packet just removed from a lane.
     #[inline(always)]
-    pub fn pop_options(&mut self, lane: usize, packet: &Packet) -> Options {
-        self.options[lane].pop(packet)
-    }
-
-    /// Removes and returns the timestamp of the packet just removed from a lane, which is its only option.
-    #[inline(always)]
-    pub fn pop_stamp(&mut self, lane: usize) -> MaybeTime {
-        self.options[lane].pop_stamp()
+    pub fn pop_options(&mut self, lane: usize, first: &Queued) -> Options {
+        self.options[lane].pop(first)
     }
 
     /// Returns all packets.
     pub fn iter(&self) -> impl Iterator<Item = &OnWire> {
-        self.packets.iter()
+        self.packets.iter().map(|packet| &packet.next)
     }
 }

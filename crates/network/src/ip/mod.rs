@@ -23,6 +23,7 @@ use crate::lookahead::early::EarlyHosts;
 use crate::lookahead::guarantees::Guarantees;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
+use crate::packets::queued_options::Queued;
 use crate::packets::{Circuit, Flow, Link, OnWire, Options};
 use crate::report::state_hash::StateHash;
 use crate::report::{InvariantError, MediumReport};
@@ -108,7 +109,7 @@ impl Ip {
     /// Schedules the arrival event of the first packet on a wire, with its rank among simultaneous events.
     fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let wire = &self.wires[link.index()];
-        let Some(next) = wire.waiting.packets.first() else {
+        let Some(Queued { next, .. }) = wire.waiting.packets.first() else {
             return;
         };
         let order = match wire.end() {
@@ -191,7 +192,7 @@ impl Medium for Ip {
             .waiting
             .packets
             .first()
-            .map(|next| next.arrival)
+            .map(|first| first.next.arrival)
     }
 
     fn deliver_first<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {

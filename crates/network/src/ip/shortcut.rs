@@ -300,6 +300,12 @@ impl Ip {
     /// Delivers data early.
     #[inline(never)]
     fn take_data_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, stamp: MaybeTime, left_trunk: Time) {
+        self.take_data_at_once(hosts, next, stamp, left_trunk);
+    }
+
+    /// Like `take_data_in_order`, but inlined.
+    #[inline(always)]
+    fn take_data_at_once<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, stamp: MaybeTime, left_trunk: Time) {
         let OnWire { arrival, packet } = next;
         self.pass_due_acks(hosts, &packet, left_trunk);
         let flow = packet.vc().flow();
@@ -356,7 +362,7 @@ impl Ip {
         {
             // A port may have marked the packet.
             match packet.is_marked() {
-                false => self.take_data_in_order(hosts, OnWire { arrival, packet }, stamp, left_trunk),
+                false => self.take_data_at_once(hosts, OnWire { arrival, packet }, stamp, left_trunk),
                 true => self.deliver_marked(hosts, OnWire { arrival, packet }, stamp, left_trunk),
             }
         }
@@ -422,12 +428,9 @@ impl Ip {
                 if first >= end || first > hosts.clock.until || self.lanes.acks_elsewhere > 0 || !reaches_port {
                     return;
                 }
-                let OnWire { arrival, packet } = self.lanes.pop(1);
-                let options = match packet.has_options() {
-                    true => self.lanes.pop_options(1, &packet),
-                    false => NO_OPTIONS,
-                };
-                self.continue_proven(hosts, OnWire { arrival, packet }, &options);
+                let first = self.lanes.pop(1);
+                let options = self.lanes.pop_options(1, &first);
+                self.continue_proven(hosts, first.next, &options);
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::ip::port::time_varying::TimeVaryingPort;
 use crate::ip::port::variable_rate::VariableRatePort;
 use crate::lookahead::queueless::queueless;
 use crate::packets::drops::DropCause;
-use crate::packets::queued_options::QueuedOptions;
+use crate::packets::queued_options::{OtherOptions, Queued};
 use crate::packets::{Circuit, Link, OnWire, Options, Packet};
 use crate::scenario::topology::Topology;
 use crate::scenario::{LinkConfig, PolicyConfig, Scenario};
@@ -42,9 +42,9 @@ pub struct Wire {
 /// Packets on a wire that are waiting for their arrival events, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PendingArrivals {
-    pub packets: Ring<OnWire>,
-    /// Options of the packets.
-    options: QueuedOptions,
+    pub packets: Ring<Queued>,
+    /// Options of the packets other than timestamps.
+    options: OtherOptions,
     /// Time of the port's scheduled event, if there is one.
     pub port_event: Option<Time>,
 }
@@ -155,10 +155,10 @@ impl Wire {
 impl PendingArrivals {
     #[inline(always)]
     fn push(&mut self, next: OnWire, options: &Options) -> bool {
-        if self.packets.last().is_some_and(|last| last.arrival > next.arrival) {
+        if self.packets.last().is_some_and(|last| last.next.arrival > next.arrival) {
             return self.overtake(next, options);
         }
-        self.packets.push(next);
+        self.packets.push(Queued::new(next, options));
         self.options.push(&next.packet, options);
         self.packets.len() == 1
     }
@@ -167,20 +167,20 @@ impl PendingArrivals {
     #[inline(never)]
     fn overtake(&mut self, next: OnWire, options: &Options) -> bool {
         let head = self.packets.head();
-        let place = self
-            .packets
-            .push_before(next, head, |other| other.arrival > next.arrival);
+        let place = self.packets.push_before(Queued::new(next, options), head, |other| {
+            other.next.arrival > next.arrival
+        });
         self.options.insert(options, (&self.packets, place));
         place == head
     }
 
     #[inline(always)]
     fn pop(&mut self, options: &mut Options) -> Option<OnWire> {
-        let next = self.packets.pop()?;
-        if next.packet.has_options() {
-            *options = self.options.pop(&next.packet);
+        let first = self.packets.pop()?;
+        if first.next.packet.has_options() {
+            *options = self.options.pop(&first);
         }
-        Some(next)
+        Some(first.next)
     }
 }
 

@@ -3,7 +3,7 @@
 //! ACKs clock the senders, so packets usually leave their hosts in nearly the order in which they arrive at the next
 //! port. They are queued in a lane instead of the event queue. Packets with different transit times use separate lanes.
 
-use super::OnWire;
+use super::queued_options::Queued;
 use longpipe_events::{Ring, Time};
 
 /// An entry that has an arrival time.
@@ -12,10 +12,10 @@ pub(crate) trait Arrives: Copy + Default {
     fn arrival(&self) -> Time;
 }
 
-impl Arrives for OnWire {
+impl Arrives for Queued {
     #[inline(always)]
     fn arrival(&self) -> Time {
-        self.arrival
+        self.next.arrival
     }
 }
 

@@ -354,6 +354,12 @@ impl Packet {
         self.rest & STAMP_ALONE != 0
     }
 
+    /// Returns whether the packet has TCP options other than a timestamp or its echo.
+    #[inline(always)]
+    pub fn has_other_options(&self) -> bool {
+        self.rest & (OPTIONS | STAMP_ALONE) == OPTIONS
+    }
+
     /// Returns whether the packet has options or flags that require end points to process it individually.
     #[inline(always)]
     pub fn has_extras(&self) -> bool {

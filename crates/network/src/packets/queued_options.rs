@@ -1,81 +1,55 @@
-//! TCP options of queued packets.
+//! Packets in queues, with their TCP options.
 
 use super::{OnWire, Options, Packet};
 use longpipe_events::{MaybeTime, Ring};
 
-/// Options of the packets in a queue, in the order of the packets; packets without options have no entry. A timestamp
-/// alone, which is the most frequent case, takes one word.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct QueuedOptions {
-    /// Timestamps of the packets that have no other option.
-    stamps: Ring<MaybeTime>,
-    /// Options of the other packets that have any.
-    others: Ring<Options>,
+/// A packet in a queue, with its timestamp, if any.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Queued {
+    pub next: OnWire,
+    pub stamp: MaybeTime,
 }
 
-impl QueuedOptions {
-    /// Appends the options of a packet, if it has any.
+impl Queued {
+    /// Returns a packet for a queue; `options` are used only if the packet has any.
+    #[inline(always)]
+    pub fn new(next: OnWire, options: &Options) -> Queued {
+        let stamp = options.stamp();
+        Queued { next, stamp }
+    }
+}
+
+/// Options of those packets in a queue that have options other than a timestamp, in the order of the packets. Few packets
+/// have them, so they are not stored with the packets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OtherOptions(Ring<Options>);
+
+impl OtherOptions {
+    /// Appends the options of the packet that was appended to the queue.
     #[inline(always)]
     pub fn push(&mut self, packet: &Packet, options: &Options) {
-        if packet.has_stamp_alone() {
-            self.stamps.push(options.stamp());
-        } else if packet.has_options() {
-            self.others.push(*options);
+        if packet.has_other_options() {
+            self.0.push(*options);
         }
     }
 
-    /// Appends the timestamp of a packet that has no other option; `stamp` is ignored if the packet has none.
+    /// Returns the options of the packet that was removed from the front of the queue, and removes them.
     #[inline(always)]
-    pub fn push_stamp(&mut self, packet: &Packet, stamp: MaybeTime) {
-        if packet.has_stamp_alone() {
-            self.stamps.push(stamp);
+    pub fn pop(&mut self, first: &Queued) -> Options {
+        match first.next.packet.has_other_options() {
+            true => self.0.pop().unwrap_or_default(),
+            false => Options::of_stamp(first.stamp),
         }
     }
 
-    /// Removes and returns the options of the first packet of the queue.
+    /// Inserts the options of packet number `place`, which is already in `packets`.
     #[inline(always)]
-    pub fn pop(&mut self, packet: &Packet) -> Options {
-        if packet.has_stamp_alone() {
-            return Options::of_stamp(self.stamps.pop().unwrap_or_default());
+    pub fn insert(&mut self, options: &Options, (packets, place): (&Ring<Queued>, u64)) {
+        let has_others = |number: &u64| packets.get(*number).next.packet.has_other_options();
+        if has_others(&place) {
+            let later = (place + 1..packets.tail()).filter(has_others).count() as u64;
+            self.0.insert(self.0.tail() - later, *options);
         }
-        match packet.has_options() {
-            true => self.others.pop().unwrap_or_default(),
-            false => Options::NONE,
-        }
-    }
-
-    /// Removes and returns the timestamp of the first packet of the queue, which is its only option.
-    #[inline(always)]
-    pub fn pop_stamp(&mut self) -> MaybeTime {
-        self.stamps.pop().unwrap_or_default()
-    }
-
-    /// Inserts the options, if any, of packet number `place`, which is already in `packets`.
-    pub fn insert(&mut self, options: &Options, (packets, place): (&Ring<OnWire>, u64)) {
-        let packet = packets.get(place).packet;
-        if packet.has_stamp_alone() {
-            let later = later(&self.stamps, (packets, place), Packet::has_stamp_alone);
-            self.stamps.insert(self.stamps.tail() - later, options.stamp());
-        } else if packet.has_options() {
-            let has_others = |packet: &Packet| packet.has_options() && !packet.has_stamp_alone();
-            let later = later(&self.others, (packets, place), has_others);
-            self.others.insert(self.others.tail() - later, *options);
-        }
-    }
-}
-
-/// Returns the number of packets after number `place` whose options are in `options`; the options of packet `place`
-/// itself are not stored yet.
-fn later<T: Copy + Default>(
-    options: &Ring<T>,
-    (packets, place): (&Ring<OnWire>, u64),
-    has: impl Fn(&Packet) -> bool,
-) -> u64 {
-    let later = place + 1..packets.tail();
-    // Usually, all packets have options of the same kind.
-    match options.len() + 1 == packets.len() {
-        true => packets.tail() - later.start,
-        false => later.filter(|&number| has(&packets.get(number).packet)).count() as u64,
     }
 }
 
@@ -111,12 +85,12 @@ mod tests {
         fn each_packet_gets_back_its_options(
             steps in prop::collection::vec((0u8..4, 0u64..8, any::<bool>()), 1..200),
         ) {
-            let (mut queue, mut options, mut expected) = (Ring::default(), QueuedOptions::default(), Vec::new());
+            let (mut queue, mut options, mut expected) = (Ring::default(), OtherOptions::default(), Vec::new());
             for ((kind, places, leaves), number) in steps.into_iter().zip(1..) {
                 let (next, own) = ack(kind, number);
                 let place = queue.tail().saturating_sub(places).max(queue.head());
                 expected.insert((place - queue.head()) as usize, own);
-                queue.insert(place, next);
+                queue.insert(place, Queued::new(next, &own));
                 if place + 1 == queue.tail() {
                     options.push(&next.packet, &own);
                 } else {
@@ -124,7 +98,7 @@ mod tests {
                 }
                 if leaves {
                     let first = queue.pop().unwrap();
-                    prop_assert_eq!(options.pop(&first.packet), expected.remove(0));
+                    prop_assert_eq!(options.pop(&first), expected.remove(0));
                 }
             }
         }
