@@ -31,6 +31,8 @@ pub struct Delays {
     preconnect: Span,
     /// Minimum timeout [tick] (TCP_ATO_MIN, TCP_DELACK_MIN).
     min_ato: u64,
+    /// Gaps of at most this duration keep the minimum timeout.
+    regular: Span,
     /// Timeout [tick].
     ato: u64,
     /// Arrival time of the latest in-order segment.
@@ -47,6 +49,7 @@ impl Delays {
             tick,
             preconnect,
             min_ato,
+            regular: Span(min_ato / 2 * tick),
             ato: min_ato,
             latest: None,
         }
@@ -56,9 +59,7 @@ impl Delays {
     /// including this one, to acknowledge at once.
     #[inline]
     pub fn on_segment(&mut self, now: Time, round_trip: impl FnOnce() -> Option<Span>) -> u32 {
-        let regular = self
-            .latest
-            .is_some_and(|latest| now.since(latest).0 <= self.min_ato / 2 * self.tick);
+        let regular = self.latest.is_some_and(|latest| now.since(latest) <= self.regular);
         if regular && self.ato == self.min_ato {
             self.latest = Some(now);
             return 0;

@@ -2,12 +2,13 @@
 //! new data.
 
 use super::timers::Timer;
-use super::{Sender, NOTHING};
+use super::{expiry, Sender, NOTHING};
 use crate::congestion::control::Cause;
 use crate::journal::CongestionState;
 use crate::journal::EventCause;
 use crate::recovery::rack::Rack;
 use crate::recovery::window_handle::WindowHandle;
+use crate::recovery::Recovery;
 use crate::retransmission_queue::{AckSummary, RetransmissionQueue};
 use crate::segment::{AckSegment, DataSegment};
 use crate::sender::cc_state::CcState;
@@ -120,20 +121,22 @@ fn announce_reduction(sender: &mut Sender) {
 
 fn set_timers_after_ack(sender: &mut Sender, now: Time, restarts: bool) {
     let (outstanding, mss) = (sender.flight.outstanding(), sender.flight.mss);
-    let runs = restarts && outstanding > 0;
-    let expiry = if runs { sender.expiry(now) } else { MaybeTime::NONE };
-    let srtt = sender.rtt.srtt();
-    let Some(Parts { rack, rtx_queue, .. }) = parts(sender, now) else {
+    let (Recovery::Rack(rack), Some(rtx_queue)) = (&mut sender.recovery, records_of(&mut sender.cc_state)) else {
         return;
     };
     if outstanding == 0 {
         rack.stop_timers();
     } else if restarts {
-        rack.rto_deadline = expiry;
-        rack.arm_probe(now, srtt, rtx_queue, outstanding, mss);
+        rack.rto_deadline = expiry(sender.rto, &mut sender.rtt, now);
+        rack.arm_probe(now, sender.rtt.srtt(), rtx_queue, outstanding, mss);
     }
-    let next = rack.next_timeout();
-    sender.timers.set(Timer::Retransmission, next);
+    sender.timers.set(Timer::Retransmission, rack.next_timeout());
+}
+
+/// Returns the retransmission queue.
+#[inline(always)]
+fn records_of(cc_state: &mut Option<Box<CcState>>) -> Option<&mut RetransmissionQueue> {
+    cc_state.as_deref_mut()?.rtx_queue.as_mut()
 }
 
 /// Processes the first of the expired timers.
@@ -209,29 +212,38 @@ fn show_next_timeout(sender: &mut Sender) {
     sender.timers.set(Timer::Retransmission, next);
 }
 
+/// Shortcut: returns whether the data in flight fill the window, so that nothing can be sent: only a probe and the last
+/// segment may exceed the window, and only F-RTO changes its state if nothing can be sent.
+#[inline(always)]
+pub(super) fn is_window_full(sender: &Sender) -> bool {
+    let (Recovery::Rack(rack), Some(cc_state)) = (&sender.recovery, &sender.cc_state) else {
+        return false;
+    };
+    let in_flight = cc_state.in_flight(&sender.flight);
+    let exceptional = rack.probes() | sender.sends_fin | rack.sends_new_first() | !sender.shortcuts;
+    !exceptional && in_flight as i64 as f64 >= sender.flight.cwnd()
+}
+
 /// Returns the next segment to send.
+#[inline(never)]
 pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     if sender.may_be_idle() {
         sender.check_idle(now);
     }
     sender.timed = NOTHING;
     let (max, cwnd, sends_fin) = (sender.flight.max, sender.flight.cwnd(), sender.sends_fin);
-    let shortcuts = sender.shortcuts;
-    let Parts { rack, rtx_queue, .. } = parts(sender, now)?;
-    let probes = rack.take_probe();
-    let in_flight = rtx_queue.in_flight(max);
-    // Shortcut: only a probe and the last segment may exceed the window, and only F-RTO changes its state if nothing can
-    // be sent.
-    if shortcuts && in_flight as i64 as f64 >= cwnd && !(probes | sends_fin | rack.sends_new_first()) {
+    let (Recovery::Rack(rack), Some(rtx_queue)) = (&mut sender.recovery, records_of(&mut sender.cc_state)) else {
         return None;
-    }
-    let lost = if sends_new_first(sender, in_flight) {
+    };
+    let (probes, may_send_new_first) = (rack.take_probe(), rack.sends_new_first());
+    let in_flight = rtx_queue.in_flight(max);
+    let lost = if may_send_new_first && sends_new_first(sender, in_flight) {
         None
     } else {
-        parts(sender, now)?.rtx_queue.next_lost()
+        records_of(&mut sender.cc_state)?.next_lost()
     };
     let fits = |length: u32| (in_flight + u64::from(length)) as i64 as f64 <= cwnd;
-    let fin = sender.fin_segment();
+    let fin = if sends_fin { sender.fin_segment() } else { None };
     let segment = match lost.filter(|&(_, length)| fin.is_none() || fits(length)) {
         Some((sequence, length)) => {
             if !fits(length) || has_to_wait(sender, now, length) {
@@ -311,27 +323,16 @@ fn update_app_limited(sender: &mut Sender, in_flight: f64) {
 
 fn set_timers_after_sending(sender: &mut Sender, now: Time, segment: &DataSegment, probes: bool) {
     let (outstanding, mss) = (sender.flight.outstanding(), sender.flight.mss);
-    let is_at_rest = sender
-        .recovery
-        .rack_mut()
-        .is_some_and(|rack| rack.rto_deadline == MaybeTime::NONE);
-    let expiry = if is_at_rest || probes {
-        sender.expiry(now)
-    } else {
-        MaybeTime::NONE
-    };
-    let srtt = sender.rtt.srtt();
-    let Some(Parts { rack, rtx_queue, .. }) = parts(sender, now) else {
+    let (Recovery::Rack(rack), Some(rtx_queue)) = (&mut sender.recovery, records_of(&mut sender.cc_state)) else {
         return;
     };
     rack.on_sent(now, u64::from(segment.length), segment.retransmission);
     // A probe restarts the timer (RFC 8985 section 7.3).
-    if is_at_rest || probes {
-        rack.rto_deadline = expiry;
+    if probes || rack.rto_deadline == MaybeTime::NONE {
+        rack.rto_deadline = expiry(sender.rto, &mut sender.rtt, now);
     }
     if !segment.retransmission && !probes {
-        rack.arm_probe(now, srtt, rtx_queue, outstanding, mss);
+        rack.arm_probe(now, sender.rtt.srtt(), rtx_queue, outstanding, mss);
     }
-    let next = rack.next_timeout();
-    sender.timers.set(Timer::Retransmission, next);
+    sender.timers.set(Timer::Retransmission, rack.next_timeout());
 }

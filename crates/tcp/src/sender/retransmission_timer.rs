@@ -253,6 +253,7 @@ pub struct FineTimer {
 }
 
 impl FineTimer {
+    #[inline(always)]
     fn measure(&mut self, rtt: Span) {
         let rtt = rtt.0;
         let srtt = match self.srtt {
@@ -271,6 +272,7 @@ impl FineTimer {
         self.limit();
     }
 
+    #[inline(always)]
     fn limit(&mut self) {
         // The largest RTO is at most 10^17 ps, less than 2^57.
         self.rto = Span((self.estimate.clamp(self.min, self.max) << self.backoff).min(self.max));
