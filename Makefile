@@ -10,7 +10,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # included so that Cargo compiles the other crates only once, for the tests and for Python.
 TESTED := --workspace --exclude longpipe-wasm --tests
 
-.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 stacks-picoquic stacks-quiche stacks-s2n-quic stacks-quic-go stacks-aioquic wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-constellation bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
+.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 stacks-picoquic stacks-quiche stacks-s2n-quic stacks-quic-go stacks-aioquic embed wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-constellation bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
 
 # Python packages are installed, and tests are compiled, in parallel with the core, unless make was called with --jobs.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -137,6 +137,13 @@ $(ENDS)/quic-go: $(wildcard $(GO_END)/*) $(wildcard crates/stacks/certificate/*)
 stacks-aioquic: $(VENV)/.packages
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt aioquic || { \
 		echo "stacks-aioquic: not installed; needs the package aioquic"; exit 1; }
+
+# A path for tests in other languages, and the example of docs/embed.md.
+embed: $(VENV)/.built
+	cargo rustc --package longpipe-path --profile $(PROFILE) --crate-type cdylib
+	cd integrations/embed/tests && $(abspath $(BIN))/python -c 'from longpipe import Scenario; from longpipe.live import plan; \
+		print(plan(Scenario.from_toml("path.toml"), ("source1", "sink1")).resolved_json)' > path.json
+	cargo test --manifest-path integrations/embed/Cargo.toml --target-dir target/embed
 
 reproduce: setup
 	@$(BIN)/longpipe reproduce $(PAPERS)

@@ -19,14 +19,13 @@ pub mod lateness;
 mod lead;
 pub mod live;
 pub mod machine_lateness;
-pub mod path;
 pub mod record;
 pub mod routes;
 mod segments;
 mod sleep_history;
 pub mod status;
-pub mod store;
 
 pub use live::Live;
+pub use longpipe_path::{path, store};
 pub use path::{Arrival, Path};
 pub use status::LiveStatus;

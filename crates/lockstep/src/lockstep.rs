@@ -5,14 +5,14 @@ use longpipe_end::{
     path_prefix, Ecn, End, Outbox, PacketEvent, ProgramReport, Report as EndReport, Role, Setup, HEADER_BYTES, NEVER,
 };
 use longpipe_events::{mix, Span, Stream, Time};
-use longpipe_live::path::{Arrival, Path};
-use longpipe_live::store::Store;
 use longpipe_network::observe::capture::StackBytes;
 use longpipe_network::observe::probe::{Detail, Event};
 use longpipe_network::observe::stack_packets::UNKNOWN;
 use longpipe_network::report::{InvariantError, Report};
 use longpipe_network::scenario::{StackConfig, StackPathConfig, TrafficConfig};
 use longpipe_network::{Fate, Flow, Outcome, Probe, Scenario, ScenarioError, Simulation, StackPacket};
+use longpipe_path::path::{Arrival, Path};
+use longpipe_path::store::Store;
 use std::collections::VecDeque;
 
 /// Maximum number of steps at one time; if an end exceeds it, the end is assumed to prevent time from advancing.

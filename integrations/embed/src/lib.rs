@@ -1,0 +1,1 @@
+//! An example, which consists of tests.
