@@ -10,7 +10,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # included so that Cargo compiles the other crates only once, for the tests and for Python.
 TESTED := --workspace --exclude longpipe-wasm --tests
 
-.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 stacks-picoquic stacks-quiche stacks-s2n-quic stacks-quic-go stacks-aioquic embed wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-constellation bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
+.PHONY: setup models reproduce test stacks more-stacks stacks-ngtcp2 stacks-picoquic stacks-quiche stacks-s2n-quic stacks-quic-go stacks-aioquic embed wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-instructions bench-scaling bench-growth bench-constellation bench-sharing bench-campaign bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-stacks lint-python clean
 
 # Python packages are installed, and tests are compiled, in parallel with the core, unless make was called with --jobs.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -339,6 +339,10 @@ lint-rust: $(VENV)/.tools
 
 lint-wasm:
 	cargo clippy --package longpipe-wasm --target wasm32-unknown-unknown --profile wasm -- -D warnings
+
+# Not part of `lint`, because it compiles the libraries of the stacks for a minute or two.
+lint-stacks:
+	cargo clippy --manifest-path crates/stacks/Cargo.toml --workspace --all-targets --target-dir target/stacks-clippy --locked -- -D warnings
 
 lint-python: $(VENV)/.packages
 	$(BIN)/ruff check .

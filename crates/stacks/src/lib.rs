@@ -9,6 +9,8 @@
     not(all(feature = "quinn", feature = "noq", feature = "str0m")),
     allow(dead_code, unused_imports, unused_macros)
 )]
+// The files of `quic/` are modules of each QUIC stack.
+#![allow(clippy::duplicate_mod)]
 
 mod certificate;
 mod clock;

@@ -221,11 +221,9 @@ impl Quic {
                     self.closed = Some((now, "the server rejected the early data".to_owned()));
                 }
             }
-            Event::ConnectionLost { reason } => {
-                // A connection times out after its work is done; this is not an error.
-                if !self.application.is_done() && self.closed.is_none() {
-                    self.closed = Some((now, reason.to_string()));
-                }
+            // A connection times out after its work is done; this is not an error.
+            Event::ConnectionLost { reason } if !self.application.is_done() && self.closed.is_none() => {
+                self.closed = Some((now, reason.to_string()));
             }
             _ => {}
         }
