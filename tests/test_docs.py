@@ -56,14 +56,14 @@ def _cells(page: Path) -> Iterator[str]:
             yield from re.split(r"(?<!\\)\|", re.sub(r"\]\([^)]*\)", "]", line))
 
 
-def test_counts_of_tests_are_near_those_of_the_page() -> None:
+def test_counts_reach_those_of_the_page() -> None:
     page = (VALIDATION / "how-longpipe-is-tested.md").read_text(encoding="utf-8")
     documented = {kind: int(count) for kind, count in re.findall(r"^\| ([^|]+) \| (\d+) \|$", page, re.MULTILINE)}
     done = subprocess.run([sys.executable, ROOT / "tests" / "counts.py"], check=True, capture_output=True, text=True)
     counted = {kind: int(count) for count, kind in (line.split(None, 1) for line in done.stdout.splitlines())}
     assert documented.keys() == counted.keys()
-    # The page need not change with every test.
-    assert documented == pytest.approx(counted, rel=0.1, abs=2)
+    # The page need not change with every test that is added.
+    assert {kind: (count, counted[kind]) for kind, count in documented.items() if counted[kind] < 0.95 * count} == {}
 
 
 def _prose(page: Path) -> str:

@@ -65,5 +65,23 @@ def presets() -> Iterator[Json]:
 
 
 def _of_paper(paper: str, name: str, words: str, scenario: Scenario) -> Json:
-    fields = tomllib.loads(scenario.with_(name=name).to_toml())
+    named = scenario.with_(name=name)
+    fields = _changed(tomllib.loads(named.to_toml()), tomllib.loads(Scenario().to_toml()))
+    # A default may depend on other fields.
+    if Scenario(**fields).digest() != named.digest():
+        raise ValueError(f"{name}: its changed fields give another scenario")
     return {"name": name, "group": f"Paper {paper}", "words": words, "fields": fields}
+
+
+def _changed(table: Json, default: Json) -> Json:
+    """Returns the entries of a table that differ from its default, which has the same kind."""
+    changed: Json = {}
+    for name, value in table.items():
+        normal = default.get(name)
+        if value == normal and name != "kind":
+            continue
+        if isinstance(value, dict) and isinstance(normal, dict) and value.get("kind") == normal.get("kind"):
+            changed[name] = _changed(value, normal)
+        else:
+            changed[name] = value
+    return changed
