@@ -63,13 +63,13 @@ STACKS := $(shell find crates/stacks crates/end -name '*.rs' -o -name '*.toml' -
 stacks: $(VENV)/.stacks
 	@:
 
-# The profile `ci` also compiles the stacks faster.
-FASTER_STACKS := $(if $(filter ci,$(PROFILE)),CARGO_PROFILE_RELEASE_OPT_LEVEL=1)
+# The stacks have a profile `ci` of their own.
+STACKS_PROFILE := $(if $(filter ci,$(PROFILE)),ci,release)
 
 # Installed after the other packages, because concurrent installations may conflict.
 $(VENV)/.stacks: $(VENV)/.packages $(STACKS)
 	@echo "real stacks: quinn, noq and str0m"
-	PIP_CONSTRAINT=constraints.txt $(FASTER_STACKS) \
+	PIP_CONSTRAINT=constraints.txt LONGPIPE_STACKS_PROFILE=$(STACKS_PROFILE) \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check ./crates/stacks
 	@touch $@
 
@@ -155,7 +155,7 @@ test:
 	+@$(TWO_AT_ONCE) $(VENV)/.built tests-built $(VENV)/.stacks
 	PROPTEST_RNG_SEED=$(SEED) cargo test $(TESTED) --profile ci
 	# The stacks are a separate workspace, which was already compiled for their package.
-	$(FASTER_STACKS) cargo test --release --locked --workspace --manifest-path crates/stacks/Cargo.toml --target-dir target/stacks
+	cargo test --profile $(STACKS_PROFILE) --locked --workspace --manifest-path crates/stacks/Cargo.toml --target-dir target/stacks
 	# Files run in the order of tests/conftest.py, because pytest-xdist would run the files with the fewest tests last, and these take
 	# longest.
 	# There are two workers per processor, because tests of `longpipe live`, locks and signals wait in real time for more than a third

@@ -1,5 +1,9 @@
-"""Compiles the object with the stacks, and the program that sends in real time, for a wheel."""
+"""Compiles the object with the stacks, and the program that sends in real time, for a wheel.
 
+LONGPIPE_STACKS_PROFILE is Cargo's profile, `release` by default.
+"""
+
+import os
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -17,10 +21,11 @@ class Compile(BuildHookInterface):
         """Runs cargo, with a target folder beside the checkout's other targets."""
         root = Path(self.root)
         target = root.parent.parent / "target" / "stacks"
-        command = ["cargo", "build", "--release", "--locked", "--workspace", "--target-dir", str(target)]
+        profile = os.environ.get("LONGPIPE_STACKS_PROFILE", "release")
+        command = ["cargo", "build", "--profile", profile, "--locked", "--workspace", "--target-dir", str(target)]
         subprocess.run(command, cwd=root, check=True)  # noqa: S603 - constant
         for name in FILES:
-            build_data["force_include"][str(target / "release" / name)] = f"longpipe_stacks/{name}"
+            build_data["force_include"][str(target / profile / name)] = f"longpipe_stacks/{name}"
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["tag"] = f"py3-none-{platform}"
         build_data["pure_python"] = False
