@@ -311,7 +311,9 @@ def _variants(paper: str) -> list[Variant]:
 @cache
 def _printed(paper: str) -> list[Experiment]:
     """Returns the experiments with a published table. They are made when the first test needs them, not in each worker."""
-    return [experiment for experiment in PAPERS[paper].experiments() if experiment.table]
+    of = PAPERS[paper]
+    assert isinstance(of, ReplicatedPaper)
+    return [experiment for experiment in of.experiments() if experiment.table]
 
 
 @pytest.mark.parametrize(
