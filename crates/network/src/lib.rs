@@ -34,7 +34,7 @@ pub mod traffic;
 
 /// Engine number, which is raised whenever any bit of a result changes. `tests/all/golden.rs` compares the engine's
 /// results with recorded ones.
-pub const ENGINE: u32 = 21;
+pub const ENGINE: u32 = 22;
 
 pub use observe::arrived::Arrived;
 pub use observe::probe::Probe;

@@ -2,6 +2,7 @@
 //!
 //! Results change only if the engine number was raised.
 
+mod access;
 mod aqm;
 mod arriving;
 #[path = "../../tests/common/mod.rs"]
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
     starts::add_all(&mut book);
     lines::add_all(&mut book);
     arriving::add_all(&mut book);
+    access::add_all(&mut book);
     let (mut now, mut refused, mut changed) = (vec![], vec![], 0);
     for outcome in run_all(&book.entries) {
         match outcome {

@@ -106,6 +106,8 @@ struct Modem {
     granted: VecDeque<u64>,
     has_opportunity: bool,
     has_proactive_burst: bool,
+    /// First frame whose proactive grant, if it has one, is unused.
+    next_proactive: u64,
     waits_since: Option<Time>,
     report: AccessReport,
 }
@@ -135,6 +137,7 @@ impl Modem {
             granted: VecDeque::new(),
             has_opportunity: false,
             has_proactive_burst: false,
+            next_proactive: 0,
             waits_since: None,
             report: AccessReport::default(),
         }
@@ -232,9 +235,10 @@ impl Docsis {
         let Some((every, _)) = self.modems[number].proactive else {
             return;
         };
-        self.modems[number].has_proactive_burst = true;
+        let modem = &mut self.modems[number];
+        modem.has_proactive_burst = true;
         let next = now.0.div_ceil(self.channel.frame_ps) + PIPELINE;
-        let frame = next.next_multiple_of(every);
+        let frame = next.max(modem.next_proactive).next_multiple_of(every);
         self.push(self.frame(frame - PIPELINE), Event::ProactiveBurst(frame), number);
     }
 
@@ -382,9 +386,10 @@ impl Docsis {
             Event::ProactiveBurst(frame) => {
                 let minislots = self.modems[number].proactive_minislots(frame);
                 self.burst(number, now, frame, &[minislots], stations);
-                self.modems[number].has_proactive_burst = false;
-                if self.modems[number].backlog(stations.waiting_bytes(number)) > 0 {
-                    self.schedule_proactive_burst(number, Time(now.0 + 1));
+                let modem = &mut self.modems[number];
+                (modem.has_proactive_burst, modem.next_proactive) = (false, frame + 1);
+                if modem.backlog(stations.waiting_bytes(number)) > 0 {
+                    self.schedule_proactive_burst(number, now);
                 }
             }
             Event::Opportunity(interval) => {
